@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+#
+#   make demo [FILE=...]    a C and a Python program run their loops on a file; - reads standard input
+#   make test               every test
+#   make library            build/lib/libtreadle.so.1 and libtreadle.a
+#   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
+#   make clean
+#
+# Each installs what it needs through apt-get when it may, or prints the command.
+PREFIX ?= /usr/local
+FILE ?=
+CMAKE_BUILD := build/cmake
+
+.PHONY: library demo test install clean
+
+library:
+	@scripts/install-requirements library
+	scripts/build-library --output build/lib
+
+demo: library
+	@scripts/install-requirements demo
+	examples/demo/run $(if $(FILE),"$(FILE)")
+
+test:
+	@scripts/install-requirements test
+	scripts/test-all
+
+install:
+	@scripts/install-requirements install
+	cmake -S . -B $(CMAKE_BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DTREADLE_SCRATCH="$(CURDIR)/.build/embedded"
+	cmake --build $(CMAKE_BUILD)
+	cmake --install $(CMAKE_BUILD)
+
+clean:
+	rm -rf build .build

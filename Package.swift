@@ -1,0 +1,52 @@
+// swift-tools-version: 6.1
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import PackageDescription
+
+// One source, two builds. Ordinary Swift, for Swift clients, the tests and the sanitizers; and with
+// TREADLE_EMBEDDED=1 the static archive of Embedded Swift from which the shipped C library is linked
+// (scripts/build-library does both steps). Embedded and ordinary modules do not mix, so that build
+// has no test targets.
+let embedded = Context.environment["TREADLE_EMBEDDED"] == "1"
+
+var settings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+if embedded {
+  settings += [.enableExperimentalFeature("Embedded"), .unsafeFlags(["-wmo", "-Xfrontend", "-function-sections"])]
+}
+
+var targets: [Target] = [
+  // The contract: the installed headers are the ones that the compiler checks the library against.
+  .systemLibrary(name: "CTreadle", path: "include"),
+  .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
+  .target(name: "CTreadleSystem"),
+  .target(name: "TreadleBase", dependencies: ["CTreadleSystem"], swiftSettings: settings),
+  .target(name: "Treadle", dependencies: ["TreadleBase", "CTreadleSystem"], swiftSettings: settings),
+  .target(
+    name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CFFI"],
+    swiftSettings: settings),
+  .target(
+    name: "TreadleABI", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem"],
+    swiftSettings: settings),
+]
+if !embedded {
+  targets += [
+    .testTarget(
+      name: "TreadleTests", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleABI", "TreadleBase", "CTreadleSystem"],
+      swiftSettings: settings)
+  ]
+}
+
+let package = Package(
+  name: "treadle",
+  products: [
+    .library(name: "Treadle", targets: ["Treadle"]),
+    // What the C library is linked from: scripts/build-library.
+    .library(name: "TreadleABI", type: .static, targets: ["TreadleABI"]),
+  ],
+  targets: targets
+)

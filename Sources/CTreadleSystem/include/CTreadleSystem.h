@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * CTreadleSystem.h: what Swift cannot reach by itself. The Swift importer drops macros such as errno,
+ * cannot declare thread-local or zero-filled static storage, and Embedded Swift has no module for the
+ * C library; each function here is the shortest way past one of these. No logic. */
+#ifndef CTREADLE_SYSTEM_H
+#define CTREADLE_SYSTEM_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* For the importer: this pointer is never NULL. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wnullability-completeness"
+#define TREADLE_SYSTEM_NONNULL _Nonnull
+#else
+#define TREADLE_SYSTEM_NONNULL
+#endif
+
+/* Nothing here is for the library's clients. */
+#pragma GCC visibility push(hidden)
+
+/* --- Thread-local storage ------------------------------------------------------------------------ */
+
+/* One thread's state. Initial-exec storage: one load to reach, and small enough for dlopen. */
+struct treadle_system_thread {
+    void *loop;         /* the thread's LoopState, or NULL */
+    uint64_t hosts;     /* bit n: host n has been told of this thread */
+    uint64_t tickets;   /* the last ticket given out on this thread */
+    void *host_call;    /* the innermost call into a host on this thread, or NULL */
+    void *item_call;    /* the innermost call of a schedule or cancel, or NULL */
+    uint32_t rounds;    /* of thread-exit destructors that have passed */
+    uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
+};
+extern __thread struct treadle_system_thread treadle_system_thread_state
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static inline struct treadle_system_thread *TREADLE_SYSTEM_NONNULL treadle_system_thread(void) { return &treadle_system_thread_state; }
+
+/* The calling thread's last failure; large, so in ordinary thread-local storage. */
+struct treadle_system_failure {
+    uint64_t sequence;
+    int32_t code, os_errno;
+    char function[64];
+    char message[184];
+};
+struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(void);
+
+/* --- Static storage ------------------------------------------------------------------------------ */
+
+enum { TREADLE_SYSTEM_KINDS = 16, TREADLE_SYSTEM_CHUNKS = 4096 };
+/* The chunks of each kind of object's slab. Zero-filled, so untouched parts cost no memory. */
+extern void *treadle_system_chunks[TREADLE_SYSTEM_KINDS][TREADLE_SYSTEM_CHUNKS] __attribute__((visibility("hidden")));
+static inline void *treadle_system_chunk(uint32_t kind, uint32_t index) {
+    return __atomic_load_n(&treadle_system_chunks[kind & 15][index & 4095], __ATOMIC_ACQUIRE);
+}
+static inline void treadle_system_set_chunk(uint32_t kind, uint32_t index, void *chunk) {
+    __atomic_store_n(&treadle_system_chunks[kind & 15][index & 4095], chunk, __ATOMIC_RELEASE);
+}
+
+/* Keeps memory that is left as it is, in the child of a fork, reachable for leak checkers: its first
+ * bytes lead to the memory that was left before. */
+void treadle_system_forget(void *memory);
+
+/* What each slab knows of itself; Swift lays its own struct over these bytes. */
+struct treadle_system_slab {
+    _Alignas(64) uint32_t words[16];
+};
+extern struct treadle_system_slab treadle_system_slabs[TREADLE_SYSTEM_KINDS] __attribute__((visibility("hidden")));
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_slabs[kind & 15]; }
+
+/* The process's state. `tag` is the top byte of every living handle; 0 before the first use and in the
+ * child of a fork, so that one comparison refuses handles in both. */
+struct treadle_system_process {
+    uint32_t tag, last_tag, forked, hooks;
+    void *main_loop;
+};
+extern struct treadle_system_process treadle_system_process_state __attribute__((visibility("hidden")));
+static inline struct treadle_system_process *TREADLE_SYSTEM_NONNULL treadle_system_process(void) { return &treadle_system_process_state; }
+
+static inline uint32_t treadle_system_tag(void) {
+    return __atomic_load_n(&treadle_system_process_state.tag, __ATOMIC_ACQUIRE);
+}
+static inline void treadle_system_set_tag(uint32_t tag) {
+    __atomic_store_n(&treadle_system_process_state.tag, tag, __ATOMIC_RELEASE);
+}
+
+/* Numbers the threads that call hosts; not used again, unlike the kernel's ids. */
+extern uint32_t treadle_system_thread_numbers;
+static inline uint32_t treadle_system_next_thread_number(void) {
+    return __atomic_add_fetch(&treadle_system_thread_numbers, 1, __ATOMIC_RELAXED);
+}
+
+/* Counts the signals that belong to no one loop (SignalTime). */
+extern uint32_t treadle_system_eras;
+static inline uint32_t treadle_system_era(void) { return __atomic_load_n(&treadle_system_eras, __ATOMIC_RELAXED); }
+static inline uint32_t treadle_system_next_era(void) { return __atomic_add_fetch(&treadle_system_eras, 1, __ATOMIC_ACQ_REL); }
+
+/* --- Processor ----------------------------------------------------------------------------------- */
+
+static inline void treadle_system_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+void treadle_system_yield(void);
+
+/* --- Locks --------------------------------------------------------------------------------------- */
+
+/* A pthread mutex, in room that is enough for every libc. All-zero bytes are an unlocked one. */
+struct treadle_system_mutex {
+    _Alignas(8) unsigned char bytes[48];
+};
+extern struct treadle_system_mutex treadle_system_start_mutex __attribute__((visibility("hidden")));
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_start_lock(void) { return &treadle_system_start_mutex; }
+void treadle_system_mutex_lock(struct treadle_system_mutex *mutex);
+void treadle_system_mutex_unlock(struct treadle_system_mutex *mutex);
+
+/* --- System calls: the result, or -errno --------------------------------------------------------- */
+
+int64_t treadle_system_now(void);      /* CLOCK_MONOTONIC, nanoseconds */
+int64_t treadle_system_wall(void);     /* CLOCK_REALTIME, nanoseconds since 1970 */
+int32_t treadle_system_thread_id(void);
+int32_t treadle_system_process_id(void);
+int32_t treadle_system_close(int32_t fd);
+int32_t treadle_system_is_open(int32_t fd); /* 0, or -EBADF */
+int64_t treadle_system_read8(int32_t fd);   /* reads an 8-byte counter, never waiting for it: its size, or -errno */
+
+int32_t treadle_system_eventfd(void);
+int32_t treadle_system_eventfd_write(int32_t fd);
+
+int32_t treadle_system_epoll_create(void);
+/* operation: 1 add, 2 delete, 3 modify; events: the kernel's bits */
+int32_t treadle_system_epoll_control(int32_t epoll, int32_t operation, int32_t fd, uint32_t events, uint64_t data);
+struct treadle_system_event {
+    uint64_t data;
+    uint32_t events;
+    uint32_t reserved;
+};
+/* Waits for at most count (256) events until an absolute monotonic time: <= 0 polls, INT64_MAX waits for ever. */
+int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *events, int32_t count, int64_t until);
+
+/* Sleeps while *word == expected, until an absolute monotonic time; INT64_MAX: for ever. */
+int32_t treadle_system_futex_wait(void *word, uint32_t expected, int64_t until);
+int32_t treadle_system_futex_wake(void *word, int32_t count);
+
+/* One counter for the whole process, and waiting for it to move. */
+uint32_t treadle_system_rest_epoch(void);
+void treadle_system_rest_announce(void);
+void treadle_system_rest_wait(uint32_t seen, int64_t until);
+
+/* Zero-filled memory; NULL when there is none. A large piece costs memory only where it is touched, and
+ * being from the C library's heap it is one that leak checkers look into. */
+void *treadle_system_zeroed(size_t size);
+void *treadle_system_allocate(size_t size); /* malloc; NULL when out of memory */
+void *treadle_system_reallocate(void *memory, size_t size);
+void treadle_system_free(void *memory);
+
+/* The kernel delays a thread's sleeps by up to 50 microseconds unless told otherwise. */
+void treadle_system_exact_sleeps(void);
+
+/* --- Hooks ---------------------------------------------------------------------------------------- */
+
+/* Calls `thread_exit` with a non-NULL argument on every thread that called treadle_system_watch_thread,
+ * once in each round of its thread-specific destructors while it asks for another, and
+ * `child` in the child after a fork. Returns 0, or -errno. */
+int32_t treadle_system_install_hooks(void (*thread_exit)(void), void (*child)(void));
+int32_t treadle_system_watch_thread(void);
+
+/* errno values that the core tells apart. */
+int32_t treadle_system_eintr(void);
+int32_t treadle_system_eperm(void);
+int32_t treadle_system_eexist(void);
+int32_t treadle_system_ebadf(void);
+int32_t treadle_system_enomem(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors */
+#include "CTreadleSystem.h"
+
+__thread struct treadle_system_thread treadle_system_thread_state;
+struct treadle_system_process treadle_system_process_state;
+uint32_t treadle_system_eras;
+uint32_t treadle_system_thread_numbers;
+struct treadle_system_mutex treadle_system_start_mutex;
+struct treadle_system_slab treadle_system_slabs[TREADLE_SYSTEM_KINDS];
+void *treadle_system_chunks[TREADLE_SYSTEM_KINDS][TREADLE_SYSTEM_CHUNKS];
+
+static void *forgotten;
+void treadle_system_forget(void *memory) {
+    *(void **)memory = forgotten;
+    forgotten = memory;
+}
+
+static __thread struct treadle_system_failure failure;
+struct treadle_system_failure *treadle_system_failure(void) { return &failure; }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// The descriptors of a mode, as the rest of the core sees them. The caller holds the loop's lock, where
+/// the text does not say otherwise.
+extension Mode {
+  /// Any thread, no lock.
+  @inline(__always)
+  var poller: Poller? { state.pointee.poller.load(ordering: .acquiring).map { Poller(state: $0) } }
+
+  /// Starts to watch a descriptor through a new membership.
+  func watch(_ member: Item, of item: Item, descriptor number: Int32) throws(Failure) {
+    guard let loop else { return }
+    // Before the poller takes numbers of its own: a closed one could become one of these.
+    let isOpen = treadle_system_is_open(number)
+    if isOpen < 0 { throw Failure.system("fd", isOpen) }
+    let poller = try needPoller(loop)
+    member.descriptor.pointee = DescriptorCell(number: number, events: item.descriptor.pointee.events, strikes: 0)
+    if item.mode == nil { item.descriptor.pointee.number = number }
+    // The kernel reports the membership as it will be once it is entered: one serial on.
+    let bits = Mention(member).bits
+    let serial = (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask) &+ 0x100_0000
+    try poller.add(
+      member, mention: bits & ~0xFF00_0000 | UInt64(serial),
+      wake: loop.state.pointee.wakeDescriptor.load(ordering: .acquiring))
+  }
+
+  private func needPoller(_ loop: Loop) throws(Failure) -> Poller {
+    if let poller { return poller }
+    let made = try Poller.make(for: loop)
+    state.pointee.poller.store(made.state, ordering: .sequentiallyConsistent)
+    return made
+  }
+
+  /// A poller for a mode without descriptors, if the loop has a descriptor that interrupts it. Takes the
+  /// lock.
+  func pollerForInterrupts() -> Poller? {
+    guard let loop, loop.state.pointee.interruptDescriptor.load(ordering: .acquiring) >= 0 else { return nil }
+    loop.mutex.lock()
+    defer { loop.mutex.unlock() }
+    return try? needPoller(loop)
+  }
+
+  func unwatch(_ member: Item) { poller?.remove(member) }
+
+  func rewatch(_ member: Item, from old: UInt16, to events: UInt16) throws(Failure) {
+    try poller?.change(member, mention: Mention(member).bits, from: old, to: events)
+    member.descriptor.pointee.events = events
+  }
+
+  /// Asks the kernel without blocking, unless events are left from before. True if a descriptor is ready.
+  /// Owner, no lock.
+  @inline(__always)
+  func pollDescriptors() -> Bool {
+    guard let poller else { return false }
+    if poller.hasEvents { return true }
+    return poll(poller, until: 0)
+  }
+
+  @inline(never)
+  private func poll(_ poller: Poller, until: Int64) -> Bool {
+    guard let loop else { return false }
+    loop.state.pointee.waiting.store(1, ordering: .releasing)
+    _ = waitForDescriptors(poller, until: until)
+    loop.state.pointee.waiting.store(0, ordering: .releasing)
+    return poller.hasEvents
+  }
+
+  /// The loop's one kernel wait. Returns the number of events, or -errno. Owner, no lock.
+  func waitForDescriptors(_ poller: Poller, until: Int64) -> Int32 {
+    let hasAlwaysReady = poller.state.pointee.alwaysReadyCount.load(ordering: .acquiring) > 0
+    let result = poller.wait(until: hasAlwaysReady ? 0 : until)
+    if hasAlwaysReady {
+      loop?.mutex.lock()
+      poller.appendAlwaysReady()
+      loop?.mutex.unlock()
+    }
+    return result
+  }
+
+  /// The next ready descriptor source, with one reference held, and what it is ready for. Reports about
+  /// memberships that are over are skipped. Owner, no lock.
+  func takeReady() -> (item: Item, events: UInt32)? {
+    guard let poller else { return nil }
+    while let event = poller.takeEvent() {
+      let mention = Mention(bits: event.data)
+      guard let member = mention.cell(.descriptor, in: self) else {
+        dropGhosts(poller)
+        continue
+      }
+      let item = member.primary
+      let watched = UInt32(member.descriptor.pointee.events)
+      guard item.isValid, watched != 0, item.cell.pointee.reference.retain(generation: item.generation) else { continue }
+      if mention.cell(.descriptor, in: self) == nil {
+        item.drop()
+        continue
+      }
+      member.descriptor.pointee.strikes &+= 1
+      var events = Readiness.fromKernel(event.events, watched: watched)
+      if member.descriptor.pointee.strikes % 64 == 0 && isGone(member, poller) { events |= Readiness.failed }
+      return (item, events & (watched | Readiness.hangup | Readiness.failed))
+    }
+    return nil
+  }
+
+  /// A descriptor that reports again and again may have been closed without being removed, while its file
+  /// lives on elsewhere: then it is taken out of the set.
+  private func isGone(_ member: Item, _ poller: Poller) -> Bool {
+    guard let loop else { return false }
+    loop.mutex.lock()
+    defer { loop.mutex.unlock() }
+    return !poller.isStanding(member) && rebuild(poller, loop)
+  }
+
+  /// Something reports that was taken out: if descriptors were closed before they were taken out, the
+  /// set is made anew without them. Otherwise it is a report from before.
+  private func dropGhosts(_ poller: Poller) {
+    guard let loop else { return }
+    loop.mutex.lock()
+    defer { loop.mutex.unlock() }
+    if poller.state.pointee.hasGhosts { _ = rebuild(poller, loop) }
+  }
+
+  /// The set anew, with what still stands. The loop's lock is held.
+  private func rebuild(_ poller: Poller, _ loop: Loop) -> Bool {
+    let wake = loop.state.pointee.wakeDescriptor.load(ordering: .acquiring)
+    return poller.rebuild(wake: wake, members: state.pointee.descriptors)
+  }
+
+  /// The thread is gone.
+  func closePoller() {
+    guard let memory = state.pointee.poller.exchange(nil, ordering: .sequentiallyConsistent) else { return }
+    Poller(state: memory).free()
+  }
+}
+
+extension Item {
+  /// Reads the counter of an eventfd or timerfd that the client gave into our hands (SRC1-2). False when
+  /// there was nothing to read: somebody else has read it.
+  func acknowledge(_ mode: Mode) -> Bool {
+    guard let member = member(of: mode) else { return false }
+    return treadle_system_read8(member.descriptor.pointee.number) >= 0
+  }
+}

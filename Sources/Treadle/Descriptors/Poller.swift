@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// The descriptors of one mode: a level-triggered epoll set, of which up to 256 events are taken at a
+/// time and handled one a pass. The loop's wake descriptor is in every set, edge-triggered, and never
+/// read.
+struct Poller {
+  let state: UnsafeMutablePointer<PollerState>
+
+  private static let wakeMention: UInt64 = 0
+  /// No membership is mentioned so: generation and slot are those of nothing.
+  private static let interruptMention = UInt64.max
+  private static let oneShotIn: UInt32 = 0x4000_0001
+  private static let edgeTriggeredIn: UInt32 = 0x8000_0001
+
+  /// The caller holds the loop's lock.
+  static func make(for loop: Loop) throws(Failure) -> Poller {
+    let wake = try needWakeDescriptor(loop)
+    let epoll = try makeSet(wake)
+    guard let memory = treadle_system_allocate(MemoryLayout<PollerState>.size) else {
+      treadle_system_close(epoll)
+      throw Failure.noMemory("descriptor")
+    }
+    let state = memory.bindMemory(to: PollerState.self, capacity: 1)
+    state.initialize(to: PollerState(epoll: epoll))
+    return Poller(state: state)
+  }
+
+  private static func needWakeDescriptor(_ loop: Loop) throws(Failure) -> Int32 {
+    let known = loop.state.pointee.wakeDescriptor.load(ordering: .acquiring)
+    if known >= 0 { return known }
+    let made = treadle_system_eventfd()
+    if made < 0 { throw Failure.system("eventfd", made) }
+    loop.state.pointee.wakeDescriptor.store(made, ordering: .releasing)
+    return made
+  }
+
+  private static func makeSet(_ wake: Int32) throws(Failure) -> Int32 {
+    let epoll = treadle_system_epoll_create()
+    if epoll < 0 { throw Failure.system("epoll_create1", epoll) }
+    let result = treadle_system_epoll_control(epoll, 1, wake, edgeTriggeredIn, wakeMention)
+    if result < 0 {
+      treadle_system_close(epoll)
+      throw Failure.system("epoll_ctl", result)
+    }
+    return epoll
+  }
+
+  func free() {
+    treadle_system_close(state.pointee.epoll)
+    state.pointee.owners.free()
+    state.pointee.alwaysReady.free()
+    state.pointee.events.free()
+    treadle_system_free(state)
+  }
+
+  // MARK: Registrations: the loop's lock is held
+
+  func add(_ member: Item, mention: UInt64, wake: Int32) throws(Failure) {
+    let number = member.descriptor.pointee.number
+    // A number that the client closed may be one of ours by now.
+    if number == wake || number == state.pointee.epoll { throw Failure.system("fd", 0 &- treadle_system_ebadf()) }
+    try reserveOwner(number)
+    if let owner = owner(of: number) {
+      if isStanding(owner) { throw Failure(Status.exists, "fd", "is watched by another source in this mode") }
+      state.pointee.hasGhosts = true
+    }
+    let kernelEvents = Readiness.toKernel(UInt32(member.descriptor.pointee.events))
+    if kernelEvents == 0 {
+      let result = treadle_system_is_open(number)
+      if result < 0 { throw Failure.system("fd", result) }
+    } else {
+      var result = treadle_system_epoll_control(state.pointee.epoll, 1, number, kernelEvents, mention)
+      if result == 0 &- treadle_system_eexist() {
+        // The same file under the same number as before it was closed, kept alive by a copy: taken over.
+        result = treadle_system_epoll_control(state.pointee.epoll, 3, number, kernelEvents, mention)
+      }
+      if result == 0 &- treadle_system_eperm() {
+        guard state.pointee.alwaysReady.append(mention) else { throw Failure.noMemory("descriptor") }
+        countAlwaysReady()
+      } else if result < 0 {
+        throw Failure.system("epoll_ctl", result)
+      }
+    }
+    state.pointee.owners.set(Int(number), member.slot)
+  }
+
+  func remove(_ member: Item) {
+    let number = member.descriptor.pointee.number
+    let wasAlwaysReady = isAlwaysReady(member.slot)
+    forgetAlwaysReady(member.slot)
+    // A number that was closed and is watched by another source now must be left alone.
+    guard state.pointee.owners[Int(number)] == member.slot else { return }
+    state.pointee.owners.set(Int(number), 0)
+    if member.descriptor.pointee.events == 0 || wasAlwaysReady { return }
+    if treadle_system_epoll_control(state.pointee.epoll, 2, number, 0, 0) < 0 { state.pointee.hasGhosts = true }
+  }
+
+  func change(_ member: Item, mention: UInt64, from old: UInt16, to events: UInt16) throws(Failure) {
+    let number = member.descriptor.pointee.number
+    let kernelEvents = Readiness.toKernel(UInt32(events))
+    if old == events || state.pointee.owners[Int(number)] != member.slot { return }
+    if events == 0 {
+      forgetAlwaysReady(member.slot)
+      treadle_system_epoll_control(state.pointee.epoll, 2, number, 0, 0)
+      return
+    }
+    if old != 0 && isAlwaysReady(member.slot) { return }
+    let result = treadle_system_epoll_control(state.pointee.epoll, old == 0 ? 1 : 3, number, kernelEvents, mention)
+    if result == 0 &- treadle_system_eperm() {
+      guard state.pointee.alwaysReady.append(mention) else { throw Failure.noMemory("descriptor") }
+      countAlwaysReady()
+    } else if result < 0 {
+      throw Failure.system("epoll_ctl", result)
+    }
+  }
+
+  private func owner(of number: Int32) -> Item? {
+    Item(.descriptor, slot: state.pointee.owners[Int(number)] ?? 0)
+  }
+
+  private func reserveOwner(_ number: Int32) throws(Failure) {
+    while state.pointee.owners.count <= Int(number) {
+      guard state.pointee.owners.append(0) else { throw Failure.noMemory("descriptor") }
+    }
+  }
+
+  /// Whether a registration still watches its number's present file: not if the number was closed (and
+  /// perhaps used again) meanwhile.
+  func isStanding(_ member: Item) -> Bool {
+    let events = UInt32(member.descriptor.pointee.events)
+    let number = member.descriptor.pointee.number
+    if events == 0 || isAlwaysReady(member.slot) { return treadle_system_is_open(number) == 0 }
+    let result = treadle_system_epoll_control(
+      state.pointee.epoll, 3, number, Readiness.toKernel(events), Mention(member).bits)
+    return result == 0
+  }
+
+  private func countAlwaysReady() {
+    state.pointee.alwaysReadyCount.store(state.pointee.alwaysReady.count, ordering: .releasing)
+  }
+
+  private func isAlwaysReady(_ slot: UInt32) -> Bool {
+    for bits in state.pointee.alwaysReady.elements where Mention(bits: bits).slot == slot { return true }
+    return false
+  }
+
+  private func forgetAlwaysReady(_ slot: UInt32) {
+    if state.pointee.alwaysReady.isEmpty { return }
+    var kept = 0
+    for bits in state.pointee.alwaysReady.elements where Mention(bits: bits).slot != slot {
+      state.pointee.alwaysReady.set(kept, bits)
+      kept &+= 1
+    }
+    state.pointee.alwaysReady.truncate(kept)
+    countAlwaysReady()
+  }
+
+  /// A closed number whose file lives on elsewhere keeps reporting, and cannot be taken out any more: the
+  /// set is made anew without it. False when that fails. The loop's lock is held.
+  func rebuild(wake: Int32, members: MemberList) -> Bool {
+    guard let epoll = try? Poller.makeSet(wake) else { return false }
+    var next = members.first
+    while let member = Item(.descriptor, slot: next) {
+      next = member.cell.pointee.next
+      let number = member.descriptor.pointee.number
+      guard state.pointee.owners[Int(number)] == member.slot, isStanding(member), !isAlwaysReady(member.slot) else {
+        continue
+      }
+      let events = Readiness.toKernel(UInt32(member.descriptor.pointee.events))
+      if events != 0 && treadle_system_epoll_control(epoll, 1, number, events, Mention(member).bits) < 0 {
+        treadle_system_close(epoll)
+        return false
+      }
+    }
+    treadle_system_close(state.pointee.epoll)
+    state.pointee.epoll = epoll
+    state.pointee.interrupt = -1
+    state.pointee.hasGhosts = false
+    return true
+  }
+
+  // MARK: Interrupts: the owner's
+
+  /// Has the interrupt descriptor reported once more, if it is readable. It reports once for each arming,
+  /// so that runs which do not ask for interrupts are not disturbed.
+  func armInterrupt(_ number: Int32) {
+    state.pointee.wasInterrupted = false
+    if state.pointee.interrupt != number && state.pointee.interrupt >= 0 {
+      treadle_system_epoll_control(state.pointee.epoll, 2, state.pointee.interrupt, 0, 0)
+    }
+    if number < 0 {
+      state.pointee.interrupt = -1
+      return
+    }
+    let operation: Int32 = state.pointee.interrupt == number ? 3 : 1
+    let result = treadle_system_epoll_control(
+      state.pointee.epoll, operation, number, Poller.oneShotIn, Poller.interruptMention)
+    state.pointee.interrupt = result < 0 ? -1 : number
+  }
+
+  /// Whether it has reported.
+  func takeInterrupt() -> Bool {
+    defer { state.pointee.wasInterrupted = false }
+    return state.pointee.wasInterrupted
+  }
+
+  // MARK: Waiting: the owner's
+
+  /// Whether events were taken from the kernel that no pass has handled yet.
+  @inline(__always)
+  var hasEvents: Bool { state.pointee.nextEvent < state.pointee.events.count }
+
+  /// Takes events from the kernel, in place of those taken before. Returns their number, or -errno.
+  func wait(until: Int64) -> Int32 {
+    state.pointee.nextEvent = 0
+    var result = 0 &- treadle_system_enomem()
+    _ = state.pointee.events.refill(256) { room in
+      result = treadle_system_epoll_wait(state.pointee.epoll, room, 256, until)
+      var kept = 0
+      var index = 0
+      while index < Int(result) {
+        if room[index].data == Poller.interruptMention {
+          state.pointee.wasInterrupted = true
+        } else if room[index].data != Poller.wakeMention {
+          room[kept] = room[index]
+          kept &+= 1
+        }
+        index &+= 1
+      }
+      return kept
+    }
+    return result
+  }
+
+  @inline(__always)
+  func takeEvent() -> treadle_system_event? {
+    guard let event = state.pointee.events[state.pointee.nextEvent] else { return nil }
+    state.pointee.nextEvent &+= 1
+    return event
+  }
+
+  /// Queues the always ready descriptors behind what the kernel reported. The loop's lock is held.
+  func appendAlwaysReady() {
+    for bits in state.pointee.alwaysReady.elements {
+      _ = state.pointee.events.append(treadle_system_event(data: bits, events: 0x005, reserved: 0))
+    }
+  }
+}

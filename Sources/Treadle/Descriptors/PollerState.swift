@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// The memory of one mode's epoll set. Guards as in `LoopState`.
+struct PollerState: ~Copyable {
+  /// Constant but for `Poller.rebuild`, which holds the lock.
+  var epoll: Int32
+  /// The slot of the membership that watches each descriptor number; 0 for none. Lock.
+  var owners: Buffer<UInt32>
+  /// Memberships of descriptors that epoll refuses because they are always ready, such as regular files.
+  /// Lock.
+  var alwaysReady: Buffer<UInt64>
+  /// `alwaysReady.count`, for a look without the lock.
+  let alwaysReadyCount: Atomic<Int>
+
+  /// A descriptor was closed before it was taken out, so its file may go on reporting. Lock.
+  var hasGhosts: Bool
+  /// The interrupt descriptor that is in the set; -1 for none. Owner.
+  var interrupt: Int32
+  /// The interrupt descriptor was seen readable. Owner.
+  var wasInterrupted: Bool
+
+  /// What the kernel reported and no pass has handled yet; the next one's index. Owner.
+  var events: Buffer<treadle_system_event>
+  var nextEvent: Int
+
+  init(epoll: Int32) {
+    self.epoll = epoll
+    owners = Buffer()
+    alwaysReady = Buffer()
+    alwaysReadyCount = Atomic(0)
+    hasGhosts = false
+    interrupt = -1
+    wasInterrupted = false
+    events = Buffer()
+    nextEvent = 0
+  }
+}

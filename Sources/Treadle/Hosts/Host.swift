@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// A host language: one function receives all its events, and proves with a ticket that it completed.
+package struct Host {
+  package typealias Dispatch = @convention(c) (UInt64, UnsafeRawPointer?) -> UInt64
+  package typealias ThreadHook = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+  let state: UnsafeMutablePointer<HostState>
+
+  /// One bit each in a thread's state.
+  package static let maximum: UInt32 = 63
+
+  init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: HostState.self) }
+
+  package init(_ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.host).find(handle) else { throw handle.failure(subject) }
+    self.init(memory)
+  }
+
+  var pointer: UnsafeMutableRawPointer { UnsafeMutableRawPointer(state) }
+  package var handle: Handle {
+    Handle(kind: .host, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+  }
+  /// What the host's items and blocks call. The host is never freed, so nothing is to be dropped.
+  var callback: IndirectCallback { IndirectCallback(object: pointer, invoke: Host.invoke, drop: nil) }
+  package var isClosed: Bool { state.pointee.closed.load(ordering: .sequentiallyConsistent) != 0 }
+
+  package static func register(
+    dispatch: Dispatch, enter: ThreadHook?, exit: ThreadHook?, user: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Host {
+    try Loop.startRuntime()
+    guard let slot = Slab(.host).allocate(), let memory = Slab(.host).memory(slot) else {
+      throw Failure.noMemory("host")
+    }
+    if slot > maximum {
+      Slab(.host).free(slot)
+      throw Failure(Status.noMemory, "host", "cannot be registered: there are 63 already")
+    }
+    let host = Host(memory)
+    host.state.pointee.slot = slot
+    host.state.pointee.dispatch = dispatch
+    host.state.pointee.enter = enter
+    host.state.pointee.exit = exit
+    host.state.pointee.user = user
+    return host
+  }
+
+  // MARK: Calling
+
+  /// One call into a host that is on this thread's stack.
+  private struct Call {
+    var host: UnsafeMutableRawPointer
+    var outer: UnsafeMutableRawPointer?
+  }
+
+  /// True if the host completed the event, or takes none any more.
+  private static let invoke: IndirectCallback.Invoke = { object, event in
+    guard let object else { return true }
+    let host = Host(object)
+    return host.whileOpen {
+      host.enterThread()
+      let ticket = Host.nextTicket()
+      return host.state.pointee.dispatch?(ticket, event) == ticket
+    }
+  }
+
+  /// Runs `body` unless the gate is closed; whoever closes it waits for this.
+  private func whileOpen(_ body: () -> Bool) -> Bool {
+    state.pointee.inFlight.add(1, ordering: .sequentiallyConsistent)
+    var completed = true
+    if isClosed {
+      state.pointee.dropped.add(1, ordering: .relaxed)
+    } else {
+      let thread = treadle_system_thread()
+      var call = Call(host: pointer, outer: thread.pointee.host_call)
+      completed = withUnsafeMutablePointer(to: &call) { record in
+        thread.pointee.host_call = UnsafeMutableRawPointer(record)
+        let completed = body()
+        thread.pointee.host_call = record.pointee.outer
+        return completed
+      }
+    }
+    state.pointee.inFlight.subtract(1, ordering: .sequentiallyConsistent)
+    if isClosed { Rest.announce() }
+    return completed
+  }
+
+  /// Never the same twice in a process: a number of the thread's above a count of its own.
+  private static func nextTicket() -> UInt64 {
+    let thread = treadle_system_thread()
+    if thread.pointee.number == 0 { thread.pointee.number = treadle_system_next_thread_number() }
+    thread.pointee.tickets &+= 1
+    return UInt64(thread.pointee.number) << 40 | thread.pointee.tickets & 0xFF_FFFF_FFFF
+  }
+
+  /// Tells the host of this thread, once.
+  private func enterThread() {
+    let thread = treadle_system_thread()
+    let bit: UInt64 = 1 << UInt64(state.pointee.slot)
+    if thread.pointee.hosts & bit != 0 { return }
+    thread.pointee.hosts |= bit
+    if thread.pointee.loop == nil { _ = treadle_system_watch_thread() }
+    state.pointee.enter?(state.pointee.user)
+  }
+
+  /// The thread ends: its hosts are told, but for those that are quiet.
+  static func leaveThread() {
+    let thread = treadle_system_thread()
+    let hosts = thread.pointee.hosts
+    thread.pointee.hosts = 0
+    var slot: UInt32 = 1
+    while slot <= maximum {
+      if hosts & (1 << UInt64(slot)) != 0, let memory = Slab(.host).memory(slot) {
+        let host = Host(memory)
+        _ = host.whileOpen {
+          host.state.pointee.exit?(host.state.pointee.user)
+          return true
+        }
+      }
+      slot &+= 1
+    }
+  }
+
+  /// Closes the gate, then waits for calls that run on other threads.
+  package func quiesce(timeout: Int64) throws(Failure) {
+    state.pointee.closed.store(1, ordering: .sequentiallyConsistent)
+    let own = callsOnThisThread
+    let until = Clock.after(timeout, from: Clock.now())
+    while true {
+      let seen = Rest.epoch
+      if state.pointee.inFlight.load(ordering: .sequentiallyConsistent) <= own { return }
+      if timeout <= 0 || Clock.now() >= until {
+        throw Failure(Status.timeout, "timeout_ns", "passed while events of the host were in flight")
+      }
+      Rest.wait(seen, until: until)
+    }
+  }
+
+  private var callsOnThisThread: UInt32 {
+    var count: UInt32 = 0
+    var call = treadle_system_thread().pointee.host_call
+    while let record = call?.assumingMemoryBound(to: Call.self) {
+      if record.pointee.host == pointer { count &+= 1 }
+      call = record.pointee.outer
+    }
+    return count
+  }
+
+  package var droppedCount: UInt64 { state.pointee.dropped.load(ordering: .relaxed) }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import TreadleBase
+
+/// One callout, described for callbacks that get all of them in one shape: hosts and routines.
+///
+/// The layout is that of `treadle_event` in the C header; a test compares the two.
+package struct Event {
+  package enum Kind {
+    package static let perform: UInt32 = 1
+    package static let schedule: UInt32 = 2
+    package static let cancel: UInt32 = 3
+    package static let timer: UInt32 = 4
+    package static let observer: UInt32 = 5
+    package static let descriptor: UInt32 = 6
+    package static let block: UInt32 = 7
+  }
+
+  package var structSize: Int
+  package var kind: UInt32
+  package var value: UInt32
+  package var token: UInt64
+  package var loop: OpaquePointer?
+  package var subject: UnsafeMutableRawPointer?
+  package var mode: UnsafePointer<CChar>?
+  package var late: Int64
+  package var descriptor: Int32
+  package var reserved: UInt32
+
+  init(_ kind: UInt32, value: UInt32 = 0, token: UInt64, loop: Loop, subject: UInt, mode: UnsafePointer<CChar>?) {
+    structSize = MemoryLayout<Event>.size
+    self.kind = kind
+    self.value = value
+    self.token = token
+    self.loop = OpaquePointer(bitPattern: loop.handle.bits)
+    self.subject = UnsafeMutableRawPointer(bitPattern: subject)
+    self.mode = mode
+    late = 0
+    descriptor = -1
+    reserved = 0
+  }
+}
+
+/// A callback that is not a plain C function of its kind: a routine, or a host's dispatch.
+///
+/// `invoke` gets `object` and the address of an `Event`, and answers whether the callback completed. `drop` gives up the reference to `object`.
+package struct IndirectCallback {
+  package typealias Invoke = @convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Bool
+  package typealias Drop = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+  package var object: UnsafeMutableRawPointer?
+  package var invoke: Invoke?
+  package var drop: Drop?
+
+  package init(object: UnsafeMutableRawPointer?, invoke: Invoke?, drop: Drop?) {
+    self.object = object
+    self.invoke = invoke
+    self.drop = drop
+  }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// The memory of a source, descriptor source, timer or observer, and of each membership beyond an item's
+/// first. A timer's and a descriptor's slots go on behind it.
+struct ItemCell: ~Copyable {
+  let reference: Reference
+  /// `Item.Flag` bits.
+  let flags: Atomic<UInt32>
+  /// The mode that this membership is in: its slot, and in the top byte a serial that each change of
+  /// membership raises, so that queued mentions of an earlier one are stale. Written under the lock and
+  /// the gate of the mode's loop; read anywhere.
+  let mode: Atomic<UInt32>
+  /// Neighbours in the mode's list, or in the timer wheel's slot. Guarded by the lock of the mode's loop.
+  var previous: UInt32
+  var next: UInt32
+  /// A `Context`, or nil; set once. In an alias instead the slots of its primary (low half) and of the next
+  /// alias: the owner of a loop reads the primary without a lock.
+  let context: Atomic<UnsafeMutableRawPointer?>
+  /// The plain C callback. Constant once the item is published.
+  var code: UnsafeMutableRawPointer?
+  /// The client's info. Constant once the item is published.
+  var info: UnsafeMutableRawPointer?
+}
+
+/// A source, descriptor source, timer or observer.
+///
+/// An item is in a mode through a *membership*. Its first one is part of its own cell; each further one
+/// is an *alias*, a cell of the same slab that leads back to the primary. So a mode's lists and queues
+/// hold cells, in constant time and without allocation for the usual single membership.
+package struct Item {
+  let kind: Kind
+  let slot: UInt32
+  let cell: UnsafeMutablePointer<ItemCell>
+
+  @inline(__always)
+  init(_ kind: Kind, _ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
+    self.kind = kind
+    self.slot = slot
+    cell = memory.assumingMemoryBound(to: ItemCell.self)
+  }
+
+  /// The cell of a slot that is known to have been allocated.
+  @inline(__always)
+  init?(_ kind: Kind, slot: UInt32) {
+    guard slot != 0, let memory = Slab(kind).memory(slot) else { return nil }
+    self.init(kind, slot, memory)
+  }
+
+  /// The item that a client's handle means.
+  @inline(__always)
+  package init(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(kind).find(handle) else { throw handle.failure(subject) }
+    self.init(kind, handle.slot, memory)
+    if hasFlag(Flag.alias) { throw Failure(Status.stale, subject, "is not the handle of a living object") }
+  }
+
+  /// The same, held until `letGo`, for calls that look at more than the item's own slot.
+  @inline(__always)
+  package static func hold(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) -> Item {
+    let item = try Item(kind, handle, subject)
+    guard item.cell.pointee.reference.retain(generation: Handle(bits: handle).generation) else {
+      throw Handle(bits: handle).failure(subject)
+    }
+    return item
+  }
+  @inline(__always)
+  package func letGo() { drop() }
+
+  enum Flag {
+    static let valid: UInt32 = 1
+    static let signalled: UInt32 = 2
+    /// The cell is a further membership of another item.
+    static let alias: UInt32 = 4
+    /// The item has, or had, aliases.
+    static let aliased: UInt32 = 8
+    /// One of them is, or was, in a mode, and not the record of common items.
+    static let scattered: UInt32 = 0x1_0000
+    /// The order is not 0.
+    static let ordered: UInt32 = 0x10
+    /// A timer's or observer's callback runs.
+    static let running: UInt32 = 0x20
+    /// An observer that is called once, or a timer that fires once.
+    static let once: UInt32 = 0x40
+    /// A one-shot observer has been called.
+    static let spent: UInt32 = 0x80
+    /// The timer's date was set while its callback ran.
+    static let rescheduled: UInt32 = 0x100
+    /// The callback is the context's `main`, not `code`.
+    static let indirect: UInt32 = 0x200
+    /// The info of a timer or observer is to be released, by whoever finds the callback at rest.
+    static let releasing: UInt32 = 0x400
+    /// Somebody waits for the callbacks' end (`close`).
+    static let awaited: UInt32 = 0x800
+    /// The timer has a tolerance.
+    static let tolerant: UInt32 = 0x1000
+    /// Guards the memberships of the item.
+    static let locked: UInt32 = 0x2000
+    /// The source has an `equal` callback.
+    static let comparable: UInt32 = 0x4000
+    /// Whoever signalled also wanted the loop woken: whoever queues the source does it.
+    static let wakeWanted: UInt32 = 0x4_0000
+    /// Seen by the clean-up of a queue that is going on.
+    static let counted: UInt32 = 0x2_0000
+    /// The runtime reads the descriptor's counter.
+    static let acknowledged: UInt32 = 0x8000
+  }
+
+  @inline(__always)
+  var flags: UInt32 { cell.pointee.flags.load(ordering: .acquiring) }
+  @inline(__always)
+  func hasFlag(_ flag: UInt32) -> Bool { flags & flag != 0 }
+  /// Sets a flag; the flags before.
+  @inline(__always)
+  @discardableResult
+  func setFlag(_ flag: UInt32) -> UInt32 {
+    cell.pointee.flags.bitwiseOr(flag, ordering: .sequentiallyConsistent).oldValue
+  }
+  /// Clears a flag; the flags before.
+  @inline(__always)
+  @discardableResult
+  func clearFlag(_ flag: UInt32) -> UInt32 {
+    cell.pointee.flags.bitwiseAnd(~flag, ordering: .sequentiallyConsistent).oldValue
+  }
+
+  package var isValid: Bool { hasFlag(Flag.valid) }
+
+  @inline(__always)
+  var generation: UInt32 { cell.pointee.reference.generation }
+  @inline(__always)
+  package var handle: Handle { Handle(kind: kind, slot: slot, generation: generation) }
+  @inline(__always)
+  var handlePointer: OpaquePointer? { OpaquePointer(bitPattern: handle.bits) }
+
+  @inline(__always)
+  var context: UnsafeMutablePointer<Context>? {
+    cell.pointee.context.load(ordering: .acquiring)?.assumingMemoryBound(to: Context.self)
+  }
+
+  package var order: Int64 { context?.pointee.order ?? 0 }
+  package var info: UnsafeMutableRawPointer? {
+    // A timer or observer gives its info up when it becomes invalid (TMR-7).
+    (kind == .timer || kind == .observer) && !isValid ? nil : cell.pointee.info
+  }
+
+  /// The item whose membership a cell is.
+  @inline(__always)
+  var primary: Item {
+    if !hasFlag(Flag.alias) { return self }
+    return Item(kind, slot: UInt32(truncatingIfNeeded: link)) ?? self
+  }
+  var nextAlias: UInt32 { UInt32(truncatingIfNeeded: link >> 32) }
+  private var link: UInt { UInt(bitPattern: cell.pointee.context.load(ordering: .acquiring)) }
+
+  /// Guards the item's memberships. Taken before the lock of any loop.
+  func lock() {
+    while setFlag(Flag.locked) & Flag.locked != 0 { treadle_system_yield() }
+  }
+  func unlock() { clearFlag(Flag.locked) }
+
+  /// The mode of this membership, or nil.
+  @inline(__always)
+  var mode: Mode? { Mode(slot: cell.pointee.mode.load(ordering: .acquiring) & Mention.slotMask) }
+}

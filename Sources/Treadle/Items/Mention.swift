@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+import TreadleBase
+
+/// A queued mention of a membership: the cell's slot, the serial of the membership and the generation
+/// of the object, so that whoever reads the queue later can tell whether it still means anything.
+struct Mention {
+  static let slotMask: UInt32 = 0xFF_FFFF
+
+  let bits: UInt64
+
+  @inline(__always)
+  init(bits: UInt64) { self.bits = bits }
+
+  /// Of the membership that a cell is now.
+  @inline(__always)
+  init(_ item: Item) {
+    let serial = item.cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
+    bits = UInt64(item.slot | serial) | UInt64(item.generation) << 32
+  }
+
+  @inline(__always)
+  var slot: UInt32 { UInt32(truncatingIfNeeded: bits) & Mention.slotMask }
+  @inline(__always)
+  var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) }
+
+  /// The cell, if it is still the same membership, in this mode.
+  @inline(__always)
+  func cell(_ kind: Kind, in mode: Mode) -> Item? {
+    guard let item = Item(kind, slot: slot), item.generation == generation,
+      item.cell.pointee.mode.load(ordering: .sequentiallyConsistent)
+        == mode.slot | (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask)
+    else { return nil }
+    return item
+  }
+
+  /// The item whose membership it is, if that still stands. An alias is looked at twice, since it could
+  /// have begun to serve another item between the looks at it and at its primary.
+  @inline(__always)
+  func item(_ kind: Kind, in mode: Mode) -> Item? {
+    guard let member = cell(kind, in: mode) else { return nil }
+    if !member.hasFlag(Item.Flag.alias) { return member }
+    let item = member.primary
+    return cell(kind, in: mode) == nil ? nil : item
+  }
+}

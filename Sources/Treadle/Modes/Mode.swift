@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// One mode of a loop, or the loop's record of common items: a thin handle like `Loop`.
+struct Mode {
+  let state: UnsafeMutablePointer<ModeState>
+
+  @inline(__always)
+  init?(slot: UInt32) {
+    guard slot != 0, let memory = Slab(.mode).memory(slot) else { return nil }
+    state = memory.assumingMemoryBound(to: ModeState.self)
+  }
+
+  @inline(__always)
+  var slot: UInt32 { state.pointee.slot }
+  @inline(__always)
+  var loop: Loop? {
+    guard let loop = state.pointee.loop else { return nil }
+    return Loop(UnsafeMutableRawPointer(loop))
+  }
+  @inline(__always)
+  var name: UnsafePointer<CChar>? { state.pointee.name.map { UnsafePointer($0) } }
+
+  static func create(in loop: Loop, name: StaticString, isRecord: Bool) -> Mode? {
+    create(in: loop, name: ModeName(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)), isRecord: isRecord)
+  }
+
+  /// Makes a mode, and unless it is the record puts it into the loop's list. The caller holds the lock,
+  /// or nobody else knows the loop yet.
+  static func create(in loop: Loop, name: ModeName, isRecord: Bool = false) -> Mode? {
+    guard let slot = Slab(.mode).allocate(), let mode = Mode(slot: slot) else { return nil }
+    let state = mode.state
+    state.pointee.slot = slot
+    state.pointee.hash = name.hash
+    state.pointee.loop = loop.state
+    state.pointee.name = name.copy()
+    state.pointee.isRecord = isRecord
+    state.pointee.isCommon = false
+    state.pointee.isUnlisted = false
+    state.pointee.content.store(0, ordering: .relaxed)
+    state.pointee.interest.store(0, ordering: .relaxed)
+    state.pointee.earliest.store(Clock.forever, ordering: .relaxed)
+    if state.pointee.name != nil && (isRecord || loop.state.pointee.modes.append(slot)) { return mode }
+    mode.free()
+    return nil
+  }
+
+  func free() {
+    treadle_system_free(state.pointee.name)
+    state.pointee.name = nil
+    state.pointee.signalled.free()
+    state.pointee.signalledCount.store(0, ordering: .relaxed)
+    state.pointee.staleSignals = 0
+    if let snapshot = state.pointee.snapshot { ObserverSnapshot.release(snapshot) }
+    state.pointee.snapshot = nil
+    if let queue = state.pointee.queue { TimerQueue.free(queue) }
+    state.pointee.queue = nil
+    state.pointee.sources = MemberList()
+    state.pointee.descriptors = MemberList()
+    state.pointee.timers = MemberList()
+    state.pointee.observers = MemberList()
+    Slab(.mode).free(slot)
+  }
+
+  /// Whether there is nothing to wait for but, perhaps, blocks (MODE-7).
+  @inline(__always)
+  var hasContent: Bool { state.pointee.content.load(ordering: .acquiring) != 0 }
+
+  /// The list of one kind of members. The caller holds the lock.
+  func withList(_ kind: Kind, _ body: (inout MemberList) -> Void) {
+    switch kind {
+    case .source: body(&state.pointee.sources)
+    case .descriptor: body(&state.pointee.descriptors)
+    case .timer: body(&state.pointee.timers)
+    default: body(&state.pointee.observers)
+    }
+  }
+  func list(_ kind: Kind) -> MemberList {
+    switch kind {
+    case .source: state.pointee.sources
+    case .descriptor: state.pointee.descriptors
+    case .timer: state.pointee.timers
+    default: state.pointee.observers
+    }
+  }
+}

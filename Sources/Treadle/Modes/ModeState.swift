@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// The memory of a mode of one loop. Guards as in `LoopState`.
+struct ModeState: ~Copyable {
+  let reference: Reference
+  let touched: Atomic<UInt64>
+  /// Constant: the mode's own slot, its loop, its name with its hash.
+  var slot: UInt32
+  var hash: UInt32
+  var loop: UnsafeMutablePointer<LoopState>?
+  var name: UnsafeMutablePointer<CChar>?
+  /// Constant: this is the loop's hidden record of the common items, not a mode.
+  var isRecord: Bool
+  /// The mode is in the common set. Set under the lock, never cleared.
+  var isCommon: Bool
+  /// The mode was named to the common set, but nothing was added to it yet: clients do not see it (RL-7).
+  /// Lock.
+  var isUnlisted: Bool
+
+  /// How many sources, descriptor sources and timers are in the mode. Written under the lock.
+  let content: Atomic<Int32>
+  /// What the mode's observers want to be told, all together. Written under the lock.
+  let interest: Atomic<UInt32>
+
+  /// Lists of memberships; timers are in the wheel instead, but for the record of common items. Lock.
+  var sources: MemberList
+  var descriptors: MemberList
+  var timers: MemberList
+  var observers: MemberList
+  /// What a notification walks; nil when it must be made anew. Lock.
+  var snapshot: UnsafeMutablePointer<ObserverSnapshot>?
+
+  /// Signalled sources that no pass has collected yet, in the order of their signals. Gate.
+  var signalled: Buffer<UInt64>
+  /// How many of them are known to be stale. Gate.
+  var staleSignals: Int
+  /// `signalled.count`, for a look without the gate.
+  let signalledCount: Atomic<Int>
+
+  /// The mode's timers, once it has any. Lock.
+  var queue: UnsafeMutablePointer<TimerQueue>?
+  /// The earliest date in `queue`, or earlier; `Clock.forever` when there is none. Written under the lock.
+  let earliest: Atomic<Int64>
+
+  /// Timers were handled when last there was something to handle: a descriptor goes first next time
+  /// (PASS-12). Owner.
+  var lastWasTimers: Bool
+
+  /// The mode's descriptors, once it has any: written once under the lock, used by the owner and, under
+  /// the lock, by others.
+  let poller: Atomic<UnsafeMutablePointer<PollerState>?>
+}

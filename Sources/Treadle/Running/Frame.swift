@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleBase
+
+/// One run in progress: where its pass stands, and everything that must outlive a callout. Nested runs
+/// are a stack of frames. Touched by the loop's own thread alone.
+///
+/// All-zero bytes are a fresh frame, but for `mode`.
+struct Frame {
+  /// The steps of a run, in their order (§4 of the rules).
+  enum Step: UInt8 {
+    case enter
+    case open
+    case beforeTimers
+    case beforeSources
+    case firstBlocks
+    case sources
+    case blocksAfterSources
+    case beforeWaiting
+    case afterWaiting
+    case timers
+    case lastBlocks
+    case leave
+  }
+
+  var outer: UnsafeMutablePointer<Frame>?
+  var mode: Mode
+  var timeout: Int64
+  var deadline: Int64
+  var flags: UInt32
+  var step: Step
+  var result: Int32
+  /// What the outer run had of these; they live and die with a run (RUN-1).
+  var outerStop: UInt32
+  var outerWake: UInt32
+
+  // One pass.
+
+  /// A source was handled (RUN-7).
+  var handled: Bool
+  /// The pass does not sleep (RUN-5).
+  var polls: Bool
+  /// The kernel was asked for descriptors in this pass.
+  var asked: Bool
+  var isDraining: Bool
+  /// A host's callback did not complete: the run ends here.
+  var failed: Bool
+  var wasInterrupted: Bool
+  /// Not 0: the kernel refused to wait, with this result.
+  var systemResult: Int32
+
+  /// The notification in progress.
+  var sweep: UnsafeMutablePointer<ObserverSnapshot>?
+  var sweepIndex: Int
+  /// Signalled sources that this pass has taken, and the next one's index.
+  var collected: Buffer<UInt64>
+  var collectedIndex: Int
+  /// Blocks that this drain has taken, the next one's index, and how many of those passed are kept.
+  var batch: Buffer<BlockEntry>
+  var batchIndex: Int
+  var keptCount: Int
+  /// Due timers that this pass has collected.
+  var timers: TimerBatch
+
+  /// What the run loop is to do next, or has just done.
+  var callout: Callout
+
+  init(mode: Mode, timeout: Int64, flags: UInt32, collected: Buffer<UInt64>, timers: TimerBatch) {
+    outer = nil
+    self.mode = mode
+    self.timeout = timeout
+    deadline = Clock.forever
+    self.flags = flags
+    step = .enter
+    result = Status.finished
+    outerStop = 0
+    outerWake = 0
+    handled = false
+    polls = false
+    asked = false
+    isDraining = false
+    failed = false
+    wasInterrupted = false
+    systemResult = 0
+    sweep = nil
+    sweepIndex = 0
+    self.collected = collected
+    collectedIndex = 0
+    batch = Buffer()
+    batchIndex = 0
+    keptCount = 0
+    self.timers = timers
+    callout = Callout()
+  }
+
+  enum Flag {
+    static let returnAfterSource: UInt32 = 1
+    static let returnOnInterrupt: UInt32 = 2
+  }
+
+  static func free(_ frame: UnsafeMutablePointer<Frame>) {
+    frame.pointee.collected.free()
+    frame.pointee.batch.free()
+    frame.pointee.timers.free()
+    treadle_system_free(frame)
+  }
+}

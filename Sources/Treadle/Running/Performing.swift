@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+import TreadleBase
+
+/// PASS-5: performing what was signalled. The cost is that of the signalled sources, however many the
+/// mode has.
+extension Loop {
+  /// Takes the signalled sources of the mode, in the order of their calls: ascending by order, then by
+  /// the time of the first signal (SRC0-7).
+  @inline(__always)
+  func collectSources(_ frame: UnsafeMutablePointer<Frame>) {
+    let mode = frame.pointee.mode
+    frame.pointee.collected.removeAll()
+    frame.pointee.collectedIndex = 0
+    if mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0 {
+      state.pointee.gate.lock()
+      swap(&frame.pointee.collected, &mode.state.pointee.signalled)
+      mode.state.pointee.signalledCount.store(0, ordering: .releasing)
+      mode.state.pointee.staleSignals = 0
+      state.pointee.gate.unlock()
+    }
+    if frame.pointee.outer != nil { collectFromOuterRuns(frame) }
+    if frame.pointee.collected.count > 1 { putInOrder(frame) }
+  }
+
+  /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they
+  /// find the signals used up.
+  private func collectFromOuterRuns(_ frame: UnsafeMutablePointer<Frame>) {
+    var outer = frame.pointee.outer
+    while let run = outer {
+      if run.pointee.mode.slot == frame.pointee.mode.slot {
+        var index = run.pointee.collectedIndex
+        // Where they stand among the others, the time of their signals decides.
+        while let mention = run.pointee.collected[index], frame.pointee.collected.append(mention) { index &+= 1 }
+      }
+      outer = run.pointee.outer
+    }
+  }
+
+  /// Sorts what was collected, each source once, without those that are not signalled any more; unless it
+  /// is in order already, as it is when plain sources were signalled once each.
+  private func putInOrder(_ frame: UnsafeMutablePointer<Frame>) {
+    let mode = frame.pointee.mode
+    var isInOrder = true
+    var last: (order: Int64, time: UInt64)?
+    for bits in frame.pointee.collected.elements {
+      guard let item = Mention(bits: bits).item(.source, in: mode), item.isSignalled else {
+        isInOrder = false
+        break
+      }
+      let key = (order: item.hasFlag(Item.Flag.ordered) ? item.order : 0, time: item.signalTime)
+      if let last, (key.order, key.time) <= (last.order, last.time) {
+        isInOrder = false
+        break
+      }
+      last = key
+    }
+    if !isInOrder { sortCollected(frame) }
+  }
+
+  private func sortCollected(_ frame: UnsafeMutablePointer<Frame>) {
+    let mode = frame.pointee.mode
+    var keyed = Buffer<StableSort.Keyed>()
+    defer { keyed.free() }
+    for bits in frame.pointee.collected.elements {
+      guard let item = Mention(bits: bits).item(.source, in: mode), item.isSignalled else { continue }
+      guard keyed.append(StableSort.Keyed(key: item.order, second: item.signalTime, value: bits)) else { return }
+    }
+    guard StableSort.sort(&keyed) else { return }
+    var kept = 0
+    var last: UInt64?
+    for element in keyed.elements where element.value != last {
+      frame.pointee.collected.set(kept, element.value)
+      kept &+= 1
+      last = element.value
+    }
+    frame.pointee.collected.truncate(kept)
+  }
+
+  /// The next source to perform, in the frame's callout; false at the end. The signal is used up before
+  /// the call, so that one given meanwhile is new (SRC0-8).
+  @inline(__always)
+  func nextSource(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    let mode = frame.pointee.mode
+    if frame.pointee.handled && frame.pointee.flags & Frame.Flag.returnAfterSource != 0 {
+      putBackCollected(frame)
+      return false
+    }
+    while let bits = frame.pointee.collected[frame.pointee.collectedIndex] {
+      frame.pointee.collectedIndex &+= 1
+      guard let item = Mention(bits: bits).item(.source, in: mode),
+        item.flags & (Item.Flag.valid | Item.Flag.signalled) == Item.Flag.valid | Item.Flag.signalled,
+        item.cell.pointee.reference.retain(generation: item.generation)
+      else { continue }
+      if item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted) & (Item.Flag.signalled | Item.Flag.valid)
+        == Item.Flag.signalled | Item.Flag.valid
+      {
+        frame.pointee.handled = true
+        frame.pointee.callout.setItem(.source, item)
+        return true
+      }
+      item.drop()
+    }
+    return false
+  }
+
+  /// Sources that were collected but are left for a later pass are queued again; the time of their signals
+  /// keeps their place.
+  func putBackCollected(_ frame: UnsafeMutablePointer<Frame>) {
+    let mode = frame.pointee.mode
+    var kept = 0
+    while let bits = frame.pointee.collected[frame.pointee.collectedIndex] {
+      frame.pointee.collectedIndex &+= 1
+      frame.pointee.collected.set(kept, bits)
+      kept &+= 1
+    }
+    frame.pointee.collected.truncate(kept)
+    frame.pointee.collectedIndex = kept
+    if kept == 0 { return }
+    // Those signalled meanwhile join them in the larger of the two rooms, so that nothing is allocated.
+    state.pointee.gate.lock()
+    for bits in mode.state.pointee.signalled.elements where !frame.pointee.collected.append(bits) {
+      // Out of memory: without its place in the queue a signal must not stand in the way of later ones.
+      Mention(bits: bits).item(.source, in: mode)?.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted)
+    }
+    swap(&frame.pointee.collected, &mode.state.pointee.signalled)
+    mode.state.pointee.signalledCount.store(mode.state.pointee.signalled.count, ordering: .releasing)
+    state.pointee.gate.unlock()
+    frame.pointee.collected.removeAll()
+    frame.pointee.collectedIndex = 0
+  }
+
+  // MARK: PASS-12
+
+  /// The next due timer of the batch, in the frame's callout; false at its end.
+  @inline(__always)
+  func nextTimer(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    guard !frame.pointee.timers.isOver, let item = frame.pointee.mode.takeTimer(&frame.pointee.timers) else {
+      return false
+    }
+    item.retainForCall()
+    frame.pointee.callout.setItem(.timer, item)
+    return true
+  }
+
+  /// One ready descriptor source, in the frame's callout; false when there is none. The kernel is asked
+  /// at most once a pass, when what it reported before is used up.
+  @inline(__always)
+  func nextDescriptor(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    guard frame.pointee.mode.poller != nil else { return false }
+    if nextReported(frame) { return true }
+    if frame.pointee.asked { return false }
+    frame.pointee.asked = true
+    return frame.pointee.mode.pollDescriptors() && nextReported(frame)
+  }
+
+  private func nextReported(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    while let (item, events) = frame.pointee.mode.takeReady() {
+      if item.hasFlag(Item.Flag.acknowledged) && !item.acknowledge(frame.pointee.mode) {
+        item.drop()
+        continue
+      }
+      frame.pointee.handled = true
+      frame.pointee.mode.state.pointee.lastWasTimers = false
+      frame.pointee.step = .lastBlocks
+      frame.pointee.callout.setItem(.descriptor, item, value: events)
+      return true
+    }
+    return false
+  }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Running a loop: the shell around `advance`, which calls the client and sleeps.
+extension Loop {
+  /// Runs the calling thread's loop in one mode until a result (RUN-1).
+  package func run(_ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
+    guard isCurrent else {
+      throw Failure(Status.wrongThread, "loop", "is another thread's: a loop runs on its own thread alone")
+    }
+    guard let name, !CommonModes.isCommon(name) else { return Status.finished }
+    if consumeStickyStop(isOutermost: state.pointee.frame == nil) { return Status.stopped }
+    mutex.lock()
+    let known = findMode(name)
+    mutex.unlock()
+    guard let mode = known, !isEmpty(mode) else { return Status.finished }
+    let frame = try push(mode, timeout: timeout, flags: flags)
+    while true {
+      advance(frame)
+      switch frame.pointee.callout.kind {
+      case .done: return try pop(frame)
+      case .wait: wait(frame)
+      default: call(frame)
+      }
+    }
+  }
+
+  /// Runs the default mode until stopped or finished (RUN-3).
+  package func runDefault() throws(Failure) -> Int32 {
+    while true {
+      let result = try CommonModes.defaultName.withName { name throws(Failure) in
+        try run(name, timeout: Clock.forever, flags: 0)
+      }
+      if result == Status.stopped || result == Status.finished { return result }
+    }
+  }
+
+  private func push(_ mode: Mode, timeout: Int64, flags: UInt32) throws(Failure) -> UnsafeMutablePointer<Frame> {
+    let frame: UnsafeMutablePointer<Frame>
+    var collected = Buffer<UInt64>()
+    var timers = TimerBatch()
+    if let spare = state.pointee.spareFrame {
+      state.pointee.spareFrame = nil
+      frame = spare
+      collected = spare.pointee.collected
+      collected.removeAll()
+      timers = spare.pointee.timers.emptied()
+    } else {
+      guard let memory = treadle_system_allocate(MemoryLayout<Frame>.size) else { throw Failure.noMemory("run") }
+      frame = memory.bindMemory(to: Frame.self, capacity: 1)
+    }
+    frame.initialize(to: Frame(mode: mode, timeout: timeout, flags: flags, collected: collected, timers: timers))
+    frame.pointee.outer = state.pointee.frame
+    reinstateOuterTimers(mode)
+    frame.pointee.outerStop = state.pointee.stopPending.exchange(0, ordering: .acquiringAndReleasing)
+    frame.pointee.outerWake = state.pointee.wakePending.exchange(0, ordering: .acquiringAndReleasing)
+    state.pointee.frame = frame
+    state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
+    state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
+    return frame
+  }
+
+  /// Timers that outer runs of the mode have collected but not fired may be fired by this run first.
+  private func reinstateOuterTimers(_ mode: Mode) {
+    var outer = state.pointee.frame
+    while let run = outer {
+      if run.pointee.mode.slot == mode.slot && !run.pointee.timers.isOver { mode.reinstateTimers(run.pointee.timers) }
+      outer = run.pointee.outer
+    }
+  }
+
+  private func pop(_ frame: UnsafeMutablePointer<Frame>) throws(Failure) -> Int32 {
+    let result = frame.pointee.result
+    let systemResult = frame.pointee.systemResult
+    state.pointee.frame = frame.pointee.outer
+    state.pointee.depth.subtract(1, ordering: .sequentiallyConsistent)
+    state.pointee.currentMode.store(frame.pointee.outer?.pointee.mode.slot ?? 0, ordering: .sequentiallyConsistent)
+    state.pointee.stopPending.store(frame.pointee.outerStop, ordering: .sequentiallyConsistent)
+    state.pointee.wakePending.store(frame.pointee.outerWake, ordering: .sequentiallyConsistent)
+    if state.pointee.spareFrame == nil {
+      state.pointee.spareFrame = frame
+    } else {
+      Frame.free(frame)
+    }
+    if result == Status.callback {
+      throw Failure(Status.callback, "callback", "of a host did not complete")
+    }
+    if result == Status.system { throw Failure.system("the kernel's wait", systemResult) }
+    return result
+  }
+
+  private func wait(_ frame: UnsafeMutablePointer<Frame>) {
+    let returnsOnInterrupt = frame.pointee.flags & Frame.Flag.returnOnInterrupt != 0
+    var asked = false
+    let end = sleep(
+      frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &asked)
+    frame.pointee.asked = asked
+    switch end {
+    case .interrupted: frame.pointee.wasInterrupted = true
+    case .failed(let result): frame.pointee.systemResult = result
+    default: break
+    }
+  }
+
+  // MARK: Ends out of turn
+
+  /// A host's callback failed: the innermost run ends, and what it had taken but not handled is put back.
+  func failRun() { state.pointee.frame?.pointee.failed = true }
+
+  func abandonPass(_ frame: UnsafeMutablePointer<Frame>) {
+    frame.pointee.failed = false
+    if frame.pointee.result == Status.callback { return }
+    frame.pointee.result = Status.callback
+    if frame.pointee.step == .leave { return }
+    endNotification(frame)
+    putBackCollected(frame)
+    abandonDrain(frame)
+    frame.pointee.mode.reinstateTimers(frame.pointee.timers)
+    frame.pointee.timers.end()
+    frame.pointee.step = .leave
+  }
+
+  /// The thread ends inside its runs (pthread_exit in a callback): they let go of what they hold.
+  func abandonRuns() {
+    while let frame = state.pointee.frame {
+      let callout = frame.pointee.callout
+      frame.pointee.callout.set(.none)
+      switch callout.kind {
+      case .block: if let node = callout.block.node { BlockNode.free(node) }
+      case .source, .descriptor: callout.item?.drop()
+      case .timer, .observer: abandon(callout)
+      default: break
+      }
+      endNotification(frame)
+      abandonDrain(frame)
+      frame.pointee.mode.reinstateTimers(frame.pointee.timers)
+      state.pointee.frame = frame.pointee.outer
+      Frame.free(frame)
+    }
+    state.pointee.depth.store(0, ordering: .sequentiallyConsistent)
+    state.pointee.currentMode.store(0, ordering: .sequentiallyConsistent)
+  }
+
+  private func abandon(_ callout: Callout) {
+    guard let item = callout.item else { return }
+    if callout.kind == .timer {
+      item.releaseAfterCall()
+      item.comeToRest(takesNextDate: true)
+    } else {
+      item.endRunning()
+    }
+    item.drop()
+  }
+
+  /// Whether a callback of the item is on this thread's stack.
+  func isInCallback(of item: Item) -> Bool {
+    var frame = state.pointee.frame
+    while let run = frame {
+      if run.pointee.callout.isOf(item) { return true }
+      frame = run.pointee.outer
+    }
+    return false
+  }
+}

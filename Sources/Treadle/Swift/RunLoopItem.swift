@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+#if !hasFeature(Embedded)
+  import TreadleBase
+
+  /// What a run loop watches: a source, a descriptor source, a timer or an observer. The modes that have it
+  /// keep it alive; when neither they nor the client refer to it any more it is invalidated (OBJ-4). Since 1.0.
+  public class RunLoopItem: @unchecked Sendable {
+    /// Constant; the core guards its own state.
+    let item: Item
+
+    init(_ item: Item) { self.item = item }
+
+    deinit { try? item.release("item") }
+
+    /// True until the item is invalidated (OBJ-5). Any thread. Since 1.0.
+    public final var isValid: Bool { item.isValid }
+
+    /// Ends the item: it leaves every mode, and no callback of it starts any more on the loop's own thread
+    /// once this returned (OBJ-9). Any thread, also inside its own callback. Since 1.0.
+    public final func invalidate() { item.invalidate() }
+
+    /// The order that the item was made with. Since 1.0.
+    public final var order: Int64 { item.order }
+  }
+
+  /// What a client gave an item to call; carried through the core's `info`.
+  struct ItemClosures: Sendable {
+    /// Gets the activity or the readiness; sources and timers ignore it.
+    var main: @Sendable (UInt32) -> Void
+    var schedule: (@Sendable (RunLoopMode) -> Void)?
+    var cancel: (@Sendable (RunLoopMode) -> Void)?
+
+    /// The core's options for an item with these closures, and its `info`. The core gives the info back
+    /// when it will never call again; if making the item fails, the caller does with `release`.
+    func options(order: Int64) -> (options: ItemOptions, info: UnsafeMutableRawPointer) {
+      var options = ItemOptions(
+        retain: nil, release: ItemClosures.release, describe: nil, order: order,
+        main: IndirectCallback(object: nil, invoke: nil, drop: nil))
+      let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
+      if schedule != nil { options.setSchedule(schedule: ItemClosures.tellScheduled, indirect: none) }
+      if cancel != nil { options.setCancel(cancel: ItemClosures.tellCancelled, indirect: none) }
+      return (options, Unmanaged.passRetained(Box(self)).toOpaque())
+    }
+
+    /// Makes an item of closures.
+    func make(
+      order: Int64, _ body: (ItemOptions, UnsafeMutableRawPointer) throws(Failure) -> Item
+    ) throws(Failure) -> Item {
+      let (options, info) = options(order: order)
+      do throws(Failure) {
+        return try body(options, info)
+      } catch {
+        ItemClosures.release(info)
+        throw error
+      }
+    }
+
+    static let release: @convention(c) (UnsafeMutableRawPointer?) -> Void = { info in
+      if let info { Unmanaged<Box<ItemClosures>>.fromOpaque(info).release() }
+    }
+    private static let tellScheduled: Context.Schedule = { _, _, mode, info in
+      if let mode { Box<ItemClosures>.value(info)?.schedule?(RunLoopMode(String(cString: mode))) }
+    }
+    private static let tellCancelled: Context.Schedule = { _, _, mode, info in
+      if let mode { Box<ItemClosures>.value(info)?.cancel?(RunLoopMode(String(cString: mode))) }
+    }
+    private static let plain: Loop.PlainItem = { _, info in Box<ItemClosures>.value(info)?.main(0) }
+    private static let plainWithValue: Loop.PlainItemWithValue = { _, value, info in
+      Box<ItemClosures>.value(info)?.main(value)
+    }
+    /// The core's plain callbacks.
+    static var code: UnsafeMutableRawPointer { unsafeBitCast(plain, to: UnsafeMutableRawPointer.self) }
+    static var codeWithValue: UnsafeMutableRawPointer {
+      unsafeBitCast(plainWithValue, to: UnsafeMutableRawPointer.self)
+    }
+  }
+#endif

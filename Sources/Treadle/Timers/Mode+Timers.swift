@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+import TreadleBase
+
+/// The timers of a mode, as the rest of the core sees them. The caller holds the loop's lock, where the
+/// text does not say otherwise.
+extension Mode {
+  /// The mode's queue with room for one more timer.
+  func needQueue() throws(Failure) {
+    if state.pointee.queue == nil { state.pointee.queue = TimerQueue.make() }
+    guard let queue = state.pointee.queue, queue.pointee.reserve() else { throw Failure.noMemory("timer") }
+  }
+
+  /// Queues a membership at the timer's date, unless its callback runs: then it is queued afterwards.
+  func schedule(_ member: Item, of item: Item) {
+    guard let queue = state.pointee.queue, !item.hasFlag(Item.Flag.running) else { return }
+    member.timer.pointee.date = item.timer.pointee.date
+    queue.pointee.insert(member, tolerance: item.tolerance)
+    noteDate(member.timer.pointee.date)
+  }
+
+  func unschedule(_ member: Item) { state.pointee.queue?.pointee.remove(member) }
+
+
+  private func noteDate(_ date: Int64) {
+    if date < state.pointee.earliest.load(ordering: .relaxed) {
+      state.pointee.earliest.store(date, ordering: .sequentiallyConsistent)
+    }
+  }
+
+  /// The earliest date in the queue, or an earlier one. Any thread, no lock.
+  @inline(__always)
+  var earliestDate: Int64 { state.pointee.earliest.load(ordering: .acquiring) }
+
+  /// When a sleep in this mode has to end for a timer. Takes the lock.
+  @inline(__always)
+  func nextWake() -> Int64 {
+    if earliestDate == Clock.forever { return Clock.forever }
+    return nextWakeLocked()
+  }
+
+  @inline(never)
+  private func nextWakeLocked() -> Int64 {
+    guard let loop, let queue = state.pointee.queue else { return Clock.forever }
+    loop.mutex.lock()
+    defer { loop.mutex.unlock() }
+    updateEarliest(queue)
+    return queue.pointee.nextWake()
+  }
+
+  private func updateEarliest(_ queue: UnsafeMutablePointer<TimerQueue>) {
+    state.pointee.earliest.store(queue.pointee.firstDate(), ordering: .sequentiallyConsistent)
+  }
+
+  /// The date of the next timer; nil when there is none.
+  func nextFire() -> Int64? {
+    guard let queue = state.pointee.queue else { return nil }
+    let date = min(queue.pointee.firstDate(), queue.pointee.collectedDate)
+    return date == Clock.forever && queue.pointee.any() == nil ? nil : date
+  }
+
+  var anyTimer: Item? { state.pointee.queue?.pointee.any() }
+
+  /// Takes the due timers out of the queue, in the order of their dates (TMR-11). False when there are
+  /// none. Takes the lock.
+  func collectTimers(_ batch: inout TimerBatch, now: Int64) -> Bool {
+    guard let loop, let queue = state.pointee.queue else { return false }
+    batch.begin(now: now)
+    loop.mutex.lock()
+    defer { loop.mutex.unlock() }
+    while let member = queue.pointee.takeDue(now) {
+      if !batch.append(member) {
+        queue.pointee.insert(member, tolerance: member.primary.tolerance)
+        break
+      }
+    }
+    updateEarliest(queue)
+    return !batch.isOver
+  }
+
+  /// The next collected timer that at its turn is still valid, in this mode, due and at rest; its callback
+  /// marked as running, and one reference held. Nil at the end. Takes the lock.
+  func takeTimer(_ batch: inout TimerBatch) -> Item? {
+    guard let loop, let queue = state.pointee.queue else { return nil }
+    loop.mutex.lock()
+    defer {
+      queue.pointee.collectedDate = batch.nextDate(in: self)
+      loop.mutex.unlock()
+    }
+    while let mention = batch.next() {
+      guard let member = mention.cell(.timer, in: self) else { continue }
+      let item = member.primary
+      if item.timer.pointee.date > batch.now { continue }
+      // The mode's own reference makes it safe to add one. Its other modes let it go while it runs.
+      item.cell.pointee.reference.retainHeld()
+      if item.beginRunning() {
+        item.forEachScheduled { mode, other in mode.unschedule(other) }
+        return item
+      }
+      // Invalid: it is about to leave this mode. Or it runs further out.
+      _ = item.cell.pointee.reference.release()
+    }
+    return nil
+  }
+
+  /// Queues again what was collected but not fired: for a run inside, which may fire it first, or because
+  /// the run ends here. Takes the lock.
+  func reinstateTimers(_ batch: TimerBatch) {
+    guard let loop, let queue = state.pointee.queue else { return }
+    loop.mutex.lock()
+    defer { loop.mutex.unlock() }
+    var rest = batch
+    while let mention = rest.next() {
+      guard let member = mention.cell(.timer, in: self), member.timer.pointee.place == TimerQueue.Place.none else {
+        continue
+      }
+      let item = member.primary
+      if item.isValid { schedule(member, of: item) }
+    }
+    queue.pointee.collectedDate = Clock.forever
+    updateEarliest(queue)
+  }
+}
+
+extension Loop {
+  /// The date of the timer that is next in a mode (TMR-9); 0 when there is none.
+  package func nextFire(_ name: ModeName) -> Int64 {
+    mutex.lock()
+    defer { mutex.unlock() }
+    guard let mode = findMode(name), !mode.state.pointee.isRecord else { return 0 }
+    return mode.nextFire() ?? 0
+  }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleBase
+
+/// The timers of one mode. Exact ones lie in a wheel; those with a tolerance in two heaps, by their date
+/// and by their latest date, so that a sleep can last until the latest while nothing fires early.
+///
+/// Guarded by the loop's lock.
+struct TimerQueue {
+  /// `TimerCell.place`: where a membership lies.
+  enum Place {
+    /// Nowhere: collected to be fired, running, or in no mode.
+    static let none: UInt32 = 0
+    /// Nowhere, for want of memory; tried again later.
+    static let aside: UInt32 = 1
+    /// + 64 * level + index: in a slot of the wheel.
+    static let wheel: UInt32 = 0x1000_0000
+    /// + its index: in the heap of the wheel's nearest slot.
+    static let near: UInt32 = 0x4000_0000
+    /// + its index: in the heap of dates of the timers with a tolerance.
+    static let tolerant: UInt32 = 0x8000_0000
+  }
+
+  private var wheel: TimerWheel
+  private var tolerant = TimerHeap()
+  /// The memberships of `tolerant` by their latest dates. Entries of timers that moved on stay until they
+  /// surface, or outnumber the others.
+  private var latest = TimerHeap()
+  private var lastSequence: UInt32 = 0
+  private var asideFirst: UInt32 = 0
+  /// The date of the next timer that a run has collected but not fired; it lies in no heap meanwhile.
+  var collectedDate = Clock.forever
+
+  static func make() -> UnsafeMutablePointer<TimerQueue>? {
+    guard let wheel = TimerWheel.make(), let memory = treadle_system_allocate(MemoryLayout<TimerQueue>.size) else {
+      return nil
+    }
+    let queue = memory.bindMemory(to: TimerQueue.self, capacity: 1)
+    queue.initialize(to: TimerQueue(wheel: wheel))
+    return queue
+  }
+
+  private init(wheel: TimerWheel) { self.wheel = wheel }
+
+  static func free(_ queue: UnsafeMutablePointer<TimerQueue>) {
+    queue.pointee.wheel.free()
+    queue.pointee.tolerant.free()
+    queue.pointee.latest.free()
+    treadle_system_free(queue)
+  }
+
+  /// Room for one more timer, so that its insertion cannot fail.
+  mutating func reserve() -> Bool { wheel.reserve() && tolerant.reserve() && latest.reserve() }
+
+  /// Queues a membership at its date, behind all others of that date.
+  mutating func insert(_ member: Item, tolerance: Int64) {
+    lastSequence &+= 1
+    member.timer.pointee.sequence = lastSequence
+    let isQueued = tolerance > 0 ? insertTolerant(member, tolerance) : wheel.insert(member)
+    if !isQueued { setAside(member) }
+  }
+
+  private mutating func insertTolerant(_ member: Item, _ tolerance: Int64) -> Bool {
+    let timer = member.timer
+    let entry = TimerHeap.Entry(key: timer.pointee.date, sequence: timer.pointee.sequence, slot: member.slot)
+    if latest.count > tolerant.count &* 2 &+ 64 { forgetStaleLatest() }
+    let last = TimerHeap.Entry(
+      key: Clock.after(tolerance, from: entry.key), sequence: entry.sequence, slot: entry.slot)
+    return latest.insert(last, moved: { _, _ in }) && tolerant.insert(entry, moved: TimerQueue.noteTolerant)
+  }
+
+  private static func noteTolerant(_ entry: TimerHeap.Entry, _ index: Int) {
+    Item(.timer, slot: entry.slot)?.timer.pointee.place = Place.tolerant &+ UInt32(truncatingIfNeeded: index)
+  }
+
+  mutating func remove(_ member: Item) {
+    let timer = member.timer
+    let place = timer.pointee.place
+    if place >= Place.tolerant {
+      tolerant.remove(at: Int(place &- Place.tolerant), moved: TimerQueue.noteTolerant)
+    } else if place == Place.aside {
+      takeFromAside(member)
+    } else if place != Place.none {
+      wheel.remove(member)
+    }
+    timer.pointee.place = Place.none
+  }
+
+  // MARK: What is next
+
+  private mutating func firstEntry() -> TimerHeap.Entry? {
+    guard let exact = wheel.first() else { return tolerant.first }
+    guard let other = tolerant.first, other.precedes(exact) else { return exact }
+    return other
+  }
+
+  /// The date of the next queued timer; `Clock.forever` when there is none.
+  mutating func firstDate() -> Int64 {
+    if asideFirst != 0 { reinstateAside() }
+    return firstEntry()?.key ?? Clock.forever
+  }
+
+  /// When a sleep has to end: the date of the first exact timer, or the first latest date of the others.
+  mutating func nextWake() -> Int64 {
+    if asideFirst != 0 { reinstateAside() }
+    while let entry = latest.first, !isCurrent(entry) { latest.remove(at: 0, moved: { _, _ in }) }
+    return min(wheel.first()?.key ?? Clock.forever, latest.first?.key ?? Clock.forever)
+  }
+
+  private func isCurrent(_ entry: TimerHeap.Entry) -> Bool {
+    guard let member = Item(.timer, slot: entry.slot) else { return false }
+    let timer = member.timer.pointee
+    return timer.place >= Place.tolerant && timer.sequence == entry.sequence
+      && entry.key == Clock.after(member.primary.tolerance, from: timer.date)
+  }
+
+  private mutating func forgetStaleLatest() {
+    var kept = TimerHeap()
+    guard kept.reserve(latest.count) else { return }
+    for entry in latest.all where isCurrent(entry) { _ = kept.insert(entry, moved: { _, _ in }) }
+    latest.free()
+    latest = kept
+  }
+
+  /// Takes the first membership out if it is due.
+  mutating func takeDue(_ now: Int64) -> Item? {
+    guard let entry = firstEntry(), entry.key <= now, let member = Item(.timer, slot: entry.slot) else { return nil }
+    remove(member)
+    return member
+  }
+
+  // MARK: Out of memory
+
+  private mutating func setAside(_ member: Item) {
+    member.cell.pointee.previous = 0
+    member.cell.pointee.next = asideFirst
+    Item(.timer, slot: asideFirst)?.cell.pointee.previous = member.slot
+    asideFirst = member.slot
+    member.timer.pointee.place = Place.aside
+  }
+
+  private mutating func takeFromAside(_ member: Item) {
+    let next = member.cell.pointee.next
+    let previous = member.cell.pointee.previous
+    Item(.timer, slot: next)?.cell.pointee.previous = previous
+    if let before = Item(.timer, slot: previous) { before.cell.pointee.next = next } else { asideFirst = next }
+  }
+
+  private mutating func reinstateAside() {
+    var next = asideFirst
+    asideFirst = 0
+    while let member = Item(.timer, slot: next) {
+      next = member.cell.pointee.next
+      member.timer.pointee.place = Place.none
+      insert(member, tolerance: member.primary.tolerance)
+    }
+  }
+
+  /// Any queued membership, in no particular order.
+  mutating func any() -> Item? {
+    Item(.timer, slot: firstEntry()?.slot ?? asideFirst)
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import CTreadleSystem
+import Treadle
+import TreadleBase
+
+@implementation @_cdecl("treadle_last_error")
+public func treadle_last_error(_ info: UnsafeMutablePointer<treadle_error_info>?) -> treadle_status {
+  guard let info else { return Status.argument }
+  do throws(Failure) { _ = try copyStruct(UnsafePointer(info), "info") } catch { return error.status }
+  let last = treadle_system_failure()
+  info.pointee.code = last.pointee.code
+  info.pointee.os_errno = last.pointee.os_errno
+  info.pointee.sequence = last.pointee.sequence
+  info.pointee.function = last.pointee.function
+  info.pointee.message = last.pointee.message
+  return Status.ok
+}
+
+@implementation @_cdecl("treadle_status_name")
+public func treadle_status_name(_ status: treadle_status) -> UnsafePointer<CChar>? {
+  text(StatusText(status).name)
+}
+
+@implementation @_cdecl("treadle_status_message")
+public func treadle_status_message(_ status: treadle_status) -> UnsafePointer<CChar>? {
+  text(StatusText(status).message)
+}
+
+@implementation @_cdecl("treadle_after_fork_child")
+public func treadle_after_fork_child() -> treadle_status {
+  Runtime.startInChild() ? Status.ok : Status.ignored
+}

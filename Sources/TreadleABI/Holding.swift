@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Treadle
+import TreadleBase
+
+// Objects are held while a call looks at them, whatever other threads release meanwhile. Generic over the
+// result here, in the module of the callers, so that nothing generic is left at run time.
+
+extension Item {
+  @inline(__always)
+  static func holding<Result>(
+    _ kind: Kind, _ handle: UInt, _ subject: StaticString, _ body: (Item) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let item = try Item.hold(kind, handle, subject)
+    defer { item.letGo() }
+    return try body(item)
+  }
+}
+
+extension Loop {
+  @inline(__always)
+  static func holding<Result>(
+    _ handle: UInt, _ subject: StaticString, _ body: (Loop) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let loop = try Loop.hold(handle, subject)
+    defer { loop.letGo() }
+    return try body(loop)
+  }
+}

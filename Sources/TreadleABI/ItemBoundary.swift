@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadle
+import Treadle
+import TreadleBase
+
+// What the four kinds of items have in common at the boundary.
+
+func retain(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
+  let result = try Item(kind, bits(handle), subject).retain()
+  if result == Status.range { throw Failure(Status.range, subject, "has as many references as it can have") }
+  if result < 0 { throw Failure(result, subject, "is not the handle of a living object") }
+  return result
+}
+
+func release(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
+  try Item(kind, bits(handle), subject).release(subject)
+  return Status.ok
+}
+
+func info(
+  _ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString,
+  _ out: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) throws(Failure) -> Int32 {
+  let out = try need(out, nil, "out_info")
+  out.pointee = try Item.holding(kind, bits(handle), subject) { $0.info }
+  return Status.ok
+}
+
+func order(
+  _ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString, _ out: UnsafeMutablePointer<Int64>?
+) throws(Failure) -> Int32 {
+  let out = try need(out, 0, "out_order")
+  out.pointee = try Item.holding(kind, bits(handle), subject) { $0.order }
+  return Status.ok
+}
+
+func describe(
+  _ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString, _ buffer: UnsafeMutablePointer<CChar>?,
+  _ capacity: Int, _ outLength: UnsafeMutablePointer<Int>?
+) throws(Failure) -> Int32 {
+  try writeText(buffer, capacity, outLength) { text throws(Failure) in
+    try Item.holding(kind, bits(handle), subject) { item in
+      text.append(subject)
+      text.append(item.isValid ? ", valid" : ", invalid")
+      text.append(", order ")
+      text.append(item.order)
+      withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { room in
+        guard let base = room.baseAddress, item.describeInfo(base, 256) else { return }
+        base[255] = 0
+        text.append(", ")
+        text.append(base)
+      }
+    }
+  }
+}
+
+func add(
+  _ kind: Kind, _ loop: OpaquePointer?, _ handle: OpaquePointer?, _ subject: StaticString,
+  _ mode: UnsafePointer<CChar>?
+) throws(Failure) -> Int32 {
+  try holdingBoth(kind, loop, handle, subject) { loop, item throws(Failure) in try loop.add(item, needMode(mode)) }
+}
+
+func remove(
+  _ kind: Kind, _ loop: OpaquePointer?, _ handle: OpaquePointer?, _ subject: StaticString,
+  _ mode: UnsafePointer<CChar>?
+) throws(Failure) -> Int32 {
+  try holdingBoth(kind, loop, handle, subject) { loop, item throws(Failure) in loop.remove(item, try needMode(mode)) }
+}
+
+func contains(
+  _ kind: Kind, _ loop: OpaquePointer?, _ handle: OpaquePointer?, _ subject: StaticString,
+  _ mode: UnsafePointer<CChar>?
+) throws(Failure) -> Bool {
+  try holdingBoth(kind, loop, handle, subject) { loop, item throws(Failure) in loop.contains(item, try needMode(mode)) }
+}
+
+private func holdingBoth<Result>(
+  _ kind: Kind, _ loop: OpaquePointer?, _ handle: OpaquePointer?, _ subject: StaticString,
+  _ body: (Loop, Item) throws(Failure) -> Result
+) throws(Failure) -> Result {
+  try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
+    try Item.holding(kind, bits(handle), subject) { item throws(Failure) in try body(loop, item) }
+  }
+}
+
+/// A plain callback or its routine: not both.
+func mainCallback(
+  hasPlain: Bool, _ routine: OpaquePointer?, _ subject: StaticString
+) throws(Failure) -> IndirectCallback {
+  guard let routine else { return IndirectCallback(object: nil, invoke: nil, drop: nil) }
+  if hasPlain { throw Failure(Status.argument, subject, "is given besides the plain callback of the same name") }
+  return try resolveRoutine(routine, subject)
+}
+
+/// Gives up a callback's reference when what was to own it could not be made.
+func drop(_ callback: IndirectCallback) { callback.drop?(callback.object) }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import CTreadleSystem
+import Treadle
+import TreadleBase
+import TreadleCalls
+
+// MARK: Signatures
+
+@implementation @_cdecl("treadle_signature_parse")
+public func treadle_signature_parse(
+  _ encoding: UnsafePointer<CChar>?, _ out_signature: UnsafeMutablePointer<treadle_signature?>?
+) -> treadle_status {
+  var place: Place?
+  let result = status("treadle_signature_parse") { () throws(Failure) in
+    let out = try need(out_signature, nil, "out_signature")
+    try Loop.startRuntime()
+    out.pointee = pointer(try internSignature(encoding, "encoding", &place).handle)
+    return Status.ok
+  }
+  add(place)
+  return result
+}
+
+@implementation @_cdecl("treadle_signature_get_argument_count")
+public func treadle_signature_get_argument_count(
+  _ signature: treadle_signature?, _ out_count: UnsafeMutablePointer<Int>?
+) -> treadle_status {
+  status("treadle_signature_get_argument_count") { () throws(Failure) in
+    let out = try need(out_count, 0, "out_count")
+    out.pointee = try SignatureTable.find(bits(signature), "signature").argumentCount
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_signature_get_layout")
+public func treadle_signature_get_layout(
+  _ signature: treadle_signature?, _ index: Int32, _ out_size: UnsafeMutablePointer<Int>?,
+  _ out_alignment: UnsafeMutablePointer<Int>?
+) -> treadle_status {
+  status("treadle_signature_get_layout") { () throws(Failure) in
+    let outSize = try need(out_size, 0, "out_size")
+    let outAlignment = try need(out_alignment, 0, "out_alignment")
+    let signature = try SignatureTable.find(bits(signature), "signature")
+    guard let value = index == -1 ? signature.result : signature.argument(Int(index)) else {
+      throw Failure(Status.range, "index", "is no argument of the signature")
+    }
+    outSize.pointee = value.layout.size
+    outAlignment.pointee = value.layout.alignment
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_signature_describe")
+public func treadle_signature_describe(
+  _ signature: treadle_signature?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
+  _ out_length: UnsafeMutablePointer<Int>?
+) -> treadle_status {
+  status("treadle_signature_describe") { () throws(Failure) in
+    let out = try need(out_length, 0, "out_length")
+    let signature = try SignatureTable.find(bits(signature), "signature")
+    if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
+    let room = UnsafeMutableRawBufferPointer(start: buffer, count: buffer == nil ? 0 : capacity)
+    var writer = TextWriter(room.bindMemory(to: UInt8.self))
+    do throws(SignatureError) {
+      try signature.describe(to: &writer)
+    } catch {
+      throw Failure.noMemory("text")
+    }
+    writer.terminate()
+    out.pointee = writer.length
+    return Status.ok
+  }
+}
+
+/// The signature that a C string means. After a refusal `place` is where the text is wrong.
+private func internSignature(
+  _ encoding: UnsafePointer<CChar>?, _ subject: StaticString, _ place: inout Place?
+) throws(Failure) -> (signature: Signature, handle: Handle) {
+  guard let encoding else { throw Failure(Status.argument, subject, "is NULL") }
+  // One character too many is enough to be refused.
+  var length = 0
+  while length <= EncodingLimits.length, encoding[length] != 0 { length &+= 1 }
+  let text = UnsafeRawBufferPointer(start: encoding, count: length).bindMemory(to: UInt8.self)
+  do throws(SignatureError) {
+    return try SignatureTable.intern(text)
+  } catch {
+    switch error {
+    case .refused(let offset, let reason):
+      place = .offset(offset)
+      throw Failure(Status.signature, subject, reason)
+    case .noMemory: throw Failure.noMemory(subject)
+    case .tableFull: throw Failure(Status.noMemory, subject, "cannot be kept: there are 65,536 signatures already")
+    }
+  }
+}
+
+/// What a failure's text is told besides its reason.
+private enum Place {
+  case offset(Int)
+  case argument(Int)
+}
+
+/// Completes the text of the failure that was just recorded.
+private func add(_ place: Place?) {
+  guard let place else { return }
+  withUnsafeMutableBytes(of: &treadle_system_failure().pointee.message) { message in
+    let used = message.firstIndex(of: 0) ?? message.count
+    var text = FixedText(UnsafeMutableRawBufferPointer(rebasing: message[used...]))
+    switch place {
+    case .offset(let offset):
+      text.append(" (at offset ")
+      text.append(Int64(offset))
+    case .argument(let index):
+      text.append(" (argument ")
+      text.append(Int64(index))
+    }
+    text.append(")")
+  }
+}
+
+// MARK: Routines
+
+@implementation @_cdecl("treadle_routine_create")
+public func treadle_routine_create(
+  _ config: UnsafePointer<treadle_routine_config>?, _ out_routine: UnsafeMutablePointer<treadle_routine?>?
+) -> treadle_status {
+  var place: Place?
+  let result = status("treadle_routine_create") { () throws(Failure) in
+    do throws(Failure) {
+      let out = try need(out_routine, nil, "out_routine")
+      let known = try copyStruct(config, "config")
+      try Loop.startRuntime()
+      out.pointee = pointer(try makeRoutine(known, &place))
+    } catch {
+      destroyInfo(of: config)
+      throw error
+    }
+    return Status.ok
+  }
+  add(place)
+  return result
+}
+
+/// Gives back the info of a routine that was refused, unless the struct is too short to have a `destroy`.
+private func destroyInfo(of config: UnsafePointer<treadle_routine_config>?) {
+  guard let config, config.pointee.struct_size >= MemoryLayout<treadle_routine_config>.size else { return }
+  config.pointee.destroy?(config.pointee.info)
+}
+
+private func makeRoutine(_ config: treadle_routine_config, _ place: inout Place?) throws(Failure) -> Handle {
+  guard let code = config.code else { throw Failure(Status.argument, "code", "is NULL") }
+  let signature = try internSignature(config.signature, "signature", &place).signature
+  guard config.argument_count == signature.argumentCount else {
+    throw Failure(Status.argument, "argument_count", "is not the number of the signature's arguments")
+  }
+  var builder = try RoutineBuilder(signature, code: code)
+  do throws(Failure) {
+    for index in 0..<signature.argumentCount {
+      guard let arguments = config.arguments else { throw Failure(Status.argument, "arguments", "is NULL") }
+      place = .argument(index)
+      try add(arguments[index], to: &builder)
+    }
+    place = nil
+    return try builder.finish(destroy: config.destroy, info: config.info)
+  } catch {
+    builder.discard()
+    throw error
+  }
+}
+
+private func add(_ argument: treadle_argument, to builder: inout RoutineBuilder) throws(Failure) {
+  guard argument.reserved == 0 else { throw Failure(Status.tooNew, "arguments[].reserved", "is not 0") }
+  guard let source = ArgumentSource(rawValue: argument.kind) else {
+    throw Failure(Status.argument, "arguments[].kind", "is unknown")
+  }
+  if source == .bound {
+    guard let value = argument.value else { throw Failure(Status.argument, "arguments[].value", "is NULL") }
+    try builder.bind(value, size: argument.size)
+  } else {
+    guard argument.value == nil, argument.size == 0 else {
+      throw Failure(Status.argument, "arguments[].value", "is given for what the event supplies")
+    }
+    try builder.supply(source)
+  }
+}
+
+@implementation @_cdecl("treadle_routine_retain")
+public func treadle_routine_retain(_ routine: treadle_routine?) -> treadle_status {
+  status("treadle_routine_retain") { () throws(Failure) in
+    try Routine.retainForClient(bits(routine), "routine")
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_routine_release")
+public func treadle_routine_release(_ routine: treadle_routine?) -> treadle_status {
+  status("treadle_routine_release") { () throws(Failure) in
+    try Routine.releaseForClient(bits(routine), "routine")
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_routine_call")
+public func treadle_routine_call(
+  _ routine: treadle_routine?, _ event: UnsafePointer<treadle_event>?, _ result: UnsafeMutableRawPointer?,
+  _ result_size: Int
+) -> treadle_status {
+  status("treadle_routine_call") { () throws(Failure) in
+    let routine = try Routine.retained(bits(routine), "routine")
+    defer { routine.drop() }
+    if let event, event.pointee.struct_size < MemoryLayout<treadle_event>.size {
+      throw Failure(Status.argument, "event.struct_size", "is smaller than the struct")
+    }
+    guard result_size == 0 || result_size == routine.result.layout.size else {
+      throw Failure(Status.range, "result_size", "is neither 0 nor the size of the result's type")
+    }
+    guard result != nil || result_size == 0 else { throw Failure(Status.argument, "result", "is NULL") }
+    // The two structs are one: the C header's and the core's.
+    let event = UnsafeRawPointer(event)?.assumingMemoryBound(to: Event.self)
+    routine.call(event, result: result_size == 0 ? nil : result)
+    return Status.ok
+  }
+}
+
+/// The routine that a context names, as the core's items see it, with a reference that the item owns and
+/// gives up with the callback's `drop`.
+func resolveRoutine(_ routine: OpaquePointer, _ subject: StaticString) throws(Failure) -> IndirectCallback {
+  try Routine.retained(bits(routine), subject).indirect()
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import Treadle
+import TreadleBase
+
+@implementation @_cdecl("treadle_source_create")
+public func treadle_source_create(
+  _ context: UnsafePointer<treadle_source_context>?, _ out_source: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_source_create") { () throws(Failure) in
+    let out = try need(out_source, nil, "out_source")
+    let context = try copyStruct(context, "context")
+    out.pointee = pointer(try makeSource(context).handle)
+    return Status.ok
+  }
+}
+
+private func makeSource(_ context: treadle_source_context) throws(Failure) -> Item {
+  let perform = try mainCallback(hasPlain: context.perform != nil, context.perform_routine, "perform_routine")
+  var schedule = IndirectCallback(object: nil, invoke: nil, drop: nil)
+  var cancel = schedule
+  do throws(Failure) {
+    schedule = try mainCallback(hasPlain: context.schedule != nil, context.schedule_routine, "schedule_routine")
+    cancel = try mainCallback(hasPlain: context.cancel != nil, context.cancel_routine, "cancel_routine")
+    var options = ItemOptions(
+      retain: context.retain, release: context.release, describe: context.describe, order: context.order,
+      main: perform)
+    if context.equal != nil {
+      options.setIdentity(equal: context.equal, hash: context.hash?(context.info) ?? 0)
+    }
+    options.setSchedule(schedule: context.schedule, indirect: schedule)
+    options.setCancel(cancel: context.cancel, indirect: cancel)
+    return try Item.source(
+      code: unsafeBitCast(context.perform, to: UnsafeMutableRawPointer?.self), info: context.info, options: options)
+  } catch {
+    drop(perform)
+    drop(schedule)
+    drop(cancel)
+    throw error
+  }
+}
+
+@implementation @_cdecl("treadle_source_signal")
+public func treadle_source_signal(_ source: OpaquePointer?) -> treadle_status {
+  status("treadle_source_signal") { () throws(Failure) in try Item(.source, bits(source), "source").signal(wake: false)
+  }
+}
+
+@implementation @_cdecl("treadle_source_signal_and_wake")
+public func treadle_source_signal_and_wake(_ source: OpaquePointer?) -> treadle_status {
+  status("treadle_source_signal_and_wake") { () throws(Failure) in
+    try Item(.source, bits(source), "source").signal(wake: true)
+  }
+}
+
+@implementation @_cdecl("treadle_source_is_signalled")
+public func treadle_source_is_signalled(_ source: OpaquePointer?) -> Bool {
+  answer("treadle_source_is_signalled", false) { () throws(Failure) in
+    try Item(.source, bits(source), "source").isSignalled
+  }
+}
+
+@implementation @_cdecl("treadle_source_retain")
+public func treadle_source_retain(_ source: OpaquePointer?) -> treadle_status {
+  status("treadle_source_retain") { () throws(Failure) in try retain(.source, source, "source") }
+}
+
+@implementation @_cdecl("treadle_source_release")
+public func treadle_source_release(_ source: OpaquePointer?) -> treadle_status {
+  status("treadle_source_release") { () throws(Failure) in try release(.source, source, "source") }
+}
+
+@implementation @_cdecl("treadle_source_invalidate")
+public func treadle_source_invalidate(_ source: OpaquePointer?) -> treadle_status {
+  status("treadle_source_invalidate") { () throws(Failure) in
+    try Item.holding(.source, bits(source), "source") { $0.invalidate() }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_source_close")
+public func treadle_source_close(_ source: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
+  status("treadle_source_close") { () throws(Failure) in
+    try Item(.source, bits(source), "source").close(timeout: timeout_ns, "source")
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_source_is_valid")
+public func treadle_source_is_valid(_ source: OpaquePointer?) -> Bool {
+  answer("treadle_source_is_valid", false) { () throws(Failure) in try Item(.source, bits(source), "source").isValid }
+}
+
+@implementation @_cdecl("treadle_source_get_info")
+public func treadle_source_get_info(
+  _ source: OpaquePointer?, _ out_info: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> treadle_status {
+  status("treadle_source_get_info") { () throws(Failure) in try info(.source, source, "source", out_info) }
+}
+
+@implementation @_cdecl("treadle_source_describe")
+public func treadle_source_describe(
+  _ source: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
+  _ out_length: UnsafeMutablePointer<Int>?
+) -> treadle_status {
+  status("treadle_source_describe") { () throws(Failure) in
+    try describe(.source, source, "source", buffer, capacity, out_length)
+  }
+}
+
+@implementation @_cdecl("treadle_source_get_order")
+public func treadle_source_get_order(
+  _ source: OpaquePointer?, _ out_order: UnsafeMutablePointer<Int64>?
+) -> treadle_status {
+  status("treadle_source_get_order") { () throws(Failure) in try order(.source, source, "source", out_order) }
+}
+
+@implementation @_cdecl("treadle_loop_add_source")
+public func treadle_loop_add_source(
+  _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> treadle_status {
+  status("treadle_loop_add_source") { () throws(Failure) in try add(.source, loop, source, "source", mode) }
+}
+
+@implementation @_cdecl("treadle_loop_remove_source")
+public func treadle_loop_remove_source(
+  _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> treadle_status {
+  status("treadle_loop_remove_source") { () throws(Failure) in try remove(.source, loop, source, "source", mode) }
+}
+
+@implementation @_cdecl("treadle_loop_contains_source")
+public func treadle_loop_contains_source(
+  _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> Bool {
+  answer("treadle_loop_contains_source", false) { () throws(Failure) in
+    try contains(.source, loop, source, "source", mode)
+  }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import Treadle
+import TreadleBase
+
+@implementation @_cdecl("treadle_timer_create")
+public func treadle_timer_create(
+  _ context: UnsafePointer<treadle_timer_context>?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_timer_create") { () throws(Failure) in
+    let out = try need(out_timer, nil, "out_timer")
+    let context = try copyStruct(context, "context")
+    out.pointee = pointer(try makeTimer(context).handle)
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_timer_create_absolute")
+public func treadle_timer_create_absolute(
+  _ context: UnsafePointer<treadle_timer_context>?, _ date: Double, _ interval: Double,
+  _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_timer_create_absolute") { () throws(Failure) in
+    let out = try need(out_timer, nil, "out_timer")
+    var context = try copyStruct(context, "context")
+    guard let time = Clock.monotonic(date: date) else { throw Failure(Status.argument, "date", "is not a number") }
+    guard let step = Clock.nanoseconds(interval) else { throw Failure(Status.argument, "interval", "is not a number") }
+    context.fire_at = time
+    context.interval_ns = max(step, 0)
+    out.pointee = pointer(try makeTimer(context).handle)
+    return Status.ok
+  }
+}
+
+private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item {
+  let fire = try mainCallback(hasPlain: context.fire != nil, context.fire_routine, "fire_routine")
+  do throws(Failure) {
+    let options = ItemOptions(
+      retain: context.retain, release: context.release, describe: context.describe, order: context.order, main: fire)
+    return try Item.timer(
+      code: unsafeBitCast(context.fire, to: UnsafeMutableRawPointer?.self), info: context.info, options: options,
+      date: context.fire_at, interval: context.interval_ns, tolerance: context.tolerance_ns)
+  } catch {
+    drop(fire)
+    throw error
+  }
+}
+
+@implementation @_cdecl("treadle_timer_set_next_fire")
+public func treadle_timer_set_next_fire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
+  status("treadle_timer_set_next_fire") { () throws(Failure) in
+    try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in item.setNextFire(time) }
+  }
+}
+
+@implementation @_cdecl("treadle_timer_repeats")
+public func treadle_timer_repeats(_ timer: OpaquePointer?) -> Bool {
+  answer("treadle_timer_repeats", false) { () throws(Failure) in try Item(.timer, bits(timer), "timer").repeats }
+}
+
+@implementation @_cdecl("treadle_timer_set_tolerance")
+public func treadle_timer_set_tolerance(_ timer: OpaquePointer?, _ tolerance_ns: Int64) -> treadle_status {
+  status("treadle_timer_set_tolerance") { () throws(Failure) in
+    try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in try item.setTolerance(tolerance_ns) }
+  }
+}
+
+@implementation @_cdecl("treadle_timer_get_next_fire")
+public func treadle_timer_get_next_fire(
+  _ timer: OpaquePointer?, _ out_time: UnsafeMutablePointer<Int64>?
+) -> treadle_status {
+  status("treadle_timer_get_next_fire") { () throws(Failure) in
+    let out = try need(out_time, 0, "out_time")
+    out.pointee = try Item.holding(.timer, bits(timer), "timer") { $0.nextFire() }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_timer_get_interval")
+public func treadle_timer_get_interval(
+  _ timer: OpaquePointer?, _ out_interval_ns: UnsafeMutablePointer<Int64>?
+) -> treadle_status {
+  status("treadle_timer_get_interval") { () throws(Failure) in
+    let out = try need(out_interval_ns, 0, "out_interval_ns")
+    out.pointee = try Item.holding(.timer, bits(timer), "timer") { $0.interval }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_timer_get_tolerance")
+public func treadle_timer_get_tolerance(
+  _ timer: OpaquePointer?, _ out_tolerance_ns: UnsafeMutablePointer<Int64>?
+) -> treadle_status {
+  status("treadle_timer_get_tolerance") { () throws(Failure) in
+    let out = try need(out_tolerance_ns, 0, "out_tolerance_ns")
+    out.pointee = try Item.holding(.timer, bits(timer), "timer") { $0.tolerance }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_timer_retain")
+public func treadle_timer_retain(_ timer: OpaquePointer?) -> treadle_status {
+  status("treadle_timer_retain") { () throws(Failure) in try retain(.timer, timer, "timer") }
+}
+
+@implementation @_cdecl("treadle_timer_release")
+public func treadle_timer_release(_ timer: OpaquePointer?) -> treadle_status {
+  status("treadle_timer_release") { () throws(Failure) in try release(.timer, timer, "timer") }
+}
+
+@implementation @_cdecl("treadle_timer_invalidate")
+public func treadle_timer_invalidate(_ timer: OpaquePointer?) -> treadle_status {
+  status("treadle_timer_invalidate") { () throws(Failure) in
+    try Item.holding(.timer, bits(timer), "timer") { $0.invalidate() }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_timer_close")
+public func treadle_timer_close(_ timer: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
+  status("treadle_timer_close") { () throws(Failure) in
+    try Item(.timer, bits(timer), "timer").close(timeout: timeout_ns, "timer")
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_timer_is_valid")
+public func treadle_timer_is_valid(_ timer: OpaquePointer?) -> Bool {
+  answer("treadle_timer_is_valid", false) { () throws(Failure) in try Item(.timer, bits(timer), "timer").isValid }
+}
+
+@implementation @_cdecl("treadle_timer_get_info")
+public func treadle_timer_get_info(
+  _ timer: OpaquePointer?, _ out_info: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> treadle_status {
+  status("treadle_timer_get_info") { () throws(Failure) in try info(.timer, timer, "timer", out_info) }
+}
+
+@implementation @_cdecl("treadle_timer_describe")
+public func treadle_timer_describe(
+  _ timer: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
+  _ out_length: UnsafeMutablePointer<Int>?
+) -> treadle_status {
+  status("treadle_timer_describe") { () throws(Failure) in
+    try describe(.timer, timer, "timer", buffer, capacity, out_length)
+  }
+}
+
+@implementation @_cdecl("treadle_timer_get_order")
+public func treadle_timer_get_order(
+  _ timer: OpaquePointer?, _ out_order: UnsafeMutablePointer<Int64>?
+) -> treadle_status {
+  status("treadle_timer_get_order") { () throws(Failure) in try order(.timer, timer, "timer", out_order) }
+}
+
+@implementation @_cdecl("treadle_loop_add_timer")
+public func treadle_loop_add_timer(
+  _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> treadle_status {
+  status("treadle_loop_add_timer") { () throws(Failure) in try add(.timer, loop, timer, "timer", mode) }
+}
+
+@implementation @_cdecl("treadle_loop_remove_timer")
+public func treadle_loop_remove_timer(
+  _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> treadle_status {
+  status("treadle_loop_remove_timer") { () throws(Failure) in try remove(.timer, loop, timer, "timer", mode) }
+}
+
+@implementation @_cdecl("treadle_loop_contains_timer")
+public func treadle_loop_contains_timer(
+  _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> Bool {
+  answer("treadle_loop_contains_timer", false) { () throws(Failure) in try contains(.timer, loop, timer, "timer", mode)
+  }
+}

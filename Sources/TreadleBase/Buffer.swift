@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+
+/// A growable array of trivial elements that tells when memory is out instead of ending the process.
+/// All-zero bytes are an empty one. Not thread-safe: its owner says what guards it.
+package struct Buffer<Element: BitwiseCopyable> {
+  package private(set) var count: Int
+  private var capacity: Int
+  private var base: UnsafeMutablePointer<Element>?
+
+  package init() {
+    count = 0
+    capacity = 0
+    base = nil
+  }
+
+  @inline(__always)
+  package var isEmpty: Bool { count == 0 }
+
+  /// The element at an index that the caller knows to be in range; nil when it is not.
+  @inline(__always)
+  package subscript(index: Int) -> Element? {
+    guard index >= 0, index < count, let base else { return nil }
+    return base[index]
+  }
+
+  @inline(__always)
+  package func set(_ index: Int, _ element: Element) {
+    guard index >= 0, index < count, let base else { return }
+    base[index] = element
+  }
+
+  /// False when there is no memory: nothing changed then.
+  @inline(__always)
+  package mutating func append(_ element: Element) -> Bool {
+    if count == capacity && !reserve(count &+ 1) { return false }
+    guard let base else { return false }
+    base[count] = element
+    count &+= 1
+    return true
+  }
+
+  @inline(never)
+  package mutating func reserve(_ wanted: Int) -> Bool {
+    if wanted <= capacity { return true }
+    let room = max(wanted, capacity &* 2, 16)
+    let (bytes, overflow) = room.multipliedReportingOverflow(by: MemoryLayout<Element>.stride)
+    guard !overflow, let memory = treadle_system_reallocate(base, bytes) else { return false }
+    base = memory.assumingMemoryBound(to: Element.self)
+    capacity = room
+    return true
+  }
+
+  @inline(__always)
+  package mutating func removeAll() { count = 0 }
+
+  /// Shortens the array to its first `count` elements.
+  @inline(__always)
+  package mutating func truncate(_ count: Int) {
+    if count >= 0 && count < self.count { self.count = count }
+  }
+
+  /// Replaces the contents by up to `room` elements that `body` writes; `body` answers how many. False,
+  /// with `body` not called, when there is no memory.
+  package mutating func refill(_ room: Int, _ body: (UnsafeMutablePointer<Element>) -> Int) -> Bool {
+    count = 0
+    guard reserve(room), let base else { return false }
+    count = min(max(body(base), 0), room)
+    return true
+  }
+
+  package mutating func free() {
+    treadle_system_free(base)
+    self = Buffer()
+  }
+
+  /// The elements, for code that has checked its indices.
+  @inline(__always)
+  package var elements: UnsafeMutableBufferPointer<Element> { UnsafeMutableBufferPointer(start: base, count: count) }
+}

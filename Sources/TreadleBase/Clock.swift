@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+
+/// The monotonic clock in nanoseconds, the time base of every date and deadline.
+package enum Clock {
+  package static let forever = Int64.max
+
+  @inline(__always)
+  package static func now() -> Int64 { treadle_system_now() }
+
+  /// A date so far from now, limited to what the clock can express.
+  @inline(__always)
+  package static func after(_ delay: Int64, from now: Int64) -> Int64 {
+    if delay == forever { return forever }
+    let (sum, overflow) = now.addingReportingOverflow(delay)
+    return overflow ? (delay > 0 ? forever : Int64.min) : sum
+  }
+
+  /// Seconds as nanoseconds, rounded up and limited; nil for NaN.
+  package static func nanoseconds(_ seconds: Double) -> Int64? {
+    if seconds != seconds { return nil }
+    let exact = seconds * 1e9
+    if exact >= 9.2e18 { return forever }
+    if exact <= -9.2e18 { return -forever }
+    let whole = Int64(exact)
+    return Double(whole) < exact ? whole + 1 : whole
+  }
+
+  // MARK: Calendar dates, in seconds since 2001
+
+  private static let secondsFrom1970: Double = 978_307_200
+  private static let latestDate: Double = 4_039_289_856  // about the year 2129
+
+  private static var wallNow: Double { Double(treadle_system_wall()) / 1e9 - secondsFrom1970 }
+
+  /// The monotonic time of a calendar date, as of now; nil for NaN.
+  package static func monotonic(date: Double) -> Int64? {
+    guard let distance = nanoseconds(min(max(date, -latestDate), latestDate) - wallNow) else { return nil }
+    return date != date ? nil : after(distance, from: now())
+  }
+
+  /// The calendar date of a monotonic time, as of now.
+  package static func date(monotonic time: Int64) -> Double {
+    wallNow + (Double(time) - Double(now())) / 1e9
+  }
+}

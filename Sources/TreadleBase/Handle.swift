@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+
+/// The kinds of objects that have handles. The raw values are part of each handle.
+package enum Kind: UInt32 {
+  case loop = 1
+  case source = 2
+  case timer = 3
+  case observer = 4
+  case descriptor = 5
+  case signature = 6
+  case routine = 7
+  case host = 8
+  /// Modes have no handle; their slab is numbered with the others.
+  case mode = 15
+
+  /// Calls `body` with each kind of item, sources first (RL-8). An array of them would have to be allocated.
+  @inline(__always)
+  package static func forEachItemKind<Thrown: Error>(_ body: (Kind) throws(Thrown) -> Void) throws(Thrown) {
+    try body(.source)
+    try body(.descriptor)
+    try body(.timer)
+    try body(.observer)
+  }
+}
+
+/// The encoded id that a client holds: it names a slot of a slab and is never dereferenced.
+///
+///     bit 63..56   55..32       31..29   28..5   4..1   0
+///         tag      generation   0        slot    kind   1
+///
+/// The tag tells the handles of one life of the process (see `Runtime`) from garbage, the generation
+/// tells the objects that used one slot in turn.
+package struct Handle {
+  package let bits: UInt
+
+  @inline(__always)
+  package init(bits: UInt) { self.bits = bits }
+
+  @inline(__always)
+  package init(kind: Kind, slot: UInt32, generation: UInt32) {
+    bits =
+      UInt(treadle_system_tag()) << 56 | UInt(generation & 0xFF_FFFF) << 32
+      | UInt(slot & 0xFF_FFFF) << 5 | UInt(kind.rawValue) << 1 | 1
+  }
+
+  @inline(__always)
+  package var slot: UInt32 { UInt32(truncatingIfNeeded: bits >> 5) & 0xFF_FFFF }
+  @inline(__always)
+  package var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) & 0xFF_FFFF }
+
+  /// Whether all the fixed parts are those of a handle of this kind.
+  @inline(__always)
+  package func isPlausible(_ kind: Kind) -> Bool {
+    let fixed: UInt = 0xFF00_0000_E000_001F
+    let expected = UInt(treadle_system_tag()) << 56 | UInt(kind.rawValue) << 1 | 1
+    return bits & fixed == expected && expected >> 56 != 0
+  }
+
+  /// Why `isPlausible` said no, or the slot holds nothing of this generation.
+  @inline(never)
+  package func failure(_ subject: StaticString) -> Failure {
+    if treadle_system_process().pointee.forked != 0 { return Runtime.forkedFailure }
+    if bits == 0 { return Failure(Status.argument, subject, "is NULL") }
+    let tag = treadle_system_tag()
+    let isHandle = bits & 1 == 1 && bits & 0xE000_0000 == 0 && tag != 0 && bits >> 56 == UInt(tag)
+    if isHandle, let kind = Kind(rawValue: UInt32(truncatingIfNeeded: bits >> 1) & 15), kind != .mode,
+      Slab(kind).isLive(slot: slot, generation: generation)
+    {
+      return Failure(Status.kind, subject, "is a handle of another kind")
+    }
+    return Failure(Status.stale, subject, "is not the handle of a living object")
+  }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+
+/// The home of all objects of one kind: numbered slots of one size that never move and are never given
+/// back to the system, so that a stale handle or a late signal finds an old object's slot, sees another
+/// generation there, and does no harm.
+///
+/// Every object starts with a `Reference`. Slot 0 is never used: it means "none".
+package struct Slab {
+  package let kind: Kind
+
+  @inline(__always)
+  package init(_ kind: Kind) { self.kind = kind }
+
+  private static let slotsOfChunk: UInt32 = 4096
+  private static let capacity: UInt32 = 4096 &* 4096
+
+  /// Guarded by `gate`.
+  private struct State: ~Copyable {
+    let gate: Gate
+    var used: UInt32  // slots 1...used have been used
+    var free: UInt32  // the first free slot; each names the next
+  }
+  private var state: UnsafeMutablePointer<State> {
+    treadle_system_slab(kind.rawValue).assumingMemoryBound(to: State.self)
+  }
+
+  /// How a free slot starts: its reference, which keeps the generation; flags, which a late signal may
+  /// still touch; then the next free slot.
+  private struct FreeSlot: ~Copyable {
+    let reference: Reference
+    let touched: UInt64
+    var next: UInt32
+  }
+
+  /// Room for one object of this kind. The slab of a kind is used with one size only.
+  @inline(__always)
+  var stride: Int {
+    switch kind {
+    case .loop: 512
+    case .mode: 384
+    case .host: 128
+    case .timer: 64
+    case .descriptor, .source: 56
+    default: 48
+    }
+  }
+
+  /// The memory of a slot that was allocated once; nil for any other number.
+  @inline(__always)
+  package func memory(_ slot: UInt32) -> UnsafeMutableRawPointer? {
+    guard let chunk = treadle_system_chunk(kind.rawValue, slot >> 12) else { return nil }
+    return chunk + Int(slot & 4095) &* stride
+  }
+
+  @inline(__always)
+  private func reference(_ slot: UInt32) -> UnsafeMutablePointer<Reference>? {
+    memory(slot)?.assumingMemoryBound(to: Reference.self)
+  }
+
+  /// The object that a handle means.
+  @inline(__always)
+  package func find(_ handle: Handle) -> UnsafeMutableRawPointer? {
+    guard handle.isPlausible(kind), let memory = memory(handle.slot),
+      memory.assumingMemoryBound(to: Reference.self).pointee.isLive(generation: handle.generation)
+    else { return nil }
+    return memory
+  }
+
+  package func isLive(slot: UInt32, generation: UInt32) -> Bool {
+    guard slot != 0, let reference = reference(slot) else { return false }
+    return reference.pointee.isLive(generation: generation)
+  }
+
+  /// A slot whose reference is the client's, the rest of it as its last user left it (zero at first).
+  package func allocate() -> UInt32? {
+    let state = self.state
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    let slot: UInt32
+    if state.pointee.free != 0, let memory = memory(state.pointee.free) {
+      slot = state.pointee.free
+      state.pointee.free = memory.assumingMemoryBound(to: FreeSlot.self).pointee.next
+    } else {
+      slot = state.pointee.used &+ 1
+      guard slot < Slab.capacity, makeRoom(slot) else { return nil }
+      state.pointee.used = slot
+    }
+    reference(slot)?.pointee.begin()
+    return slot
+  }
+
+  /// Gives a slot back. Whoever dropped its last reference calls this once.
+  package func free(_ slot: UInt32) {
+    guard let memory = memory(slot) else { return }
+    let state = self.state
+    let freed = memory.assumingMemoryBound(to: FreeSlot.self)
+    state.pointee.gate.lock()
+    freed.pointee.reference.end()
+    freed.pointee.next = state.pointee.free
+    state.pointee.free = slot
+    state.pointee.gate.unlock()
+  }
+
+  private func makeRoom(_ slot: UInt32) -> Bool {
+    if memory(slot) != nil { return true }
+    guard let chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride) else { return false }
+    treadle_system_set_chunk(kind.rawValue, slot >> 12, chunk)
+    return true
+  }
+
+  /// Calls `body` with each slot that holds an object now. For rare searches: it looks at all of them.
+  package func forEachLive(_ body: (UInt32, UnsafeMutableRawPointer) -> Bool) {
+    state.pointee.gate.lock()
+    let used = state.pointee.used
+    state.pointee.gate.unlock()
+    var slot: UInt32 = 1
+    while slot <= used {
+      if let memory = memory(slot), memory.assumingMemoryBound(to: Reference.self).pointee.isLive,
+        !body(slot, memory)
+      {
+        return
+      }
+      slot &+= 1
+    }
+  }
+
+  /// Forgets every object, in the child of a fork: their memory is left as it is.
+  func forgetAll() {
+    var index: UInt32 = 0
+    while index < UInt32(TREADLE_SYSTEM_CHUNKS) {
+      if let chunk = treadle_system_chunk(kind.rawValue, index) { treadle_system_forget(chunk) }
+      treadle_system_set_chunk(kind.rawValue, index, nil)
+      index &+= 1
+    }
+    state.pointee.used = 0
+    state.pointee.free = 0
+    state.pointee.gate.unlock()
+  }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+/// The text of a signature without what makes no difference to a call: names, qualifiers, frame offsets,
+/// and what pointers point to. Equal texts share one signature. It is never longer than the encoding.
+enum CanonicalText {
+  static func write(_ nodes: TypeNodes, to writer: inout TextWriter) {
+    var index = 0
+    while index < nodes.count { write(nodes, &index, to: &writer) }
+  }
+
+  private static func write(_ nodes: TypeNodes, _ index: inout Int, to writer: inout TextWriter) {
+    let node = nodes[index]
+    index &+= 1
+    switch node.code {
+    case .pointer: writer.append("^v")
+    case .function: writer.append("^?")
+    case .structure:
+      writer.append("{=")
+      while index < node.end { write(nodes, &index, to: &writer) }
+      writer.append("}")
+    case .array:
+      writer.append("[")
+      writer.append(node.count)
+      while index < node.end { write(nodes, &index, to: &writer) }
+      writer.append("]")
+    default:
+      writer.append(node.code.rawValue)
+    }
+  }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+package import Treadle
+package import TreadleBase
+
+/// A call that is complete but for what an event supplies: code, signature, arguments. Counted by the
+/// `Reference` of its slot.
+package struct Routine {
+  private struct Cell: ~Copyable {
+    let reference: Reference
+    /// Constant while the slot is live.
+    var body: UnsafeMutablePointer<RoutineBody>
+    var slot: UInt32
+  }
+
+  private let cell: UnsafeMutablePointer<Cell>
+
+  private init(_ memory: UnsafeMutableRawPointer) {
+    cell = memory.assumingMemoryBound(to: Cell.self)
+  }
+
+  /// Gives a finished body its slot; nil when there is none left.
+  static func publish(_ body: UnsafeMutablePointer<RoutineBody>) -> Handle? {
+    guard let slot = Slab(.routine).allocate(), let memory = Slab(.routine).memory(slot) else { return nil }
+    let routine = Routine(memory)
+    routine.cell.pointee.body = body
+    routine.cell.pointee.slot = slot
+    return Handle(kind: .routine, slot: slot, generation: routine.cell.pointee.reference.generation)
+  }
+
+  // MARK: References
+
+  /// The routine that a client's handle means, with a reference that the caller drops.
+  package static func retained(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Routine {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.routine).find(handle) else { throw handle.failure(subject) }
+    let routine = Routine(memory)
+    guard routine.cell.pointee.reference.retain(generation: handle.generation) else { throw handle.failure(subject) }
+    return routine
+  }
+
+  /// Adds a reference of the client's.
+  package static func retainForClient(_ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.routine).find(handle) else { throw handle.failure(subject) }
+    let status = Routine(memory).cell.pointee.reference.retainForClient(generation: handle.generation)
+    if status == Status.range { throw Failure(status, subject, "has too many references") }
+    if status < 0 { throw handle.failure(subject) }
+  }
+
+  /// Returns a reference that the client owns.
+  package static func releaseForClient(_ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.routine).find(handle) else { throw handle.failure(subject) }
+    let routine = Routine(memory)
+    guard routine.cell.pointee.reference.surrenderClient(generation: handle.generation) == Status.ok else {
+      throw Failure(Status.stale, subject, "has no reference that the caller owns")
+    }
+    routine.drop()
+  }
+
+  /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called.
+  package func drop() {
+    guard cell.pointee.reference.release() else { return }
+    let body = cell.pointee.body
+    let (destroy, info) = (body.pointee.destroy, body.pointee.info)
+    Slab(.routine).free(cell.pointee.slot)
+    Arena.free(body)
+    destroy?(info)
+  }
+
+  /// The routine as the core's items see it; takes over the caller's reference.
+  package consuming func indirect() -> IndirectCallback {
+    IndirectCallback(
+      object: UnsafeMutableRawPointer(cell),
+      invoke: { object, event in
+        guard let object else { return false }
+        Routine(object).call(event?.assumingMemoryBound(to: Event.self), result: nil)
+        return true
+      },
+      drop: { object in
+        guard let object else { return }
+        Routine(object).drop()
+      })
+  }
+
+  // MARK: Calling
+
+  /// What the function returns.
+  package var result: SignatureValue { cell.pointee.body.pointee.signature.result }
+
+  /// Calls the function. Without an event the arguments that it would supply are 0. `result` has room for
+  /// the result's type; nil drops the result.
+  @inline(__always)
+  package func call(_ event: UnsafePointer<Event>?, result: UnsafeMutableRawPointer?) {
+    let body = cell.pointee.body
+    guard let shape = body.pointee.signature.shape else {
+      ForeignCall.perform(body, event, result: result)
+      return
+    }
+    guard let event, body.pointee.suppliedCount > 0 else {
+      shape.call(body.pointee.code, body.pointee.frame)
+      return
+    }
+    withUnsafeTemporaryAllocation(byteCount: DirectShape.frameSize, alignment: 16) { memory in
+      guard let frame = memory.baseAddress else { return }
+      frame.copyMemory(from: body.pointee.frame, byteCount: body.pointee.signature.frameSize)
+      body.pointee.fill(frame, from: event)
+      shape.call(body.pointee.code, frame)
+    }
+  }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Treadle
+
+/// What a routine consists of, in one block with its frame and its list of supplied arguments. Constant
+/// once the routine has a handle.
+struct RoutineBody {
+  typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+  let signature: Signature
+  var code: DirectShape.Code
+  var destroy: Destroy?
+  var info: UnsafeMutableRawPointer?
+  /// The arguments, each at its signature's offset: bound ones with their bytes, the others 0.
+  let frame: UnsafeMutableRawPointer
+  /// Those that the event supplies.
+  let supplied: UnsafeMutablePointer<SuppliedArgument>
+  var suppliedCount: Int
+
+  /// Overwrites the arguments that the event supplies, in a copy of the frame.
+  @inline(__always)
+  func fill(_ frame: UnsafeMutableRawPointer, from event: UnsafePointer<Event>) {
+    for index in 0..<suppliedCount {
+      let argument = supplied[index]
+      argument.source.store(event, to: frame + argument.offset, size: argument.size)
+    }
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+internal import CFFI
+import TreadleBase
+
+/// The type of a C function: parsed once, ready to be called through, immutable, and never freed. A
+/// value of this type is a reference to one block of memory that holds all of it.
+package struct Signature: Equatable {
+  /// What the block starts with. Pointers lead to other parts of the block.
+  struct Body {
+    /// Prepared by libffi, and only read from then on.
+    var cif: ffi_cif
+    var result: SignatureValue
+    /// Bytes of a frame: all arguments, each at its offset.
+    var frameSize: Int
+    var argumentCount: Int
+    var values: UnsafeMutablePointer<SignatureValue>
+    /// The canonical text: the same for all encodings that mean the same call.
+    var text: UnsafeMutableBufferPointer<UInt8>
+    /// The way around libffi, if there is one.
+    var shape: DirectShape?
+    /// The table's part: set when the signature enters it, `next` under its lock.
+    var handle = Handle(bits: 0)
+    var hash: UInt64 = 0
+    var next: UnsafeMutablePointer<Body>?
+  }
+
+  let body: UnsafeMutablePointer<Body>
+
+  init(body: UnsafeMutablePointer<Body>) {
+    self.body = body
+  }
+
+  /// Prepares calls of parsed types. Under the table's lock, for libffi completes descriptions in place.
+  static func make(_ nodes: TypeNodes, text: UnsafeBufferPointer<UInt8>) throws(SignatureError) -> Signature {
+    let size =
+      Arena.room(Body.self, 1) &+ Arena.room(SignatureValue.self, nodes.count) &+ Arena.room(UInt8.self, text.count)
+      &+ FFITypes.room(for: nodes)
+    guard let block = Arena.allocate(size) else { throw .noMemory }
+    do throws(SignatureError) {
+      var arena = Arena(block, size: size)
+      guard let body = arena.take(Body.self, 1), let values = arena.take(SignatureValue.self, nodes.count),
+        let copy = arena.take(UInt8.self, text.count)
+      else { throw .noMemory }
+      for (offset, byte) in text.enumerated() { (copy + offset).initialize(to: byte) }
+      let (result, frame, count) = place(nodes, in: values)
+      body.initialize(
+        to: Body(
+          cif: ffi_cif(), result: result, frameSize: frame.size, argumentCount: count, values: values,
+          text: UnsafeMutableBufferPointer(start: copy, count: text.count),
+          shape: DirectShape(result: result.code, arguments: UnsafeBufferPointer(start: values, count: count))))
+      let signature = Signature(body: body)
+      try signature.prepare(nodes, in: arena)
+      return signature
+    } catch {
+      Arena.free(block)
+      throw error
+    }
+  }
+
+  /// Gives each argument its place in a frame.
+  private static func place(
+    _ nodes: TypeNodes, in values: UnsafeMutablePointer<SignatureValue>
+  ) -> (result: SignatureValue, frame: TypeLayout, count: Int) {
+    let result = SignatureValue(code: nodes[0].code, layout: nodes[0].layout, offset: 0)
+    var frame = TypeLayout()
+    var (index, count) = (nodes[0].end, 0)
+    while index < nodes.count {
+      let node = nodes[index]
+      let offset = frame.append(node.layout)
+      (values + count).initialize(to: SignatureValue(code: node.code, layout: node.layout, offset: offset))
+      count &+= 1
+      index = node.end
+    }
+    return (result, frame, count)
+  }
+
+  private func prepare(_ nodes: TypeNodes, in arena: Arena) throws(SignatureError) {
+    var types = FFITypes(nodes, in: arena)
+    let count = body.pointee.argumentCount
+    guard let result = types.make(0), let arguments = types.makeArguments(count) else { throw .noMemory }
+    let status = ffi_prep_cif(&body.pointee.cif, FFI_DEFAULT_ABI, UInt32(truncatingIfNeeded: count), result, arguments)
+    guard status == FFI_OK, Signature.agrees(body.pointee.result, result) else { throw Signature.notCallable }
+    for index in 0..<count {
+      guard let type = arguments[index], Signature.agrees(body.pointee.values[index], type) else {
+        throw Signature.notCallable
+      }
+    }
+  }
+
+  /// Whether libffi lays a type out as the parser did. Void has no size of its own.
+  private static func agrees(_ value: SignatureValue, _ type: FFITypes.TypePointer) -> Bool {
+    value.code == .void
+      || type.pointee.size == value.layout.size && Int(type.pointee.alignment) == value.layout.alignment
+  }
+
+  private static var notCallable: SignatureError {
+    .refused(position: 0, reason: "cannot be called by this machine's libffi")
+  }
+
+  /// For one that was never shown to anybody.
+  func free() {
+    Arena.free(body)
+  }
+
+  var text: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(body.pointee.text) }
+  var handle: Handle { body.pointee.handle }
+  var shape: DirectShape? { body.pointee.shape }
+  /// Bytes of all arguments, each at its offset.
+  var frameSize: Int { body.pointee.frameSize }
+  /// How many arguments a function of this signature takes.
+  package var argumentCount: Int { body.pointee.argumentCount }
+  /// What it returns.
+  package var result: SignatureValue { body.pointee.result }
+
+  /// One argument, or nil where there is none.
+  package func argument(_ index: Int) -> SignatureValue? {
+    guard index >= 0, index < body.pointee.argumentCount else { return nil }
+    return body.pointee.values[index]
+  }
+
+  /// Writes the signature as C source.
+  package func describe(to writer: inout TextWriter) throws(SignatureError) {
+    let nodes = try EncodingParser.parse(text)
+    defer { nodes.free() }
+    PrototypeWriter.write(nodes, to: &writer)
+  }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// All signatures of the process: equal ones are one. It grows, up to a limit, and never shrinks.
+///
+/// A new life of the process (the child of a fork, see `Runtime`) begins with a new table, for in the old
+/// one a thread that is gone may hold the lock. Everything stays within reach of a global variable, so
+/// that leak checkers take it for what it is.
+package struct SignatureTable {
+  /// The signatures that a process can have: far more than any real program's, and a bound for memory.
+  package static let limit = 65536
+
+  /// What a signature's slot holds: written before its handle is given to anybody.
+  private struct Cell: ~Copyable {
+    let reference: Reference
+    var body: UnsafeMutablePointer<Signature.Body>
+  }
+
+  private typealias Bucket = UnsafeMutablePointer<Signature.Body>?
+
+  /// All of it is guarded by `lock`, but for `tag` and `earlier`, which are constant.
+  private struct State {
+    var lock: treadle_system_mutex
+    /// The life of the process that it belongs to.
+    let tag: UInt32
+    /// The table of the life before.
+    let earlier: UnsafeMutableRawPointer?
+    var count: Int
+    let buckets: UnsafeMutablePointer<Bucket>
+  }
+
+  private static let current = Atomic<UInt>(0)
+  private static let bucketCount = 4096
+
+  private let state: UnsafeMutablePointer<State>
+
+  /// The table of this life of the process, which has been started.
+  private init() throws(SignatureError) {
+    let tag = treadle_system_tag()
+    if let state = SignatureTable.existing(tag) {
+      self.state = state
+      return
+    }
+    let lock = Lock(treadle_system_start_lock())
+    lock.lock()
+    defer { lock.unlock() }
+    if let state = SignatureTable.existing(tag) {
+      self.state = state
+    } else {
+      state = try SignatureTable.make(tag)
+    }
+  }
+
+  private static func existing(_ tag: UInt32) -> UnsafeMutablePointer<State>? {
+    let memory = UnsafeMutableRawPointer(bitPattern: current.load(ordering: .acquiring))
+    guard let state = memory?.assumingMemoryBound(to: State.self), state.pointee.tag == tag else { return nil }
+    return state
+  }
+
+  private static func make(_ tag: UInt32) throws(SignatureError) -> UnsafeMutablePointer<State> {
+    let size = Arena.room(State.self, 1) &+ Arena.room(Bucket.self, bucketCount)
+    guard let block = Arena.allocate(size) else { throw .noMemory }
+    var arena = Arena(block, size: size)
+    guard let state = arena.take(State.self, 1), let buckets = arena.take(Bucket.self, bucketCount) else {
+      Arena.free(block)
+      throw .noMemory
+    }
+    buckets.initialize(repeating: nil, count: bucketCount)
+    let earlier = UnsafeMutableRawPointer(bitPattern: current.load(ordering: .relaxed))
+    state.initialize(to: State(lock: treadle_system_mutex(), tag: tag, earlier: earlier, count: 0, buckets: buckets))
+    current.store(UInt(bitPattern: block), ordering: .releasing)
+    return state
+  }
+
+  /// The signature that an encoding means, and its handle. The process has been started.
+  package static func intern(
+    _ encoding: UnsafeBufferPointer<UInt8>
+  ) throws(SignatureError) -> (signature: Signature, handle: Handle) {
+    let nodes = try EncodingParser.parse(encoding)
+    defer { nodes.free() }
+    var measure = TextWriter(UnsafeMutableBufferPointer(start: nil, count: 0))
+    CanonicalText.write(nodes, to: &measure)
+    guard let memory = Arena.allocate(measure.length) else { throw .noMemory }
+    defer { Arena.free(memory) }
+    let text = UnsafeMutableRawBufferPointer(start: memory, count: measure.length).bindMemory(to: UInt8.self)
+    var writer = TextWriter(text)
+    CanonicalText.write(nodes, to: &writer)
+    return try SignatureTable().intern(nodes, UnsafeBufferPointer(text))
+  }
+
+  private func intern(
+    _ nodes: TypeNodes, _ text: UnsafeBufferPointer<UInt8>
+  ) throws(SignatureError) -> (signature: Signature, handle: Handle) {
+    let hash = SignatureTable.hash(text)
+    let bucket = state.pointee.buckets + Int(truncatingIfNeeded: hash % UInt64(SignatureTable.bucketCount))
+    // The lock is the first member of the state.
+    let lock = Lock(UnsafeMutableRawPointer(state).assumingMemoryBound(to: treadle_system_mutex.self))
+    lock.lock()
+    defer { lock.unlock() }
+    var next = bucket.pointee
+    while let body = next {
+      let signature = Signature(body: body)
+      if body.pointee.hash == hash, signature.text.elementsEqual(text) { return (signature, signature.handle) }
+      next = body.pointee.next
+    }
+    guard state.pointee.count < SignatureTable.limit else { throw .tableFull }
+    let signature = try Signature.make(nodes, text: text)
+    guard let slot = Slab(.signature).allocate(), let memory = Slab(.signature).memory(slot) else {
+      signature.free()
+      throw .noMemory
+    }
+    let cell = memory.assumingMemoryBound(to: Cell.self)
+    cell.pointee.body = signature.body
+    signature.body.pointee.handle = Handle(kind: .signature, slot: slot, generation: cell.pointee.reference.generation)
+    signature.body.pointee.hash = hash
+    signature.body.pointee.next = bucket.pointee
+    bucket.pointee = signature.body
+    state.pointee.count &+= 1
+    return (signature, signature.handle)
+  }
+
+  /// The signature that a client's handle means.
+  package static func find(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Signature {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.signature).find(handle) else { throw handle.failure(subject) }
+    return Signature(body: memory.assumingMemoryBound(to: Cell.self).pointee.body)
+  }
+
+  /// FNV-1a: short texts, and nobody gains by collisions among 65,536 of them.
+  private static func hash(_ text: UnsafeBufferPointer<UInt8>) -> UInt64 {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in text { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return hash
+  }
+}

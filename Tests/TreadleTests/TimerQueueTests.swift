@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Testing
+
+@testable import Treadle
+@testable import TreadleBase
+
+/// The queue of timers against the plainest model: an array that is sorted anew each time.
+@Suite("Timer queue")
+struct TimerQueueTests {
+  /// SplitMix64: the same numbers for the same seed everywhere.
+  private struct Numbers: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+      state &+= 0x9E37_79B9_7F4A_7C15
+      var z = state
+      z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+      z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+      return z ^ (z >> 31)
+    }
+  }
+
+  private struct Expected {
+    var date: Int64
+    var turn: Int
+    var tolerance: Int64
+  }
+
+  private func makeTimer() throws -> Item {
+    try Item.timer(code: nil, info: nil, options: ItemOptions(), date: 0, interval: 0, tolerance: 0)
+  }
+
+  private func insert(_ item: Item, _ tolerance: Int64, into queue: UnsafeMutablePointer<TimerQueue>) {
+    let hasRoom = queue.pointee.reserve()
+    #expect(hasRoom)
+    queue.pointee.insert(item, tolerance: tolerance)
+  }
+
+  private func expect(_ queue: UnsafeMutablePointer<TimerQueue>, nextWake: Int64, firstDate: Int64) {
+    let wake = queue.pointee.nextWake()
+    let first = queue.pointee.firstDate()
+    #expect(wake == nextWake && first == firstDate)
+  }
+
+  /// Dates near, far, in the past, equal to each other, and at the ends of what can be expressed.
+  private func date(_ numbers: inout Numbers, now: Int64) -> Int64 {
+    switch Int.random(in: 0..<8, using: &numbers) {
+    case 0: now - Int64.random(in: 0..<1_000_000, using: &numbers)
+    case 1: now + Int64.random(in: 0..<65536, using: &numbers)
+    case 2: now + Int64.random(in: 0..<4, using: &numbers)
+    case 3: now + Int64.random(in: 0..<1_000_000_000, using: &numbers)
+    case 4: now + Int64.random(in: 0..<1_000_000_000_000_000, using: &numbers)
+    case 5: Int64.max - Int64.random(in: 0..<4, using: &numbers)
+    case 6: Int64.min + Int64.random(in: 0..<4, using: &numbers)
+    default: Int64.random(in: 0...now, using: &numbers)
+    }
+  }
+
+  @Test(
+    "TMR-11 TMR-18 TMR-22: what is due comes out by date, then by insertion",
+    arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
+  func model(seed: UInt64) throws {
+    var numbers = Numbers(state: seed)
+    let queue = try #require(TimerQueue.make())
+    defer { TimerQueue.free(queue) }
+    var now = Clock.now()
+    var turn = 0
+    var expected: [UInt32: Expected] = [:]
+    var idle: [Item] = try (0..<200).map { _ in try makeTimer() }
+    for _ in 0..<4000 {
+      switch Int.random(in: 0..<10, using: &numbers) {
+      case 0..<6:
+        guard let item = idle.popLast() else { continue }
+        let tolerance = Bool.random(using: &numbers) ? 0 : Int64.random(in: 1..<50_000_000, using: &numbers)
+        item.timer.pointee.date = date(&numbers, now: now)
+        insert(item, tolerance, into: queue)
+        turn += 1
+        expected[item.slot] = Expected(date: item.timer.pointee.date, turn: turn, tolerance: tolerance)
+      case 6..<8:
+        guard let slot = expected.keys.randomElement(using: &numbers), let item = Item(.timer, slot: slot) else {
+          continue
+        }
+        queue.pointee.remove(item)
+        expected[slot] = nil
+        idle.append(item)
+      default:
+        now += Int64.random(in: 0..<3_000_000_000, using: &numbers)
+        let due = expected.filter { $0.value.date <= now }
+          .sorted { ($0.value.date, $0.value.turn) < ($1.value.date, $1.value.turn) }.map(\.key)
+        var taken: [UInt32] = []
+        while let item = queue.pointee.takeDue(now) {
+          taken.append(item.slot)
+          expected[item.slot] = nil
+          idle.append(item)
+        }
+        #expect(taken == due)
+      }
+      let first = queue.pointee.firstDate()
+      #expect(first == expected.values.map(\.date).min() ?? Clock.forever)
+    }
+    for item in idle { try item.release("timer") }
+    for slot in expected.keys { queue.pointee.remove(Item(.timer, slot: slot)!) }
+  }
+
+  @Test("TMR-5: a sleep may last until the latest date of the tolerant, and the date of the exact")
+  func nextWake() throws {
+    let queue = try #require(TimerQueue.make())
+    defer { TimerQueue.free(queue) }
+    let now = Clock.now()
+    let tolerant = try makeTimer()
+    tolerant.lock()
+    let context = try #require(tolerant.needContext())
+    tolerant.unlock()
+    context.pointee.tolerance = 5000
+    tolerant.timer.pointee.date = now + 1000
+    insert(tolerant, 5000, into: queue)
+    expect(queue, nextWake: now + 6000, firstDate: now + 1000)
+    let exact = try makeTimer()
+    exact.timer.pointee.date = now + 3000
+    insert(exact, 0, into: queue)
+    expect(queue, nextWake: now + 3000, firstDate: now + 1000)
+    queue.pointee.remove(exact)
+    queue.pointee.remove(tolerant)
+    expect(queue, nextWake: Clock.forever, firstDate: Clock.forever)
+    try exact.release("timer")
+    try tolerant.release("timer")
+  }
+}

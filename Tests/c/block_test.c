@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * block_test.c: blocks: their modes, their order, when they run, and the end of their info. */
+#include "t2_scene.h"
+
+static int destroyed;
+static void count_destroyed(void *info) {
+    (void)info;
+    destroyed++;
+}
+static void write_word(void *info) { trace("%s", (const char *)info); }
+static treadle_status queue_word(const char *word, const char *const *modes, size_t mode_count) {
+    treadle_block block = {.struct_size = sizeof block, .modes = modes, .mode_count = mode_count, .fn = write_word,
+        .info = (void *)word, .destroy = count_destroyed};
+    return treadle_loop_perform_block(the_stage(), &block);
+}
+
+TEST(a_block_names_one_mode_or_several, "BLK-1 BLK-4") {
+    const char *none[] = {NULL}, *one[] = {MODE_B}, *two[] = {MODE_B, MODE_A}, *with_common[] = {MODE_B, COMMON};
+    keep_mode(MODE_A);
+    keep_mode(MODE_B);
+    CHECK_INT(queue_word("common", none, 0), TREADLE_OK);
+    CHECK_INT(queue_word("b", one, 1), TREADLE_OK);
+    CHECK_INT(queue_word("b,a", two, 2), TREADLE_OK);
+    CHECK_INT(queue_word("b,common", with_common, 2), TREADLE_OK);
+    play(MODE_A, 0, 0);
+    CHECK_TRACE("common b,a b,common timed-out");
+    play(MODE_B, 0, 0); /* those that ran are gone from their other modes */
+    CHECK_TRACE("b timed-out");
+    CHECK_INT(destroyed, 4);
+}
+
+TEST(a_block_is_copied, "BLK-1") {
+    char first[] = MODE_A, second[] = MODE_B;
+    const char *modes[] = {second, first};
+    treadle_block block = {.struct_size = sizeof block, .modes = modes, .mode_count = 2, .fn = write_word,
+        .info = "block"};
+    CHECK_INT(treadle_loop_perform_block(the_stage(), &block), TREADLE_OK);
+    memset(&block, 0, sizeof block);
+    memset(modes, 0, sizeof modes);
+    memset(first, 'x', sizeof first - 1);
+    play(MODE_A, TREADLE_FOREVER, 0);
+    CHECK_TRACE("block finished");
+}
+
+TEST(a_refused_block_is_destroyed, "BLK-1 MODE-3") {
+    const char *modes[] = {MODE_A, NULL};
+    CHECK_ERROR(queue_word("null", modes, 2), TREADLE_E_ARG, "mode");
+    CHECK_INT(destroyed, 1);
+    treadle_block block = {.struct_size = sizeof block, .destroy = count_destroyed};
+    CHECK_ERROR(treadle_loop_perform_block(the_stage(), &block), TREADLE_E_ARG, "fn");
+    CHECK_INT(destroyed, 2);
+    CHECK_ERROR(treadle_loop_perform_block(the_stage(), NULL), TREADLE_E_ARG, "block");
+    CHECK_ERROR(treadle_loop_post(the_stage(), NULL, NULL), TREADLE_E_ARG, "fn");
+    play(MODE_A, TREADLE_FOREVER, 0);
+    CHECK_TRACE("finished");
+}
+
+static void *leave_blocks_behind(void *out_loop) {
+    treadle_loop loop = treadle_loop_current();
+    stage = loop;
+    CHECK_INT(treadle_loop_retain(loop), TREADLE_OK);
+    for (int i = 0; i < 10; i++) CHECK_INT(queue_word("left", (const char *[]){MODE_B}, 1), TREADLE_OK);
+    *(treadle_loop *)out_loop = loop;
+    return NULL;
+}
+
+TEST(a_discarded_block_is_destroyed, "BLK-1 RL-8 RL-9") {
+    treadle_loop loop;
+    on_thread(leave_blocks_behind, &loop);
+    CHECK_INT(destroyed, 10);
+    CHECK_INT(queue_word("late", NULL, 0), TREADLE_IGNORED); /* stage is the gone thread's loop */
+    CHECK_INT(destroyed, 11);
+    CHECK_ERROR(treadle_loop_post(loop, write_word, "late"), TREADLE_E_CLOSED, "");
+    CHECK_TRACE("");
+    CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+}
+
+static void check_not_destroyed(void *info) {
+    trace("%s", (const char *)info);
+    CHECK_INT(destroyed, 0);
+}
+
+TEST(a_block_is_destroyed_after_it_ran, "BLK-1 OBJ-3") {
+    treadle_block block = {.struct_size = sizeof block, .fn = check_not_destroyed, .info = "block",
+        .destroy = count_destroyed};
+    CHECK_INT(treadle_loop_perform_block(the_stage(), &block), TREADLE_OK);
+    for (int i = 0; i < 3; i++) play(MODE_A, 0, 0);
+    CHECK_TRACE("block timed-out finished finished"); /* once, and then nothing is left */
+    CHECK_INT(destroyed, 1);
+}
+
+static void *queue_from_outside(void *words) {
+    for (const char **word = words; *word; word++) CHECK_INT(queue_word(*word, NULL, 0), TREADLE_OK);
+    return NULL;
+}
+
+TEST(any_thread_may_queue_blocks, "BLK-2") {
+    const char *words[] = {"1", "2", "3", NULL};
+    the_stage();
+    on_thread(queue_from_outside, words);
+    play(MODE_A, TREADLE_FOREVER, 0);
+    CHECK_TRACE("1 2 3 finished");
+}
+
+static struct outsider outsider;
+static actor unwoken = {BLOCK, "unwoken"}, ender = {TIMER, "ender", .after = FAR};
+static void queue_without_a_wake_up(actor *self) {
+    (void)self;
+    PERFORM(QUEUE, &unwoken);
+    idle_until(treadle_time_now() + MILLISECONDS(30));
+    CHECK_INT(unwoken.calls, 0);
+    CHECK(is_asleep(&outsider.watch));
+    CHECK_INT(treadle_loop_post(the_stage(), write_word, "posted"), TREADLE_OK);
+}
+
+TEST(a_block_does_not_wake_but_a_post_does, "BLK-2 BLK-3") {
+    outsider.does[0] = (deed){CALL, .call = queue_without_a_wake_up};
+    outsider.does[1] = (deed){STOP};
+    watch_mode(MODE_A);
+    enter(&ender, MODE_A);
+    outsider_start(&outsider, MODE_A);
+    play(MODE_A, TREADLE_FOREVER, 0);
+    outsider_join(&outsider);
+    CHECK_TRACE("entry timers sources sleep wake unwoken posted timers sources sleep wake exit stopped");
+}
+
+TEST(blocks_run_in_the_order_of_queueing, "BLK-3 BLK-7") {
+    char words[100][8], expected[1024] = "";
+    const char *both[] = {MODE_B, MODE_A}, *a[] = {MODE_A}, *b[] = {MODE_B};
+    keep_mode(MODE_A);
+    for (int i = 0; i < 100; i++) {
+        snprintf(words[i], sizeof words[i], "%d", i);
+        if (i % 5 == 4) CHECK_INT(treadle_loop_post(the_stage(), write_word, words[i]), TREADLE_OK);
+        else CHECK_INT(queue_word(words[i], i % 5 == 0 ? both : i % 5 == 1 ? b : a, 1 + (i % 5 == 0)), TREADLE_OK);
+        if (i % 5 != 1) strcat(strcat(expected, words[i]), " ");
+    }
+    play(MODE_A, 0, AFTER_SOURCE); /* none of them counts as a source */
+    CHECK_TRACE(strcat(expected, "timed-out"));
+    play(MODE_B, TREADLE_FOREVER, 0);
+    CHECK_TRACE("1 6 11 16 21 26 31 36 41 46 51 56 61 66 71 76 81 86 91 96 finished");
+}
+
+TEST(the_common_modes_are_those_of_the_moment, "BLK-4 MODE-8") {
+    static actor block = {BLOCK, "block"};
+    PERFORM(QUEUE, &block);
+    play(MODE_B, TREADLE_FOREVER, 0); /* not common yet: nothing to do there */
+    CHECK_TRACE("finished");
+    CHECK_INT(treadle_loop_add_common_mode(the_stage(), MODE_B), TREADLE_OK);
+    play(MODE_B, TREADLE_FOREVER, 0);
+    CHECK_TRACE("block finished");
+    play(MODE_A, TREADLE_FOREVER, 0);
+    CHECK_TRACE("finished");
+}
+
+TEST(a_drain_runs_what_was_queued_before_it, "BLK-5 PASS-4 PASS-13") {
+    static actor third = {BLOCK, "third"}, second = {BLOCK, "second", {{QUEUE, &third}}};
+    static actor first = {BLOCK, "first", {{QUEUE, &second}}};
+    static actor pass = {OBSERVER, "|", .activities = TREADLE_BEFORE_TIMERS};
+    enter(&pass, MODE_A);
+    keep_mode(MODE_A);
+    PERFORM(QUEUE, &first);
+    play(MODE_A, 0, 0);
+    play(MODE_A, 0, 0);
+    CHECK_TRACE("| first second timed-out | third timed-out");
+}
+
+TEST(a_block_of_another_mode_keeps_its_place, "BLK-5 BLK-3") {
+    static actor newer = {BLOCK, "newer"}, older = {BLOCK, "older"}, a = {BLOCK, "a", {{QUEUE, &newer, MODE_B}}};
+    PERFORM(QUEUE, &older, MODE_B);
+    PERFORM(QUEUE, &a, MODE_A);
+    play(MODE_A, 0, 0);
+    play(MODE_B, 0, 0);
+    CHECK_TRACE("a timed-out older newer timed-out");
+}
+
+TEST(a_nested_run_leaves_the_rest_of_the_drain_alone, "BLK-6 RUN-12") {
+    /* It neither runs the rest, nor takes the mode for empty; what was queued meanwhile it does run. */
+    static actor newer = {BLOCK, "newer"}, rest = {BLOCK, "rest"};
+    static actor block = {BLOCK, "block", {{RUN}, {QUEUE, &newer}, {RUN}}};
+    PERFORM(QUEUE, &block);
+    PERFORM(QUEUE, &rest);
+    play(MODE_A, TREADLE_FOREVER, 0);
+    CHECK_TRACE("block ( )timed-out ( newer )timed-out rest finished");
+    /* Without a rest, the mode is empty inside. */
+    static actor alone = {BLOCK, "alone", {{RUN}}};
+    PERFORM(QUEUE, &alone);
+    play(MODE_A, TREADLE_FOREVER, 0);
+    CHECK_TRACE("alone ( )finished finished");
+}
+
+TEST(a_block_does_not_count_as_a_source, "BLK-7 RUN-7") {
+    static actor stopper = {BLOCK, "stopper", {{STOP}}}, block = {BLOCK, "block", {{QUEUE, &stopper}, {WAKE}}};
+    watch_mode(MODE_A);
+    keep_mode(MODE_A);
+    PERFORM(QUEUE, &block);
+    play(MODE_A, TREADLE_FOREVER, AFTER_SOURCE); /* nor does it make the pass a poll */
+    CHECK_TRACE("entry timers sources block sleep wake stopper exit stopped");
+}
+
+TEST(a_block_of_the_exit_observers_waits_for_the_next_run, "BLK-8") {
+    static actor block = {BLOCK, "block"}, observer = {OBSERVER, "exit", {{QUEUE, &block}}, .activities = TREADLE_EXIT};
+    enter(&observer, MODE_A);
+    keep_mode(MODE_A);
+    keep_mode(MODE_B);
+    play(MODE_A, 0, 0);
+    play(MODE_B, 0, 0); /* not common: not there */
+    play(MODE_A, 0, 0);
+    CHECK_TRACE("exit timed-out timed-out block exit timed-out");
+}
+
+TEST_MAIN()

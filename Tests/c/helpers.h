@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * helpers.h: what many C tests share: items with defaults, a worker thread with a loop, knowing that
+ * a loop sleeps, counting what the process holds. Include it first, in place of check.h. */
+#ifndef TREADLE_HELPERS_H
+#define TREADLE_HELPERS_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "check.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+
+#define HELPER __attribute__((unused)) static
+
+/* Which sanitizer the test is built with: gcc and clang tell it in ways of their own. */
+#ifdef __has_feature
+#define CLANG_HAS(feature) __has_feature(feature)
+#else
+#define CLANG_HAS(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || CLANG_HAS(thread_sanitizer)
+#define THREAD_SANITIZER 1
+#else
+#define THREAD_SANITIZER 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || CLANG_HAS(address_sanitizer)
+#define ADDRESS_SANITIZER 1
+#else
+#define ADDRESS_SANITIZER 0
+#endif
+
+/* Items. Each is owned by the caller; a NULL callback is allowed. */
+HELPER treadle_source make_source(treadle_perform_fn perform, void *info) {
+    treadle_source_context context = {.struct_size = sizeof context, .perform = perform, .info = info};
+    treadle_source source = NULL;
+    CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+    return source;
+}
+HELPER treadle_timer make_timer(treadle_timer_fn fire, void *info, int64_t fire_at, int64_t interval_ns) {
+    treadle_timer_context context = {
+        .struct_size = sizeof context, .fire = fire, .info = info, .fire_at = fire_at, .interval_ns = interval_ns};
+    treadle_timer timer = NULL;
+    CHECK_INT(treadle_timer_create(&context, &timer), TREADLE_OK);
+    return timer;
+}
+HELPER treadle_observer make_observer(treadle_observer_fn notify, void *info, uint32_t activities) {
+    treadle_observer_context context = {
+        .struct_size = sizeof context, .notify = notify, .info = info, .activities = activities};
+    treadle_observer observer = NULL;
+    CHECK_INT(treadle_observer_create(&context, &observer), TREADLE_OK);
+    return observer;
+}
+HELPER treadle_descriptor make_descriptor(treadle_ready_fn ready, void *info, int fd, uint32_t events) {
+    treadle_descriptor_context context = {
+        .struct_size = sizeof context, .ready = ready, .info = info, .fd = fd, .events = events};
+    treadle_descriptor descriptor = NULL;
+    CHECK_INT(treadle_descriptor_create(&context, &descriptor), TREADLE_OK);
+    return descriptor;
+}
+
+/* A date that no test reaches: for timers that only keep a mode from being empty. */
+#define FAR_AWAY (treadle_time_now() + SECONDS(100000))
+
+HELPER int32_t thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+
+/* A semaphore wait that a signal does not cut short. */
+HELPER void await(sem_t *semaphore) {
+    while (sem_wait(semaphore) != 0 && errno == EINTR) {}
+}
+
+/* Knows from any thread whether a loop sleeps in a mode. is_waiting alone is also true in a poll. */
+struct sleep_watch {
+    treadle_loop loop;
+    treadle_observer observer;
+    atomic_int asleep;
+    atomic_int sleeps; /* how many have begun */
+};
+HELPER void sleep_watch_notify(treadle_observer observer, uint32_t activity, void *info) {
+    struct sleep_watch *watch = info;
+    (void)observer;
+    if (activity == TREADLE_BEFORE_WAITING) atomic_fetch_add(&watch->sleeps, 1);
+    atomic_store(&watch->asleep, activity == TREADLE_BEFORE_WAITING);
+}
+/* To be called before the mode is run, or from a callback of the loop. */
+HELPER void watch_sleep(struct sleep_watch *watch, treadle_loop loop, const char *mode) {
+    treadle_observer_context context = {.struct_size = sizeof context,
+                                        .notify = sleep_watch_notify,
+                                        .info = watch,
+                                        .activities = TREADLE_BEFORE_WAITING | TREADLE_AFTER_WAITING,
+                                        .order = INT64_MAX};
+    watch->loop = loop;
+    atomic_init(&watch->asleep, 0);
+    atomic_init(&watch->sleeps, 0);
+    CHECK_INT(treadle_observer_create(&context, &watch->observer), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_observer(loop, watch->observer, mode), TREADLE_OK);
+}
+HELPER bool is_asleep(struct sleep_watch *watch) {
+    return atomic_load(&watch->asleep) && treadle_loop_is_waiting(watch->loop);
+}
+HELPER void await_sleep(struct sleep_watch *watch) {
+    while (!is_asleep(watch)) sched_yield();
+}
+HELPER void unwatch_sleep(struct sleep_watch *watch) {
+    treadle_observer_invalidate(watch->observer);
+    CHECK_INT(treadle_observer_release(watch->observer), TREADLE_OK);
+}
+
+/* A thread that runs its loop in one mode until worker_stop. A source that is never signalled keeps the
+ * mode from being empty. Once worker_start has returned, the loop is known and retained. */
+struct worker {
+    pthread_t thread;
+    const char *mode;
+    treadle_loop loop;
+    treadle_source keeper;
+    struct sleep_watch watch;
+    int32_t thread_id;
+    treadle_status result; /* of the run; valid after worker_stop */
+    sem_t ready;
+};
+HELPER void *worker_main(void *info) {
+    struct worker *worker = info;
+    worker->loop = treadle_loop_current();
+    CHECK(worker->loop);
+    CHECK_INT(treadle_loop_retain(worker->loop), TREADLE_OK);
+    worker->thread_id = thread_id();
+    worker->keeper = make_source(NULL, worker);
+    CHECK_INT(treadle_loop_add_source(worker->loop, worker->keeper, worker->mode), TREADLE_OK);
+    watch_sleep(&worker->watch, worker->loop, worker->mode);
+    sem_post(&worker->ready);
+    worker->result = treadle_loop_run(worker->loop, worker->mode, TREADLE_FOREVER, 0);
+    return NULL;
+}
+HELPER void worker_start_in_mode(struct worker *worker, const char *mode) {
+    memset(worker, 0, sizeof *worker);
+    worker->mode = mode;
+    CHECK_INT(sem_init(&worker->ready, 0, 0), 0);
+    CHECK_INT(pthread_create(&worker->thread, NULL, worker_main, worker), 0);
+    await(&worker->ready);
+}
+HELPER void worker_start(struct worker *worker) { worker_start_in_mode(worker, TREADLE_DEFAULT_MODE); }
+HELPER void worker_await_sleep(struct worker *worker) { await_sleep(&worker->watch); }
+HELPER void worker_stop(struct worker *worker) {
+    CHECK_INT(treadle_loop_request_stop(worker->loop, TREADLE_STOP_ALL_LEVELS), TREADLE_OK);
+    CHECK_INT(pthread_join(worker->thread, NULL), 0);
+    CHECK_INT(worker->result, TREADLE_RUN_STOPPED);
+    unwatch_sleep(&worker->watch);
+    CHECK_INT(treadle_source_invalidate(worker->keeper), TREADLE_OK);
+    CHECK_INT(treadle_source_release(worker->keeper), TREADLE_OK);
+    CHECK_INT(treadle_loop_release(worker->loop), TREADLE_OK);
+    sem_destroy(&worker->ready);
+}
+
+/* Runs fn(info) on a thread of its own, to its end, its loop's teardown included. */
+HELPER void *on_thread(void *(*fn)(void *), void *info) {
+    pthread_t thread;
+    void *result = NULL;
+    CHECK_INT(pthread_create(&thread, NULL, fn, info), 0);
+    CHECK_INT(pthread_join(thread, &result), 0);
+    return result;
+}
+
+/* Runs a mode of the calling thread's loop without blocking. */
+HELPER treadle_status poll_mode(const char *mode) { return treadle_loop_run(treadle_loop_current(), mode, 0, 0); }
+
+/* What the process holds. A thread that was joined may still be listed for a moment. */
+HELPER int count_entries(const char *directory) {
+    DIR *stream = opendir(directory);
+    int count = 0;
+    CHECK(stream);
+    for (struct dirent *entry; (entry = readdir(stream));) count += entry->d_name[0] != '.';
+    closedir(stream);
+    return count;
+}
+HELPER int count_descriptors(void) { return count_entries("/proc/self/fd") - 1; } /* its own not counted */
+HELPER int count_threads(void) { return count_entries("/proc/self/task"); }
+HELPER long resident_kilobytes(void) {
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* How much a test repeats: `count`, times TREADLE_TEST_SCALE (a decimal number; 1 when not set). */
+HELPER int scaled(int count) {
+    const char *scale = getenv("TREADLE_TEST_SCALE");
+    double product = count * (scale ? atof(scale) : 1.0);
+    return product < 1 ? 1 : (int)product;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * kernel_calls_test.c: how often the kernel is asked. The test program stands between the library and
+ * the C library's functions that enter the kernel, and counts. */
+#include "helpers.h"
+
+#include <dlfcn.h>
+#include <sys/epoll.h>
+
+#if !THREAD_SANITIZER && !ADDRESS_SANITIZER /* which stand there themselves */
+
+static atomic_int waits, wakes;
+
+int epoll_wait(int epoll, struct epoll_event *events, int count, int timeout) {
+    static int (*real)(int, struct epoll_event *, int, int);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
+    atomic_fetch_add(&waits, 1);
+    return real(epoll, events, count, timeout);
+}
+int eventfd_write(int fd, eventfd_t value) {
+    static int (*real)(int, eventfd_t);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "eventfd_write");
+    atomic_fetch_add(&wakes, 1);
+    return real(fd, value);
+}
+long syscall(long number, ...) {
+    static long (*real)(long, ...);
+    long a[6];
+    va_list arguments;
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    if (number == SYS_futex) atomic_fetch_add((a[1] & 127) == 1 /* FUTEX_WAKE */ ? &wakes : &waits, 1);
+#ifdef SYS_epoll_pwait2
+    if (number == SYS_epoll_pwait2) atomic_fetch_add(&waits, 1);
+#endif
+    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+enum { MANY = 1000 };
+static treadle_source source;
+static int performed, posted;
+static void on_perform(treadle_source self, void *info) {
+    (void)self, (void)info;
+    performed++;
+}
+static void on_post(void *info) {
+    (void)info;
+    posted++;
+}
+static void *post_and_signal(void *loop) {
+    for (int i = 0; i < MANY; i++) {
+        CHECK_INT(treadle_loop_post(loop, on_post, NULL), TREADLE_OK);
+        CHECK_INT(treadle_source_signal_and_wake(source), TREADLE_OK);
+        CHECK_INT(treadle_loop_wake(loop), TREADLE_OK);
+    }
+    return NULL;
+}
+static void let_another_thread_call(void *loop) {
+    pthread_t thread;
+    int before = atomic_load(&wakes);
+    CHECK_INT(pthread_create(&thread, NULL, post_and_signal, loop), 0);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK_INT(atomic_load(&wakes) - before, 0);
+}
+
+TEST(a_loop_that_is_awake_is_woken_without_a_system_call, "WAKE-1 SRC0-6 BLK-2") {
+    treadle_loop loop = treadle_loop_current();
+    source = make_source(on_perform, NULL);
+    CHECK_INT(treadle_loop_add_source(loop, source, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(loop, let_another_thread_call, loop), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_RETURN_AFTER_SOURCE),
+              TREADLE_RUN_HANDLED_SOURCE);
+    CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, 0), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(posted, MANY);
+    CHECK_INT(performed, 1);
+}
+
+static int passes, handled;
+static void count_pass(treadle_observer observer, uint32_t activity, void *info) {
+    (void)observer, (void)activity, (void)info;
+    passes++;
+}
+static void read_and_write_again(treadle_descriptor descriptor, uint32_t events, void *info) {
+    int *ends = info;
+    char byte;
+    (void)descriptor, (void)events;
+    CHECK_INT(read(ends[0], &byte, 1), 1);
+    if (++handled == MANY) CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
+    else CHECK_INT(write(ends[1], "x", 1), 1);
+}
+
+TEST(a_pass_waits_in_the_kernel_once, "PASS-8 PASS-10 PASS-12") {
+    treadle_loop loop = treadle_loop_current();
+    int ends[2];
+    CHECK_INT(pipe(ends), 0);
+    treadle_descriptor_context context = TREADLE_INIT(treadle_descriptor_context);
+    context.fd = ends[0];
+    context.events = TREADLE_READABLE;
+    context.ready = read_and_write_again;
+    context.info = ends;
+    treadle_descriptor descriptor;
+    CHECK_INT(treadle_descriptor_create(&context, &descriptor), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_descriptor(loop, descriptor, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    treadle_observer observer = make_observer(count_pass, NULL, TREADLE_BEFORE_TIMERS);
+    CHECK_INT(treadle_loop_add_observer(loop, observer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(write(ends[1], "x", 1), 1);
+    int before = atomic_load(&waits);
+    CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    CHECK_INT(handled, MANY);
+    CHECK(passes >= MANY);
+    CHECK(atomic_load(&waits) - before <= passes);
+}
+
+TEST(a_loop_without_descriptors_needs_no_kernel_object, "RL-4 RUN-14") {
+    treadle_loop loop = treadle_loop_current();
+    int descriptors = dup(0), before = atomic_load(&waits);
+    CHECK_INT(close(descriptors), 0);
+    treadle_timer timer = make_timer(NULL, NULL, treadle_time_now() + MILLISECONDS(1), 0);
+    CHECK_INT(treadle_loop_add_timer(loop, timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
+    CHECK(atomic_load(&waits) > before);
+    int next = dup(0); /* the same number as before: the loop has opened nothing */
+    CHECK_INT(next, descriptors);
+    CHECK_INT(close(next), 0);
+}
+#endif
+TEST_MAIN()

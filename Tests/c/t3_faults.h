@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * t3_faults.h: system calls that fail when a test wants it. The program's own definitions take the
+ * place of the C library's, for Treadle too; a thread that has armed a fault meets it, no other. */
+#ifndef TREADLE_TEST_FAULTS_H
+#define TREADLE_TEST_FAULTS_H
+
+#include "helpers.h"
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+enum fault_kind {
+    FAULT_EPOLL_CREATE = 1,
+    FAULT_EVENTFD = 2,
+    FAULT_EPOLL_CONTROL = 4,
+    FAULT_EPOLL_WAIT = 8, /* in any of its forms */
+    FAULT_PWAIT2 = 16,    /* epoll_pwait2 alone */
+    FAULT_MEMORY = 32,
+    FAULT_PAGES = 64,
+    FAULT_THREAD_KEY = 128,
+    FAULT_FORK_HOOK = 256
+};
+
+static _Thread_local struct {
+    unsigned kinds; /* 0: none */
+    int error;
+    int at;      /* the number of the call that fails, from 1 */
+    bool for_ever; /* and all after it */
+    int calls, hits;
+} fault;
+
+HELPER bool fails(unsigned kind) {
+    if (!(fault.kinds & kind)) return false;
+    fault.calls++;
+    if (fault.calls != fault.at && !(fault.for_ever && fault.calls > fault.at)) return false;
+    fault.hits++;
+    errno = fault.error;
+    return true;
+}
+HELPER void arm(unsigned kinds, int error, int at, bool for_ever) {
+    fault.error = error, fault.at = at, fault.for_ever = for_ever, fault.calls = 0, fault.hits = 0;
+    fault.kinds = kinds;
+}
+HELPER int disarm(void) {
+    fault.kinds = 0;
+    return fault.hits;
+}
+
+/* Under a sanitizer these functions belong to it: no faults then, and fault_test.c leaves those tests out. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#ifndef SANITIZED
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+int epoll_create1(int flags) { return fails(FAULT_EPOLL_CREATE) ? -1 : REAL(epoll_create1)(flags); }
+int eventfd(unsigned value, int flags) { return fails(FAULT_EVENTFD) ? -1 : REAL(eventfd)(value, flags); }
+int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
+    return fails(FAULT_EPOLL_CONTROL) ? -1 : REAL(epoll_ctl)(epoll, operation, fd, event);
+}
+int epoll_wait(int epoll, struct epoll_event *events, int count, int timeout) {
+    return fails(FAULT_EPOLL_WAIT) ? -1 : REAL(epoll_wait)(epoll, events, count, timeout);
+}
+int epoll_pwait2(int epoll, struct epoll_event *events, int count, const struct timespec *timeout, const sigset_t *mask) {
+    return fails(FAULT_EPOLL_WAIT | FAULT_PWAIT2) ? -1 : REAL(epoll_pwait2)(epoll, events, count, timeout, mask);
+}
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
+    return fails(FAULT_EPOLL_WAIT) ? -1 : REAL(ppoll)(fds, count, timeout, mask);
+}
+long syscall(long number, ...) {
+    long a[6];
+    va_list arguments;
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (number == SYS_epoll_pwait2 && fails(FAULT_EPOLL_WAIT | FAULT_PWAIT2)) return -1;
+    return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
+    return fails(FAULT_PAGES) ? MAP_FAILED : REAL(mmap)(address, size, protection, flags, fd, offset);
+}
+int pthread_key_create(pthread_key_t *key, void (*destructor)(void *)) {
+    return fails(FAULT_THREAD_KEY) ? fault.error : REAL(pthread_key_create)(key, destructor);
+}
+int pthread_setspecific(pthread_key_t key, const void *value) {
+    return fails(FAULT_THREAD_KEY) ? fault.error : REAL(pthread_setspecific)(key, value);
+}
+int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
+int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library) {
+    return fails(FAULT_FORK_HOOK) ? fault.error : REAL(__register_atfork)(before, parent, child, library);
+}
+
+/* valgrind has a malloc of its own; have_memory_faults tells. */
+void *__libc_malloc(size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void *malloc(size_t size) { return fails(FAULT_MEMORY) ? NULL : __libc_malloc(size); }
+void *realloc(void *memory, size_t size) { return fails(FAULT_MEMORY) ? NULL : __libc_realloc(memory, size); }
+HELPER bool have_memory_faults(void) {
+    arm(FAULT_MEMORY, ENOMEM, 1, false);
+    void *volatile memory = malloc(1);
+    bool hit = disarm() > 0;
+    free(memory);
+    return hit;
+}
+#endif /* SANITIZED */
+
+#endif

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+#
+# The programs of every CMake consumer, with the shared and with the static library.
+foreach(language c cpp)
+  add_executable(${language}-shared "${CMAKE_CURRENT_LIST_DIR}/main.${language}")
+  target_link_libraries(${language}-shared PRIVATE Treadle::treadle)
+  add_executable(${language}-static "${CMAKE_CURRENT_LIST_DIR}/main.${language}")
+  target_link_libraries(${language}-static PRIVATE Treadle::treadle-static)
+  target_compile_features(${language}-shared PRIVATE c_std_99 cxx_std_11)
+  target_compile_features(${language}-static PRIVATE c_std_99 cxx_std_11)
+endforeach()

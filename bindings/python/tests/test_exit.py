@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""The end of the interpreter while threads still call back, each in a process of its own."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+
+from support import SLOW, TestCase, compile_foreign, needs_checkout, run_python
+
+TIMES = 100 if SLOW else 25
+
+# Threads of C and of Python call back into Python as fast as they can when the main thread leaves.
+BUSY = """if True:
+    import sys, threading, treadle
+    from support import load_foreign
+    helper = load_foreign(sys.argv[2])
+    seen = threading.Semaphore(0)
+    def perform(source):
+        seen.release()
+        sum(range(50))
+    for _ in range(2):
+        thread = helper.foreign_start()
+        source = treadle.Source(perform=perform)
+        treadle.RunLoop._of(helper.foreign_loop(thread)).add(source)
+        helper.foreign_signal_for_ever(source._handle)
+    def body():
+        loop = treadle.RunLoop.current()
+        def fire(timer):
+            seen.release()
+            if int(sys.argv[1]) % 2:
+                loop.run("inner", 0)
+        timer = treadle.Timer(fire, interval=1e-6)
+        loop.add(timer)
+        loop.run()
+    for _ in range(2):
+        threading.Thread(target=body, daemon=True).start()
+    for _ in range(200):
+        seen.acquire()
+    print("leaving", flush=True)
+"""
+
+
+class Exit(TestCase):
+    @needs_checkout
+    def test_busy_threads(self) -> None:
+        """ABI-5: neither a hang nor a crash, nor anything printed."""
+        with tempfile.TemporaryDirectory() as folder:
+            helper = compile_foreign(folder)
+            for number in range(TIMES):
+                result = run_python(BUSY, str(number), helper)
+                self.assertEqual(
+                    (result.returncode, result.stdout, result.stderr), (0, "leaving\n", ""), f"run {number}"
+                )
+
+    def test_blocked_threads(self) -> None:
+        """ABI-5: daemon threads that sleep in a run, and a main loop that still has everything."""
+        script = """if True:
+            import threading, treadle
+            ready = threading.Semaphore(0)
+            def body():
+                loop = treadle.RunLoop.current()
+                loop.add(treadle.Source(cancel=print, perform=print))
+                loop.add(treadle.Observer(lambda o, a: ready.release(), treadle.Activity.BEFORE_WAITING))
+                loop.run()
+            for _ in range(3):
+                threading.Thread(target=body, daemon=True).start()
+                ready.acquire()
+            loop = treadle.RunLoop.current()
+            for item in (treadle.Source(cancel=print), treadle.Timer(print), treadle.Observer(print)):
+                loop.add(item, treadle.COMMON)
+            held = treadle.Source()
+            future = loop.perform(print)
+            print("leaving")
+        """
+        for _ in range(5):
+            self.assertEqual(self.assertRuns(script), "leaving\n")
+
+    def test_atexit_functions_of_earlier_imports(self) -> None:
+        """ABI-5: after the gate is closed nothing calls back, and creation says why."""
+        script = """if True:
+            import atexit
+            def late():
+                loop = treadle.RunLoop.current()
+                loop.add(timer)
+                print(loop.run(seconds=0).name)
+                try:
+                    treadle.Source()
+                except treadle.LoopClosed as error:
+                    print(error.code)
+                try:
+                    loop.perform(print)
+                except treadle.LoopClosed as error:
+                    print(error.code)
+            atexit.register(late)
+            import treadle
+            timer = treadle.Timer(lambda timer: print("called"), fire_at=1)
+        """
+        self.assertEqual(self.assertRuns(script).splitlines()[-2:], ["-15", "-15"])
+
+    def test_exit_from_a_callback(self) -> None:
+        """ABI-4, ABI-5: sys.exit() in a callback ends the process with its status."""
+        script = """if True:
+            import sys, treadle
+            loop = treadle.RunLoop.current()
+            loop.add(treadle.Timer(lambda timer: sys.exit(7)))
+            loop.run()
+        """
+        self.assertEqual(run_python(script).returncode, 7)
+
+    def test_objects_that_outlive_the_package(self) -> None:
+        """ABI-5, OBJ-4: what is collected while the interpreter tears its modules down."""
+        script = """if True:
+            import treadle, builtins
+            class Holder:
+                def __del__(self):
+                    self.item.invalidate()
+            for number in range(5):
+                holder = Holder()
+                holder.item = treadle.Timer(print, interval=1)
+                treadle.RunLoop.current().add(holder.item)
+                setattr(builtins, f"kept{number}", holder)
+            cycle = treadle.Source(perform=lambda source: cycle)
+        """
+        self.assertRuns(script)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""The child of a fork starts from nothing, and can run a loop of its own."""
+
+from __future__ import annotations
+
+import unittest
+
+from support import TestCase
+
+# What a child does: the parent's objects are refused, its own work.
+CHECK = """
+import os, sys, threading, treadle
+
+def refused(function):
+    try:
+        function()
+    except treadle.Forked as error:
+        return error.code == -11
+    return False
+
+def check_child():
+    assert refused(loop.stop) and refused(source.signal) and refused(lambda: treadle.RunLoop.current().add(source))
+    assert future.done() or refused(future.result)
+    assert not source.is_valid
+    mine = treadle.RunLoop.current()
+    assert mine is not loop and mine is treadle.RunLoop.main() and mine.thread_id == os.getpid()
+    seen = []
+    mine.add(treadle.Timer(lambda timer: seen.append("timer"), delay=0.001))
+    assert mine.run() is treadle.RunResult.FINISHED
+    assert mine.perform(lambda: seen.append("block")) and mine.run(seconds=0)
+    thread = threading.Thread(target=lambda: seen.append(treadle.RunLoop.current() is not mine))
+    thread.start()
+    thread.join()
+    assert seen == ["timer", "block", True], seen
+
+def child(queue=None):
+    check_child()
+    if queue is not None:
+        queue.put("child is well")
+
+loop = treadle.RunLoop.current()
+def perform(source):
+    print("performed by", "parent" if os.getpid() == parent else "child", flush=True)
+
+source = treadle.Source(perform=perform)
+loop.add(source)
+future = loop.perform(int)
+parent = os.getpid()
+source.signal()
+"""
+
+
+class Fork(TestCase):
+    def test_multiprocessing(self) -> None:
+        """RL-11, ABI-5: by multiprocessing's fork method; the parent goes on as if nothing had happened."""
+        script = CHECK + """if True:
+            import multiprocessing
+            context = multiprocessing.get_context("fork")
+            queue = context.SimpleQueue()
+            process = context.Process(target=child, args=(queue,))
+            process.start()
+            process.join()
+            print(process.exitcode, queue.empty() or queue.get())
+            loop.run(seconds=0)
+            print(future.result())
+        """
+        self.assertEqual(self.assertRuns(script), "0 child is well\nperformed by parent\n0\n")
+
+    def test_os_fork_and_a_normal_exit(self) -> None:
+        """RL-11: the child ends by itself, through atexit, and touches nothing of the parent's."""
+        script = CHECK + """if True:
+            pid = os.fork()
+            if pid == 0:
+                child()
+                del source, loop, future
+                sys.exit(5)
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            loop.run(seconds=0)
+        """
+        self.assertEqual(self.assertRuns(script), "5\nperformed by parent\n")
+
+    def test_a_fork_with_other_threads_and_from_a_callback(self) -> None:
+        """RL-11: other threads run their loops; the fork happens inside a callback; a child forks again."""
+        script = CHECK + """if True:
+            import warnings
+            warnings.simplefilter("ignore")
+            ready = threading.Event()
+            def body():
+                other = treadle.RunLoop.current()
+                other.add(treadle.Timer(lambda timer: ready.set(), interval=1e-4))
+                other.run()
+            threading.Thread(target=body, daemon=True).start()
+            ready.wait()
+            def fork(source):
+                pid = os.fork()
+                if pid == 0:
+                    check_child()
+                    second = os.fork()
+                    if second == 0:
+                        check_child_again()
+                        os._exit(0)
+                    os._exit(os.waitstatus_to_exitcode(os.waitpid(second, 0)[1]))
+                print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+            def check_child_again():
+                mine = treadle.RunLoop.current()
+                mine.add(treadle.Timer(lambda timer: None))
+                assert mine.run() is treadle.RunResult.FINISHED
+                assert refused(loop.stop)
+            forking = treadle.Source(perform=fork, order=-1)
+            loop.add(forking)
+            forking.signal()
+            loop.run(seconds=0)
+        """
+        self.assertEqual(self.assertRuns(script), "0\nperformed by parent\n")
+
+    def test_descriptors_are_not_shared(self) -> None:
+        """RL-11: a child's run does not take what the parent waits for."""
+        script = CHECK + """if True:
+            read_end, write_end = os.pipe()
+            descriptor = treadle.FileDescriptor(read_end, lambda d, e: print(os.read(read_end, 9)), oneshot=False)
+            loop.add(descriptor, "pipe")
+            pid = os.fork()
+            if pid == 0:
+                os.write(write_end, b"x")
+                assert treadle.RunLoop.current().run("pipe") is treadle.RunResult.FINISHED
+                os._exit(0)
+            os.waitpid(pid, 0)
+            loop.run("pipe", 0)
+        """
+        self.assertEqual(self.assertRuns(script), "b'x'\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Sources, timers, observers and descriptors."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import math
+import os
+import pickle
+import socket
+import threading
+import time
+import unittest
+from typing import Any, Callable, Dict, List, Tuple
+
+from treadle import (
+    COMMON,
+    DEFAULT,
+    Activity,
+    DeadlockError,
+    Error,
+    Events,
+    FileDescriptor,
+    InvalidArgument,
+    Item,
+    Observer,
+    RunLoop,
+    RunResult,
+    Source,
+    SystemFailure,
+    Timeout,
+    Timer,
+)
+
+from support import LoopThread, TestCase
+
+
+class ItemTestCase(TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.loop = RunLoop.current()
+        self.mode = self.id()
+
+    def added(self, item: Item) -> None:
+        """Adds an item to the test's mode, until the test ends."""
+        self.loop.add(item, self.mode)
+        self.addCleanup(item.invalidate)
+
+
+class Sources(ItemTestCase):
+    def test_signals_coalesce_and_perform_in_order(self) -> None:
+        """SRC0-6, SRC0-7: by order, then by the first signal."""
+        seen: List[str] = []
+        sources = [
+            Source(perform=lambda source: seen.append(source.label), order=order, label=label)
+            for label, order in zip("abc", (1, 0, 0))
+        ]
+        for source in sources:
+            self.added(source)
+        for source in (*sources, sources[2], sources[0]):
+            source.signal()
+        self.assertTrue(sources[0].is_signalled)
+        self.loop.run(self.mode, 0)
+        self.assertEqual(seen, ["b", "c", "a"])
+        self.assertFalse(sources[0].is_signalled)
+        self.assertEqual([source.order for source in sources], [1, 0, 0])
+
+    def test_the_callback_gets_the_very_object(self) -> None:
+        """RL-1, SRC0-3, OBJ-8: source and loop are the objects that the client has."""
+        seen: List[Tuple[object, ...]] = []
+        source = Source(
+            perform=lambda *arguments: seen.append(arguments),
+            schedule=lambda *arguments: seen.append(arguments),
+            cancel=lambda *arguments: seen.append(arguments),
+        )
+        self.loop.add(source, COMMON)
+        source.signal()
+        self.loop.run(DEFAULT, 0)
+        source.invalidate()
+        self.assertEqual(len(seen), 3)
+        self.assertIs(seen[0][0], source)
+        self.assertIs(seen[0][1], self.loop)
+        self.assertEqual(seen[0][2], DEFAULT)
+        self.assertEqual(seen[1], (source,))
+        self.assertEqual(seen[2], (source, self.loop, DEFAULT))
+
+    def test_a_signal_wakes_another_thread(self) -> None:
+        """SRC0-6, WAKE-1, OBJ-8: performed on the loop's thread."""
+        performed = threading.Event()
+        threads: List[int] = []
+
+        def perform(source: Source) -> None:
+            threads.append(threading.get_ident())
+            performed.set()
+
+        source = Source(perform=perform)
+        with LoopThread(lambda loop: loop.add(source)) as worker:
+            source.signal()
+            self.wait(performed)
+            self.assertEqual(threads, [worker.identity])
+
+    def test_a_signal_without_a_wake(self) -> None:
+        """SRC0-6: it is remembered, also before the source is in a mode."""
+        performed: List[Source] = []
+        source = Source(perform=performed.append)
+        source.signal(wake=False)
+        self.assertTrue(source.is_signalled)
+        self.added(source)
+        self.loop.run(self.mode, 0)
+        self.assertEqual(performed, [source])
+
+    def test_invalidation(self) -> None:
+        """OBJ-5, SRC0-4: one-way, idempotent, harmless afterwards."""
+        source = Source(perform=lambda source: self.fail("performed"))
+        self.added(source)
+        source.signal()
+        source.invalidate()
+        source.invalidate()
+        source.signal()
+        self.assertFalse(source.is_valid)
+        self.assertFalse(source.is_signalled)
+        self.assertNotIn(source, self.loop)
+        self.assertIn("invalid", repr(source))
+
+    def test_close_waits_for_the_callback(self) -> None:
+        """OBJ-9: and times out, and refuses to wait for itself."""
+        started, go_on = threading.Event(), threading.Event()
+        refused: List[BaseException] = []
+
+        def perform(source: Source) -> None:
+            try:
+                source.close()
+            except DeadlockError as error:
+                refused.append(error)
+            started.set()
+            self.wait(go_on)
+
+        source = Source(perform=perform)
+        with LoopThread(lambda loop: loop.add(source)):
+            source.signal()
+            self.wait(started)
+            with self.assertRaises(Timeout) as caught:
+                source.close(0.001)
+            self.assertIsInstance(caught.exception, TimeoutError)
+            go_on.set()
+            source.close()
+        self.assertEqual(len(refused), 1)
+
+
+class Timers(ItemTestCase):
+    def test_a_one_shot_is_invalid_afterwards(self) -> None:
+        """TMR-4, TMR-15, OBJ-5: valid during its callback, not later."""
+        seen: List[object] = []
+        timer = Timer(lambda timer: seen.append((timer, timer.is_valid)), delay=0.001)
+        self.assertFalse(timer.repeats)
+        self.added(timer)
+        self.assertIs(self.loop.run(self.mode), RunResult.FINISHED)
+        self.assertEqual(seen, [(timer, True)])
+        self.assertFalse(timer.is_valid)
+        self.assertIsNone(timer.next_fire)
+
+    def test_a_repeating_timer_keeps_its_grid(self) -> None:
+        """TMR-16, TMR-22: never early, and each date is first + k * interval."""
+        first = time.monotonic() + 0.002
+        dates: List[float] = []
+
+        def fire(timer: Timer) -> None:
+            now = time.monotonic()
+            date = timer.next_fire or 0
+            self.assertGreaterEqual(now, date)
+            dates.append((date - first) / 0.003)
+            if len(dates) == 5:
+                timer.invalidate()
+
+        self.added(Timer(fire, interval=0.003, fire_at=first))
+        self.assertIs(self.loop.run(self.mode), RunResult.FINISHED)
+        self.assertEqual(len(dates), 5)
+        for steps in dates:
+            self.assertAlmostEqual(steps, round(steps), places=3)
+
+    def test_moving_a_timer(self) -> None:
+        """TMR-17, TMR-8: the new date counts, also for a loop that sleeps."""
+        fired = threading.Event()
+        timer = Timer(lambda timer: fired.set(), fire_at=time.monotonic() + 10_000)
+        with LoopThread(lambda loop: loop.add(timer)):
+            self.assertFalse(fired.is_set())
+            timer.next_fire = time.monotonic()
+            self.wait(fired)
+
+    def test_properties(self) -> None:
+        """TMR-1, TMR-2, TMR-3, TMR-5: as they were asked for, within their limits."""
+        timer = Timer(lambda timer: None, interval=2.5, delay=7, tolerance=0.5, order=4, label="some timer")
+        self.added(timer)
+        self.assertEqual((timer.interval, timer.repeats, timer.tolerance, timer.order), (2.5, True, 0.5, 4))
+        timer.tolerance = 100
+        self.assertEqual(timer.tolerance, 1.25)
+        timer.tolerance = -1
+        self.assertEqual(timer.tolerance, 0)
+        self.assertAlmostEqual((timer.next_fire or 0) - time.monotonic(), 7, delta=5)
+        for word in ("some timer", " valid", "2.5"):
+            self.assertIn(word, repr(timer))
+
+    def test_numbers_that_are_refused(self) -> None:
+        """TMR-1: NaN and negative intervals; two first dates."""
+        refused: List[Dict[str, Any]] = [
+            {"interval": math.nan},
+            {"interval": -1.0},
+            {"delay": math.nan},
+            {"fire_at": math.nan},
+            {"tolerance": math.nan},
+            {"delay": 1.0, "fire_at": 1.0},
+        ]
+        for keywords in refused:
+            with self.assertRaises(ValueError, msg=str(keywords)):
+                Timer(lambda timer: None, **keywords)
+        with Timer(lambda timer: None) as timer, self.assertRaises(ValueError):
+            timer.next_fire = math.nan
+
+
+class Observers(ItemTestCase):
+    def test_called_once(self) -> None:
+        """OBS-6: a non-repeating observer is invalid after its first call."""
+        seen: List[Activity] = []
+        observer = Observer(lambda observer, activity: seen.append(activity), repeats=False)
+        self.assertFalse(observer.repeats)
+        self.added(observer)
+        self.added(Source())
+        self.loop.run(self.mode, 0)
+        self.assertEqual(seen, [Activity.ENTRY])
+        self.assertFalse(observer.is_valid)
+
+    def test_mask_and_order(self) -> None:
+        """OBS-1, OBS-2: by order, then by insertion; only what was asked for."""
+        seen: List[str] = []
+        observers = [
+            Observer(
+                lambda observer, activity: seen.append(observer.label),
+                Activity.ENTRY | Activity.EXIT,
+                order=order,
+                label=label,
+            )
+            for label, order in zip("abc", (1, 0, 0))
+        ]
+        for observer in observers:
+            self.added(observer)
+        self.added(Source())
+        self.loop.run(self.mode, 0)
+        self.assertEqual(seen, list("bcabca"))
+        self.assertEqual(observers[0].activities, Activity.ENTRY | Activity.EXIT)
+        self.assertEqual(observers[0].order, 1)
+        self.assertIn("ENTRY|EXIT", repr(observers[0]))
+
+
+class Descriptors(ItemTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.ours, self.theirs = socket.socketpair()
+        for end in (self.ours, self.theirs):
+            self.addCleanup(end.close)
+
+    def test_one_shot_pauses_before_the_callback(self) -> None:
+        """SRC1-9: once, until it is enabled again."""
+        seen: List[Tuple[Events, Events]] = []
+        source = FileDescriptor(self.ours, lambda source, events: seen.append((events, source.events)))
+        self.added(source)
+        self.theirs.send(b"x")
+        for _ in range(3):
+            self.loop.run(self.mode, 0)
+        self.assertEqual(seen, [(Events.READ, Events.NONE)])
+        source.enable()
+        self.loop.run(self.mode, 0)
+        self.assertEqual(len(seen), 2)
+
+    def test_level_triggered(self) -> None:
+        """SRC1-2, SRC1-5, RUN-7: called while there is something to read, which Treadle does not take."""
+        read: List[bytes] = []
+
+        @self.loop.reader(self.ours, mode=self.mode)
+        def source(source: FileDescriptor, events: Events) -> None:
+            self.assertEqual(events, Events.READ)
+            read.append(self.ours.recv(1))
+
+        self.addCleanup(source.invalidate)
+        self.theirs.send(b"abc")
+        for _ in range(5):
+            self.loop.run(self.mode, 0, return_after_source_handled=True)
+        self.assertEqual(read, [b"a", b"b", b"c"])
+
+    def test_writing_and_pausing(self) -> None:
+        """SRC1-2, MODE-7: a paused source stays, and keeps its mode from being empty."""
+        seen: List[Events] = []
+        source = FileDescriptor(
+            self.ours.fileno(), lambda source, events: seen.append(events), Events.WRITE, oneshot=False
+        )
+        self.added(source)
+        self.assertIs(self.loop.run(self.mode, 0, return_after_source_handled=True), RunResult.HANDLED_SOURCE)
+        source.disable()
+        self.assertIs(self.loop.run(self.mode, 0), RunResult.TIMED_OUT)
+        self.assertEqual(seen, [Events.WRITE])
+        source.events = Events.READ
+        self.assertEqual(source.events, Events.READ)
+
+    def test_end_of_file(self) -> None:
+        """SRC1-8: the other end's close is reported."""
+        seen: List[Events] = []
+        self.added(FileDescriptor(self.ours, lambda source, events: seen.append(events)))
+        self.theirs.close()
+        self.loop.run(self.mode, 0)
+        self.assertTrue(seen and seen[0] & (Events.READ | Events.HANGUP))
+
+    def test_bad_descriptors(self) -> None:
+        """SRC1-7: negative, closed, watched twice; other events."""
+        for bad in (-1, 100_000):
+            with self.assertRaises(InvalidArgument):
+                FileDescriptor(bad, lambda source, events: None)
+        for events in (Events.NONE, Events.HANGUP, 64):
+            with self.assertRaises(InvalidArgument):
+                FileDescriptor(self.ours, lambda source, events: None, events)  # type: ignore[arg-type]
+        first, second = (FileDescriptor(self.ours, lambda source, events: None) for _ in range(2))
+        self.added(first)
+        with self.assertRaises(Error) as caught:
+            self.loop.add(second, self.mode)
+        self.assertIn("TREADLE_E_EXISTS", str(caught.exception))
+        self.assertNotIn(second, self.loop)
+
+    def test_a_descriptor_closed_before_it_is_added(self) -> None:
+        """SRC1-8: the system refuses, and its errno is told."""
+        self.added(FileDescriptor(self.ours, lambda source, events: None))  # so that the loop needs no new descriptor
+        read_end, write_end = os.pipe()
+        os.close(write_end)
+        source = FileDescriptor(read_end, lambda source, events: None)
+        os.close(read_end)
+        with self.assertRaises(SystemFailure) as caught:
+            self.loop.add(source, self.mode)
+        self.assertIsInstance(caught.exception, OSError)
+        self.assertEqual(caught.exception.errno, errno.EBADF)
+
+    def test_closing_the_descriptor(self) -> None:
+        """OBJ-5: with close_fd, at invalidation or with the last reference; once."""
+        for drop in (False, True):
+            read_end, write_end = os.pipe()
+            os.close(write_end)
+            source = FileDescriptor(read_end, lambda source, events: None, close_fd=True)
+            self.assertEqual(source.fd, read_end)
+            if not drop:
+                source.invalidate()
+                self.assertEqual(source.fd, -1)
+            del source
+            with self.assertRaises(OSError):
+                os.fstat(read_end)
+
+
+class BadInput(ItemTestCase):
+    def test_callbacks_that_cannot_be_called(self) -> None:
+        """ABI-1: refused when the item is made, not when it is called."""
+        makers: List[Callable[[], object]] = [
+            lambda: Source(perform=1),  # type: ignore[arg-type]
+            lambda: Source(schedule="x"),  # type: ignore[arg-type]
+            lambda: Source(cancel=[]),  # type: ignore[arg-type]
+            lambda: Timer(None),  # type: ignore[arg-type]
+            lambda: Observer(None),  # type: ignore[arg-type]
+            lambda: FileDescriptor(0, None),  # type: ignore[arg-type]
+            Item,
+        ]
+        for make in makers:
+            with self.assertRaises(TypeError):
+                make()
+
+    def test_numbers_that_c_would_cut(self) -> None:
+        """ABI-7: refused, instead of meaning something else."""
+        with self.assertRaises(ValueError):
+            Source(order=2**64 + 1)
+        with self.assertRaises(TypeError):
+            Source(order=1.5)  # type: ignore[arg-type]
+        for number in (2**32, 2**31, -(2**32)):
+            with self.assertRaises(InvalidArgument):
+                FileDescriptor(number, lambda source, events: None)
+            with self.assertRaises(InvalidArgument):
+                FileDescriptor(0, lambda source, events: None, number + 1)  # type: ignore[arg-type]
+        self.assertEqual(Source(order=-(2**63)).order, -(2**63))
+
+    def test_copies(self) -> None:
+        """OBJ-1: an object stands for one native object, so it is not copied or pickled."""
+        for value in (Source(), Timer(lambda timer: None), self.loop):
+            for function in (copy.copy, pickle.dumps):
+                with self.assertRaises(TypeError):
+                    function(value)
+
+
+class Conveniences(ItemTestCase):
+    def test_decorators(self) -> None:
+        """TMR-16, OBS-6, OBJ-3: each makes an item, adds it and gives it back."""
+        seen: List[str] = []
+
+        @self.loop.every(0.001, mode=self.mode)
+        def ticks(timer: Timer) -> None:
+            seen.append("tick")
+            if seen.count("tick") == 3:
+                timer.invalidate()
+
+        @self.loop.after(0.001, mode=self.mode)
+        def once(timer: Timer) -> None:
+            seen.append("once")
+
+        @self.loop.on(Activity.ENTRY, repeats=False, mode=self.mode)
+        def entry(observer: Observer, activity: Activity) -> None:
+            seen.append("entry")
+
+        self.assertIs(self.loop.run(self.mode), RunResult.FINISHED)
+        self.assertEqual(sorted(seen), ["entry", "once", "tick", "tick", "tick"])
+        self.assertIsInstance(ticks, Timer)
+        self.assertFalse(once.is_valid or entry.is_valid)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Ctrl-C and other signals, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import unittest
+from typing import Optional
+
+from support import SLOW, WATCHDOG, TestCase, environment, eventually
+
+# A child that runs its loop again and again; before each run it writes a line, and after the run what ended it.
+BLOCKED = """if True:
+    import sys, treadle
+    loop = treadle.RunLoop.current()
+    loop.add(treadle.Source())
+    print("imported", flush=True)
+    for _ in range(int(sys.argv[1])):
+        try:
+            loop.run()
+            print("returned", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+"""
+
+BUSY = """if True:
+    import sys, treadle
+    loop = treadle.RunLoop.current()
+    def perform(source):
+        source.signal()
+    source = treadle.Source(perform=perform)
+    loop.add(source)
+    for _ in range(int(sys.argv[1])):
+        source.signal()
+        try:
+            print("running", flush=True)
+            loop.run()
+            print("returned", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+"""
+
+
+class Child:
+    """A child process, and whether its main thread sleeps in the kernel."""
+
+    def __init__(self, script: str, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", script, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def sleeps(self) -> bool:
+        """Whether the kernel has put the main thread to sleep in a wait for events."""
+        number: Optional[str] = None
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/syscall", encoding="ascii") as file:
+            number = file.read().split()[0]
+        return number in WAITS
+
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+    def finish(self) -> "tuple[str, str, int]":
+        output, errors = self.process.communicate(timeout=WATCHDOG)
+        return output, errors, self.process.returncode
+
+
+# epoll_wait, epoll_pwait, epoll_pwait2, ppoll, futex
+WAITS = {"232", "281", "441", "271", "202"} if os.uname().machine == "x86_64" else {"22", "441", "73", "98"}
+
+
+class CtrlC(TestCase):
+    def test_ends_a_blocked_run(self) -> None:
+        """ABI-4: 100 of 100 times, without any timer, in a loop that sleeps in the kernel."""
+        times = 100
+        child = Child(BLOCKED, str(times))
+        self.assertEqual(child.line(), "imported")
+        for _ in range(times):
+            self.assertTrue(eventually(child.sleeps))
+            child.interrupt()
+            self.assertEqual(child.line(), "interrupted")
+        output, errors, status = child.finish()
+        self.assertEqual((output, errors, status), ("", "", 0))
+
+    def test_ends_busy_callbacks(self) -> None:
+        """ABI-4, ABI-3: also when it arrives where no Python code can catch it; nothing is printed."""
+        self.interrupt_busy(BUSY)
+
+    def test_ends_busy_callbacks_without_our_hook(self) -> None:
+        """ABI-4, ABI-3: when other code replaces sys.unraisablehook, the wakeup descriptor is witness enough."""
+        replace = """
+    def replace(observer, activity):
+        sys.unraisablehook = lambda arguments: None
+    observer = treadle.Observer(replace, treadle.Activity.ENTRY)
+    loop.add(observer)
+    for _"""
+        self.interrupt_busy(BUSY.replace("\n    for _", replace, 1))
+
+    def interrupt_busy(self, script: str) -> None:
+        times = 1000 if SLOW else 200
+        child = Child(script, str(times))
+        for _ in range(times):
+            self.assertEqual(child.line(), "running")
+            child.interrupt()
+            self.assertEqual(child.line(), "interrupted")
+        output, errors, status = child.finish()
+        self.assertEqual((output, errors, status), ("", "", 0))
+
+    def test_uncaught(self) -> None:
+        """ABI-4: the process ends as Python does, by the signal."""
+        script = """if True:
+            import treadle
+            loop = treadle.RunLoop.current()
+            loop.add(treadle.Source())
+            print("go", flush=True)
+            loop.run()
+        """
+        child = Child(script)
+        self.assertEqual(child.line(), "go")
+        self.assertTrue(eventually(child.sleeps))
+        child.interrupt()
+        _, errors, status = child.finish()
+        self.assertEqual(status, -signal.SIGINT)
+        self.assertTrue(errors.rstrip().endswith("KeyboardInterrupt"))
+
+    def test_in_a_nested_run(self) -> None:
+        """ABI-4, RUN-12: it goes through the outer callback and the outer run."""
+        script = """if True:
+            import treadle
+            loop = treadle.RunLoop.current()
+            loop.add(treadle.Source(), "inner")
+            def perform(source):
+                try:
+                    loop.run("inner")
+                finally:
+                    print("inner", flush=True)
+            source = treadle.Source(perform=perform)
+            loop.add(source)
+            source.signal()
+            print("go", flush=True)
+            try:
+                loop.run()
+            except KeyboardInterrupt:
+                print("outer", flush=True)
+        """
+        child = Child(script)
+        self.assertEqual(child.line(), "go")
+        self.assertTrue(eventually(child.sleeps))
+        child.interrupt()
+        self.assertEqual(child.finish(), ("inner\nouter\n", "", 0))
+
+    def test_from_another_thread(self) -> None:
+        """ABI-4, WAKE-1: without any signal that the kernel would tell the sleeping thread of; 200 of 200 times."""
+        script = """if True:
+            import _thread, threading, treadle
+            loop = treadle.RunLoop.current()
+            loop.add(treadle.Source())
+            go = threading.Semaphore(0)
+            others = []
+            thread = threading.Thread(target=lambda: others.append(treadle.RunLoop.current()))
+            thread.start()
+            thread.join()
+            try:
+                others[0].run()  # must not become the loop that signals wake
+            except treadle.WrongThread:
+                pass
+            def body():
+                for _ in range(200):
+                    go.acquire()
+                    _thread.interrupt_main()
+            thread = threading.Thread(target=body)
+            thread.start()
+            count = 0
+            for _ in range(200):
+                try:
+                    go.release()
+                    loop.run()
+                except KeyboardInterrupt:
+                    count += 1
+            thread.join()
+            print(count)
+        """
+        self.assertEqual(self.assertRuns(script), "200\n")
+
+
+class OtherSignals(TestCase):
+    def test_a_handler_runs_and_the_run_goes_on(self) -> None:
+        """ABI-4, RUN-11: with the time that is left."""
+        script = """if True:
+            import signal, time, treadle
+            seen = []
+            signal.signal(signal.SIGALRM, lambda number, frame: seen.append(number))
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+            loop = treadle.RunLoop.current()
+            loop.add(treadle.Source())
+            start = time.monotonic()
+            result = loop.run(seconds=0.2)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            assert 0.2 <= time.monotonic() - start < 10
+            assert len(seen) >= 2, seen
+            print(result.name)
+        """
+        self.assertEqual(self.assertRuns(script), "TIMED_OUT\n")
+
+    def test_a_handler_may_stop_the_loop_or_raise(self) -> None:
+        """ABI-4, STOP-9: the handler is ordinary Python code on the main thread."""
+        script = """if True:
+            import signal, treadle
+            loop = treadle.RunLoop.current()
+            loop.add(treadle.Source())
+            signal.signal(signal.SIGALRM, lambda number, frame: loop.request_stop())
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            print(loop.run().name)
+            def fail(number, frame):
+                raise LookupError("from the handler")
+            signal.signal(signal.SIGALRM, fail)
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            try:
+                loop.run()
+            except LookupError as error:
+                print(error)
+        """
+        self.assertEqual(self.assertRuns(script), "STOPPED\nfrom the handler\n")
+
+    def test_what_the_process_had_is_restored(self) -> None:
+        """ABI-4: the wakeup descriptor and sys.unraisablehook; somebody else's descriptor stays in use."""
+        script = """if True:
+            import signal, socket, sys, treadle
+            loop = treadle.RunLoop.current()
+            hook = sys.unraisablehook
+            loop.add(treadle.Source())
+            loop.run(seconds=0)
+            assert signal.set_wakeup_fd(-1) == -1
+            assert sys.unraisablehook is hook
+            ours, theirs = socket.socketpair()
+            ours.setblocking(False)
+            signal.set_wakeup_fd(ours.fileno())
+            signal.signal(signal.SIGALRM, lambda number, frame: loop.request_stop())
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            loop.run()
+            assert theirs.recv(10) == bytes([signal.SIGALRM])
+            assert signal.set_wakeup_fd(-1) == ours.fileno()
+        """
+        self.assertRuns(script)
+
+    def test_another_thread_is_not_disturbed(self) -> None:
+        """ABI-4: only the main thread's runs end for signals."""
+        script = """if True:
+            import signal, threading, treadle
+            signal.signal(signal.SIGALRM, lambda number, frame: None)
+            def body():
+                loop = treadle.RunLoop.current()
+                loop.add(treadle.Source())
+                results.append(loop.run(seconds=0.1))
+            results = []
+            thread = threading.Thread(target=body)
+            thread.start()
+            while thread.is_alive():
+                signal.pthread_kill(thread.ident, signal.SIGALRM)
+                thread.join(0.005)
+            print(results[0].name)
+        """
+        self.assertEqual(self.assertRuns(script), "TIMED_OUT\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,481 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""The C interface: generated from the headers by tools/generate_capi.py. Do not edit."""
+
+from __future__ import annotations
+
+from ctypes import CFUNCTYPE, POINTER, Structure
+from ctypes import c_bool, c_char, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any, Callable, NamedTuple
+
+VERSION_MAJOR = 1
+VERSION_MINOR = 0
+VERSION_PATCH = 0
+OK = 0
+RUN_FINISHED = 1
+RUN_STOPPED = 2
+RUN_TIMED_OUT = 3
+RUN_HANDLED_SOURCE = 4
+RUN_INTERRUPTED = 5
+IGNORED = 16
+E_ARG = -1
+E_STALE = -2
+E_KIND = -3
+E_NOMEM = -4
+E_STATE = -5
+E_EXISTS = -6
+E_NOT_FOUND = -7
+E_WRONG_THREAD = -8
+E_DEADLOCK = -9
+E_TIMEOUT = -10
+E_FORKED = -11
+E_TOO_NEW = -12
+E_SYSTEM = -13
+E_CALLBACK = -14
+E_CLOSED = -15
+E_RANGE = -16
+E_SIGNATURE = -17
+E_NOT_SUPPORTED = -18
+FOREVER = 9223372036854775807
+DEFAULT_MODE = "kCFRunLoopDefaultMode"
+COMMON_MODES = "kCFRunLoopCommonModes"
+EVENT_PERFORM = 1
+EVENT_SCHEDULE = 2
+EVENT_CANCEL = 3
+EVENT_TIMER = 4
+EVENT_OBSERVER = 5
+EVENT_DESCRIPTOR = 6
+EVENT_BLOCK = 7
+RUN_RETURN_AFTER_SOURCE = 1
+RUN_RETURN_ON_INTERRUPT = 2
+STOP_ALL_LEVELS = 1
+READABLE = 1
+WRITABLE = 2
+HANGUP = 4
+FAILED = 8
+DESCRIPTOR_ACKNOWLEDGED = 1
+ENTRY = 0x1
+BEFORE_TIMERS = 0x2
+BEFORE_SOURCES = 0x4
+BEFORE_WAITING = 0x20
+AFTER_WAITING = 0x40
+EXIT = 0x80
+ALL_ACTIVITIES = 0x0FFFFFFF
+ARGUMENT_BOUND = 0
+ARGUMENT_LOOP = 1
+ARGUMENT_MODE = 2
+ARGUMENT_SUBJECT = 3
+ARGUMENT_VALUE = 4
+ARGUMENT_DESCRIPTOR = 5
+ARGUMENT_LATE = 6
+ARGUMENT_EVENT = 7
+HOST_WANTS_SCHEDULE = 1
+HOST_WANTS_CANCEL = 2
+
+treadle_retain_fn = CFUNCTYPE(c_void_p, c_void_p)
+treadle_release_fn = CFUNCTYPE(None, c_void_p)
+treadle_describe_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_size_t)
+treadle_equal_fn = CFUNCTYPE(c_int32, c_void_p, c_void_p)
+treadle_hash_fn = CFUNCTYPE(c_uint64, c_void_p)
+
+
+class treadle_error_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("code", c_int32),
+        ("os_errno", c_int32),
+        ("sequence", c_uint64),
+        ("function", c_char * 64),
+        ("message", c_char * 184),
+    ]
+
+
+class treadle_event(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kind", c_uint32),
+        ("value", c_uint32),
+        ("token", c_uint64),
+        ("loop", c_void_p),
+        ("subject", c_void_p),
+        ("mode", c_char_p),
+        ("late_ns", c_int64),
+        ("descriptor", c_int32),
+        ("reserved", c_uint32),
+    ]
+
+
+treadle_perform_fn = CFUNCTYPE(None, c_void_p, c_void_p)
+treadle_schedule_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_char_p, c_void_p)
+
+
+class treadle_source_context(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("info", c_void_p),
+        ("retain", treadle_retain_fn),
+        ("release", treadle_release_fn),
+        ("describe", treadle_describe_fn),
+        ("equal", treadle_equal_fn),
+        ("hash", treadle_hash_fn),
+        ("schedule", treadle_schedule_fn),
+        ("cancel", treadle_schedule_fn),
+        ("perform", treadle_perform_fn),
+        ("schedule_routine", c_void_p),
+        ("cancel_routine", c_void_p),
+        ("perform_routine", c_void_p),
+        ("order", c_int64),
+    ]
+
+
+treadle_ready_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_void_p)
+treadle_get_fd_fn = CFUNCTYPE(c_int32, c_void_p)
+
+
+class treadle_descriptor_context(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("info", c_void_p),
+        ("retain", treadle_retain_fn),
+        ("release", treadle_release_fn),
+        ("describe", treadle_describe_fn),
+        ("equal", treadle_equal_fn),
+        ("hash", treadle_hash_fn),
+        ("get_fd", treadle_get_fd_fn),
+        ("ready", treadle_ready_fn),
+        ("ready_routine", c_void_p),
+        ("fd", c_int32),
+        ("events", c_uint32),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+treadle_timer_fn = CFUNCTYPE(None, c_void_p, c_void_p)
+
+
+class treadle_timer_context(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("info", c_void_p),
+        ("retain", treadle_retain_fn),
+        ("release", treadle_release_fn),
+        ("describe", treadle_describe_fn),
+        ("fire", treadle_timer_fn),
+        ("fire_routine", c_void_p),
+        ("fire_at", c_int64),
+        ("interval_ns", c_int64),
+        ("tolerance_ns", c_int64),
+        ("order", c_int64),
+    ]
+
+
+treadle_observer_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_void_p)
+
+
+class treadle_observer_context(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("info", c_void_p),
+        ("retain", treadle_retain_fn),
+        ("release", treadle_release_fn),
+        ("describe", treadle_describe_fn),
+        ("notify", treadle_observer_fn),
+        ("notify_routine", c_void_p),
+        ("activities", c_uint32),
+        ("once", c_uint32),
+        ("order", c_int64),
+    ]
+
+
+treadle_block_fn = CFUNCTYPE(None, c_void_p)
+
+
+class treadle_block(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("modes", POINTER(c_char_p)),
+        ("mode_count", c_size_t),
+        ("fn", treadle_block_fn),
+        ("routine", c_void_p),
+        ("info", c_void_p),
+        ("destroy", treadle_block_fn),
+    ]
+
+
+class treadle_argument(Structure):
+    _fields_ = [
+        ("kind", c_uint32),
+        ("reserved", c_uint32),
+        ("value", c_void_p),
+        ("size", c_size_t),
+    ]
+
+
+class treadle_routine_config(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("code", CFUNCTYPE(None)),
+        ("signature", c_char_p),
+        ("arguments", POINTER(treadle_argument)),
+        ("argument_count", c_size_t),
+        ("info", c_void_p),
+        ("destroy", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+treadle_dispatch_fn = CFUNCTYPE(c_uint64, c_uint64, POINTER(treadle_event))
+
+
+class treadle_host_config(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("dispatch", treadle_dispatch_fn),
+        ("thread_enter", CFUNCTYPE(None, c_void_p)),
+        ("thread_exit", CFUNCTYPE(None, c_void_p)),
+        ("user", c_void_p),
+    ]
+
+
+class Prototype(NamedTuple):
+    """How a function is called."""
+
+    #: The result's ctypes type; None for void.
+    result: Any
+    #: The arguments' ctypes types.
+    arguments: list[Any]
+    #: It neither blocks nor calls back, so that it may be called with the interpreter's lock held.
+    quick: bool
+
+
+PROTOTYPES = {
+    "treadle_version": Prototype(c_uint32, [], True),
+    "treadle_version_string": Prototype(c_char_p, [], True),
+    "treadle_last_error": Prototype(c_int32, [POINTER(treadle_error_info)], True),
+    "treadle_status_name": Prototype(c_char_p, [c_int32], True),
+    "treadle_status_message": Prototype(c_char_p, [c_int32], True),
+    "treadle_after_fork_child": Prototype(c_int32, [], True),
+    "treadle_time_now": Prototype(c_int64, [], True),
+    "treadle_time_from_seconds": Prototype(c_int32, [c_double, POINTER(c_int64)], True),
+    "treadle_time_from_absolute": Prototype(c_int32, [c_double, POINTER(c_int64)], True),
+    "treadle_time_to_absolute": Prototype(c_double, [c_int64], True),
+    "treadle_loop_current": Prototype(c_void_p, [], True),
+    "treadle_loop_main": Prototype(c_void_p, [], True),
+    "treadle_loop_copy_of_thread": Prototype(c_int32, [c_int32, POINTER(c_void_p)], True),
+    "treadle_loop_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_loop_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_loop_run": Prototype(c_int32, [c_void_p, c_char_p, c_int64, c_uint32], False),
+    "treadle_loop_run_default": Prototype(c_int32, [c_void_p], False),
+    "treadle_loop_set_interrupt_descriptor": Prototype(c_int32, [c_void_p, c_int32], False),
+    "treadle_loop_stop": Prototype(c_int32, [c_void_p], True),
+    "treadle_loop_request_stop": Prototype(c_int32, [c_void_p, c_uint32], True),
+    "treadle_loop_wake": Prototype(c_int32, [c_void_p], True),
+    "treadle_loop_is_waiting": Prototype(c_bool, [c_void_p], True),
+    "treadle_loop_is_current": Prototype(c_bool, [c_void_p], True),
+    "treadle_loop_get_thread_id": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
+    "treadle_loop_copy_current_mode": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
+    "treadle_loop_copy_modes": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
+    "treadle_loop_add_common_mode": Prototype(c_int32, [c_void_p, c_char_p], False),
+    "treadle_loop_is_common_mode": Prototype(c_bool, [c_void_p, c_char_p], True),
+    "treadle_loop_get_next_fire": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_int64)], True),
+    "treadle_loop_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
+    "treadle_source_create": Prototype(c_int32, [POINTER(treadle_source_context), POINTER(c_void_p)], False),
+    "treadle_source_signal": Prototype(c_int32, [c_void_p], True),
+    "treadle_source_signal_and_wake": Prototype(c_int32, [c_void_p], True),
+    "treadle_source_is_signalled": Prototype(c_bool, [c_void_p], True),
+    "treadle_source_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
+    "treadle_source_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_source_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_source_invalidate": Prototype(c_int32, [c_void_p], False),
+    "treadle_source_close": Prototype(c_int32, [c_void_p, c_int64], False),
+    "treadle_source_is_valid": Prototype(c_bool, [c_void_p], True),
+    "treadle_source_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
+    "treadle_source_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
+    "treadle_loop_add_source": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_remove_source": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_contains_source": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_descriptor_create": Prototype(c_int32, [POINTER(treadle_descriptor_context), POINTER(c_void_p)], False),
+    "treadle_descriptor_set_events": Prototype(c_int32, [c_void_p, c_uint32], True),
+    "treadle_descriptor_get_events": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
+    "treadle_descriptor_get_fd": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
+    "treadle_descriptor_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_descriptor_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_descriptor_invalidate": Prototype(c_int32, [c_void_p], False),
+    "treadle_descriptor_close": Prototype(c_int32, [c_void_p, c_int64], False),
+    "treadle_descriptor_is_valid": Prototype(c_bool, [c_void_p], True),
+    "treadle_descriptor_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
+    "treadle_descriptor_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
+    "treadle_loop_add_descriptor": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_remove_descriptor": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_contains_descriptor": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], True),
+    "treadle_timer_create": Prototype(c_int32, [POINTER(treadle_timer_context), POINTER(c_void_p)], False),
+    "treadle_timer_create_absolute": Prototype(c_int32, [POINTER(treadle_timer_context), c_double, c_double, POINTER(c_void_p)], False),
+    "treadle_timer_get_next_fire": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
+    "treadle_timer_set_next_fire": Prototype(c_int32, [c_void_p, c_int64], True),
+    "treadle_timer_get_interval": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
+    "treadle_timer_repeats": Prototype(c_bool, [c_void_p], True),
+    "treadle_timer_set_tolerance": Prototype(c_int32, [c_void_p, c_int64], True),
+    "treadle_timer_get_tolerance": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
+    "treadle_timer_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
+    "treadle_timer_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_timer_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_timer_invalidate": Prototype(c_int32, [c_void_p], False),
+    "treadle_timer_close": Prototype(c_int32, [c_void_p, c_int64], False),
+    "treadle_timer_is_valid": Prototype(c_bool, [c_void_p], True),
+    "treadle_timer_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
+    "treadle_timer_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
+    "treadle_loop_add_timer": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_remove_timer": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_contains_timer": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], True),
+    "treadle_observer_create": Prototype(c_int32, [POINTER(treadle_observer_context), POINTER(c_void_p)], False),
+    "treadle_observer_get_activities": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
+    "treadle_observer_repeats": Prototype(c_bool, [c_void_p], True),
+    "treadle_observer_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
+    "treadle_observer_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_observer_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_observer_invalidate": Prototype(c_int32, [c_void_p], False),
+    "treadle_observer_close": Prototype(c_int32, [c_void_p, c_int64], False),
+    "treadle_observer_is_valid": Prototype(c_bool, [c_void_p], True),
+    "treadle_observer_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
+    "treadle_observer_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
+    "treadle_loop_add_observer": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_remove_observer": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_contains_observer": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], True),
+    "treadle_loop_perform_block": Prototype(c_int32, [c_void_p, POINTER(treadle_block)], False),
+    "treadle_loop_post": Prototype(c_int32, [c_void_p, treadle_block_fn, c_void_p], False),
+    "treadle_signature_parse": Prototype(c_int32, [c_char_p, POINTER(c_void_p)], False),
+    "treadle_signature_get_argument_count": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], False),
+    "treadle_signature_get_layout": Prototype(c_int32, [c_void_p, c_int32, POINTER(c_size_t), POINTER(c_size_t)], False),
+    "treadle_signature_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
+    "treadle_routine_create": Prototype(c_int32, [POINTER(treadle_routine_config), POINTER(c_void_p)], False),
+    "treadle_routine_retain": Prototype(c_int32, [c_void_p], False),
+    "treadle_routine_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_routine_call": Prototype(c_int32, [c_void_p, POINTER(treadle_event), c_void_p, c_size_t], False),
+    "treadle_host_register": Prototype(c_int32, [POINTER(treadle_host_config), POINTER(c_void_p)], False),
+    "treadle_host_quiesce": Prototype(c_int32, [c_void_p, c_int64], False),
+    "treadle_host_get_dropped": Prototype(c_int32, [c_void_p, POINTER(c_uint64)], True),
+    "treadle_host_take_retired": Prototype(c_int32, [c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_size_t)], True),
+    "treadle_host_get_retired_count": Prototype(POINTER(c_uint64), [c_void_p], True),
+    "treadle_host_create_source": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_int64, POINTER(c_void_p)], True),
+    "treadle_host_create_descriptor": Prototype(c_int32, [c_void_p, c_uint64, c_int32, c_uint32, c_uint32, POINTER(c_void_p)], True),
+    "treadle_host_create_timer": Prototype(c_int32, [c_void_p, c_uint64, c_int64, c_int64, c_int64, POINTER(c_void_p)], True),
+    "treadle_host_create_observer": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_uint32, c_int64, POINTER(c_void_p)], True),
+    "treadle_host_perform_block": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_char_p), c_size_t], True),
+}
+
+
+class Functions:
+    """The functions of the library, once it is loaded."""
+
+    treadle_version: Callable[..., Any]
+    treadle_version_string: Callable[..., Any]
+    treadle_last_error: Callable[..., Any]
+    treadle_status_name: Callable[..., Any]
+    treadle_status_message: Callable[..., Any]
+    treadle_after_fork_child: Callable[..., Any]
+    treadle_time_now: Callable[..., Any]
+    treadle_time_from_seconds: Callable[..., Any]
+    treadle_time_from_absolute: Callable[..., Any]
+    treadle_time_to_absolute: Callable[..., Any]
+    treadle_loop_current: Callable[..., Any]
+    treadle_loop_main: Callable[..., Any]
+    treadle_loop_copy_of_thread: Callable[..., Any]
+    treadle_loop_retain: Callable[..., Any]
+    treadle_loop_release: Callable[..., Any]
+    treadle_loop_run: Callable[..., Any]
+    treadle_loop_run_default: Callable[..., Any]
+    treadle_loop_set_interrupt_descriptor: Callable[..., Any]
+    treadle_loop_stop: Callable[..., Any]
+    treadle_loop_request_stop: Callable[..., Any]
+    treadle_loop_wake: Callable[..., Any]
+    treadle_loop_is_waiting: Callable[..., Any]
+    treadle_loop_is_current: Callable[..., Any]
+    treadle_loop_get_thread_id: Callable[..., Any]
+    treadle_loop_copy_current_mode: Callable[..., Any]
+    treadle_loop_copy_modes: Callable[..., Any]
+    treadle_loop_add_common_mode: Callable[..., Any]
+    treadle_loop_is_common_mode: Callable[..., Any]
+    treadle_loop_get_next_fire: Callable[..., Any]
+    treadle_loop_describe: Callable[..., Any]
+    treadle_source_create: Callable[..., Any]
+    treadle_source_signal: Callable[..., Any]
+    treadle_source_signal_and_wake: Callable[..., Any]
+    treadle_source_is_signalled: Callable[..., Any]
+    treadle_source_get_order: Callable[..., Any]
+    treadle_source_retain: Callable[..., Any]
+    treadle_source_release: Callable[..., Any]
+    treadle_source_invalidate: Callable[..., Any]
+    treadle_source_close: Callable[..., Any]
+    treadle_source_is_valid: Callable[..., Any]
+    treadle_source_get_info: Callable[..., Any]
+    treadle_source_describe: Callable[..., Any]
+    treadle_loop_add_source: Callable[..., Any]
+    treadle_loop_remove_source: Callable[..., Any]
+    treadle_loop_contains_source: Callable[..., Any]
+    treadle_descriptor_create: Callable[..., Any]
+    treadle_descriptor_set_events: Callable[..., Any]
+    treadle_descriptor_get_events: Callable[..., Any]
+    treadle_descriptor_get_fd: Callable[..., Any]
+    treadle_descriptor_retain: Callable[..., Any]
+    treadle_descriptor_release: Callable[..., Any]
+    treadle_descriptor_invalidate: Callable[..., Any]
+    treadle_descriptor_close: Callable[..., Any]
+    treadle_descriptor_is_valid: Callable[..., Any]
+    treadle_descriptor_get_info: Callable[..., Any]
+    treadle_descriptor_describe: Callable[..., Any]
+    treadle_loop_add_descriptor: Callable[..., Any]
+    treadle_loop_remove_descriptor: Callable[..., Any]
+    treadle_loop_contains_descriptor: Callable[..., Any]
+    treadle_timer_create: Callable[..., Any]
+    treadle_timer_create_absolute: Callable[..., Any]
+    treadle_timer_get_next_fire: Callable[..., Any]
+    treadle_timer_set_next_fire: Callable[..., Any]
+    treadle_timer_get_interval: Callable[..., Any]
+    treadle_timer_repeats: Callable[..., Any]
+    treadle_timer_set_tolerance: Callable[..., Any]
+    treadle_timer_get_tolerance: Callable[..., Any]
+    treadle_timer_get_order: Callable[..., Any]
+    treadle_timer_retain: Callable[..., Any]
+    treadle_timer_release: Callable[..., Any]
+    treadle_timer_invalidate: Callable[..., Any]
+    treadle_timer_close: Callable[..., Any]
+    treadle_timer_is_valid: Callable[..., Any]
+    treadle_timer_get_info: Callable[..., Any]
+    treadle_timer_describe: Callable[..., Any]
+    treadle_loop_add_timer: Callable[..., Any]
+    treadle_loop_remove_timer: Callable[..., Any]
+    treadle_loop_contains_timer: Callable[..., Any]
+    treadle_observer_create: Callable[..., Any]
+    treadle_observer_get_activities: Callable[..., Any]
+    treadle_observer_repeats: Callable[..., Any]
+    treadle_observer_get_order: Callable[..., Any]
+    treadle_observer_retain: Callable[..., Any]
+    treadle_observer_release: Callable[..., Any]
+    treadle_observer_invalidate: Callable[..., Any]
+    treadle_observer_close: Callable[..., Any]
+    treadle_observer_is_valid: Callable[..., Any]
+    treadle_observer_get_info: Callable[..., Any]
+    treadle_observer_describe: Callable[..., Any]
+    treadle_loop_add_observer: Callable[..., Any]
+    treadle_loop_remove_observer: Callable[..., Any]
+    treadle_loop_contains_observer: Callable[..., Any]
+    treadle_loop_perform_block: Callable[..., Any]
+    treadle_loop_post: Callable[..., Any]
+    treadle_signature_parse: Callable[..., Any]
+    treadle_signature_get_argument_count: Callable[..., Any]
+    treadle_signature_get_layout: Callable[..., Any]
+    treadle_signature_describe: Callable[..., Any]
+    treadle_routine_create: Callable[..., Any]
+    treadle_routine_retain: Callable[..., Any]
+    treadle_routine_release: Callable[..., Any]
+    treadle_routine_call: Callable[..., Any]
+    treadle_host_register: Callable[..., Any]
+    treadle_host_quiesce: Callable[..., Any]
+    treadle_host_get_dropped: Callable[..., Any]
+    treadle_host_take_retired: Callable[..., Any]
+    treadle_host_get_retired_count: Callable[..., Any]
+    treadle_host_create_source: Callable[..., Any]
+    treadle_host_create_descriptor: Callable[..., Any]
+    treadle_host_create_timer: Callable[..., Any]
+    treadle_host_create_observer: Callable[..., Any]
+    treadle_host_perform_block: Callable[..., Any]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""The one function that the library calls, for everything; and what the package does at the edges of a
+process's life: its start, its fork and its end."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+from typing import Any, Dict, Optional
+
+from . import _capi, _frames, _registry, _signals, _threads
+from ._errors import FORKED_HANDLE, Error, check
+from ._frames import innermost, is_completed
+from ._host import host
+from ._item import Item
+from ._library import native
+from ._loop import RunLoop
+from ._types import Mode
+
+_BLOCK = _capi.EVENT_BLOCK
+_blocks = _registry.blocks
+_items = _registry.items
+_failed = _frames.failed
+#: The event structs by address. Events lie on the stacks of threads, at few addresses; to find the view of one
+#: takes a third of the time of making it.
+_events: Dict[int, Any] = {}
+_MOST_EVENTS = 256
+
+
+def _event_at(address: int) -> Any:
+    if len(_events) >= _MOST_EVENTS:
+        _events.clear()
+    event = _events[address] = _capi.treadle_event.from_address(address)
+    return event
+
+
+def _dispatch(ticket: int, address: int) -> int:
+    # Returning the ticket says that the callback completed. What ctypes returns for a function that
+    # raises is not defined, which is why a plain 0 or 1 would not do.
+    try:
+        event = _events.get(address) or _event_at(address)
+        kind = event.kind
+        if kind == _BLOCK:
+            block = _blocks.pop(event.token, None)
+            if block is not None:
+                block.run()
+            return ticket
+        reference = _items.get(event.token)
+        item = None if reference is None else reference()
+        if item is None:
+            return ticket  # it is being collected
+        if _failed and _is_unwanted(event):
+            return _skip(ticket, event)
+        item._fire(kind, event)
+        return ticket
+    except BaseException as error:
+        return ticket if _take(error, _event_at(address)) else ticket ^ 1
+
+
+def _is_unwanted(event: Any) -> bool:
+    """Whether the run ends for an exception, and the event does not undo anything."""
+    frame = innermost()
+    if frame is None or not frame.unwinds() or event.kind == _capi.EVENT_CANCEL:
+        return False
+    return not (event.kind == _capi.EVENT_OBSERVER and event.value == _capi.EXIT)
+
+
+def _skip(ticket: int, event: Any) -> int:
+    """Leaves an event of a run that ends with an exception undelivered; a signal is kept for later."""
+    if event.kind == _capi.EVENT_PERFORM:
+        native.treadle_source_signal(event.subject)
+    return ticket ^ 1
+
+
+def _take(error: BaseException, event: Any) -> bool:
+    reference = _items.get(event.token)
+    item: Optional[Item] = None if reference is None else reference()
+    mode = Mode(event.mode.decode()) if event.mode else None
+    try:
+        loop: Optional[RunLoop] = RunLoop._of(event.loop)
+    except Error:  # in the child of a fork that was made in a callback
+        loop = None
+    return is_completed(error, loop, item, mode)
+
+
+def _after_fork_in_child() -> None:
+    check(native.treadle_after_fork_child())
+    _registry.forget_everything(FORKED_HANDLE)
+    _threads.forget_others()
+    _frames.forget_others()
+    _signals.forget_parent()
+    host.register(_config)
+
+
+# These live for ever: a trampoline must never be freed while the library knows it. The event comes as an address,
+# since that is quicker than a pointer object.
+_trampoline = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p)(_dispatch)
+_config = _capi.treadle_host_config(
+    struct_size=ctypes.sizeof(_capi.treadle_host_config),
+    dispatch=ctypes.cast(_trampoline, _capi.treadle_dispatch_fn),
+    thread_enter=ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_threads.enter),
+    thread_exit=ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_threads.leave),
+)
+_signals.watch(_dispatch)
+host.register(_config)
+atexit.register(host.quiesce)
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""What becomes of an exception in a callback.
+
+No exception crosses the library. Each call into the library that can call back leaves a frame on its
+thread's stack. The first exception of a callback is stored in the innermost frame, and raised again by the
+call that made the frame; a run is ended for it. Where there is no frame, or by the loop's policy, the
+exception is reported instead.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from types import SimpleNamespace, TracebackType
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Set, Type
+
+if TYPE_CHECKING:
+    from ._item import Item
+    from ._loop import RunLoop
+    from ._types import Mode
+
+
+class Frame:
+    """A call into the library that can call back."""
+
+    __slots__ = ("runs", "error")
+
+    def __init__(self, runs: bool) -> None:
+        #: It runs a loop; otherwise it only adds, removes or invalidates.
+        self.runs = runs
+        #: The first exception of a callback.
+        self.error: Optional[BaseException] = None
+
+    def fail(self, error: BaseException) -> None:
+        """Stores the first exception of a callback."""
+        self.error = error
+        failed.add(self)
+
+    def unwinds(self) -> bool:
+        """Whether this is a run that ends for an exception."""
+        return self.runs and self.error is not None
+
+
+#: The frames with an exception: nearly always none, so that a callback need not look for its own.
+failed: Set[Frame] = set()
+
+# The frames by thread, the innermost last. Not in a threading.local: that is empty in the last callbacks of a
+# thread, and would be made anew, for ever. An entry lives as long as its outermost frame.
+_stacks: Dict[int, List[Frame]] = {}
+
+
+def innermost() -> Optional[Frame]:
+    """The calling thread's innermost frame."""
+    stack = _stacks.get(get_ident())
+    return stack[-1] if stack else None
+
+
+def is_running() -> bool:
+    """Whether the calling thread is in a run that was started from Python."""
+    return any(frame.runs for frame in _stacks.get(get_ident(), ()))
+
+
+def call(frame: Frame, function: Callable[..., int], *arguments: Any) -> int:
+    """Calls a function that can call back, under a frame. Raises what a callback raised."""
+    identity = get_ident()
+    stack = _stacks.setdefault(identity, [])
+    depth = len(stack)
+    try:
+        stack.append(frame)
+        status = function(*arguments)
+    finally:  # by depth, since Ctrl-C may come between any two steps
+        del stack[depth:]
+        if not depth:
+            _stacks.pop(identity, None)
+        if frame.error is not None:
+            failed.discard(frame)
+    if frame.error is not None:
+        _raise_stored(frame)
+    return status
+
+
+def forget_others() -> None:
+    """In the child of a fork only the calling thread lives."""
+    own = _stacks.get(get_ident())
+    _stacks.clear()
+    if own:
+        _stacks[get_ident()] = own
+
+
+class ExceptHookArgs(NamedTuple):
+    """What an excepthook is told. Since 1.0."""
+
+    #: The exception's class.
+    exc_type: Type[BaseException]
+    #: The exception.
+    exc_value: BaseException
+    #: Where it was raised.
+    exc_traceback: Optional[TracebackType]
+    #: The loop that called back.
+    loop: Optional[RunLoop]
+    #: The source, timer, observer or descriptor; the Future of a performed function.
+    item: object
+    #: The mode that is run, or that the source was added to or left.
+    mode: Optional[Mode]
+
+
+def excepthook(arguments: ExceptHookArgs) -> None:
+    """Prints the exception to the standard error stream: the default of every loop. Since 1.0."""
+    if sys.stderr is not None:
+        lines = [f"Exception in the callback of {arguments.item!r}:\n"]
+        lines += traceback.format_exception(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
+        sys.stderr.write("".join(lines))
+
+
+def report(error: BaseException, loop: Optional[RunLoop], item: object, mode: Optional[Mode]) -> None:
+    """Tells the loop's excepthook of an exception that nobody catches."""
+    hook: Callable[[ExceptHookArgs], None] = excepthook if loop is None else loop.excepthook
+    try:
+        hook(ExceptHookArgs(type(error), error, error.__traceback__, loop, item, mode))
+    except BaseException as second:
+        _report_hook(hook, second)
+
+
+def _report_hook(hook: object, error: BaseException) -> None:
+    arguments: Any = SimpleNamespace(
+        exc_type=type(error),
+        exc_value=error,
+        exc_traceback=error.__traceback__,
+        err_msg="Exception ignored in the excepthook of a run loop",
+        object=hook,
+    )
+    try:
+        sys.unraisablehook(arguments)
+    except Exception:  # the interpreter's own takes only what the interpreter made
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        sys.stderr.write(f"{arguments.err_msg} {hook!r}:\n{text}")
+
+
+def is_completed(error: BaseException, loop: Optional[RunLoop], item: Optional[Item], mode: Optional[Mode]) -> bool:
+    """Takes a callback's exception. True if the library should go on as if the callback had completed."""
+    frame = innermost()
+    ends_run = not isinstance(error, Exception)
+    if loop is not None and loop.error_policy == "report" and not ends_run:
+        report(error, loop, item, mode)
+        return True
+    if frame is not None and frame.error is None:
+        frame.fail(error)
+        _annotate(error, item, mode)
+        return not frame.runs
+    if frame is not None and error.__context__ is None and error is not frame.error:
+        error.__context__ = frame.error
+    if not isinstance(error, SystemExit):
+        report(error, loop, item, mode)
+    return frame is not None and not frame.runs
+
+
+def _annotate(error: BaseException, item: Optional[Item], mode: Optional[Mode]) -> None:
+    if item is not None and hasattr(error, "add_note"):  # Python 3.11
+        error.add_note(f"raised in the callback of {item!r} in mode {mode!r}")
+
+
+def guarded(function: Callable[..., int], *arguments: object) -> int:
+    """Calls a function of the library that may call schedule or cancel, and raises what they raised."""
+    return call(Frame(runs=False), function, *arguments)
+
+
+def _raise_stored(frame: Frame) -> None:
+    error = frame.error
+    frame.error = None
+    try:
+        assert error is not None
+        raise error
+    finally:
+        del error  # its traceback refers to this frame

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Functions that a loop is asked to perform, and what becomes of them."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, TypeVar
+
+from . import _capi
+from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed
+from ._frames import report
+from ._host import host
+
+if TYPE_CHECKING:
+    from ._loop import RunLoop
+
+T = TypeVar("T")
+
+#: How often a waiter looks whether a thread that Python did not make has ended without a word.
+_LOOK_SECONDS = 0.1
+
+
+class Future(concurrent.futures.Future[T]):
+    """The result of RunLoop.perform. As in concurrent.futures, but made for loops. Since 1.0.
+
+    When the loop's thread ends before the function ran, the exception is LoopClosed. An exception that
+    nobody asked for is reported to the loop's excepthook when the Future goes away.
+    """
+
+    def __init__(self, loop: RunLoop) -> None:
+        super().__init__()
+        self._treadle_loop = loop
+        self._unseen: List[BaseException] = []
+
+    def result(self, timeout: Optional[float] = None) -> T:
+        """Waits for the function and returns what it returned, or raises what it raised.
+
+        timeout: in seconds; then TimeoutError. Raises DeadlockError on the loop's own thread while the
+        function has not ended: run the loop instead. Any thread. Since 1.0.
+        """
+        self._wait(timeout)
+        self._unseen.clear()
+        return super().result(0)
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """Waits for the function and returns what it raised, or None. As result() otherwise. Since 1.0."""
+        self._wait(timeout)
+        self._unseen.clear()
+        return super().exception(0)
+
+    def _wait(self, timeout: Optional[float]) -> None:
+        if self.done():
+            return
+        loop = self._treadle_loop
+        if loop._handle == FORKED_HANDLE:
+            raise Forked("the function was to run in the parent of this process", _capi.E_FORKED)
+        if loop.is_current:
+            raise DeadlockError("the loop's own thread waits for what it must run itself", _capi.E_DEADLOCK)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self.done():
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise concurrent.futures.TimeoutError()
+            concurrent.futures.wait([self], left if loop._tells_its_end else min(_LOOK_SECONDS, left or _LOOK_SECONDS))
+            host.drain()
+
+    def _fail(self, error: BaseException) -> None:
+        """Stores an exception, and sees to it that it does not go unseen."""
+        self._unseen = [error]
+        weakref.finalize(self, _report_unseen, self._unseen, self._treadle_loop).atexit = False
+        self.set_exception(error)
+
+
+def _report_unseen(unseen: List[BaseException], loop: RunLoop) -> None:
+    if unseen:
+        report(unseen[0], loop, "a performed function whose Future was dropped", None)
+
+
+class Block:
+    """A function on its way to a loop."""
+
+    __slots__ = ("token", "loop", "future", "fn", "arguments", "keywords")
+
+    def __init__(
+        self,
+        token: int,
+        loop: RunLoop,
+        fn: Callable[..., Any],
+        arguments: Tuple[Any, ...],
+        keywords: Dict[str, Any],
+    ) -> None:
+        self.token = token
+        self.loop = loop
+        self.future: Future[Any] = Future(loop)
+        self.fn = fn
+        self.arguments = arguments
+        self.keywords = keywords
+
+    def run(self) -> None:
+        """Runs the function on the loop's thread. Raises only what must end the run."""
+        self.loop._pending.pop(self.token, None)
+        future = self.future
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = self.fn(*self.arguments, **self.keywords)
+        except BaseException as error:
+            # Without this frame, which would keep the future alive through its own exception.
+            error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+            if isinstance(error, Exception):
+                future._fail(error)
+            else:
+                future.set_exception(error)
+                raise
+            del self.future, future
+        else:
+            future.set_result(result)
+
+    def discard(self) -> None:
+        """The loop will not run the function."""
+        self.loop._pending.pop(self.token, None)
+        if self.future.set_running_or_notify_cancel():
+            self.future.set_exception(LoopClosed("the loop's thread ended before it ran the function", _capi.E_CLOSED))

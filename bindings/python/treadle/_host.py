@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""This interpreter as a host of the library: its registration, its retired tokens and its end."""
+
+from __future__ import annotations
+
+import ctypes
+
+from . import _capi, _registry
+from ._errors import check
+from ._library import native
+
+_BATCH = 256
+#: How long the end of the interpreter waits for callbacks on other threads.
+_PATIENCE_NS = 5_000_000_000
+
+
+class Host:
+    """The registration. There is one, and in the child of a fork a new one."""
+
+    def __init__(self) -> None:
+        self.handle = 0
+        self._retired = ctypes.c_uint64(0)
+        self.is_closing = False
+
+    def register(self, config: _capi.treadle_host_config) -> None:
+        """Makes this interpreter known to the library. The functions of `config` must live for ever."""
+        out = ctypes.c_void_p()
+        check(native.treadle_host_register(config, out))
+        self.handle = out.value or 0
+        # The library keeps the count at a fixed address, to be read instead of calling.
+        self._retired = native.treadle_host_get_retired_count(self.handle).contents
+
+    def drain(self) -> None:
+        """Forgets what the library will not name any more. Called wherever the package is entered."""
+        if self._retired.value:
+            self._take_retired()
+
+    def _take_retired(self) -> None:
+        tokens = (ctypes.c_uint64 * _BATCH)()
+        count = ctypes.c_size_t(_BATCH)
+        while count.value == _BATCH:
+            check(native.treadle_host_take_retired(self.handle, tokens, _BATCH, count))
+            for token in tokens[: count.value]:
+                block = _registry.blocks.pop(token, None)
+                if block is not None:
+                    block.discard()
+                    continue
+                reference = _registry.items.get(token)
+                item = reference() if reference is not None else None
+                if item is not None:
+                    item._let_go()
+
+    def quiesce(self) -> None:
+        """At the end of the interpreter: no callback starts any more, and those that run may finish."""
+        self.is_closing = True
+        native.treadle_host_quiesce(self.handle, _PATIENCE_NS)
+
+
+host = Host()

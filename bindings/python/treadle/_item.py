@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""What sources, descriptors, timers and observers have in common."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Set, TypeVar
+
+from . import _capi, _registry
+from ._errors import check
+from ._frames import guarded
+from ._host import host
+from ._library import native
+from ._types import timeout_of
+
+if TYPE_CHECKING:
+    from ._loop import RunLoop
+
+_Self = TypeVar("_Self", bound="Item")
+_Function = TypeVar("_Function")
+
+
+@lru_cache(maxsize=256)
+def encoded(mode: str) -> bytes:
+    """A mode's name as the library takes it."""
+    if not isinstance(mode, str):
+        raise TypeError(f"a mode is a str, not {type(mode).__name__}")
+    if "\0" in mode:
+        raise ValueError("the name of a mode contains NUL")
+    return mode.encode()
+
+
+class Item:
+    """Something that a loop looks after. The mother of Source, FileDescriptor, Timer and Observer.
+
+    A loop holds what was added to it. What is in no loop goes away with its last reference in Python.
+    All methods may be called on any thread. Since 1.0.
+    """
+
+    #: A name for people, shown by repr().
+    label: str
+
+    # The library's functions for this kind of item.
+    _add: Callable[..., int]
+    _remove: Callable[..., int]
+    _contains: Callable[..., bool]
+    _invalidate: Callable[..., int]
+    _close: Callable[..., int]
+    _is_valid: Callable[..., bool]
+    _release: Callable[..., int]
+    _handle: int = 0
+    #: Whether adding and removing calls Python.
+    _calls_back = False
+
+    def __init__(self) -> None:
+        raise TypeError("use Source, FileDescriptor, Timer or Observer")
+
+    def __init_subclass__(cls, kind: str = "", **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if kind:
+            for verb in ("add", "remove", "contains"):
+                setattr(cls, f"_{verb}", getattr(native, f"treadle_loop_{verb}_{kind}"))
+            for verb in ("invalidate", "close", "is_valid", "release"):
+                setattr(cls, f"_{verb}", getattr(native, f"treadle_{kind}_{verb}"))
+
+    def _create(self, function: Callable[..., int], label: str, *arguments: object) -> None:
+        host.drain()
+        self.label = label
+        self._loops: Set[RunLoop] = set()
+        token = next(_registry.tokens)
+        out = ctypes.c_void_p()
+        check(function(host.handle, token, *arguments, out))
+        self._handle = out.value or 0
+        _registry.items[token] = _registry.ItemReference(self, token, self._handle, type(self)._release)
+
+    def _fire(self, kind: int, event: Any) -> None:
+        """Calls the client's function for an event of the library."""
+        raise NotImplementedError
+
+    def _let_go(self) -> None:
+        """No loop needs to hold this any more."""
+        with _registry.lock:
+            for loop in self._loops:
+                loop._held.pop(self, None)
+            self._loops.clear()
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it was not invalidated yet. Once invalid, it is never valid again. Any thread. Since 1.0."""
+        return bool(type(self)._is_valid(self._handle))
+
+    def invalidate(self) -> None:
+        """Ends it: it becomes invalid and leaves every mode of every loop. May be called again.
+
+        On the loop's own thread no callback starts any more once this has returned; from another thread
+        one may still be running. Raises what a cancel callback raises. Any thread. Since 1.0.
+        """
+        try:
+            check(guarded(type(self)._invalidate, self._handle), self._handle)
+        finally:
+            self._let_go()
+            self._ended()
+
+    def close(self, timeout: Optional[float] = None) -> None:
+        """Invalidates, then waits until no callback of it runs on another thread.
+
+        timeout: in seconds; None waits for ever. Raises Timeout, and DeadlockError from inside one of
+        its own callbacks. Any thread. Since 1.0.
+        """
+        try:
+            check(guarded(type(self)._close, self._handle, timeout_of(timeout, "timeout")), self._handle)
+        finally:
+            self._let_go()
+            self._ended()
+
+    def _ended(self) -> None:
+        """Called when it was invalidated."""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled")
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.invalidate()
+
+    def _state(self) -> str:
+        """What repr() tells besides the label and the validity."""
+        return ""
+
+    def __repr__(self) -> str:
+        if self._handle == 0:
+            return f"<{type(self).__name__} that was not made>"
+        validity = "valid" if self.is_valid else "invalid"
+        words = [type(self).__name__, repr(self.label) if self.label else "", validity, self._state()]
+        return f"<{' '.join(filter(None, words))} at {id(self):#x}>"
+
+
+def callback(fn: _Function, *, optional: bool = False) -> _Function:
+    """A function that the library may call."""
+    if not (callable(fn) or optional and fn is None):
+        raise TypeError(f"a callback must be callable, not {fn!r}")
+    return fn
+
+
+def order_of(order: int) -> int:
+    """An order as the library takes it."""
+    number = operator.index(order)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"the order {number} does not fit into 64 bits")
+    return number
+
+
+def out_int64(function: Callable[..., int], handle: int) -> int:
+    """The number that a getter of the library stores."""
+    out = ctypes.c_int64()
+    check(function(handle, out), handle)
+    return out.value

@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Run loops."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+import weakref
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    NoReturn,
+    Optional,
+    Set,
+    Tuple,
+    TypeVar,
+    Union,
+    overload,
+)
+
+from . import _capi, _lifetime
+from ._descriptor import FileDescriptor, HasFileno
+from ._errors import check, failure
+from ._frames import ExceptHookArgs, Frame, call, excepthook, guarded, is_running
+from ._future import Block, Future
+from ._host import host
+from ._item import Item, encoded
+from ._library import native
+from ._observer import Observer
+from ._performing import enqueue
+from ._signals import MainRun, run_handlers, was_interrupted
+from ._threads import is_main, thread
+from ._timer import Timer
+from ._types import COMMON, DEFAULT, NANOSECONDS, Activity, Events, Mode, RunResult, timeout_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Literal, ParamSpec
+
+    P = ParamSpec("P")
+
+T = TypeVar("T")
+I = TypeVar("I", bound=Item)  # noqa: E741
+
+
+class RunLoop:
+    """The run loop of a thread. Every thread has exactly one; RunLoop.current() gives it.
+
+    While its thread lives there is one RunLoop object for it, always the same. Since 1.0.
+    """
+
+    #: What happens to an exception in a callback: "raise" ends the innermost run, which raises it
+    #: again; "report" calls excepthook and goes on. KeyboardInterrupt, SystemExit and their like always
+    #: end the run. Since 1.0.
+    error_policy: Literal["raise", "report"]
+    #: Called with an ExceptHookArgs for an exception that no call can raise. Since 1.0.
+    excepthook: Callable[[ExceptHookArgs], None]
+
+    _handle: int
+    #: What was added, with the names of its modes.
+    _held: Dict[Item, Set[bytes]]
+    #: The functions that have not run yet, by token.
+    _pending: Dict[int, Block]
+    _has_ended: bool
+    #: Whether the package learns of the thread's end at once.
+    _tells_its_end: bool
+    #: The identity of a thread that Python did not make.
+    _thread: int
+
+    def __init__(self) -> None:
+        raise TypeError("a thread has its loop: use RunLoop.current() or RunLoop.main()")
+
+    @classmethod
+    def _of(cls, handle: int) -> RunLoop:
+        """The object for a living handle."""
+        return _lifetime.loop_of(handle, cls._make)
+
+    @classmethod
+    def _make(cls, handle: int) -> RunLoop:
+        self = cls.__new__(cls)
+        check(native.treadle_loop_retain(handle))
+        weakref.finalize(self, native.treadle_loop_release, handle).atexit = False
+        self._handle = handle
+        self._held = {}
+        self._pending = {}
+        self._has_ended = False
+        self._tells_its_end = False
+        self._thread = 0
+        self.error_policy = "raise"
+        self.excepthook = excepthook
+        return self
+
+    @classmethod
+    def current(cls) -> RunLoop:
+        """The calling thread's loop, made on first use; it goes away with the thread. Any thread. Since 1.0."""
+        loop = thread.loop
+        if loop is None:
+            host.drain()
+            handle = native.treadle_loop_current()
+            if handle is None:
+                raise failure(0)
+            loop = thread.loop = cls._of(handle)
+            _lifetime.adopt(loop)
+        return loop
+
+    @classmethod
+    def main(cls) -> RunLoop:
+        """The loop of the process's initial thread, made if need be. Any thread. Since 1.0."""
+        handle = native.treadle_loop_main()
+        if handle is None:
+            raise failure(0)
+        loop = cls._of(handle)
+        loop._tells_its_end = True  # it ends with the process
+        return loop
+
+    # Running
+
+    def run(
+        self, mode: str = DEFAULT, seconds: Optional[float] = None, *, return_after_source_handled: bool = False
+    ) -> RunResult:
+        """Runs the loop in one mode until there is a result. Only on the loop's own thread.
+
+        seconds: how long; None for ever; 0 or less makes one pass without waiting.
+        return_after_source_handled: return once a source was handled.
+        A mode that is unknown, empty or the common one is FINISHED at once. May be called from every
+        callback. Raises the exception of a callback (see error_policy), WrongThread, ValueError for NaN.
+        On the main thread a signal that has a Python handler ends the sleep, so that the handler runs: if it
+        returns, the run goes on with the time that is left (observers see an exit and an entry). Since 1.0.
+        """
+        name = encoded(mode)
+        timeout = timeout_of(seconds, "seconds")
+        flags = _capi.RUN_RETURN_AFTER_SOURCE if return_after_source_handled else 0
+        host.drain()
+        frame = Frame(runs=True)
+        try:
+            if not is_main():
+                status = call(frame, native.treadle_loop_run, self._handle, name, timeout, flags)
+            elif is_running():
+                status = call(frame, self._run_on_main, name, timeout, flags, frame)
+            else:
+                with MainRun():
+                    status = call(frame, self._run_on_main, name, timeout, flags, frame)
+        finally:
+            host.drain()
+        if status == _capi.E_CALLBACK and was_interrupted():
+            raise KeyboardInterrupt
+        return RunResult(check(status, self._handle))
+
+    def _run_on_main(self, name: bytes, timeout: int, flags: int, frame: Frame) -> int:
+        """Runs, and goes on after signals."""
+        flags |= _capi.RUN_RETURN_ON_INTERRUPT
+        started = time.monotonic_ns()
+        left = timeout
+        while True:
+            status: int = native.treadle_loop_run(self._handle, name, left, flags)
+            if status != _capi.RUN_INTERRUPTED or frame.error is not None:
+                return status
+            run_handlers()
+            if timeout != _capi.FOREVER:
+                left = max(0, timeout - (time.monotonic_ns() - started))
+
+    def stop(self) -> None:
+        """Ends the innermost run at the end of its pass, also out of its sleep.
+
+        Without a run it is not remembered: see request_stop. Any thread. Since 1.0.
+        """
+        check(native.treadle_loop_stop(self._handle), self._handle)
+
+    def request_stop(self, *, all_levels: bool = False) -> None:
+        """A stop that cannot be lost: without a run, the next one returns STOPPED at once.
+
+        all_levels: end every nested run, not only the innermost. Any thread. Since 1.0.
+        """
+        flags = _capi.STOP_ALL_LEVELS if all_levels else 0
+        check(native.treadle_loop_request_stop(self._handle, flags), self._handle)
+
+    def wake_up(self) -> None:
+        """Ends the current or the next sleep of the innermost run. Any thread. Since 1.0."""
+        check(native.treadle_loop_wake(self._handle), self._handle)
+
+    @property
+    def is_waiting(self) -> bool:
+        """True exactly while the loop's thread sleeps in a run, or is about to. Any thread. Since 1.0."""
+        return bool(native.treadle_loop_is_waiting(self._handle))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this is the calling thread's loop. Any thread. Since 1.0."""
+        return bool(native.treadle_loop_is_current(self._handle))
+
+    @property
+    def thread_id(self) -> Optional[int]:
+        """The kernel's id of the loop's thread; None once the thread is gone. Any thread. Since 1.0."""
+        out = ctypes.c_int32()
+        check(native.treadle_loop_get_thread_id(self._handle, out), self._handle)
+        return None if self._has_ended else out.value or None
+
+    # Modes
+
+    @property
+    def current_mode(self) -> Optional[Mode]:
+        """The mode of the innermost run; None when the loop is not being run. Any thread. Since 1.0."""
+        text = self._text(native.treadle_loop_copy_current_mode)
+        return None if text is None else Mode(text.decode())
+
+    @property
+    def modes(self) -> FrozenSet[Mode]:
+        """The modes that exist: to which something was added. Any thread. Since 1.0."""
+        text = self._text(native.treadle_loop_copy_modes) or b""
+        return frozenset(Mode(name.decode()) for name in text.split(b"\0") if name)
+
+    def _text(self, function: Callable[..., int]) -> Optional[bytes]:
+        """What a function of the library copies out; None when there is none."""
+        length = ctypes.c_size_t(120)
+        while True:
+            buffer = ctypes.create_string_buffer(length.value + 1)
+            capacity = len(buffer)
+            status = function(self._handle, buffer, capacity, length)
+            if status == _capi.E_NOT_FOUND:
+                return None
+            check(status, self._handle)
+            if length.value < capacity:
+                return buffer.raw[: length.value]
+
+    def add_common_mode(self, mode: str) -> None:
+        """Puts a mode into the common set: it receives every item that was added to COMMON, now and later.
+
+        Raises InvalidArgument for COMMON itself, and what a schedule callback raises. Any thread. Since 1.0.
+        """
+        check(guarded(native.treadle_loop_add_common_mode, self._handle, encoded(mode)), self._handle)
+
+    def is_common_mode(self, mode: str) -> bool:
+        """Whether the mode is in the common set. Any thread. Since 1.0."""
+        return bool(native.treadle_loop_is_common_mode(self._handle, encoded(mode)))
+
+    # Items
+
+    def add(self, item: Item, mode: str = DEFAULT) -> bool:
+        """Adds an item to a mode, or with COMMON to all common modes. Takes effect also in a sleeping loop.
+
+        The loop holds the item. False if that has no effect: it is there already, it is invalid, the
+        loop's thread is gone, or it is a timer or observer of another loop. Raises Error if another
+        source watches the same descriptor in that mode, SystemFailure if the system refuses, and what a
+        schedule callback raises. Any thread. Since 1.0.
+        """
+        name = encoded(mode)
+        kind = type(item)
+        if self._has_ended:
+            return False
+        try:
+            if item._calls_back:
+                status = guarded(kind._add, self._handle, item._handle, name)
+            else:
+                status = kind._add(self._handle, item._handle, name)
+        finally:
+            _lifetime.settle(self, item, name)
+        return check(status, self._handle, item._handle) == _capi.OK
+
+    def remove(self, item: Item, mode: str = DEFAULT) -> bool:
+        """Removes an item from a mode, or with COMMON from the common set and all its modes.
+
+        On the loop's own thread its callback does not start any more. False if it was not there. Raises
+        what a cancel callback raises. Any thread. Since 1.0.
+        """
+        name = encoded(mode)
+        kind = type(item)
+        try:
+            if item._calls_back:
+                status = guarded(kind._remove, self._handle, item._handle, name)
+            else:
+                status = kind._remove(self._handle, item._handle, name)
+        finally:
+            _lifetime.settle_all(self, item)
+        return check(status, self._handle, item._handle) == _capi.OK
+
+    def contains(self, item: Item, mode: str = DEFAULT) -> bool:
+        """Whether the item is in the mode; with COMMON, whether it was added to COMMON. Any thread. Since 1.0."""
+        return bool(type(item)._contains(self._handle, item._handle, encoded(mode)))
+
+    def __contains__(self, item: object) -> bool:
+        """`item in loop`: in any mode; `(item, mode) in loop`: as contains(). Any thread. Since 1.0."""
+        if isinstance(item, tuple) and len(item) == 2:
+            return self.contains(*item)
+        return isinstance(item, Item) and any(self.contains(item, mode) for mode in (COMMON, *self.modes))
+
+    def next_fire(self, mode: str = DEFAULT) -> Optional[float]:
+        """The date of the timer that is next in the mode, in monotonic seconds, or None. Any thread. Since 1.0."""
+        out = ctypes.c_int64()
+        check(native.treadle_loop_get_next_fire(self._handle, encoded(mode), out), self._handle)
+        return out.value / NANOSECONDS if out.value else None
+
+    # Functions
+
+    @overload
+    def perform(self, fn: Callable[..., T], /, *args: Any, modes: Iterable[str], **kwargs: Any) -> Future[T]: ...
+
+    @overload
+    def perform(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]: ...
+
+    def perform(
+        self, fn: Callable[..., T], /, *args: Any, modes: Optional[Iterable[str]] = None, **kwargs: Any
+    ) -> Future[T]:
+        """Has the loop call fn(*args, **kwargs) once, in a pass of one of the modes, and wakes it. Any thread.
+
+        Functions run in the order in which they were given. The Future gets the result or the exception;
+        with LoopClosed if the thread ends before. Raises LoopClosed at the end of the interpreter.
+        modes: None is COMMON. Since 1.0.
+        """
+        return enqueue(self, fn, modes, args, kwargs)
+
+    # Conveniences: decorators that make an item, add it and give it back
+
+    def every(
+        self, seconds: float, *, tolerance: float = 0.0, mode: str = COMMON
+    ) -> Callable[[Callable[[Timer], object]], Timer]:
+        """`@loop.every(0.5)`: a repeating timer, first after one interval. Any thread. Since 1.0."""
+        return lambda fn: self._added(Timer(fn, interval=seconds, tolerance=tolerance), mode)
+
+    def after(self, seconds: float, *, mode: str = COMMON) -> Callable[[Callable[[Timer], object]], Timer]:
+        """`@loop.after(2)`: a one-shot timer, counted from the decoration. Any thread. Since 1.0."""
+        return lambda fn: self._added(Timer(fn, delay=seconds), mode)
+
+    def on(
+        self, activities: Activity, *, order: int = 0, repeats: bool = True, mode: str = COMMON
+    ) -> Callable[[Callable[[Observer, Activity], object]], Observer]:
+        """`@loop.on(Activity.EXIT)`: an observer. Any thread. Since 1.0."""
+        return lambda fn: self._added(Observer(fn, activities, repeats=repeats, order=order), mode)
+
+    def reader(
+        self, fd: Union[int, HasFileno], *, mode: str = COMMON
+    ) -> Callable[[Callable[[FileDescriptor, Events], object]], FileDescriptor]:
+        """`@loop.reader(sock)`: a descriptor source, called in each pass while there is something to read.
+
+        Any thread. Since 1.0.
+        """
+        return lambda fn: self._added(FileDescriptor(fd, fn, oneshot=False), mode)
+
+    def _added(self, item: I, mode: str) -> I:
+        self.add(item, mode)
+        return item
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a RunLoop cannot be copied or pickled")
+
+    def _thread_ended(self) -> None:
+        _lifetime.end(self)
+
+    def __repr__(self) -> str:
+        if self._has_ended:
+            return f"<RunLoop of a thread that is gone at {id(self):#x}>"
+        try:
+            return f"<RunLoop of thread {self.thread_id} at {id(self):#x}>"
+        except RuntimeError as error:
+            return f"<RunLoop at {id(self):#x}: {error}>"

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Ctrl-C while the main thread runs a loop.
+
+The interpreter's C handler of a signal writes to the wakeup descriptor, a pipe of ours whose other end
+ends every sleep of the main thread's loop, so that no signal is lost between a look and a sleep. The run
+then returns to Python, where the handlers run, and is gone on with.
+
+When a signal arrives during a callback its exception is an ordinary one of that callback; but it can be
+raised before the callback's first line, where nobody can catch it. The interpreter then drops it, and the
+library sees that the callback did not complete. Two witnesses tell what it was: sys.unraisablehook, which
+other code may replace, and the wakeup descriptor, which only knows the signal.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+from typing import Any, Callable, Optional, Tuple
+
+from ._errors import check
+from ._frames import innermost
+from ._library import native
+
+#: The read end and the write end; never closed, since the library watches the first.
+_pipe: Optional[Tuple[int, int]] = None
+_trampoline: object = None
+_previous_hook: Callable[[Any], object] = sys.unraisablehook
+
+_check = ctypes.PyDLL(None).PyErr_CheckSignals
+_check.restype = ctypes.c_int
+
+
+def run_handlers() -> None:
+    """Runs the handlers of signals that have arrived; raises what they raise."""
+    was_interrupted()  # first: a signal that arrives from now on ends the next sleep
+    _check()
+
+
+class MainRun:
+    """Held while the main thread is in its outermost run."""
+
+    __slots__ = ("_installed",)
+
+    def __enter__(self) -> MainRun:
+        global _pipe, _previous_hook
+        if _pipe is None:
+            pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+            check(native.treadle_loop_set_interrupt_descriptor(native.treadle_loop_current(), pipe[0]))
+            _pipe = pipe
+        own = _pipe[1]
+        previous = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
+        self._installed = previous in (-1, own)
+        if not self._installed:  # somebody else's, such as asyncio's, stays
+            signal.set_wakeup_fd(previous)
+        if sys.unraisablehook is not _hook:
+            _previous_hook = sys.unraisablehook
+            sys.unraisablehook = _hook
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._installed:
+            signal.set_wakeup_fd(-1)
+        if exception[0] is not None:
+            was_interrupted()  # what ended this run is not to interrupt the next one
+        if sys.unraisablehook is _hook:
+            sys.unraisablehook = _previous_hook
+
+
+def _hook(arguments: Any) -> None:
+    """Stores an exception of our trampoline in the innermost frame of this thread."""
+    # Since Python 3.13 the function is only named in the message.
+    ours = arguments.object is _trampoline or repr(_trampoline) in (arguments.err_msg or "")
+    frame = innermost() if ours else None
+    if frame is not None and frame.error is None:
+        frame.fail(arguments.exc_value)
+    else:
+        _previous_hook(arguments)
+
+
+def watch(trampoline: object) -> None:
+    """Names the function whose lost exceptions are to be recovered."""
+    global _trampoline
+    _trampoline = trampoline
+
+
+def was_interrupted() -> bool:
+    """Whether the wakeup descriptor has seen SIGINT since the last time."""
+    if _pipe is None or threading.get_ident() != threading.main_thread().ident:
+        return False
+    seen = b""
+    try:
+        while data := os.read(_pipe[0], 4096):
+            seen += data
+    except BlockingIOError:
+        pass
+    return bytes([signal.SIGINT]) in seen
+
+
+def forget_parent() -> None:
+    """In the child of a fork: a pipe shared with the parent would mix the signals of both."""
+    global _pipe
+    if _pipe is not None:
+        previous = signal.set_wakeup_fd(-1)
+        if previous not in (-1, _pipe[1]):
+            signal.set_wakeup_fd(previous)
+        for end in _pipe:
+            os.close(end)
+        _pipe = None

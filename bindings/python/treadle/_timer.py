@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Timers."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Optional
+
+from . import _capi
+from ._errors import check
+from ._item import Item, callback, order_of, out_int64
+from ._library import native
+from ._types import NANOSECONDS, nanoseconds
+
+
+class Timer(Item, kind="timer"):
+    """A timer: one-shot, or repeating on an exact grid. Never early; once for all dates that were missed.
+
+    Dates are seconds of the monotonic clock, as time.monotonic() tells them. Since 1.0.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[[Timer], object],
+        *,
+        interval: float = 0.0,
+        fire_at: Optional[float] = None,
+        delay: Optional[float] = None,
+        tolerance: float = 0.0,
+        order: int = 0,
+        label: str = "",
+    ) -> None:
+        """Makes a timer, in no mode yet. Any thread.
+
+        fn: called with the timer, on the loop's thread. interval: seconds between two dates; 0 makes a
+        one-shot, which is invalidated after its callback. The first date is fire_at, or delay seconds
+        from now; without both, one interval from now. tolerance: see the property. order: kept, without
+        effect. Raises ValueError for a number that is NaN, a negative interval, and both fire_at and
+        delay. Since 1.0.
+        """
+        if fire_at is not None and delay is not None:
+            raise ValueError("a timer takes fire_at or delay, not both")
+        self._fn = callback(fn)
+        step = nanoseconds(interval, "interval")
+        if fire_at is not None:
+            first = nanoseconds(fire_at, "fire_at")
+        else:
+            wait = step if delay is None else nanoseconds(delay, "delay")
+            first = min(time.monotonic_ns() + wait, _capi.FOREVER)
+        slack = nanoseconds(tolerance, "tolerance")
+        self._create(native.treadle_host_create_timer, label, first, step, order_of(order))
+        if slack:
+            check(native.treadle_timer_set_tolerance(self._handle, slack), self._handle)
+
+    @property
+    def next_fire(self) -> Optional[float]:
+        """The next date; None when invalid. During the callback, the date that is being served.
+
+        Setting it moves the timer, and the grid of a repeating one, at once also in a sleeping loop; it
+        has no effect on an invalid timer. Raises ValueError for NaN. Any thread. Since 1.0.
+        """
+        date = out_int64(native.treadle_timer_get_next_fire, self._handle)
+        return date / NANOSECONDS if date else None
+
+    @next_fire.setter
+    def next_fire(self, date: float) -> None:
+        check(native.treadle_timer_set_next_fire(self._handle, nanoseconds(date, "next_fire")), self._handle)
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two dates; 0 for a one-shot. Any thread. Since 1.0."""
+        return out_int64(native.treadle_timer_get_interval, self._handle) / NANOSECONDS
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the timer repeats. Any thread. Since 1.0."""
+        return bool(native.treadle_timer_repeats(self._handle))
+
+    @property
+    def tolerance(self) -> float:
+        """How many seconds late the timer may fire, so that wake-ups can be shared. Never early.
+
+        Less than 0 counts as 0, and more than half an interval as half. Raises ValueError for NaN. Any
+        thread. Since 1.0.
+        """
+        return out_int64(native.treadle_timer_get_tolerance, self._handle) / NANOSECONDS
+
+    @tolerance.setter
+    def tolerance(self, seconds: float) -> None:
+        check(native.treadle_timer_set_tolerance(self._handle, nanoseconds(seconds, "tolerance")), self._handle)
+
+    @property
+    def order(self) -> int:
+        """The order that the timer was made with. Any thread. Since 1.0."""
+        return out_int64(native.treadle_timer_get_order, self._handle)
+
+    def _fire(self, kind: int, event: Any) -> None:
+        self._fn(self)
+
+    def _state(self) -> str:
+        return f"interval={self.interval}" if self.repeats else ""

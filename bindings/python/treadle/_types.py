@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Modes, results, activities and readiness: the package's plain values, with CFRunLoop's numbers."""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import NewType, Optional
+
+from . import _capi
+
+#: The name of a mode. Any text may be used where a mode is wanted. Since 1.0.
+Mode = NewType("Mode", str)
+
+#: The mode that every loop has from the beginning. Since 1.0.
+DEFAULT = Mode(_capi.DEFAULT_MODE)
+
+#: Stands for all modes of a loop's common set, where an item is added. It is never run. Since 1.0.
+COMMON = Mode(_capi.COMMON_MODES)
+
+
+class RunResult(enum.IntEnum):
+    """Why a run ended. Since 1.0."""
+
+    #: The mode has nothing to wait for.
+    FINISHED = _capi.RUN_FINISHED
+    #: Somebody stopped the run.
+    STOPPED = _capi.RUN_STOPPED
+    #: The time is over.
+    TIMED_OUT = _capi.RUN_TIMED_OUT
+    #: A source was handled, and the caller asked to return then.
+    HANDLED_SOURCE = _capi.RUN_HANDLED_SOURCE
+
+
+class Activity(enum.IntFlag):
+    """What a loop is about to do, as observers are told. Since 1.0."""
+
+    #: A run begins.
+    ENTRY = _capi.ENTRY
+    #: A pass begins.
+    BEFORE_TIMERS = _capi.BEFORE_TIMERS
+    #: Sources are about to be performed.
+    BEFORE_SOURCES = _capi.BEFORE_SOURCES
+    #: The loop is about to sleep.
+    BEFORE_WAITING = _capi.BEFORE_WAITING
+    #: The loop woke, and has not handled yet what woke it.
+    AFTER_WAITING = _capi.AFTER_WAITING
+    #: A run ends.
+    EXIT = _capi.EXIT
+    #: Every activity, also those of later versions.
+    ALL = _capi.ALL_ACTIVITIES
+
+
+class Events(enum.IntFlag):
+    """What a descriptor is watched for, and what was seen. Since 1.0."""
+
+    #: Nothing: the source is paused.
+    NONE = 0
+    #: It can be read, or its end was reached.
+    READ = _capi.READABLE
+    #: It can be written.
+    WRITE = _capi.WRITABLE
+    #: Reported only: the other end closed it.
+    HANGUP = _capi.HANGUP
+    #: Reported only: an error is pending, or the descriptor was closed.
+    FAILED = _capi.FAILED
+
+
+NANOSECONDS = 1_000_000_000
+_LONGEST = _capi.FOREVER / NANOSECONDS / 2
+
+
+def timeout_of(seconds: Optional[float], name: str) -> int:
+    """A timeout as the library takes it; None waits for ever."""
+    return _capi.FOREVER if seconds is None else nanoseconds(seconds, name)
+
+
+def nanoseconds(seconds: float, name: str) -> int:
+    """Whole nanoseconds, rounded up, so that nothing happens early. Huge numbers mean for ever."""
+    if math.isnan(seconds):
+        raise ValueError(f"{name} is not a number")
+    if abs(seconds) >= _LONGEST:
+        return _capi.FOREVER if seconds > 0 else -_capi.FOREVER
+    return math.ceil(seconds * NANOSECONDS)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+#
+# Installs headers, libraries, the CMake package and the pkg-config file. All of it finds its parts by
+# relative paths, so the installed tree may be moved.
+include(CMakePackageConfigHelpers)
+set(treadle_package "${CMAKE_INSTALL_LIBDIR}/cmake/Treadle")
+set(treadle_pkgconfig "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+configure_package_config_file(cmake/TreadleConfig.cmake.in TreadleConfig.cmake
+  INSTALL_DESTINATION "${treadle_package}"
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(TreadleConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+
+file(RELATIVE_PATH treadle_prefix_from_pc
+  "${CMAKE_INSTALL_PREFIX}/${treadle_pkgconfig}" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" treadle_prefix_from_pc "${treadle_prefix_from_pc}")
+list(TRANSFORM treadle_static_needs PREPEND "-l" OUTPUT_VARIABLE treadle_pc_needs)
+list(JOIN treadle_pc_needs " " treadle_pc_needs)
+configure_file(cmake/treadle.pc.in treadle.pc @ONLY)
+
+install(FILES "${treadle_shared}" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+install(FILES ${treadle_links} "${treadle_static}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(FILES include/treadle.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY include/treadle DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+# The module map goes beside the parts, because an include directory is shared with other packages.
+install(FILES cmake/module.modulemap DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/treadle")
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/TreadleConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/TreadleConfigVersion.cmake"
+  DESTINATION "${treadle_package}")
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/treadle.pc" DESTINATION "${treadle_pkgconfig}")

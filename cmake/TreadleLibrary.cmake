@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+#
+# Builds both libraries by one command, and the targets for those who use them from the build tree.
+set(treadle_directory "${CMAKE_CURRENT_BINARY_DIR}/lib")
+set(treadle_soname "libtreadle.so.${PROJECT_VERSION_MAJOR}")
+set(treadle_shared "${treadle_directory}/libtreadle.so.${PROJECT_VERSION}")
+set(treadle_links "${treadle_directory}/${treadle_soname}" "${treadle_directory}/libtreadle.so")
+set(treadle_static "${treadle_directory}/libtreadle.a")
+
+# What the static library leaves to the program; the shared one names its own needs.
+set(treadle_static_needs ffi pthread m)
+if(TREADLE_RUNTIME STREQUAL "static")
+  list(APPEND treadle_static_needs stdc++ dl)
+endif()
+
+file(GLOB_RECURSE treadle_sources CONFIGURE_DEPENDS
+  "${CMAKE_CURRENT_SOURCE_DIR}/Sources/*" "${CMAKE_CURRENT_SOURCE_DIR}/include/*")
+list(APPEND treadle_sources
+  "${CMAKE_CURRENT_SOURCE_DIR}/Package.swift"
+  "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library"
+  "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle.map")
+
+add_custom_command(
+  OUTPUT "${treadle_shared}" ${treadle_links} "${treadle_static}"
+  COMMAND "${CMAKE_COMMAND}" -E env "SWIFT=${TREADLE_SWIFT}" "CC=${CMAKE_C_COMPILER}"
+    "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library" --output "${treadle_directory}" --scratch "${TREADLE_SCRATCH}"
+    --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}"
+  DEPENDS ${treadle_sources}
+  COMMENT "Building the Treadle library"
+  VERBATIM)
+# In the default target only where somebody asked for Treadle itself.
+if(TREADLE_INSTALL)
+  set(treadle_all ALL)
+endif()
+add_custom_target(treadle_library ${treadle_all} DEPENDS "${treadle_shared}" ${treadle_links} "${treadle_static}")
+
+add_library(Treadle::treadle SHARED IMPORTED GLOBAL)
+set_target_properties(Treadle::treadle PROPERTIES
+  IMPORTED_LOCATION "${treadle_shared}"
+  IMPORTED_SONAME "${treadle_soname}"
+  INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include")
+add_dependencies(Treadle::treadle treadle_library)
+
+add_library(Treadle::treadle-static STATIC IMPORTED GLOBAL)
+set_target_properties(Treadle::treadle-static PROPERTIES
+  IMPORTED_LOCATION "${treadle_static}"
+  INTERFACE_LINK_LIBRARIES "${treadle_static_needs}"
+  INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include")
+add_dependencies(Treadle::treadle-static treadle_library)

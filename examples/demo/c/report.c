@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * report.c: printing. */
+#include "report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "check.h"
+
+static const char *const span_names[SPAN_COUNT] = {
+    "thread", "run", "sleep", "join", "read", "commands", "results", "heartbeat", "posted", "schedule", "cancel",
+};
+static const char *const signal_names[SIGNAL_COUNT] = {"commands", "results", "posted"};
+
+void report_summary(const struct summary *summary, FILE *out) {
+    fprintf(out, "Summary\n");
+    fprintf(out, "  %-16s%" PRIu64 "\n", "lines", summary->lines);
+    fprintf(out, "  %-16s%" PRIu64 "\n", "bytes", summary->bytes);
+    fprintf(out, "  %-16s%" PRIu64 "\n", "words", summary->words);
+    fprintf(out, "  %-16s%" PRIu64 "\n", "distinct words", summary->distinct);
+    fprintf(out, "  %-16sline %" PRIu64 ", %zu bytes\n", "longest line", summary->longest_number, summary->longest_length);
+    fprintf(out, "  %-16s0x%08" PRIx32 "\n", "checksum", summary->checksum);
+    fprintf(out, "  %-16s", "frequent words");
+    for (size_t i = 0; i < summary->frequent_count; i++) {
+        fprintf(out, "%s%s (%" PRIu64 ")", i ? ", " : "", summary->frequent[i].text, summary->frequent[i].count);
+    }
+    fprintf(out, "%s\n\n", summary->frequent_count ? "" : "none");
+}
+
+static void milliseconds(FILE *out, const char *title, int64_t main_side, int64_t worker) {
+    fprintf(out, "  %-30s%12.3f ms%12.3f ms\n", title, (double)main_side / 1e6, (double)worker / 1e6);
+}
+
+static void number(FILE *out, const char *title, uint64_t main_side, uint64_t worker) {
+    fprintf(out, "  %-30s%12" PRIu64 "   %12" PRIu64 "\n", title, main_side, worker);
+}
+
+/* Signals that did not lead to a callback of their own: they joined one that was on its way. */
+static uint64_t coalesced(const struct timeline *performer, const struct timeline *other) {
+    uint64_t count = 0;
+    for (int kind = SIGNAL_COMMANDS; kind <= SIGNAL_RESULTS; kind++) {
+        uint64_t performed = performer->calls[kind == SIGNAL_COMMANDS ? SPAN_COMMANDS : SPAN_RESULTS];
+        if (performed) count += performer->given[kind] + other->given[kind] - performed;
+    }
+    return count;
+}
+
+void report_time(const struct timeline *main_side, const struct timeline *worker, FILE *out) {
+    const struct timeline *m = main_side, *w = worker;
+    fprintf(out, "How the loops passed their time\n  %-30s%15s%15s\n", "", m->name, w->name);
+    milliseconds(out, "in the run", m->spent[SPAN_RUN], w->spent[SPAN_RUN]);
+    milliseconds(out, "  asleep", m->spent[SPAN_SLEEP], w->spent[SPAN_SLEEP]);
+    milliseconds(out, "  in callbacks", m->in_callbacks, w->in_callbacks);
+    number(out, "passes", m->passes, w->passes);
+    number(out, "sleeps", m->calls[SPAN_SLEEP], w->calls[SPAN_SLEEP]);
+    number(out, "descriptor: input read", m->calls[SPAN_READ], w->calls[SPAN_READ]);
+    number(out, "descriptor: input paused", m->pauses, w->pauses);
+    number(out, "source: commands signalled", m->given[SIGNAL_COMMANDS], w->given[SIGNAL_COMMANDS]);
+    number(out, "source: commands performed", m->calls[SPAN_COMMANDS], w->calls[SPAN_COMMANDS]);
+    number(out, "source: results signalled", m->given[SIGNAL_RESULTS], w->given[SIGNAL_RESULTS]);
+    number(out, "source: results performed", m->calls[SPAN_RESULTS], w->calls[SPAN_RESULTS]);
+    number(out, "signals coalesced in these", coalesced(m, w), coalesced(w, m));
+    number(out, "source: schedule", m->calls[SPAN_SCHEDULE], w->calls[SPAN_SCHEDULE]);
+    number(out, "source: cancel", m->calls[SPAN_CANCEL], w->calls[SPAN_CANCEL]);
+    number(out, "timer: heartbeats", m->calls[SPAN_HEARTBEAT], w->calls[SPAN_HEARTBEAT]);
+    number(out, "posted functions", m->calls[SPAN_POSTED], w->calls[SPAN_POSTED]);
+    number(out, "observer notifications", m->observed, w->observed);
+    number(out, "wakes given to the other", m->wakes, w->wakes);
+}
+
+static void trace_counts(const struct timeline *timeline, const struct timeline *other, FILE *out) {
+    fprintf(out, "count\t%s\tpasses\t%" PRIu64 "\n", timeline->name, timeline->passes);
+    fprintf(out, "count\t%s\tasleep_ns\t%" PRId64 "\n", timeline->name, timeline->spent[SPAN_SLEEP]);
+    fprintf(out, "count\t%s\tcoalesced\t%" PRIu64 "\n", timeline->name, coalesced(timeline, other));
+    for (int span = SPAN_RUN; span < SPAN_COUNT; span++) {
+        fprintf(out, "count\t%s\t%s\t%" PRIu64 "\n", timeline->name, span_names[span], timeline->calls[span]);
+    }
+}
+
+static void trace_event(const struct timeline *timeline, const struct timeline_event *event, FILE *out) {
+    const char *what = event->what == 'b' ? "begin" : event->what == 'e' ? "end" : event->what == 's' ? "signal" : "pass";
+    const char *subject = event->what == 'p' ? "-" : event->what == 's' ? signal_names[event->subject] : span_names[event->subject];
+    fprintf(out, "event\t%s\t%" PRId64 "\t%s\t%s\t%" PRId64 "\n", timeline->name, event->time - timeline->origin, what, subject,
+            event->number);
+}
+
+static void trace_events(const struct timeline *timeline, FILE *out) {
+    uint64_t count = timeline->event_count, head = count < TIMELINE_HEAD ? count : TIMELINE_HEAD;
+    uint64_t left = count - head, tail = left < TIMELINE_TAIL ? left : TIMELINE_TAIL;
+    for (uint64_t i = 0; i < head; i++) trace_event(timeline, &timeline->events[i], out);
+    if (left > tail) fprintf(out, "gap\t%s\t%" PRIu64 "\n", timeline->name, left - tail);
+    for (uint64_t i = left - tail; i < left; i++) {
+        trace_event(timeline, &timeline->events[TIMELINE_HEAD + i % TIMELINE_TAIL], out);
+    }
+}
+
+void report_trace(const struct timeline *main_side, const struct timeline *worker, const char *input, const char *path) {
+    FILE *out = fopen(path, "w");
+    if (!out) fail_system("write", path, errno);
+    const char *name = strcmp(input, "-") == 0 ? "standard input" : input;
+    fprintf(out, "treadle-demo-trace\t1\nhost\tC\ninput\t");
+    /* A tab or a newline in a file's name would end the field. */
+    for (const char *c = name; *c; c++) fputc((unsigned char)*c < ' ' ? '?' : *c, out);
+    fputc('\n', out);
+    trace_counts(main_side, worker, out);
+    trace_counts(worker, main_side, out);
+    trace_events(main_side, out);
+    trace_events(worker, out);
+    if (ferror(out) || fclose(out) != 0) fail_system("write", path, errno);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * event.h: one callout, described for those who get all of them in one place: host languages
+ * (host.h) and routines (routine.h). Plain C callbacks have signatures of their own. */
+#ifndef TREADLE_EVENT_H
+#define TREADLE_EVENT_H
+
+#include "types.h"
+
+/** What happened. Since 1.0. */
+enum {
+    TREADLE_EVENT_PERFORM = 1,    /* a signalled source is performed */
+    TREADLE_EVENT_SCHEDULE = 2,   /* a source was added to (loop, mode) */
+    TREADLE_EVENT_CANCEL = 3,     /* a source left (loop, mode) */
+    TREADLE_EVENT_TIMER = 4,      /* a timer fires */
+    TREADLE_EVENT_OBSERVER = 5,   /* value: the activity, one bit */
+    TREADLE_EVENT_DESCRIPTOR = 6, /* value: the readiness, TREADLE_READABLE and its like */
+    TREADLE_EVENT_BLOCK = 7       /* a queued block is run */
+};
+
+/** One callout. Lives until the callback returns. Since 1.0. */
+typedef struct treadle_event {
+    size_t struct_size;  /* of the library that fills it in; later versions only append */
+    uint32_t kind;       /* TREADLE_EVENT_... */
+    uint32_t value;      /* an activity or a readiness; 0 for the other kinds */
+    uint64_t token;      /* what the host named the registration; 0 for routines */
+    treadle_loop loop;   /* borrowed */
+    void *subject;       /* borrowed handle of the source, timer, observer or descriptor, or NULL */
+    const char *mode;    /* the mode that is run, or that the source was added to or left */
+    int64_t late_ns;     /* timers: nanoseconds between the date and this call; else 0 */
+    int32_t descriptor;  /* descriptors: the watched number; else -1 */
+    uint32_t reserved;   /* 0 */
+} treadle_event;
+
+#endif

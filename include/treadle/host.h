@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * host.h: host languages: one callback for everything, tickets, retired tokens, a gate for the end. */
+#ifndef TREADLE_HOST_H
+#define TREADLE_HOST_H
+
+#include "block.h"
+#include "descriptor.h"
+#include "event.h"
+#include "observer.h"
+#include "source.h"
+#include "timer.h"
+
+TREADLE_BEGIN_DECLS
+
+/** Receives every callout of the host's registrations. Returns the ticket if it completed; anything
+ *  else means that it did not: the innermost run then ends and returns TREADLE_E_CALLBACK. A ticket is
+ *  never used twice, so what a failed foreign-function trampoline leaves behind cannot pass for it.
+ *  [callback] on the loop's thread, or as the event's kind says. Since 1.0. */
+typedef uint64_t (*treadle_dispatch_fn)(uint64_t ticket, const treadle_event *event);
+
+/** What a host is made of. Since 1.0. */
+typedef struct treadle_host_config {
+    size_t struct_size; /* sizeof(treadle_host_config) */
+    treadle_dispatch_fn dispatch;
+    /* Called once on each thread before its first event for this host, and once when that thread exits,
+     * after its loop was torn down; both may be NULL. thread_exit is not called once the host is quiet. */
+    void (*thread_enter)(void *user);
+    void (*thread_exit)(void *user);
+    void *user;
+} treadle_host_config;
+
+/** Registers a host language. Never freed; a process may have 63.
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size or no dispatch; TREADLE_E_TOO_NEW;
+ *  TREADLE_E_NOMEM when there are too many. Since 1.0. */
+TREADLE_API treadle_status treadle_host_register(const treadle_host_config *config, treadle_host *out_host);
+
+/** Closes the host's gate: no event starts any more, on any thread, for ever; then waits until those in
+ *  flight on other threads have returned. For the end of an interpreter: call it where the callbacks
+ *  can still finish. Events that come later are dropped and counted.
+ *  [any] Errors: TREADLE_E_TIMEOUT, with the gate closed. Since 1.0. */
+TREADLE_API treadle_status treadle_host_quiesce(treadle_host host, int64_t timeout_ns);
+
+/** How many events the closed gate has dropped.
+ *  [any] Since 1.0. */
+TREADLE_API treadle_status treadle_host_get_dropped(treadle_host host, uint64_t *out_count);
+
+/** Takes tokens whose registrations are gone: Treadle will not name them in an event any more, and the
+ *  host may forget what they stood for. They take the place of release and destroy, which are never
+ *  called into a host. Stores how many were taken; ask again while it equals capacity (ABI-2).
+ *  [any] Since 1.0. */
+TREADLE_API treadle_status treadle_host_take_retired(treadle_host host, uint64_t *tokens, size_t capacity,
+                                                     size_t *out_count);
+
+/** How many retired tokens wait: a plain number at a fixed address that the host may read at any time
+ *  instead of calling. Valid for ever.
+ *  [any] NULL for a bad handle. Since 1.0. */
+TREADLE_API const uint64_t *treadle_host_get_retired_count(treadle_host host);
+
+/** Which events of a source a host wants. Since 1.0. */
+enum {
+    TREADLE_HOST_WANTS_SCHEDULE = 1, /* TREADLE_EVENT_SCHEDULE */
+    TREADLE_HOST_WANTS_CANCEL = 2    /* TREADLE_EVENT_CANCEL */
+};
+
+/** treadle_source_create for a host: events carry the token. wants: TREADLE_HOST_WANTS_...
+ *  The token is retired when the source is freed.
+ *  [any] Errors: TREADLE_E_ARG for unknown flags; TREADLE_E_CLOSED if the host is quiet;
+ *  TREADLE_E_NOMEM. After an error the token is not retired. Since 1.0. */
+TREADLE_API treadle_status treadle_host_create_source(treadle_host host, uint64_t token, uint32_t wants, int64_t order,
+                                                      treadle_source *out_source);
+
+/** treadle_descriptor_create for a host. The token is retired when the source is freed.
+ *  [any] Errors: as treadle_descriptor_create and treadle_host_create_source. Since 1.0. */
+TREADLE_API treadle_status treadle_host_create_descriptor(treadle_host host, uint64_t token, int32_t fd, uint32_t events,
+                                                          uint32_t flags, treadle_descriptor *out_descriptor);
+
+/** treadle_timer_create for a host. The token is retired when the timer is invalid and its last
+ *  callback has returned.
+ *  [any] Errors: as treadle_timer_create and treadle_host_create_source. Since 1.0. */
+TREADLE_API treadle_status treadle_host_create_timer(treadle_host host, uint64_t token, int64_t fire_at,
+                                                     int64_t interval_ns, int64_t order, treadle_timer *out_timer);
+
+/** treadle_observer_create for a host. The token is retired as a timer's.
+ *  [any] Errors: as treadle_observer_create and treadle_host_create_source. Since 1.0. */
+TREADLE_API treadle_status treadle_host_create_observer(treadle_host host, uint64_t token, uint32_t activities,
+                                                        uint32_t once, int64_t order, treadle_observer *out_observer);
+
+/** treadle_loop_perform_block for a host. The token is retired after the block ran or was discarded, also
+ *  with TREADLE_IGNORED.
+ *  [any] Errors: as treadle_loop_perform_block and treadle_host_create_source; the token is not retired
+ *  then. Since 1.0. */
+TREADLE_API treadle_status treadle_host_perform_block(treadle_host host, uint64_t token, treadle_loop loop,
+                                                      const char *const *modes, size_t mode_count);
+
+TREADLE_END_DECLS
+#endif
