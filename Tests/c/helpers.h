@@ -106,7 +106,7 @@ HELPER bool is_asleep(struct sleep_watch *watch) {
     return atomic_load(&watch->asleep) && treadle_loop_is_waiting(watch->loop);
 }
 /* Whether the kernel says that a thread of this process blocks. */
-HELPER bool is_blocked(int32_t thread_id) {
+HELPER bool is_in_kernel_wait(int32_t thread_id) {
     char name[64], line[256] = "";
     snprintf(name, sizeof name, "/proc/self/task/%d/stat", thread_id);
     FILE *file = fopen(name, "r");
@@ -120,7 +120,7 @@ HELPER bool is_blocked(int32_t thread_id) {
 HELPER void await_sleep(struct sleep_watch *watch) {
     int32_t thread_id = 0;
     CHECK_INT(treadle_loop_get_thread_id(watch->loop, &thread_id), TREADLE_OK);
-    while (!is_asleep(watch) || !is_blocked(thread_id) || !is_asleep(watch)) sched_yield();
+    while (!is_asleep(watch) || !is_in_kernel_wait(thread_id) || !is_asleep(watch)) sched_yield();
 }
 HELPER void unwatch_sleep(struct sleep_watch *watch) {
     treadle_observer_invalidate(watch->observer);
