@@ -40,8 +40,12 @@ class TestCase(unittest.TestCase):
     """A test under a watchdog, which prints every thread's stack."""
 
     def setUp(self) -> None:
-        faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+        self.watch()
         self.addCleanup(faulthandler.cancel_dump_traceback_later)
+
+    def watch(self) -> None:
+        """The watchdog begins anew: for tests of many parts."""
+        faulthandler.dump_traceback_later(WATCHDOG, exit=True)
 
     def wait(self, event: threading.Event) -> None:
         """Waits for an event that must come."""

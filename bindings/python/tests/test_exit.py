@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import unittest
 
 from support import SLOW, TestCase, compile_foreign, needs_checkout, run_python
 
 TIMES = 100 if SLOW else 25
+#: How often a process with threads of Treadle ends: 200 times with TREADLE_EXITS=200.
+EXITS = int(os.environ.get("TREADLE_EXITS", "40"))
 
 # Threads of C and of Python call back into Python as fast as they can when the main thread leaves.
 BUSY = """if True:
@@ -49,6 +52,7 @@ class Exit(TestCase):
         with tempfile.TemporaryDirectory() as folder:
             helper = compile_foreign(folder)
             for number in range(TIMES):
+                self.watch()
                 result = run_python(BUSY, str(number), helper)
                 self.assertEqual(
                     (result.returncode, result.stdout, result.stderr), (0, "leaving\n", ""), f"run {number}"
@@ -124,6 +128,123 @@ class Exit(TestCase):
             cycle = treadle.Source(perform=lambda source: cycle)
         """
         self.assertRuns(script)
+
+
+# Threads of Treadle in every situation when the main thread leaves; one number selects what they all do besides.
+THREADS = """if True:
+    import random, sys, threading, time, treadle
+    number = int(sys.argv[1])
+    seen = threading.Semaphore(0)
+    treadle.set_last_resort(lambda arguments: False)
+    treadle.notifications.add(treadle.Notification.THREAD_WILL_EXIT, lambda name, thread: None)
+    lock = treadle.Lock()
+    lock.acquire()
+    class Value:
+        def __del__(self):
+            str(self)
+    def quiet(*_arguments):
+        sum(range(50))
+    def serve():
+        loop = treadle.RunLoop.current()
+        treadle.Thread.current().dictionary["value"] = Value()
+        loop.add(treadle.Source(cancel=quiet), treadle.COMMON)
+        loop.add(treadle.Timer(lambda timer: seen.release(), interval=1e-5))
+        treadle.pool.add(quiet)
+        loop.run()
+    def compute():
+        while True:
+            seen.release()
+            sum(range(50))
+    def sleep():
+        seen.release()
+        time.sleep(random.random() / 100 if number % 2 else 1000)
+    def spin_on_others():
+        while True:
+            try:
+                servers[0].perform(seen.release, wait=True)
+                treadle.Thread.main().perform(quiet)
+            except treadle.LoopClosed:
+                pass
+    def wait_for_a_lock():
+        seen.release()
+        lock.acquire()
+    def wait_for_main():
+        seen.release()
+        treadle.perform_on_main(print, "never", wait=True)
+    def breed():
+        while True:
+            try:
+                child = treadle.Thread(int, detached=number % 3 == 0)
+                child.start()
+                seen.release()
+                if not child.detached:
+                    child.join()
+            except treadle.LoopClosed:
+                return
+            except treadle.SystemFailure:
+                pass
+    servers = [treadle.Thread(serve) for _ in range(2)]
+    for thread in servers:
+        thread.start_and_wait()
+    kinds = [compute, sleep, spin_on_others, wait_for_a_lock, wait_for_main, breed]
+    others = [treadle.Thread(kinds[(number + index) % len(kinds)], detached=index == 0) for index in range(3)]
+    for thread in others:
+        thread.start()
+    unstarted = treadle.Thread(print)
+    unstarted.perform(print, "never")
+    for _ in range(100):
+        seen.acquire()
+    print("leaving", flush=True)
+    if number % 4 == 1:
+        servers[0].stop()
+    elif number % 4 == 2:
+        sys.exit()
+"""
+
+
+class ThreadExit(TestCase):
+    def test_threads_and_loops_alive(self) -> None:
+        """THR-21, ABI-5: neither a hang nor a crash, nor anything printed, whatever the threads do."""
+        for number in range(EXITS):
+            self.watch()
+            result = run_python(THREADS, str(number))
+            self.assertEqual(
+                (result.returncode, result.stdout, result.stderr), (0, "leaving\n", ""), f"run {number}"
+            )
+
+    def test_it_does_not_wait(self) -> None:
+        """THR-21: a thread that is left behind costs no time, a function that goes on either: 20 exits in a watchdog."""
+        script = """if True:
+            import threading, treadle
+            def body():
+                treadle.Thread.declare_ready()
+                threading.Event().wait()
+            for _ in range(3):
+                treadle.Thread(body).start_and_wait()
+        """
+        for _ in range(20):
+            self.watch()
+            self.assertRuns(script)
+
+    def test_a_shutdown_before(self) -> None:
+        """THR-21: the orderly end: functions and their finally clauses run."""
+        script = """if True:
+            import treadle
+            def body():
+                try:
+                    treadle.RunLoop.current().add(treadle.Source())
+                    treadle.RunLoop.current().run()
+                except treadle.LoopClosed:
+                    pass
+                finally:
+                    print("finally", flush=True)
+            thread = treadle.Thread(body)
+            thread.start_and_wait()
+            treadle.shutdown()
+            thread.join()
+        """
+        for _ in range(10):
+            self.assertEqual(self.assertRuns(script), "finally\n")
 
 
 if __name__ == "__main__":

@@ -131,5 +131,119 @@ class Fork(TestCase):
         self.assertEqual(self.assertRuns(script), "b'x'\n")
 
 
+# A process with threads of Treadle in every situation.
+THREADS = CHECK + """if True:
+    import multiprocessing
+    context = multiprocessing.get_context("fork")
+    seen = []
+    def serve():
+        treadle.Thread.current().dictionary["key"] = "value"
+        treadle.RunLoop.current().add(treadle.Source(), treadle.COMMON)
+        treadle.RunLoop.current().add(treadle.Timer(lambda timer: None, interval=1e-4))
+        treadle.RunLoop.current().run()
+        return "served"
+    threads = [treadle.Thread(serve, name=f"server {number}") for number in range(3)]
+    for thread in threads:
+        thread.start_and_wait()
+    unstarted = treadle.Thread(print)
+    registration = treadle.notifications.add(treadle.Notification.THREAD_WILL_EXIT, lambda *_: seen.append("parent"))
+    treadle.set_last_resort(lambda arguments: seen.append(arguments.message) or True)
+    lock = treadle.Lock()
+    waiting = unstarted.perform(print)
+
+    def check_threads():
+        seen.clear()
+        check_child()
+        for thread in [*threads, unstarted]:
+            assert refused(thread.start) and refused(thread.stop) and refused(thread.join) and refused(lambda: thread.loop)
+            assert refused(lambda: thread.perform(print)) and refused(lambda: thread.name)
+            assert not thread.is_executing and "parent" in repr(thread)
+        assert refused(lock.acquire)
+        assert refused(waiting.result)
+        assert registration.remove() is False
+        current = treadle.Thread.current()
+        assert current is treadle.Thread.main() and current.is_main and current.id == os.getpid()
+        assert "key" not in current.dictionary
+        own = treadle.Thread(serve)
+        own.start_and_wait()
+        assert own.perform(int, "5", wait=True) == 5
+        assert own.perform(lambda: treadle.perform_on_main(len, "ab"), wait=True)
+        assert own.stop_and_join() == "served"
+        with treadle.pool():
+            treadle.pool.add(seen.append, "released")
+        assert seen == ["released"], seen
+        failing = treadle.Thread(divmod, (1, 0))
+        failing.start()
+        try:
+            failing.join()
+        except ZeroDivisionError:
+            seen.append("raised")
+        assert len(seen) == 3 and "ZeroDivisionError" in seen[1] and seen[2] == "raised", seen
+        with treadle.Lock():
+            pass
+
+    def work(queue):
+        check_threads()
+        queue.put("well")
+
+    def check_parent():
+        assert all(thread.perform(int, "7", wait=True) == 7 for thread in threads)
+        assert [thread.stop_and_join() for thread in threads] == ["served"] * 3
+        assert unstarted.state is treadle.ThreadState.CREATED
+        with lock:
+            pass
+"""
+
+
+class Threads(TestCase):
+    def test_multiprocessing(self) -> None:
+        """RL-11: its fork method, from the main thread, with Treadle's threads alive; again and again."""
+        script = THREADS + """if True:
+            for number in range(5):
+                queue = context.SimpleQueue()
+                process = context.Process(target=work, args=(queue,))
+                process.start()
+                process.join()
+                assert process.exitcode == 0, process.exitcode
+                assert queue.get() == "well"
+            with context.Pool(2) as pool:
+                print(pool.map(abs, range(-3, 0)))
+            check_parent()
+        """
+        self.assertEqual(self.assertRuns(script), "[3, 2, 1]\n")
+
+    def test_on_a_thread_of_treadles(self) -> None:
+        """RL-11: a fork on a thread that Treadle made; in the child it is the main thread."""
+        script = THREADS + """if True:
+            def fork():
+                queue = context.SimpleQueue()
+                process = context.Process(target=work, args=(queue,))
+                process.start()
+                process.join()
+                return process.exitcode, queue.empty() or queue.get()
+            forking = treadle.Thread(fork)
+            forking.start()
+            print(forking.join())
+            print(threads[0].perform(fork, wait=True))
+            seen.clear()
+            check_parent()
+        """
+        self.assertEqual(self.assertRuns(script), "(0, 'well')\n(0, 'well')\n")
+
+    def test_a_child_that_ends_by_itself(self) -> None:
+        """RL-11: through atexit, with threads of its own alive; the parent's do not exist there."""
+        script = THREADS + """if True:
+            pid = os.fork()
+            if pid == 0:
+                check_threads()
+                child = treadle.Thread(serve)
+                child.start_and_wait()
+                sys.exit(6)
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            check_parent()
+        """
+        self.assertEqual(self.assertRuns(script), "6\n")
+
+
 if __name__ == "__main__":
     unittest.main()

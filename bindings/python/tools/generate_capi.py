@@ -46,6 +46,17 @@ treadle_descriptor_retain treadle_descriptor_is_valid
 treadle_host_create_source treadle_host_create_timer treadle_host_create_observer
 treadle_host_create_descriptor treadle_host_perform_block treadle_host_get_dropped
 treadle_host_get_retired_count treadle_host_take_retired
+treadle_thread_retain treadle_thread_current treadle_thread_main treadle_thread_is_main treadle_is_main_thread
+treadle_is_multithreaded treadle_thread_get_pthread treadle_thread_get_id treadle_thread_copy_loop
+treadle_thread_get_state treadle_thread_is_executing treadle_thread_is_finished treadle_thread_is_detached
+treadle_thread_cancel treadle_thread_is_cancelled treadle_thread_stop treadle_thread_set_detached
+treadle_thread_declare_ready treadle_thread_set_stack_size treadle_thread_get_stack_size
+treadle_thread_set_name treadle_thread_copy_name treadle_thread_set_priority treadle_thread_get_priority
+treadle_thread_set_policy treadle_thread_get_policy treadle_thread_set_quality_of_service
+treadle_thread_get_quality_of_service treadle_host_create_thread treadle_host_add_notification
+treadle_host_pool_add treadle_pool_push treadle_lock_retain treadle_lock_unlock
+treadle_lock_get_pthread_mutex treadle_condition_retain treadle_condition_signal treadle_condition_broadcast
+treadle_condition_get_pthread_cond
 """.split()
 
 SCALARS = {
@@ -57,6 +68,7 @@ SCALARS = {
     "uint32_t": "c_uint32",
     "uint64_t": "c_uint64",
     "size_t": "c_size_t",
+    "uintptr_t": "c_size_t",
 }
 NUMBERS = {"INT64_MAX": str(2**63 - 1)}
 
@@ -116,10 +128,14 @@ class Types:
         return f"CFUNCTYPE({', '.join([self.of(result), *self.parameters(parameters)])})"
 
     def parameters(self, text: str) -> list[str]:
-        return [] if text.strip() == "void" else [self.parameter(part) for part in text.split(",")]
+        # Not at the commas of a function pointer's own parameters.
+        parts = re.split(r",(?![^()]*\))", text)
+        return [] if text.strip() == "void" else [self.parameter(part) for part in parts]
 
     def parameter(self, text: str) -> str:
         """A parameter's type; its name is the last word, and is always given."""
+        if pointer := re.fullmatch(r"\s*(.+?)\(\*\w+\)\((.*)\)\s*", text):
+            return self.function(pointer[1], pointer[2])
         match = re.fullmatch(r"\s*(.*[\s*])\w+\s*", text)
         if not match:
             raise SystemExit(f"cannot read the parameter '{text}'")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""Run loops for Python: sources, timers, observers and descriptors, with CFRunLoop's semantics.
+"""Run loops and threads for Python: sources, timers, observers and descriptors, with CFRunLoop's semantics.
 
     import treadle
 
@@ -16,7 +16,8 @@ Times are seconds, as float; dates are those of time.monotonic(). Every method m
 and from inside every callback, unless its text says otherwise.
 """
 
-from . import _capi, _dispatch
+from . import _capi, _dispatch, notifications
+from ._delayed import DelayedPerform, cancel_performs, perform_after, perform_in_background
 from ._descriptor import FileDescriptor, HasFileno
 from ._errors import (
     DeadlockError,
@@ -30,14 +31,21 @@ from ._errors import (
     Unsupported,
     WrongThread,
 )
+from ._dictionary import ThreadDictionary
 from ._frames import ExceptHookArgs, excepthook
 from ._future import Future
 from ._item import Item
+from ._last_resort import LastResortArgs, set_last_resort
+from ._lock import Condition, Lock
 from ._loop import RunLoop
 from ._observer import Observer
+from ._pool import pool
+from ._process import perform_on_main, shutdown
 from ._source import Source
+from ._thread import Thread
 from ._timer import Timer
-from ._types import COMMON, DEFAULT, Activity, Events, Mode, RunResult
+from ._types import COMMON, DEFAULT, Activity, Events, Mode, Notification, RunResult, ThreadState
+from .notifications import Registration
 
 __version__ = f"{_capi.VERSION_MAJOR}.{_capi.VERSION_MINOR}.{_capi.VERSION_PATCH}"
 
@@ -45,7 +53,9 @@ __all__ = [
     "COMMON",
     "DEFAULT",
     "Activity",
+    "Condition",
     "DeadlockError",
+    "DelayedPerform",
     "Error",
     "Events",
     "ExceptHookArgs",
@@ -55,19 +65,34 @@ __all__ = [
     "HasFileno",
     "InvalidArgument",
     "Item",
+    "LastResortArgs",
+    "Lock",
     "LoopClosed",
     "Mode",
+    "Notification",
     "Observer",
+    "Registration",
     "RunLoop",
     "RunResult",
     "Source",
     "StaleHandle",
     "SystemFailure",
+    "Thread",
+    "ThreadDictionary",
+    "ThreadState",
     "Timeout",
     "Timer",
     "Unsupported",
     "WrongThread",
+    "cancel_performs",
     "excepthook",
+    "notifications",
+    "perform_after",
+    "perform_in_background",
+    "perform_on_main",
+    "pool",
+    "set_last_resort",
+    "shutdown",
 ]
 
 del _dispatch

@@ -46,6 +46,10 @@ EVENT_TIMER = 4
 EVENT_OBSERVER = 5
 EVENT_DESCRIPTOR = 6
 EVENT_BLOCK = 7
+EVENT_REQUEST = 8
+EVENT_THREAD = 9
+EVENT_NOTIFICATION = 10
+EVENT_RELEASE = 11
 RUN_RETURN_AFTER_SOURCE = 1
 RUN_RETURN_ON_INTERRUPT = 2
 STOP_ALL_LEVELS = 1
@@ -69,6 +73,18 @@ ARGUMENT_VALUE = 4
 ARGUMENT_DESCRIPTOR = 5
 ARGUMENT_LATE = 6
 ARGUMENT_EVENT = 7
+ARGUMENT_ARGUMENT = 8
+THREAD_CREATED = 0
+THREAD_STARTING = 1
+THREAD_EXECUTING = 2
+THREAD_FINISHED = 3
+POLICY_DEFAULT = 0
+POLICY_FIFO = 1
+POLICY_ROUND_ROBIN = 2
+PERFORM_WAIT = 1
+LOCK_RECURSIVE = 1
+NOTIFY_WILL_BECOME_MULTITHREADED = 1
+NOTIFY_THREAD_WILL_EXIT = 2
 HOST_WANTS_SCHEDULE = 1
 HOST_WANTS_CANCEL = 2
 
@@ -102,6 +118,7 @@ class treadle_event(Structure):
         ("late_ns", c_int64),
         ("descriptor", c_int32),
         ("reserved", c_uint32),
+        ("argument", c_void_p),
     ]
 
 
@@ -224,6 +241,25 @@ class treadle_routine_config(Structure):
     ]
 
 
+treadle_thread_fn = CFUNCTYPE(c_void_p, c_void_p)
+treadle_request_fn = CFUNCTYPE(None, c_void_p, c_void_p)
+
+
+class treadle_request(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("fn", treadle_request_fn),
+        ("routine", c_void_p),
+        ("target", c_void_p),
+        ("argument", c_void_p),
+        ("release_target", treadle_release_fn),
+        ("release_argument", treadle_release_fn),
+        ("equal", treadle_equal_fn),
+    ]
+
+
+treadle_notification_fn = CFUNCTYPE(None, c_uint32, c_void_p, c_void_p)
+treadle_last_resort_fn = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_char_p, c_void_p)
 treadle_dispatch_fn = CFUNCTYPE(c_uint64, c_uint64, POINTER(treadle_event))
 
 
@@ -310,6 +346,8 @@ PROTOTYPES = {
     "treadle_loop_contains_descriptor": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], True),
     "treadle_timer_create": Prototype(c_int32, [POINTER(treadle_timer_context), POINTER(c_void_p)], False),
     "treadle_timer_create_absolute": Prototype(c_int32, [POINTER(treadle_timer_context), c_double, c_double, POINTER(c_void_p)], False),
+    "treadle_timer_schedule": Prototype(c_int32, [c_int64, c_bool, treadle_timer_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
+    "treadle_timer_fire": Prototype(c_int32, [c_void_p], False),
     "treadle_timer_get_next_fire": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
     "treadle_timer_set_next_fire": Prototype(c_int32, [c_void_p, c_int64], True),
     "treadle_timer_get_interval": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
@@ -351,6 +389,75 @@ PROTOTYPES = {
     "treadle_routine_retain": Prototype(c_int32, [c_void_p], False),
     "treadle_routine_release": Prototype(c_int32, [c_void_p], False),
     "treadle_routine_call": Prototype(c_int32, [c_void_p, POINTER(treadle_event), c_void_p, c_size_t], False),
+    "treadle_thread_create": Prototype(c_int32, [treadle_thread_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
+    "treadle_thread_start": Prototype(c_int32, [c_void_p], False),
+    "treadle_thread_start_and_wait": Prototype(c_int32, [c_void_p, c_int64], False),
+    "treadle_thread_declare_ready": Prototype(c_int32, [], True),
+    "treadle_thread_detach_new": Prototype(c_int32, [treadle_thread_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
+    "treadle_thread_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_thread_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_thread_current": Prototype(c_void_p, [], True),
+    "treadle_thread_main": Prototype(c_void_p, [], True),
+    "treadle_thread_is_main": Prototype(c_bool, [c_void_p], True),
+    "treadle_is_main_thread": Prototype(c_bool, [], True),
+    "treadle_is_multithreaded": Prototype(c_bool, [], True),
+    "treadle_thread_get_pthread": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], True),
+    "treadle_thread_get_id": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
+    "treadle_thread_copy_loop": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], True),
+    "treadle_thread_get_state": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
+    "treadle_thread_is_executing": Prototype(c_bool, [c_void_p], True),
+    "treadle_thread_is_finished": Prototype(c_bool, [c_void_p], True),
+    "treadle_thread_cancel": Prototype(c_int32, [c_void_p], True),
+    "treadle_thread_is_cancelled": Prototype(c_bool, [c_void_p], True),
+    "treadle_thread_stop": Prototype(c_int32, [c_void_p], True),
+    "treadle_thread_stop_and_join": Prototype(c_int32, [c_void_p, c_int64, POINTER(c_void_p)], False),
+    "treadle_thread_join": Prototype(c_int32, [c_void_p, c_int64, POINTER(c_void_p)], False),
+    "treadle_thread_set_detached": Prototype(c_int32, [c_void_p], True),
+    "treadle_thread_is_detached": Prototype(c_bool, [c_void_p], True),
+    "treadle_thread_exit": Prototype(c_int32, [c_void_p], False),
+    "treadle_thread_set_stack_size": Prototype(c_int32, [c_void_p, c_size_t], True),
+    "treadle_thread_get_stack_size": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], True),
+    "treadle_thread_set_name": Prototype(c_int32, [c_void_p, c_char_p], True),
+    "treadle_thread_copy_name": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
+    "treadle_thread_set_priority": Prototype(c_int32, [c_void_p, c_double], True),
+    "treadle_thread_get_priority": Prototype(c_int32, [c_void_p, POINTER(c_double), POINTER(c_int32)], True),
+    "treadle_thread_set_policy": Prototype(c_int32, [c_void_p, c_uint32], True),
+    "treadle_thread_get_policy": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
+    "treadle_thread_set_quality_of_service": Prototype(c_int32, [c_void_p, c_int32], True),
+    "treadle_thread_get_quality_of_service": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
+    "treadle_thread_set_value": Prototype(c_int32, [c_void_p, c_char_p, c_void_p, treadle_release_fn], False),
+    "treadle_thread_get_value": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_void_p)], False),
+    "treadle_thread_use_value": Prototype(c_int32, [c_void_p, c_char_p, CFUNCTYPE(None, c_void_p, c_void_p), c_void_p], False),
+    "treadle_thread_remove_value": Prototype(c_int32, [c_void_p, c_char_p], False),
+    "treadle_thread_sleep_for": Prototype(c_int32, [c_int64], False),
+    "treadle_thread_sleep_until": Prototype(c_int32, [c_int64], False),
+    "treadle_thread_perform": Prototype(c_int32, [c_void_p, POINTER(treadle_request), POINTER(c_char_p), c_size_t, c_uint32], False),
+    "treadle_main_perform": Prototype(c_int32, [POINTER(treadle_request), POINTER(c_char_p), c_size_t, c_uint32], False),
+    "treadle_perform_after": Prototype(c_int32, [c_int64, POINTER(treadle_request), POINTER(c_char_p), c_size_t], False),
+    "treadle_perform_cancel_target": Prototype(c_int32, [c_void_p], False),
+    "treadle_perform_cancel": Prototype(c_int32, [POINTER(treadle_request)], False),
+    "treadle_perform_in_background": Prototype(c_int32, [POINTER(treadle_request), POINTER(c_void_p)], False),
+    "treadle_lock_create": Prototype(c_int32, [c_uint32, POINTER(c_void_p)], False),
+    "treadle_lock_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_lock_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_lock_lock": Prototype(c_int32, [c_void_p, c_int64], False),
+    "treadle_lock_unlock": Prototype(c_int32, [c_void_p], True),
+    "treadle_lock_get_pthread_mutex": Prototype(c_void_p, [c_void_p], True),
+    "treadle_condition_create": Prototype(c_int32, [POINTER(c_void_p)], False),
+    "treadle_condition_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_condition_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_condition_wait": Prototype(c_int32, [c_void_p, c_void_p, c_int64], False),
+    "treadle_condition_signal": Prototype(c_int32, [c_void_p], True),
+    "treadle_condition_broadcast": Prototype(c_int32, [c_void_p], True),
+    "treadle_condition_get_pthread_cond": Prototype(c_void_p, [c_void_p], True),
+    "treadle_pool_push": Prototype(c_int32, [POINTER(c_uint64)], True),
+    "treadle_pool_pop": Prototype(c_int32, [c_uint64], False),
+    "treadle_pool_add": Prototype(c_int32, [c_void_p, treadle_release_fn], False),
+    "treadle_notification_add": Prototype(c_int32, [c_uint32, c_void_p, treadle_notification_fn, c_void_p, treadle_release_fn, POINTER(c_uint64)], False),
+    "treadle_notification_remove": Prototype(c_int32, [c_uint64], False),
+    "treadle_shutdown": Prototype(c_int32, [c_int64], False),
+    "treadle_set_last_resort": Prototype(c_int32, [treadle_last_resort_fn, c_void_p, treadle_release_fn], False),
+    "treadle_report_error": Prototype(c_int32, [c_char_p, c_char_p], False),
     "treadle_host_register": Prototype(c_int32, [POINTER(treadle_host_config), POINTER(c_void_p)], False),
     "treadle_host_quiesce": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_host_get_dropped": Prototype(c_int32, [c_void_p, POINTER(c_uint64)], True),
@@ -361,6 +468,10 @@ PROTOTYPES = {
     "treadle_host_create_timer": Prototype(c_int32, [c_void_p, c_uint64, c_int64, c_int64, c_int64, POINTER(c_void_p)], True),
     "treadle_host_create_observer": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_uint32, c_int64, POINTER(c_void_p)], True),
     "treadle_host_perform_block": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_char_p), c_size_t], True),
+    "treadle_host_create_thread": Prototype(c_int32, [c_void_p, c_uint64, POINTER(c_void_p)], True),
+    "treadle_host_perform": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_char_p), c_size_t, c_uint32], False),
+    "treadle_host_add_notification": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_void_p, POINTER(c_uint64)], True),
+    "treadle_host_pool_add": Prototype(c_int32, [c_void_p, c_uint64], True),
 }
 
 
@@ -428,6 +539,8 @@ class Functions:
     treadle_loop_contains_descriptor: Callable[..., Any]
     treadle_timer_create: Callable[..., Any]
     treadle_timer_create_absolute: Callable[..., Any]
+    treadle_timer_schedule: Callable[..., Any]
+    treadle_timer_fire: Callable[..., Any]
     treadle_timer_get_next_fire: Callable[..., Any]
     treadle_timer_set_next_fire: Callable[..., Any]
     treadle_timer_get_interval: Callable[..., Any]
@@ -469,6 +582,75 @@ class Functions:
     treadle_routine_retain: Callable[..., Any]
     treadle_routine_release: Callable[..., Any]
     treadle_routine_call: Callable[..., Any]
+    treadle_thread_create: Callable[..., Any]
+    treadle_thread_start: Callable[..., Any]
+    treadle_thread_start_and_wait: Callable[..., Any]
+    treadle_thread_declare_ready: Callable[..., Any]
+    treadle_thread_detach_new: Callable[..., Any]
+    treadle_thread_retain: Callable[..., Any]
+    treadle_thread_release: Callable[..., Any]
+    treadle_thread_current: Callable[..., Any]
+    treadle_thread_main: Callable[..., Any]
+    treadle_thread_is_main: Callable[..., Any]
+    treadle_is_main_thread: Callable[..., Any]
+    treadle_is_multithreaded: Callable[..., Any]
+    treadle_thread_get_pthread: Callable[..., Any]
+    treadle_thread_get_id: Callable[..., Any]
+    treadle_thread_copy_loop: Callable[..., Any]
+    treadle_thread_get_state: Callable[..., Any]
+    treadle_thread_is_executing: Callable[..., Any]
+    treadle_thread_is_finished: Callable[..., Any]
+    treadle_thread_cancel: Callable[..., Any]
+    treadle_thread_is_cancelled: Callable[..., Any]
+    treadle_thread_stop: Callable[..., Any]
+    treadle_thread_stop_and_join: Callable[..., Any]
+    treadle_thread_join: Callable[..., Any]
+    treadle_thread_set_detached: Callable[..., Any]
+    treadle_thread_is_detached: Callable[..., Any]
+    treadle_thread_exit: Callable[..., Any]
+    treadle_thread_set_stack_size: Callable[..., Any]
+    treadle_thread_get_stack_size: Callable[..., Any]
+    treadle_thread_set_name: Callable[..., Any]
+    treadle_thread_copy_name: Callable[..., Any]
+    treadle_thread_set_priority: Callable[..., Any]
+    treadle_thread_get_priority: Callable[..., Any]
+    treadle_thread_set_policy: Callable[..., Any]
+    treadle_thread_get_policy: Callable[..., Any]
+    treadle_thread_set_quality_of_service: Callable[..., Any]
+    treadle_thread_get_quality_of_service: Callable[..., Any]
+    treadle_thread_set_value: Callable[..., Any]
+    treadle_thread_get_value: Callable[..., Any]
+    treadle_thread_use_value: Callable[..., Any]
+    treadle_thread_remove_value: Callable[..., Any]
+    treadle_thread_sleep_for: Callable[..., Any]
+    treadle_thread_sleep_until: Callable[..., Any]
+    treadle_thread_perform: Callable[..., Any]
+    treadle_main_perform: Callable[..., Any]
+    treadle_perform_after: Callable[..., Any]
+    treadle_perform_cancel_target: Callable[..., Any]
+    treadle_perform_cancel: Callable[..., Any]
+    treadle_perform_in_background: Callable[..., Any]
+    treadle_lock_create: Callable[..., Any]
+    treadle_lock_retain: Callable[..., Any]
+    treadle_lock_release: Callable[..., Any]
+    treadle_lock_lock: Callable[..., Any]
+    treadle_lock_unlock: Callable[..., Any]
+    treadle_lock_get_pthread_mutex: Callable[..., Any]
+    treadle_condition_create: Callable[..., Any]
+    treadle_condition_retain: Callable[..., Any]
+    treadle_condition_release: Callable[..., Any]
+    treadle_condition_wait: Callable[..., Any]
+    treadle_condition_signal: Callable[..., Any]
+    treadle_condition_broadcast: Callable[..., Any]
+    treadle_condition_get_pthread_cond: Callable[..., Any]
+    treadle_pool_push: Callable[..., Any]
+    treadle_pool_pop: Callable[..., Any]
+    treadle_pool_add: Callable[..., Any]
+    treadle_notification_add: Callable[..., Any]
+    treadle_notification_remove: Callable[..., Any]
+    treadle_shutdown: Callable[..., Any]
+    treadle_set_last_resort: Callable[..., Any]
+    treadle_report_error: Callable[..., Any]
     treadle_host_register: Callable[..., Any]
     treadle_host_quiesce: Callable[..., Any]
     treadle_host_get_dropped: Callable[..., Any]
@@ -479,3 +661,7 @@ class Functions:
     treadle_host_create_timer: Callable[..., Any]
     treadle_host_create_observer: Callable[..., Any]
     treadle_host_perform_block: Callable[..., Any]
+    treadle_host_create_thread: Callable[..., Any]
+    treadle_host_perform: Callable[..., Any]
+    treadle_host_add_notification: Callable[..., Any]
+    treadle_host_pool_add: Callable[..., Any]

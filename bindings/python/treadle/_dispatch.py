@@ -10,7 +10,7 @@ import ctypes
 import os
 from typing import Any, Dict, Optional
 
-from . import _capi, _frames, _registry, _signals, _threads
+from . import _capi, _frames, _last_resort, _registry, _signals, _starting, _threads, _waiting
 from ._errors import FORKED_HANDLE, Error, check
 from ._frames import innermost, is_completed
 from ._host import host
@@ -20,8 +20,10 @@ from ._loop import RunLoop
 from ._types import Mode
 
 _BLOCK = _capi.EVENT_BLOCK
-_blocks = _registry.blocks
+_NOTIFICATION = _capi.EVENT_NOTIFICATION
+_calls = _registry.calls
 _items = _registry.items
+_registrations = _registry.registrations
 _failed = _frames.failed
 #: The event structs by address. Events lie on the stacks of threads, at few addresses; to find the view of one
 #: takes a third of the time of making it.
@@ -42,10 +44,15 @@ def _dispatch(ticket: int, address: int) -> int:
     try:
         event = _events.get(address) or _event_at(address)
         kind = event.kind
-        if kind == _BLOCK:
-            block = _blocks.pop(event.token, None)
-            if block is not None:
-                block.run()
+        if kind >= _BLOCK:
+            if kind == _NOTIFICATION:
+                registration = _registrations.get(event.token)
+                if registration is not None:
+                    registration.run(event.value, event.subject)
+                return ticket
+            call = _calls.pop(event.token, None)
+            if call is not None:
+                call.run()
             return ticket
         reference = _items.get(event.token)
         item = None if reference is None else reference()
@@ -79,7 +86,7 @@ def _take(error: BaseException, event: Any) -> bool:
     item: Optional[Item] = None if reference is None else reference()
     mode = Mode(event.mode.decode()) if event.mode else None
     try:
-        loop: Optional[RunLoop] = RunLoop._of(event.loop)
+        loop: Optional[RunLoop] = RunLoop._of(event.loop) if event.loop else None
     except Error:  # in the child of a fork that was made in a callback
         loop = None
     return is_completed(error, loop, item, mode)
@@ -90,8 +97,12 @@ def _after_fork_in_child() -> None:
     _registry.forget_everything(FORKED_HANDLE)
     _threads.forget_others()
     _frames.forget_others()
+    _waiting.forget_others()
+    _starting.forget_parent()
     _signals.forget_parent()
+    host.is_shut_down = False
     host.register(_config)
+    _last_resort.install_again()
 
 
 # These live for ever: a trampoline must never be freed while the library knows it. The event comes as an address,
@@ -103,7 +114,8 @@ _config = _capi.treadle_host_config(
     thread_enter=ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_threads.enter),
     thread_exit=ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_threads.leave),
 )
-_signals.watch(_dispatch)
+_signals.watch(_dispatch, _threads.enter)
 host.register(_config)
 atexit.register(host.quiesce)
+atexit.register(_last_resort.give_back)
 os.register_at_fork(after_in_child=_after_fork_in_child)

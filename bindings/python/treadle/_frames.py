@@ -11,14 +11,19 @@ exception is reported instead.
 from __future__ import annotations
 
 import sys
+import threading
 import traceback
 from types import SimpleNamespace, TracebackType
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Set, Type
 
+from . import _capi
+from ._library import native
+
 if TYPE_CHECKING:
     from ._item import Item
     from ._loop import RunLoop
+    from ._thread import Thread
     from ._types import Mode
 
 
@@ -85,6 +90,7 @@ def forget_others() -> None:
     """In the child of a fork only the calling thread lives."""
     own = _stacks.get(get_ident())
     _stacks.clear()
+    resorting.clear()
     if own:
         _stacks[get_ident()] = own
 
@@ -115,15 +121,49 @@ def excepthook(arguments: ExceptHookArgs) -> None:
 
 
 def report(error: BaseException, loop: Optional[RunLoop], item: object, mode: Optional[Mode]) -> None:
-    """Tells the loop's excepthook of an exception that nobody catches."""
+    """Tells the loop's excepthook of an exception that nobody catches; the last resort before the default one."""
     hook: Callable[[ExceptHookArgs], None] = excepthook if loop is None else loop.excepthook
+    if hook is excepthook and is_dealt_with(error):
+        return
     try:
         hook(ExceptHookArgs(type(error), error, error.__traceback__, loop, item, mode))
     except BaseException as second:
-        _report_hook(hook, second)
+        report_hook(hook, second)
 
 
-def _report_hook(hook: object, error: BaseException) -> None:
+#: The exception that a thread hands to the last resort, by thread.
+resorting: Dict[int, BaseException] = {}
+
+
+def is_dealt_with(error: BaseException) -> bool:
+    """Hands an exception that nobody catches to the process's last resort, in whatever language that is."""
+    text = "".join(traceback.format_exception_only(type(error), error)).strip()
+    identity = get_ident()
+    outer = resorting.get(identity)
+    resorting[identity] = error
+    try:
+        status: int = native.treadle_report_error(b"Python exception", text.encode(errors="replace"))
+    finally:
+        if outer is None:
+            del resorting[identity]
+        else:
+            resorting[identity] = outer
+    return status == _capi.OK
+
+
+def report_of_thread(error: BaseException, thread: Thread) -> None:
+    """Tells the last resort, or else threading.excepthook, of an exception that a thread's function raised."""
+    if is_dealt_with(error):
+        return
+    hook = threading.excepthook
+    try:
+        named: Any = thread if thread.name else None
+        hook(threading.ExceptHookArgs((type(error), error, error.__traceback__, named)))
+    except BaseException as second:
+        report_hook(hook, second)
+
+
+def report_hook(hook: object, error: BaseException) -> None:
     arguments: Any = SimpleNamespace(
         exc_type=type(error),
         exc_value=error,

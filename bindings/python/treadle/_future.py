@@ -13,18 +13,20 @@ from . import _capi
 from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed
 from ._frames import report
 from ._host import host
+from ._threads import is_main
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
 
 T = TypeVar("T")
 
-#: How often a waiter looks whether a thread that Python did not make has ended without a word.
+#: How often a waiter looks whether a thread that Python did not make has ended without a word; and the main thread,
+#: whether a signal has come just before it began to wait, which the interpreter does not tell.
 _LOOK_SECONDS = 0.1
 
 
 class Future(concurrent.futures.Future[T]):
-    """The result of RunLoop.perform. As in concurrent.futures, but made for loops. Since 1.0.
+    """The result of RunLoop.perform and Thread.perform. As in concurrent.futures, but made for loops. Since 1.0.
 
     When the loop's thread ends before the function ran, the exception is LoopClosed. An exception that
     nobody asked for is reported to the loop's excepthook when the Future goes away.
@@ -59,12 +61,13 @@ class Future(concurrent.futures.Future[T]):
             raise Forked("the function was to run in the parent of this process", _capi.E_FORKED)
         if loop.is_current:
             raise DeadlockError("the loop's own thread waits for what it must run itself", _capi.E_DEADLOCK)
+        is_told = loop._tells_its_end and not is_main()
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.done():
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise concurrent.futures.TimeoutError()
-            concurrent.futures.wait([self], left if loop._tells_its_end else min(_LOOK_SECONDS, left or _LOOK_SECONDS))
+            concurrent.futures.wait([self], left if is_told else min(_LOOK_SECONDS, left or _LOOK_SECONDS))
             host.drain()
 
     def _fail(self, error: BaseException) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 
-from . import _capi, _registry
+from . import _capi, _registry, _starting
 from ._errors import check
 from ._library import native
 
@@ -22,6 +22,8 @@ class Host:
         self.handle = 0
         self._retired = ctypes.c_uint64(0)
         self.is_closing = False
+        #: Whether treadle.shutdown() was called.
+        self.is_shut_down = False
 
     def register(self, config: _capi.treadle_host_config) -> None:
         """Makes this interpreter known to the library. The functions of `config` must live for ever."""
@@ -42,18 +44,24 @@ class Host:
         while count.value == _BATCH:
             check(native.treadle_host_take_retired(self.handle, tokens, _BATCH, count))
             for token in tokens[: count.value]:
-                block = _registry.blocks.pop(token, None)
-                if block is not None:
-                    block.discard()
+                call = _registry.calls.pop(token, None)
+                if call is not None:
+                    call.discard()
                     continue
+                _registry.registrations.pop(token, None)
                 reference = _registry.items.get(token)
                 item = reference() if reference is not None else None
                 if item is not None:
                     item._let_go()
 
     def quiesce(self) -> None:
-        """At the end of the interpreter: no callback starts any more, and those that run may finish."""
+        """At the end of the interpreter: no callback starts any more, and those that run may finish.
+
+        A thread of the package is left behind where it is, as a daemon thread of the interpreter's is; but it
+        must have reached Python before: the interpreter could not take it in later.
+        """
         self.is_closing = True
+        _starting.close(_PATIENCE_NS / 1_000_000_000)
         native.treadle_host_quiesce(self.handle, _PATIENCE_NS)
 
 

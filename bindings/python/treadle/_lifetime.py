@@ -48,6 +48,9 @@ def loop_of(handle: int, make: Callable[[int], RunLoop]) -> RunLoop:
 def adopt(loop: RunLoop) -> None:
     """Makes sure that the end of the calling thread, whose loop this is, is noticed."""
     identity = threading.get_ident()
+    thread_object = _registry.running.get(identity)
+    if thread_object is not None:
+        thread_object._held.loop = loop
     if is_main():
         loop._tells_its_end = True
     elif is_made_by_python():
@@ -55,6 +58,7 @@ def adopt(loop: RunLoop) -> None:
         thread.sentinel = sentinel = _Sentinel()
         weakref.finalize(sentinel, _python_thread_ended, loop, identity).atexit = False
     else:
+        loop._tells_its_end = thread_object is not None
         loop._thread = identity
         _registry.foreign[identity] = loop
 
@@ -83,7 +87,7 @@ def end(loop: RunLoop) -> None:
             item._loops.discard(loop)
         loop._held.clear()
     for token, block in list(loop._pending.items()):
-        if _registry.blocks.pop(token, None) is not None:
+        if _registry.calls.pop(token, None) is not None:
             block.discard()
 
 
@@ -94,6 +98,9 @@ def _look_around() -> None:
         return
     thread_id = ctypes.c_int32()
     for loop in list(_registry.alive.values()):
+        # One that tells may be that of a thread that was not started yet.
+        if loop._tells_its_end:
+            continue
         if native.treadle_loop_get_thread_id(loop._handle, thread_id) == 0 and thread_id.value == 0:
             end(loop)
     _look_at = max(64, 2 * len(_registry.alive))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""Hands functions to a loop."""
+"""Hands functions to a loop, or to a thread."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional, Tuple, TypeVar
 
 from . import _capi, _registry
-from ._errors import check
+from ._errors import Error, LoopClosed, check
 from ._future import Block, Future
 from ._host import host
 from ._item import encoded
 from ._library import native
+from ._threads import is_main
+from ._waiting import waiting_for
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
+    from ._thread import Thread
 
 T = TypeVar("T")
 
@@ -43,7 +46,7 @@ def enqueue(
     future = block.future
     # Recorded before the loop can run it, and before a look whether the thread is gone, which discards
     # what is recorded.
-    _registry.blocks[block.token] = loop._pending[block.token] = block
+    _registry.calls[block.token] = loop._pending[block.token] = block
     if loop._has_ended:
         _discard(block)
         return future
@@ -51,7 +54,7 @@ def enqueue(
     if status == _capi.IGNORED:
         _discard(block)
     elif status < 0:
-        _registry.blocks.pop(block.token, None)
+        _registry.calls.pop(block.token, None)
         loop._pending.pop(block.token, None)
         check(status, loop._handle)
     else:
@@ -59,8 +62,75 @@ def enqueue(
     return future
 
 
+def request(
+    thread: Thread, fn: Callable[..., T], modes: Optional[Iterable[str]], wait: bool, arguments: Tuple[Any, ...]
+) -> Future[T]:
+    """Has a thread perform fn. With `wait`, and always after an empty list of modes, the Future is done."""
+    if not callable(fn):
+        raise TypeError(f"{fn!r} cannot be called")
+    host.drain()
+    loop = _loop_of(thread)
+    block = Block(next(_registry.tokens), loop, fn, arguments, {})
+    future = block.future
+    names, count = None, 0
+    if modes is not None:
+        names = _names(tuple(modes))
+        count = len(names)
+        if not count:
+            future.cancel()
+            return future
+    _registry.calls[block.token] = loop._pending[block.token] = block
+    arguments_of_call = (host.handle, block.token, thread._handle, names, count)
+    try:
+        if not wait:
+            status = native.treadle_host_perform(*arguments_of_call, 0)
+        elif loop.is_current:
+            # The library would call it at once as well; but Ctrl-C may not come between it and the function.
+            status = _capi.E_CLOSED if host.is_shut_down else _capi.OK
+            if status == _capi.OK and _registry.calls.pop(block.token, None) is not None:
+                block.run()
+        else:
+            status = _perform_and_wait(thread, future, arguments_of_call)
+    except BaseException:
+        future.cancel()
+        _forget(block)
+        raise
+    if status < 0 and not future.done():
+        _forget(block)
+        check(status, thread._handle)
+    return future
+
+
+def _perform_and_wait(thread: Thread, future: Future[Any], arguments: Tuple[Any, ...]) -> int:
+    """Waits on this thread for a function that another one performs."""
+    with waiting_for(thread, type(thread).current(), future.done, True):
+        if not is_main():
+            return int(native.treadle_host_perform(*arguments, _capi.PERFORM_WAIT))
+        # So that Ctrl-C ends the wait.
+        status = int(native.treadle_host_perform(*arguments, 0))
+        if status == _capi.OK:
+            future._wait(None)
+        return status
+
+
+def _loop_of(thread: Thread) -> RunLoop:
+    if thread.is_finished:
+        raise LoopClosed("the thread has finished", _capi.E_CLOSED)
+    try:
+        return thread.loop
+    except Error as error:
+        if error.code != _capi.E_STATE:
+            raise
+        raise LoopClosed("the thread has finished", _capi.E_CLOSED) from None
+
+
+def _forget(block: Block) -> None:
+    _registry.calls.pop(block.token, None)
+    block.loop._pending.pop(block.token, None)
+
+
 def _discard(block: Block) -> None:
-    if _registry.blocks.pop(block.token, None) is not None:
+    if _registry.calls.pop(block.token, None) is not None:
         block.discard()
 
 

@@ -4,7 +4,8 @@
 
 The library names an object by a token, a number that is never used twice. Behind a token stands a weak
 reference: an item that nobody holds and that is in no loop goes away. What is in a loop is held by that
-loop (`RunLoop._held`), and so is a loop by its thread (`alive`).
+loop (`RunLoop._held`), and so is a loop by its thread (`alive`). Functions that are called once, and the
+callbacks of notifications, are held by their tables until they were called, or their tokens are retired.
 """
 
 from __future__ import annotations
@@ -12,12 +13,25 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Callable, Dict
+from typing import TYPE_CHECKING, Callable, Dict, Protocol
 
 if TYPE_CHECKING:
-    from ._future import Block
     from ._item import Item
+    from ._lock import NativeLock
     from ._loop import RunLoop
+    from ._thread import Thread
+    from .notifications import Registration
+
+
+class Call(Protocol):
+    """Something that the library calls once: a function for a loop or a thread, a thread's entry, a release."""
+
+    def run(self) -> None:
+        """The event has come."""
+
+    def discard(self) -> None:
+        """The event will never come."""
+
 
 #: Where tokens come from.
 tokens = itertools.count(1)
@@ -44,14 +58,22 @@ class ItemReference(weakref.ref):  # type: ignore[type-arg]
 
 #: The items by token.
 items: Dict[int, ItemReference] = {}
-#: The blocks that wait for their loop, by token.
-blocks: Dict[int, Block] = {}
+#: What is called once and was not called yet, by token.
+calls: Dict[int, Call] = {}
+#: The registrations for notifications, by token.
+registrations: Dict[int, Registration] = {}
+#: Every thread that somebody knows, by handle.
+threads: weakref.WeakValueDictionary[int, Thread] = weakref.WeakValueDictionary()
+#: The living threads that are known by their object, by identity: a thread keeps its dictionary while it lives.
+running: Dict[int, Thread] = {}
 #: Every loop that somebody knows, by handle.
 loops: weakref.WeakValueDictionary[int, RunLoop] = weakref.WeakValueDictionary()
 #: The loops of living threads, by handle: a loop keeps its settings while its thread lives.
 alive: Dict[int, RunLoop] = {}
 #: The loops of threads that Python did not make, by the thread's identity.
 foreign: Dict[int, RunLoop] = {}
+#: The locks and conditions.
+locks: weakref.WeakSet[NativeLock] = weakref.WeakSet()
 #: Guards `alive`, `foreign` and what the loops hold. Re-entrant, since a collection may run anywhere.
 lock = threading.RLock()
 
@@ -72,6 +94,14 @@ def forget_everything(forked_handle: int) -> None:
         loop._handle = forked_handle
         loop._held.clear()
         loop._pending.clear()
-    for table in (items, blocks, loops, alive, foreign):
+    for thread in list(threads.values()):
+        thread._handle = forked_handle
+        thread._held.loop = None
+    for registration in registrations.values():
+        registration._native_token = 0
+    for native_lock in list(locks):
+        native_lock._handle = forked_handle
+    locks.clear()
+    for table in (items, calls, registrations, threads, running, loops, alive, foreign):
         table.clear()
     lock = threading.RLock()

@@ -27,7 +27,7 @@ from ._library import native
 
 #: The read end and the write end; never closed, since the library watches the first.
 _pipe: Optional[Tuple[int, int]] = None
-_trampoline: object = None
+_trampolines: Tuple[object, ...] = ()
 _previous_hook: Callable[[Any], object] = sys.unraisablehook
 
 _check = ctypes.PyDLL(None).PyErr_CheckSignals
@@ -71,9 +71,10 @@ class MainRun:
 
 
 def _hook(arguments: Any) -> None:
-    """Stores an exception of our trampoline in the innermost frame of this thread."""
+    """Stores an exception of one of our trampolines in the innermost frame of this thread."""
     # Since Python 3.13 the function is only named in the message.
-    ours = arguments.object is _trampoline or repr(_trampoline) in (arguments.err_msg or "")
+    text = arguments.err_msg or ""
+    ours = any(arguments.object is trampoline or repr(trampoline) in text for trampoline in _trampolines)
     frame = innermost() if ours else None
     if frame is not None and frame.error is None:
         frame.fail(arguments.exc_value)
@@ -81,10 +82,10 @@ def _hook(arguments: Any) -> None:
         _previous_hook(arguments)
 
 
-def watch(trampoline: object) -> None:
-    """Names the function whose lost exceptions are to be recovered."""
-    global _trampoline
-    _trampoline = trampoline
+def watch(*trampolines: object) -> None:
+    """Names the functions whose lost exceptions are to be recovered."""
+    global _trampolines
+    _trampolines = trampolines
 
 
 def was_interrupted() -> bool:

@@ -81,6 +81,9 @@ def enter(_user: object) -> None:
 def leave(_user: object) -> None:
     """Called by the library at the end of each thread that it called `enter` on."""
     identity = threading.get_ident()
+    thread_object = _registry.running.pop(identity, None)
+    if thread_object is not None:
+        thread_object._ended()
     loop = _registry.foreign.pop(identity, None)
     if loop is not None:
         loop._thread_ended()

@@ -67,6 +67,28 @@ class Events(enum.IntFlag):
     FAILED = _capi.FAILED
 
 
+class ThreadState(enum.IntEnum):
+    """Where a thread stands. Since 1.0."""
+
+    #: Not started yet.
+    CREATED = _capi.THREAD_CREATED
+    #: Started, but not running its function yet.
+    STARTING = _capi.THREAD_STARTING
+    #: Running. A thread that Treadle did not make is so from the beginning.
+    EXECUTING = _capi.THREAD_EXECUTING
+    #: Over, its will-exit notification too.
+    FINISHED = _capi.THREAD_FINISHED
+
+
+class Notification(enum.IntEnum):
+    """What Treadle tells the whole process. Since 1.0."""
+
+    #: The first thread is about to be started through Treadle: once, on the thread that starts it.
+    WILL_BECOME_MULTITHREADED = _capi.NOTIFY_WILL_BECOME_MULTITHREADED
+    #: A thread ends; told on the thread itself.
+    THREAD_WILL_EXIT = _capi.NOTIFY_THREAD_WILL_EXIT
+
+
 NANOSECONDS = 1_000_000_000
 _LONGEST = _capi.FOREVER / NANOSECONDS / 2
 

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Functions that a thread is asked to perform: now, later, with and without waiting."""
+
+from __future__ import annotations
+
+import threading
+import unittest
+from typing import Any, List
+
+import treadle
+from treadle import (
+    COMMON,
+    DeadlockError,
+    LoopClosed,
+    RunLoop,
+    RunResult,
+    Source,
+    Thread,
+    perform_in_background,
+    perform_on_main,
+)
+
+from support import SLOW, TestCase, WATCHDOG, in_thread
+
+
+def serve() -> RunResult:
+    """Runs the calling thread's loop until it is stopped."""
+    RunLoop.current().add(Source(label="keeps the mode from being empty"), COMMON)
+    return RunLoop.current().run()
+
+
+class Served:
+    """A Treadle thread that runs its loop for the length of a with-statement."""
+
+    def __enter__(self) -> Thread:
+        self.thread = Thread(serve)
+        self.thread.start_and_wait(WATCHDOG)
+        return self.thread
+
+    def __exit__(self, *_exception: object) -> None:
+        self.thread.stop_and_join(WATCHDOG)
+
+
+class OnAThread(TestCase):
+    def test_with_and_without_waiting(self) -> None:
+        """PERF-3, PERF-7: on the thread; the result or the exception comes back."""
+        with Served() as thread:
+            ident = thread.perform(threading.get_ident, wait=True)
+            self.assertNotEqual(ident, threading.get_ident())
+            self.assertEqual(thread.perform(threading.get_ident).result(WATCHDOG), ident)
+            self.assertEqual(thread.perform(divmod, 7, 2, wait=True), (3, 1))
+            with self.assertRaises(ZeroDivisionError):
+                thread.perform(divmod, 1, 0, wait=True)
+            with self.assertRaises(ZeroDivisionError):
+                thread.perform(divmod, 1, 0).result()
+            # Also when a thread other than the main one waits, which does it in another way.
+            self.assertEqual(in_thread(lambda: thread.perform(threading.get_ident, wait=True)), ident)
+            with self.assertRaises(ZeroDivisionError):
+                in_thread(lambda: thread.perform(divmod, 1, 0, wait=True))
+            with self.assertRaises(TypeError):
+                thread.perform(3)  # type: ignore[call-overload]
+
+    def test_order(self) -> None:
+        """PERF-4: from many threads, each once, in the order of each sender."""
+        count, senders = 5000 if SLOW else 1000, 4
+        seen: List[List[int]] = [[] for _ in range(senders)]
+        with Served() as thread:
+
+            def send(index: int) -> None:
+                for number in range(count):
+                    thread.perform(seen[index].append, number)
+
+            workers = [Thread(send, (index,)) for index in range(senders)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join(WATCHDOG)
+            thread.perform(int, wait=True)
+        self.assertEqual(seen, [list(range(count))] * senders)
+
+    def test_a_pass_takes_a_snapshot(self) -> None:
+        """PERF-4, PERF-5, PERF-6: what a performed function asks for waits; handled; keeps the mode alive till then."""
+        loop, current = RunLoop.current(), Thread.current()
+        seen: List[str] = []
+
+        def again() -> None:
+            seen.append("first")
+            current.perform(seen.append, "second")
+
+        mode = self.id()
+        self.assertIs(loop.run(mode, 0), RunResult.FINISHED)
+        current.perform(again)
+        self.assertIs(loop.run(seconds=0, return_after_source_handled=True), RunResult.HANDLED_SOURCE)
+        self.assertEqual(seen, ["first"])
+        loop.run(seconds=0)
+        self.assertEqual(seen, ["first", "second"])
+
+    def test_modes(self) -> None:
+        """PERF-1, PERF-4: the common ones unless told; an ineligible one does not block; none: nothing is performed."""
+        loop, current = RunLoop.current(), Thread.current()
+        seen: List[str] = []
+        current.perform(seen.append, "special", modes=["special"])
+        current.perform(seen.append, "default")
+        loop.run(seconds=0)
+        self.assertEqual(seen, ["default"])
+        loop.run("special", 0)
+        self.assertEqual(seen, ["default", "special"])
+        self.assertTrue(current.perform(seen.append, "never", modes=[]).cancelled())
+        self.assertIsNone(current.perform(seen.append, "never", modes=[], wait=True))
+        loop.run(seconds=0)
+        self.assertEqual(len(seen), 2)
+
+    def test_on_the_calling_thread(self) -> None:
+        """PERF-2: with wait it is called directly, whatever the loop does; an exception is raised."""
+        current = Thread.current()
+        self.assertEqual(current.perform(threading.get_ident, wait=True), threading.get_ident())
+        for kind in (ValueError, KeyboardInterrupt, SystemExit):
+
+            def fail() -> None:
+                raise kind("here")
+
+            with self.assertRaises(kind):
+                current.perform(fail, wait=True)
+        with Served() as thread:
+            nested = thread.perform(lambda: Thread.current().perform(threading.get_ident, wait=True), wait=True)
+            self.assertEqual(nested, thread.perform(threading.get_ident, wait=True))
+
+    def test_before_the_start(self) -> None:
+        """PERF-3: waits for the thread, and for its loop to run."""
+        thread = Thread(serve)
+        futures = [thread.perform(int, str(number)) for number in range(3)]
+        self.assertFalse(futures[0].done())
+        thread.start()
+        self.assertEqual([future.result(WATCHDOG) for future in futures], [0, 1, 2])
+        thread.stop_and_join(WATCHDOG)
+
+    def test_the_main_thread(self) -> None:
+        """PERF-10: perform_on_main, with and without wait; from the main thread with wait, directly."""
+        loop = RunLoop.current()
+        keeper = Source()
+        loop.add(keeper)
+        self.assertEqual(perform_on_main(threading.get_ident, wait=True), threading.get_ident())
+
+        def work() -> List[int]:
+            results = [perform_on_main(threading.get_ident, wait=True), perform_on_main(threading.get_ident).result(WATCHDOG)]
+            perform_on_main(keeper.invalidate, wait=True)
+            return results
+
+        worker = Thread(work)
+        worker.start()
+        loop.run(seconds=WATCHDOG)
+        self.assertEqual(worker.join(WATCHDOG), [threading.get_ident()] * 2)
+
+    def test_the_end_of_the_thread(self) -> None:
+        """PERF-8, PERF-9: waiters get LoopClosed, as do later callers; what was held is let go."""
+        entered, go_on = threading.Event(), threading.Event()
+
+        def body() -> None:
+            entered.set()
+            self.wait(go_on)
+
+        thread = Thread(body)
+        thread.start()
+        self.wait(entered)
+        asked = threading.Semaphore(0)
+        errors: List[BaseException] = []
+
+        def wait() -> None:
+            asked.release()
+            try:
+                thread.perform(self.fail, wait=True)
+            except LoopClosed as error:
+                errors.append(error)
+
+        waiters = [Thread(wait) for _ in range(3)]
+        for waiter in waiters:
+            waiter.start()
+            asked.acquire()
+        future = thread.perform(self.fail)
+        future.add_done_callback(lambda done: errors.append(done.exception() or ValueError()))
+        go_on.set()
+        with self.assertRaises(LoopClosed):
+            future.result(WATCHDOG)
+        for waiter in waiters:
+            waiter.join(WATCHDOG)
+        thread.join(WATCHDOG)
+        self.assertEqual([type(error) for error in errors], [LoopClosed] * 4)
+        for wait_too in (False, True):
+            with self.assertRaises(LoopClosed):
+                if wait_too:
+                    thread.perform(int, wait=True)
+                else:
+                    thread.perform(int)
+
+    def test_the_main_thread_waits_for_a_thread_that_ends(self) -> None:
+        """PERF-9: it waits in another way than the others do, and is told too."""
+        for _ in range(20):
+            thread = Thread(lambda: RunLoop.current().run(seconds=0))
+            thread.start()
+            try:
+                self.assertEqual(thread.perform(int, wait=True), 0)
+            except LoopClosed:
+                pass
+            thread.join(WATCHDOG)
+
+    def test_stops_raced_with_waiting(self) -> None:
+        """PERF-9, STOP-9: each wait returns its result or the error."""
+        for _ in range(200 if SLOW else 40):
+            thread = Thread(serve)
+            thread.start()
+            go_on = threading.Barrier(3)
+
+            def wait() -> int:
+                go_on.wait(WATCHDOG)
+                for number in range(1000):
+                    try:
+                        self.assertEqual(thread.perform(int, str(number), wait=True), number)
+                    except LoopClosed:
+                        return number
+                return -1
+
+            waiters = [Thread(wait) for _ in range(2)]
+            for waiter in waiters:
+                waiter.start()
+            go_on.wait(WATCHDOG)
+            thread.stop_and_join(WATCHDOG)
+            for waiter in waiters:
+                self.assertGreaterEqual(waiter.join(WATCHDOG), 0)
+
+    def test_circles(self) -> None:
+        """PERF-7: threads that wait for each other, the main one among them: DeadlockError at once."""
+        with Served() as first, Served() as second:
+
+            def back_to_main() -> int:
+                return perform_on_main(int, wait=True)
+
+            with self.assertRaises(DeadlockError):
+                first.perform(back_to_main, wait=True)
+            with self.assertRaises(DeadlockError):
+                first.perform(lambda: second.perform(back_to_main, wait=True), wait=True)
+
+            def back_to_first() -> int:
+                return first.perform(int, wait=True)
+
+            with self.assertRaises(DeadlockError):
+                in_thread(lambda: first.perform(lambda: second.perform(back_to_first, wait=True), wait=True))
+            # Nothing of it stays behind.
+            self.assertEqual(first.perform(lambda: second.perform(int, wait=True), wait=True), 0)
+
+            def join_first() -> object:
+                return first.join(WATCHDOG)
+
+            with self.assertRaises(DeadlockError):
+                first.perform(lambda: second.perform(join_first, wait=True), wait=True)
+
+    def test_the_lock_of_the_interpreter_is_free_meanwhile(self) -> None:
+        """ABI-1: a waiter holds nobody up, on whichever thread it is."""
+        with Served() as thread:
+            go_on = threading.Event()
+            counted: List[int] = []
+            waiter = Thread(lambda: thread.perform(go_on.wait, WATCHDOG, wait=True))
+            waiter.start()
+            for number in range(1000):
+                counted.append(number)
+            go_on.set()
+            self.assertTrue(waiter.join(WATCHDOG))
+            self.assertEqual(len(counted), 1000)
+
+    def test_ctrl_c_ends_the_wait(self) -> None:
+        """ABI-4: on the main thread, though the other one never performs it; it is not called later either."""
+        script = """if True:
+            import signal, threading, treadle
+            main = threading.main_thread().ident
+            go_on = threading.Event()
+            called = []
+            def body():
+                while not treadle._registry.calls:
+                    pass
+                signal.pthread_kill(main, signal.SIGINT)
+                go_on.wait()
+                return treadle.RunLoop.current().run(seconds=0).name
+            thread = treadle.Thread(body)
+            thread.start()
+            try:
+                thread.perform(called.append, 1, wait=True)
+            except KeyboardInterrupt:
+                print("interrupted")
+            go_on.set()
+            thread.join()
+            print(called)
+        """
+        self.assertEqual(self.assertRuns("from treadle import _registry\n" + script), "interrupted\n[]\n")
+
+    def test_exceptions_of_the_kind_that_ends_runs(self) -> None:
+        """PERF-11, ABI-4: SystemExit ends the thread's run, and the waiter sees it as well."""
+        thread = Thread(serve)
+        thread.start_and_wait(WATCHDOG)
+
+        def leave() -> None:
+            raise SystemExit(2)
+
+        with self.assertRaises(SystemExit):
+            thread.perform(leave, wait=True)
+        self.assertIsNone(thread.join(WATCHDOG))
+
+    def test_in_the_background(self) -> None:
+        """PERF-17: a new detached thread with the default attributes."""
+        done = threading.Event()
+        seen: List[Any] = []
+
+        def work(*arguments: int, **keywords: int) -> None:
+            seen.append((arguments, keywords, Thread.current()))
+            done.set()
+
+        thread = perform_in_background(work, 1, 2, a=3)
+        self.wait(done)
+        self.assertEqual(seen, [((1, 2), {"a": 3}, thread)])
+        self.assertTrue(thread.detached)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""The process's last resort for errors that nobody caught."""
+
+from __future__ import annotations
+
+import threading
+from ctypes import CFUNCTYPE, c_bool, c_char_p, c_void_p
+from typing import Callable, NamedTuple, Optional, Set
+
+from . import _capi, _frames
+from ._errors import check
+from ._library import native
+from ._thread import Thread
+
+#: How long the end of the interpreter waits for a handler that runs on another thread.
+_PATIENCE = 5.0
+
+
+class LastResortArgs(NamedTuple):
+    """What a last-resort handler is told. Since 1.0."""
+
+    #: Where it happened.
+    thread: Thread
+    #: What it was, such as "Python exception" or "C++ exception".
+    kind: str
+    #: Its text.
+    message: str
+    #: The exception itself, if it is one of Python.
+    exception: Optional[BaseException]
+
+
+Handler = Callable[[LastResortArgs], object]
+
+_handler: Optional[Handler] = None
+#: The numbers of our settings that the library may still call.
+_installed: Set[int] = set()
+_latest = 0
+_changed = threading.Condition()
+
+
+def set_last_resort(handler: Optional[Handler]) -> None:
+    """Sets the handler of errors that escaped a callback, or a thread's function, of any language.
+
+    It replaces the process's handler; None brings the default back. handler is called on the thread where it
+    happened, and returns True if it dealt with the error. Otherwise the language does what it demands: an
+    exception of Python goes to the interpreter's own hook, after the default has printed a line to the standard
+    error stream. What a call raises to its caller, or a loop's own excepthook gets, does not come here. Any
+    thread. Since 1.0.
+    """
+    global _handler
+    if handler is not None and not callable(handler):
+        raise TypeError(f"a handler must be callable, not {handler!r}")
+    if handler is None:
+        check(native.treadle_set_last_resort(_capi.treadle_last_resort_fn(), None, _capi.treadle_release_fn()))
+        _handler = None
+    else:
+        _handler = handler
+        _install()
+
+
+def _install() -> None:
+    global _latest
+    with _changed:
+        _latest += 1
+        number = _latest
+        _installed.add(number)
+    check(native.treadle_set_last_resort(_trampoline, number, _destroy))
+
+
+def _called(_thread: object, kind: Optional[bytes], message: Optional[bytes], _info: object) -> bool:
+    error = _frames.resorting.get(threading.get_ident())
+    handler = _handler
+    if handler is None:
+        return False
+    try:
+        texts = [(text or b"").decode(errors="replace") for text in (kind, message)]
+        return bool(handler(LastResortArgs(Thread.current(), texts[0], texts[1], error)))
+    except BaseException as second:
+        _frames.report_hook(handler, second)
+        return False
+
+
+def _replaced(number: int) -> None:
+    with _changed:
+        _installed.discard(number)
+        _changed.notify_all()
+
+
+def give_back() -> None:
+    """At the end of the interpreter: the library calls no handler of Python any more."""
+    if _installed:
+        native.treadle_set_last_resort(_capi.treadle_last_resort_fn(), None, _capi.treadle_release_fn())
+        with _changed:
+            _changed.wait_for(lambda: not _installed, _PATIENCE)
+
+
+def install_again() -> None:
+    """In the child of a fork, which has the default handler."""
+    global _changed
+    _changed = threading.Condition()
+    was_installed = bool(_installed)
+    _installed.clear()
+    if was_installed:
+        _install()
+
+
+_trampoline = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_char_p, c_void_p)(_called)
+_destroy = CFUNCTYPE(None, c_void_p)(_replaced)

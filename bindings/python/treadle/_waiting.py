@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Waiting inside the library, and who waits for whom.
+
+The main thread waits in slices: between two of them its signal handlers run, so that Ctrl-C ends the wait. A
+function that it has another thread perform cannot be waited for in slices; it waits for the Future then, which
+the library knows nothing of. So the package keeps its own record of who waits, to find cycles.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional, Tuple
+
+from . import _capi
+from ._errors import DeadlockError
+from ._threads import is_main
+
+if TYPE_CHECKING:
+    from ._thread import Thread
+
+#: The longest that Ctrl-C waits.
+SLICE_NS = 50_000_000
+
+_lock = threading.Lock()
+#: What each thread waits for without an end, and how to tell that it need not any more.
+_waits: Dict[Thread, Tuple[Thread, Callable[[], bool]]] = {}
+
+
+@contextmanager
+def waiting_for(target: Thread, current: Thread, is_over: Callable[[], bool], is_endless: bool) -> Iterator[None]:
+    """Held while the calling thread waits for another one. Raises DeadlockError if that could only fail.
+
+    A wait that is over counts no more, though its thread may not know yet; one with a timeout stands in nobody's way.
+    """
+    with _lock:
+        thread: Optional[Thread] = target
+        while thread is not None:
+            if thread is current:
+                raise DeadlockError("the thread waits, directly or through others, for the caller", _capi.E_DEADLOCK)
+            next_thread, is_done = _waits.get(thread, (None, None))
+            thread = None if is_done is None or is_done() else next_thread
+        if is_endless:
+            _waits[current] = target, is_over
+    try:
+        yield
+    finally:
+        with _lock:
+            _waits.pop(current, None)
+
+
+def wait(function: Callable[[int], int], timeout: int) -> int:
+    """Calls a function that waits for at most so many nanoseconds; what it returned last."""
+    if not is_main():
+        return function(timeout)
+    started = time.monotonic_ns()
+    left = timeout
+    while True:
+        status = function(min(left, SLICE_NS))
+        if status != _capi.E_TIMEOUT:
+            return status
+        if timeout != _capi.FOREVER:
+            left = timeout - (time.monotonic_ns() - started)
+            if left <= 0:
+                return status
+
+
+def forget_others() -> None:
+    """In the child of a fork nobody waits but the calling thread, and it does not either."""
+    global _lock
+    _lock = threading.Lock()
+    _waits.clear()

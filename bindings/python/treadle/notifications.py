@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""What Treadle tells the whole process: treadle.notifications.add(treadle.Notification.THREAD_WILL_EXIT, function)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Callable, Optional
+
+from . import _capi, _registry
+from ._errors import check
+from ._frames import report
+from ._host import host
+from ._library import native
+from ._thread import Thread
+from ._types import Notification
+
+__all__ = ["Notification", "Registration", "add"]
+
+_Callback = Callable[[Notification, Optional[Thread]], object]
+
+
+class Registration:
+    """A callback for a notification, until remove() is called; it need not be kept. Since 1.0."""
+
+    __slots__ = ("_callback", "_native_token", "__weakref__")
+
+    def __init__(self, callback: _Callback) -> None:
+        """Made by notifications.add(). Since 1.0."""
+        self._callback = callback
+        self._native_token = 0
+
+    def remove(self) -> bool:
+        """Ends it: it is not called any more, though a call on another thread goes on.
+
+        False if that was done before. Any thread. Since 1.0.
+        """
+        status = native.treadle_notification_remove(self._native_token)
+        host.drain()
+        if status in (_capi.E_NOT_FOUND, _capi.E_FORKED):
+            return False
+        check(status)
+        return True
+
+    def __enter__(self) -> Registration:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.remove()
+
+    def run(self, name: int, subject: Optional[int]) -> None:
+        """Called by the library. An exception is reported: who posts a notification cannot take it. Since 1.0."""
+        try:
+            # A thread's end is told on that thread.
+            self._callback(Notification(name), Thread.current() if subject else None)
+        except Exception as error:
+            report(error, None, self, None)
+
+    def __repr__(self) -> str:
+        return f"<Registration of {self._callback!r}>"
+
+
+def add(name: Notification, callback: _Callback, object: Optional[Thread] = None) -> Registration:
+    """Registers callback(name, thread) for a notification: of one thread, or of all.
+
+    Callbacks are called on the thread that posts, those that were registered first before the others. Raises
+    InvalidArgument for an unknown name. Any thread. Since 1.0.
+    """
+    if not callable(callback):
+        raise TypeError(f"a callback must be callable, not {callback!r}")
+    host.drain()
+    registration = Registration(callback)
+    token = next(_registry.tokens)
+    _registry.registrations[token] = registration
+    out = ctypes.c_uint64()
+    handle = None if object is None else object._handle
+    number = int(name)
+    status = native.treadle_host_add_notification(
+        host.handle, token, number if 0 <= number < 2**32 else 0, handle, out
+    )
+    if status < 0:
+        del _registry.registrations[token]
+        check(status, handle or 0)
+    registration._native_token = out.value
+    return registration
