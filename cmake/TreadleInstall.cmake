@@ -22,8 +22,9 @@ configure_file(cmake/treadle.pc.in treadle.pc @ONLY)
 install(FILES "${treadle_shared}" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(FILES ${treadle_links} "${treadle_static}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-install(FILES include/treadle.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(DIRECTORY include/treadle DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(FILES include/treadle.h include/treadle.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY include/treadle DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 # The module map goes beside the parts, because an include directory is shared with other packages.
 install(FILES cmake/module.modulemap DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/treadle")
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/TreadleConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/TreadleConfigVersion.cmake"

@@ -48,3 +48,11 @@ set_target_properties(Treadle::treadle-static PROPERTIES
   INTERFACE_LINK_LIBRARIES "${treadle_static_needs}"
   INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include")
 add_dependencies(Treadle::treadle-static treadle_library)
+
+# The C++ headers: the library and C++17.
+foreach(kind "" "-static")
+  add_library(Treadle::cpp${kind} INTERFACE IMPORTED GLOBAL)
+  set_target_properties(Treadle::cpp${kind} PROPERTIES
+    INTERFACE_LINK_LIBRARIES Treadle::treadle${kind}
+    INTERFACE_COMPILE_FEATURES cxx_std_17)
+endforeach()

@@ -10,3 +10,8 @@ foreach(language c cpp)
   target_compile_features(${language}-shared PRIVATE c_std_99 cxx_std_11)
   target_compile_features(${language}-static PRIVATE c_std_99 cxx_std_11)
 endforeach()
+# The C++ wrapper brings what it needs: the library, its headers and C++17.
+foreach(kind "" "-static")
+  add_executable(hpp${kind} "${CMAKE_CURRENT_LIST_DIR}/wrapper.cpp")
+  target_link_libraries(hpp${kind} PRIVATE Treadle::cpp${kind})
+endforeach()

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Checks the C++ headers: each compiles alone and twice, all of them make one program of two units, and every public
+declaration says since when it exists, every function also on which thread it may be called and how it fails.
+
+    python3 Tests/cpp/check_headers.py COMPILER..."""
+
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+INCLUDE = ROOT / "include"
+HEADERS = [INCLUDE / "treadle.hpp", *sorted((INCLUDE / "treadle/cpp").glob("*.hpp"))]
+STANDARDS = ["c++17", "c++20"]
+WARNINGS = "-Wall -Wextra -pedantic -Wconversion -Wshadow -Werror".split()
+TAG = re.compile(r"\[(?:any|any, signal-safe|owner|callback)\]")
+
+
+def run(command: list[str], source: str) -> str:
+    """The complaint of a command, or nothing."""
+    result = subprocess.run(command, input=source, capture_output=True, text=True)
+    return "" if result.returncode == 0 else f"{' '.join(command)}\n{result.stderr}"
+
+
+def compile_alone(compiler: str, standard: str, header: Path) -> str:
+    name = header.relative_to(INCLUDE)
+    command = [compiler, "-x", "c++", f"-std={standard}", *WARNINGS, f"-I{INCLUDE}", "-fsyntax-only", "-"]
+    return run(command, f"#include <{name}>\n#include <{name}>\nint in_use = 1;\n")
+
+
+def link_two_units(compiler: str) -> str:
+    """Two units that include everything make one program: nothing is defined twice."""
+    with tempfile.TemporaryDirectory() as directory:
+        objects = []
+        for unit in ("int main() { return 0; }", "int other = 2;"):
+            objects.append(f"{directory}/{len(objects)}.o")
+            command = [compiler, "-x", "c++", "-std=c++17", f"-I{INCLUDE}", "-c", "-o", objects[-1], "-"]
+            if complaint := run(command, f"#include <treadle.hpp>\n{unit}\n"):
+                return complaint
+        # Calls into the library are not looked at here.
+        return run([compiler, *objects, "-o", f"{directory}/program", "-Wl,--unresolved-symbols=ignore-all"], "")
+
+
+@dataclass
+class Declaration:
+    """A declaration that programs may use, with its comment; `scope` is what it stands in."""
+
+    where: str
+    scope: str  # namespace, class or struct
+    comment: str
+    text: str  # without "template <...>"
+    defined: bool  # and not only announced
+
+
+@dataclass
+class Scope:
+    kind: str  # namespace, class, struct or enum
+    reachable: bool  # not in a private part, nor in `detail`
+    visible: bool  # reachable, and in a public part of its own
+
+
+BLANKED = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"|^[ \t]*#(?:[^\n\\]|\\.)*|= \{\}', re.M | re.S)
+TOKEN = re.compile(r"[{};]|\b(?:public|private|protected):(?!:)")
+SCOPE = re.compile(r"(?:inline )?(namespace|class|struct|enum)\b(?!.*[()])")
+
+
+def public_declarations(path: Path) -> list[Declaration]:
+    """What a header declares outside of `detail` and of private parts, values of enumerations left out."""
+    text = path.read_text(encoding="utf-8")
+    # Without comments, directives, texts and default arguments it can be read brace by brace.
+    code = BLANKED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    found: list[Declaration] = []
+    scopes = [Scope("namespace", True, True)]
+    start = 0
+    while match := TOKEN.search(code, start):
+        token, end = match[0], match.end()
+        statement = without_template(" ".join(code[start : match.start()].split()))
+        scope = scopes[-1]
+        if token in "{;" and statement and scope.visible and scope.kind != "enum":
+            begin = re.compile(r"\s*").match(code, start).end()
+            found.append(
+                Declaration(
+                    f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, begin) + 1}",
+                    scope.kind,
+                    comment_of(text, begin, end),
+                    statement,
+                    token == "{",
+                )
+            )
+        if token == "}":
+            scopes.pop()
+        elif token == "{":
+            if opens := SCOPE.match(statement):
+                reachable = scope.visible and not re.search(r"\bnamespace detail\b", statement)
+                scopes.append(Scope(opens[1], reachable, reachable and opens[1] != "class"))
+            else:
+                end = end_of_body(code, end)
+        elif token != ";":
+            scope.visible = token == "public:" and scope.reachable
+        start = end
+    return found
+
+
+def comment_of(text: str, begin: int, end: int) -> str:
+    """The /// lines above a declaration, or the ///< behind it."""
+    line = text.rfind("\n", 0, begin) + 1
+    above = re.search(r"(?:^[ \t]*///[^\n]*\n)+\Z", text[:line], flags=re.M)
+    behind = re.match(r"[^\n]*?///<([^\n]*)", text[end:])
+    return re.sub(r"\s*///\s*", " ", above[0]) if above else behind[1] if behind else ""
+
+
+def without_template(statement: str) -> str:
+    while statement.startswith("template <"):
+        depth = 0
+        for position, character in enumerate(statement):
+            depth += {"<": 1, ">": -1}.get(character, 0)
+            if character == ">" and depth == 0:
+                break
+        statement = statement[position + 1 :].strip()
+    return statement
+
+
+def end_of_body(code: str, position: int) -> int:
+    """Where a function's body, or a value in braces, ends, whose first brace is open."""
+    depth = 1
+    while depth:
+        depth += {"{": 1, "}": -1}.get(code[position], 0)
+        position += 1
+        # A constructor goes on after `a{1}`, with `, b{2}` or its body; a value ends with `;`.
+        if depth == 0 and (more := re.compile(r"\s*(?:,[^;{}]*)?\{|\s*;").match(code, position)):
+            position = more.end()
+            depth = more[0].count("{")
+    return position
+
+
+def complaints_about(declaration: Declaration) -> list[str]:
+    text = declaration.text
+    if re.search(r"^(?:inline )?namespace\b|= delete$|^static_assert\b|^friend class\b", text):
+        return []
+    if re.match(r"(?:class|struct) \w+$", text) and not declaration.defined:
+        return []
+    if declaration.scope == "namespace" and re.search(r"\b(?:Thread|Loop)::\w+\(", text):
+        return []  # the body of what its class declares
+    complaints = []
+    if declaration.comment.count("Since 1.0.") != 1:
+        complaints.append(f"{declaration.where}: needs one 'Since 1.0.': {text}")
+    is_type = re.match(r"(?:class|struct|enum|using)\b", text)
+    is_value = "(" not in text or re.match(r"(?:inline|static) constexpr \S+ \w+(?:$| =)", text)
+    is_callback = text.startswith("std::function<") and "[callback]" in declaration.comment
+    if not (is_type or is_value or is_callback):
+        if len(TAG.findall(declaration.comment)) != 1 or "Errors: " not in declaration.comment:
+            complaints.append(f"{declaration.where}: needs one thread tag and 'Errors:': {text}")
+    return complaints
+
+
+def main() -> int:
+    complaints = [link_two_units(compiler) for compiler in sys.argv[1:]]
+    for compiler in sys.argv[1:]:
+        complaints += [compile_alone(compiler, standard, header) for standard in STANDARDS for header in HEADERS]
+    found = [declaration for header in HEADERS for declaration in public_declarations(header)]
+    complaints += ["\n".join(complaints_about(declaration)) for declaration in found]
+    if len(found) < 150:
+        complaints.append(f"only {len(found)} declarations were found")
+    failures = [complaint for complaint in complaints if complaint]
+    print(*failures, sep="\n", end="\n" if failures else "")
+    print(f"{len(complaints) - len(failures)} passed, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+//
+// item_test.cpp: sources, timers, observers and descriptors.
+#include "check.hpp"
+
+#include <sys/eventfd.h>
+
+using namespace treadle;
+
+TEST(a_source_is_performed_after_a_signal_of_any_thread, "SRC0-6 SRC0-7 SRC0-14") {
+    const Loop loop = Loop::current();
+    std::string trace;
+    const Source first([&](const Source &self) { CHECK(!self.is_signalled()), trace += '1'; }, -5);
+    const Source second([&] { trace += '2', loop.stop(); }, 7);
+    CHECK_EQUAL(first.order(), -5);
+    CHECK(loop.add(second) && loop.add(first));
+    CHECK(first.signal() && first.signal() && first.is_signalled());
+    std::thread thread([&] { CHECK(second.signal_and_wake()); });
+    CHECK_EQUAL(loop.run(), RunResult::stopped);
+    thread.join();
+    CHECK_EQUAL(trace, "12");
+    first.invalidate();
+    CHECK(!first.signal() && !first.is_valid());
+    first.invalidate();
+    CHECK_EQUAL(first.order(), -5);
+    CHECK_EQUAL(first.invalidate(std::nothrow), Status::ok);
+}
+
+TEST(a_source_is_told_of_its_modes, "SRC0-3 SRC0-4 MODE-8") {
+    const Loop loop = Loop::current();
+    std::vector<std::string> trace;
+    SourceCallbacks callbacks;
+    callbacks.schedule = [&](const Source &source, const Loop &where, std::string_view mode) {
+        CHECK(source.is_valid() && where == loop);
+        trace.push_back("+" + std::string(mode));
+    };
+    callbacks.cancel = [&](const Source &, const Loop &where, std::string_view mode) {
+        CHECK(where == loop);
+        trace.push_back("-" + std::string(mode));
+    };
+    callbacks.perform = [&](const Source &) { trace.push_back("!"); };
+    const Source source(callbacks, 3);
+    loop.add(source, "a");
+    loop.add(source, Mode::common());
+    source.signal();
+    loop.poll("a");
+    loop.remove(source, "a");
+    source.invalidate();
+    CHECK((trace == std::vector<std::string>{"+a", "+" TREADLE_DEFAULT_MODE, "!", "-a", "-" TREADLE_DEFAULT_MODE}));
+    const Source nothing{SourceCallbacks()};
+    loop.add(nothing);
+    nothing.signal();
+    CHECK_EQUAL(loop.run({}, RunOptions::return_after_source), RunResult::handled_source);
+}
+
+TEST(one_shots_and_repeating_timers, "TMR-1 TMR-4 TMR-8 TMR-22") {
+    const Loop loop = Loop::current();
+    const auto began = Clock::now();
+    Clock::time_point at;
+    int repeats = 0;
+    const Timer once = Timer::after(2ms, [&](const Timer &timer) {
+        CHECK(!timer.repeats());
+        at = Clock::now();
+    });
+    const Timer many = Timer::every(1ms, [&](const Timer &timer) {
+        if (++repeats == 3) timer.invalidate();
+    });
+    CHECK(loop.add(once) && loop.add(many));
+    CHECK(many.repeats() && many.interval() == 1ms && once.interval() == 0s);
+    CHECK(once.next_fire() >= began + 2ms);
+    CHECK_EQUAL(loop.run(), RunResult::finished);
+    CHECK(at >= began + 2ms);
+    CHECK_EQUAL(repeats, 3);
+    CHECK(!once.is_valid() && !once.next_fire() && !many.next_fire());
+    CHECK(!once.set_next_fire(Clock::now()));
+}
+
+TEST(attributes_of_timers, "TMR-3 TMR-5 TMR-17") {
+    const Loop loop = Loop::current();
+    bool fired = false;
+    TimerOptions options;
+    options.interval = 10s;
+    options.tolerance = 20s;
+    options.order = 9;
+    const Timer timer(Clock::after(forever), [&](const Timer &self) { fired = true, self.invalidate(); }, options);
+    CHECK(timer.tolerance() == 5s && timer.order() == 9);
+    timer.set_tolerance(-1ms);
+    CHECK(timer.tolerance() == 0s);
+    timer.set_tolerance(std::chrono::duration<double>(0.5));
+    CHECK(timer.tolerance() == 500ms);
+    loop.add(timer);
+    CHECK(timer.set_next_fire(Clock::now()));
+    CHECK_EQUAL(loop.run(), RunResult::finished);
+    CHECK(fired && !timer.describe().empty());
+}
+
+TEST(observers_are_told_activities, "OBS-1 OBS-2 OBS-6 OBS-9") {
+    const Loop loop = Loop::current();
+    std::vector<std::uint32_t> seen;
+    const Source keeper([] {});
+    loop.add(keeper);
+    const Observer observer(Activity::all, [&](const Observer &self, Activity activity) {
+        CHECK(self.is_valid());
+        seen.push_back(detail::bits(activity));
+    });
+    int entries = 0, last = 0;
+    const auto enter = [&](Activity activity) { CHECK(activity == Activity::entry), entries++; };
+    const Observer once(Activity::entry, enter, {-3, true});
+    const Observer later(Activity::exit | Activity::entry, [&] { last = static_cast<int>(seen.size()); }, {3, false});
+    CHECK(loop.add(observer) && loop.add(once) && loop.add(later));
+    loop.poll();
+    loop.poll();
+    CHECK((seen == std::vector<std::uint32_t>{1, 2, 4, 0x80, 1, 2, 4, 0x80}));
+    CHECK_EQUAL(entries, 1);
+    CHECK_EQUAL(last, 8);
+    CHECK(!once.is_valid() && !once.repeats() && once.order() == -3 && later.repeats());
+    CHECK(observer.activities() == Activity::all);
+    CHECK(later.activities() == (Activity::entry | Activity::exit));
+}
+
+TEST(descriptors_tell_when_they_are_ready, "SRC1-2 SRC1-5 SRC1-7") {
+    const Loop loop = Loop::current();
+    int ends[2], performs = 0;
+    Readiness seen = Readiness::none;
+    CHECK(pipe(ends) == 0);
+    const Descriptor descriptor(ends[0], Readiness::readable, [&](const Descriptor &self, Readiness events) {
+        CHECK_EQUAL(self.fd(), ends[0]);
+        performs++;
+        seen = events;
+    });
+    CHECK(loop.add(descriptor));
+    CHECK_ERROR(loop.add(Descriptor(ends[0], Readiness::readable, [] {})), exists, "fd");
+    loop.poll();
+    CHECK_EQUAL(performs, 0);
+    CHECK(write(ends[1], "x", 1) == 1);
+    loop.poll();
+    CHECK_EQUAL(seen, Readiness::readable);
+    CHECK(descriptor.events() == Readiness::readable);
+    descriptor.set_events(Readiness::none);
+    loop.poll();
+    CHECK_EQUAL(performs, 1);
+    CHECK_ERROR(descriptor.set_events(static_cast<Readiness>(64)), argument, "events");
+    descriptor.set_events(Readiness::readable);
+    close(ends[1]);
+    loop.poll();
+    CHECK(any_of(seen, Readiness::hangup) && any_of(seen, Readiness::readable));
+    descriptor.invalidate();
+    CHECK_ERROR(descriptor.set_events(Readiness::readable), state, "descriptor");
+}
+
+TEST(acknowledged_counters_coalesce, "SRC1-2") {
+    const Loop loop = Loop::current();
+    const int counter = eventfd(0, EFD_NONBLOCK);
+    int performs = 0;
+    const Descriptor descriptor(counter, Readiness::readable, [&](Readiness) { performs++; },
+                                DescriptorOptions::acknowledged);
+    loop.add(descriptor);
+    for (int i = 0; i < 5; i++) CHECK(eventfd_write(counter, 1) == 0);
+    loop.poll();
+    loop.poll();
+    CHECK_EQUAL(performs, 1);
+}
+
+// A loop on another thread, in a callback that waits for this one.
+static void while_a_callback_runs(const std::function<void(const Source &, Semaphore &leave)> &body) {
+    Semaphore inside, leave;
+    Loop other;
+    const Source source([&] {
+        inside.post();
+        leave.wait();
+    });
+    std::thread thread([&] {
+        other = Loop::current();
+        other.add(source);
+        source.signal();
+        other.run();
+    });
+    inside.wait();
+    body(source, leave);
+    thread.join();
+}
+
+TEST(close_waits_for_the_callback, "OBJ-5 OBJ-9") {
+    while_a_callback_runs([](const Source &source, Semaphore &leave) {
+        CHECK(!source.close_for(0s) && !source.is_valid());
+        CHECK(!source.close_for(1ms));
+        std::thread later([&] { leave.post(); });
+        source.close();
+        CHECK(source.close_for(0s));
+        CHECK_EQUAL(source.close(std::nothrow), Status::ok);
+        later.join();
+    });
+    const Loop loop = Loop::current();
+    const Timer timer(Clock::now(), [&](const Timer &self) { CHECK_ERROR(self.close(), deadlock, "timer"); });
+    loop.add(timer);
+    CHECK_EQUAL(loop.run(), RunResult::finished);
+}
+
+TEST(a_scope_ends_its_item_after_the_callback, "OBJ-9") {
+    const int rounds = scaled(200);
+    Semaphore started;
+    Loop loop;
+    std::thread thread([&] {
+        loop = Loop::current();
+        loop.add(Source([] {}));
+        started.post();
+        loop.run();
+    });
+    started.wait();
+    for (int i = 0; i < rounds; i++) {
+        std::vector<int> local(1000, i); // gone after the scope: a callback that came later would read freed memory
+        Semaphore once;
+        const auto look = [&] { CHECK_EQUAL(local[999], i), once.post(); };
+        const Scoped<Timer> timer(Clock::now(), look, TimerOptions{1us, 0s, 0});
+        loop.add(timer);
+        once.wait();
+    }
+    CHECK(loop.request_stop() == Status::ok);
+    thread.join();
+    Scoped<Source> moved_from(Source([] {}));
+    const Source taken = std::move(moved_from);
+    CHECK(!moved_from && taken.is_valid());
+}
