@@ -57,3 +57,7 @@ SAME(treadle_cf_key_callbacks, CFDictionaryKeyCallBacks, hash, hash);
 SAME_SIZE(treadle_cf_key_callbacks, CFSetCallBacks);
 SAME(treadle_cf_key_callbacks, CFSetCallBacks, hash, hash);
 SAME_SIZE(treadle_cf_range, CFRange);
+SAME_SIZE(treadle_cf_context, CFSocketContext);
+SAME_SIZE(treadle_cf_context, CFFileDescriptorContext);
+SAME_SIZE(treadle_cf_signature, CFSocketSignature);
+SAME(treadle_cf_signature, CFSocketSignature, address, address);

@@ -112,6 +112,34 @@ uint16_t treadle_cf_mac_roman(uint8_t byte);               /* of the upper half 
 void treadle_cf_complain(const char *function);
 double treadle_cf_now(void); /* seconds since 2001, by the wall clock */
 
+/* --- Sockets: the result, or -errno ------------------------------------------------------------------- */
+
+enum { TREADLE_CF_ADDRESS_SIZE = 128 };
+struct treadle_cf_address {
+    uint8_t bytes[TREADLE_CF_ADDRESS_SIZE];
+    uint32_t size;
+};
+int32_t treadle_cf_socket(int32_t family, int32_t type, int32_t protocol);
+int32_t treadle_cf_is_open(int32_t fd);
+int32_t treadle_cf_close(int32_t fd);
+int32_t treadle_cf_is_stream(int32_t fd);   /* 1, or 0 for the other kinds and what is no socket */
+int32_t treadle_cf_is_in_use(int32_t fd);   /* 1: it listens or is connected */
+int32_t treadle_cf_listen(int32_t fd, const void *address, uint32_t size);
+/* Sets the non-blocking mode; 1 if it was set already. */
+int32_t treadle_cf_set_nonblocking(int32_t fd, bool on);
+int32_t treadle_cf_connect(int32_t fd, const void *address, uint32_t size); /* 0 also for one in progress */
+int32_t treadle_cf_error(int32_t fd);       /* -errno of the pending error, or 0 */
+/* Until it can be written: 0, -ETIMEDOUT or another; seconds of 0 or less: without limit. */
+int32_t treadle_cf_await_writable(int32_t fd, double seconds);
+int32_t treadle_cf_timed_out(void);
+int32_t treadle_cf_accept(int32_t fd, struct treadle_cf_address *out_address);
+/* Receives what is there, without waiting; -EAGAIN if nothing is. */
+int64_t treadle_cf_receive(int32_t fd, void *buffer, size_t size, struct treadle_cf_address *out_address);
+int32_t treadle_cf_again(void);
+/* Sends everything; 0, or the error. */
+int32_t treadle_cf_send(int32_t fd, const void *bytes, size_t size, const void *address, uint32_t address_size, double seconds);
+int32_t treadle_cf_name(int32_t fd, bool peer, struct treadle_cf_address *out_address);
+
 /* --- Blocks -------------------------------------------------------------------------------------------- */
 
 uintptr_t treadle_cf_block_copy(uintptr_t block); /* 0 if the process has no runtime for blocks */
@@ -132,6 +160,8 @@ typedef void (*treadle_cf_perform_fn)(uintptr_t info);
 typedef int (*treadle_cf_port_fn)(uintptr_t info);
 typedef void (*treadle_cf_timer_fn)(uintptr_t timer, uintptr_t info);
 typedef void (*treadle_cf_observer_fn)(uintptr_t observer, unsigned long activity, uintptr_t info);
+typedef void (*treadle_cf_socket_fn)(uintptr_t socket, unsigned long kind, uintptr_t address, const void *data, uintptr_t info);
+typedef void (*treadle_cf_descriptor_fn)(uintptr_t descriptor, unsigned long kinds, uintptr_t info);
 typedef void (*treadle_cf_apply_fn)(uintptr_t value, uintptr_t context);
 typedef void (*treadle_cf_apply_pair_fn)(uintptr_t key, uintptr_t value, uintptr_t context);
 typedef long (*treadle_cf_comparator)(uintptr_t one, uintptr_t other, uintptr_t context);
@@ -171,6 +201,10 @@ struct treadle_cf_value_callbacks {
 struct treadle_cf_key_callbacks {
     struct treadle_cf_value_callbacks base;
     treadle_cf_hash_fn hash;
+};
+struct treadle_cf_signature {
+    int32_t family, type, protocol;
+    uintptr_t address;
 };
 struct treadle_cf_range {
     long location, length;

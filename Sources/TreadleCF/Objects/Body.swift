@@ -46,7 +46,11 @@ func destroy(_ kind: Kind, _ body: UnsafeMutableRawPointer) {
   case .array: body.assumingMemoryBound(to: ArrayBody.self).pointee.free()
   case .set, .dictionary: body.assumingMemoryBound(to: TableBody.self).pointee.free()
   case .timer: TimerDates.forget(body.assumingMemoryBound(to: TimerBody.self))
-  case .allocator, .null, .boolean, .date, .number, .runLoop, .source, .observer, .socket, .fileDescriptor: break
+  case .socket, .fileDescriptor:
+    let watch = body.assumingMemoryBound(to: WatchBody.self)
+    invalidate(watch)
+    watch.pointee.free()
+  case .allocator, .null, .boolean, .date, .number, .runLoop, .source, .observer: break
   }
   treadle_cf_free(body)
 }

@@ -55,6 +55,7 @@ public func cfRunLoopContainsSource(_ loop: UInt, _ source: UInt, _ mode: UInt) 
 @_cdecl("CFRunLoopAddSource")
 public func cfRunLoopAddSource(_ loop: UInt, _ source: UInt, _ mode: UInt) {
   _ = ask(.add, loop, source, .source, mode, "CFRunLoopAddSource")
+  if kind(of: source) == .source { noteLoop(source, loop) }
 }
 
 @_cdecl("CFRunLoopRemoveSource")

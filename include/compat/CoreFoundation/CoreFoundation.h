@@ -26,9 +26,11 @@
 #include "CFData.h"
 #include "CFDate.h"
 #include "CFDictionary.h"
+#include "CFFileDescriptor.h"
 #include "CFNumber.h"
 #include "CFRunLoop.h"
 #include "CFSet.h"
+#include "CFSocket.h"
 #include "CFString.h"
 
 #endif
