@@ -183,6 +183,7 @@ TEST(another_thread_arms_and_ends_a_sleeping_loops_descriptor, "FD-3 FD-6 FD-8")
     CHECK_INT(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1e9, true), kCFRunLoopRunHandledSource);
     pthread_join(thread, NULL);
     CHECK_TRACE("d1");
+    while (sem_trywait(&asleep) == 0) {}
     /* Nothing is armed, although there is something to read: the loop sleeps, and does not turn. */
     CHECK(pthread_create(&thread, NULL, end, NULL) == 0);
     CHECK_INT(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1e9, true), kCFRunLoopRunFinished);
