@@ -3,6 +3,7 @@
 #
 #   make demo [FILE=...]    a C and a Python program run their loops on a file; - reads standard input
 #   make test               every test
+#   make bench              what a thread costs, beside a bare one of POSIX
 #   make library            build/lib/libtreadle.so.1 and libtreadle.a
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
 #   make clean
@@ -12,7 +13,7 @@ PREFIX ?= /usr/local
 FILE ?=
 CMAKE_BUILD := build/cmake
 
-.PHONY: library demo test install clean
+.PHONY: library demo test bench install clean
 
 library:
 	@scripts/install-requirements library
@@ -25,6 +26,10 @@ demo: library
 test:
 	@scripts/install-requirements test
 	scripts/test-all
+
+bench: library
+	@scripts/install-requirements demo
+	bench/run-threads
 
 install:
 	@scripts/install-requirements install

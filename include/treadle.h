@@ -40,6 +40,12 @@
 #include "treadle/observer.h"
 #include "treadle/block.h"
 #include "treadle/routine.h"
+#include "treadle/thread.h"
+#include "treadle/perform.h"
+#include "treadle/lock.h"
+#include "treadle/pool.h"
+#include "treadle/notification.h"
+#include "treadle/process.h"
 #include "treadle/host.h"
 
 #endif

@@ -41,6 +41,12 @@ int32_t treadle_system_process_id(void) { return (int32_t)getpid(); }
 void treadle_system_yield(void) { sched_yield(); }
 int32_t treadle_system_close(int32_t fd) { return (int32_t)result(close(fd)); }
 int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 ? -errno : 0; }
+int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {
+    int saved = errno;
+    int64_t value = result(write(fd, bytes, size));
+    errno = saved;
+    return value;
+}
 int64_t treadle_system_read8(int32_t fd) {
     uint64_t counter;
     /* The descriptor may be a blocking one, and somebody else may have read it in the meantime. */
@@ -135,3 +141,5 @@ int32_t treadle_system_eperm(void) { return EPERM; }
 int32_t treadle_system_eexist(void) { return EEXIST; }
 int32_t treadle_system_ebadf(void) { return EBADF; }
 int32_t treadle_system_enomem(void) { return ENOMEM; }
+int32_t treadle_system_edeadlk(void) { return EDEADLK; }
+int32_t treadle_system_eagain(void) { return EAGAIN; }

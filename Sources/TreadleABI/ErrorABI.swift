@@ -31,5 +31,5 @@ public func treadle_status_message(_ status: treadle_status) -> UnsafePointer<CC
 
 @implementation @_cdecl("treadle_after_fork_child")
 public func treadle_after_fork_child() -> treadle_status {
-  Runtime.startInChild() ? Status.ok : Status.ignored
+  ProcessFork.startInChild() ? Status.ok : Status.ignored
 }

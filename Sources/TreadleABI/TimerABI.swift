@@ -34,6 +34,53 @@ public func treadle_timer_create_absolute(
   }
 }
 
+@implementation @_cdecl("treadle_timer_schedule")
+public func treadle_timer_schedule(
+  _ interval_ns: Int64, _ repeats: Bool, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
+  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_timer_schedule") { () throws(Failure) in
+    out_timer?.pointee = nil
+    do throws(Failure) {
+      if fire == nil { throw Failure(Status.argument, "fire", "is NULL") }
+      let loop = try Loop.current()
+      let interval = max(interval_ns, 100_000)
+      var context = treadle_timer_context()
+      context.info = info
+      context.release = release
+      context.fire = fire
+      context.fire_at = Clock.after(interval, from: Clock.now())
+      context.interval_ns = repeats ? interval : 0
+      let item = try makeTimer(context)
+      do throws(Failure) {
+        _ = try CommonModes.addToDefault(item, of: loop)
+      } catch {
+        item.forgetInfo()
+        try? item.release("timer")
+        throw error
+      }
+      guard let out_timer else {
+        try item.release("timer")
+        return Status.ok
+      }
+      out_timer.pointee = pointer(item.handle)
+      return Status.ok
+    } catch {
+      release?(info)
+      throw error
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_timer_fire")
+public func treadle_timer_fire(_ timer: OpaquePointer?) -> treadle_status {
+  status("treadle_timer_fire") { () throws(Failure) in
+    let result = try Item.holding(.timer, bits(timer), "timer") { $0.fireByHand() }
+    if result == Status.closed { throw Shutdown.failure }
+    return result
+  }
+}
+
 private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item {
   let fire = try mainCallback(hasPlain: context.fire != nil, context.fire_routine, "fire_routine")
   do throws(Failure) {

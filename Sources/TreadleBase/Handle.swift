@@ -13,6 +13,9 @@ package enum Kind: UInt32 {
   case signature = 6
   case routine = 7
   case host = 8
+  case thread = 9
+  case lock = 10
+  case condition = 11
   /// Modes have no handle; their slab is numbered with the others.
   case mode = 15
 

@@ -52,11 +52,20 @@ package enum Runtime {
     Slab(.signature).forgetAll()
     Slab(.routine).forgetAll()
     Slab(.host).forgetAll()
+    Slab(.thread).forgetAll()
+    Slab(.lock).forgetAll()
+    Slab(.condition).forgetAll()
     treadle_system_start_lock().pointee = treadle_system_mutex()
     let thread = treadle_system_thread()
     thread.pointee.loop = nil
+    thread.pointee.thread = nil
     thread.pointee.hosts = 0
     process.pointee.main_loop = nil
+    process.pointee.main_thread = nil
+    process.pointee.closed = 0
+    // Those that are on this thread's stack will be counted out when they return.
+    process.pointee.calls = thread.pointee.calls
+    treadle_system_wait_guard().storeBytes(of: 0, as: UInt32.self)
     // Another tag, so that no handle of the parent's life is taken for one of this life.
     let tag = process.pointee.last_tag &+ 1 & 0xFF
     process.pointee.last_tag = tag == 0 ? 1 : tag

@@ -42,7 +42,9 @@ package struct Slab {
     switch kind {
     case .loop: 512
     case .mode: 384
+    case .thread: 256
     case .host: 128
+    case .lock, .condition: 96
     case .timer: 64
     case .descriptor, .source: 56
     default: 48

@@ -13,12 +13,13 @@ package enum ArgumentSource: UInt32, BitwiseCopyable, Sendable {
   case descriptor = 5
   case late = 6
   case event = 7
+  case argument = 8
 
   /// Whether an argument of this type can take it.
   func fits(_ code: TypeCode) -> Bool {
     switch self {
     case .bound: return true
-    case .loop, .mode, .subject, .event: return code.isDataPointer
+    case .loop, .mode, .subject, .event, .argument: return code.isDataPointer
     case .value, .descriptor:
       switch code {
       case .int32, .uint32, .int64, .uint64: return true
@@ -36,6 +37,7 @@ package enum ArgumentSource: UInt32, BitwiseCopyable, Sendable {
     case .loop: argument.storeBytes(of: event.pointee.loop, as: OpaquePointer?.self)
     case .mode: argument.storeBytes(of: event.pointee.mode, as: UnsafePointer<CChar>?.self)
     case .subject: argument.storeBytes(of: event.pointee.subject, as: UnsafeMutableRawPointer?.self)
+    case .argument: argument.storeBytes(of: event.pointee.argument, as: UnsafeMutableRawPointer?.self)
     case .event: argument.storeBytes(of: event, as: UnsafePointer<Event>.self)
     case .value: ArgumentSource.store(Int64(event.pointee.value), to: argument, size: size)
     case .descriptor: ArgumentSource.store(Int64(event.pointee.descriptor), to: argument, size: size)

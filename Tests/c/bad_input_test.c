@@ -113,7 +113,7 @@ TEST(released_handles, "OBJ-2 OBJ-4 RL-9") {
 }
 
 TEST(the_table_has_every_function, "OBJ-6") {
-    static const char *const headers[] = {"block", "descriptor", "error", "host", "loop", "observer", "routine", "source", "time", "timer", "version"};
+    static const char *const headers[] = {"block", "descriptor", "error", "host", "lock", "loop", "notification", "observer", "perform", "pool", "process", "routine", "source", "thread", "time", "timer", "version"};
     char path[4096], line[1024];
     int functions = 0;
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
@@ -185,6 +185,24 @@ TEST(null_where_a_result_is_stored, "OBJ-2") {
     NULL_OUT(treadle_host_create_descriptor(h.of[HOST], 1, h.fd, TREADLE_READABLE, 0, NULL), "out_descriptor");
     NULL_OUT(treadle_host_create_timer(h.of[HOST], 1, 1, 0, 0, NULL), "out_timer");
     NULL_OUT(treadle_host_create_observer(h.of[HOST], 1, 1, 0, 0, NULL), "out_observer");
+    NULL_OUT(treadle_thread_create(call_entry, NULL, NULL, NULL), "out_thread");
+    NULL_OUT(treadle_thread_get_pthread(h.of[THREAD], NULL), "out_pthread");
+    NULL_OUT(treadle_thread_get_id(h.of[THREAD], NULL), "out_thread_id");
+    NULL_OUT(treadle_thread_copy_loop(h.of[THREAD], NULL), "out_loop");
+    NULL_OUT(treadle_thread_get_state(h.of[THREAD], NULL), "out_state");
+    NULL_OUT(treadle_thread_get_stack_size(h.of[THREAD], NULL), "out_size");
+    NULL_OUT(treadle_thread_copy_name(h.of[THREAD], text, sizeof text, NULL), "out_length");
+    NULL_OUT(treadle_thread_copy_name(h.of[THREAD], NULL, 8, &size), "buffer");
+    NULL_OUT(treadle_thread_get_priority(h.of[THREAD], NULL, NULL), "out_priority");
+    NULL_OUT(treadle_thread_get_policy(h.of[THREAD], NULL), "out_policy");
+    NULL_OUT(treadle_thread_get_quality_of_service(h.of[THREAD], NULL), "out_quality");
+    NULL_OUT(treadle_thread_get_value(h.of[THREAD], "key", NULL), "out_value");
+    NULL_OUT(treadle_host_create_thread(h.of[HOST], 1, NULL), "out_thread");
+    NULL_OUT(treadle_lock_create(0, NULL), "out_lock");
+    NULL_OUT(treadle_condition_create(NULL), "out_condition");
+    NULL_OUT(treadle_pool_push(NULL), "out_token");
+    NULL_OUT(treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, call_notified, NULL, NULL, NULL), "out_token");
+    NULL_OUT(treadle_host_add_notification(h.of[HOST], 1, TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, NULL), "out_token");
     NULL_OUT(treadle_time_from_seconds(1, NULL), "out_ns");
     NULL_OUT(treadle_time_from_absolute(1, NULL), "out_time");
     CHECK_INT(treadle_last_error(NULL), TREADLE_E_ARG);

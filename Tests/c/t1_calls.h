@@ -9,8 +9,8 @@
 
 #include "helpers.h"
 
-enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, HANDLE_KINDS };
-static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host"};
+enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, LOCK, CONDITION, THREAD, HANDLE_KINDS };
+static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host", "lock", "condition", "thread"};
 
 struct handles {
     void *of[HANDLE_KINDS];
@@ -23,6 +23,7 @@ struct handles {
         uint32_t u32;
         int32_t i32;
         size_t size;
+        double real;
         void *pointer;
     } out; /* where the functions store their result */
 };
@@ -48,6 +49,9 @@ static uint64_t call_dispatch(uint64_t ticket, const treadle_event *event) { ret
 #define G ((treadle_signature)h->of[SIGNATURE])
 #define R ((treadle_routine)h->of[ROUTINE])
 #define H ((treadle_host)h->of[HOST])
+#define K ((treadle_lock)h->of[LOCK])
+#define C ((treadle_condition)h->of[CONDITION])
+#define N ((treadle_thread)h->of[THREAD])
 #define TEXT h->text, sizeof h->text, &h->out.size
 
 /* Those that make an object give it back. */
@@ -84,6 +88,74 @@ MAKES(make_hs, treadle_source, treadle_host_create_source(H, 1, 0, 0, &object), 
 MAKES(make_hd, treadle_descriptor, treadle_host_create_descriptor(H, 1, h->fd, TREADLE_READABLE, 0, &object), treadle_descriptor_release)
 MAKES(make_ht, treadle_timer, treadle_host_create_timer(H, 1, 1, 0, 0, &object), treadle_timer_release)
 MAKES(make_ho, treadle_observer, treadle_host_create_observer(H, 1, TREADLE_EXIT, 0, 0, &object), treadle_observer_release)
+
+MAKES(make_k, treadle_lock, treadle_lock_create(0, &object), treadle_lock_release)
+MAKES(make_c, treadle_condition, treadle_condition_create(&object), treadle_condition_release)
+
+/* A wait that must time out, with the lock locked around it where it can be. */
+static treadle_status call_wait(treadle_condition condition, treadle_lock lock) {
+    bool locked = treadle_lock_lock(lock, TREADLE_FOREVER) == TREADLE_OK;
+    treadle_status status = treadle_condition_wait(condition, lock, 0);
+    if (locked) treadle_lock_unlock(lock);
+    return status == TREADLE_E_TIMEOUT ? TREADLE_OK : status;
+}
+static treadle_status call_lock(treadle_lock lock) {
+    treadle_status status = treadle_lock_lock(lock, TREADLE_FOREVER);
+    if (status == TREADLE_OK) treadle_lock_unlock(lock);
+    return status;
+}
+static treadle_status call_unlock(treadle_lock lock) {
+    treadle_lock_lock(lock, TREADLE_FOREVER);
+    return treadle_lock_unlock(lock);
+}
+static treadle_status make_pool(struct handles *h) {
+    treadle_status status = treadle_pool_push(&h->out.u64);
+    if (status == TREADLE_OK) treadle_pool_pop(h->out.u64);
+    return status;
+}
+static treadle_status call_pop(void) {
+    uint64_t token = 0;
+    treadle_pool_push(&token);
+    return treadle_pool_pop(token);
+}
+static void call_notified(uint32_t name, void *object, void *info) { (void)name, (void)object, (void)info; }
+static treadle_status make_n(struct handles *h, treadle_status status) {
+    if (status == TREADLE_OK) treadle_notification_remove(h->out.u64);
+    return status;
+}
+static treadle_status call_remove(void) {
+    uint64_t token = 0;
+    treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, call_notified, NULL, NULL, &token);
+    return treadle_notification_remove(token);
+}
+static bool call_last_resort(treadle_thread thread, const char *kind, const char *message, void *info) {
+    return (void)thread, (void)kind, (void)message, (void)info, true;
+}
+static treadle_status call_report(void) {
+    treadle_set_last_resort(call_last_resort, NULL, NULL);
+    return treadle_report_error("an error", "of a test");
+}
+
+/* Threads and performs. */
+static void *call_entry(void *info) { return info; }
+static void call_request(void *target, void *argument) { (void)target, (void)argument; }
+static void call_use(void *value, void *info) { (void)value, (void)info; }
+static void call_schedule(treadle_timer timer, void *info) { (void)timer, (void)info; }
+static treadle_status end_timer(treadle_timer timer) {
+    treadle_timer_invalidate(timer);
+    return treadle_timer_release(timer);
+}
+#define REQUEST (&(treadle_request){.struct_size = sizeof(treadle_request), .fn = call_request})
+MAKES(make_th, treadle_thread, treadle_thread_create(call_entry, NULL, NULL, &object), treadle_thread_release)
+MAKES(make_td, treadle_thread, treadle_thread_detach_new(call_entry, NULL, NULL, &object), treadle_thread_release)
+MAKES(make_tb, treadle_thread, treadle_perform_in_background(REQUEST, &object), treadle_thread_release)
+MAKES(make_tl, treadle_loop, treadle_thread_copy_loop(N, &object), treadle_loop_release)
+MAKES(make_ts, treadle_timer, treadle_timer_schedule(SECONDS(100000), true, call_schedule, NULL, NULL, &object), end_timer)
+MAKES(make_hth, treadle_thread, treadle_host_create_thread(H, 1, &object), treadle_thread_release)
+static treadle_status call_cancel(void) {
+    treadle_perform_after(SECONDS(100000), REQUEST, NULL, 0);
+    return treadle_perform_cancel(REQUEST);
+}
 
 static treadle_status call_block(treadle_loop loop) {
     treadle_block block = {.struct_size = sizeof block, .fn = call_nothing};
@@ -182,6 +254,83 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_host_get_dropped, U(HOST), 's', 8, treadle_host_get_dropped(H, &h->out.u64))                         \
     X(treadle_host_take_retired, U(HOST), 's', 8, treadle_host_take_retired(H, &(uint64_t){0}, 1, &h->out.size))   \
     X(treadle_host_get_retired_count, U(HOST), 'p', 0, treadle_host_get_retired_count(H) != NULL)                  \
+    X(treadle_lock_create, 0, 's', 8, make_k(h))                                                                   \
+    X(treadle_lock_retain, U(LOCK), 's', 0, treadle_lock_retain(K))                                                \
+    X(treadle_lock_release, U(LOCK), 's', 0, treadle_lock_release(K))                                              \
+    X(treadle_lock_lock, U(LOCK), 's', 0, call_lock(K))                                                            \
+    X(treadle_lock_unlock, U(LOCK), 's', 0, call_unlock(K))                                                        \
+    X(treadle_lock_get_pthread_mutex, U(LOCK), 'p', 0, treadle_lock_get_pthread_mutex(K) != NULL)                  \
+    X(treadle_condition_create, 0, 's', 8, make_c(h))                                                              \
+    X(treadle_condition_retain, U(CONDITION), 's', 0, treadle_condition_retain(C))                                 \
+    X(treadle_condition_release, U(CONDITION), 's', 0, treadle_condition_release(C))                               \
+    X(treadle_condition_wait, U(CONDITION) | U(LOCK), 's', 0, call_wait(C, K))                                     \
+    X(treadle_condition_signal, U(CONDITION), 's', 0, treadle_condition_signal(C))                                 \
+    X(treadle_condition_broadcast, U(CONDITION), 's', 0, treadle_condition_broadcast(C))                           \
+    X(treadle_condition_get_pthread_cond, U(CONDITION), 'p', 0, treadle_condition_get_pthread_cond(C) != NULL)     \
+    X(treadle_pool_push, 0, 's', 8, make_pool(h))                                                                  \
+    X(treadle_pool_pop, 0, 's', 0, call_pop())                                                                     \
+    X(treadle_pool_add, 0, 's', 0, treadle_pool_add(NULL, call_nothing))                                           \
+    X(treadle_host_pool_add, U(HOST), 's', 0, treadle_host_pool_add(H, 1))                                         \
+    X(treadle_notification_add, 0, 's', 8,                                                                         \
+      make_n(h, treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, call_notified, NULL, NULL, &h->out.u64))) \
+    X(treadle_notification_remove, 0, 's', 0, call_remove())                                                       \
+    X(treadle_host_add_notification, U(HOST), 's', 8,                                                              \
+      make_n(h, treadle_host_add_notification(H, 1, TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, &h->out.u64)))          \
+    X(treadle_set_last_resort, 0, 's', 0, treadle_set_last_resort(NULL, NULL, NULL))                               \
+    X(treadle_report_error, 0, 's', 0, call_report())                                                              \
+    X(treadle_timer_schedule, 0, 's', 8, make_ts(h))                                                               \
+    X(treadle_timer_fire, U(TIMER), 's', 0, treadle_timer_fire(T))                                                 \
+    X(treadle_thread_create, 0, 's', 8, make_th(h))                                                                \
+    X(treadle_thread_detach_new, 0, 's', 8, make_td(h))                                                            \
+    X(treadle_host_create_thread, U(HOST), 's', 8, make_hth(h))                                                    \
+    X(treadle_thread_current, 0, 'p', 0, treadle_thread_current() != NULL)                                         \
+    X(treadle_thread_main, 0, 'p', 0, treadle_thread_main() != NULL)                                               \
+    X(treadle_thread_is_main, U(THREAD), 'b', 0, treadle_thread_is_main(N))                                        \
+    X(treadle_is_main_thread, 0, '-', 0, treadle_is_main_thread())                                                 \
+    X(treadle_is_multithreaded, 0, '-', 0, treadle_is_multithreaded())                                             \
+    X(treadle_thread_retain, U(THREAD), 's', 0, treadle_thread_retain(N))                                          \
+    X(treadle_thread_release, U(THREAD), 's', 0, treadle_thread_release(N))                                        \
+    X(treadle_thread_get_state, U(THREAD), 's', 4, treadle_thread_get_state(N, &h->out.u32))                       \
+    X(treadle_thread_is_executing, U(THREAD), 'b', 0, treadle_thread_is_executing(N))                              \
+    X(treadle_thread_is_finished, U(THREAD), 'b', 0, treadle_thread_is_finished(N))                                \
+    X(treadle_thread_is_cancelled, U(THREAD), 'b', 0, treadle_thread_is_cancelled(N))                              \
+    X(treadle_thread_is_detached, U(THREAD), 'b', 0, treadle_thread_is_detached(N))                                \
+    X(treadle_thread_get_pthread, U(THREAD), 's', 8, treadle_thread_get_pthread(N, (uintptr_t *)&h->out.u64))      \
+    X(treadle_thread_get_id, U(THREAD), 's', 4, treadle_thread_get_id(N, &h->out.i32))                             \
+    X(treadle_thread_copy_loop, U(THREAD), 's', 8, make_tl(h))                                                     \
+    X(treadle_thread_set_stack_size, U(THREAD), 's', 0, treadle_thread_set_stack_size(N, 65536))                   \
+    X(treadle_thread_get_stack_size, U(THREAD), 's', 8, treadle_thread_get_stack_size(N, &h->out.size))            \
+    X(treadle_thread_set_name, U(THREAD), 's', 0, treadle_thread_set_name(N, "name"))                              \
+    X(treadle_thread_copy_name, U(THREAD), 's', 8, treadle_thread_copy_name(N, TEXT))                              \
+    X(treadle_thread_set_priority, U(THREAD), 's', 0, treadle_thread_set_priority(N, 0.25))                        \
+    X(treadle_thread_get_priority, U(THREAD), 's', 8, treadle_thread_get_priority(N, &h->out.real, NULL))          \
+    X(treadle_thread_set_policy, U(THREAD), 's', 0, treadle_thread_set_policy(N, TREADLE_POLICY_DEFAULT))          \
+    X(treadle_thread_get_policy, U(THREAD), 's', 4, treadle_thread_get_policy(N, &h->out.u32))                     \
+    X(treadle_thread_set_quality_of_service, U(THREAD), 's', 0, treadle_thread_set_quality_of_service(N, 1))       \
+    X(treadle_thread_get_quality_of_service, U(THREAD), 's', 4, treadle_thread_get_quality_of_service(N, &h->out.i32))\
+    X(treadle_thread_set_value, U(THREAD), 's', 0, treadle_thread_set_value(N, "key", h, NULL))                    \
+    X(treadle_thread_get_value, U(THREAD), 's', 8, treadle_thread_get_value(N, "key", &h->out.pointer))            \
+    X(treadle_thread_use_value, U(THREAD), 's', 0, treadle_thread_use_value(N, "key", call_use, NULL))             \
+    X(treadle_thread_remove_value, U(THREAD), 's', 0, treadle_thread_remove_value(N, "key"))                       \
+    X(treadle_thread_sleep_for, 0, 's', 0, treadle_thread_sleep_for(0))                                            \
+    X(treadle_thread_sleep_until, 0, 's', 0, treadle_thread_sleep_until(1))                                        \
+    X(treadle_thread_declare_ready, 0, 's', 0, treadle_thread_declare_ready())                                     \
+    X(treadle_thread_perform, U(THREAD), 's', 0, treadle_thread_perform(N, REQUEST, NULL, 0, 0))                   \
+    X(treadle_host_perform, U(HOST) | U(THREAD), 's', 0, treadle_host_perform(H, 1, N, NULL, 0, 0))                \
+    X(treadle_main_perform, 0, 's', 0, treadle_main_perform(REQUEST, NULL, 0, 0))                                  \
+    X(treadle_perform_after, 0, 's', 0, treadle_perform_after(0, REQUEST, NULL, 0))                                \
+    X(treadle_perform_cancel, 0, 's', 0, call_cancel())                                                            \
+    X(treadle_perform_cancel_target, 0, 's', 0, treadle_perform_cancel_target(h))                                  \
+    X(treadle_perform_in_background, 0, 's', 8, make_tb(h))                                                        \
+    X(treadle_thread_start, U(THREAD), 's', 0, treadle_thread_start(N))                                            \
+    X(treadle_thread_start_and_wait, U(THREAD), 's', 0, treadle_thread_start_and_wait(N, TREADLE_FOREVER))         \
+    X(treadle_thread_exit, 0, 's', 0, treadle_thread_exit(NULL))                                                   \
+    X(treadle_thread_cancel, U(THREAD), 's', 0, treadle_thread_cancel(N))                                          \
+    X(treadle_thread_stop, U(THREAD), 's', 0, treadle_thread_stop(N))                                              \
+    X(treadle_thread_join, U(THREAD), 's', 8, treadle_thread_join(N, TREADLE_FOREVER, &h->out.pointer))            \
+    X(treadle_thread_stop_and_join, U(THREAD), 's', 8, treadle_thread_stop_and_join(N, TREADLE_FOREVER, &h->out.pointer))\
+    X(treadle_thread_set_detached, U(THREAD), 's', 0, treadle_thread_set_detached(N))                              \
+    X(treadle_shutdown, 0, 's', 0, treadle_shutdown(0))                                                            \
     X(treadle_loop_run, U(LOOP), 's', 0, treadle_loop_run(L, h->mode, 0, 0))                                       \
     X(treadle_loop_run_default, U(LOOP), 's', 0, call_run_default(L))                                              \
     X(treadle_loop_stop, U(LOOP), 's', 0, treadle_loop_stop(L))                                                    \
@@ -210,6 +359,9 @@ enum { CALL_COUNT = sizeof calls / sizeof calls[0] };
 #undef G
 #undef R
 #undef H
+#undef K
+#undef C
+#undef N
 #undef TEXT
 
 /* One good handle of each kind but host; of[LOOP] is the loop given. */
@@ -226,6 +378,9 @@ HELPER void handles_make(struct handles *h, treadle_loop loop, const char *mode)
     h->of[OBSERVER] = make_observer(NULL, NULL, TREADLE_ALL_ACTIVITIES);
     CHECK_INT(treadle_signature_parse("v^v", (treadle_signature *)&h->of[SIGNATURE]), TREADLE_OK);
     CHECK_INT(treadle_routine_create(&config, (treadle_routine *)&h->of[ROUTINE]), TREADLE_OK);
+    CHECK_INT(treadle_lock_create(0, (treadle_lock *)&h->of[LOCK]), TREADLE_OK);
+    CHECK_INT(treadle_condition_create((treadle_condition *)&h->of[CONDITION]), TREADLE_OK);
+    CHECK_INT(treadle_thread_create(call_entry, NULL, NULL, (treadle_thread *)&h->of[THREAD]), TREADLE_OK);
 }
 HELPER void handles_end(struct handles *h) {
     treadle_source_invalidate(h->of[SOURCE]);
@@ -237,6 +392,9 @@ HELPER void handles_end(struct handles *h) {
     CHECK_INT(treadle_timer_release(h->of[TIMER]), TREADLE_OK);
     CHECK_INT(treadle_observer_release(h->of[OBSERVER]), TREADLE_OK);
     CHECK_INT(treadle_routine_release(h->of[ROUTINE]), TREADLE_OK);
+    CHECK_INT(treadle_lock_release(h->of[LOCK]), TREADLE_OK);
+    CHECK_INT(treadle_condition_release(h->of[CONDITION]), TREADLE_OK);
+    CHECK_INT(treadle_thread_release(h->of[THREAD]), TREADLE_OK);
     close(h->fd);
 }
 

@@ -16,21 +16,27 @@ enum {
     TREADLE_EVENT_TIMER = 4,      /* a timer fires */
     TREADLE_EVENT_OBSERVER = 5,   /* value: the activity, one bit */
     TREADLE_EVENT_DESCRIPTOR = 6, /* value: the readiness, TREADLE_READABLE and its like */
-    TREADLE_EVENT_BLOCK = 7       /* a queued block is run */
+    TREADLE_EVENT_BLOCK = 7,      /* a queued block is run */
+    TREADLE_EVENT_REQUEST = 8,    /* a perform request is performed (perform.h); loop and mode may be NULL */
+    TREADLE_EVENT_THREAD = 9,     /* a thread runs its entry function; loop and mode: NULL */
+    TREADLE_EVENT_NOTIFICATION = 10, /* value: TREADLE_NOTIFY_...; loop and mode: NULL */
+    TREADLE_EVENT_RELEASE = 11    /* a pool releases what the host added; loop and mode: NULL */
 };
 
 /** One callout. Lives until the callback returns. Since 1.0. */
 typedef struct treadle_event {
     size_t struct_size;  /* of the library that fills it in; later versions only append */
     uint32_t kind;       /* TREADLE_EVENT_... */
-    uint32_t value;      /* an activity or a readiness; 0 for the other kinds */
+    uint32_t value;      /* an activity, a readiness or a notification's name; 0 for the other kinds */
     uint64_t token;      /* what the host named the registration; 0 for routines */
     treadle_loop loop;   /* borrowed */
-    void *subject;       /* borrowed handle of the source, timer, observer or descriptor, or NULL */
+    void *subject;       /* borrowed handle of the source, timer, observer, descriptor or thread; a request's
+                          * target; a notification's object; or NULL */
     const char *mode;    /* the mode that is run, or that the source was added to or left */
     int64_t late_ns;     /* timers: nanoseconds between the date and this call; else 0 */
     int32_t descriptor;  /* descriptors: the watched number; else -1 */
     uint32_t reserved;   /* 0 */
+    void *argument;      /* requests: the argument; else NULL */
 } treadle_event;
 
 #endif

@@ -9,6 +9,7 @@
 #include "descriptor.h"
 #include "event.h"
 #include "observer.h"
+#include "perform.h"
 #include "source.h"
 #include "timer.h"
 
@@ -93,6 +94,29 @@ TREADLE_API treadle_status treadle_host_create_observer(treadle_host host, uint6
  *  then. Since 1.0. */
 TREADLE_API treadle_status treadle_host_perform_block(treadle_host host, uint64_t token, treadle_loop loop,
                                                       const char *const *modes, size_t mode_count);
+
+/** treadle_thread_create for a host: the entry function is an event, TREADLE_EVENT_THREAD; a join's result is
+ *  NULL. The token is retired when the event is over, or when it is sure that it never comes.
+ *  [any] Errors: as treadle_thread_create and treadle_host_create_source. Since 1.0. */
+TREADLE_API treadle_status treadle_host_create_thread(treadle_host host, uint64_t token, treadle_thread *out_thread);
+
+/** treadle_thread_perform for a host, with the events' target and argument NULL. The token is retired after the event,
+ *  or when the request was dropped, also with TREADLE_IGNORED, TREADLE_E_CLOSED and TREADLE_E_DEADLOCK. With
+ *  TREADLE_PERFORM_WAIT, TREADLE_E_CALLBACK when the host did not complete it.
+ *  [any] Errors: as treadle_thread_perform and treadle_host_create_source; but for those above the token is not
+ *  retired then. Since 1.0. */
+TREADLE_API treadle_status treadle_host_perform(treadle_host host, uint64_t token, treadle_thread thread,
+                                                const char *const *modes, size_t mode_count, uint32_t flags);
+
+/** treadle_notification_add for a host. The token is retired when the registration was removed and no event of it
+ *  runs.
+ *  [any] Errors: as treadle_notification_add and treadle_host_create_source. Since 1.0. */
+TREADLE_API treadle_status treadle_host_add_notification(treadle_host host, uint64_t token, uint32_t name, void *object,
+                                                         uint64_t *out_token);
+
+/** treadle_pool_add for a host: the release is an event, TREADLE_EVENT_RELEASE. The token is retired after it.
+ *  [any] Errors: as treadle_pool_add and treadle_host_create_source. Since 1.0. */
+TREADLE_API treadle_status treadle_host_pool_add(treadle_host host, uint64_t token);
 
 TREADLE_END_DECLS
 #endif

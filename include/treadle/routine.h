@@ -44,11 +44,12 @@ enum {
     TREADLE_ARGUMENT_BOUND = 0,      /* the bytes given here, copied now */
     TREADLE_ARGUMENT_LOOP = 1,       /* the event's loop: a pointer argument */
     TREADLE_ARGUMENT_MODE = 2,       /* the event's mode: a pointer argument */
-    TREADLE_ARGUMENT_SUBJECT = 3,    /* the source, timer, observer or descriptor source: a pointer */
+    TREADLE_ARGUMENT_SUBJECT = 3,    /* the source, timer, observer, descriptor source, or target: a pointer */
     TREADLE_ARGUMENT_VALUE = 4,      /* the activity or the readiness: an integer of 32 bits or more */
     TREADLE_ARGUMENT_DESCRIPTOR = 5, /* the watched number: an integer of 32 bits or more */
     TREADLE_ARGUMENT_LATE = 6,       /* how late the timer is: an integer of 64 bits */
-    TREADLE_ARGUMENT_EVENT = 7       /* the event itself: a pointer */
+    TREADLE_ARGUMENT_EVENT = 7,      /* the event itself: a pointer */
+    TREADLE_ARGUMENT_ARGUMENT = 8    /* a perform request's argument: a pointer */
 };
 
 /** One argument of a routine. Since 1.0. */

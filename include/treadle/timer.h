@@ -42,6 +42,19 @@ TREADLE_API treadle_status treadle_timer_create(const treadle_timer_context *con
 TREADLE_API treadle_status treadle_timer_create_absolute(const treadle_timer_context *context, double date,
                                                          double interval, treadle_timer *out_timer);
 
+/** Makes a timer and adds it to the default mode of the calling thread's loop (NST-1): it fires first after
+ *  interval_ns, and then, with repeats, at every interval_ns from there. An interval below 100,000, also a
+ *  negative one, counts as 100,000 (NST-2). release (may be NULL) gets info back as in the context. The loop holds
+ *  the timer; out_timer may be NULL, else release the handle (NST-5).
+ *  [any] Errors, with release called: TREADLE_E_ARG for a NULL fire; TREADLE_E_NOMEM; TREADLE_E_SYSTEM. Since 1.0. */
+TREADLE_API treadle_status treadle_timer_schedule(int64_t interval_ns, bool repeats, treadle_timer_fn fire, void *info,
+                                                  treadle_release_fn release, treadle_timer *out_timer);
+
+/** Calls the timer's callback here and now, on the calling thread, if the timer is valid. A one-shot is invalid
+ *  afterwards; the dates of a repeating one are not touched (NST-3).
+ *  [any] TREADLE_IGNORED if invalid, or if the callback is running already. Since 1.0. */
+TREADLE_API treadle_status treadle_timer_fire(treadle_timer timer);
+
 /** The date as it was asked for, until the timer is rescheduled; while the callback runs, the date that
  *  is being served (TMR-2, TMR-16). 0 when invalid (TMR-4).
  *  [any] Since 1.0. */

@@ -45,6 +45,12 @@ typedef struct treadle_signature_s *treadle_signature;
 typedef struct treadle_routine_s *treadle_routine;
 /** A host language that has registered itself. Since 1.0. */
 typedef struct treadle_host_s *treadle_host;
+/** A thread. Since 1.0. */
+typedef struct treadle_thread_s *treadle_thread;
+/** A lock. Since 1.0. */
+typedef struct treadle_lock_s *treadle_lock;
+/** A condition, to wait for with a lock. Since 1.0. */
+typedef struct treadle_condition_s *treadle_condition;
 
 /** What functions return: 0, a negative TREADLE_E_..., or a positive result. Since 1.0. */
 typedef int32_t treadle_status;

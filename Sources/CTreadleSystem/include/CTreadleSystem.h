@@ -35,6 +35,10 @@ struct treadle_system_thread {
     uint64_t tickets;   /* the last ticket given out on this thread */
     void *host_call;    /* the innermost call into a host on this thread, or NULL */
     void *item_call;    /* the innermost call of a schedule or cancel, or NULL */
+    void *thread;       /* the thread's own ThreadState, or NULL */
+    void *pools;        /* the thread's PoolStack, or NULL */
+    uint32_t announcing; /* 1: inside the notification of the first thread */
+    uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
     uint32_t rounds;    /* of thread-exit destructors that have passed */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
 };
@@ -79,6 +83,10 @@ static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { 
 struct treadle_system_process {
     uint32_t tag, last_tag, forked, hooks;
     void *main_loop;
+    void *main_thread;
+    uint32_t threaded;  /* MultiThreading.State */
+    uint32_t closed;    /* 1 after a shutdown */
+    uint32_t calls;     /* of clients, outside of runs, on all threads (ClientCall) */
 };
 extern struct treadle_system_process treadle_system_process_state __attribute__((visibility("hidden")));
 static inline struct treadle_system_process *TREADLE_SYSTEM_NONNULL treadle_system_process(void) { return &treadle_system_process_state; }
@@ -90,10 +98,36 @@ static inline void treadle_system_set_tag(uint32_t tag) {
     __atomic_store_n(&treadle_system_process_state.tag, tag, __ATOMIC_RELEASE);
 }
 
+static inline bool treadle_system_is_closed(void) {
+    return __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_RELAXED) != 0;
+}
+static inline bool treadle_system_close_process(void) {
+    return __atomic_exchange_n(&treadle_system_process_state.closed, 1, __ATOMIC_SEQ_CST) == 0;
+}
+static inline uint32_t treadle_system_count_call(uint32_t change) {
+    return __atomic_add_fetch(&treadle_system_process_state.calls, change, __ATOMIC_SEQ_CST);
+}
+static inline bool treadle_system_is_closed_now(void) {
+    return __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_SEQ_CST) != 0;
+}
+static inline uint32_t treadle_system_threaded(void) {
+    return __atomic_load_n(&treadle_system_process_state.threaded, __ATOMIC_SEQ_CST);
+}
+static inline bool treadle_system_advance_threaded(uint32_t from, uint32_t to) {
+    return __atomic_compare_exchange_n(&treadle_system_process_state.threaded, &from, to, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
 /* Numbers the threads that call hosts; not used again, unlike the kernel's ids. */
 extern uint32_t treadle_system_thread_numbers;
 static inline uint32_t treadle_system_next_thread_number(void) {
     return __atomic_add_fetch(&treadle_system_thread_numbers, 1, __ATOMIC_RELAXED);
+}
+
+/* Numbers the threads' stacks of pools. */
+extern uint32_t treadle_system_pool_numbers;
+static inline uint32_t treadle_system_next_pool_number(void) {
+    return __atomic_add_fetch(&treadle_system_pool_numbers, 1, __ATOMIC_RELAXED);
 }
 
 /* Counts the signals that belong to no one loop (SignalTime). */
@@ -120,8 +154,34 @@ struct treadle_system_mutex {
 };
 extern struct treadle_system_mutex treadle_system_start_mutex __attribute__((visibility("hidden")));
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_start_lock(void) { return &treadle_system_start_mutex; }
+
+/* The registrations of the whole process, each with its lock; Swift lays its own structs over these bytes. */
+struct treadle_system_registry {
+    struct treadle_system_mutex mutex;
+    uint64_t words[8];
+};
+extern struct treadle_system_registry treadle_system_notifications __attribute__((visibility("hidden")));
+extern struct treadle_system_registry treadle_system_last_resort __attribute__((visibility("hidden")));
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_notification_lock(void) { return &treadle_system_notifications.mutex; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_notification_list(void) { return treadle_system_notifications.words; }
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_lock(void) { return &treadle_system_last_resort.mutex; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_handler(void) { return treadle_system_last_resort.words; }
+
 void treadle_system_mutex_lock(struct treadle_system_mutex *mutex);
 void treadle_system_mutex_unlock(struct treadle_system_mutex *mutex);
+
+/* Clients' locks and conditions, in room of Swift's: each returns 0, or -errno. `until`: an absolute monotonic
+ * time, INT64_MAX for ever; one that has passed tries without waiting. */
+enum { TREADLE_SYSTEM_NATIVE_OFFSET = 32, TREADLE_SYSTEM_NATIVE_STRIDE = 96 }; /* room, and where in a slot */
+int32_t treadle_system_native_mutex_create(void *mutex, bool is_recursive);
+int32_t treadle_system_native_mutex_destroy(void *mutex); /* -EBUSY: it is locked, and stays */
+int32_t treadle_system_native_mutex_lock(void *mutex, int64_t until);
+int32_t treadle_system_native_mutex_unlock(void *mutex);
+int32_t treadle_system_native_condition_create(void *condition);
+void treadle_system_native_condition_destroy(void *condition); /* wakes who waits */
+int32_t treadle_system_native_condition_wait(void *condition, void *mutex, int64_t until);
+void treadle_system_native_condition_signal(void *condition);
+void treadle_system_native_condition_broadcast(void *condition);
 
 /* --- System calls: the result, or -errno --------------------------------------------------------- */
 
@@ -131,6 +191,7 @@ int32_t treadle_system_thread_id(void);
 int32_t treadle_system_process_id(void);
 int32_t treadle_system_close(int32_t fd);
 int32_t treadle_system_is_open(int32_t fd); /* 0, or -EBADF */
+int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size); /* one write; errno is kept */
 int64_t treadle_system_read8(int32_t fd);   /* reads an 8-byte counter, never waiting for it: its size, or -errno */
 
 int32_t treadle_system_eventfd(void);
@@ -166,6 +227,33 @@ void treadle_system_free(void *memory);
 /* The kernel delays a thread's sleeps by up to 50 microseconds unless told otherwise. */
 void treadle_system_exact_sleeps(void);
 
+/* --- Threads -------------------------------------------------------------------------------------- */
+
+/* What a thread is started with. */
+struct treadle_system_thread_plan {
+    size_t stack_size;  /* what its function may use */
+    double priority;    /* 0 to 1; for policies other than 0 */
+    uint32_t policy;    /* 0: the default, 1: SCHED_FIFO, 2: SCHED_RR */
+    uint32_t is_detached;
+};
+/* Stores the pthread_t; 0, or -errno. */
+int32_t treadle_system_thread_start(const struct treadle_system_thread_plan *plan, void *(*run)(void *), void *argument,
+                                    uintptr_t *out);
+uintptr_t treadle_system_thread_self(void);
+int32_t treadle_system_thread_detach(uintptr_t thread);
+/* Until an absolute monotonic time; INT64_MAX: for ever. 0, -ETIMEDOUT or another -errno. */
+int32_t treadle_system_thread_join(uintptr_t thread, int64_t until);
+void treadle_system_thread_exit(void); /* does not return */
+int32_t treadle_system_thread_set_name(uintptr_t thread, const char *name);
+/* The calling thread's nice value, or with a real-time policy its level, from a priority of 0 to 1. */
+int32_t treadle_system_thread_set_priority(uint32_t policy, double priority);
+void treadle_system_sleep_until(int64_t time); /* monotonic; not cut short by signals */
+int32_t treadle_system_etimedout(void);
+
+/* Guards who waits for whom (WaitGraph). */
+extern uint32_t treadle_system_wait_gate[16];
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_wait_guard(void) { return treadle_system_wait_gate; }
+
 /* --- Hooks ---------------------------------------------------------------------------------------- */
 
 /* Calls `thread_exit` with a non-NULL argument on every thread that called treadle_system_watch_thread,
@@ -180,6 +268,8 @@ int32_t treadle_system_eperm(void);
 int32_t treadle_system_eexist(void);
 int32_t treadle_system_ebadf(void);
 int32_t treadle_system_enomem(void);
+int32_t treadle_system_edeadlk(void);
+int32_t treadle_system_eagain(void);
 
 #pragma GCC visibility pop
 

@@ -45,7 +45,7 @@ extension Host {
   // MARK: Making things for a host
 
   /// Makes something of the host's, with room for its token at the end, so that none is ever lost.
-  private func registering<Made>(_ body: () throws(Failure) -> Made) throws(Failure) -> Made {
+  func registering<Made>(_ body: () throws(Failure) -> Made) throws(Failure) -> Made {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
     state.pointee.gate.lock()
     let hasRoom = state.pointee.retired.reserve(state.pointee.retired.count &+ state.pointee.registrations &+ 1)

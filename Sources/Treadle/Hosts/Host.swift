@@ -70,6 +70,18 @@ package struct Host {
     }
   }
 
+  /// The entry of a thread. It lasts as long as the thread, so it is no event in flight: the host is told of the
+  /// thread under the gate, and the rest is like a thread of the host's own.
+  func runEntry(_ event: UnsafeRawPointer) {
+    var isOpen = false
+    _ = whileOpen {
+      enterThread()
+      isOpen = true
+      return true
+    }
+    if isOpen { _ = state.pointee.dispatch?(Host.nextTicket(), event) }
+  }
+
   /// Runs `body` unless the gate is closed; whoever closes it waits for this.
   private func whileOpen(_ body: () -> Bool) -> Bool {
     state.pointee.inFlight.add(1, ordering: .sequentiallyConsistent)
@@ -113,6 +125,7 @@ package struct Host {
   static func leaveThread() {
     let thread = treadle_system_thread()
     let hosts = thread.pointee.hosts
+    if hosts == 0 { return }
     thread.pointee.hosts = 0
     var slot: UInt32 = 1
     while slot <= maximum {

@@ -15,6 +15,10 @@ package struct Event {
     package static let observer: UInt32 = 5
     package static let descriptor: UInt32 = 6
     package static let block: UInt32 = 7
+    package static let request: UInt32 = 8
+    package static let thread: UInt32 = 9
+    package static let notification: UInt32 = 10
+    package static let release: UInt32 = 11
   }
 
   package var structSize: Int
@@ -27,18 +31,20 @@ package struct Event {
   package var late: Int64
   package var descriptor: Int32
   package var reserved: UInt32
+  package var argument: UnsafeMutableRawPointer?
 
-  init(_ kind: UInt32, value: UInt32 = 0, token: UInt64, loop: Loop, subject: UInt, mode: UnsafePointer<CChar>?) {
+  init(_ kind: UInt32, value: UInt32 = 0, token: UInt64, loop: Loop?, subject: UInt, mode: UnsafePointer<CChar>?) {
     structSize = MemoryLayout<Event>.size
     self.kind = kind
     self.value = value
     self.token = token
-    self.loop = OpaquePointer(bitPattern: loop.handle.bits)
+    self.loop = loop.flatMap { OpaquePointer(bitPattern: $0.handle.bits) }
     self.subject = UnsafeMutableRawPointer(bitPattern: subject)
     self.mode = mode
     late = 0
     descriptor = -1
     reserved = 0
+    argument = nil
   }
 }
 

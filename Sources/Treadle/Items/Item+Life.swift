@@ -87,6 +87,9 @@ extension Item {
     if setFlag(Flag.releasing) & Flag.releasing == 0 { releaseInfo() }
   }
 
+  /// The info stays the client's: no release of it any more, for an item that nobody else has seen.
+  package func forgetInfo() { setFlag(Flag.releasing) }
+
   /// Lets the client describe its info; false if it does not.
   package func describeInfo(_ buffer: UnsafeMutablePointer<CChar>, _ capacity: Int) -> Bool {
     guard let describe = context?.pointee.describe, isValid || kind == .source || kind == .descriptor else {

@@ -76,9 +76,7 @@ extension Item {
   func tellScheduled(_ loop: Loop, _ mode: Mode) {
     guard let context, let name = mode.name else { return }
     if let schedule = context.pointee.schedule {
-      ItemCall.during(self) {
-        schedule(handlePointer, OpaquePointer(bitPattern: loop.handle.bits), name, cell.pointee.info)
-      }
+      call(schedule, loop, name)
     } else if context.pointee.scheduleIndirect.invoke != nil {
       tell(Event.Kind.schedule, context.pointee.scheduleIndirect, loop, name)
     }
@@ -88,18 +86,25 @@ extension Item {
   func tellCancelled(_ loop: Loop, _ mode: Mode) {
     guard let context, let name = mode.name else { return }
     if let cancel = context.pointee.cancel {
-      ItemCall.during(self) {
-        cancel(handlePointer, OpaquePointer(bitPattern: loop.handle.bits), name, cell.pointee.info)
-      }
+      call(cancel, loop, name)
     } else if context.pointee.cancelIndirect.invoke != nil {
       tell(Event.Kind.cancel, context.pointee.cancelIndirect, loop, name)
+    }
+  }
+
+  private func call(_ routine: Context.Schedule, _ loop: Loop, _ name: UnsafePointer<CChar>) {
+    _ = ClientCall.during {
+      ItemCall.during(self) {
+        routine(handlePointer, OpaquePointer(bitPattern: loop.handle.bits), name, cell.pointee.info)
+      }
     }
   }
 
   private func tell(_ kind: UInt32, _ callback: IndirectCallback, _ loop: Loop, _ name: UnsafePointer<CChar>) {
     var event = Event(kind, token: context?.pointee.token ?? 0, loop: loop, subject: handle.bits, mode: name)
     guard let invoke = callback.invoke else { return }
-    let completed = ItemCall.during(self) { invoke(callback.object, &event) }
+    var completed = true
+    _ = ClientCall.during { ItemCall.during(self) { completed = invoke(callback.object, &event) } }
     if !completed { Loop.existing?.failRun() }
   }
 }

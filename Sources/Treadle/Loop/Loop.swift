@@ -46,12 +46,25 @@ package struct Loop {
     Lock((UnsafeMutableRawPointer(state) + Loop.mutexOffset).assumingMemoryBound(to: treadle_system_mutex.self))
   }
 
+  /// Stands for the id of a thread that has not asked for its loop yet.
+  static let futureThread: Int32 = -1
+
   /// False once the loop's thread is gone.
-  package var isAlive: Bool { threadID != 0 }
-  package var threadID: Int32 { state.pointee.threadID.load(ordering: .acquiring) }
+  package var isAlive: Bool { state.pointee.threadID.load(ordering: .acquiring) != 0 }
+  /// The kernel's id of the loop's thread; 0 when there is none, or none yet.
+  package var threadID: Int32 { max(state.pointee.threadID.load(ordering: .acquiring), 0) }
 
   @inline(__always)
   package var isCurrent: Bool { treadle_system_thread().pointee.loop == UnsafeMutableRawPointer(state) }
+
+  /// The same for those who ask in earnest: somebody else may have made the loop for the calling thread, which
+  /// has not asked for it yet.
+  package var belongsToCaller: Bool {
+    if isCurrent { return true }
+    let isPromised = Thread.existing?.state.pointee.loop.load(ordering: .acquiring) == state
+    if !isPromised && threadID != treadle_system_thread_id() { return false }
+    return (try? Loop.current())?.state == state
+  }
 
   /// Whether the thread blocks, or is about to (WAKE-6).
   package var isWaiting: Bool { state.pointee.waiting.load(ordering: .acquiring) != 0 }
@@ -83,6 +96,7 @@ package struct Loop {
     state.pointee.threadID.store(threadID, ordering: .releasing)
     state.pointee.wakeDescriptor.store(-1, ordering: .relaxed)
     state.pointee.interruptDescriptor.store(-1, ordering: .relaxed)
+    state.pointee.requestCount = 0
     guard let common = Mode.create(in: loop, name: CommonModes.name, isRecord: true),
       let standard = Mode.create(in: loop, name: CommonModes.defaultName, isRecord: false)
     else {

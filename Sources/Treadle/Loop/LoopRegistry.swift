@@ -33,7 +33,14 @@ extension Loop {
     let result = treadle_system_watch_thread()
     if result < 0 { throw Failure.system("thread-specific data", result) }
     let id = treadle_system_thread_id()
-    let loop = id == treadle_system_process_id() ? try main() : try adoptedByThread(create(threadID: id))
+    let loop =
+      if id == treadle_system_process_id() {
+        try main()
+      } else if let thread = Thread.existing {
+        try thread.adoptLoop(threadID: id)
+      } else {
+        ownedByThread(try create(threadID: id))
+      }
     treadle_system_exact_sleeps()
     // Touched here, so that a signal handler of this thread that fails does not allocate it.
     _ = treadle_system_failure().pointee.sequence
@@ -43,7 +50,7 @@ extension Loop {
   }
 
   /// The reference that creation gave becomes the thread's.
-  private static func adoptedByThread(_ loop: Loop) -> Loop {
+  static func ownedByThread(_ loop: Loop) -> Loop {
     _ = loop.state.pointee.reference.surrenderClient(generation: loop.state.pointee.reference.generation)
     return loop
   }
@@ -56,7 +63,7 @@ extension Loop {
     defer { lock.unlock() }
     let process = treadle_system_process()
     if let memory = process.pointee.main_loop { return Loop(memory) }
-    let loop = adoptedByThread(try create(threadID: treadle_system_process_id()))
+    let loop = ownedByThread(try create(threadID: treadle_system_process_id()))
     process.pointee.main_loop = UnsafeMutableRawPointer(loop.state)
     return loop
   }
@@ -86,20 +93,21 @@ extension Loop {
   /// teardown waits for the second (RL-8). A loop that is asked for after that ends in the next round.
   private static let threadExit: @convention(c) () -> Void = {
     let thread = treadle_system_thread()
-    guard thread.pointee.loop != nil || thread.pointee.hosts != 0, Runtime.isStarted else { return }
+    let isConcerned =
+      thread.pointee.loop != nil || thread.pointee.hosts != 0 || thread.pointee.thread != nil
+      || thread.pointee.pools != nil
+    guard isConcerned, Runtime.isStarted else { return }
     thread.pointee.rounds &+= 1
     if thread.pointee.rounds < 2 {
+      Thread.existing?.announceExit()
       if treadle_system_watch_thread() == 0 { return }
     }
-    if let memory = thread.pointee.loop {
-      Loop(memory).tearDown()
-      thread.pointee.loop = nil
-    }
+    Thread.leave()
     Host.leaveThread()
   }
 
   /// Ends a loop whose thread exits (RL-8).
-  private func tearDown() {
+  func tearDown() {
     abandonRuns()
     state.pointee.threadID.store(0, ordering: .sequentiallyConsistent)
     let process = treadle_system_process()
@@ -107,8 +115,10 @@ extension Loop {
     start.lock()
     if process.pointee.main_loop == UnsafeMutableRawPointer(state) { process.pointee.main_loop = nil }
     start.unlock()
+    discardRequests()
     removeAllItems()
     discardBlocks()
+    discardRequests()
     closeSleep()
     drop()
   }

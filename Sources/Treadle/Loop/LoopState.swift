@@ -48,6 +48,15 @@ struct LoopState: ~Copyable {
   /// Blocks that nobody has looked at yet. Gate.
   var incoming: Buffer<BlockEntry>
 
+  /// Requests that the owner has not looked at yet: written under the gate. How many there ever were. Gate.
+  let firstIncoming: Atomic<UnsafeMutablePointer<RequestNode>?>
+  var lastIncoming: UnsafeMutablePointer<RequestNode>?
+  var requestCount: UInt64
+
+  /// Requests that wait for their pass: written under the lock. How often some were taken out. Lock.
+  let firstRequest: Atomic<UnsafeMutablePointer<RequestNode>?>
+  var lastRequest: UnsafeMutablePointer<RequestNode>?
+  var requestRemovals: UInt64
   /// The slots of the loop's modes. Lock.
   var modes: Buffer<UInt32>
   /// The default mode, and the hidden one that records the common items. Constant.
@@ -61,6 +70,9 @@ struct LoopState: ~Copyable {
   /// The innermost run, and a frame to use again. Owner; other threads read neither.
   var frame: UnsafeMutablePointer<Frame>?
   var spareFrame: UnsafeMutablePointer<Frame>?
+  /// Requests that timers will perform, in the order in which they were made. Owner.
+  var firstDelayed: UnsafeMutablePointer<DelayedRequest>?
+  var lastDelayed: UnsafeMutablePointer<DelayedRequest>?
   /// An eventfd, once a mode watches descriptors; -1 before. Written under the lock by whoever adds the
   /// first descriptor.
   let wakeDescriptor: Atomic<Int32>

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import TreadleBase
+package import TreadleBase
 
 /// The two mode names that every loop knows (MODE-2).
-enum CommonModes {
+package enum CommonModes {
   static let defaultName: StaticString = "kCFRunLoopDefaultMode"
   static let name: StaticString = "kCFRunLoopCommonModes"
+
+  /// Adds an item to a loop's default mode.
+  package static func addToDefault(_ item: Item, of loop: Loop) throws(Failure) -> Int32 {
+    try defaultName.withName { name throws(Failure) in try loop.add(item, name) }
+  }
 
   /// Whether a name means the common modes. Compared by text, never by pointer (MODE-1).
   static func isCommon(_ mode: ModeName) -> Bool { mode.equals(name) }

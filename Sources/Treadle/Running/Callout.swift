@@ -14,6 +14,7 @@ struct Callout {
     case timer
     case observer
     case block
+    case request
     case wait
     case done
   }
@@ -39,6 +40,14 @@ struct Callout {
   }
 
   @inline(__always)
+  mutating func setRequest(_ node: UnsafeMutablePointer<RequestNode>) {
+    kind = .request
+    block = BlockEntry(code: nil, info: UnsafeMutableRawPointer(node))
+  }
+  /// Of a request.
+  var request: UnsafeMutablePointer<RequestNode>? { block.info?.assumingMemoryBound(to: RequestNode.self) }
+
+  @inline(__always)
   mutating func set(_ kind: Kind) { self.kind = kind }
 
   func isOf(_ item: Item) -> Bool {
@@ -59,6 +68,12 @@ extension Loop {
     let callout = frame.pointee.callout
     if callout.kind == .block {
       callBlock(callout.block, frame)
+      return
+    }
+    if callout.kind == .request {
+      if let node = callout.request {
+        if !node.pointee.request.perform(on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
+      }
       return
     }
     guard let item = callout.item else { return }
@@ -120,6 +135,10 @@ extension Loop {
     case .source, .descriptor: callout.item?.drop()
     case .block: if let node = callout.block.node { BlockNode.free(node) }
     case .timer, .observer: settleRunning(callout)
+    case .request:
+      if let node = callout.request {
+        RequestNode.finish(node, frame.pointee.failed ? Waiter.Outcome.failed : Waiter.Outcome.done)
+      }
     default: break
     }
   }

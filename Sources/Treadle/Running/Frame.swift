@@ -54,6 +54,14 @@ struct Frame {
   /// The notification in progress.
   var sweep: UnsafeMutablePointer<ObserverSnapshot>?
   var sweepIndex: Int
+  /// The last of the requests that this pass performs, by its number, while there may be one left; else 0.
+  /// Whether it has begun with them, the one before the next, and what that was looked up for.
+  var requestLimit: UInt64
+  var requestRemovals: UInt64
+  var beforeRequest: UnsafeMutablePointer<RequestNode>?
+  var requestsBegan: Bool
+  /// How much was in the thread's pool when the pass began (POOL-3).
+  var poolMark: Int
   /// Signalled sources that this pass has taken, and the next one's index.
   var collected: Buffer<UInt64>
   var collectedIndex: Int
@@ -86,6 +94,11 @@ struct Frame {
     systemResult = 0
     sweep = nil
     sweepIndex = 0
+    requestLimit = 0
+    requestRemovals = 0
+    beforeRequest = nil
+    requestsBegan = false
+    poolMark = 0
     self.collected = collected
     collectedIndex = 0
     batch = Buffer()

@@ -2,6 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
+import CTreadleSystem
 import Synchronization
 import TreadleBase
 
@@ -28,11 +29,20 @@ import TreadleBase
 extension Loop {
   func advance(_ frame: UnsafeMutablePointer<Frame>) {
     settle(frame)
-    if frame.pointee.failed { abandonPass(frame) }
+    if treadle_system_is_closed() {
+      abandonPass(frame, Status.closed)
+      Pool.drain(to: frame.pointee.poolMark)
+      frame.pointee.callout.set(.done)
+      return
+    }
     while true {
+      if frame.pointee.failed { abandonPass(frame, Status.callback) }
       switch frame.pointee.step {
       case .enter:
+        if frame.pointee.sweep == nil { frame.pointee.poolMark = Pool.mark }
         if notify(frame, Activity.entry, at: .enter) { return }
+        Pool.drain(to: frame.pointee.poolMark)
+        if frame.pointee.failed { continue }
         if consumeStop(frame) {
           frame.pointee.step = .leave
           continue
@@ -42,6 +52,7 @@ extension Loop {
 
       case .open:
         openWakeGate()
+        frame.pointee.poolMark = Pool.mark
         frame.pointee.handled = false
         frame.pointee.asked = false
         fallthrough
@@ -97,18 +108,27 @@ extension Loop {
 
       case .lastBlocks:
         if nextBlock(frame, at: .lastBlocks) { return }
+        Pool.drain(to: frame.pointee.poolMark)
         frame.pointee.step = hasResult(frame) ? .leave : .open
 
       case .leave:
+        if frame.pointee.sweep == nil {
+          // What a pass that was abandoned has left.
+          Pool.drain(to: frame.pointee.poolMark)
+          frame.pointee.poolMark = Pool.mark
+        }
         if notify(frame, Activity.exit, at: .leave) { return }
+        Pool.drain(to: frame.pointee.poolMark)
+        if frame.pointee.failed { abandonPass(frame, Status.callback) }
         frame.pointee.callout.set(.done)
         return
       }
     }
   }
 
-  /// RUN-1: counted from here, after the Entry observers.
+  /// RUN-1: counted from here, after the Entry observers. The first pass begins: the thread is ready (THR-18).
   private func startDeadline(_ frame: UnsafeMutablePointer<Frame>) {
+    Thread.declareReady()
     if frame.pointee.timeout == Clock.forever || frame.pointee.timeout <= 0 { return }
     frame.pointee.deadline = Clock.after(frame.pointee.timeout, from: Clock.now())
   }
@@ -187,7 +207,7 @@ extension Loop {
 
   /// Whether there is nothing to wait for in a mode (MODE-7).
   @inline(__always)
-  func isEmpty(_ mode: Mode) -> Bool { !mode.hasContent && !hasEligibleBlock(mode) }
+  func isEmpty(_ mode: Mode) -> Bool { !mode.hasContent && !hasEligibleBlock(mode) && !hasEligibleRequest(mode) }
 
   /// If the run is asked to stop: takes note, and uses the request up (STOP-2, STOP-9).
   private func consumeStop(_ frame: UnsafeMutablePointer<Frame>) -> Bool {

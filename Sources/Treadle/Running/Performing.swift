@@ -23,6 +23,7 @@ extension Loop {
     }
     if frame.pointee.outer != nil { collectFromOuterRuns(frame) }
     if frame.pointee.collected.count > 1 { putInOrder(frame) }
+    collectRequests(frame)
   }
 
   /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they
@@ -79,16 +80,20 @@ extension Loop {
     frame.pointee.collected.truncate(kept)
   }
 
-  /// The next source to perform, in the frame's callout; false at the end. The signal is used up before
-  /// the call, so that one given meanwhile is new (SRC0-8).
+  /// The next source or request to perform, in the frame's callout; false at the end. The signal is used up
+  /// before the call, so that one given meanwhile is new (SRC0-8).
   @inline(__always)
   func nextSource(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let mode = frame.pointee.mode
+    if frame.pointee.requestLimit != 0 && frame.pointee.requestsBegan && nextRequest(frame) { return true }
     if frame.pointee.handled && frame.pointee.flags & Frame.Flag.returnAfterSource != 0 {
+      frame.pointee.requestLimit = 0
       putBackCollected(frame)
       return false
     }
-    while let bits = frame.pointee.collected[frame.pointee.collectedIndex] {
+    while true {
+      if frame.pointee.requestLimit != 0 && nextRequest(frame) { return true }
+      guard let bits = frame.pointee.collected[frame.pointee.collectedIndex] else { return false }
       frame.pointee.collectedIndex &+= 1
       guard let item = Mention(bits: bits).item(.source, in: mode),
         item.flags & (Item.Flag.valid | Item.Flag.signalled) == Item.Flag.valid | Item.Flag.signalled,
@@ -103,7 +108,6 @@ extension Loop {
       }
       item.drop()
     }
-    return false
   }
 
   /// Sources that were collected but are left for a later pass are queued again; the time of their signals

@@ -9,9 +9,10 @@ package import TreadleBase
 extension Loop {
   /// Runs the calling thread's loop in one mode until a result (RUN-1).
   package func run(_ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
-    guard isCurrent else {
+    guard belongsToCaller else {
       throw Failure(Status.wrongThread, "loop", "is another thread's: a loop runs on its own thread alone")
     }
+    if treadle_system_is_closed() { throw Shutdown.failure }
     guard let name, !CommonModes.isCommon(name) else { return Status.finished }
     if consumeStickyStop(isOutermost: state.pointee.frame == nil) { return Status.stopped }
     mutex.lock()
@@ -86,6 +87,8 @@ extension Loop {
     } else {
       Frame.free(frame)
     }
+    if treadle_system_is_closed() { Rest.announce() }
+    if result == Status.closed { throw Shutdown.failure }
     if result == Status.callback {
       throw Failure(Status.callback, "callback", "of a host did not complete")
     }
@@ -108,15 +111,19 @@ extension Loop {
 
   // MARK: Ends out of turn
 
-  /// A host's callback failed: the innermost run ends, and what it had taken but not handled is put back.
+  /// A host's callback failed: the innermost run ends.
   func failRun() { state.pointee.frame?.pointee.failed = true }
 
-  func abandonPass(_ frame: UnsafeMutablePointer<Frame>) {
+  /// The innermost run ends, with a result out of turn: a host's callback failed, or everything was shut down.
+  /// What it had taken but not handled is put back. After a shutdown no observer is told.
+  func abandonPass(_ frame: UnsafeMutablePointer<Frame>, _ result: Int32) {
     frame.pointee.failed = false
-    if frame.pointee.result == Status.callback { return }
-    frame.pointee.result = Status.callback
+    if frame.pointee.result == result { return }
+    frame.pointee.result = result
+    if result == Status.closed { endNotification(frame) }
     if frame.pointee.step == .leave { return }
     endNotification(frame)
+    frame.pointee.requestLimit = 0
     putBackCollected(frame)
     abandonDrain(frame)
     frame.pointee.mode.reinstateTimers(frame.pointee.timers)
@@ -132,6 +139,7 @@ extension Loop {
       switch callout.kind {
       case .block: if let node = callout.block.node { BlockNode.free(node) }
       case .source, .descriptor: callout.item?.drop()
+      case .request: if let node = callout.request { RequestNode.finish(node, Waiter.Outcome.dropped) }
       case .timer, .observer: abandon(callout)
       default: break
       }

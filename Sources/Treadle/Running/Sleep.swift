@@ -118,7 +118,7 @@ extension Loop {
 
   @inline(__always)
   private func hasWork(_ mode: Mode) -> Bool {
-    state.pointee.incomingCount.load(ordering: .acquiring) != 0
+    state.pointee.incomingCount.load(ordering: .acquiring) != 0 || hasIncomingRequests
       || mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0
   }
 

@@ -130,6 +130,31 @@ extension Item {
     context.pointee.release?(cell.pointee.info)
   }
 
+  /// Calls the callback here and now, whatever the date (NST-3).
+  package func fireByHand() -> Int32 {
+    if !beginRunning() { return Status.ignored }
+    // As when it is due: no mode has it queued while it runs.
+    _ = withTimerLocked { _ in forEachScheduled { mode, member in mode.unschedule(member) } }
+    retainForCall()
+    let isOpen = ClientCall.during { callByHand() }
+    releaseAfterCall()
+    if hasFlag(Flag.once) { invalidate() }
+    comeToRest(takesNextDate: false)
+    if let loop = withTimerLocked({ $0 }), !loop.isCurrent { loop.interruptSleep() }
+    return isOpen ? Status.ok : Status.closed
+  }
+
+  private func callByHand() {
+    if let invoke = context?.pointee.main.invoke {
+      var event = Event(
+        Event.Kind.timer, token: context?.pointee.token ?? 0, loop: Loop.existing, subject: handle.bits, mode: nil)
+      event.late = max(Clock.now() &- timer.pointee.date, 0)
+      if !invoke(context?.pointee.main.object, &event) { Loop.existing?.failRun() }
+    } else if let code = cell.pointee.code {
+      unsafeBitCast(code, to: Loop.PlainItem.self)(handlePointer, info)
+    }
+  }
+
   /// After the callback: a one-shot ends; a repeating timer takes the first date of its grid that is later
   /// than now, all missed ones dropped; a date set meanwhile wins (TMR-15 to TMR-17).
   func finishFiring() {

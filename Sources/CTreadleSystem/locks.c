@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * locks.c: clients' locks and conditions. */
+#include "CTreadleSystem.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+enum { ROOM = TREADLE_SYSTEM_NATIVE_STRIDE - TREADLE_SYSTEM_NATIVE_OFFSET };
+_Static_assert(sizeof(pthread_mutex_t) <= ROOM && sizeof(pthread_cond_t) <= ROOM, "the slots need more room");
+_Static_assert(TREADLE_SYSTEM_NATIVE_OFFSET % _Alignof(pthread_mutex_t) == 0, "a mutex lies askew");
+_Static_assert(TREADLE_SYSTEM_NATIVE_OFFSET % _Alignof(pthread_cond_t) == 0, "a condition lies askew");
+
+static struct timespec timespec_of(int64_t ns) {
+    if (ns < 0) ns = 0;
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+}
+
+int32_t treadle_system_native_mutex_create(void *mutex, bool is_recursive) {
+    pthread_mutexattr_t attributes;
+    int error = pthread_mutexattr_init(&attributes);
+    if (error) return -error;
+    error = pthread_mutexattr_settype(&attributes, is_recursive ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_ERRORCHECK);
+    if (!error) error = pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    return -error;
+}
+
+int32_t treadle_system_native_mutex_destroy(void *mutex) { return -pthread_mutex_destroy(mutex); }
+
+int32_t treadle_system_native_mutex_lock(void *mutex, int64_t until) {
+    if (until == INT64_MAX) return -pthread_mutex_lock(mutex);
+    /* Not trylock: it does not tell the owner from others. */
+    struct timespec at = timespec_of(until);
+    return -pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &at);
+}
+
+int32_t treadle_system_native_mutex_unlock(void *mutex) { return -pthread_mutex_unlock(mutex); }
+
+int32_t treadle_system_native_condition_create(void *condition) {
+    pthread_condattr_t attributes;
+    int error = pthread_condattr_init(&attributes);
+    if (error) return -error;
+    error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (!error) error = pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return -error;
+}
+
+void treadle_system_native_condition_destroy(void *condition) {
+    /* Who waits by POSIX's own functions, against the rules, must not keep us here. */
+    pthread_cond_broadcast(condition);
+    pthread_cond_destroy(condition);
+}
+
+int32_t treadle_system_native_condition_wait(void *condition, void *mutex, int64_t until) {
+    if (until == INT64_MAX) return -pthread_cond_wait(condition, mutex);
+    struct timespec at = timespec_of(until);
+    return -pthread_cond_timedwait(condition, mutex, &at);
+}
+
+void treadle_system_native_condition_signal(void *condition) { pthread_cond_signal(condition); }
+void treadle_system_native_condition_broadcast(void *condition) { pthread_cond_broadcast(condition); }

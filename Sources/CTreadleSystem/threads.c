@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors */
+#include "CTreadleSystem.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __has_feature
+#define TREADLE_SYSTEM_THREAD_SANITIZER __has_feature(thread_sanitizer)
+#else
+#define TREADLE_SYSTEM_THREAD_SANITIZER 0
+#endif
+
+_Static_assert(sizeof(pthread_t) == sizeof(uintptr_t), "a pthread_t is kept as an integer");
+
+static struct timespec timespec_of(int64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+}
+
+/* What the system takes from a thread's stack before its function runs. */
+static size_t own_needs(void) {
+    long least = sysconf(_SC_THREAD_STACK_MIN);
+    size_t needs = least > PTHREAD_STACK_MIN ? (size_t)least : (size_t)PTHREAD_STACK_MIN;
+    return (needs + 4095) & ~(size_t)4095;
+}
+
+static const int policies[] = {SCHED_OTHER, SCHED_FIFO, SCHED_RR};
+
+static struct sched_param level_of(int policy, double priority) {
+    int least = sched_get_priority_min(policy), most = sched_get_priority_max(policy);
+    return (struct sched_param){.sched_priority = least + (int)((most - least) * priority + 0.5)};
+}
+
+int32_t treadle_system_thread_start(const struct treadle_system_thread_plan *plan, void *(*run)(void *), void *argument,
+                                    uintptr_t *out) {
+    pthread_attr_t attributes;
+    pthread_t thread = 0;
+    int error = pthread_attr_init(&attributes);
+    if (error) return -error;
+    error = pthread_attr_setstacksize(&attributes, plan->stack_size + own_needs());
+    if (!error && plan->is_detached) error = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (!error && plan->policy) {
+        struct sched_param level = level_of(policies[plan->policy % 3], plan->priority);
+        error = pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+        if (!error) error = pthread_attr_setschedpolicy(&attributes, policies[plan->policy % 3]);
+        if (!error) error = pthread_attr_setschedparam(&attributes, &level);
+    }
+    if (!error) error = pthread_create(&thread, &attributes, run, argument);
+    pthread_attr_destroy(&attributes);
+    if (!error) *out = (uintptr_t)thread;
+    return -error;
+}
+
+uintptr_t treadle_system_thread_self(void) { return (uintptr_t)pthread_self(); }
+int32_t treadle_system_thread_detach(uintptr_t thread) { return -pthread_detach((pthread_t)thread); }
+void treadle_system_thread_exit(void) { pthread_exit(NULL); }
+
+int32_t treadle_system_thread_join(uintptr_t thread, int64_t until) {
+    if (until == INT64_MAX) return -pthread_join((pthread_t)thread, NULL);
+    if (until <= treadle_system_now()) {
+        int error = pthread_tryjoin_np((pthread_t)thread, NULL);
+        return error == EBUSY ? -ETIMEDOUT : -error;
+    }
+#if TREADLE_SYSTEM_THREAD_SANITIZER
+    /* Which knows of this way of joining alone, and takes the thread for a living one after the other. */
+    struct timespec at = timespec_of(until - treadle_system_now() + treadle_system_wall());
+    return -pthread_timedjoin_np((pthread_t)thread, NULL, &at);
+#else
+    struct timespec at = timespec_of(until);
+    return -pthread_clockjoin_np((pthread_t)thread, NULL, CLOCK_MONOTONIC, &at);
+#endif
+}
+
+int32_t treadle_system_thread_set_name(uintptr_t thread, const char *name) {
+    return -pthread_setname_np((pthread_t)thread, name);
+}
+
+int32_t treadle_system_thread_set_priority(uint32_t policy, double priority) {
+    if (policy) {
+        return -pthread_setschedprio(pthread_self(), level_of(policies[policy % 3], priority).sched_priority);
+    }
+    double nice = priority < 0.5 ? (0.5 - priority) * 38 + 0.5 : (0.5 - priority) * 40 - 0.5;
+    return setpriority(PRIO_PROCESS, (id_t)treadle_system_thread_id(), (int)nice) < 0 ? -errno : 0;
+}
+
+void treadle_system_sleep_until(int64_t time) {
+    struct timespec at = timespec_of(time);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) {}
+}
+
+int32_t treadle_system_etimedout(void) { return ETIMEDOUT; }

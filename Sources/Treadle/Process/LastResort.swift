@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+package import TreadleBase
+
+/// Errors that nobody caught (THR-19): one handler for the process, and what happens without one.
+package enum LastResort {
+  typealias Plain =
+    @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Bool
+
+  private static var lock: Lock { Lock(treadle_system_last_resort_lock()) }
+  /// The handler, in static memory; guarded by the lock. One without a function stands for the default.
+  private static var current: UnsafeMutablePointer<UnsafeMutablePointer<Handler>?> {
+    treadle_system_last_resort_handler().assumingMemoryBound(to: UnsafeMutablePointer<Handler>?.self)
+  }
+
+  /// Puts a handler, or with nil the default, in place of the one before, which goes when no call of it runs.
+  /// Takes the new one over on success only.
+  package static func set(_ handler: Handler?) throws(Failure) {
+    try Loop.startRuntime()
+    var new: UnsafeMutablePointer<Handler>?
+    if let handler {
+      new = handler.allocated()
+      if new == nil { throw Failure.noMemory("handler") }
+    }
+    lock.lock()
+    let old = current.pointee
+    current.pointee = new
+    let isLast = old?.pointee.endUse() ?? false
+    lock.unlock()
+    if let old, isLast { Handler.free(old) }
+  }
+
+  /// Asks the handler; true if it has dealt with the error.
+  package static func report(
+    _ thread: Handle, _ kind: UnsafePointer<CChar>, _ message: UnsafePointer<CChar>
+  ) -> Bool {
+    let tag = treadle_system_tag()
+    lock.lock()
+    let handler = current.pointee
+    handler?.pointee.use()
+    lock.unlock()
+    guard let handler else { return printLine(kind, message) }
+    var isDealtWith: Bool?
+    if let code = handler.pointee.code {
+      let isOpen = ClientCall.during {
+        isDealtWith = unsafeBitCast(code, to: Plain.self)(
+          OpaquePointer(bitPattern: thread.bits), kind, message, handler.pointee.info)
+      }
+      if !isOpen { isDealtWith = nil }
+    }
+    // It may have forked: in the child, the handler and the lock are not what they were.
+    if treadle_system_tag() == tag {
+      lock.lock()
+      let isLast = handler.pointee.endUse()
+      lock.unlock()
+      if isLast { Handler.free(handler) }
+    }
+    return isDealtWith ?? printLine(kind, message)
+  }
+
+  /// The default: one line on standard error. Nothing is dealt with by that.
+  private static func printLine(_ kind: UnsafePointer<CChar>, _ message: UnsafePointer<CChar>) -> Bool {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: LastResortLine.capacity) { room in
+      var line = LastResortLine(room)
+      line.append("treadle: uncaught ")
+      if kind.pointee == 0 { line.append("error") } else { line.append(kind) }
+      line.append(" on thread ")
+      line.append(UInt32(bitPattern: treadle_system_thread_id()))
+      if message.pointee != 0 {
+        line.append(": ")
+        line.append(message)
+      }
+      line.write(to: 2)
+    }
+    return false
+  }
+
+  /// In the child of a fork: the default, with an open lock; the parent's handler is left as it is.
+  static func forget() {
+    treadle_system_last_resort_lock().pointee = treadle_system_mutex()
+    if let handler = current.pointee { treadle_system_forget(handler) }
+    current.pointee = nil
+  }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// A loop's queue of requests. Other threads append to the incoming ones under the gate; the owner moves
+/// them to a list under the lock, where those that no mode has admitted yet stay in their order.
+extension Loop {
+  /// Finds the modes that a request names, and makes them if need be; nil stands for the common ones.
+  func resolve(_ modes: Thread.Modes?, into slots: inout Buffer<UInt32>) throws(Failure) {
+    guard let modes else { return }
+    mutex.lock()
+    defer { mutex.unlock() }
+    for name in modes {
+      guard let name else { continue }
+      let mode = try findOrMakeMode(ModeName(name))
+      mode.state.pointee.isUnlisted = false
+      if !slots.append(mode.slot) { throw Failure.noMemory("request") }
+    }
+  }
+
+  /// Appends a request and wakes the loop. False when no pass will ever look at it.
+  func enqueue(_ node: UnsafeMutablePointer<RequestNode>) -> Bool {
+    state.pointee.gate.lock()
+    // Looked at here, since both ends take the gate for the last time after they said so.
+    let isOpen = isAlive && !treadle_system_is_closed_now()
+    var sleep = Sleep.awake
+    if isOpen {
+      state.pointee.requestCount &+= 1
+      node.pointee.sequence = state.pointee.requestCount
+      node.pointee.time = SignalTime.next(on: self)
+      if let last = state.pointee.lastIncoming { last.pointee.next = node } else { state.pointee.firstIncoming.store(node, ordering: .releasing) }
+      state.pointee.lastIncoming = node
+      sleep = markWoken()
+    }
+    state.pointee.gate.unlock()
+    if sleep != Sleep.awake { endSleep(sleep) }
+    return isOpen
+  }
+
+  @inline(__always)
+  var hasIncomingRequests: Bool { state.pointee.firstIncoming.load(ordering: .acquiring) != nil }
+
+  /// Detaches what others have queued.
+  private func takeIncoming() -> (first: UnsafeMutablePointer<RequestNode>?, last: UnsafeMutablePointer<RequestNode>?) {
+    state.pointee.gate.lock()
+    let first = state.pointee.firstIncoming.load(ordering: .relaxed)
+    let last = state.pointee.lastIncoming
+    state.pointee.firstIncoming.store(nil, ordering: .releasing)
+    state.pointee.lastIncoming = nil
+    state.pointee.gate.unlock()
+    return (first, last)
+  }
+
+  // MARK: Owner
+
+  @inline(__always)
+  private var hasRequests: Bool { hasIncomingRequests || firstRequest != nil }
+
+  private var firstRequest: UnsafeMutablePointer<RequestNode>? {
+    get { state.pointee.firstRequest.load(ordering: .acquiring) }
+    nonmutating set { state.pointee.firstRequest.store(newValue, ordering: .releasing) }
+  }
+
+  /// Whether a queued request is eligible in the mode: such a mode is not empty (PERF-6).
+  @inline(__always)
+  func hasEligibleRequest(_ mode: Mode) -> Bool { hasRequests && findEligibleRequest(mode) }
+
+  @inline(never)
+  private func findEligibleRequest(_ mode: Mode) -> Bool {
+    mutex.lock()
+    defer { mutex.unlock() }
+    moveIncoming()
+    var next = firstRequest
+    while let node = next {
+      if admits(mode, node) { return true }
+      next = node.pointee.next
+    }
+    return false
+  }
+
+  /// The caller holds the lock.
+  private func moveIncoming() {
+    let (first, last) = takeIncoming()
+    if first == nil { return }
+    if let end = state.pointee.lastRequest { end.pointee.next = first } else { firstRequest = first }
+    state.pointee.lastRequest = last
+  }
+
+  private func admits(_ mode: Mode, _ node: UnsafeMutablePointer<RequestNode>) -> Bool {
+    if node.pointee.modes.isEmpty { return mode.state.pointee.isCommon }
+    for slot in node.pointee.modes.elements
+    where slot == mode.slot || slot == state.pointee.commonRecord && mode.state.pointee.isCommon {
+      return true
+    }
+    return false
+  }
+
+  /// PASS-5: from now on the pass performs what has been queued, but nothing that comes later (PERF-4).
+  @inline(__always)
+  func collectRequests(_ frame: UnsafeMutablePointer<Frame>) {
+    if hasRequests { lookAtRequests(frame) }
+  }
+
+  @inline(never)
+  private func lookAtRequests(_ frame: UnsafeMutablePointer<Frame>) {
+    mutex.lock()
+    defer { mutex.unlock() }
+    moveIncoming()
+    frame.pointee.requestLimit = state.pointee.lastRequest?.pointee.sequence ?? 0
+    frame.pointee.requestsBegan = false
+    frame.pointee.beforeRequest = nil
+    frame.pointee.requestRemovals = state.pointee.requestRemovals
+  }
+
+  /// The next request of the pass, in the frame's callout; false when there is none, or when it is another
+  /// source's turn. All of them together are one source of order 0 (PERF-5).
+  func nextRequest(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    if frame.pointee.requestLimit == 0 { return false }
+    mutex.lock()
+    defer { mutex.unlock() }
+    if frame.pointee.requestRemovals != state.pointee.requestRemovals {
+      // A nested run has performed some: the place in the list may be gone.
+      frame.pointee.beforeRequest = nil
+    }
+    let mode = frame.pointee.mode
+    var before = frame.pointee.beforeRequest
+    var next = before == nil ? firstRequest : before?.pointee.next
+    while let node = next, node.pointee.sequence <= frame.pointee.requestLimit, !admits(mode, node) {
+      before = node
+      next = node.pointee.next
+    }
+    frame.pointee.beforeRequest = before
+    guard let node = next, node.pointee.sequence <= frame.pointee.requestLimit else {
+      frame.pointee.requestLimit = 0
+      return false
+    }
+    if !frame.pointee.requestsBegan {
+      if sourceGoesFirst(frame, node.pointee.time) { return false }
+      frame.pointee.requestsBegan = true
+      frame.pointee.handled = true
+    }
+    if let before { before.pointee.next = node.pointee.next } else { firstRequest = node.pointee.next }
+    if state.pointee.lastRequest == node { state.pointee.lastRequest = before }
+    state.pointee.requestRemovals &+= 1
+    frame.pointee.requestRemovals = state.pointee.requestRemovals
+    frame.pointee.callout.setRequest(node)
+    return true
+  }
+
+  /// Whether the next collected source comes before requests that were first made at a time.
+  private func sourceGoesFirst(_ frame: UnsafeMutablePointer<Frame>, _ time: UInt64) -> Bool {
+    guard let bits = frame.pointee.collected[frame.pointee.collectedIndex],
+      let item = Mention(bits: bits).item(.source, in: frame.pointee.mode)
+    else { return false }
+    return (item.order, item.signalTime) < (0, time)
+  }
+
+  // MARK: The end
+
+  /// The thread has ended, or everything was shut down: what is queued is dropped, and who waits for it
+  /// told (PERF-9). Any thread.
+  func discardRequests() {
+    if !hasRequests { return }
+    mutex.lock()
+    moveIncoming()
+    var next = firstRequest
+    firstRequest = nil
+    state.pointee.lastRequest = nil
+    state.pointee.requestRemovals &+= 1
+    mutex.unlock()
+    while let node = next {
+      next = node.pointee.next
+      RequestNode.finish(node, Waiter.Outcome.dropped)
+    }
+  }
+}

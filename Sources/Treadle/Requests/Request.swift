@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+package import TreadleBase
+
+/// A function with its target and argument, to be performed on a thread (§17 of the rules).
+package struct Request {
+  package typealias Function = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
+  package typealias Release = @convention(c) (UnsafeMutableRawPointer?) -> Void
+  package typealias Equal = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Int32
+
+  package var function: Function?
+  /// In place of `function`: a routine, or a host's dispatch.
+  package var indirect = IndirectCallback(object: nil, invoke: nil, drop: nil)
+  package var target: UnsafeMutableRawPointer?
+  package var argument: UnsafeMutableRawPointer?
+  package var releaseTarget: Release?
+  package var releaseArgument: Release?
+  package var equal: Equal?
+  var token: UInt64 = 0
+  var retire: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)? = nil
+  var host: UnsafeMutableRawPointer? = nil
+
+  package init(function: Function?, target: UnsafeMutableRawPointer?, argument: UnsafeMutableRawPointer?) {
+    self.function = function
+    self.target = target
+    self.argument = argument
+  }
+
+  /// A host's: the event carries the token, which is retired at the end.
+  init(host: Host, token: UInt64) {
+    self.init(function: nil, target: nil, argument: nil)
+    indirect = host.callback
+    self.token = token
+    self.host = host.pointer
+    retire = Host.retireToken
+  }
+
+  /// False when a host's callback did not complete.
+  func perform(on loop: Loop?, mode: UnsafePointer<CChar>?) -> Bool {
+    if let function {
+      function(target, argument)
+      return true
+    }
+    guard let invoke = indirect.invoke else { return true }
+    var event = Event(
+      Event.Kind.request, token: token, loop: loop, subject: UInt(bitPattern: target), mode: mode)
+    event.argument = argument
+    return invoke(indirect.object, &event)
+  }
+
+  /// It was performed, or never will be.
+  package func dispose() {
+    retire?(host, token)
+    releaseTarget?(target)
+    releaseArgument?(argument)
+    indirect.drop?(indirect.object)
+  }
+
+  /// Whether this waiting request is meant by another one that is only a description (PERF-15).
+  func matches(_ other: Request) -> Bool {
+    if target != other.target || indirect.object != other.indirect.object { return false }
+    if unsafeBitCast(function, to: UInt.self) != unsafeBitCast(other.function, to: UInt.self) { return false }
+    if argument == other.argument { return true }
+    guard let equal else { return false }
+    return equal(argument, other.argument) != 0
+  }
+}

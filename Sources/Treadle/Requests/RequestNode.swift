@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleBase
+
+/// A request in the queue of a loop. Linked under the loop's gate while it is incoming, by the owner after.
+struct RequestNode {
+  var next: UnsafeMutablePointer<RequestNode>?
+  /// Counts the requests of the loop; a pass performs none that came after its look (PERF-4).
+  var sequence: UInt64 = 0
+  /// The `SignalTime`, which decides on the turn among sources (PERF-5).
+  var time: UInt64 = 0
+  /// Who waits for the end, if anybody.
+  var waiter: UnsafeMutablePointer<Waiter>?
+  /// Slots of the modes that admit it; the loop's record stands for the common modes. Empty: those.
+  var modes = Buffer<UInt32>()
+  var request: Request
+
+  static func make(_ request: Request, _ waiter: UnsafeMutablePointer<Waiter>?) -> UnsafeMutablePointer<RequestNode>? {
+    guard let memory = treadle_system_allocate(MemoryLayout<RequestNode>.size) else { return nil }
+    let node = memory.bindMemory(to: RequestNode.self, capacity: 1)
+    node.initialize(to: RequestNode(next: nil, waiter: waiter, request: request))
+    return node
+  }
+
+  /// Frees the memory of a request that was not taken.
+  static func free(_ node: UnsafeMutablePointer<RequestNode>) {
+    node.pointee.modes.free()
+    treadle_system_free(node)
+  }
+
+  /// The request is over: what it holds goes back, then whoever waits for it goes on.
+  static func finish(_ node: UnsafeMutablePointer<RequestNode>, _ outcome: UInt32) {
+    let (waiter, request) = (node.pointee.waiter, node.pointee.request)
+    free(node)
+    request.dispose()
+    if let waiter { Waiter.complete(waiter, outcome) }
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import Treadle
+import TreadleBase
+
+@implementation @_cdecl("treadle_lock_create")
+public func treadle_lock_create(
+  _ flags: UInt32, _ out_lock: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_lock_create") { () throws(Failure) in
+    let out = try need(out_lock, nil, "out_lock")
+    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    out.pointee = pointer(try ClientLock.create(isRecursive: flags & 1 != 0).handle)
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_lock_retain")
+public func treadle_lock_retain(_ lock: OpaquePointer?) -> treadle_status {
+  status("treadle_lock_retain") { () throws(Failure) in
+    let result = try ClientLock(bits(lock), "lock").retain()
+    if result == Status.range { throw Failure(Status.range, "lock", "has as many references as it can have") }
+    if result < 0 { throw Failure(result, "lock", "is not the handle of a living object") }
+    return result
+  }
+}
+
+@implementation @_cdecl("treadle_lock_release")
+public func treadle_lock_release(_ lock: OpaquePointer?) -> treadle_status {
+  status("treadle_lock_release") { () throws(Failure) in
+    try ClientLock(bits(lock), "lock").release()
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_lock_lock")
+public func treadle_lock_lock(_ lock: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
+  status("treadle_lock_lock") { () throws(Failure) in
+    let lock = try ClientLock.hold(bits(lock), "lock")
+    defer { lock.letGo() }
+    try lock.lock(timeout: timeout_ns)
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_lock_unlock")
+public func treadle_lock_unlock(_ lock: OpaquePointer?) -> treadle_status {
+  status("treadle_lock_unlock") { () throws(Failure) in
+    let lock = try ClientLock.hold(bits(lock), "lock")
+    defer { lock.letGo() }
+    try lock.unlock()
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_lock_get_pthread_mutex")
+public func treadle_lock_get_pthread_mutex(_ lock: OpaquePointer?) -> UnsafeMutableRawPointer? {
+  answer("treadle_lock_get_pthread_mutex", nil) { () throws(Failure) in try ClientLock(bits(lock), "lock").native }
+}
+
+@implementation @_cdecl("treadle_condition_create")
+public func treadle_condition_create(_ out_condition: UnsafeMutablePointer<OpaquePointer?>?) -> treadle_status {
+  status("treadle_condition_create") { () throws(Failure) in
+    let out = try need(out_condition, nil, "out_condition")
+    out.pointee = pointer(try ClientCondition.create().handle)
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_condition_retain")
+public func treadle_condition_retain(_ condition: OpaquePointer?) -> treadle_status {
+  status("treadle_condition_retain") { () throws(Failure) in
+    let result = try ClientCondition(bits(condition), "condition").retain()
+    if result == Status.range { throw Failure(Status.range, "condition", "has as many references as it can have") }
+    if result < 0 { throw Failure(result, "condition", "is not the handle of a living object") }
+    return result
+  }
+}
+
+@implementation @_cdecl("treadle_condition_release")
+public func treadle_condition_release(_ condition: OpaquePointer?) -> treadle_status {
+  status("treadle_condition_release") { () throws(Failure) in
+    try ClientCondition(bits(condition), "condition").release()
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_condition_wait")
+public func treadle_condition_wait(
+  _ condition: OpaquePointer?, _ lock: OpaquePointer?, _ timeout_ns: Int64
+) -> treadle_status {
+  status("treadle_condition_wait") { () throws(Failure) in
+    let condition = try ClientCondition.hold(bits(condition), "condition")
+    defer { condition.letGo() }
+    let lock = try ClientLock.hold(bits(lock), "lock")
+    defer { lock.letGo() }
+    try condition.wait(lock, timeout: timeout_ns)
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_condition_signal")
+public func treadle_condition_signal(_ condition: OpaquePointer?) -> treadle_status {
+  status("treadle_condition_signal") { () throws(Failure) in
+    let condition = try ClientCondition.hold(bits(condition), "condition")
+    defer { condition.letGo() }
+    condition.signal()
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_condition_broadcast")
+public func treadle_condition_broadcast(_ condition: OpaquePointer?) -> treadle_status {
+  status("treadle_condition_broadcast") { () throws(Failure) in
+    let condition = try ClientCondition.hold(bits(condition), "condition")
+    defer { condition.letGo() }
+    condition.broadcast()
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_condition_get_pthread_cond")
+public func treadle_condition_get_pthread_cond(_ condition: OpaquePointer?) -> UnsafeMutableRawPointer? {
+  answer("treadle_condition_get_pthread_cond", nil) { () throws(Failure) in
+    try ClientCondition(bits(condition), "condition").native
+  }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import Treadle
+import TreadleBase
+
+// Making, starting, ending and joining threads.
+
+extension Thread {
+  /// Held while a call looks at it, whatever other threads release meanwhile.
+  @inline(__always)
+  static func holding<Result>(
+    _ handle: OpaquePointer?, _ body: (Thread) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let thread = try Thread.hold(bits(handle), "thread")
+    defer { thread.letGo() }
+    return try body(thread)
+  }
+}
+
+@implementation @_cdecl("treadle_thread_create")
+public func treadle_thread_create(
+  _ fn: treadle_thread_fn?, _ info: UnsafeMutableRawPointer?, _ destroy: treadle_release_fn?,
+  _ out_thread: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_thread_create") { () throws(Failure) in
+    do throws(Failure) {
+      let out = try need(out_thread, nil, "out_thread")
+      guard let fn else { throw Failure(Status.argument, "fn", "is NULL") }
+      out.pointee = pointer(try Thread.create(ThreadEntry(code: fn, info: info, destroy: destroy)).handle)
+      return Status.ok
+    } catch {
+      destroy?(info)
+      throw error
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_thread_start")
+public func treadle_thread_start(_ thread: OpaquePointer?) -> treadle_status {
+  status("treadle_thread_start") { () throws(Failure) in
+    try Thread.holding(thread) { thread throws(Failure) in try thread.start() }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_start_and_wait")
+public func treadle_thread_start_and_wait(_ thread: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
+  status("treadle_thread_start_and_wait") { () throws(Failure) in
+    try Thread.holding(thread) { thread throws(Failure) in try thread.startAndWait(timeout: timeout_ns) }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_declare_ready")
+public func treadle_thread_declare_ready() -> treadle_status {
+  status("treadle_thread_declare_ready") { () throws(Failure) in
+    try Thread.declareReadyInWords()
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_detach_new")
+public func treadle_thread_detach_new(
+  _ fn: treadle_thread_fn?, _ info: UnsafeMutableRawPointer?, _ destroy: treadle_release_fn?,
+  _ out_thread: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_thread_detach_new") { () throws(Failure) in
+    out_thread?.pointee = nil
+    guard let fn else {
+      destroy?(info)
+      throw Failure(Status.argument, "fn", "is NULL")
+    }
+    let thread: Thread
+    do throws(Failure) {
+      thread = try Thread.create(ThreadEntry(code: fn, info: info, destroy: destroy))
+    } catch {
+      destroy?(info)
+      throw error
+    }
+    try handOut(thread, out_thread) { () throws(Failure) in
+      try thread.detach()
+      try thread.start()
+    }
+    return Status.ok
+  }
+}
+
+/// Gives a new thread to the client when `body` has succeeded, if the client wants it.
+func handOut(
+  _ thread: Thread, _ out: UnsafeMutablePointer<OpaquePointer?>?, _ body: () throws(Failure) -> Void
+) throws(Failure) {
+  do throws(Failure) {
+    try body()
+  } catch {
+    try? thread.release()
+    throw error
+  }
+  if let out { out.pointee = pointer(thread.handle) } else { try thread.release() }
+}
+
+@implementation @_cdecl("treadle_thread_retain")
+public func treadle_thread_retain(_ thread: OpaquePointer?) -> treadle_status {
+  status("treadle_thread_retain") { () throws(Failure) in
+    try Thread(bits(thread), "thread").retain()
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_release")
+public func treadle_thread_release(_ thread: OpaquePointer?) -> treadle_status {
+  status("treadle_thread_release") { () throws(Failure) in
+    try Thread(bits(thread), "thread").release()
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_get_state")
+public func treadle_thread_get_state(
+  _ thread: OpaquePointer?, _ out_state: UnsafeMutablePointer<UInt32>?
+) -> treadle_status {
+  status("treadle_thread_get_state") { () throws(Failure) in
+    let out = try need(out_state, 0, "out_state")
+    out.pointee = try Thread.holding(thread) { $0.phase }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_is_executing")
+public func treadle_thread_is_executing(_ thread: OpaquePointer?) -> Bool {
+  answer("treadle_thread_is_executing", false) { () throws(Failure) in
+    try Thread.holding(thread) { $0.isExecuting }
+  }
+}
+
+@implementation @_cdecl("treadle_thread_is_finished")
+public func treadle_thread_is_finished(_ thread: OpaquePointer?) -> Bool {
+  answer("treadle_thread_is_finished", false) { () throws(Failure) in try Thread.holding(thread) { $0.isFinished } }
+}
+
+@implementation @_cdecl("treadle_thread_cancel")
+public func treadle_thread_cancel(_ thread: OpaquePointer?) -> treadle_status {
+  status("treadle_thread_cancel") { () throws(Failure) in
+    try Thread.holding(thread) { $0.cancel() }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_is_cancelled")
+public func treadle_thread_is_cancelled(_ thread: OpaquePointer?) -> Bool {
+  answer("treadle_thread_is_cancelled", false) { () throws(Failure) in
+    try Thread.holding(thread) { $0.isCancelled }
+  }
+}
+
+@implementation @_cdecl("treadle_thread_stop")
+public func treadle_thread_stop(_ thread: OpaquePointer?) -> treadle_status {
+  status("treadle_thread_stop") { () throws(Failure) in
+    try Thread.holding(thread) { $0.stop() }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_stop_and_join")
+public func treadle_thread_stop_and_join(
+  _ thread: OpaquePointer?, _ timeout_ns: Int64, _ out_result: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> treadle_status {
+  status("treadle_thread_stop_and_join") { () throws(Failure) in
+    out_result?.pointee = nil
+    let result = try Thread.holding(thread) { thread throws(Failure) in try thread.stopAndJoin(timeout: timeout_ns) }
+    out_result?.pointee = result
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_join")
+public func treadle_thread_join(
+  _ thread: OpaquePointer?, _ timeout_ns: Int64, _ out_result: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> treadle_status {
+  status("treadle_thread_join") { () throws(Failure) in
+    out_result?.pointee = nil
+    let result = try Thread.holding(thread) { thread throws(Failure) in try thread.join(timeout: timeout_ns) }
+    out_result?.pointee = result
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_set_detached")
+public func treadle_thread_set_detached(_ thread: OpaquePointer?) -> treadle_status {
+  status("treadle_thread_set_detached") { () throws(Failure) in
+    try Thread.holding(thread) { thread throws(Failure) in try thread.detach() }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_thread_is_detached")
+public func treadle_thread_is_detached(_ thread: OpaquePointer?) -> Bool {
+  answer("treadle_thread_is_detached", false) { () throws(Failure) in try Thread.holding(thread) { $0.isDetached } }
+}
+
+@implementation @_cdecl("treadle_thread_exit")
+public func treadle_thread_exit(_ result: UnsafeMutableRawPointer?) -> treadle_status {
+  status("treadle_thread_exit") { () throws(Failure) in
+    try Thread.exit(result)
+    return Status.ok
+  }
+}

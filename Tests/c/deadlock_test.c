@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * deadlock_test.c: threads that would wait for each other for ever: the one that would close the circle is told. */
+#include "threads.h"
+
+/* A line of servers; each performs on the next one and waits, the last one does something to the first, which
+ * surely waits by then: through all the others. */
+enum { MOST = 5 };
+static struct server line[MOST];
+static int length;
+static treadle_status (*close_circle)(treadle_thread first);
+static struct job jobs[MOST];
+static treadle_status closing;
+
+static void go_on(struct job *job) {
+    int next = job->number + 1;
+    if (next == length) {
+        closing = close_circle(line[0].thread);
+        return;
+    }
+    CHECK_INT(job_perform(&jobs[next], line[next].thread, TREADLE_PERFORM_WAIT), TREADLE_OK);
+}
+static struct job last;
+static treadle_status perform_on(treadle_thread first) { return job_perform(&last, first, TREADLE_PERFORM_WAIT); }
+static treadle_status join_it(treadle_thread first) {
+    void *result = &result;
+    treadle_status status = treadle_thread_join(first, TREADLE_FOREVER, &result);
+    CHECK(!result);
+    return status;
+}
+static treadle_status stop_and_join_it(treadle_thread first) { return treadle_thread_stop_and_join(first, TREADLE_FOREVER, NULL); }
+static void trace_error(const char *word) {
+    treadle_error_info info = {.struct_size = sizeof info};
+    treadle_last_error(&info);
+    CHECK_INT(info.code, TREADLE_E_DEADLOCK);
+    CHECK(strstr(info.message, word));
+}
+static treadle_status perform_and_look(treadle_thread first) {
+    treadle_status status = perform_on(first);
+    trace_error("thread");
+    return status;
+}
+
+static void go_round(int count, treadle_status (*close)(treadle_thread)) {
+    length = count;
+    close_circle = close;
+    closing = 99;
+    job_make(&last, NULL, NULL);
+    for (int i = 0; i < count; i++) {
+        server_start(&line[i]);
+        job_make(&jobs[i], go_on, NULL);
+        jobs[i].number = i;
+    }
+    CHECK_INT(job_perform(&jobs[0], line[0].thread, TREADLE_PERFORM_WAIT), TREADLE_OK); /* at once, and nobody hangs */
+    CHECK_INT(closing, TREADLE_E_DEADLOCK);
+    for (int i = 0; i < count; i++) {
+        server_end(&line[i]);
+        job_check(&jobs[i], 1, 1);
+    }
+    job_check(&last, 0, close == perform_on || close == perform_and_look ? 1 : 0);
+}
+TEST(threads_that_perform_on_each_other, "PERF-7 PERF-8") {
+    for (int count = 2; count <= MOST; count++) go_round(count, perform_and_look);
+}
+TEST(a_thread_that_joins_who_waits_for_it, "PERF-7 THR-17") {
+    for (int count = 2; count <= MOST; count += 3) go_round(count, join_it);
+}
+TEST(a_thread_that_stops_who_waits_for_it, "PERF-7 THR-18 THR-17") {
+    for (int count = 2; count <= MOST; count += 3) go_round(count, stop_and_join_it);
+}
+
+/* Without waiting there is no circle. */
+static treadle_status perform_without_waiting(treadle_thread first) {
+    CHECK_INT(job_perform(&last, first, 0), TREADLE_OK);
+    return TREADLE_E_DEADLOCK;
+}
+TEST(who_does_not_wait_is_not_refused, "PERF-7 PERF-3") {
+    length = 2;
+    close_circle = perform_without_waiting;
+    job_make(&last, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        server_start(&line[i]);
+        job_make(&jobs[i], go_on, NULL);
+        jobs[i].number = i;
+    }
+    CHECK_INT(job_perform(&jobs[0], line[0].thread, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    gate_pass(&last.done);
+    for (int i = 0; i < 2; i++) server_end(&line[i]);
+    job_check(&last, 1, 1);
+}
+
+/* A wait that is over is none, even if the waiter has not run again yet. */
+static struct job first_job, second_job, third_job;
+static void perform_back(struct job *job) { CHECK_INT(job_perform(&third_job, job->user, TREADLE_PERFORM_WAIT), TREADLE_OK); }
+static void perform_soon(struct job *job) { CHECK_INT(job_perform(&second_job, job->user, 0), TREADLE_OK); }
+static void wait_for_the_other(struct job *job) { CHECK_INT(job_perform(job->user, line[1].thread, TREADLE_PERFORM_WAIT), TREADLE_OK); }
+TEST(a_wait_that_is_over_does_not_count, "PERF-7") {
+    struct job start;
+    for (int i = 0; i < 2; i++) server_start(&line[i]);
+    for (int round = scaled(2000); round > 0; round--) {
+        job_make(&start, wait_for_the_other, &first_job);
+        job_make(&first_job, perform_soon, line[1].thread); /* line 0 waits for line 1, which then has a job of its own: */
+        job_make(&second_job, perform_back, line[0].thread); /* to wait for line 0, at once */
+        job_make(&third_job, NULL, NULL);
+        CHECK_INT(job_perform(&start, line[0].thread, 0), TREADLE_OK);
+        gate_pass(&third_job.done);
+        gate_pass(&second_job.done);
+        struct job *const all[] = {&start, &first_job, &second_job, &third_job};
+        for (int i = 0; i < 4; i++) {
+            job_await_releases(all[i], 1);
+            job_check(all[i], 1, 1);
+        }
+    }
+    for (int i = 0; i < 2; i++) server_end(&line[i]);
+}
+static void *be_ready_and_perform_back(void *info) {
+    struct job *job = info;
+    CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK);
+    CHECK_INT(job_perform(job, job->user, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    return NULL;
+}
+TEST(a_start_that_is_over_does_not_count, "PERF-7 THR-18") {
+    for (int round = scaled(1000); round > 0; round--) {
+        struct job job;
+        job_make(&job, NULL, treadle_thread_current());
+        treadle_thread thread = thread_make(be_ready_and_perform_back, &job);
+        CHECK_INT(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_OK);
+        while (!job.calls) poll_mode(TREADLE_DEFAULT_MODE);
+        thread_end(thread);
+        job_check(&job, 1, 1);
+    }
+}
+
+/* The main thread waits for one that starts, which waits for the main thread. */
+static treadle_status started_status;
+static treadle_thread waits_for;
+static void *perform_on_who_starts_me(void *info) {
+    CHECK_INT(job_perform(info, waits_for, TREADLE_PERFORM_WAIT), TREADLE_E_DEADLOCK);
+    CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK);
+    return NULL;
+}
+TEST(a_start_that_waits_is_part_of_the_circle, "PERF-7 THR-18") {
+    struct job job;
+    job_make(&job, NULL, NULL);
+    waits_for = treadle_thread_current();
+    treadle_thread thread = thread_make(perform_on_who_starts_me, &job);
+    CHECK_INT(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_OK);
+    thread_end(thread);
+    job_check(&job, 0, 1);
+}
+/* One starts a thread, which joins a third, which performs on the first: mixed. */
+static struct job mixed_job;
+static void *perform_on_the_starter(void *info) {
+    struct held *held = info;
+    held_main(held);
+    started_status = job_perform(&mixed_job, waits_for, TREADLE_PERFORM_WAIT);
+    CHECK(started_status == TREADLE_E_DEADLOCK || started_status == TREADLE_E_CLOSED || started_status == TREADLE_OK);
+    return held;
+}
+struct mixed { struct held held; treadle_thread third; treadle_status join, start; };
+static void *join_the_third(void *info) {
+    struct mixed *mixed = info;
+    gate_open(&mixed->held.gate);
+    mixed->join = treadle_thread_join(mixed->third, TREADLE_FOREVER, NULL);
+    CHECK(mixed->join == TREADLE_OK || mixed->join == TREADLE_E_DEADLOCK);
+    CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK);
+    return NULL;
+}
+static void *start_and_serve(void *info) {
+    struct mixed *mixed = info;
+    treadle_thread second = thread_make(join_the_third, mixed);
+    waits_for = treadle_thread_current();
+    mixed->start = treadle_thread_start_and_wait(second, TREADLE_FOREVER);
+    CHECK(mixed->start == TREADLE_OK || mixed->start == TREADLE_E_DEADLOCK); /* it was started in either case */
+    /* If this or the join was refused, the third waits for this thread still. */
+    while (!treadle_thread_is_finished(mixed->third)) poll_mode(TREADLE_DEFAULT_MODE);
+    CHECK_INT(treadle_thread_join(second, TREADLE_FOREVER, NULL), TREADLE_OK);
+    CHECK_INT(treadle_thread_release(second), TREADLE_OK);
+    return NULL;
+}
+TEST(a_circle_of_a_start_a_join_and_a_perform, "PERF-7 THR-17 THR-18") {
+    for (int round = scaled(300); round > 0; round--) {
+        struct mixed mixed = {.join = 99};
+        job_make(&mixed_job, NULL, NULL);
+        gate_make(&mixed.held.there);
+        gate_make(&mixed.held.gate);
+        mixed.third = thread_begin(perform_on_the_starter, &mixed.held);
+        gate_pass(&mixed.held.there);
+        treadle_thread first = thread_begin(start_and_serve, &mixed);
+        thread_end(first);
+        /* Exactly one of the three was refused. */
+        CHECK_INT((mixed.join == TREADLE_E_DEADLOCK) + (mixed.start == TREADLE_E_DEADLOCK) + (started_status == TREADLE_E_DEADLOCK), 1);
+        if (mixed.join == TREADLE_E_DEADLOCK) CHECK_INT(treadle_thread_join(mixed.third, TREADLE_FOREVER, NULL), TREADLE_OK);
+        CHECK_INT(treadle_thread_release(mixed.third), TREADLE_OK);
+        job_check(&mixed_job, started_status == TREADLE_OK, 1);
+    }
+}
+
+/* All at once: each of a ring performs on the next one. Whoever comes last is refused, and serves the others. */
+static struct ring { treadle_thread threads[MOST]; pthread_barrier_t barrier; treadle_status status[MOST]; atomic_int left; int size; } ring;
+static void *wait_in_ring(void *info) {
+    struct job *job = info;
+    int next = (job->number + 1) % ring.size;
+    treadle_source keeper = make_source(NULL, NULL);
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), keeper, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    pthread_barrier_wait(&ring.barrier);
+    ring.status[job->number] = job_perform(job, ring.threads[next], TREADLE_PERFORM_WAIT);
+    atomic_fetch_sub(&ring.left, 1);
+    while (atomic_load(&ring.left)) poll_mode(TREADLE_DEFAULT_MODE); /* until nobody waits any more */
+    CHECK_INT(treadle_source_invalidate(keeper), TREADLE_OK);
+    CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
+    return NULL;
+}
+TEST(rings_that_close_at_any_moment, "PERF-7 PERF-8 OBJ-6") {
+    for (int round = scaled(400); round > 0; round--) {
+        ring.size = 2 + round % (MOST - 1);
+        ring.left = ring.size;
+        pthread_barrier_init(&ring.barrier, NULL, (unsigned)ring.size);
+        int refused = 0;
+        for (int i = 0; i < ring.size; i++) {
+            job_make(&jobs[i], NULL, NULL);
+            jobs[i].number = i;
+            ring.threads[i] = thread_make(wait_in_ring, &jobs[i]);
+        }
+        for (int i = 0; i < ring.size; i++) CHECK_INT(treadle_thread_start(ring.threads[i]), TREADLE_OK);
+        for (int i = 0; i < ring.size; i++) thread_end(ring.threads[i]);
+        for (int i = 0; i < ring.size; i++) {
+            CHECK(ring.status[i] == TREADLE_OK || ring.status[i] == TREADLE_E_DEADLOCK);
+            refused += ring.status[i] == TREADLE_E_DEADLOCK;
+            job_check(&jobs[i], ring.status[i] == TREADLE_OK, 1);
+        }
+        CHECK_INT(refused, 1);
+        pthread_barrier_destroy(&ring.barrier);
+    }
+}
+
+TEST_MAIN()

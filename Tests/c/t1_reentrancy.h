@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * t1_reentrancy.h: a callback that calls every function, and does not return before another thread, which
+ * started meanwhile, has called them all too: a lock that is held anywhere ends in the watchdog. */
+#ifndef TREADLE_T1_REENTRANCY_H
+#define TREADLE_T1_REENTRANCY_H
+
+#include "t1_calls.h"
+
+#define SUBJECT "subject mode" /* of the items whose callbacks are looked at */
+
+static struct {
+    treadle_loop loop;
+    treadle_host quiet_host, open_host;
+    sem_t ask, answer;
+    pthread_t thread;
+    atomic_int quit;
+} other;
+
+/* Is this an answer that a correct call may get here? */
+static bool acceptable(const struct call *call, int64_t result) {
+    if (call->result != 's' || result >= 0) return true;
+    switch (result) {
+    case TREADLE_E_WRONG_THREAD: return strncmp(call->function, "treadle_loop_run", 16) == 0;
+    case TREADLE_E_NOT_FOUND: return strncmp(call->function, "treadle_loop_copy_", 18) == 0;
+    case TREADLE_E_CLOSED: return strcmp(call->function, "treadle_loop_post") == 0;
+    case TREADLE_E_NOMEM: return strcmp(call->function, "treadle_host_register") == 0;
+    case TREADLE_E_STATE: /* the table starts a thread in its middle, and ends it */
+        return strcmp(call->function, "treadle_descriptor_set_events") == 0 || strncmp(call->function, "treadle_thread_", 15) == 0;
+    case TREADLE_E_TIMEOUT:
+    case TREADLE_E_DEADLOCK: return strstr(call->function, "_close") || strstr(call->function, "_quiesce");
+    default: return false;
+    }
+}
+
+/* Calls everything once, with items of its own in a mode of its own. */
+static void call_everything(void) {
+    struct handles handles = {0};
+    char mode[32];
+    snprintf(mode, sizeof mode, "mode of %d", thread_id());
+    handles_make(&handles, other.loop, mode);
+    for (int i = 0; i < CALL_COUNT; i++) {
+        if (strcmp(calls[i].function, "treadle_shutdown") == 0) continue; /* for good: shutdown_test.c has it */
+        handles.of[HOST] = strstr(calls[i].function, "_quiesce") ? other.quiet_host : other.open_host;
+        int64_t result = calls[i].call(&handles);
+        if (!acceptable(&calls[i], result)) check_failed(__FILE__, __LINE__, "%s gave %d", calls[i].function, (int)result);
+    }
+    handles_end(&handles);
+}
+
+HELPER void *call_on_demand(void *unused) {
+    for (await(&other.ask); !atomic_load(&other.quit); await(&other.ask)) {
+        call_everything();
+        sem_post(&other.answer);
+    }
+    return unused;
+}
+
+/* The body of every callback: once for each, lest nested runs go on for ever. */
+struct spot {
+    const char *name;
+    atomic_int seen;
+};
+HELPER void meet(struct spot *spot) {
+    if (atomic_fetch_add(&spot->seen, 1) >= 1) return;
+    sem_post(&other.ask);
+    call_everything();
+    await(&other.answer);
+}
+
+HELPER void begin(void) {
+    treadle_host_config config = {.struct_size = sizeof config, .dispatch = call_dispatch};
+    other.loop = treadle_loop_current();
+    sem_init(&other.ask, 0, 0);
+    sem_init(&other.answer, 0, 0);
+    CHECK_INT(treadle_host_register(&config, &other.open_host), TREADLE_OK);
+    CHECK_INT(treadle_host_register(&config, &other.quiet_host), TREADLE_OK);
+    CHECK_INT(pthread_create(&other.thread, NULL, call_on_demand, NULL), 0);
+}
+HELPER void end(void) {
+    atomic_store(&other.quit, 1);
+    sem_post(&other.ask);
+    pthread_join(other.thread, NULL);
+}
+/* Runs until every spot was seen: the calls stop runs on their way. */
+HELPER void run_until_seen(struct spot *spots, int count) {
+    for (int i = 0; i < count; i++)
+        while (!atomic_load(&spots[i].seen)) treadle_loop_run(other.loop, SUBJECT, MILLISECONDS(1), 0);
+}
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * thread_stop_test.c: ready when the start returns, gone when the stop returns, and no stop is ever lost. */
+#include "threads.h"
+
+/* --- Ready ---------------------------------------------------------------------------------------- */
+
+static atomic_int prepared;
+static void *prepare_and_declare(void *info) {
+    for (int i = 0; i < 50; i++) sched_yield();
+    atomic_store(&prepared, 1);
+    CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK);
+    CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK); /* again: no effect */
+    gate_pass(info);
+    CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK);
+    return info;
+}
+TEST(a_thread_declares_itself_ready, "THR-18") {
+    for (int i = 0; i < scaled(100); i++) {
+        struct gate gate;
+        gate_make(&gate);
+        atomic_store(&prepared, 0);
+        treadle_thread thread = thread_make(prepare_and_declare, &gate);
+        CHECK_INT(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(prepared, 1);
+        CHECK(treadle_thread_is_executing(thread));
+        gate_open(&gate);
+        CHECK(thread_end(thread) == &gate);
+    }
+    CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK); /* of a thread that nobody waits for */
+}
+
+struct runner { treadle_source source; treadle_observer observer; atomic_int entries; treadle_status result; };
+static void on_entry(treadle_observer observer, uint32_t activity, void *info) {
+    (void)observer, (void)activity;
+    atomic_fetch_add(&((struct runner *)info)->entries, 1);
+}
+static void *run_with_entry(void *info) {
+    struct runner *runner = info;
+    treadle_loop loop = treadle_loop_current();
+    runner->source = make_source(NULL, NULL);
+    runner->observer = make_observer(on_entry, runner, TREADLE_ENTRY);
+    /* A run of an empty mode makes no pass. */
+    CHECK_INT(treadle_loop_run(loop, "empty", TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
+    for (int i = 0; i < 50; i++) sched_yield();
+    CHECK_INT(treadle_loop_add_source(loop, runner->source, "mode"), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_observer(loop, runner->observer, "mode"), TREADLE_OK);
+    runner->result = treadle_loop_run(loop, "mode", TREADLE_FOREVER, 0);
+    CHECK_INT(treadle_source_invalidate(runner->source), TREADLE_OK);
+    CHECK_INT(treadle_source_release(runner->source), TREADLE_OK);
+    CHECK_INT(treadle_observer_invalidate(runner->observer), TREADLE_OK);
+    CHECK_INT(treadle_observer_release(runner->observer), TREADLE_OK);
+    return runner;
+}
+TEST(a_thread_is_ready_in_the_first_pass_of_its_loop, "THR-18") {
+    for (int i = 0; i < scaled(100); i++) {
+        struct runner runner = {0};
+        treadle_thread thread = thread_make(run_with_entry, &runner);
+        CHECK_INT(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(runner.entries, 1);
+        void *result = NULL;
+        CHECK_INT(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, &result), TREADLE_OK);
+        CHECK(result == &runner);
+        CHECK_INT(runner.result, TREADLE_RUN_STOPPED);
+        CHECK(treadle_thread_is_cancelled(thread) && treadle_thread_is_finished(thread));
+        CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+    }
+}
+
+static void *end_unready(void *info) { return info; }
+static void *exit_unready(void *info) {
+    treadle_thread_exit(info);
+    return NULL;
+}
+static void *leave_unready(void *info) { pthread_exit(info); }
+static void *run_nothing(void *info) {
+    CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
+    return info;
+}
+TEST(a_thread_that_ends_before_it_is_ready, "THR-18") {
+    treadle_thread_fn functions[] = {end_unready, exit_unready, leave_unready, run_nothing};
+    for (int i = 0; i < 4; i++) {
+        treadle_thread thread = thread_make(functions[i], &i);
+        CHECK_ERROR(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_E_STATE, "thread");
+        CHECK_INT(treadle_thread_join(thread, TREADLE_FOREVER, NULL), TREADLE_OK);
+        CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+    }
+    treadle_thread thread = thread_make(end_unready, NULL);
+    CHECK_INT(treadle_thread_cancel(thread), TREADLE_OK);
+    CHECK_ERROR(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_E_STATE, "thread");
+    CHECK(treadle_thread_is_finished(thread));
+    CHECK(thread_end(thread) == NULL);
+}
+TEST(who_starts_does_not_wait_for_ever, "THR-18") {
+    const int64_t timeouts[] = {0, -1, INT64_MIN, 1, MILLISECONDS(2)};
+    for (int i = 0; i < 5; i++) {
+        struct held held;
+        gate_make(&held.there);
+        gate_make(&held.gate);
+        held.result = &held;
+        treadle_thread thread = thread_make(held_main, &held);
+        CHECK_ERROR(treadle_thread_start_and_wait(thread, timeouts[i]), TREADLE_E_TIMEOUT, "");
+        CHECK_ERROR(treadle_thread_start_and_wait(thread, timeouts[i]), TREADLE_E_STATE, "thread"); /* it was started */
+        gate_pass(&held.there); /* and goes on */
+        gate_open(&held.gate);
+        CHECK(thread_end(thread) == &held);
+    }
+}
+
+/* --- Stop ----------------------------------------------------------------------------------------- */
+
+TEST(a_stop_before_the_start, "THR-18 THR-5 STOP-9") {
+    void *result = &result;
+    treadle_thread thread = thread_make(nothing, &thread);
+    CHECK_INT(treadle_thread_stop(thread), TREADLE_OK);
+    CHECK(treadle_thread_is_cancelled(thread));
+    CHECK_ERROR(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, &result), TREADLE_E_STATE, "thread");
+    CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
+    CHECK_INT(treadle_thread_join(thread, TREADLE_FOREVER, &result), TREADLE_OK);
+    CHECK(!result); /* it never ran */
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+}
+struct late { struct gate there, gate; treadle_status result; };
+static void *make_the_loop_late(void *info) {
+    struct late *late = info;
+    gate_open(&late->there);
+    gate_pass(&late->gate);
+    treadle_source source = make_source(NULL, NULL);
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), source, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    late->result = treadle_loop_run_default(treadle_loop_current());
+    CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
+    return NULL;
+}
+TEST(a_stop_before_there_is_a_loop, "THR-18 STOP-9") {
+    struct late late;
+    gate_make(&late.there);
+    gate_make(&late.gate);
+    treadle_thread thread = thread_begin(make_the_loop_late, &late);
+    gate_pass(&late.there);
+    CHECK_INT(treadle_thread_stop(thread), TREADLE_OK);
+    CHECK_INT(treadle_thread_stop(thread), TREADLE_OK);
+    gate_open(&late.gate);
+    thread_end(thread);
+    CHECK_INT(late.result, TREADLE_RUN_STOPPED);
+}
+static int depth, unwound;
+static struct gate deep;
+/* Runs a mode of its own, whose first block does the same; the fifth tells that all run. */
+static void run_deeper(void *source) {
+    char mode[2] = {(char)('a' + depth), 0};
+    const char *modes[] = {mode};
+    treadle_block block = {.struct_size = sizeof block, .fn = run_deeper, .info = source, .modes = modes, .mode_count = 1};
+    if (depth++ == 5) {
+        gate_open(&deep);
+        return;
+    }
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), source, mode), TREADLE_OK);
+    CHECK_INT(treadle_loop_perform_block(treadle_loop_current(), &block), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), mode, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    unwound++;
+}
+static void *run_nested(void *info) {
+    treadle_source source = make_source(NULL, NULL);
+    run_deeper(source);
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), "a", 0, 0), TREADLE_RUN_TIMED_OUT); /* the stop is consumed */
+    CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
+    return info;
+}
+TEST(a_stop_ends_all_levels, "THR-18 STOP-9") {
+    gate_make(&deep);
+    treadle_thread thread = thread_begin(run_nested, NULL);
+    gate_pass(&deep);
+    CHECK_INT(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, NULL), TREADLE_OK);
+    CHECK_INT(unwound, 5);
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+}
+TEST(a_stop_ends_a_sleep, "THR-18") {
+    struct server server;
+    server_start(&server);
+    await_sleep(&server.watch);
+    server_end(&server);
+}
+TEST(a_stop_and_join_may_time_out, "THR-18 THR-17") {
+    struct held held;
+    treadle_thread thread = held_begin(&held, &held);
+    CHECK_ERROR(treadle_thread_stop_and_join(thread, 0, NULL), TREADLE_E_TIMEOUT, "");
+    CHECK(treadle_thread_is_cancelled(thread)); /* the stop was given */
+    CHECK_ERROR(treadle_thread_stop_and_join(thread, MILLISECONDS(1), NULL), TREADLE_E_TIMEOUT, "");
+    gate_open(&held.gate);
+    void *result = NULL;
+    CHECK_INT(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, &result), TREADLE_OK);
+    CHECK(result == &held);
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+}
+static void *stop_oneself(void *info) {
+    treadle_source source = make_source(NULL, NULL);
+    CHECK_ERROR(treadle_thread_stop_and_join(treadle_thread_current(), TREADLE_FOREVER, NULL), TREADLE_E_DEADLOCK, "thread");
+    CHECK(treadle_thread_is_cancelled(treadle_thread_current()));
+    gate_open(info);
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), source, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_STOPPED);
+    CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
+    return info;
+}
+TEST(a_thread_may_stop_itself, "THR-18 THR-17") {
+    struct gate tried;
+    gate_make(&tried);
+    treadle_thread thread = thread_begin(stop_oneself, &tried);
+    gate_pass(&tried);
+    CHECK(thread_end(thread) == &tried);
+}
+static void *stop_main(void *info) {
+    CHECK_INT(treadle_thread_stop(treadle_thread_main()), TREADLE_OK);
+    return info;
+}
+TEST(the_main_thread_s_loop_is_stopped_so_too, "THR-18 THR-10") {
+    treadle_source source = make_source(NULL, NULL);
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), source, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    treadle_thread thread = thread_begin(stop_main, NULL);
+    CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_STOPPED);
+    thread_end(thread);
+    CHECK(treadle_thread_is_cancelled(treadle_thread_main()));
+    CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
+}
+
+/* --- Raced ---------------------------------------------------------------------------------------- */
+
+/* What a raced thread does; it ends by a stop alone. */
+struct raced { atomic_int ran; treadle_status result; };
+static void *run_until_stopped(void *info) {
+    struct raced *raced = info;
+    treadle_timer timer = make_timer(NULL, NULL, FAR_AWAY, SECONDS(100000));
+    atomic_fetch_add(&raced->ran, 1);
+    CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    raced->result = treadle_loop_run_default(treadle_loop_current());
+    CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
+    return raced;
+}
+static void check_raced(struct raced *raced, void *result) {
+    if (raced->ran) CHECK_INT(raced->result, TREADLE_RUN_STOPPED);
+    CHECK(raced->ran <= 1 && result == (raced->ran ? raced : NULL));
+}
+static unsigned next_random(unsigned *state) { return (*state = *state * 1103515245u + 12345u) >> 16; }
+static void linger(unsigned *state) {
+    for (unsigned n = next_random(state) % 4; n > 0; n--) sched_yield();
+    for (volatile unsigned n = next_random(state) % 2000; n > 0; n--) {}
+}
+
+/* The same thread starts and stops. */
+static void *start_and_stop(void *info) {
+    unsigned state = (unsigned)(uintptr_t)info * 7919u + 1;
+    for (int i = scaled(25000); i > 0; i--) {
+        struct raced raced = {.result = 99};
+        void *result = &result;
+        treadle_thread thread = thread_make(run_until_stopped, &raced);
+        CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
+        linger(&state);
+        CHECK_INT(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, &result), TREADLE_OK);
+        CHECK_INT(raced.ran, 1);
+        check_raced(&raced, result);
+        CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+    }
+    return NULL;
+}
+/* One thread starts while the other stops: the stop may come before the start, too. */
+struct match { treadle_thread thread; sem_t ask, done; bool last; int rounds; };
+static void *stop_on_request(void *info) {
+    struct match *match = info;
+    unsigned state = (unsigned)(uintptr_t)match | 1;
+    for (await(&match->ask); !match->last; await(&match->ask)) {
+        linger(&state);
+        CHECK_INT(treadle_thread_stop(match->thread), TREADLE_OK);
+        sem_post(&match->done);
+    }
+    return NULL;
+}
+static void *start_against(void *info) {
+    struct match *match = info;
+    unsigned state = (unsigned)(uintptr_t)match >> 4;
+    for (int i = match->rounds; i > 0; i--) {
+        struct raced raced = {.result = 99};
+        void *result = &result;
+        match->thread = thread_make(run_until_stopped, &raced);
+        sem_post(&match->ask);
+        linger(&state);
+        CHECK_INT(treadle_thread_start(match->thread), TREADLE_OK);
+        if (i % 2) await(&match->done); /* the join comes before the stop, or after it */
+        CHECK_INT(treadle_thread_join(match->thread, TREADLE_FOREVER, &result), TREADLE_OK);
+        check_raced(&raced, result);
+        if (i % 2 == 0) await(&match->done);
+        CHECK_INT(treadle_thread_release(match->thread), TREADLE_OK);
+    }
+    match->last = true;
+    sem_post(&match->ask);
+    return NULL;
+}
+TEST(starts_and_stops_raced_by_four_threads, "THR-18 STOP-9 THR-5 THR-17") {
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) CHECK_INT(pthread_create(&threads[i], NULL, start_and_stop, (void *)(uintptr_t)i), 0);
+    for (int i = 0; i < 4; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+}
+TEST(starts_raced_with_stops_by_others, "THR-18 STOP-9 THR-5 THR-17") {
+    struct match matches[2];
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) {
+        struct match *match = &matches[i / 2];
+        if (i % 2 == 0) {
+            sem_init(&match->ask, 0, 0);
+            sem_init(&match->done, 0, 0);
+            match->last = false;
+            match->rounds = scaled(20000);
+        }
+        CHECK_INT(pthread_create(&threads[i], NULL, i % 2 ? start_against : stop_on_request, match), 0);
+    }
+    for (int i = 0; i < 4; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+}
+static void *wait_for_ready_against(void *info) {
+    struct match *match = info;
+    for (int i = match->rounds; i > 0; i--) {
+        struct raced raced = {.result = 99};
+        void *result = &result;
+        match->thread = thread_make(run_until_stopped, &raced);
+        sem_post(&match->ask);
+        treadle_status status = treadle_thread_start_and_wait(match->thread, TREADLE_FOREVER);
+        CHECK(status == TREADLE_OK || status == TREADLE_E_STATE); /* stopped before it was ready */
+        CHECK_INT(treadle_thread_join(match->thread, TREADLE_FOREVER, &result), TREADLE_OK);
+        check_raced(&raced, result);
+        CHECK(status != TREADLE_OK || raced.ran);
+        await(&match->done);
+        CHECK_INT(treadle_thread_release(match->thread), TREADLE_OK);
+    }
+    match->last = true;
+    sem_post(&match->ask);
+    return NULL;
+}
+TEST(waiting_for_a_thread_that_is_stopped, "THR-18 STOP-9") {
+    struct match match = {.rounds = scaled(10000)};
+    pthread_t threads[2];
+    sem_init(&match.ask, 0, 0);
+    sem_init(&match.done, 0, 0);
+    CHECK_INT(pthread_create(&threads[0], NULL, stop_on_request, &match), 0);
+    CHECK_INT(pthread_create(&threads[1], NULL, wait_for_ready_against, &match), 0);
+    for (int i = 0; i < 2; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+}
+
+TEST_MAIN()

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+//
+// treadle.hpp: Treadle for C++17, as headers alone over the C interface (treadle.h). It needs exceptions and
+// run-time type information, and Itanium's C++ ABI (gcc or clang).
+//
+//   - Objects are reference-counted handles: Loop, Source, Descriptor, Timer, Observer, Routine, Thread, Lock,
+//     Condition. Copying adds a reference, the destructor returns it. native() is the handle of C.
+//   - Callbacks are any callables: lambdas, functions, std::function, objects that can only be moved. They are
+//     destroyed once, when Treadle is done with them, on the thread where that happens. Lambdas that capture
+//     nothing or one pointer cost no memory. A callback gets its object as a const reference that lives until
+//     it returns; a copy may be kept.
+//   - A failed call throws treadle::Error: status, message, function. Functions that a signal handler may call,
+//     and those that take std::nothrow, return a Status. Destructors never throw.
+//   - An exception that leaves a callback goes to the last-resort handler (process.hpp) and, if that does not
+//     deal with it, ends the program by std::terminate. It never passes through Treadle (THR-19).
+//   - Times are std::chrono's: every unit, on the clock treadle::Clock. Durations that are too long stand for
+//     ever; they never overflow.
+//   - The tags [any], [owner] and [callback], the rules and "Since" are those of treadle.h.
+#ifndef TREADLE_HPP
+#define TREADLE_HPP
+
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "treadle.hpp needs C++17"
+#endif
+#if !defined(__cpp_exceptions) || !defined(__cpp_rtti)
+#error "treadle.hpp needs exceptions and run-time type information; treadle.h works without"
+#endif
+
+#include "treadle/cpp/status.hpp"
+#include "treadle/cpp/time.hpp"
+#include "treadle/cpp/mode.hpp"
+#include "treadle/cpp/object.hpp"
+#include "treadle/cpp/loop.hpp"
+#include "treadle/cpp/source.hpp"
+#include "treadle/cpp/descriptor.hpp"
+#include "treadle/cpp/timer.hpp"
+#include "treadle/cpp/observer.hpp"
+#include "treadle/cpp/routine.hpp"
+#include "treadle/cpp/thread.hpp"
+#include "treadle/cpp/perform.hpp"
+#include "treadle/cpp/lock.hpp"
+#include "treadle/cpp/pool.hpp"
+#include "treadle/cpp/notification.hpp"
+#include "treadle/cpp/process.hpp"
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+//
+// loop.hpp: run loops: getting one, running it, waking and stopping it, its modes, its items and blocks.
+#ifndef TREADLE_CPP_LOOP_HPP
+#define TREADLE_CPP_LOOP_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../block.h"
+#include "../loop.h"
+#include "callback.hpp"
+#include "mode.hpp"
+#include "object.hpp"
+#include "time.hpp"
+
+namespace treadle {
+inline namespace v1 {
+
+class Routine;
+
+/// What a run does besides running. Since 1.0.
+enum class RunOptions : std::uint32_t {
+    none = 0,
+    return_after_source = TREADLE_RUN_RETURN_AFTER_SOURCE, ///< return once a source was handled (RUN-6, RUN-7)
+    return_on_interrupt = TREADLE_RUN_RETURN_ON_INTERRUPT  ///< return when a signal ends the sleep
+};
+
+/// What a stop request ends. Since 1.0.
+enum class StopOptions : std::uint32_t {
+    none = 0,
+    all_levels = TREADLE_STOP_ALL_LEVELS ///< every nested run, not only the innermost
+};
+
+namespace detail {
+template <> struct is_flags<RunOptions> : std::true_type {};
+template <> struct is_flags<StopOptions> : std::true_type {};
+
+struct LoopApi {
+    using native_type = treadle_loop;
+    static constexpr auto retain = &treadle_loop_retain;
+    static constexpr auto release = &treadle_loop_release;
+};
+
+/// Names of modes for a function of C.
+class ModeList {
+  public:
+    explicit ModeList(const std::vector<Mode> &modes) {
+        names_.reserve(modes.size() + 1);
+        for (const Mode &mode : modes) names_.push_back(mode.c_str());
+        count_ = names_.size();
+        names_.push_back(nullptr); // so that an empty list is not a null pointer
+    }
+    const char *const *names() const noexcept { return names_.data(); }
+    std::size_t count() const noexcept { return count_; }
+
+  private:
+    std::vector<const char *> names_;
+    std::size_t count_;
+};
+} // namespace detail
+
+/// A run loop. Every thread has one (RL-1). A default-made handle is empty. Since 1.0.
+class Loop : public Handle<Loop, detail::LoopApi> {
+  public:
+    /// An empty handle.
+    /// [any] Errors: none. Since 1.0.
+    Loop() noexcept = default;
+
+    /// The calling thread's loop, made on first use (RL-1, RL-2). The reference keeps it meaningful after
+    /// the thread's end (RL-9).
+    /// [any] Errors: Error of Status::no_memory, Status::system or Status::forked. Since 1.0.
+    static Loop current() { return known(treadle_loop_current()); }
+    /// The loop of the process's initial thread, from any thread (RL-3).
+    /// [any] Errors: as current(). Since 1.0.
+    static Loop main() { return known(treadle_loop_main()); }
+    /// The loop of the thread with this kernel id (gettid), if it has one (RL-9).
+    /// [any] Errors: Error of Status::not_found. Since 1.0.
+    static Loop of_thread(std::int32_t thread_id) {
+        treadle_loop loop = nullptr;
+        detail::check(treadle_loop_copy_of_thread(thread_id, &loop));
+        return adopt(loop);
+    }
+
+    /// Runs the calling thread's loop in one mode until it is stopped or finished, or an option ends it
+    /// (RUN-1). May be called from every callback, to any depth (RUN-12).
+    /// [owner] Errors: Error of Status::wrong_thread, Status::argument for unknown options,
+    /// Status::callback when a host's callback failed, Status::closed, Status::system, Status::no_memory.
+    /// Since 1.0.
+    RunResult run(const Mode &mode = {}, RunOptions options = RunOptions::none) const {
+        return run_for(forever, mode, options);
+    }
+    /// The same with a timeout: 0 or less makes one pass without blocking, forever sets none (RUN-2).
+    /// [owner] Errors: as run(), and Status::argument for a duration that is not a number. Since 1.0.
+    template <class Rep, class Period>
+    RunResult run_for(std::chrono::duration<Rep, Period> timeout, const Mode &mode = {},
+                      RunOptions options = RunOptions::none) const {
+        return static_cast<RunResult>(detail::check(
+            treadle_loop_run(native_, mode.c_str(), detail::nanoseconds_of(timeout), detail::bits(options))));
+    }
+    /// The same until a date of any clock, as of now.
+    /// [owner] Errors: as run(). Since 1.0.
+    template <class AnyClock, class Duration>
+    RunResult run_until(std::chrono::time_point<AnyClock, Duration> date, const Mode &mode = {},
+                        RunOptions options = RunOptions::none) const {
+        return run_for(detail::remaining(date), mode, options);
+    }
+    /// One pass that does not block (RUN-2).
+    /// [owner] Errors: as run(). Since 1.0.
+    RunResult poll(const Mode &mode = {}) const { return run_for(std::chrono::nanoseconds(0), mode); }
+
+    /// Ends the innermost run at the end of its pass. False without a run: it is not remembered; see
+    /// request_stop (STOP-1 to STOP-7).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    bool stop() const { return detail::effect(treadle_loop_stop(native_)); }
+    /// A stop that cannot be lost: it ends the innermost run, or the next one that starts (STOP-9).
+    /// [any, signal-safe] Errors: the status; it never throws. Since 1.0.
+    Status request_stop(StopOptions options = StopOptions::none) const noexcept {
+        return static_cast<Status>(treadle_loop_request_stop(native_, detail::bits(options)));
+    }
+    /// Ends the current sleep, or the one that the current pass would make (WAKE-1 to WAKE-5).
+    /// [any, signal-safe] Errors: the status; it never throws. Since 1.0.
+    Status wake() const noexcept { return static_cast<Status>(treadle_loop_wake(native_)); }
+    /// A descriptor that interrupts runs with RunOptions::return_on_interrupt when it is readable; -1: none.
+    /// Never read, and not owned: it must stay open while it is set (ABI-4).
+    /// [any] Errors: Error of Status::argument for a descriptor that is not open. Since 1.0.
+    void set_interrupt_descriptor(int fd) const { detail::check(treadle_loop_set_interrupt_descriptor(native_, fd)); }
+
+    /// True exactly while the loop's thread blocks, or is about to (WAKE-6).
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    bool is_waiting() const noexcept { return treadle_loop_is_waiting(native_); }
+    /// True if this is the calling thread's loop.
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    bool is_current() const noexcept { return treadle_loop_is_current(native_); }
+    /// The kernel id of the loop's thread; 0 once the thread is gone.
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::int32_t thread_id() const {
+        std::int32_t id = 0;
+        detail::check(treadle_loop_get_thread_id(native_, &id));
+        return id;
+    }
+    /// A line of text about the loop, for debugging only (RL-12).
+    /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
+    std::string describe() const {
+        return detail::text_from([this](char *buffer, std::size_t capacity, std::size_t *length) {
+            return treadle_loop_describe(native_, buffer, capacity, length);
+        });
+    }
+
+    /// The mode of the innermost run; nothing when the loop is not being run (RL-6).
+    /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
+    std::optional<Mode> current_mode() const {
+        bool running = true;
+        std::string name = detail::text_from([&](char *buffer, std::size_t capacity, std::size_t *length) {
+            const treadle_status status = treadle_loop_copy_current_mode(native_, buffer, capacity, length);
+            running = status != TREADLE_E_NOT_FOUND;
+            return running ? status : TREADLE_OK;
+        });
+        return running ? std::optional<Mode>(std::move(name)) : std::nullopt;
+    }
+    /// All modes that exist, each once, in unspecified order (RL-7).
+    /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
+    std::vector<Mode> modes() const {
+        std::string names(256, '\0');
+        std::size_t length = 0;
+        // There may be more modes at the second call.
+        while (detail::check(treadle_loop_copy_modes(native_, &names[0], names.size(), &length)),
+               length > names.size())
+            names.resize(length);
+        std::vector<Mode> modes;
+        for (std::size_t at = 0; at < length; at += modes.back().name().size() + 1) modes.emplace_back(&names[at]);
+        return modes;
+    }
+    /// Puts a mode into the common set (MODE-8). False if it was there already.
+    /// [any] Errors: Error of Status::argument for the common modes themselves. Since 1.0.
+    bool add_common_mode(const Mode &mode) const {
+        return detail::effect(treadle_loop_add_common_mode(native_, mode.c_str()));
+    }
+    /// True if the mode is in the common set.
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    bool is_common_mode(const Mode &mode) const noexcept { return treadle_loop_is_common_mode(native_, mode.c_str()); }
+    /// The date of the timer that is next in the mode; nothing if there is none (TMR-9).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::optional<Clock::time_point> next_fire(const Mode &mode = {}) const {
+        std::int64_t time = 0;
+        detail::check(treadle_loop_get_next_fire(native_, mode.c_str(), &time));
+        return time == 0 ? std::nullopt : std::optional(Clock::time_point(Clock::duration(time)));
+    }
+
+    /// Adds a source, descriptor, timer or observer to a mode, which keeps a reference, or to all common
+    /// modes (MODE-8). False, with no effect: it is there already, it is invalid, the loop's thread is gone,
+    /// a timer or observer is in another loop (MODE-5, MODE-6, RL-9).
+    /// [any] Errors: Error of Status::no_memory; for descriptors also of Status::exists and Status::system.
+    /// Since 1.0.
+    template <class T> bool add(const T &item, const Mode &mode = {}) const {
+        return detail::effect(T::item_api::add(native_, item.native(), mode.c_str()));
+    }
+    /// Removes an item from a mode, or from the common set and all its modes (MODE-8). False if it was not
+    /// there. Its callback does not start any more in the current pass either (OBJ-9).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    template <class T> bool remove(const T &item, const Mode &mode = {}) const {
+        return detail::effect(T::item_api::remove(native_, item.native(), mode.c_str()));
+    }
+    /// True if the item is in the mode; for the common modes, if it is recorded there (MODE-8).
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    template <class T> bool contains(const T &item, const Mode &mode = {}) const noexcept {
+        return T::item_api::contains(native_, item.native(), mode.c_str());
+    }
+
+    /// Queues a call for the common modes and wakes the loop: the quickest way to have another thread's loop
+    /// do something. f is called once on the loop's thread, without arguments, or given up when that thread
+    /// ends; then it is destroyed (BLK-2 to BLK-5). False if the loop's thread is gone.
+    /// [any] Errors: Error of Status::argument for an empty callback; Status::no_memory. Since 1.0.
+    template <class F> detail::if_callback<F, bool> post(F &&f) const {
+        using Call = detail::Callback<std::decay_t<F>>;
+        if constexpr (Call::in_pointer) {
+            Call call(std::forward<F>(f), "treadle::Loop::post");
+            const treadle_status status = treadle_loop_post(native_, &run_block<Call>, call.info());
+            return status != TREADLE_E_CLOSED && detail::check(status) >= 0;
+        } else {
+            if (!perform(std::forward<F>(f))) return false;
+            detail::check(treadle_loop_wake(native_));
+            return true;
+        }
+    }
+    /// Queues a call for the common modes; does not wake the loop (BLK-2). False, and f is destroyed, if the
+    /// loop's thread is gone.
+    /// [any] Errors: Error of Status::argument for an empty callback; Status::no_memory; f is destroyed then.
+    /// Since 1.0.
+    template <class F> detail::if_callback<F, bool> perform(F &&f) const {
+        return queue(std::forward<F>(f), nullptr, 0);
+    }
+    /// The same for some modes; the common modes are allowed among them, and stand for an empty list (BLK-4).
+    /// [any] Errors: as above. Since 1.0.
+    template <class F> detail::if_callback<F, bool> perform(F &&f, const std::vector<Mode> &modes) const {
+        const detail::ModeList list(modes);
+        return queue(std::forward<F>(f), list.names(), list.count());
+    }
+    /// Queues a routine, for some modes; the common modes if the list is empty. False if the loop's thread is
+    /// gone.
+    /// [any] Errors: Error of Status::stale or Status::no_memory. Since 1.0.
+    inline bool perform(const Routine &routine, const std::vector<Mode> &modes = {}) const;
+
+  private:
+    static Loop known(treadle_loop loop) {
+        if (!loop) throw Error::last();
+        return retaining(loop);
+    }
+    template <class Call> static void run_block(void *info) noexcept {
+        detail::guarded([&] { Call::call(info); });
+    }
+    template <class F> bool queue(F &&f, const char *const *modes, std::size_t mode_count) const {
+        using Call = detail::Callback<std::decay_t<F>>;
+        Call call(std::forward<F>(f), "treadle::Loop::perform");
+        auto block = TREADLE_INIT(treadle_block);
+        block.modes = modes;
+        block.mode_count = mode_count;
+        block.fn = &run_block<Call>;
+        block.info = call.info();
+        block.destroy = Call::release();
+        call.taken(); // whatever happens, destroy is called
+        return detail::effect(treadle_loop_perform_block(native_, &block));
+    }
+};
+
+} // namespace v1
+} // namespace treadle
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+//
+// notification.hpp: what Treadle tells the whole process.
+#ifndef TREADLE_CPP_NOTIFICATION_HPP
+#define TREADLE_CPP_NOTIFICATION_HPP
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "../notification.h"
+#include "callback.hpp"
+#include "object.hpp"
+#include "thread.hpp"
+
+namespace treadle {
+inline namespace v1 {
+
+/// A registration for a notification, which ends with this object. Empty when default-made or moved from. Since 1.0.
+class Notification {
+  public:
+    /// No registration.
+    /// [any] Errors: none. Since 1.0.
+    Notification() noexcept = default;
+
+    /// f() is called when the first thread is about to be started through Treadle: once in a process, on the thread
+    /// that starts it (THR-11). f is destroyed when the registration is removed and no call of it runs.
+    /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
+    /// Since 1.0.
+    template <class F> [[nodiscard]] static detail::if_callback<F, Notification> will_become_multithreaded(F &&f) {
+        using Call = detail::Callback<std::decay_t<F>>;
+        return added<Call>(TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED, nullptr, std::forward<F>(f),
+                           [](std::uint32_t, void *, void *info) noexcept {
+                               detail::guarded([&] { Call::call(info); });
+                           });
+    }
+    /// f(const Thread &), or f(), is called on every thread that ends, before its loop is torn down (THR-14).
+    /// [any] Errors: as above. Since 1.0.
+    template <class F>
+    [[nodiscard]] static detail::if_callback<F, Notification, const Thread &> thread_will_exit(F &&f) {
+        return exits(nullptr, std::forward<F>(f));
+    }
+    /// The same for one thread.
+    /// [any] Errors: as above. Since 1.0.
+    template <class F>
+    [[nodiscard]] static detail::if_callback<F, Notification, const Thread &> thread_will_exit(const Thread &thread,
+                                                                                               F &&f) {
+        if (!thread) throw Error(Status::argument, "the thread is empty", "treadle::Notification");
+        return exits(thread.native(), std::forward<F>(f));
+    }
+
+    /// Takes a registration over; the other one is empty then.
+    /// [any] Errors: none. Since 1.0.
+    Notification(Notification &&other) noexcept : token_(std::exchange(other.token_, 0)) {}
+    /// Ends this registration and takes another over.
+    /// [any] Errors: none. Since 1.0.
+    Notification &operator=(Notification &&other) noexcept {
+        Notification taken(std::move(other));
+        std::swap(token_, taken.token_);
+        return *this;
+    }
+    /// Ends the registration: no call of it starts any more; one that runs on another thread goes on (NOTE-1).
+    /// [any] Errors: none. Since 1.0.
+    ~Notification() { remove(); }
+    /// The same before the end of the scope.
+    /// [any] Errors: none. Since 1.0.
+    void remove() noexcept {
+        if (token_) treadle_notification_remove(std::exchange(token_, 0));
+    }
+    /// Whether it stands for a registration.
+    /// [any] Errors: none. Since 1.0.
+    explicit operator bool() const noexcept { return token_ != 0; }
+
+  private:
+    template <class F> static Notification exits(treadle_thread thread, F &&f) {
+        using Call = detail::Callback<std::decay_t<F>, const Thread &>;
+        return added<Call>(TREADLE_NOTIFY_THREAD_WILL_EXIT, thread, std::forward<F>(f),
+                           [](std::uint32_t, void *object, void *info) noexcept {
+                               const detail::Lent<Thread> ending(static_cast<treadle_thread>(object));
+                               detail::guarded([&] { Call::call(info, *ending); });
+                           });
+    }
+    template <class Call, class F>
+    static Notification added(std::uint32_t name, void *object, F &&f, treadle_notification_fn fn) {
+        Call call(std::forward<F>(f), "treadle::Notification");
+        void *const info = call.info();
+        call.taken(); // whatever happens, destroy is called
+        Notification notification;
+        detail::check(treadle_notification_add(name, object, fn, info, Call::release(), &notification.token_));
+        return notification;
+    }
+
+    std::uint64_t token_ = 0;
+};
+
+} // namespace v1
+} // namespace treadle
+
+#endif

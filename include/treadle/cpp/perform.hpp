@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+//
+// perform.hpp: performing a call on a thread, now or later, with or without waiting for it.
+#ifndef TREADLE_CPP_PERFORM_HPP
+#define TREADLE_CPP_PERFORM_HPP
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../perform.h"
+#include "callback.hpp"
+#include "loop.hpp"
+#include "thread.hpp"
+#include "time.hpp"
+
+namespace treadle {
+inline namespace v1 {
+namespace detail {
+
+/// A call as a request: the callable is the argument, the target only names the request.
+template <class Call> treadle_request request_of(Call &call, const void *target = nullptr) noexcept {
+    auto request = TREADLE_INIT(treadle_request);
+    request.fn = [](void *, void *argument) noexcept { guarded([&] { Call::call(argument); }); };
+    request.target = const_cast<void *>(target);
+    request.argument = call.info();
+    request.release_argument = Call::release();
+    call.taken(); // whatever happens, it is released
+    return request;
+}
+
+/// What a call returned: a value, a reference, or nothing.
+template <class Result> struct Returned {
+    std::optional<Result> value;
+    template <class F> void from(F &f) { value.emplace(std::invoke(f)); }
+    Result take() { return std::move(*value); }
+};
+template <class Result> struct Returned<Result &> {
+    Result *value = nullptr;
+    template <class F> void from(F &f) { value = std::addressof(std::invoke(f)); }
+    Result &take() { return *value; }
+};
+template <> struct Returned<void> {
+    template <class F> void from(F &f) { std::invoke(f); }
+    void take() {}
+};
+
+/// A call that its caller waits for: it lives on the caller's stack, and what it comes to is brought there.
+template <class F> struct Awaited {
+    using Result = std::invoke_result_t<F &>;
+    static_assert(!std::is_rvalue_reference_v<Result>, "a function that is waited for returns no rvalue reference");
+
+    F &f;
+    Returned<Result> returned{};
+    std::exception_ptr thrown{};
+
+    static void perform(void *, void *argument) noexcept {
+        auto &self = *static_cast<Awaited *>(argument);
+        try {
+            self.returned.from(self.f);
+        } catch (...) { self.thrown = std::current_exception(); }
+    }
+    Result on(treadle_thread thread, const char *const *modes, std::size_t mode_count) {
+        auto request = TREADLE_INIT(treadle_request);
+        request.fn = &perform;
+        request.argument = this;
+        if (!effect(treadle_thread_perform(thread, &request, modes, mode_count, TREADLE_PERFORM_WAIT)))
+            throw Error(Status::argument, "the list of modes is empty", "treadle::Thread::perform_and_wait");
+        if (thrown) std::rethrow_exception(thrown);
+        return returned.take();
+    }
+};
+
+} // namespace detail
+
+template <class F> detail::if_callback<F, void> Thread::perform(F &&f) const {
+    detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::Thread::perform");
+    const treadle_request request = detail::request_of(call);
+    detail::check(treadle_thread_perform(native_, &request, nullptr, 0, 0));
+}
+
+template <class F> detail::if_callback<F, bool> Thread::perform(F &&f, const std::vector<Mode> &modes) const {
+    const detail::ModeList list(modes);
+    detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::Thread::perform");
+    const treadle_request request = detail::request_of(call);
+    return detail::effect(treadle_thread_perform(native_, &request, list.names(), list.count(), 0));
+}
+
+template <class F> std::invoke_result_t<F &> Thread::perform_and_wait(F &&f) const {
+    return detail::Awaited<std::remove_reference_t<F>>{f}.on(native_, nullptr, 0);
+}
+
+template <class F>
+std::invoke_result_t<F &> Thread::perform_and_wait(F &&f, const std::vector<Mode> &modes) const {
+    const detail::ModeList list(modes);
+    return detail::Awaited<std::remove_reference_t<F>>{f}.on(native_, list.names(), list.count());
+}
+
+/// Has the calling thread's loop call f() once, after a delay, in the default mode: never before the next pass, and
+/// calls of one date in their order (PERF-12 to PERF-14). target: names the request for cancel_performs; it is not
+/// looked at. f is destroyed afterwards, or when the request is cancelled, or when the thread ends (PERF-16).
+/// [any] Errors: Error of Status::argument for an empty callback or a delay that is not a number, Status::no_memory,
+/// Status::system; f is destroyed then. Since 1.0.
+template <class Rep, class Period, class F>
+detail::if_callback<F, void> perform_after(std::chrono::duration<Rep, Period> delay, F &&f,
+                                           const void *target = nullptr) {
+    const auto wait = detail::nanoseconds_of(delay);
+    detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::perform_after");
+    const treadle_request request = detail::request_of(call, target);
+    detail::check(treadle_perform_after(wait, &request, nullptr, 0));
+}
+
+/// The same in some modes. False, and f is destroyed, if the list is empty (PERF-12).
+/// [any] Errors: as above. Since 1.0.
+template <class Rep, class Period, class F>
+detail::if_callback<F, bool> perform_after(std::chrono::duration<Rep, Period> delay, F &&f, const void *target,
+                                           const std::vector<Mode> &modes) {
+    const auto wait = detail::nanoseconds_of(delay);
+    const detail::ModeList list(modes);
+    detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::perform_after");
+    const treadle_request request = detail::request_of(call, target);
+    return detail::effect(treadle_perform_after(wait, &request, list.names(), list.count()));
+}
+
+/// Cancels all delayed calls of the calling thread for this target (PERF-15). False if there was none.
+/// [any] Errors: Error of Status::forked. Since 1.0.
+inline bool cancel_performs(const void *target) {
+    return detail::effect(treadle_perform_cancel_target(const_cast<void *>(target)));
+}
+
+/// Calls f() on a new detached thread with the default attributes (PERF-17). f is destroyed afterwards.
+/// [any] Errors: Error of Status::argument for an empty callback; those of Thread::detached; f is destroyed then.
+/// Since 1.0.
+template <class F> detail::if_callback<F, Thread> perform_in_background(F &&f) {
+    detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::perform_in_background");
+    const treadle_request request = detail::request_of(call);
+    treadle_thread thread = nullptr;
+    detail::check(treadle_perform_in_background(&request, &thread));
+    return Thread::adopt(thread);
+}
+
+} // namespace v1
+} // namespace treadle
+
+#endif

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+//
+// thread.hpp: threads: making, configuring, starting, stopping and joining them, and what each one carries.
+#ifndef TREADLE_CPP_THREAD_HPP
+#define TREADLE_CPP_THREAD_HPP
+
+#include <pthread.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../perform.h"
+#include "../thread.h"
+#include "callback.hpp"
+#include "loop.hpp"
+#include "object.hpp"
+#include "time.hpp"
+
+namespace treadle {
+inline namespace v1 {
+
+/// Where a thread stands (THR-1). Since 1.0.
+enum class ThreadState : std::uint32_t {
+    created = TREADLE_THREAD_CREATED,     ///< not started yet
+    starting = TREADLE_THREAD_STARTING,   ///< started, but not running its function yet
+    executing = TREADLE_THREAD_EXECUTING, ///< a foreign thread's, and the main thread's, from the beginning
+    finished = TREADLE_THREAD_FINISHED    ///< after its will-exit notification (THR-14)
+};
+
+/// How the kernel schedules a thread (THR-13). Since 1.0.
+enum class ThreadPolicy : std::uint32_t {
+    normal = TREADLE_POLICY_DEFAULT,         ///< time sharing; the priority sets the nice value
+    fifo = TREADLE_POLICY_FIFO,              ///< real time, SCHED_FIFO
+    round_robin = TREADLE_POLICY_ROUND_ROBIN ///< real time, SCHED_RR
+};
+
+namespace detail {
+
+struct ThreadApi {
+    using native_type = treadle_thread;
+    static constexpr auto retain = &treadle_thread_retain;
+    static constexpr auto release = &treadle_thread_release;
+};
+
+/// Thrown by Thread::exit and caught by run_thread: so the objects of the thread's function are destroyed.
+struct Ending {
+    void *result;
+};
+/// Whether run_thread is there to catch it.
+inline thread_local bool may_end = false;
+
+/// A thread's entry function: calls f, whose pointer, if it returns one, is the result (THR-17). Not noexcept,
+/// since pthread_exit unwinds its frames, and must pass.
+template <class Call> void *run_thread(void *info) {
+    may_end = true;
+    try {
+        if constexpr (std::is_pointer_v<decltype(Call::call(info))>)
+            return const_cast<void *>(static_cast<const volatile void *>(Call::call(info)));
+        else
+            Call::call(info);
+    } catch (const Ending &ending) {
+        return ending.result;
+#ifdef __GLIBCXX__
+    } catch (const abi::__forced_unwind &) {
+        throw;
+#endif
+    } catch (...) { escaped(); }
+    return nullptr;
+}
+
+} // namespace detail
+
+/// A thread. Copies refer to the same thread; a joinable one whose last reference goes without a join is
+/// detached then (THR-17). A default-made handle is empty. Since 1.0.
+class Thread : public Handle<Thread, detail::ThreadApi> {
+  public:
+    /// An empty handle.
+    /// [any] Errors: none. Since 1.0.
+    Thread() noexcept = default;
+
+    /// A thread that is not started yet: joinable, with the default attributes. f() is called on it; the pointer
+    /// that it returns, or null, is the thread's result. f is destroyed on the thread when it has returned, or when
+    /// it is sure that it never runs (THR-1, THR-4). An exception that leaves f goes to the last-resort handler.
+    /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
+    /// Since 1.0.
+    template <class F, class = detail::if_callback<F, void>> explicit Thread(F &&f) {
+        make<&treadle_thread_create>(std::forward<F>(f), &native_);
+    }
+    /// Makes a detached thread with the default attributes and starts it (THR-3); f as for the constructor.
+    /// [any] Errors: as the constructor and start(). Since 1.0.
+    template <class F> static detail::if_callback<F, Thread> detached(F &&f) {
+        treadle_thread thread = nullptr;
+        make<&treadle_thread_detach_new>(std::forward<F>(f), &thread);
+        return adopt(thread);
+    }
+    /// The calling thread, the same until it ends, whoever made it (THR-9, THR-20).
+    /// [any] Errors: Error of Status::no_memory, Status::system or Status::forked. Since 1.0.
+    static Thread current() { return known(treadle_thread_current()); }
+    /// The process's initial thread, from every thread (THR-10).
+    /// [any] Errors: as current(). Since 1.0.
+    static Thread main() { return known(treadle_thread_main()); }
+    /// Whether the calling thread is the process's initial one (THR-10).
+    /// [any] Errors: none. Since 1.0.
+    static bool current_is_main() noexcept { return treadle_is_main_thread(); }
+    /// Whether a thread was ever started through Treadle in this process (THR-11).
+    /// [any] Errors: none. Since 1.0.
+    static bool is_multithreaded() noexcept { return treadle_is_multithreaded(); }
+
+    /// Starts the thread, once. One that was cancelled before never runs its function (THR-2, THR-5).
+    /// [any] Errors: Error of Status::state when started before, Status::system when the system has no room for
+    /// another thread, Status::closed after shutdown(). Since 1.0.
+    void start() const { detail::check(treadle_thread_start(native_)); }
+    /// Starts the thread and waits until it has declared itself ready, or has entered the first pass of its loop
+    /// (THR-18). False if the timeout passed before; the thread goes on.
+    /// [any] Errors: those of start(); Error of Status::state when the thread ended, or was cancelled, before it was
+    /// ready. Since 1.0.
+    template <class Rep = std::int64_t, class Period = std::nano>
+    bool start_and_wait(std::chrono::duration<Rep, Period> timeout = forever) const {
+        return detail::in_time(treadle_thread_start_and_wait(native_, detail::nanoseconds_of(timeout)));
+    }
+    /// The calling thread is ready: whoever waits in start_and_wait goes on (THR-18).
+    /// [any] Errors: Error of Status::no_memory or Status::forked. Since 1.0.
+    static void declare_ready() { detail::check(treadle_thread_declare_ready()); }
+
+    /// Waits until the thread is gone, its loop's teardown included, and returns its result (THR-17).
+    /// [any] Errors: Error of Status::deadlock when the thread is the calling one, or waits for it; Status::state when
+    /// it is detached, foreign, not started, joined or being joined. Since 1.0.
+    void *join() const {
+        void *result = nullptr;
+        detail::check(treadle_thread_join(native_, TREADLE_FOREVER, &result));
+        return result;
+    }
+    /// The same, but waits no longer than the timeout; nothing if it passed: the thread is joinable still.
+    /// [any] Errors: as join(). Since 1.0.
+    template <class Rep, class Period>
+    std::optional<void *> join_for(std::chrono::duration<Rep, Period> timeout) const {
+        void *result = nullptr;
+        const treadle_status status = treadle_thread_join(native_, detail::nanoseconds_of(timeout), &result);
+        return detail::in_time(status) ? std::optional<void *>(result) : std::nullopt;
+    }
+    /// Cancels the thread and asks its loop to stop at all levels, in a way that cannot be lost (THR-18, STOP-9).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    void stop() const { detail::check(treadle_thread_stop(native_)); }
+    /// stop() and join() in one (THR-18).
+    /// [any] Errors: as join(). Since 1.0.
+    void *stop_and_join() const {
+        void *result = nullptr;
+        detail::check(treadle_thread_stop_and_join(native_, TREADLE_FOREVER, &result));
+        return result;
+    }
+    /// The same without exceptions, for Scoped<Thread>, whose scope ends with the thread.
+    /// [any] Errors: the status. Since 1.0.
+    Status close(std::nothrow_t) const noexcept {
+        return static_cast<Status>(treadle_thread_stop_and_join(native_, TREADLE_FOREVER, nullptr));
+    }
+    /// Sets the cancelled flag, and nothing else: the thread looks at it when it likes (THR-5).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    void cancel() const { detail::check(treadle_thread_cancel(native_)); }
+    /// Makes the thread detached, once (THR-17).
+    /// [any] Errors: Error of Status::state when it is detached, foreign, joined or being joined. Since 1.0.
+    void set_detached() const { detail::check(treadle_thread_set_detached(native_)); }
+    /// Ends the calling thread with a result: the objects of its function are destroyed on the way, by an exception,
+    /// which a catch (...) there must throw again. Not from callbacks of a loop, which no exception may leave: it goes
+    /// to the last-resort handler (THR-7, THR-19). On threads made through C, as treadle_thread_exit. Discouraged.
+    /// [any] Errors: Error of Status::state on the initial thread, and on threads that Treadle did not start.
+    /// Since 1.0.
+    [[noreturn]] static void exit(void *result = nullptr) {
+        if (detail::may_end) throw detail::Ending{result};
+        detail::check(treadle_thread_exit(result));
+        throw Error::last(); // not reached: a call that returns has failed
+    }
+
+    /// Where the thread stands (THR-1).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    ThreadState state() const { return static_cast<ThreadState>(number<std::uint32_t>(treadle_thread_get_state)); }
+    /// Whether the thread executes (THR-1, THR-14).
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    bool is_executing() const noexcept { return treadle_thread_is_executing(native_); }
+    /// Whether the thread has finished (THR-1, THR-14).
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    bool is_finished() const noexcept { return treadle_thread_is_finished(native_); }
+    /// Whether the thread was cancelled (THR-6).
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    bool is_cancelled() const noexcept { return treadle_thread_is_cancelled(native_); }
+    /// Whether the thread is detached; foreign ones are, for Treadle.
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    bool is_detached() const noexcept { return treadle_thread_is_detached(native_); }
+    /// Whether it is the process's initial thread (THR-10).
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    bool is_main() const noexcept { return treadle_thread_is_main(native_); }
+    /// The kernel id (gettid); 0 before the thread executes and after it ended.
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::int32_t id() const { return number<std::int32_t>(treadle_thread_get_id); }
+    /// The pthread_t (THR-20), valid until the thread is joined, or, when it is detached, until it ends.
+    /// [any] Errors: Error of Status::state when the thread does not execute. Since 1.0.
+    pthread_t pthread() const { return static_cast<pthread_t>(number<std::uintptr_t>(treadle_thread_get_pthread)); }
+    /// The thread's loop, made now if it has none yet, also before the start (RL-9).
+    /// [any] Errors: Error of Status::state when the thread has finished, Status::no_memory. Since 1.0.
+    Loop loop() const {
+        treadle_loop loop = nullptr;
+        detail::check(treadle_thread_copy_loop(native_, &loop));
+        return Loop::adopt(loop);
+    }
+
+    /// The stack's size in bytes, for the start: 16,384 to 1 GiB, a multiple of 4,096 (THR-13).
+    /// [any] Errors: Error of Status::range for another size, Status::state after the start. Since 1.0.
+    void set_stack_size(std::size_t size) const { detail::check(treadle_thread_set_stack_size(native_, size)); }
+    /// The stack's size as it was set; 524,288 by default, 0 for foreign threads (THR-13).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::size_t stack_size() const { return number<std::size_t>(treadle_thread_get_stack_size); }
+    /// The name: any UTF-8, at any time (THR-13).
+    /// [any] Errors: Error of Status::argument for malformed UTF-8 or NUL, Status::range for more than 65,535 bytes,
+    /// Status::no_memory. Since 1.0.
+    void set_name(const std::string &name) const {
+        detail::check(treadle_thread_set_name(native_, detail::c_text(name, "treadle::Thread::set_name")));
+    }
+    /// The name as it was set; empty if none was (THR-13).
+    /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
+    std::string name() const {
+        return detail::text_from([this](char *buffer, std::size_t capacity, std::size_t *length) {
+            return treadle_thread_copy_name(native_, buffer, capacity, length);
+        });
+    }
+    /// The priority, limited to 0.0 to 1.0: before the start for any thread, later for the calling one (THR-13).
+    /// [any] Errors: Error of Status::argument for NaN, Status::state for another thread that was started. Since 1.0.
+    void set_priority(double priority) const { detail::check(treadle_thread_set_priority(native_, priority)); }
+    /// The priority as it was set; 0.5 by default (THR-13).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    double priority() const {
+        double priority = 0;
+        detail::check(treadle_thread_get_priority(native_, &priority, nullptr));
+        return priority;
+    }
+    /// Whether the kernel has the priority; false if it refused it or was not asked yet (THR-13).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    bool priority_is_applied() const {
+        double priority = 0;
+        std::int32_t applied = 0;
+        detail::check(treadle_thread_get_priority(native_, &priority, &applied));
+        return applied != 0;
+    }
+    /// The scheduling policy for the start (THR-13).
+    /// [any] Errors: Error of Status::argument for another value, Status::state after the start. Since 1.0.
+    void set_policy(ThreadPolicy policy) const {
+        detail::check(treadle_thread_set_policy(native_, static_cast<std::uint32_t>(policy)));
+    }
+    /// The policy as it was set (THR-13).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    ThreadPolicy policy() const { return static_cast<ThreadPolicy>(number<std::uint32_t>(treadle_thread_get_policy)); }
+    /// A quality of service: any number, kept without effect; before the start (THR-13).
+    /// [any] Errors: Error of Status::state after the start. Since 1.0.
+    void set_quality_of_service(std::int32_t quality) const {
+        detail::check(treadle_thread_set_quality_of_service(native_, quality));
+    }
+    /// The quality of service as it was set; 0 by default (THR-13).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::int32_t quality_of_service() const { return number<std::int32_t>(treadle_thread_get_quality_of_service); }
+
+    /// Stores a value of any type under a key in the thread's dictionary, in place of the one that was there. It is
+    /// destroyed when it is replaced or removed, or after the thread's will-exit notification, and not while
+    /// use_value uses it (THR-12).
+    /// [any] Errors: Error of Status::argument for a key with NUL, Status::state when the thread has finished,
+    /// Status::no_memory; the value is destroyed then. Since 1.0.
+    template <class T> void set_value(const std::string &key, T value) const {
+        const char *const text = detail::c_text(key, "treadle::Thread::set_value");
+        constexpr auto destroy = [](void *object) noexcept { delete static_cast<T *>(object); };
+        detail::check(treadle_thread_set_value(native_, text, new T(std::move(value)), destroy));
+    }
+    /// The value under a key, null if there is none. T must be the type that it was stored as. Borrowed: another
+    /// thread may replace it at any time; see use_value (THR-12).
+    /// [any] Errors: Error of Status::argument for a key with NUL, Status::stale or Status::forked. Since 1.0.
+    template <class T> T *value(const std::string &key) const {
+        void *value = nullptr;
+        const char *const text = detail::c_text(key, "treadle::Thread::value");
+        const treadle_status status = treadle_thread_get_value(native_, text, &value);
+        if (status != TREADLE_E_NOT_FOUND) detail::check(status);
+        return static_cast<T *>(value);
+    }
+    /// Calls f(T &) here and now with the value under a key, which lives meanwhile, whoever replaces it. False if
+    /// there is none. T must be the type that it was stored as; what f throws comes out of this call (THR-12).
+    /// [any] Errors: as value(). Since 1.0.
+    template <class T, class F> bool use_value(const std::string &key, F &&f) const {
+        struct Use {
+            F &f;
+            std::exception_ptr thrown;
+        } use{f, nullptr};
+        const treadle_status status = treadle_thread_use_value(
+            native_, detail::c_text(key, "treadle::Thread::use_value"),
+            [](void *value, void *info) noexcept {
+                auto &asked = *static_cast<Use *>(info);
+                try {
+                    asked.f(*static_cast<T *>(value));
+                } catch (...) { asked.thrown = std::current_exception(); }
+            },
+            &use);
+        if (use.thrown) std::rethrow_exception(use.thrown);
+        return status != TREADLE_E_NOT_FOUND && detail::check(status) >= 0;
+    }
+    /// Removes the value under a key and destroys it. False if there was none (THR-12).
+    /// [any] Errors: Error of Status::argument for a key with NUL, Status::stale or Status::forked. Since 1.0.
+    bool remove_value(const std::string &key) const {
+        const char *const text = detail::c_text(key, "treadle::Thread::remove_value");
+        return detail::effect(treadle_thread_remove_value(native_, text));
+    }
+
+    /// Has the thread call f() in a pass of its loop in one of the common modes, and wakes it. Calls for one thread
+    /// are performed in their order; one that has not started, or does not run its loop yet, performs them when it
+    /// does (PERF-1 to PERF-6). f is destroyed afterwards, or when the request is dropped.
+    /// [any] Errors: Error of Status::argument for an empty callback, Status::closed when the thread has finished,
+    /// Status::no_memory; f is destroyed then.
+    /// Since 1.0.
+    template <class F> detail::if_callback<F, void> perform(F &&f) const;
+    /// The same in some modes. False, and f is destroyed, if the list is empty (PERF-1).
+    /// [any] Errors: as above. Since 1.0.
+    template <class F> detail::if_callback<F, bool> perform(F &&f, const std::vector<Mode> &modes) const;
+    /// Has the thread call f(), waits for it and returns what it returned, or throws what it threw. On the calling
+    /// thread f is called directly. The caller's own loop is not run meanwhile (PERF-2, PERF-7).
+    /// [any] Errors: Error of Status::closed when the thread has finished, or ends before it has called f;
+    /// Status::deadlock when the thread waits, directly or through others, for the caller; Status::no_memory.
+    /// Since 1.0.
+    template <class F> std::invoke_result_t<F &> perform_and_wait(F &&f) const;
+    /// The same in some modes.
+    /// [any] Errors: as above, and Error of Status::argument if the list is empty. Since 1.0.
+    template <class F> std::invoke_result_t<F &> perform_and_wait(F &&f, const std::vector<Mode> &modes) const;
+
+    /// Sleeps for at least so long; 0 or less, and what is not a number, return at once. Signals do not cut it
+    /// short; the thread's loop is not served (THR-15).
+    /// [any] Errors: Error of Status::forked. Since 1.0.
+    template <class Rep, class Period> static void sleep_for(std::chrono::duration<Rep, Period> time) {
+        if (time.count() == time.count()) detail::check(treadle_thread_sleep_for(detail::nanoseconds_of(time)));
+    }
+    /// Sleeps until a date; a past one returns at once (THR-15).
+    /// [any] Errors: Error of Status::forked. Since 1.0.
+    static void sleep_until(Clock::time_point date) {
+        detail::check(treadle_thread_sleep_until(date.time_since_epoch().count()));
+    }
+
+  private:
+    static Thread known(treadle_thread thread) {
+        if (!thread) throw Error::last();
+        return retaining(thread);
+    }
+    template <auto create, class F> static void make(F &&f, treadle_thread *thread) {
+        using Call = detail::Callback<std::decay_t<F>>;
+        Call call(std::forward<F>(f), "treadle::Thread");
+        void *const info = call.info();
+        call.taken(); // whatever happens, destroy is called
+        detail::check(create(&detail::run_thread<Call>, info, Call::release(), thread));
+    }
+    template <class T> T number(treadle_status (*get)(treadle_thread, T *)) const {
+        T value = 0;
+        detail::check(get(native_, &value));
+        return value;
+    }
+};
+
+} // namespace v1
+} // namespace treadle
+
+#include "perform.hpp"
+
+#endif

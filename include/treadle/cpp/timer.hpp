@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+//
+// timer.hpp: timers: one-shot or repeating, on an exact grid, with a tolerance if wanted.
+#ifndef TREADLE_CPP_TIMER_HPP
+#define TREADLE_CPP_TIMER_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "../timer.h"
+#include "callback.hpp"
+#include "object.hpp"
+#include "routine.hpp"
+#include "time.hpp"
+
+namespace treadle {
+inline namespace v1 {
+
+namespace detail {
+struct TimerApi {
+    using native_type = treadle_timer;
+    static constexpr auto retain = &treadle_timer_retain;
+    static constexpr auto release = &treadle_timer_release;
+    static constexpr auto invalidate = &treadle_timer_invalidate;
+    static constexpr auto close = &treadle_timer_close;
+    static constexpr auto is_valid = &treadle_timer_is_valid;
+    static constexpr auto describe = &treadle_timer_describe;
+    static constexpr auto add = &treadle_loop_add_timer;
+    static constexpr auto remove = &treadle_loop_remove_timer;
+    static constexpr auto contains = &treadle_loop_contains_timer;
+};
+} // namespace detail
+
+/// How a timer goes on after its first date. Since 1.0.
+struct TimerOptions {
+    /// 0: one-shot; below 1,000 nanoseconds: 1,000; at most about 16 years (TMR-1). Since 1.0.
+    std::chrono::nanoseconds interval{0};
+    std::chrono::nanoseconds tolerance{0}; ///< how late it may fire so that wake-ups are shared (TMR-5). Since 1.0.
+    std::int64_t order = 0;                ///< kept, but without effect (TMR-3). Since 1.0.
+};
+
+/// A timer: never early (TMR-22), once for all dates that were missed (TMR-16), not again while its callback
+/// runs (TMR-19). A default-made handle is empty. Since 1.0.
+class Timer : public Item<Timer, detail::TimerApi> {
+  public:
+    /// An empty handle.
+    /// [any] Errors: none. Since 1.0.
+    Timer() noexcept = default;
+
+    /// A timer, in no mode yet, that fires by calling f(const Timer &), or f() if it takes nothing: on the
+    /// loop's thread. A date in the past fires at the next opportunity (TMR-8). f is destroyed when the timer
+    /// is invalid and the callback at rest (TMR-7).
+    /// [any] Errors: Error of Status::argument for an empty callback, Status::range for a negative interval,
+    /// Status::no_memory; f is destroyed then. Since 1.0.
+    template <class F, class = detail::if_callback<F, void, const Timer &>>
+    Timer(Clock::time_point first, F &&f, const TimerOptions &options = {}) {
+        using Call = detail::Callback<std::decay_t<F>, const Timer &>;
+        Call call(std::forward<F>(f), "treadle::Timer");
+        auto context = context_of(first, options);
+        context.info = call.info();
+        context.release = Call::release();
+        context.fire = &fire_callable<Call>;
+        detail::check(treadle_timer_create(&context, &native_));
+        call.taken();
+    }
+    /// A timer that fires by a routine, to which it keeps a reference.
+    /// [any] Errors: as above, and Error of Status::stale. Since 1.0.
+    Timer(Clock::time_point first, const Routine &fire, const TimerOptions &options = {}) {
+        auto context = context_of(first, options);
+        context.fire_routine = detail::need(fire, "treadle::Timer");
+        detail::check(treadle_timer_create(&context, &native_));
+    }
+    /// A timer that fires once, after a delay; f as for the constructor.
+    /// [any] Errors: as the constructor; Status::argument for a delay that is not a number. Since 1.0.
+    template <class Rep, class Period, class F>
+    static Timer after(std::chrono::duration<Rep, Period> delay, F &&f) {
+        return Timer(Clock::after(delay), std::forward<F>(f));
+    }
+    /// A timer that fires after an interval, and then on the grid of that interval; f as for the constructor.
+    /// [any] Errors: as the constructor; Status::range for an interval of 0 or less. Since 1.0.
+    template <class Rep, class Period, class F>
+    static Timer every(std::chrono::duration<Rep, Period> interval, F &&f) {
+        const std::chrono::nanoseconds step(detail::nanoseconds_of(interval));
+        if (step.count() <= 0) throw Error(Status::range, "the interval is not above 0", "treadle::Timer::every");
+        TimerOptions options;
+        options.interval = step;
+        return Timer(Clock::after(step), std::forward<F>(f), options);
+    }
+
+    /// The date as it was asked for, until the timer is rescheduled; while the callback runs, the date that is
+    /// being served (TMR-2, TMR-16). Nothing when invalid (TMR-4).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::optional<Clock::time_point> next_fire() const {
+        std::int64_t time = 0;
+        detail::check(treadle_timer_get_next_fire(native_, &time));
+        if (time == 0 && !is_valid()) return std::nullopt;
+        return Clock::time_point(Clock::duration(time));
+    }
+    /// Moves the timer, and the grid of a repeating one, to a date; at once also in a sleeping loop (TMR-15,
+    /// TMR-17). False if invalid.
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    bool set_next_fire(Clock::time_point date) const {
+        return detail::effect(treadle_timer_set_next_fire(native_, date.time_since_epoch().count()));
+    }
+    /// Calls the timer's callback here and now, on the calling thread. A one-shot is invalid afterwards; the
+    /// dates of a repeating one are not touched (NST-3). False if invalid, or if the callback runs already.
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    bool fire() const { return detail::effect(treadle_timer_fire(native_)); }
+    /// The interval; 0 for a one-shot (OBJ-5).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::chrono::nanoseconds interval() const { return number(treadle_timer_get_interval); }
+    /// True if the timer repeats (OBJ-5).
+    /// [any] Errors: none; false if empty or stale. Since 1.0.
+    bool repeats() const noexcept { return treadle_timer_repeats(native_); }
+    /// How late the timer may fire; less than 0 counts as 0, more than half an interval as half (TMR-5).
+    /// [any] Errors: Error of Status::stale or Status::forked, Status::argument for a duration that is not a
+    /// number. Since 1.0.
+    template <class Rep, class Period> void set_tolerance(std::chrono::duration<Rep, Period> tolerance) const {
+        detail::check(treadle_timer_set_tolerance(native_, detail::nanoseconds_of(tolerance)));
+    }
+    /// The tolerance in force.
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::chrono::nanoseconds tolerance() const { return number(treadle_timer_get_tolerance); }
+    /// The order that it was made with (TMR-3, OBJ-5).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::int64_t order() const { return number(treadle_timer_get_order).count(); }
+
+  private:
+    static treadle_timer_context context_of(Clock::time_point first, const TimerOptions &options) noexcept {
+        auto context = TREADLE_INIT(treadle_timer_context);
+        context.fire_at = first.time_since_epoch().count();
+        context.interval_ns = options.interval.count();
+        context.tolerance_ns = options.tolerance.count();
+        context.order = options.order;
+        return context;
+    }
+    std::chrono::nanoseconds number(treadle_status (*get)(treadle_timer, std::int64_t *)) const {
+        std::int64_t value = 0;
+        detail::check(get(native_, &value));
+        return std::chrono::nanoseconds(value);
+    }
+    template <class Call> static void fire_callable(treadle_timer timer, void *info) noexcept {
+        detail::guarded([&] { Call::call(info, *detail::Lent<Timer>(timer)); });
+    }
+};
+
+} // namespace v1
+} // namespace treadle
+
+#endif
