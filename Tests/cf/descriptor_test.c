@@ -4,7 +4,6 @@
  * CFFileDescriptor. */
 #include "helpers.h"
 
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 static int retained, released;
@@ -190,36 +189,6 @@ TEST(another_thread_arms_and_ends_a_sleeping_loops_descriptor, "FD-3 FD-6 FD-8")
     pthread_join(thread, NULL);
     CHECK(sem_trywait(&asleep) != 0);
     CFRelease(shared);
-}
-
-static int seen;
-static void count_seen(CFFileDescriptorRef descriptor, CFOptionFlags kinds, void *info) {
-    (void)descriptor, (void)kinds, (void)info;
-    seen++;
-}
-TEST(thousands_of_descriptors_are_watched, "FD-2 SOCK-10") {
-    enum { MANY = 5000 };
-    struct rlimit limit = {2 * MANY + 100, 2 * MANY + 100};
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        getrlimit(RLIMIT_NOFILE, &limit);
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-    int many = (int)(limit.rlim_cur / 2 > MANY + 50 ? MANY : limit.rlim_cur / 2 - 50);
-    static CFFileDescriptorRef descriptors[MANY];
-    for (int i = 0; i < many; i++) {
-        descriptors[i] = CFFileDescriptorCreate(NULL, eventfd(1, EFD_CLOEXEC), true, count_seen, NULL);
-        CFRelease(add(descriptors[i]));
-        CFFileDescriptorEnableCallBacks(descriptors[i], kCFFileDescriptorReadCallBack);
-    }
-    while (seen < many) CHECK_INT(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1e9, true), kCFRunLoopRunHandledSource);
-    CHECK_INT(poll_once(), kCFRunLoopRunTimedOut);
-    CHECK_INT(seen, many);
-    for (int i = 0; i < many; i++) {
-        CFFileDescriptorInvalidate(descriptors[i]);
-        CFRelease(descriptors[i]);
-    }
-    CHECK_INT(poll_once(), kCFRunLoopRunFinished);
 }
 
 TEST(bad_descriptors_have_no_effect, "FD-6 RL-12") {

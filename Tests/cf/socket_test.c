@@ -360,7 +360,11 @@ static int threads_now(void) {
     fclose(status);
     return threads;
 }
-TEST(thousands_of_sockets_are_watched_without_a_thread, "SOCK-10") {
+static void count_descriptor(CFFileDescriptorRef descriptor, CFOptionFlags kinds, void *info) {
+    (void)descriptor, (void)kinds, (void)info;
+    seen++;
+}
+TEST(thousands_of_sockets_and_descriptors_are_watched_without_a_thread, "SOCK-10 FD-2") {
     enum { MANY = 5000 };
     struct rlimit limit = {2 * MANY + 100, 2 * MANY + 100};
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -368,25 +372,30 @@ TEST(thousands_of_sockets_are_watched_without_a_thread, "SOCK-10") {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    int many = (int)(limit.rlim_cur / 2 > MANY + 50 ? MANY : limit.rlim_cur / 2 - 50), ends[2];
+    int many = limit.rlim_cur / 2 > MANY + 50 ? MANY : (int)(limit.rlim_cur / 4 - 25) * 2, ends[2];
     int before = threads_now();
     static CFSocketRef sockets[MANY];
-    static int others[MANY];
+    static CFFileDescriptorRef descriptors[MANY];
     for (int i = 0; i < many; i++) {
-        pair(ends);
-        others[i] = ends[1];
-        sockets[i] = CFSocketCreateWithNative(NULL, ends[0], kCFSocketReadCallBack, count_seen, NULL);
+        if (i % 2 == 0) pair(ends); /* both ends are sockets here */
+        sockets[i] = CFSocketCreateWithNative(NULL, ends[i % 2], kCFSocketReadCallBack, count_seen, NULL);
         CFSocketSetSocketFlags(sockets[i], kCFSocketCloseOnInvalidate);
         add(sockets[i]);
+        descriptors[i] = CFFileDescriptorCreate(NULL, eventfd(1, EFD_CLOEXEC), true, count_descriptor, NULL);
+        CFRunLoopSourceRef source = CFFileDescriptorCreateRunLoopSource(NULL, descriptors[i], 0);
+        CFRunLoopAddSource(CFRunLoopGetCurrent(), source, kCFRunLoopDefaultMode);
+        CFRelease(source);
+        CFFileDescriptorEnableCallBacks(descriptors[i], kCFFileDescriptorReadCallBack);
     }
-    for (int i = 0; i < many; i++) CHECK(write(others[i], "x", 1) == 1);
-    while (seen < many) run_one();
+    for (int i = 0; i < many; i++) CHECK(write(CFSocketGetNative(sockets[i]), "x", 1) == 1);
+    while (seen < 2 * many) run_one();
     CHECK_INT(poll_once(), kCFRunLoopRunTimedOut);
-    CHECK_INT(seen, many);
+    CHECK_INT(seen, 2 * many);
     CHECK_INT(threads_now(), before);
     for (int i = 0; i < many; i++) {
         finish(sockets[i]);
-        close(others[i]);
+        CFFileDescriptorInvalidate(descriptors[i]);
+        CFRelease(descriptors[i]);
     }
     CHECK_INT(poll_once(), kCFRunLoopRunFinished);
 }
