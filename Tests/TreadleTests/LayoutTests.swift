@@ -7,6 +7,10 @@ import Synchronization
 import Testing
 import TreadleABI
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 @testable import Treadle
 @testable import TreadleBase
 
@@ -24,6 +28,7 @@ struct LayoutTests {
     #expect(MemoryLayout<Event>.offset(of: \.mode) == MemoryLayout<treadle_event>.offset(of: \.mode))
     #expect(MemoryLayout<Event>.offset(of: \.late) == MemoryLayout<treadle_event>.offset(of: \.late_ns))
     #expect(MemoryLayout<Event>.offset(of: \.descriptor) == MemoryLayout<treadle_event>.offset(of: \.descriptor))
+    #expect(MemoryLayout<Event>.offset(of: \.argument) == MemoryLayout<treadle_event>.offset(of: \.argument))
   }
 
   @Test("every object fits its slot")
@@ -36,6 +41,15 @@ struct LayoutTests {
     #expect(48 + MemoryLayout<DescriptorCell>.size <= Slab(.descriptor).stride)
     #expect(48 + MemoryLayout<TimerCell>.size <= Slab(.timer).stride)
     #expect(MemoryLayout<HostState>.size <= Slab(.host).stride)
+    #expect(MemoryLayout<ThreadState>.size <= Thread.mutexOffset)
+    #expect(Thread.mutexOffset + MemoryLayout<treadle_system_mutex>.size <= Slab(.thread).stride)
+    // A reference, the flags that all slots have, the slot's number, and a lock's depth.
+    let native = Int(TREADLE_SYSTEM_NATIVE_OFFSET)
+    #expect(MemoryLayout<Reference>.size + 16 <= native)
+    #expect(Int(TREADLE_SYSTEM_NATIVE_STRIDE) == Slab(.lock).stride)
+    #expect(Int(TREADLE_SYSTEM_NATIVE_STRIDE) == Slab(.condition).stride)
+    #expect(native + MemoryLayout<pthread_mutex_t>.size <= Slab(.lock).stride)
+    #expect(native + MemoryLayout<pthread_cond_t>.size <= Slab(.condition).stride)
   }
 
   @Test("the words that the kernel and hosts look at lie where they are said to")
@@ -45,6 +59,26 @@ struct LayoutTests {
     loop.state.pointee.sleeping.store(0x5A5A, ordering: .relaxed)
     #expect(sleeping.load(as: UInt32.self) == 0x5A5A)
     loop.state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed)
+
+    let thread = try Thread.create(ThreadEntry(code: nil, info: nil, destroy: nil))
+    let ready = UnsafeMutableRawPointer(thread.state) + Thread.readyOffset
+    thread.state.pointee.ready.store(0x5A5A, ordering: .relaxed)
+    #expect(ready.load(as: UInt32.self) == 0x5A5A)
+    try thread.release()
+
+    let lock = try ClientLock.create(isRecursive: false)
+    #expect(Int(bitPattern: lock.native) % MemoryLayout<pthread_mutex_t>.alignment == 0)
+    try lock.lock(timeout: 0)
+    let mutex = lock.native.assumingMemoryBound(to: pthread_mutex_t.self)
+    #expect(pthread_mutex_trylock(mutex) == EBUSY)
+    try lock.unlock()
+    #expect(pthread_mutex_trylock(mutex) == 0)
+    #expect(pthread_mutex_unlock(mutex) == 0)
+    try lock.release()
+    let condition = try ClientCondition.create()
+    #expect(Int(bitPattern: condition.native) % MemoryLayout<pthread_cond_t>.alignment == 0)
+    #expect(pthread_cond_signal(condition.native.assumingMemoryBound(to: pthread_cond_t.self)) == 0)
+    try condition.release()
 
     let host = try Host.register(dispatch: { ticket, _ in ticket }, enter: nil, exit: nil, user: nil)
     host.state.pointee.retiredCount.store(42, ordering: .relaxed)
@@ -80,6 +114,23 @@ struct LayoutTests {
     #expect(Frame.Flag.returnAfterSource == UInt32(TREADLE_RUN_RETURN_AFTER_SOURCE))
     #expect(Frame.Flag.returnOnInterrupt == UInt32(TREADLE_RUN_RETURN_ON_INTERRUPT))
     #expect(Event.Kind.perform == UInt32(TREADLE_EVENT_PERFORM) && Event.Kind.block == UInt32(TREADLE_EVENT_BLOCK))
+    #expect(Event.Kind.schedule == UInt32(TREADLE_EVENT_SCHEDULE) && Event.Kind.cancel == UInt32(TREADLE_EVENT_CANCEL))
+    #expect(Event.Kind.timer == UInt32(TREADLE_EVENT_TIMER) && Event.Kind.observer == UInt32(TREADLE_EVENT_OBSERVER))
+    #expect(Event.Kind.descriptor == UInt32(TREADLE_EVENT_DESCRIPTOR))
+    #expect(Event.Kind.request == UInt32(TREADLE_EVENT_REQUEST) && Event.Kind.thread == UInt32(TREADLE_EVENT_THREAD))
+    #expect(Event.Kind.notification == UInt32(TREADLE_EVENT_NOTIFICATION))
+    #expect(Event.Kind.release == UInt32(TREADLE_EVENT_RELEASE))
+    #expect(Notifications.willBecomeMultiThreaded == UInt32(TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED))
+    #expect(Notifications.threadWillExit == UInt32(TREADLE_NOTIFY_THREAD_WILL_EXIT))
+    #expect(RunLoopNotification.Name.willBecomeMultiThreaded.rawValue == Notifications.willBecomeMultiThreaded)
+    #expect(RunLoopNotification.Name.threadWillExit.rawValue == Notifications.threadWillExit)
+    #expect(Thread.Phase.created == UInt32(TREADLE_THREAD_CREATED))
+    #expect(Thread.Phase.starting == UInt32(TREADLE_THREAD_STARTING))
+    #expect(Thread.Phase.executing == UInt32(TREADLE_THREAD_EXECUTING))
+    #expect(Thread.Phase.finished == UInt32(TREADLE_THREAD_FINISHED))
+    #expect(RunLoopThread.Policy.default.rawValue == UInt32(TREADLE_POLICY_DEFAULT))
+    #expect(RunLoopThread.Policy.fifo.rawValue == UInt32(TREADLE_POLICY_FIFO))
+    #expect(RunLoopThread.Policy.roundRobin.rawValue == UInt32(TREADLE_POLICY_ROUND_ROBIN))
     #expect(
       String(cString: treadle_version_string()!)
         == "\(TREADLE_VERSION_MAJOR).\(TREADLE_VERSION_MINOR).\(TREADLE_VERSION_PATCH)")

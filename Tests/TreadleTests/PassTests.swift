@@ -25,6 +25,7 @@ struct PassTests {
       case .block: trace.append("block")
       case .wait: trace.append("wait")
       case .done: return trace
+      case .request: trace.append("request")
       case .none: trace.append("none")
       }
     }

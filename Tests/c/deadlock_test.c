@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * deadlock_test.c: threads that would wait for each other for ever: the one that would close the circle is told. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 /* A line of servers; each performs on the next one and waits, the last one does something to the first, which
  * surely waits by then: through all the others. */

@@ -105,8 +105,22 @@ HELPER void watch_sleep(struct sleep_watch *watch, treadle_loop loop, const char
 HELPER bool is_asleep(struct sleep_watch *watch) {
     return atomic_load(&watch->asleep) && treadle_loop_is_waiting(watch->loop);
 }
+/* Whether the kernel says that a thread of this process blocks. */
+HELPER bool is_in_kernel_wait(int32_t thread_id) {
+    char name[64], line[256] = "";
+    snprintf(name, sizeof name, "/proc/self/task/%d/stat", thread_id);
+    FILE *file = fopen(name, "r");
+    if (!file) return false;
+    if (!fgets(line, sizeof line, file)) line[0] = 0;
+    fclose(file);
+    const char *state = strrchr(line, ')'); /* the name before may hold anything */
+    return state && state[1] == ' ' && state[2] == 'S';
+}
+/* Until the loop's last look before its sleep is over, too: what comes without a wake-up stays unseen then. */
 HELPER void await_sleep(struct sleep_watch *watch) {
-    while (!is_asleep(watch)) sched_yield();
+    int32_t thread_id = 0;
+    CHECK_INT(treadle_loop_get_thread_id(watch->loop, &thread_id), TREADLE_OK);
+    while (!is_asleep(watch) || !is_in_kernel_wait(thread_id) || !is_asleep(watch)) sched_yield();
 }
 HELPER void unwatch_sleep(struct sleep_watch *watch) {
     treadle_observer_invalidate(watch->observer);

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * perform_delayed_test.c: performing a function on the calling thread after a delay, and cancelling that. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 #include "t1_probe.h"
 

@@ -3,7 +3,7 @@
  *
  * perform_end_test.c: requests to threads that end: nothing is lost, nobody waits for ever, everything is given
  * back once. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

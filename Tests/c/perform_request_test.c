@@ -3,7 +3,7 @@
  *
  * perform_request_test.c: requests as structs: what is refused and given back, routines in place of functions,
  * what an event says of a request. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

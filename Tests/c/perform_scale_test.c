@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * perform_scale_test.c: a million requests from four threads to one loop: each arrives once, in its sender's order. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 enum { SENDERS = 4 };
 

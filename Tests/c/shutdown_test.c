@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * shutdown_test.c: the end of all run loops, and the end of the process with threads still there. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 #include "t1_probe.h"
 

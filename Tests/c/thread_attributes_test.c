@@ -3,7 +3,7 @@
  *
  * thread_attributes_test.c: stack sizes, names, priorities, policies, quality of service: what they may be,
  * what the kernel makes of them, and when they may be set. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 #include <alloca.h>
 #include <linux/capability.h>

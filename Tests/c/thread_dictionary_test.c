@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * thread_dictionary_test.c: what threads carry under names: who may read it, when it is given back. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 /* A value that knows how often it was given back. */
 struct value { atomic_int releases; int number; };

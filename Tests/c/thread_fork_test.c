@@ -3,7 +3,7 @@
  *
  * thread_fork_test.c: the child of a process with threads: clear errors, nothing of the parent's is touched, and
  * it can start again. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

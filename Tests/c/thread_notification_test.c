@@ -3,7 +3,7 @@
  *
  * thread_notification_test.c: the first thread of a process, the end of each thread, and in which order a
  * thread's end happens. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 /* --- Becoming multi-threaded ---------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * thread_stop_test.c: ready when the start returns, gone when the stop returns, and no stop is ever lost. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 /* --- Ready ---------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  * thread_system_test.c: what the system is asked for, and what happens when it refuses. The program's own
  * pthread_create takes the place of the C library's, for Treadle too. Not under a sanitizer: there the function
  * belongs to it. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 #include <dlfcn.h>
 
@@ -19,6 +19,7 @@ static struct {
     struct gate there, go;
 } creation;
 
+#if !SANITIZER
 struct start { void *(*function)(void *); void *info; };
 static void *hold_first(void *info) {
     struct start start = *(struct start *)info;
@@ -27,7 +28,6 @@ static void *hold_first(void *info) {
     gate_pass(&creation.go);
     return start.function(start.info);
 }
-#if !SANITIZER
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *info) {
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = NULL;
     void *symbol = dlsym(RTLD_NEXT, "pthread_create");

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * timer_level_test.c: timers in one call, and timers that are fired by hand. */
-#include "threads.h"
+#include "thread_jobs.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

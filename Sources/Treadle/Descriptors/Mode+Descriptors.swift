@@ -83,46 +83,38 @@ extension Mode {
   }
 
   /// The next ready descriptor source, with one reference held, and what it is ready for. Reports about
-  /// memberships that are over are skipped. Owner, no lock.
+  /// memberships that are over are skipped. Owner.
   func takeReady() -> (item: Item, events: UInt32)? {
-    guard let poller else { return nil }
+    guard let poller, let loop else { return nil }
     while let event = poller.takeEvent() {
       let mention = Mention(bits: event.data)
+      // A membership ends under the lock: until it is open again, the cell is what it seems to be.
+      loop.mutex.lock()
       guard let member = mention.cell(.descriptor, in: self) else {
-        dropGhosts(poller)
+        // Something reports that was taken out: if descriptors were closed before that, the set is made anew
+        // without them. Otherwise it is a report from before.
+        if poller.state.pointee.hasGhosts { _ = rebuild(poller, loop) }
+        loop.mutex.unlock()
         continue
       }
       let item = member.primary
       let watched = UInt32(member.descriptor.pointee.events)
-      guard item.isValid, watched != 0, item.cell.pointee.reference.retain(generation: item.generation) else { continue }
-      if mention.cell(.descriptor, in: self) == nil {
-        item.drop()
-        continue
-      }
-      member.descriptor.pointee.strikes &+= 1
+      let isWanted = item.isValid && watched != 0 && item.cell.pointee.reference.retain(generation: item.generation)
+      if isWanted { member.descriptor.pointee.strikes &+= 1 }
+      let isGone = isWanted && member.descriptor.pointee.strikes % 64 == 0 && isGone(member, poller, loop)
+      loop.mutex.unlock()
+      if !isWanted { continue }
       var events = Readiness.fromKernel(event.events, watched: watched)
-      if member.descriptor.pointee.strikes % 64 == 0 && isGone(member, poller) { events |= Readiness.failed }
+      if isGone { events |= Readiness.failed }
       return (item, events & (watched | Readiness.hangup | Readiness.failed))
     }
     return nil
   }
 
   /// A descriptor that reports again and again may have been closed without being removed, while its file
-  /// lives on elsewhere: then it is taken out of the set.
-  private func isGone(_ member: Item, _ poller: Poller) -> Bool {
-    guard let loop else { return false }
-    loop.mutex.lock()
-    defer { loop.mutex.unlock() }
-    return !poller.isStanding(member) && rebuild(poller, loop)
-  }
-
-  /// Something reports that was taken out: if descriptors were closed before they were taken out, the
-  /// set is made anew without them. Otherwise it is a report from before.
-  private func dropGhosts(_ poller: Poller) {
-    guard let loop else { return }
-    loop.mutex.lock()
-    defer { loop.mutex.unlock() }
-    if poller.state.pointee.hasGhosts { _ = rebuild(poller, loop) }
+  /// lives on elsewhere: then it is taken out of the set. The loop's lock is held.
+  private func isGone(_ member: Item, _ poller: Poller, _ loop: Loop) -> Bool {
+    !poller.isStanding(member) && rebuild(poller, loop)
   }
 
   /// The set anew, with what still stands. The loop's lock is held.
@@ -142,7 +134,14 @@ extension Item {
   /// Reads the counter of an eventfd or timerfd that the client gave into our hands (SRC1-2). False when
   /// there was nothing to read: somebody else has read it.
   func acknowledge(_ mode: Mode) -> Bool {
-    guard let member = member(of: mode) else { return false }
-    return treadle_system_read8(member.descriptor.pointee.number) >= 0
+    let number = descriptorNumber(in: mode)
+    return number >= 0 && treadle_system_read8(number) >= 0
+  }
+
+  /// What is watched in a mode; -1 when the source has left it. Takes the item's lock.
+  func descriptorNumber(in mode: Mode) -> Int32 {
+    lock()
+    defer { unlock() }
+    return member(of: mode)?.descriptor.pointee.number ?? -1
   }
 }

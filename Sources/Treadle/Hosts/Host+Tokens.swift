@@ -14,7 +14,7 @@ extension Host {
 
   private func retire(_ token: UInt64) {
     state.pointee.gate.lock()
-    state.pointee.registrations &-= 1
+    state.pointee.registrations = state.pointee.registrations &- 1
     _ = state.pointee.retired.append(token)
     state.pointee.retiredCount.store(UInt64(state.pointee.retired.count), ordering: .releasing)
     state.pointee.gate.unlock()
@@ -49,14 +49,14 @@ extension Host {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
     state.pointee.gate.lock()
     let hasRoom = state.pointee.retired.reserve(state.pointee.retired.count &+ state.pointee.registrations &+ 1)
-    if hasRoom { state.pointee.registrations &+= 1 }
+    if hasRoom { state.pointee.registrations = state.pointee.registrations &+ 1 }
     state.pointee.gate.unlock()
     if !hasRoom { throw Failure.noMemory("token") }
     do throws(Failure) {
       return try body()
     } catch {
       state.pointee.gate.lock()
-      state.pointee.registrations &-= 1
+      state.pointee.registrations = state.pointee.registrations &- 1
       state.pointee.gate.unlock()
       throw error
     }

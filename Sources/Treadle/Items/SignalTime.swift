@@ -14,7 +14,7 @@ enum SignalTime {
   /// The next of a loop. Its gate is held.
   @inline(__always)
   static func next(on loop: Loop) -> UInt64 {
-    loop.state.pointee.signals &+= 1
+    loop.state.pointee.signals = loop.state.pointee.signals &+ 1
     return UInt64(treadle_system_era()) << 32 | UInt64(loop.state.pointee.signals)
   }
 

@@ -125,7 +125,7 @@ extension Mode {
     loop.state.pointee.gate.lock()
     defer { loop.state.pointee.gate.unlock() }
     guard member.mode?.slot == slot else { return }
-    state.pointee.staleSignals &+= 1
+    state.pointee.staleSignals = state.pointee.staleSignals &+ 1
     if state.pointee.staleSignals > 64 && state.pointee.staleSignals > state.pointee.signalled.count / 2 {
       dropStaleSignals()
     }

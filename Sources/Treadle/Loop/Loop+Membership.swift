@@ -229,7 +229,7 @@ extension Item {
     loop.state.pointee.gate.lock()
     let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
     cell.pointee.mode.store(serial &+ 0x100_0000, ordering: .sequentiallyConsistent)
-    if kind == .source { mode.state.pointee.staleSignals &+= 1 }
+    if kind == .source { mode.state.pointee.staleSignals = mode.state.pointee.staleSignals &+ 1 }
     loop.state.pointee.gate.unlock()
   }
 }

@@ -28,7 +28,7 @@ extension Loop {
     let isOpen = isAlive && !treadle_system_is_closed_now()
     var sleep = Sleep.awake
     if isOpen {
-      state.pointee.requestCount &+= 1
+      state.pointee.requestCount = state.pointee.requestCount &+ 1
       node.pointee.sequence = state.pointee.requestCount
       node.pointee.time = SignalTime.next(on: self)
       if let last = state.pointee.lastIncoming { last.pointee.next = node } else { state.pointee.firstIncoming.store(node, ordering: .releasing) }
@@ -144,7 +144,7 @@ extension Loop {
     }
     if let before { before.pointee.next = node.pointee.next } else { firstRequest = node.pointee.next }
     if state.pointee.lastRequest == node { state.pointee.lastRequest = before }
-    state.pointee.requestRemovals &+= 1
+    state.pointee.requestRemovals = state.pointee.requestRemovals &+ 1
     frame.pointee.requestRemovals = state.pointee.requestRemovals
     frame.pointee.callout.setRequest(node)
     return true
@@ -169,7 +169,7 @@ extension Loop {
     var next = firstRequest
     firstRequest = nil
     state.pointee.lastRequest = nil
-    state.pointee.requestRemovals &+= 1
+    state.pointee.requestRemovals = state.pointee.requestRemovals &+ 1
     mutex.unlock()
     while let node = next {
       next = node.pointee.next

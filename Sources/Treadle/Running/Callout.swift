@@ -113,7 +113,7 @@ extension Loop {
       Loop.eventKind(callout.kind), value: callout.value, token: context.pointee.token, loop: self,
       subject: item.handle.bits, mode: frame.pointee.mode.name)
     if callout.kind == .timer { event.late = Clock.now() &- item.timer.pointee.date }
-    if callout.kind == .descriptor { event.descriptor = item.member(of: frame.pointee.mode)?.descriptor.pointee.number ?? -1 }
+    if callout.kind == .descriptor { event.descriptor = item.descriptorNumber(in: frame.pointee.mode) }
     if !invoke(context.pointee.main.object, &event) { frame.pointee.failed = true }
   }
 

@@ -9,13 +9,15 @@
   public final class RunLoop: @unchecked Sendable {
     /// Constant; the core guards its own state.
     let loop: Loop
+    private let life: ProcessLife
 
-    private init(retaining loop: Loop) throws(Failure) {
+    init(retaining loop: Loop) throws(Failure) {
       if loop.retain() != Status.ok { throw Failure(Status.range, "loop", "has as many references as it can have") }
       self.loop = loop
+      life = ProcessLife()
     }
 
-    deinit { try? loop.release() }
+    deinit { if life.goesOn { try? loop.release() } }
 
     /// The calling thread's loop, made on first use (RL-1).
     /// - Throws: `Failure` when out of memory, or in the child of a fork. Since 1.0.
@@ -96,20 +98,12 @@
         indirect: IndirectCallback(object: nil, invoke: nil, drop: nil), info: box,
         destroy: Box<@Sendable () -> Void>.release)
       do {
-        try RunLoop.withNames(modes[...], []) { names in _ = try loop.perform(node, modes: names) }
+        _ = try RunLoopMode.withNames(modes) { names throws(Failure) in try loop.perform(node, modes: names) }
       } catch {
         Box<@Sendable () -> Void>.release(box)
         throw error
       }
       loop.wake()
-    }
-
-    private static func withNames(
-      _ modes: ArraySlice<RunLoopMode>, _ names: [UnsafePointer<CChar>?],
-      _ body: (UnsafeBufferPointer<UnsafePointer<CChar>?>) throws -> Void
-    ) throws {
-      guard let mode = modes.first else { return try names.withUnsafeBufferPointer(body) }
-      try mode.name.withCString { try withNames(modes.dropFirst(), names + [$0], body) }
     }
   }
 

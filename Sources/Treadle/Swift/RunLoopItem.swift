@@ -9,10 +9,14 @@
   public class RunLoopItem: @unchecked Sendable {
     /// Constant; the core guards its own state.
     let item: Item
+    private let life: ProcessLife
 
-    init(_ item: Item) { self.item = item }
+    init(_ item: Item) {
+      self.item = item
+      life = ProcessLife()
+    }
 
-    deinit { try? item.release("item") }
+    deinit { if life.goesOn { try? item.release("item") } }
 
     /// True until the item is invalidated (OBJ-5). Any thread. Since 1.0.
     public final var isValid: Bool { item.isValid }

@@ -2,6 +2,8 @@
 // Copyright the Treadle authors
 
 #if !hasFeature(Embedded)
+  import TreadleBase
+
   /// The name of a run loop's mode. Names are compared by text (MODE-1). Since 1.0.
   public struct RunLoopMode: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The name's text. Since 1.0.
@@ -23,6 +25,22 @@
     /// Calls `body` with the name as the core wants it.
     func withName<Result>(_ body: (ModeName) throws -> Result) rethrows -> Result {
       try name.withCString { try body(ModeName($0)) }
+    }
+
+    /// Calls `body` with the names of all the modes, as the core wants them.
+    static func withNames(
+      _ modes: [RunLoopMode], _ body: (UnsafeBufferPointer<UnsafePointer<CChar>?>) throws(Failure) -> Int32
+    ) throws(Failure) -> Int32 {
+      var text: [CChar] = []
+      var places: [Int] = []
+      for mode in modes {
+        places.append(text.count)
+        text += mode.name.utf8CString
+      }
+      return try text.withUnsafeBufferPointer { text throws(Failure) in
+        let names = places.map { place in text.baseAddress.map { $0 + place } }
+        return try names.withUnsafeBufferPointer { names throws(Failure) in try body(names) }
+      }
     }
   }
 

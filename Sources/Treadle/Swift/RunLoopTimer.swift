@@ -32,7 +32,43 @@
       set { _ = item.setNextFire(newValue) }
     }
 
-    /// Whether it repeats. Since 1.0.
+    /// Whether it repeats (OBJ-5). Any thread. Since 1.0.
     public var repeats: Bool { item.repeats }
+
+    /// The interval; zero for a one-shot (NST-2, OBJ-5). Any thread. Since 1.0.
+    public var interval: Duration { .nanoseconds(item.interval) }
+
+    /// How late it may fire so that wake-ups are shared, from zero to half an interval (TMR-5). Any thread. Since 1.0.
+    public var tolerance: Duration { .nanoseconds(item.tolerance) }
+
+    /// Sets the tolerance; less than zero counts as zero, more than half an interval as half (TMR-5). Any thread.
+    /// - Throws: `Failure` when out of memory. Since 1.0.
+    public func setTolerance(_ tolerance: Duration) throws(Failure) { _ = try item.setTolerance(tolerance.nanoseconds) }
+
+    /// Makes a timer and adds it to the default mode of the calling thread's loop, which keeps it (NST-1, NST-5).
+    /// Any thread.
+    /// - Parameters:
+    ///   - interval: from now to the first date, and with `repeats` from each date to the next; less than 100
+    ///     microseconds, also a negative one, counts as 100 microseconds (NST-2).
+    ///   - repeats: whether it fires again and again.
+    ///   - fire: called on the loop's thread, never early.
+    /// - Throws: `Failure` when out of memory, or in the child of a fork. Since 1.0.
+    @discardableResult
+    public static func scheduled(
+      every interval: Duration, repeats: Bool = true, fire: @escaping @Sendable () -> Void
+    ) throws(Failure) -> RunLoopTimer {
+      let loop = try Loop.current()
+      let step = max(interval, .microseconds(100))
+      let timer = try RunLoopTimer(after: step, repeating: repeats ? step : nil, fire: fire)
+      _ = try CommonModes.addToDefault(timer.item, of: loop)
+      return timer
+    }
+
+    /// Calls the timer's callback here and now, on the calling thread. A one-shot is invalid afterwards; the dates of a
+    /// repeating timer are not touched (NST-3). Any thread.
+    /// - Returns: false, without a call, when it is invalid, when its callback runs already, or after a shutdown.
+    ///   Since 1.0.
+    @discardableResult
+    public func fire() -> Bool { item.fireByHand() == Status.ok }
   }
 #endif

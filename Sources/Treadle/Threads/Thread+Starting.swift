@@ -27,7 +27,7 @@ extension Thread {
     let result = launch()
     if result < 0 {
       mutex.lock()
-      state.pointee.flags.bitwiseAnd(~Flag.planned, ordering: .sequentiallyConsistent)
+      state.pointee.flags.bitwiseAnd(~(Flag.planned | Flag.refused), ordering: .sequentiallyConsistent)
       state.pointee.phase.store(Phase.created, ordering: .releasing)
       mutex.unlock()
       drop()
@@ -50,8 +50,8 @@ extension Thread {
     if result < 0 && plan.policy != 0 {
       // The policy is not permitted: better an ordinary thread than none (THR-13).
       plan.policy = 0
+      priorityWasRefused()
       result = treadle_system_thread_start(&plan, Thread.run, UnsafeMutableRawPointer(state), &pthread)
-      if result == 0 { priorityWasRefused() }
     }
     if result == 0 { state.pointee.pthread.store(pthread, ordering: .releasing) }
     return result

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * threads.h: what the tests of threads and performs share: threads that are made and ended in one line, a
+ * thread_jobs.h: what the tests of threads and performs share: threads that are made and ended in one line, a
  * gate, a server that runs its loop until it is stopped, requests that count what happens to them. */
-#ifndef TREADLE_TEST_THREADS_H
-#define TREADLE_TEST_THREADS_H
+#ifndef TREADLE_TEST_THREAD_JOBS_H
+#define TREADLE_TEST_THREAD_JOBS_H
 
 #include "helpers.h"
 
@@ -41,6 +41,15 @@ HELPER void check_state(treadle_thread thread, uint32_t state) {
     CHECK_INT(thread_state(thread), state);
     CHECK(treadle_thread_is_executing(thread) == (state == TREADLE_THREAD_EXECUTING));
     CHECK(treadle_thread_is_finished(thread) == (state == TREADLE_THREAD_FINISHED));
+}
+
+HELPER void must_have_no_system_thread(treadle_thread thread) {
+    uintptr_t native = 1;
+    int32_t id = 1;
+    CHECK_INT(treadle_thread_get_id(thread, &id), TREADLE_OK);
+    CHECK_INT(id, 0);
+    CHECK_INT(treadle_thread_get_pthread(thread, &native), TREADLE_E_STATE);
+    CHECK_INT(native, 0);
 }
 
 /* Something that is opened once, and waited for by one thread. */

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Testing
+import Treadle
+import TreadleBase
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// What concerns the whole process; so in processes of their own where it cannot be undone.
+@Suite("The process", .serialized)
+struct ProcessTests {
+  private struct Wrong: Error {}
+
+  @Test("THR-19 PERF-11: an error that nobody catches goes to the last resort, and no further")
+  func lastResort() throws {
+    let log = Log(), told = Signal(), gone = Signal()
+    func install() throws {
+      let tracked = Tracked(gone)
+      try RunLoopLastResort.setHandler { thread, kind, message in
+        tracked.use()
+        log.add("\(thread?.isCurrent ?? false) \(kind): \(message)")
+        told.signal()
+        return true
+      }
+    }
+    try install()
+    let thread = try RunLoopThread { throw Wrong() }
+    try thread.start()
+    try thread.join(timeout: patience)
+    try withLoopThread { thread in
+      try thread.perform { throw Wrong() }
+      try told.wait()
+      try told.wait()
+      // The thread goes on.
+      try thread.perform(waitUntilDone: true) { try RunLoop.perform(after: .zero) { throw Wrong() } }
+      try told.wait()
+    }
+    try RunLoopThread.performInBackground { throw Wrong() }
+    try told.wait()
+    #expect(RunLoopLastResort.report(kind: "test", message: "by hand"))
+    #expect(log.all == Array(repeating: "true Swift error: Wrong()", count: 4) + ["true test: by hand"])
+    #expect(!gone.isSignalled)
+    try RunLoopLastResort.setHandler(nil)
+    // The last call of it may not have returned yet.
+    try gone.wait()
+  }
+
+  @Test("THR-19: without a handler it is one line on standard error")
+  func defaultLine() async throws {
+    let result = try await #require(
+      processExitsWith: .success, observing: [\.standardErrorContent]
+    ) {
+      let thread = try RunLoopThread { throw Wrong() }
+      try thread.start()
+      try thread.join(timeout: patience)
+      demand(!RunLoopLastResort.report(kind: "", message: ""), "dealt with by nobody")
+      exit(EXIT_SUCCESS)
+    }
+    let text = String(decoding: result.standardErrorContent, as: UTF8.self)
+    #expect(text.contains("treadle: uncaught Swift error on thread ") && text.contains(": Wrong()\n"))
+  }
+
+  @Test("THR-21 PERF-9: a shutdown ends every run, and everything after it is refused")
+  func shutDown() async {
+    await #expect(processExitsWith: .success) {
+      let inside = Signal(), go = Signal(), log = Log()
+      let thread = try RunLoopThread {
+        let loop = try RunLoop.current()
+        let keeper = try RunLoopSource {}
+        try loop.add(keeper)
+        log.add("\(status { try loop.run() } == Status.closed)")
+      }
+      try thread.startAndWait(timeout: patience)
+      try thread.perform {
+        inside.signal()
+        try go.wait()
+      }
+      try inside.wait()
+      demand(status { try RunLoop.shutDown(timeout: .zero) } == Status.timeout, "a callback runs")
+      go.signal()
+      try RunLoop.shutDown(timeout: patience)
+      try thread.join(timeout: patience)
+      demand(log.all == ["true"], "the run ended otherwise")
+      demand(try !RunLoop.shutDown(), "there was something left")
+      let late = try RunLoopThread {}
+      demand(status { try late.start() } == Status.closed, "started")
+      demand(status { try RunLoopThread.current().perform(waitUntilDone: true) {} } == Status.closed, "performed")
+      let timer = try RunLoopTimer(after: .zero) {}
+      demand(!timer.fire(), "fired")
+      exit(EXIT_SUCCESS)
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+import Testing
+import Treadle
+import TreadleBase
+
+/// Timers as NSTimer has them.
+@Suite("Scheduled timers")
+struct ScheduledTimerTests {
+  @Test("NST-1 NST-2 NST-5: a scheduled timer is in the default mode, which keeps it")
+  func scheduled() throws {
+    let log = Log()
+    try onThread {
+      let loop = try RunLoop.current()
+      let before = RunLoop.now
+      let once = try RunLoopTimer.scheduled(every: .seconds(-3), repeats: false) { log.add("once") }
+      log.add("\(loop.contains(once)) \(once.repeats) \(once.interval == .zero)")
+      log.add("\(once.nextFire >= before + 100_000)")
+      try RunLoopTimer.scheduled(every: .zero) {
+        log.add("again")
+        if log.all.count >= 5 { loop.stop() }
+      }
+      let often = try RunLoopTimer.scheduled(every: .seconds(1000)) {}
+      log.add("\(often.repeats) \(often.interval == .seconds(1000))")
+      often.invalidate()
+      while once.isValid { try loop.run(for: patience) }
+      log.add("\(once.isValid)")
+    }
+    let all = log.all
+    #expect(all.prefix(3) == ["true false true", "true", "true true"])
+    #expect(all.filter { $0 == "once" }.count == 1 && all.last == "false")
+    #expect(all.filter { $0 == "again" }.count >= 1)
+  }
+
+  @Test("NST-3: firing by hand leaves the dates as they are, and ends a one-shot")
+  func fire() throws {
+    let log = Log()
+    let often = try RunLoopTimer(after: .seconds(1000), repeating: .seconds(10)) { log.add("often") }
+    let date = often.nextFire
+    #expect(often.fire() && often.fire())
+    #expect(often.nextFire == date && often.isValid)
+    let once = try RunLoopTimer(after: .seconds(1000)) { log.add("once") }
+    #expect(once.fire() && !once.isValid)
+    #expect(!once.fire())
+    often.invalidate()
+    #expect(!often.fire())
+    #expect(log.all == ["often", "often", "once"])
+  }
+
+  @Test("NST-4 TMR-5: dates and tolerances, and an end that releases what the timer held")
+  func invalidation() throws {
+    let gone = Signal()
+    func makeTimer() throws -> RunLoopTimer {
+      let tracked = Tracked(gone)
+      return try RunLoopTimer(after: .seconds(1000), repeating: .seconds(10)) { tracked.use() }
+    }
+    let timer = try makeTimer()
+    try timer.setTolerance(.seconds(3))
+    #expect(timer.tolerance == .seconds(3))
+    try timer.setTolerance(.seconds(30))
+    #expect(timer.tolerance == .seconds(5))
+    try timer.setTolerance(.seconds(-30))
+    #expect(timer.tolerance == .zero)
+    timer.nextFire = 5
+    #expect(timer.nextFire == 5 && !gone.isSignalled)
+    try onThread { timer.invalidate() }
+    #expect(gone.isSignalled && timer.nextFire == 0 && timer.interval == .seconds(10))
+  }
+}
