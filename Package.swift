@@ -32,6 +32,10 @@ var targets: [Target] = [
   .target(
     name: "TreadleABI", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem"],
     swiftSettings: settings),
+  // CoreFoundation's names over the C interface: a library of its own, which knows the headers only.
+  .target(
+    name: "CTreadleCF", cSettings: [.headerSearchPath("../../include/compat"), .define("_GNU_SOURCE")]),
+  .target(name: "TreadleCF", dependencies: ["CTreadle", "CTreadleCF"], swiftSettings: settings),
 ]
 if !embedded {
   targets += [
@@ -47,6 +51,7 @@ let package = Package(
     .library(name: "Treadle", targets: ["Treadle"]),
     // What the C library is linked from: scripts/build-library.
     .library(name: "TreadleABI", type: .static, targets: ["TreadleABI"]),
+    .library(name: "TreadleCF", type: .static, targets: ["TreadleCF"]),
   ],
   targets: targets
 )

@@ -18,15 +18,18 @@ string(REGEX REPLACE "/$" "" treadle_prefix_from_pc "${treadle_prefix_from_pc}")
 list(TRANSFORM treadle_static_needs PREPEND "-l" OUTPUT_VARIABLE treadle_pc_needs)
 list(JOIN treadle_pc_needs " " treadle_pc_needs)
 configure_file(cmake/treadle.pc.in treadle.pc @ONLY)
+configure_file(cmake/treadle-cf.pc.in treadle-cf.pc @ONLY)
 
-install(FILES "${treadle_shared}" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+install(FILES "${treadle_shared}" "${treadle_cf_shared}" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-install(FILES ${treadle_links} "${treadle_static}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(FILES ${treadle_links} ${treadle_cf_links} "${treadle_static}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES include/treadle.h include/treadle.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY include/treadle DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(DIRECTORY include/compat/CoreFoundation DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/treadle/compat"
+  FILES_MATCHING PATTERN "*.h")
 # The module map goes beside the parts, because an include directory is shared with other packages.
 install(FILES cmake/module.modulemap DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/treadle")
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/TreadleConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/TreadleConfigVersion.cmake"
   DESTINATION "${treadle_package}")
-install(FILES "${CMAKE_CURRENT_BINARY_DIR}/treadle.pc" DESTINATION "${treadle_pkgconfig}")
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/treadle.pc" "${CMAKE_CURRENT_BINARY_DIR}/treadle-cf.pc" DESTINATION "${treadle_pkgconfig}")

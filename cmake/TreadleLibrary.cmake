@@ -7,6 +7,9 @@ set(treadle_soname "libtreadle.so.${PROJECT_VERSION_MAJOR}")
 set(treadle_shared "${treadle_directory}/libtreadle.so.${PROJECT_VERSION}")
 set(treadle_links "${treadle_directory}/${treadle_soname}" "${treadle_directory}/libtreadle.so")
 set(treadle_static "${treadle_directory}/libtreadle.a")
+set(treadle_cf_soname "libtreadle-cf.so.${PROJECT_VERSION_MAJOR}")
+set(treadle_cf_shared "${treadle_directory}/libtreadle-cf.so.${PROJECT_VERSION}")
+set(treadle_cf_links "${treadle_directory}/${treadle_cf_soname}" "${treadle_directory}/libtreadle-cf.so")
 
 # What the static library leaves to the program; the shared one names its own needs.
 set(treadle_static_needs ffi pthread m)
@@ -19,6 +22,8 @@ file(GLOB_RECURSE treadle_sources CONFIGURE_DEPENDS
 list(APPEND treadle_sources
   "${CMAKE_CURRENT_SOURCE_DIR}/Package.swift"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library"
+  "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-cf"
+  "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle-cf.map"
   "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle.map")
 
 add_custom_command(
@@ -28,6 +33,14 @@ add_custom_command(
     --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}"
   DEPENDS ${treadle_sources}
   COMMENT "Building the Treadle library"
+  VERBATIM)
+add_custom_command(
+  OUTPUT "${treadle_cf_shared}" ${treadle_cf_links}
+  COMMAND "${CMAKE_COMMAND}" -E env "SWIFT=${TREADLE_SWIFT}" "CC=${CMAKE_C_COMPILER}"
+    "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-cf" --output "${treadle_directory}" --scratch "${TREADLE_SCRATCH}"
+    --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}"
+  DEPENDS ${treadle_sources} "${treadle_shared}"
+  COMMENT "Building the library with CoreFoundation's names"
   VERBATIM)
 # In the default target only where somebody asked for Treadle itself.
 if(TREADLE_INSTALL)
@@ -56,3 +69,13 @@ foreach(kind "" "-static")
     INTERFACE_LINK_LIBRARIES Treadle::treadle${kind}
     INTERFACE_COMPILE_FEATURES cxx_std_17)
 endforeach()
+# CoreFoundation's names; built only for those who link it, or for the installation.
+add_custom_target(treadle_cf_library ${treadle_all} DEPENDS "${treadle_cf_shared}" ${treadle_cf_links})
+add_dependencies(treadle_cf_library treadle_library) # both use one scratch directory
+add_library(Treadle::cf SHARED IMPORTED GLOBAL)
+set_target_properties(Treadle::cf PROPERTIES
+  IMPORTED_LOCATION "${treadle_cf_shared}"
+  IMPORTED_SONAME "${treadle_cf_soname}"
+  INTERFACE_LINK_LIBRARIES Treadle::treadle
+  INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include/compat")
+add_dependencies(Treadle::cf treadle_cf_library)

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadle
+import CTreadleCF
+
+/// A source: the callbacks of its context.
+struct SourceBody: ItemBody {
+  enum Variant: UInt8 {
+    /// Version 0, one of Treadle's sources.
+    case custom
+    /// Version 1, one of Treadle's descriptor sources.
+    case port
+    /// A socket's or a file descriptor's, one of Treadle's descriptor sources; the info is that object.
+    case owned
+  }
+  static var kind: Kind { .source }
+
+  var base: ItemBase
+  let variant: Variant
+  let order: Int
+  let equal: treadle_cf_equal_fn?
+  let hash: treadle_cf_hash_fn?
+  var schedule: treadle_cf_schedule_fn?
+  var cancel: treadle_cf_schedule_fn?
+  var perform: treadle_cf_perform_fn?
+  var getPort: treadle_cf_port_fn?
+
+  /// Equal by value only if both were made with the same callbacks (SRC0-5).
+  func isEqual(to other: SourceBody) -> Bool {
+    guard let equal, variant == other.variant, order == other.order,
+      address(equal) == address(other.equal), address(perform) == address(other.perform),
+      address(hash) == address(other.hash)
+    else { return false }
+    return equal(client.info, other.client.info) != 0
+  }
+
+  var isValid: Bool { variant == .custom ? treadle_source_is_valid(handle) : treadle_descriptor_is_valid(handle) }
+
+  func invalidate() {
+    _ = variant == .custom ? treadle_source_invalidate(handle) : treadle_descriptor_invalidate(handle)
+  }
+}
+
+/// A callback as a number, to be compared; 0 for none.
+func address(_ function: treadle_cf_equal_fn?) -> UInt { unsafeBitCast(function, to: UInt.self) }
+func address(_ function: treadle_cf_hash_fn?) -> UInt { unsafeBitCast(function, to: UInt.self) }
+func address(_ function: treadle_cf_perform_fn?) -> UInt { unsafeBitCast(function, to: UInt.self) }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleCF
+
+/// The sockets by their descriptors, without references (SOCK-1); guarded by LOCK_SOCKETS.
+enum SocketTable {
+  private struct Table {
+    var references: UnsafeMutablePointer<UInt>?
+    var capacity: Int
+  }
+
+  private static var table: UnsafeMutablePointer<Table>? {
+    if treadle_cf_shared().pointee.sockets == 0 {
+      treadle_cf_shared().pointee.sockets = UInt(bitPattern: allocate(Table(references: nil, capacity: 0)))
+    }
+    return UnsafeMutableRawPointer(bitPattern: treadle_cf_shared().pointee.sockets)?.assumingMemoryBound(to: Table.self)
+  }
+
+  static func find(_ fd: Int32) -> UInt {
+    guard let table, fd >= 0, Int(fd) < table.pointee.capacity else { return 0 }
+    return table.pointee.references?[Int(fd)] ?? 0
+  }
+
+  static func remember(_ fd: Int32, _ socket: UInt) -> Bool {
+    guard let table, fd >= 0 else { return false }
+    let index = Int(fd)
+    if index >= table.pointee.capacity {
+      let room = max(256, (index &+ 1) &* 2)
+      guard let memory = treadle_cf_reallocate(table.pointee.references, room &* 8) else { return false }
+      let references = memory.assumingMemoryBound(to: UInt.self)
+      (references + table.pointee.capacity).initialize(repeating: 0, count: room &- table.pointee.capacity)
+      table.pointee.references = references
+      table.pointee.capacity = room
+    }
+    table.pointee.references?[index] = socket
+    return true
+  }
+
+  static func forget(_ fd: Int32, _ socket: UInt) {
+    if find(fd) == socket { table?.pointee.references?[Int(fd)] = 0 }
+  }
+}
