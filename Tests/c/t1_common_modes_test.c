@@ -50,6 +50,11 @@ TEST(a_common_item_is_in_every_common_mode, "MODE-8") {
         snprintf(later, sizeof later, "latest %d", k);
         CHECK_INT(treadle_loop_add_common_mode(loop, later), TREADLE_OK);
         CHECK(kinds[k]->contains(loop, probe.item, later) && !kinds[k]->contains(loop, probe.item, MODE));
+        /* 1, again: it comes back where it had left. */
+        CHECK_INT(kinds[k]->add(loop, probe.item, COMMON), TREADLE_OK);
+        CHECK(kinds[k]->contains(loop, probe.item, MODE));
+        CHECK_INT(kinds[k]->add(loop, probe.item, COMMON), TREADLE_IGNORED);
+        CHECK_INT(kinds[k]->remove(loop, probe.item, MODE), TREADLE_OK);
         /* 4: out of every mode of the set, also one to which it was added alone; not out of others. */
         CHECK_INT(kinds[k]->add(loop, probe.item, MODE), TREADLE_OK);
         CHECK_INT(kinds[k]->add(loop, probe.item, "private"), TREADLE_OK);

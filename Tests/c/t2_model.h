@@ -227,11 +227,14 @@ static treadle_status model_add(struct model *model, int item, int mode) {
         model_join(model, item, mode);
         return TREADLE_OK;
     }
-    if (it->recorded) return TREADLE_IGNORED;
-    it->recorded = ++model->clock;
-    for (mode = 0; mode < MODES; mode++)
-        if (model->common >> mode & 1) model_join(model, item, mode);
-    return TREADLE_OK;
+    bool has_joined = !it->recorded;
+    if (!it->recorded) it->recorded = ++model->clock;
+    for (mode = 0; mode < MODES; mode++) { /* also where it was recorded, and has left (MODE-8.1) */
+        if (!(model->common >> mode & 1) || it->member[mode]) continue;
+        model_join(model, item, mode);
+        has_joined = true;
+    }
+    return has_joined ? TREADLE_OK : TREADLE_IGNORED;
 }
 static treadle_status model_remove(struct model *model, int item, int mode) {
     struct model_item *it = &model->items[item];

@@ -11,34 +11,39 @@ extension Loop {
     return CommonModes.isCommon(name) ? try addToCommonModes(item) : try addToMode(item, name)
   }
 
-  /// Records the item, and adds it to every mode that is in the set now (MODE-8).
+  /// Records the item, and adds it to every mode that is in the set now, also where it was recorded before and
+  /// has left one of them since (MODE-8).
   private func addToCommonModes(_ item: Item) throws(Failure) -> Int32 {
     guard let record else { return Status.ignored }
-    if try join(item, record, descriptor: -1) == nil { return Status.ignored }
+    let isNew = try join(item, record, descriptor: -1) != nil
+    var hasJoined = false
     var failure: Failure?
     forEachCommonMode { name in
-      do throws(Failure) { _ = try follow(item, into: name) } catch { failure = error }
+      do throws(Failure) { if try follow(item, into: name) { hasJoined = true } } catch { failure = error }
     }
     if let failure {
       // Nothing changed: what was added is taken back.
-      _ = remove(item, record: record)
+      if isNew { _ = remove(item, record: record) }
       throw failure
     }
-    return Status.ok
+    return isNew || hasJoined ? Status.ok : Status.ignored
   }
 
   /// Makes a common mode have an item exactly if the item is recorded. Recording and following it are two
-  /// steps, since the second calls the client; whoever raced with another's looks again after his own.
-  func follow(_ item: Item, into name: ModeName) throws(Failure) {
+  /// steps, since the second calls the client; whoever raced with another's looks again after his own. Whether
+  /// the mode has it now and had it not before.
+  @discardableResult
+  func follow(_ item: Item, into name: ModeName) throws(Failure) -> Bool {
     mutex.lock()
     let known = findMode(name)
     mutex.unlock()
-    guard let mode = known, let record else { return }
+    guard let mode = known, let record else { return false }
     var isRecorded = item.isMember(of: record)
+    var hasJoined = false
     while true {
-      if isRecorded { _ = try addToMode(item, name) } else { _ = leave(item, mode) }
+      if isRecorded { hasJoined = try addToMode(item, name) == Status.ok } else { _ = leave(item, mode) }
       let now = item.isMember(of: record)
-      if now == isRecorded || !item.isValid { return }
+      if now == isRecorded || !item.isValid { return hasJoined && now }
       isRecorded = now
     }
   }

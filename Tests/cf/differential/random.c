@@ -60,15 +60,6 @@ static int may_nest(enum context context) {
     return depth < DEEPEST && !any_level_stopped() && (context == TOP || context == IN_TIMER || context == IN_OBSERVER);
 }
 
-/* An item that the common modes have already, but that has left one of them alone: CoreFoundation adds it to that
- * mode again, Treadle leaves it as it is. */
-static int may_add_source(CFRunLoopSourceRef source, CFStringRef name) {
-    return name != kCFRunLoopCommonModes || !CFRunLoopContainsSource(LOOP, source, name);
-}
-static int may_add_observer(CFRunLoopObserverRef observer, CFStringRef name) {
-    return name != kCFRunLoopCommonModes || !CFRunLoopContainsObserver(LOOP, observer, name);
-}
-
 /* --- Items ----------------------------------------------------------------------------------------------- */
 
 static void settle(void) {
@@ -162,7 +153,7 @@ static void act(enum context context) {
         say("signal%d", source->number);
         CFRunLoopSourceSignal(source->ref);
         break;
-    case 3: if (may_add_source(source->ref, name)) CFRunLoopAddSource(LOOP, source->ref, name); break;
+    case 3: CFRunLoopAddSource(LOOP, source->ref, name); break;
     case 4: if (may_remove_source(context)) CFRunLoopRemoveSource(LOOP, source->ref, name); break;
     case 5: if (may_remove_source(context) && any(3) == 0) CFRunLoopSourceInvalidate(source->ref); break;
     case 6:
@@ -179,7 +170,7 @@ static void act(enum context context) {
     case 8: if (may_make_due()) make_due(timer); break;
     case 9: if (any(4) == 0) CFRunLoopTimerInvalidate(timer->ref); break;
     case 10:
-        if (may_remove_observer(context) && may_add_observer(observer->ref, name)) CFRunLoopAddObserver(LOOP, observer->ref, name);
+        if (may_remove_observer(context)) CFRunLoopAddObserver(LOOP, observer->ref, name);
         break;
     case 11: if (may_remove_observer(context)) CFRunLoopRemoveObserver(LOOP, observer->ref, name); break;
     case 12: queue_block(); break;
