@@ -184,8 +184,8 @@ static void *fork_with_much(void *info) {
     CHECK_INT(treadle_thread_perform(old_threads[1], &request, NULL, 0, 0), TREADLE_OK);
     CHECK_INT(treadle_perform_after(0, &request, NULL, 0), TREADLE_OK);
     atomic_store(&releases_counted, 0);
-    in_child(start_again, NULL);
-    in_child(start_again, NULL);
+    /* The child makes threads, in which the thread sanitizer may find a lock of its own that another thread held. */
+    for (int i = 0; !THREAD_SANITIZER && i < 2; i++) in_child(start_again, NULL);
     CHECK_INT(releases_counted, 0);
     CHECK_INT(treadle_pool_pop(pool), TREADLE_OK);
     CHECK_INT(releases_counted, 1);
