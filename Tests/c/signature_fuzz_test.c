@@ -3,7 +3,7 @@
  *
  * signature_fuzz_test.c: the parser of type encodings: what it accepts, what it refuses and why, and that
  * no input of more than a million does harm. The contract is routine.h; no numbered rule speaks of it. */
-#include "check.h"
+#include "helpers.h"
 
 #include <sys/mman.h>
 
@@ -357,9 +357,9 @@ static void fuzz(uint64_t seed) {
     char *memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED && mprotect(memory + 2 * page, page, PROT_NONE) == 0);
     static char text[4 * LONGEST];
-    int accepted = 0;
+    int accepted = 0, inputs = scaled(MOST);
     state = seed;
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < inputs; i++) {
         size_t length = 0;
         text[0] = 0;
         switch (chance(4)) {
@@ -386,12 +386,12 @@ static void fuzz(uint64_t seed) {
         at[length] = 0;
         accepted += check_input(at);
     }
-    CHECK(accepted > MOST / 16 && accepted < MOST / 2); /* neither side is left out */
+    CHECK(accepted > inputs / 16 && accepted < inputs / 2); /* neither side is left out */
     FILE *status = fopen("/proc/self/status", "r");
     long kilobytes = 0;
     while (status && fgets(text, sizeof text, status)) sscanf(text, "VmHWM: %ld", &kilobytes);
     if (status) fclose(status);
-    printf("seed %" PRIu64 ": %d inputs, %d accepted, %ld KB of memory at most\n", seed, MOST, accepted, kilobytes);
+    printf("seed %" PRIu64 ": %d inputs, %d accepted, %ld KB of memory at most\n", seed, inputs, accepted, kilobytes);
 }
 
 /* Sixteen processes, so that each keeps fewer signatures than a process can have: 1,048,576 inputs, and a
