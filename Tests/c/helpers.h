@@ -105,16 +105,24 @@ HELPER void watch_sleep(struct sleep_watch *watch, treadle_loop loop, const char
 HELPER bool is_asleep(struct sleep_watch *watch) {
     return atomic_load(&watch->asleep) && treadle_loop_is_waiting(watch->loop);
 }
-/* Whether the kernel says that a thread of this process blocks. */
-HELPER bool is_in_kernel_wait(int32_t thread_id) {
-    char name[64], line[256] = "";
-    snprintf(name, sizeof name, "/proc/self/task/%d/stat", thread_id);
+/* How often a thread of this process has blocked, if the kernel says that it does now; else -1. */
+HELPER long count_blocks(int32_t thread_id) {
+    char name[64], line[256], state = 0;
+    long count = -1;
+    snprintf(name, sizeof name, "/proc/self/task/%d/status", thread_id);
     FILE *file = fopen(name, "r");
-    if (!file) return false;
-    if (!fgets(line, sizeof line, file)) line[0] = 0;
-    fclose(file);
-    const char *state = strrchr(line, ')'); /* the name before may hold anything */
-    return state && state[1] == ' ' && state[2] == 'S';
+    while (file && fgets(line, sizeof line, file)) {
+        sscanf(line, "State: %c", &state);
+        sscanf(line, "voluntary_ctxt_switches: %ld", &count);
+    }
+    if (file) fclose(file);
+    return state == 'S' ? count : -1;
+}
+/* Whether it blocks for good, and not for a lock that it gets at once. */
+HELPER bool is_in_kernel_wait(int32_t thread_id) {
+    long before = count_blocks(thread_id);
+    for (int i = 0; before >= 0 && i < 10; i++) sched_yield();
+    return before >= 0 && count_blocks(thread_id) == before;
 }
 /* Until the loop's last look before its sleep is over, too: what comes without a wake-up stays unseen then. */
 HELPER void await_sleep(struct sleep_watch *watch) {
