@@ -71,9 +71,14 @@ package struct Buffer<Element: BitwiseCopyable> {
     return true
   }
 
+  /// Whether the next element needs more memory, which may lie elsewhere.
+  package var isFull: Bool { count == capacity }
+
+  /// At no moment does the array know memory that is free: a fork may happen at any, on another thread.
   package mutating func free() {
-    treadle_system_free(base)
+    let memory = base
     self = Buffer()
+    treadle_system_free(memory)
   }
 
   /// The elements, for code that has checked its indices.

@@ -7,8 +7,7 @@
 
 #define WILL_EXIT TREADLE_NOTIFY_THREAD_WILL_EXIT
 
-static int released, destroyed;
-static void count_released(void *info) { (void)info, released++; }
+static int destroyed;
 static void count_destroyed(void *info) { (void)info, destroyed++; }
 static void told(uint32_t name, void *object, void *info) { (void)name, (void)object, (void)info; }
 static bool asked(treadle_thread thread, const char *kind, const char *message, void *info) {
@@ -19,6 +18,8 @@ static void call_nothing_posted(void *info) { (void)info; }
 static uint64_t ticket_back(uint64_t ticket, const treadle_event *event) { return (void)event, ticket; }
 
 #ifndef SANITIZED
+static int released;
+static void count_released(void *info) { (void)info, released++; }
 /* Fails each allocation of a call in turn, until the call succeeds; how often it failed. Anything but success and the
  * want of memory is wrong. */
 #define EACH_FAULT(failures, call)                                    \

@@ -148,7 +148,7 @@ extension Loop {
   /// Un-records the item, and removes it from every mode of the set (MODE-8).
   private func remove(_ item: Item, record: Mode) -> Int32 {
     guard leave(item, record) == Status.ok else { return Status.ignored }
-    forEachCommonMode { name in try? follow(item, into: name) }
+    forEachCommonMode { name in _ = try? follow(item, into: name) }
     return Status.ok
   }
 

@@ -29,6 +29,7 @@ struct NotificationList {
   /// The new token; nil without memory.
   mutating func append(_ name: UInt32, _ object: UInt, _ handler: UnsafeMutablePointer<Handler>) -> UInt64? {
     let entry = NotificationEntry(token: latest &+ 1, name: name, object: object, handler: handler)
+    if entries.isFull && !grow() { return nil }
     if !entries.append(entry) { return nil }
     latest &+= 1
     return latest
@@ -64,6 +65,18 @@ struct NotificationList {
       if let entry = entries[middle], entry.token <= token { low = middle &+ 1 } else { high = middle }
     }
     return low
+  }
+
+  /// Moves the entries to a larger room. The old one is freed once the list knows it no more: the child of a
+  /// fork on another thread sees the list as it is at that moment, and looks at its room (`forget`).
+  private mutating func grow() -> Bool {
+    var larger = Buffer<NotificationEntry>()
+    if !larger.reserve(entries.count &* 2 &+ 16) { return false }
+    for entry in entries.elements { _ = larger.append(entry) }
+    var old = entries
+    entries = larger
+    old.free()
+    return true
   }
 
   private mutating func compact() {

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-package import TreadleBase
+import TreadleBase
 
 /// Starting again in the child of a fork (RL-11).
 package enum ProcessFork {

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-package import TreadleBase
+import TreadleBase
 
 /// A function with its target and argument, to be performed on a thread (§17 of the rules).
 package struct Request {

@@ -134,7 +134,7 @@ extension Item {
   package func fireByHand() -> Int32 {
     if !beginRunning() { return Status.ignored }
     // As when it is due: no mode has it queued while it runs.
-    _ = withTimerLocked { _ in forEachScheduled { mode, member in mode.unschedule(member) } }
+    withTimerLocked { _ in forEachScheduled { mode, member in mode.unschedule(member) } }
     retainForCall()
     let isOpen = ClientCall.during { callByHand() }
     releaseAfterCall()
