@@ -5,17 +5,18 @@ import CTreadle
 import Treadle
 import TreadleBase
 
-// What the four kinds of items have in common at the boundary.
+// What the four kinds of items have in common at the boundary. Also who only counts references holds the item
+// meanwhile: its slot may serve another one as soon as it is looked up.
 
 func retain(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
-  let result = try Item(kind, bits(handle), subject).retain()
+  let result = try Item.holding(kind, bits(handle), subject) { $0.retain() }
   if result == Status.range { throw Failure(Status.range, subject, "has as many references as it can have") }
   if result < 0 { throw Failure(result, subject, "is not the handle of a living object") }
   return result
 }
 
 func release(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
-  try Item(kind, bits(handle), subject).release(subject)
+  try Item.holding(kind, bits(handle), subject) { item throws(Failure) in try item.release(subject) }
   return Status.ok
 }
 

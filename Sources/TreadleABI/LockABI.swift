@@ -20,7 +20,9 @@ public func treadle_lock_create(
 @implementation @_cdecl("treadle_lock_retain")
 public func treadle_lock_retain(_ lock: OpaquePointer?) -> treadle_status {
   status("treadle_lock_retain") { () throws(Failure) in
-    let result = try ClientLock(bits(lock), "lock").retain()
+    let held = try ClientLock.hold(bits(lock), "lock")
+    defer { held.letGo() }
+    let result = held.retain()
     if result == Status.range { throw Failure(Status.range, "lock", "has as many references as it can have") }
     if result < 0 { throw Failure(result, "lock", "is not the handle of a living object") }
     return result
@@ -30,7 +32,9 @@ public func treadle_lock_retain(_ lock: OpaquePointer?) -> treadle_status {
 @implementation @_cdecl("treadle_lock_release")
 public func treadle_lock_release(_ lock: OpaquePointer?) -> treadle_status {
   status("treadle_lock_release") { () throws(Failure) in
-    try ClientLock(bits(lock), "lock").release()
+    let held = try ClientLock.hold(bits(lock), "lock")
+    defer { held.letGo() }
+    try held.release()
     return Status.ok
   }
 }
@@ -72,7 +76,9 @@ public func treadle_condition_create(_ out_condition: UnsafeMutablePointer<Opaqu
 @implementation @_cdecl("treadle_condition_retain")
 public func treadle_condition_retain(_ condition: OpaquePointer?) -> treadle_status {
   status("treadle_condition_retain") { () throws(Failure) in
-    let result = try ClientCondition(bits(condition), "condition").retain()
+    let held = try ClientCondition.hold(bits(condition), "condition")
+    defer { held.letGo() }
+    let result = held.retain()
     if result == Status.range { throw Failure(Status.range, "condition", "has as many references as it can have") }
     if result < 0 { throw Failure(result, "condition", "is not the handle of a living object") }
     return result
@@ -82,7 +88,9 @@ public func treadle_condition_retain(_ condition: OpaquePointer?) -> treadle_sta
 @implementation @_cdecl("treadle_condition_release")
 public func treadle_condition_release(_ condition: OpaquePointer?) -> treadle_status {
   status("treadle_condition_release") { () throws(Failure) in
-    try ClientCondition(bits(condition), "condition").release()
+    let held = try ClientCondition.hold(bits(condition), "condition")
+    defer { held.letGo() }
+    try held.release()
     return Status.ok
   }
 }

@@ -29,7 +29,7 @@ public func treadle_loop_copy_of_thread(
 @implementation @_cdecl("treadle_loop_retain")
 public func treadle_loop_retain(_ loop: OpaquePointer?) -> treadle_status {
   status("treadle_loop_retain") { () throws(Failure) in
-    let result = try Loop(bits(loop), "loop").retain()
+    let result = try Loop.holding(bits(loop), "loop") { $0.retain() }
     if result == Status.range { throw Failure(Status.range, "loop", "has as many references as it can have") }
     if result < 0 { throw Failure(result, "loop", "is not the handle of a living object") }
     return result
@@ -39,7 +39,7 @@ public func treadle_loop_retain(_ loop: OpaquePointer?) -> treadle_status {
 @implementation @_cdecl("treadle_loop_release")
 public func treadle_loop_release(_ loop: OpaquePointer?) -> treadle_status {
   status("treadle_loop_release") { () throws(Failure) in
-    try Loop(bits(loop), "loop").release()
+    try Loop.holding(bits(loop), "loop") { loop throws(Failure) in try loop.release() }
     return Status.ok
   }
 }

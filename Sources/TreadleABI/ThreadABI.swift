@@ -103,7 +103,7 @@ func handOut(
 @implementation @_cdecl("treadle_thread_retain")
 public func treadle_thread_retain(_ thread: OpaquePointer?) -> treadle_status {
   status("treadle_thread_retain") { () throws(Failure) in
-    try Thread(bits(thread), "thread").retain()
+    try Thread.holding(thread) { thread throws(Failure) in try thread.retain() }
     return Status.ok
   }
 }
@@ -111,7 +111,7 @@ public func treadle_thread_retain(_ thread: OpaquePointer?) -> treadle_status {
 @implementation @_cdecl("treadle_thread_release")
 public func treadle_thread_release(_ thread: OpaquePointer?) -> treadle_status {
   status("treadle_thread_release") { () throws(Failure) in
-    try Thread(bits(thread), "thread").release()
+    try Thread.holding(thread) { thread throws(Failure) in try thread.release() }
     return Status.ok
   }
 }

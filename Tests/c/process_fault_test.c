@@ -35,6 +35,23 @@ static void count_released(void *info) { (void)info, released++; }
         }                                                             \
     } while (0)
 
+/* Does all of it once with memory, on a thread and with a host of its own: the ordinary Swift runtime needs some of
+ * its own for a type that it meets for the first time, and ends the process without. */
+static void *do_all_once(void *unused) {
+    treadle_host_config config = {.struct_size = sizeof config, .dispatch = ticket_back};
+    treadle_host host;
+    uint64_t pool, tokens[2];
+    CHECK_INT(treadle_pool_push(&pool), TREADLE_OK);
+    CHECK_INT(treadle_pool_add(NULL, call_nothing_posted), TREADLE_OK);
+    CHECK_INT(treadle_notification_add(WILL_EXIT, NULL, told, NULL, NULL, &tokens[0]), TREADLE_OK);
+    CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
+    CHECK_INT(treadle_host_add_notification(host, 1, WILL_EXIT, NULL, &tokens[1]), TREADLE_OK);
+    CHECK_INT(treadle_host_pool_add(host, 2), TREADLE_OK);
+    CHECK_INT(treadle_pool_pop(pool), TREADLE_OK);
+    for (int i = 0; i < 2; i++) CHECK_INT(treadle_notification_remove(tokens[i]), TREADLE_OK);
+    return unused;
+}
+
 static void *use_pools_without_memory(void *unused) {
     int failures = 0;
     uint64_t tokens[100], outer = 0;
@@ -53,6 +70,7 @@ static void *use_pools_without_memory(void *unused) {
 }
 TEST(pools_without_memory, "POOL-2") {
     if (!have_memory_faults()) return;
+    on_thread(do_all_once, NULL);
     on_thread(use_pools_without_memory, NULL);
 }
 
@@ -102,6 +120,7 @@ TEST(notifications_without_memory, "NOTE-1") {
     uint64_t tokens[COUNT];
     int failures = 0;
     if (!have_memory_faults()) return;
+    on_thread(do_all_once, NULL);
     for (int i = 0; i < COUNT; i++)
         EACH_FAULT(failures, treadle_notification_add(WILL_EXIT, NULL, told, NULL, count_destroyed, &tokens[i]));
     CHECK(failures >= COUNT);
@@ -133,6 +152,7 @@ TEST(a_host_s_registrations_without_memory, "ABI-2 POOL-2 NOTE-1") {
     size_t count = 0;
     int failures = 0;
     if (!have_memory_faults()) return;
+    on_thread(do_all_once, NULL);
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
     EACH_FAULT(failures, treadle_host_add_notification(host, 1, WILL_EXIT, NULL, &token));
     EACH_FAULT(failures, treadle_host_pool_add(host, 2));
