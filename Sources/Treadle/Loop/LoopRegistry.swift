@@ -24,7 +24,15 @@ extension Loop {
   /// Makes sure that objects can be made at all.
   @inline(__always)
   package static func startRuntime() throws(Failure) {
-    if !Runtime.isStarted { try Runtime.start(threadExit: threadExit) }
+    if !Runtime.isStarted { try startSlowly() }
+  }
+
+  @inline(never)
+  private static func startSlowly() throws(Failure) {
+    #if !hasFeature(Embedded)
+      Metatypes.prepare()
+    #endif
+    try Runtime.start(threadExit: threadExit)
   }
 
   @inline(never)
