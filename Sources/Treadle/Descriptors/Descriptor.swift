@@ -103,10 +103,11 @@ extension Item {
       change(from: new, to: old, &ignored)
       throw failure
     }
-    descriptor.pointee.events = new
   }
 
-  /// In every mode. The item's lock is held.
+  /// In every membership: the item's own cell, whose events are the source's, is the first of them. A loop
+  /// reads what a member watches under its own lock alone, so only there is it changed. The item's lock is
+  /// held.
   private func change(from old: UInt16, to new: UInt16, _ failure: inout Failure?) {
     var next: Item? = self
     while let member = next {
@@ -114,6 +115,8 @@ extension Item {
         loop.mutex.lock()
         do throws(Failure) { try mode.rewatch(member, from: old, to: new) } catch { failure = error }
         loop.mutex.unlock()
+      } else {
+        member.descriptor.pointee.events = new
       }
       next = following(member)
     }
