@@ -142,7 +142,7 @@ public func treadle_timer_get_tolerance(
 ) -> treadle_status {
   status("treadle_timer_get_tolerance") { () throws(Failure) in
     let out = try need(out_tolerance_ns, 0, "out_tolerance_ns")
-    out.pointee = try Item.holding(.timer, bits(timer), "timer") { $0.tolerance }
+    out.pointee = try Item.holding(.timer, bits(timer), "timer") { $0.currentTolerance() }
     return Status.ok
   }
 }

@@ -73,7 +73,7 @@ extension Item {
 
   /// What the next membership watches; a client's callback may answer, so no lock is held.
   func askForDescriptor() -> Int32 {
-    guard let get = context?.pointee.getDescriptor else { return descriptor.pointee.number }
+    guard let get = context?.pointee.getDescriptor else { return watchedNumber }
     return ItemCall.during(self) { get(cell.pointee.info) }
   }
 

@@ -39,7 +39,7 @@
     public var interval: Duration { .nanoseconds(item.interval) }
 
     /// How late it may fire so that wake-ups are shared, from zero to half an interval (TMR-5). Any thread. Since 1.0.
-    public var tolerance: Duration { .nanoseconds(item.tolerance) }
+    public var tolerance: Duration { .nanoseconds(item.currentTolerance()) }
 
     /// Sets the tolerance; less than zero counts as zero, more than half an interval as half (TMR-5). Any thread.
     /// - Throws: `Failure` when out of memory. Since 1.0.

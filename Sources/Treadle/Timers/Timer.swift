@@ -54,7 +54,8 @@ extension Item {
   }
 
   package var interval: Int64 { context?.pointee.interval ?? 0 }
-  package var tolerance: Int64 { context?.pointee.tolerance ?? 0 }
+  /// Guarded as the date is.
+  var tolerance: Int64 { context?.pointee.tolerance ?? 0 }
   package var repeats: Bool { !hasFlag(Flag.once) }
 
   /// Calls `body` under the locks that guard the timer's date, with its loop if it is in one.
@@ -73,6 +74,8 @@ extension Item {
     let date = withTimerLocked { _ in timer.pointee.date }
     return isValid ? date : 0
   }
+
+  package func currentTolerance() -> Int64 { withTimerLocked { _ in tolerance } }
 
   /// Moves the timer and its grid (TMR-17).
   package func setNextFire(_ date: Int64) -> Int32 {
