@@ -130,7 +130,11 @@ void treadle_system_rest_announce(void) {
 }
 void treadle_system_rest_wait(uint32_t seen, int64_t until) { treadle_system_futex_wait(&rest, seen, until); }
 
-void *treadle_system_zeroed(size_t size) { return calloc(1, size); }
+void *treadle_system_zeroed(size_t size) {
+    /* Aligned by hand: only calloc gives zeroes without touching them. Never freed, so the start is not needed. */
+    char *memory = calloc(1, size + 63);
+    return memory ? memory + (-(uintptr_t)memory & 63) : NULL;
+}
 void *treadle_system_allocate(size_t size) { return malloc(size); }
 void *treadle_system_reallocate(void *memory, size_t size) { return realloc(memory, size); }
 void treadle_system_free(void *memory) { free(memory); }

@@ -217,8 +217,9 @@ uint32_t treadle_system_rest_epoch(void);
 void treadle_system_rest_announce(void);
 void treadle_system_rest_wait(uint32_t seen, int64_t until);
 
-/* Zero-filled memory; NULL when there is none. A large piece costs memory only where it is touched, and
- * being from the C library's heap it is one that leak checkers look into. */
+/* Zero-filled memory that begins with a cache line and is never freed; NULL when there is none. A large piece
+ * costs memory only where it is touched, and being from the C library's heap it is one that leak checkers look
+ * into. */
 void *treadle_system_zeroed(size_t size);
 void *treadle_system_allocate(size_t size); /* malloc; NULL when out of memory */
 void *treadle_system_reallocate(void *memory, size_t size);

@@ -70,12 +70,14 @@ extension Loop {
   /// Queues a plain function for the common modes, and wakes the loop.
   @inline(__always)
   package func post(_ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) -> Int32 {
+    let isForeign = !isCurrent
     state.pointee.gate.lock()
     // Looked at here, since a thread that exits takes the gate for the last time after it said so.
     let isQueued = isAlive && state.pointee.incoming.append(BlockEntry(code: code, info: info))
     var sleep = Sleep.awake
     if isQueued {
       state.pointee.incomingCount.store(state.pointee.incoming.count, ordering: .releasing)
+      if isForeign { state.pointee.isCalledFromOutside = true }
       sleep = markWoken()
     }
     state.pointee.gate.unlock()

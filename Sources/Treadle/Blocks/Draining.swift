@@ -39,6 +39,7 @@ extension Loop {
     frame.pointee.isDraining = true
     frame.pointee.batchIndex = 0
     state.pointee.gate.lock()
+    noteTaken(state.pointee.incoming.count)
     if state.pointee.deferred.isEmpty {
       frame.pointee.batch = state.pointee.incoming
       state.pointee.incoming = state.pointee.spare

@@ -166,4 +166,7 @@ package struct Item {
   /// The mode of this membership, or nil.
   @inline(__always)
   var mode: Mode? { Mode(slot: cell.pointee.mode.load(ordering: .acquiring) & Mention.slotMask) }
+  /// Whether this membership is in the mode.
+  @inline(__always)
+  func isIn(_ mode: Mode) -> Bool { cell.pointee.mode.load(ordering: .acquiring) & Mention.slotMask == mode.slot }
 }

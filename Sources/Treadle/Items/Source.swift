@@ -33,12 +33,15 @@ extension Item {
       return Status.ok
     }
     if old & Flag.signalled == 0 {
+      let isForeign = !loop.isCurrent
       loop.state.pointee.gate.lock()
       var sleep = Sleep.awake
       var isQueued = true
-      if self.mode?.slot == mode.slot {
+      if isIn(mode) {
         setSignalTime(SignalTime.next(on: loop))
+        if old & Flag.ordered != 0 { mode.state.pointee.isUnordered = true }
         isQueued = mode.append(self)
+        if isForeign { loop.state.pointee.isCalledFromOutside = true }
         if wake || hasFlag(Flag.wakeWanted) { sleep = loop.markWoken() }
       }
       loop.state.pointee.gate.unlock()
@@ -124,7 +127,8 @@ extension Mode {
     guard let loop else { return }
     loop.state.pointee.gate.lock()
     defer { loop.state.pointee.gate.unlock() }
-    guard member.mode?.slot == slot else { return }
+    guard member.isIn(self) else { return }
+    state.pointee.isUnordered = true
     state.pointee.staleSignals = state.pointee.staleSignals &+ 1
     if state.pointee.staleSignals > 64 && state.pointee.staleSignals > state.pointee.signalled.count / 2 {
       dropStaleSignals()

@@ -27,31 +27,35 @@ struct ModeState: ~Copyable {
   /// What the mode's observers want to be told, all together. Written under the lock.
   let interest: Atomic<UInt32>
 
+  /// The earliest date in `queue`, or earlier; `Clock.forever` when there is none. Written under the lock.
+  let earliest: Atomic<Int64>
+
+  /// The mode's descriptors, once it has any: written once under the lock, used by the owner and, under
+  /// the lock, by others.
+  let poller: Atomic<UnsafeMutablePointer<PollerState>?>
+  /// The mode's timers, once it has any. Lock.
+  var queue: UnsafeMutablePointer<TimerQueue>?
+  /// What a notification walks; nil when it must be made anew. Lock.
+  var snapshot: UnsafeMutablePointer<ObserverSnapshot>?
   /// Lists of memberships; timers are in the wheel instead, but for the record of common items. Lock.
   var sources: MemberList
   var descriptors: MemberList
   var timers: MemberList
   var observers: MemberList
-  /// What a notification walks; nil when it must be made anew. Lock.
-  var snapshot: UnsafeMutablePointer<ObserverSnapshot>?
-
-  /// Signalled sources that no pass has collected yet, in the order of their signals. Gate.
-  var signalled: Buffer<UInt64>
-  /// How many of them are known to be stale. Gate.
-  var staleSignals: Int
-  /// `signalled.count`, for a look without the gate.
-  let signalledCount: Atomic<Int>
-
-  /// The mode's timers, once it has any. Lock.
-  var queue: UnsafeMutablePointer<TimerQueue>?
-  /// The earliest date in `queue`, or earlier; `Clock.forever` when there is none. Written under the lock.
-  let earliest: Atomic<Int64>
 
   /// Timers were handled when last there was something to handle: a descriptor goes first next time
   /// (PASS-12). Owner.
   var lastWasTimers: Bool
 
-  /// The mode's descriptors, once it has any: written once under the lock, used by the owner and, under
-  /// the lock, by others.
-  let poller: Atomic<UnsafeMutablePointer<PollerState>?>
+  // One cache line: what signals write.
+
+  /// Signalled sources that no pass has collected yet, in the order of their signals unless `isUnordered`.
+  /// Gate.
+  var signalled: Buffer<UInt64>
+  /// `signalled.count`, for a look without the gate.
+  let signalledCount: Atomic<Int>
+  /// How many of them are known to be stale. Gate.
+  var staleSignals: Int
+  /// Some of them may have to be performed in another order, or twice mentioned. Gate.
+  var isUnordered: Bool
 }

@@ -37,6 +37,13 @@ package enum Pool {
     drain(stack, to: mark)
   }
 
+  /// Whether a mark taken now would be the same: nothing was added since, and no client's pool is open.
+  @inline(__always)
+  package static func isUnused(since mark: Int) -> Bool {
+    guard let stack else { return mark == 0 }
+    return stack.pointee.entries.count == mark && !stack.pointee.hasOpenPools
+  }
+
   @inline(never)
   private static func drain(_ stack: UnsafeMutablePointer<PoolStack>, to mark: Int) {
     if mark >= 0 {
@@ -102,9 +109,11 @@ package enum Pool {
     try Loop.startRuntime()
     let result = treadle_system_watch_thread()
     if result < 0 { throw Failure.system("thread-specific data", result) }
-    guard let memory = treadle_system_zeroed(MemoryLayout<PoolStack>.size) else { throw Failure.noMemory("pool") }
+    guard let memory = treadle_system_allocate(MemoryLayout<PoolStack>.size) else { throw Failure.noMemory("pool") }
+    let stack = memory.bindMemory(to: PoolStack.self, capacity: 1)
+    stack.initialize(to: PoolStack())
     treadle_system_thread().pointee.pools = memory
-    return memory.assumingMemoryBound(to: PoolStack.self)
+    return stack
   }
 
   /// Releases what is above a pool's bottom, then takes the bottom away, unless a release has done so.

@@ -15,6 +15,13 @@ struct PoolStack {
   private var number: UInt32
   private var serial: UInt32
 
+  init() {
+    entries = Buffer()
+    bottoms = Buffer()
+    number = 0
+    serial = 0
+  }
+
   /// Entries beyond which the memory of an emptied stack is given back.
   private static let usualCount = 4096
 

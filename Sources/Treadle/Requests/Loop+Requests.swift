@@ -23,6 +23,7 @@ extension Loop {
 
   /// Appends a request and wakes the loop. False when no pass will ever look at it.
   func enqueue(_ node: UnsafeMutablePointer<RequestNode>) -> Bool {
+    let isForeign = !isCurrent
     state.pointee.gate.lock()
     // Looked at here, since both ends take the gate for the last time after they said so.
     let isOpen = isAlive && !treadle_system_is_closed_now()
@@ -33,6 +34,7 @@ extension Loop {
       node.pointee.time = SignalTime.next(on: self)
       if let last = state.pointee.lastIncoming { last.pointee.next = node } else { state.pointee.firstIncoming.store(node, ordering: .releasing) }
       state.pointee.lastIncoming = node
+      if isForeign { state.pointee.isCalledFromOutside = true }
       sleep = markWoken()
     }
     state.pointee.gate.unlock()
@@ -50,6 +52,7 @@ extension Loop {
     let last = state.pointee.lastIncoming
     state.pointee.firstIncoming.store(nil, ordering: .releasing)
     state.pointee.lastIncoming = nil
+    state.pointee.isCalledFromOutside = false
     state.pointee.gate.unlock()
     return (first, last)
   }
@@ -57,7 +60,7 @@ extension Loop {
   // MARK: Owner
 
   @inline(__always)
-  private var hasRequests: Bool { hasIncomingRequests || firstRequest != nil }
+  var hasRequests: Bool { hasIncomingRequests || firstRequest != nil }
 
   private var firstRequest: UnsafeMutablePointer<RequestNode>? {
     get { state.pointee.firstRequest.load(ordering: .acquiring) }

@@ -65,28 +65,41 @@ extension Loop {
 
   @inline(__always)
   func call(_ frame: UnsafeMutablePointer<Frame>) {
-    let callout = frame.pointee.callout
-    if callout.kind == .block {
-      callBlock(callout.block, frame)
+    // Part by part here and in `settle`: a copy of the whole, just after its parts were written, would have
+    // to wait for the processor's store buffer.
+    let kind = frame.pointee.callout.kind
+    if kind == .block {
+      callBlock(frame.pointee.callout.block, frame)
       return
     }
-    if callout.kind == .request {
-      if let node = callout.request {
+    if kind == .request {
+      if let node = frame.pointee.callout.request {
         if !node.pointee.request.perform(on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
       }
       return
     }
-    guard let item = callout.item else { return }
+    guard let item = frame.pointee.callout.item else { return }
     if item.hasFlag(Item.Flag.indirect) {
-      callIndirectly(item, callout, frame)
+      callIndirectly(item, frame)
       return
     }
     guard let code = item.cell.pointee.code else { return }
     let handle = item.handlePointer
     let info = item.cell.pointee.info
-    switch callout.kind {
-    case .observer, .descriptor: unsafeBitCast(code, to: PlainItemWithValue.self)(handle, callout.value, info)
+    switch kind {
+    case .observer, .descriptor:
+      unsafeBitCast(code, to: PlainItemWithValue.self)(handle, frame.pointee.callout.value, info)
     default: unsafeBitCast(code, to: PlainItem.self)(handle, info)
+    }
+  }
+
+  /// The same for a source that is the frame's callout.
+  @inline(__always)
+  func callSource(_ item: Item, _ frame: UnsafeMutablePointer<Frame>) {
+    if item.hasFlag(Item.Flag.indirect) {
+      callIndirectly(item, frame)
+    } else if let code = item.cell.pointee.code {
+      unsafeBitCast(code, to: PlainItem.self)(item.handlePointer, item.cell.pointee.info)
     }
   }
 
@@ -107,7 +120,8 @@ extension Loop {
   }
 
   @inline(never)
-  private func callIndirectly(_ item: Item, _ callout: Callout, _ frame: UnsafeMutablePointer<Frame>) {
+  private func callIndirectly(_ item: Item, _ frame: UnsafeMutablePointer<Frame>) {
+    let callout = frame.pointee.callout
     guard let context = item.context, let invoke = context.pointee.main.invoke else { return }
     var event = Event(
       Loop.eventKind(callout.kind), value: callout.value, token: context.pointee.token, loop: self,
@@ -129,23 +143,24 @@ extension Loop {
   /// What follows a callout: references go back, timers take their next date, one-shots end.
   @inline(__always)
   func settle(_ frame: UnsafeMutablePointer<Frame>) {
-    let callout = frame.pointee.callout
+    let kind = frame.pointee.callout.kind
+    if kind == .none { return }
     frame.pointee.callout.set(.none)
-    switch callout.kind {
-    case .source, .descriptor: callout.item?.drop()
-    case .block: if let node = callout.block.node { BlockNode.free(node) }
-    case .timer, .observer: settleRunning(callout)
+    switch kind {
+    case .source, .descriptor: frame.pointee.callout.item?.drop()
+    case .block: if let node = frame.pointee.callout.block.node { BlockNode.free(node) }
+    case .timer, .observer:
+      if let item = frame.pointee.callout.item { settleRunning(kind, item) }
     case .request:
-      if let node = callout.request {
+      if let node = frame.pointee.callout.request {
         RequestNode.finish(node, frame.pointee.failed ? Waiter.Outcome.failed : Waiter.Outcome.done)
       }
     default: break
     }
   }
 
-  private func settleRunning(_ callout: Callout) {
-    guard let item = callout.item else { return }
-    if callout.kind == .timer {
+  private func settleRunning(_ kind: Callout.Kind, _ item: Item) {
+    if kind == .timer {
       item.releaseAfterCall()
       item.finishFiring()
     } else {

@@ -108,6 +108,12 @@ struct Frame {
     callout = Callout()
   }
 
+  /// Nothing but a stop or an empty mode ends the run.
+  @inline(__always)
+  var isEndless: Bool {
+    timeout == Clock.forever && flags & Flag.returnAfterSource == 0 && systemResult == 0 && !wasInterrupted
+  }
+
   enum Flag {
     static let returnAfterSource: UInt32 = 1
     static let returnOnInterrupt: UInt32 = 2

@@ -51,6 +51,7 @@ extension Loop {
         fallthrough
 
       case .open:
+        letOthersQueueMore(frame.pointee.mode)
         openWakeGate()
         frame.pointee.poolMark = Pool.mark
         frame.pointee.handled = false

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 import Synchronization
 import TreadleBase
 
@@ -11,19 +12,67 @@ extension Loop {
   /// the time of the first signal (SRC0-7).
   @inline(__always)
   func collectSources(_ frame: UnsafeMutablePointer<Frame>) {
-    let mode = frame.pointee.mode
     frame.pointee.collected.removeAll()
     frame.pointee.collectedIndex = 0
-    if mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0 {
+    var isUnordered = false
+    if frame.pointee.mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0 {
       state.pointee.gate.lock()
-      swap(&frame.pointee.collected, &mode.state.pointee.signalled)
-      mode.state.pointee.signalledCount.store(0, ordering: .releasing)
-      mode.state.pointee.staleSignals = 0
+      isUnordered = takeSignalled(frame)
       state.pointee.gate.unlock()
     }
-    if frame.pointee.outer != nil { collectFromOuterRuns(frame) }
-    if frame.pointee.collected.count > 1 { putInOrder(frame) }
+    if frame.pointee.outer != nil {
+      collectFromOuterRuns(frame)
+      isUnordered = true
+    }
+    if isUnordered && frame.pointee.collected.count > 1 { putInOrder(frame) }
     collectRequests(frame)
+  }
+
+  /// Takes the mode's queue of signals, in exchange for the frame's empty room. True if it may not be in
+  /// order. The gate is held.
+  @inline(__always)
+  private func takeSignalled(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    let queue = frame.pointee.mode.state
+    swap(&frame.pointee.collected, &queue.pointee.signalled)
+    queue.pointee.signalledCount.store(0, ordering: .releasing)
+    queue.pointee.staleSignals = 0
+    let isUnordered = queue.pointee.isUnordered
+    queue.pointee.isUnordered = false
+    noteTaken(frame.pointee.collected.count)
+    return isUnordered
+  }
+
+  /// PASS-13 to PASS-5 of the next pass in one, for a run in which nothing but signalled sources can have
+  /// any effect there: no observer, block, request, timer, descriptor, deadline or stop, and no release that
+  /// was put off. False if there may be.
+  @inline(__always)
+  func startQuietPass(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    guard frame.pointee.isEndless, frame.pointee.outer == nil else { return false }
+    let mode = frame.pointee.mode.state
+    guard mode.pointee.signalledCount.load(ordering: .acquiring) != 0,
+      mode.pointee.interest.load(ordering: .acquiring) == 0,
+      mode.pointee.content.load(ordering: .acquiring) != 0,
+      mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever,
+      mode.pointee.poller.load(ordering: .acquiring) == nil,
+      state.pointee.incomingCount.load(ordering: .acquiring) == 0, state.pointee.deferred.isEmpty,
+      frame.pointee.requestLimit == 0, !hasRequests, Pool.isUnused(since: frame.pointee.poolMark), !isStopAsked
+    else { return false }
+    letOthersQueueMore(frame.pointee.mode)
+    state.pointee.gate.lock()
+    // Once more: a request that was queued before a source was signalled is not performed after it (PERF-5).
+    if hasIncomingRequests {
+      state.pointee.gate.unlock()
+      return false
+    }
+    frame.pointee.collected.removeAll()
+    frame.pointee.collectedIndex = 0
+    frame.pointee.handled = false
+    // PASS-1. Under the gate, which whoever gives a reason for a wake-up takes before or after this.
+    state.pointee.wakePending.store(0, ordering: .relaxed)
+    let isUnordered = takeSignalled(frame)
+    state.pointee.gate.unlock()
+    if isUnordered && frame.pointee.collected.count > 1 { putInOrder(frame) }
+    return true
   }
 
   /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they
@@ -80,34 +129,86 @@ extension Loop {
     frame.pointee.collected.truncate(kept)
   }
 
-  /// The next source or request to perform, in the frame's callout; false at the end. The signal is used up
-  /// before the call, so that one given meanwhile is new (SRC0-8).
+  /// Performs the source that the frame's callout names, and those behind it, with nothing else in between;
+  /// also those of the passes after this one, as long as these are quiet.
+  @inline(__always)
+  func performSources(_ frame: UnsafeMutablePointer<Frame>) {
+    guard var item = frame.pointee.callout.item else { return }
+    while true {
+      callSource(item, frame)
+      // The rest is `advance`'s: also where requests have their turn, and after a shutdown.
+      if frame.pointee.failed || frame.pointee.requestLimit != 0 || treadle_system_is_closed() { return }
+      frame.pointee.callout.set(.none)
+      item.drop()
+      var next = takeSource(frame)
+      if next == nil && startQuietPass(frame) { next = takeSource(frame) }
+      guard let next else { return }
+      frame.pointee.callout.setItem(.source, next)
+      item = next
+    }
+  }
+
+  /// The next source or request to perform, in the frame's callout; false at the end.
   @inline(__always)
   func nextSource(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    let mode = frame.pointee.mode
-    if frame.pointee.requestLimit != 0 && frame.pointee.requestsBegan && nextRequest(frame) { return true }
-    if frame.pointee.handled && frame.pointee.flags & Frame.Flag.returnAfterSource != 0 {
-      frame.pointee.requestLimit = 0
-      putBackCollected(frame)
-      return false
-    }
+    if frame.pointee.requestLimit != 0 { return nextSourceOrRequest(frame) }
+    guard let item = takeSource(frame) else { return false }
+    frame.pointee.callout.setItem(.source, item)
+    return true
+  }
+
+  /// The same while the pass has requests to perform, which take their turn among the sources (PERF-5).
+  @inline(never)
+  private func nextSourceOrRequest(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    if frame.pointee.requestsBegan && nextRequest(frame) { return true }
+    if leavesSources(frame) { return false }
     while true {
       if frame.pointee.requestLimit != 0 && nextRequest(frame) { return true }
       guard let bits = frame.pointee.collected[frame.pointee.collectedIndex] else { return false }
       frame.pointee.collectedIndex &+= 1
-      guard let item = Mention(bits: bits).item(.source, in: mode),
-        item.flags & (Item.Flag.valid | Item.Flag.signalled) == Item.Flag.valid | Item.Flag.signalled,
-        item.cell.pointee.reference.retain(generation: item.generation)
-      else { continue }
-      if item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted) & (Item.Flag.signalled | Item.Flag.valid)
-        == Item.Flag.signalled | Item.Flag.valid
-      {
-        frame.pointee.handled = true
+      if let item = take(Mention(bits: bits), frame) {
         frame.pointee.callout.setItem(.source, item)
         return true
       }
-      item.drop()
     }
+  }
+
+  /// A run that returns after a source leaves the rest of them to a later pass.
+  @inline(__always)
+  private func leavesSources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    guard frame.pointee.handled && frame.pointee.flags & Frame.Flag.returnAfterSource != 0 else { return false }
+    frame.pointee.requestLimit = 0
+    putBackCollected(frame)
+    return true
+  }
+
+  /// The next source to perform, held. Nil at the end.
+  @inline(__always)
+  private func takeSource(_ frame: UnsafeMutablePointer<Frame>) -> Item? {
+    if leavesSources(frame) { return nil }
+    while let bits = frame.pointee.collected[frame.pointee.collectedIndex] {
+      frame.pointee.collectedIndex &+= 1
+      if let item = take(Mention(bits: bits), frame) { return item }
+    }
+    return nil
+  }
+
+  /// The source of a mention, held, if it is to be performed: its signal is used up before the call, so that
+  /// one given meanwhile is new (SRC0-8).
+  @inline(__always)
+  private func take(_ mention: Mention, _ frame: UnsafeMutablePointer<Frame>) -> Item? {
+    guard let item = mention.item(.source, in: frame.pointee.mode),
+      item.flags & (Item.Flag.valid | Item.Flag.signalled) == Item.Flag.valid | Item.Flag.signalled,
+      item.cell.pointee.reference.retain(generation: item.generation)
+    else { return nil }
+    if item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted) & (Item.Flag.signalled | Item.Flag.valid)
+      == Item.Flag.signalled | Item.Flag.valid
+    {
+      frame.pointee.handled = true
+      return item
+    }
+    item.drop()
+    return nil
   }
 
   /// Sources that were collected but are left for a later pass are queued again; the time of their signals
@@ -131,6 +232,7 @@ extension Loop {
     }
     swap(&frame.pointee.collected, &mode.state.pointee.signalled)
     mode.state.pointee.signalledCount.store(mode.state.pointee.signalled.count, ordering: .releasing)
+    mode.state.pointee.isUnordered = true
     state.pointee.gate.unlock()
     frame.pointee.collected.removeAll()
     frame.pointee.collectedIndex = 0

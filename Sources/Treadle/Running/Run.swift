@@ -25,6 +25,7 @@ extension Loop {
       switch frame.pointee.callout.kind {
       case .done: return try pop(frame)
       case .wait: wait(frame)
+      case .source: performSources(frame)
       default: call(frame)
       }
     }

@@ -105,7 +105,7 @@ extension Loop {
 
   /// Where `LoopState.sleeping` lies: the kernel wants its address.
   private var sleepWord: UnsafeMutableRawPointer { UnsafeMutableRawPointer(state) + Loop.sleepingOffset }
-  static let sleepingOffset = 24
+  static let sleepingOffset = 72
 
   // MARK: Owner
 
@@ -117,7 +117,7 @@ extension Loop {
   }
 
   @inline(__always)
-  private func hasWork(_ mode: Mode) -> Bool {
+  func hasWork(_ mode: Mode) -> Bool {
     state.pointee.incomingCount.load(ordering: .acquiring) != 0 || hasIncomingRequests
       || mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0
   }
