@@ -71,6 +71,12 @@ struct LoopState: ~Copyable {
   var lastRequest: UnsafeMutablePointer<RequestNode>?
   var requestRemovals: UInt64
 
+  /// The source that the owner is calling or about to call, as `Loop.tag`; 0 for none. Written by the owner,
+  /// atomic (`Loop.protect`).
+  let calling: Atomic<UInt32>
+  /// A source whose mode's reference the owner is to drop after its call; 0 for none. Written under the gate.
+  let left: Atomic<UInt32>
+
   /// An empty queue that changes places with `incoming`. Owner.
   var spare: Buffer<BlockEntry>
   /// Blocks that no run since has been eligible for, oldest first. Owner.

@@ -5,7 +5,7 @@ import CTreadleSystem
 import TreadleBase
 
 /// One thing that a run asks its shell to do: call the client, or sleep. Until the run goes on, the
-/// callout's item or block is held.
+/// callout's item or block is held, or protected (`Loop.protect`).
 struct Callout {
   enum Kind: UInt8 {
     case none
@@ -25,12 +25,15 @@ struct Callout {
   /// The activity or readiness; for blocks unused.
   private(set) var value: UInt32 = 0
   private(set) var block = BlockEntry(code: nil, info: nil)
+  /// Sources: a reference is held. Otherwise `Loop.protect` has to do.
+  var isHeld = false
 
   @inline(__always)
   mutating func setItem(_ kind: Kind, _ item: Item, value: UInt32 = 0) {
     self.kind = kind
     self.item = item
     self.value = value
+    isHeld = false
   }
 
   @inline(__always)
@@ -147,7 +150,8 @@ extension Loop {
     if kind == .none { return }
     frame.pointee.callout.set(.none)
     switch kind {
-    case .source, .descriptor: frame.pointee.callout.item?.drop()
+    case .source: endSource(frame)
+    case .descriptor: frame.pointee.callout.item?.drop()
     case .block: if let node = frame.pointee.callout.block.node { BlockNode.free(node) }
     case .timer, .observer:
       if let item = frame.pointee.callout.item { settleRunning(kind, item) }
@@ -157,6 +161,11 @@ extension Loop {
       }
     default: break
     }
+  }
+
+  private func endSource(_ frame: UnsafeMutablePointer<Frame>) {
+    if frame.pointee.callout.isHeld { frame.pointee.callout.item?.drop() }
+    unprotect()
   }
 
   private func settleRunning(_ kind: Callout.Kind, _ item: Item) {

@@ -139,10 +139,13 @@ extension Loop {
       // The rest is `advance`'s: also where requests have their turn, and after a shutdown.
       if frame.pointee.failed || frame.pointee.requestLimit != 0 || treadle_system_is_closed() { return }
       frame.pointee.callout.set(.none)
-      item.drop()
+      if frame.pointee.callout.isHeld { item.drop() }
       var next = takeSource(frame)
       if next == nil && startQuietPass(frame) { next = takeSource(frame) }
-      guard let next else { return }
+      guard let next else {
+        unprotect()
+        return
+      }
       frame.pointee.callout.setItem(.source, next)
       item = next
     }
@@ -152,7 +155,10 @@ extension Loop {
   @inline(__always)
   func nextSource(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     if frame.pointee.requestLimit != 0 { return nextSourceOrRequest(frame) }
-    guard let item = takeSource(frame) else { return false }
+    guard let item = takeSource(frame) else {
+      unprotect()
+      return false
+    }
     frame.pointee.callout.setItem(.source, item)
     return true
   }
@@ -163,6 +169,8 @@ extension Loop {
     if frame.pointee.requestsBegan && nextRequest(frame) { return true }
     if leavesSources(frame) { return false }
     while true {
+      // A source that turned out not to be due may be protected still, and a request is no source.
+      unprotect()
       if frame.pointee.requestLimit != 0 && nextRequest(frame) { return true }
       guard let bits = frame.pointee.collected[frame.pointee.collectedIndex] else { return false }
       frame.pointee.collectedIndex &+= 1
@@ -182,7 +190,7 @@ extension Loop {
     return true
   }
 
-  /// The next source to perform, held. Nil at the end.
+  /// The next source to perform, protected. Nil at the end.
   @inline(__always)
   private func takeSource(_ frame: UnsafeMutablePointer<Frame>) -> Item? {
     if leavesSources(frame) { return nil }
@@ -193,22 +201,23 @@ extension Loop {
     return nil
   }
 
-  /// The source of a mention, held, if it is to be performed: its signal is used up before the call, so that
-  /// one given meanwhile is new (SRC0-8).
+  /// The source of a mention, protected, if it is to be performed: its signal is used up before the call, so
+  /// that one given meanwhile is new (SRC0-8).
   @inline(__always)
   private func take(_ mention: Mention, _ frame: UnsafeMutablePointer<Frame>) -> Item? {
-    guard let item = mention.item(.source, in: frame.pointee.mode),
-      item.flags & (Item.Flag.valid | Item.Flag.signalled) == Item.Flag.valid | Item.Flag.signalled,
-      item.cell.pointee.reference.retain(generation: item.generation)
-    else { return nil }
-    if item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted) & (Item.Flag.signalled | Item.Flag.valid)
-      == Item.Flag.signalled | Item.Flag.valid
-    {
-      frame.pointee.handled = true
-      return item
-    }
-    item.drop()
-    return nil
+    let mode = frame.pointee.mode
+    let due = Item.Flag.valid | Item.Flag.signalled
+    guard let member = mention.cell(.source, in: mode) else { return nil }
+    let flags = member.flags
+    let item = flags & Item.Flag.alias == 0 ? member : member.primary
+    // A mention that cannot mean anything any more is passed over without further ado.
+    if flags & Item.Flag.alias == 0 && flags & due != due { return nil }
+    protect(item)
+    // An alias that is a member still has been one of the same item throughout.
+    guard mention.cell(.source, in: mode) != nil, item.flags & due == due else { return nil }
+    if item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted) & due != due { return nil }
+    frame.pointee.handled = true
+    return item
   }
 
   /// Sources that were collected but are left for a later pass are queued again; the time of their signals

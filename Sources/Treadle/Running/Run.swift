@@ -42,6 +42,7 @@ extension Loop {
   }
 
   private func push(_ mode: Mode, timeout: Int64, flags: UInt32) throws(Failure) -> UnsafeMutablePointer<Frame> {
+    if let outer = state.pointee.frame { holdCalled(outer) }
     let frame: UnsafeMutablePointer<Frame>
     var collected = Buffer<UInt64>()
     var timers = TimerBatch()
@@ -139,7 +140,8 @@ extension Loop {
       frame.pointee.callout.set(.none)
       switch callout.kind {
       case .block: if let node = callout.block.node { BlockNode.free(node) }
-      case .source, .descriptor: callout.item?.drop()
+      case .source: if callout.isHeld { callout.item?.drop() }
+      case .descriptor: callout.item?.drop()
       case .request: if let node = callout.request { RequestNode.finish(node, Waiter.Outcome.dropped) }
       case .timer, .observer: abandon(callout)
       default: break
@@ -150,6 +152,7 @@ extension Loop {
       state.pointee.frame = frame.pointee.outer
       Frame.free(frame)
     }
+    unprotect()
     state.pointee.depth.store(0, ordering: .sequentiallyConsistent)
     state.pointee.currentMode.store(0, ordering: .sequentiallyConsistent)
   }
