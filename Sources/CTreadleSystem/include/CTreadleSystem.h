@@ -144,6 +144,13 @@ static inline void treadle_system_pause(void) {
     __asm__ volatile("yield");
 #endif
 }
+static inline void treadle_system_prefetch_for_writing(void *address) {
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(char *)address)); /* no more than a hint, nothing at all where unknown */
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
 void treadle_system_yield(void);
 
 /* --- Locks --------------------------------------------------------------------------------------- */

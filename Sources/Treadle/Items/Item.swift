@@ -105,6 +105,8 @@ package struct Item {
     static let comparable: UInt32 = 0x4000
     /// Whoever signalled also wanted the loop woken: whoever queues the source does it.
     static let wakeWanted: UInt32 = 0x4_0000
+    /// The source was signalled again before it was performed.
+    static let repeated: UInt32 = 0x8_0000
     /// Seen by the clean-up of a queue that is going on.
     static let counted: UInt32 = 0x2_0000
     /// The runtime reads the descriptor's counter.
@@ -127,6 +129,10 @@ package struct Item {
   func clearFlag(_ flag: UInt32) -> UInt32 {
     cell.pointee.flags.bitwiseAnd(~flag, ordering: .sequentiallyConsistent).oldValue
   }
+
+  /// Asks for the cell's cache line, to be written: one transfer, where reading first would make it two.
+  @inline(__always)
+  func prefetchForWriting() { treadle_system_prefetch_for_writing(UnsafeMutableRawPointer(cell)) }
 
   package var isValid: Bool { hasFlag(Flag.valid) }
 

@@ -23,35 +23,56 @@ extension Item {
   package func signal(wake: Bool) -> Int32 {
     // Of two who signal at once the first queues the source. If only the second wants the loop woken, it
     // may ask before the source is queued: the first, who looks after queueing, then wakes for both.
-    let old = setFlag(wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled)
+    // Its loop is looked up before the exchange, behind which the processor would have to wait for it.
+    let loop = mode?.loop
+    let old = markSignalled(wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled)
+    if old & (Flag.valid | Flag.signalled | Flag.scattered) != Flag.valid | Flag.signalled {
+      return queueSignalled(old, wake: wake)
+    }
+    // Signalled already: it is queued, or being performed by somebody who will look at the flag after us.
+    if wake, let loop, !loop.isWakePending { loop.wake() }
+    return Status.ok
+  }
+
+  /// Sets flags, and `repeated` if the source is signalled; the flags before.
+  @inline(__always)
+  private func markSignalled(_ wanted: UInt32) -> UInt32 {
+    var old = cell.pointee.flags.load(ordering: .relaxed)
+    while true {
+      // An exchange in any case: see `Loop.isWakePending`.
+      let new = old | wanted | (old & Flag.signalled != 0 ? Flag.repeated : 0)
+      let (isExchanged, original) = cell.pointee.flags.weakCompareExchange(
+        expected: old, desired: new, ordering: .sequentiallyConsistent)
+      if isExchanged { return old }
+      old = original
+    }
+  }
+
+  /// What a signal comes to that is not merely one more of the same.
+  @inline(never)
+  private func queueSignalled(_ old: UInt32, wake: Bool) -> Int32 {
     if old & Flag.valid == 0 { return Status.ignored }
     if old & Flag.scattered != 0 { return signalAliased(isFresh: old & Flag.signalled == 0, wake: wake) }
-    // Signalled already: it is queued, or being performed by somebody who will look at the flag after us.
-    if old & Flag.signalled != 0 && !wake { return Status.ok }
     guard let mode, let loop = mode.loop else {
-      if old & Flag.signalled == 0 { setSignalTime(SignalTime.anywhere()) }
+      setSignalTime(SignalTime.anywhere())
       return Status.ok
     }
-    if old & Flag.signalled == 0 {
-      let isForeign = !loop.isCurrent
-      loop.state.pointee.gate.lock()
-      var sleep = Sleep.awake
-      var isQueued = true
-      if isIn(mode) {
-        setSignalTime(SignalTime.next(on: loop))
-        if old & Flag.ordered != 0 { mode.state.pointee.isUnordered = true }
-        isQueued = mode.append(self)
-        if isForeign { loop.state.pointee.isCalledFromOutside = true }
-        if wake || hasFlag(Flag.wakeWanted) { sleep = loop.markWoken() }
-      }
-      loop.state.pointee.gate.unlock()
-      if sleep != Sleep.awake { loop.endSleep(sleep) }
-      if !isQueued {
-        clearFlag(Flag.signalled | Flag.wakeWanted)
-        return Status.noMemory
-      }
-    } else if !loop.isWakePending {
-      loop.wake()
+    let isForeign = !loop.isCurrent
+    loop.state.pointee.gate.lock()
+    var sleep = Sleep.awake
+    var isQueued = true
+    if isIn(mode) {
+      setSignalTime(SignalTime.next(on: loop))
+      if old & Flag.ordered != 0 { mode.state.pointee.isUnordered = true }
+      isQueued = mode.append(self)
+      if isForeign { loop.state.pointee.isCalledFromOutside = true }
+      if wake || hasFlag(Flag.wakeWanted) { sleep = loop.markWoken() }
+    }
+    loop.state.pointee.gate.unlock()
+    if sleep != Sleep.awake { loop.endSleep(sleep) }
+    if !isQueued {
+      clearFlag(Flag.signalled | Flag.wakeWanted)
+      return Status.noMemory
     }
     return Status.ok
   }

@@ -89,4 +89,8 @@ struct LoopState: ~Copyable {
   var lastDelayed: UnsafeMutablePointer<DelayedRequest>?
   /// What was last taken was little, and from another thread (`letOthersQueueMore`). Owner.
   var isChasing: Bool
+  /// A source that was performed since had been signalled more than once. Owner.
+  var isOverrun: Bool
+  /// How long the last such wait was, in nanoseconds. Owner.
+  var chasePause: Int64
 }

@@ -207,6 +207,7 @@ extension Loop {
   private func take(_ mention: Mention, _ frame: UnsafeMutablePointer<Frame>) -> Item? {
     let mode = frame.pointee.mode
     let due = Item.Flag.valid | Item.Flag.signalled
+    Item(.source, slot: mention.slot)?.prefetchForWriting()
     guard let member = mention.cell(.source, in: mode) else { return nil }
     let flags = member.flags
     let item = flags & Item.Flag.alias == 0 ? member : member.primary
@@ -215,7 +216,9 @@ extension Loop {
     protect(item)
     // An alias that is a member still has been one of the same item throughout.
     guard mention.cell(.source, in: mode) != nil, item.flags & due == due else { return nil }
-    if item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted) & due != due { return nil }
+    let old = item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted | Item.Flag.repeated)
+    if old & due != due { return nil }
+    if old & Item.Flag.repeated != 0 { state.pointee.isOverrun = true }
     frame.pointee.handled = true
     return item
   }
