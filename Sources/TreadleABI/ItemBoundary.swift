@@ -78,6 +78,7 @@ func contains(
   try holdingBoth(kind, loop, handle, subject) { loop, item throws(Failure) in loop.contains(item, try needMode(mode)) }
 }
 
+@inline(__always)
 private func holdingBoth<Result>(
   _ kind: Kind, _ loop: OpaquePointer?, _ handle: OpaquePointer?, _ subject: StaticString,
   _ body: (Loop, Item) throws(Failure) -> Result

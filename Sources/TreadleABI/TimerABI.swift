@@ -82,13 +82,18 @@ public func treadle_timer_fire(_ timer: OpaquePointer?) -> treadle_status {
 }
 
 private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item {
+  let code = unsafeBitCast(context.fire, to: UnsafeMutableRawPointer?.self)
+  let isPlain =
+    context.retain == nil && context.release == nil && context.describe == nil && context.fire_routine == nil
+    && context.order == 0 && context.interval_ns == 0 && context.tolerance_ns <= 0
+  if isPlain { return try Item.plainTimer(code: code, info: context.info, date: context.fire_at) }
   let fire = try mainCallback(hasPlain: context.fire != nil, context.fire_routine, "fire_routine")
   do throws(Failure) {
     let options = ItemOptions(
       retain: context.retain, release: context.release, describe: context.describe, order: context.order, main: fire)
     return try Item.timer(
-      code: unsafeBitCast(context.fire, to: UnsafeMutableRawPointer?.self), info: context.info, options: options,
-      date: context.fire_at, interval: context.interval_ns, tolerance: context.tolerance_ns)
+      code: code, info: context.info, options: options, date: context.fire_at,
+      interval: context.interval_ns, tolerance: context.tolerance_ns)
   } catch {
     drop(fire)
     throw error
@@ -98,7 +103,8 @@ private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item
 @implementation @_cdecl("treadle_timer_set_next_fire")
 public func treadle_timer_set_next_fire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
   status("treadle_timer_set_next_fire") { () throws(Failure) in
-    try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in item.setNextFire(time) }
+    if let result = try Item(.timer, bits(timer), "timer").setNextFireOfMember(bits(timer), time) { return result }
+    return try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in item.setNextFire(time) }
   }
 }
 

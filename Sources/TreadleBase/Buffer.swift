@@ -42,6 +42,9 @@ package struct Buffer<Element: BitwiseCopyable> {
     return true
   }
 
+  @inline(__always)
+  package func hasRoom(_ more: Int) -> Bool { capacity &- count >= more }
+
   @inline(never)
   package mutating func reserve(_ wanted: Int) -> Bool {
     if wanted <= capacity { return true }

@@ -80,6 +80,27 @@ package struct Reference: ~Copyable {
     }
   }
 
+  /// What became of a reference that a client returned.
+  package enum Returned {
+    case stale
+    case notLast
+    /// The caller must free.
+    case last
+  }
+
+  /// Drops a reference of the client's; stale when the client owns none.
+  @inline(__always)
+  package borrowing func releaseForClient(generation: UInt32) -> Returned {
+    var now = word.load(ordering: .relaxed)
+    while true {
+      if UInt32(truncatingIfNeeded: now >> 40) != generation || now >> 20 & Reference.maximum == 0 { return .stale }
+      let (exchanged, original) = word.weakCompareExchange(
+        expected: now, desired: now &- Reference.client, ordering: .sequentiallyConsistent)
+      if exchanged { return (now &- Reference.client) & 0xFF_FFFF_FFFF == 0 ? .last : .notLast }
+      now = original
+    }
+  }
+
   /// Turns a reference of the client's into one of ours, which the caller then drops; stale when the
   /// client owns none.
   package borrowing func surrenderClient(generation: UInt32) -> Int32 {

@@ -32,7 +32,7 @@ struct TimerQueueTests {
   }
 
   private func insert(_ item: Item, _ tolerance: Int64, into queue: UnsafeMutablePointer<TimerQueue>) {
-    let hasRoom = queue.pointee.reserve()
+    let hasRoom = queue.pointee.reserve(tolerant: tolerance > 0)
     #expect(hasRoom)
     queue.pointee.insert(item, tolerance: tolerance)
   }
@@ -58,7 +58,7 @@ struct TimerQueueTests {
   }
 
   @Test(
-    "TMR-11 TMR-18 TMR-22: what is due comes out by date, then by insertion",
+    "TMR-11 TMR-17 TMR-18 TMR-22: what is due comes out by date, then by insertion",
     arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
   func model(seed: UInt64) throws {
     var numbers = Numbers(state: seed)
@@ -84,6 +84,17 @@ struct TimerQueueTests {
         queue.pointee.remove(item)
         expected[slot] = nil
         idle.append(item)
+      case 8:
+        guard let (slot, old) = expected.randomElement(using: &numbers), let item = Item(.timer, slot: slot) else {
+          continue
+        }
+        let step = Int64.random(in: -1_000_000_000..<3_000_000_000, using: &numbers)
+        let later = Clock.after(step, from: old.date)
+        if queue.pointee.postpone(item, to: later) {
+          #expect(later >= old.date && old.tolerance == 0)
+          turn += 1
+          expected[slot] = Expected(date: later, turn: turn, tolerance: 0)
+        }
       default:
         now += Int64.random(in: 0..<3_000_000_000, using: &numbers)
         let due = expected.filter { $0.value.date <= now }
@@ -101,6 +112,39 @@ struct TimerQueueTests {
     }
     for item in idle { try item.release("timer") }
     for slot in expected.keys { queue.pointee.remove(Item(.timer, slot: slot)!) }
+  }
+
+  @Test("TMR-11 TMR-17: what is put off where it lies comes out at its new date", arguments: [1, 2, 3, 4] as [UInt64])
+  func postponed(seed: UInt64) throws {
+    var numbers = Numbers(state: seed)
+    let queue = try #require(TimerQueue.make())
+    defer { TimerQueue.free(queue) }
+    let start = Clock.now()
+    var expected: [UInt32: Expected] = [:]
+    for turn in 0..<100 {
+      let item = try makeTimer()
+      item.timer.pointee.date = start + Int64.random(in: 1_000_000_000..<3_000_000_000, using: &numbers)
+      insert(item, 0, into: queue)
+      expected[item.slot] = Expected(date: item.timer.pointee.date, turn: turn, tolerance: 0)
+    }
+    for turn in 100..<300 {
+      let (slot, old) = try #require(expected.randomElement(using: &numbers))
+      // Now and then by nothing: it goes behind those of its date.
+      let step = turn % 3 == 0 ? 0 : Int64.random(in: 0..<2_000_000_000, using: &numbers)
+      let item = try #require(Item(.timer, slot: slot))
+      let isMoved = queue.pointee.postpone(item, to: old.date + step)
+      let isMovedAhead = queue.pointee.postpone(item, to: old.date - 1)
+      #expect(isMoved && !isMovedAhead)
+      expected[slot] = Expected(date: old.date + step, turn: turn, tolerance: 0)
+    }
+    let order = expected.sorted { ($0.value.date, $0.value.turn) < ($1.value.date, $1.value.turn) }
+    for (slot, timer) in order {
+      let first = queue.pointee.firstDate()
+      let early = queue.pointee.takeDue(timer.date - 1)
+      let due = queue.pointee.takeDue(timer.date)
+      #expect(first == timer.date && early?.slot == nil && due?.slot == slot)
+      try Item(.timer, slot: slot)?.release("timer")
+    }
   }
 
   @Test("TMR-5: a sleep may last until the latest date of the tolerant, and the date of the exact")

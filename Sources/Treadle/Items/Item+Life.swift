@@ -51,10 +51,11 @@ extension Item {
 
   /// Returns a reference that the client owns.
   package func release(_ subject: StaticString) throws(Failure) {
-    guard cell.pointee.reference.surrenderClient(generation: generation) == Status.ok else {
-      throw Failure(Status.stale, subject, "was released more often than retained")
+    switch cell.pointee.reference.releaseForClient(generation: generation) {
+    case .stale: throw Failure(Status.stale, subject, "was released more often than retained")
+    case .notLast: break
+    case .last: destroy()
     }
-    drop()
   }
 
   /// Drops one of our own references.
@@ -72,9 +73,9 @@ extension Item {
   /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4).
   @inline(never)
   private func destroy() {
-    clearFlag(Flag.valid)
-    releaseInfoOnce()
+    if isValid { clearFlag(Flag.valid) }
     if let context {
+      releaseInfoOnce()
       cell.pointee.context.store(nil, ordering: .relaxed)
       context.pointee.dropCallbacks()
       treadle_system_free(context)
@@ -109,18 +110,16 @@ extension Item {
 
   /// Ends the item's activity: no callback starts any more on the loop's own thread, every mode lets it
   /// go, and a timer or observer gives up its info when its callback is at rest (OBJ-5, SRC0-4, OBS-8).
+  /// The caller holds the item.
   package func invalidate() {
-    let old = clearFlag(Flag.valid)
+    let old = clearFlag(Flag.valid | Flag.signalled | Flag.wakeWanted | Flag.repeated)
     if old & Flag.valid == 0 { return }
-    clearFlag(Flag.signalled | Flag.wakeWanted)
-    cell.pointee.reference.retainHeld()
     leaveEverything()
-    if kind == .timer || kind == .observer {
+    if kind == .timer || kind == .observer, context != nil {
       // Whoever finds the callback at rest releases: here, or the run when the callback returns.
       let flags = setFlag(Flag.releasing)
       if flags & (Flag.running | Flag.releasing) == 0 { releaseInfo() }
     }
-    drop()
   }
 
   /// A callback begins, on the loop's thread; false when the item became invalid, or its callback runs

@@ -7,7 +7,14 @@ import TreadleBase
 /// The memberships of one item: its own cell, then its aliases. All of it under the item's lock.
 extension Item {
   /// The cell through which the item is in a mode.
+  @inline(__always)
   func member(of mode: Mode) -> Item? {
+    if !hasFlag(Flag.aliased) { return isIn(mode) ? self : nil }
+    return memberAmongAliases(of: mode)
+  }
+
+  @inline(never)
+  private func memberAmongAliases(of mode: Mode) -> Item? {
     var next: Item? = self
     while let cell = next {
       if cell.mode?.slot == mode.slot { return cell }
@@ -24,7 +31,14 @@ extension Item {
   }
 
   /// Any cell through which the item is in any mode.
+  @inline(__always)
   func anyMember() -> Item? {
+    if cell.pointee.mode.load(ordering: .acquiring) & Mention.slotMask != 0 { return self }
+    return hasFlag(Flag.aliased) ? anyAlias() : nil
+  }
+
+  @inline(never)
+  private func anyAlias() -> Item? {
     var next: Item? = self
     while let cell = next {
       if cell.mode != nil { return cell }
@@ -103,8 +117,10 @@ extension Item {
         return
       }
       loop.takeOut(member, of: self, from: mode)
+      let wasOnly = !hasFlag(Flag.aliased)
       unlock()
       finishLeaving(loop, mode)
+      if wasOnly { return }
     }
   }
 

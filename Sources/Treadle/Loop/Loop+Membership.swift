@@ -8,6 +8,7 @@ package import TreadleBase
 extension Loop {
   package func add(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
     guard item.isValid, isAlive else { return Status.ignored }
+    if let mode = defaultMode(name) { return try addToMode(item, mode) }
     return CommonModes.isCommon(name) ? try addToCommonModes(item) : try addToMode(item, name)
   }
 
@@ -34,10 +35,7 @@ extension Loop {
   /// the mode has it now and had it not before.
   @discardableResult
   func follow(_ item: Item, into name: ModeName) throws(Failure) -> Bool {
-    mutex.lock()
-    let known = findMode(name)
-    mutex.unlock()
-    guard let mode = known, let record else { return false }
+    guard let mode = lookUp(name), let record else { return false }
     var isRecorded = item.isMember(of: record)
     var hasJoined = false
     while true {
@@ -68,7 +66,10 @@ extension Loop {
   func addToMode(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
     // Looked at before the mode is made: a refused addition does not make it (RL-7).
     if item.isElsewhere(than: self) { return Status.ignored }
-    let mode = try withLock { () throws(Failure) in try findOrMakeMode(name) }
+    return try addToMode(item, try withLock { () throws(Failure) in try findOrMakeMode(name) })
+  }
+
+  private func addToMode(_ item: Item, _ mode: Mode) throws(Failure) -> Int32 {
     if item.hasFlag(Item.Flag.comparable) && containsEqual(item, mode) { return Status.ignored }
     var descriptor: Int32 = -1
     if item.kind == .descriptor {
@@ -126,7 +127,7 @@ extension Loop {
       try mode.watch(member, of: item, descriptor: descriptor)
       mode.state.pointee.descriptors.append(member)
     case .timer:
-      try mode.needQueue()
+      try mode.needQueue(tolerant: item.hasFlag(Item.Flag.tolerant))
       member.enter(mode)
       mode.schedule(member, of: item)
     default:
@@ -134,14 +135,11 @@ extension Loop {
     }
     if item.kind != .timer { member.enter(mode) }
     if item.kind == .source && item.hasFlag(Item.Flag.signalled) { mode.mention(member) }
-    if item.kind != .observer { mode.state.pointee.content.add(1, ordering: .acquiringAndReleasing) }
+    if item.kind != .observer { mode.countContent(1) }
   }
 
   package func remove(_ item: Item, _ name: ModeName) -> Int32 {
-    mutex.lock()
-    let mode = findMode(name)
-    mutex.unlock()
-    guard let mode else { return Status.ignored }
+    guard let mode = lookUp(name) else { return Status.ignored }
     return mode.state.pointee.isRecord ? remove(item, record: mode) : leave(item, mode)
   }
 
@@ -180,7 +178,7 @@ extension Loop {
       case .timer: mode.unschedule(member)
       default: mode.removeObserver(member)
       }
-      if item.kind != .observer { mode.state.pointee.content.subtract(1, ordering: .acquiringAndReleasing) }
+      if item.kind != .observer { mode.countContent(-1) }
     }
     member.exit(mode, of: self)
     item.dispose(member)
@@ -188,10 +186,7 @@ extension Loop {
   }
 
   package func contains(_ item: Item, _ name: ModeName) -> Bool {
-    mutex.lock()
-    let mode = findMode(name)
-    mutex.unlock()
-    guard let mode else { return false }
+    guard let mode = lookUp(name) else { return false }
     return item.isMember(of: mode) || item.hasFlag(Item.Flag.comparable) && containsEqual(item, mode)
   }
 
@@ -225,11 +220,21 @@ extension Item {
   /// The cell becomes a membership in a mode. The loop's lock is held.
   fileprivate func enter(_ mode: Mode) {
     let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
-    cell.pointee.mode.store((serial &+ 0x100_0000) | mode.slot, ordering: .sequentiallyConsistent)
+    if kind == .timer {
+      // Nobody looks at a timer's membership without one of the locks and counts on the order.
+      cell.pointee.mode.store((serial &+ 0x100_0000) | mode.slot, ordering: .releasing)
+    } else {
+      cell.pointee.mode.store((serial &+ 0x100_0000) | mode.slot, ordering: .sequentiallyConsistent)
+    }
   }
 
   /// The membership ends; queued mentions of it are stale from here on. The loop's lock is held.
   fileprivate func exit(_ mode: Mode, of loop: Loop) {
+    if kind == .timer {
+      let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
+      cell.pointee.mode.store(serial &+ 0x100_0000, ordering: .releasing)
+      return
+    }
     // Under the gate, where those who signal look whether the membership still stands.
     loop.state.pointee.gate.lock()
     let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask

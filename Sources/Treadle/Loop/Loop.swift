@@ -20,14 +20,12 @@ package struct Loop {
     self.init(memory)
   }
 
-  /// The same, held until `letGo`: the loop's thread may exit meanwhile (RL-9).
+  /// Held until `letGo`: the loop's thread may exit meanwhile (RL-9).
   @inline(__always)
-  package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Loop {
-    let loop = try Loop(handle, subject)
-    guard loop.state.pointee.reference.retain(generation: Handle(bits: handle).generation) else {
+  package func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) {
+    guard state.pointee.reference.retain(generation: Handle(bits: handle).generation) else {
       throw Handle(bits: handle).failure(subject)
     }
-    return loop
   }
   @inline(__always)
   package func letGo() { drop() }

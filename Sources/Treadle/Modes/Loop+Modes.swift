@@ -11,9 +11,24 @@ extension Loop {
   @inline(__always)
   var currentMode: Mode? { Mode(slot: state.pointee.currentMode.load(ordering: .acquiring)) }
 
+  /// The default mode, if that is its name. Needs no lock: it is the same as long as the loop lives.
+  @inline(__always)
+  func defaultMode(_ name: ModeName) -> Mode? {
+    guard let standard = defaultMode, let known = standard.name, name.equals(known) else { return nil }
+    return standard
+  }
+
+  /// `findMode` for those who do not hold the lock.
+  func lookUp(_ name: ModeName) -> Mode? {
+    if let standard = defaultMode(name) { return standard }
+    mutex.lock()
+    defer { mutex.unlock() }
+    return findMode(name)
+  }
+
   /// The mode of a name; for the common modes, the record of common items. The caller holds the lock.
   func findMode(_ name: ModeName) -> Mode? {
-    if let standard = defaultMode, let known = standard.name, name.equals(known) { return standard }
+    if let standard = defaultMode(name) { return standard }
     if CommonModes.isCommon(name) { return record }
     let hash = name.hash
     for slot in state.pointee.modes.elements {

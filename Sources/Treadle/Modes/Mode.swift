@@ -70,6 +70,11 @@ struct Mode {
   /// Whether there is nothing to wait for but, perhaps, blocks (MODE-7).
   @inline(__always)
   var hasContent: Bool { state.pointee.content.load(ordering: .acquiring) != 0 }
+  /// Counts what came and went. The caller holds the lock.
+  @inline(__always)
+  func countContent(_ difference: Int32) {
+    state.pointee.content.store(state.pointee.content.load(ordering: .relaxed) &+ difference, ordering: .releasing)
+  }
 
   /// The list of one kind of members. The caller holds the lock.
   func withList(_ kind: Kind, _ body: (inout MemberList) -> Void) {

@@ -72,7 +72,11 @@ package struct DelayedRequest {
     while let node = find(loop, like, targetAlone: targetAlone) {
       result = Status.ok
       unlist(node)
-      node.pointee.timer.invalidate()
+      // The modes hold the timer, and let go of it; the timer holds the node.
+      let timer = node.pointee.timer
+      timer.cell.pointee.reference.retainHeld()
+      timer.invalidate()
+      timer.drop()
     }
     return result
   }

@@ -15,10 +15,7 @@ extension Loop {
     if treadle_system_is_closed() { throw Shutdown.failure }
     guard let name, !CommonModes.isCommon(name) else { return Status.finished }
     if consumeStickyStop(isOutermost: state.pointee.frame == nil) { return Status.stopped }
-    mutex.lock()
-    let known = findMode(name)
-    mutex.unlock()
-    guard let mode = known, !isEmpty(mode) else { return Status.finished }
+    guard let mode = lookUp(name), !isEmpty(mode) else { return Status.finished }
     let frame = try push(mode, timeout: timeout, flags: flags)
     while true {
       advance(frame)

@@ -60,7 +60,11 @@ extension Thread {
 
   /// The thread's loop, made if there is none yet, held until `Loop.letGo`.
   package func holdLoop() throws(Failure) -> Loop {
-    if isMain { return try Loop.hold(try Loop.main().handle.bits, "loop") }
+    if isMain {
+      let loop = try Loop.main()
+      try loop.hold(loop.handle.bits, "loop")
+      return loop
+    }
     let mutex = self.mutex
     mutex.lock()
     defer { mutex.unlock() }

@@ -8,21 +8,29 @@ import TreadleBase
 /// text does not say otherwise.
 extension Mode {
   /// The mode's queue with room for one more timer.
-  func needQueue() throws(Failure) {
+  func needQueue(tolerant: Bool) throws(Failure) {
     if state.pointee.queue == nil { state.pointee.queue = TimerQueue.make() }
-    guard let queue = state.pointee.queue, queue.pointee.reserve() else { throw Failure.noMemory("timer") }
+    guard let queue = state.pointee.queue, queue.pointee.reserve(tolerant: tolerant) else {
+      throw Failure.noMemory("timer")
+    }
   }
 
   /// Queues a membership at the timer's date, unless its callback runs: then it is queued afterwards.
   func schedule(_ member: Item, of item: Item) {
-    guard let queue = state.pointee.queue, !item.hasFlag(Item.Flag.running) else { return }
+    let flags = item.flags
+    guard let queue = state.pointee.queue, flags & Item.Flag.running == 0 else { return }
     member.timer.pointee.date = item.timer.pointee.date
-    queue.pointee.insert(member, tolerance: item.tolerance)
+    queue.pointee.insert(member, tolerance: flags & Item.Flag.tolerant == 0 ? 0 : item.tolerance)
     noteDate(member.timer.pointee.date)
   }
 
   func unschedule(_ member: Item) { state.pointee.queue?.pointee.remove(member) }
 
+  /// Moves the only membership of a timer to a later date where it lies. False if that cannot be.
+  @inline(__always)
+  func postpone(_ member: Item, to date: Int64) -> Bool {
+    state.pointee.queue?.pointee.postpone(member, to: date) == true
+  }
 
   private func noteDate(_ date: Int64) {
     if date < state.pointee.earliest.load(ordering: .relaxed) {

@@ -8,8 +8,7 @@ package import TreadleBase
 /// A timer's part of its slot, behind the `ItemCell`. In an alias it schedules that membership; the
 /// primary's `date` is the timer's.
 ///
-/// Guarded by the lock of the timer's loop, and by the item's lock too where it is written from outside;
-/// by the item's lock alone while the timer is in no loop.
+/// Guarded by the lock of the timer's loop; by the item's lock while the timer is in no loop.
 struct TimerCell {
   var date: Int64
   /// Orders timers of one date by insertion (TMR-11).
@@ -47,6 +46,15 @@ extension Item {
     return item
   }
 
+  /// A one-shot with nothing but a plain callback.
+  package static func plainTimer(
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, date: Int64
+  ) throws(Failure) -> Item {
+    let item = try create(.timer, flags: Flag.once, code: code, info: info, context: nil)
+    item.timer.pointee = TimerCell(date: date, sequence: 0, place: TimerQueue.Place.none)
+    return item
+  }
+
   /// A tolerance within its bounds (TMR-5).
   private static func limited(_ tolerance: Int64, interval: Int64) -> Int64 {
     let positive = max(tolerance, 0)
@@ -59,7 +67,13 @@ extension Item {
   package var repeats: Bool { !hasFlag(Flag.once) }
 
   /// Calls `body` under the locks that guard the timer's date, with its loop if it is in one.
+  @inline(__always)
   private func withTimerLocked<Result>(_ body: (Loop?) -> Result) -> Result {
+    if let loop = lockOnlyLoop() {
+      let result = body(loop)
+      loop.mutex.unlock()
+      return result
+    }
     lock()
     let loop = onlyLoop
     loop?.mutex.lock()
@@ -67,6 +81,18 @@ extension Item {
     loop?.mutex.unlock()
     unlock()
     return result
+  }
+
+  /// For a timer in a single mode: locks its loop, which is enough, since no membership begins or ends in a
+  /// loop without that. Nil for any other.
+  @inline(__always)
+  private func lockOnlyLoop() -> Loop? {
+    guard !hasFlag(Flag.aliased), let mode, let loop = mode.loop else { return nil }
+    loop.mutex.lock()
+    // The timer, or what its mode's slot means, may have changed meanwhile.
+    if isIn(mode) && !hasFlag(Flag.aliased) && mode.loop?.state == loop.state { return loop }
+    loop.mutex.unlock()
+    return nil
   }
 
   /// The date as it was asked for (TMR-2); 0 when invalid (TMR-4).
@@ -81,20 +107,44 @@ extension Item {
   package func setNextFire(_ date: Int64) -> Int32 {
     if !isValid { return Status.ignored }
     let loop = withTimerLocked { loop -> Loop? in
-      if hasFlag(Flag.running) {
-        timer.pointee.date = date
-        setFlag(Flag.rescheduled)
-      } else {
-        reschedule(date)
-      }
+      setDateLocked(date)
       return loop
     }
     if let loop, !loop.isCurrent { loop.interruptSleep() }
     return Status.ok
   }
 
+  /// The same for a timer that the caller does not hold, if it is in a single mode: as long as the loop is
+  /// locked, the mode does. Nil for any other.
+  @inline(__always)
+  package func setNextFireOfMember(_ handle: UInt, _ date: Int64) -> Int32? {
+    guard let loop = lockOnlyLoop() else { return nil }
+    let isMeant = generation == Handle(bits: handle).generation && isValid
+    if isMeant { setDateLocked(date) }
+    loop.mutex.unlock()
+    if isMeant && !loop.isCurrent { loop.interruptSleep() }
+    return isMeant ? Status.ok : nil
+  }
+
+  @inline(__always)
+  private func setDateLocked(_ date: Int64) {
+    if hasFlag(Flag.running) {
+      timer.pointee.date = date
+      setFlag(Flag.rescheduled)
+    } else {
+      reschedule(date)
+    }
+  }
+
   /// Moves every membership's place in its queue to a date. Locked as the date.
+  @inline(__always)
   private func reschedule(_ date: Int64) {
+    if !hasFlag(Flag.aliased), let mode, mode.postpone(self, to: date) { return }
+    relocate(date)
+  }
+
+  @inline(never)
+  private func relocate(_ date: Int64) {
     forEachScheduled { mode, member in mode.unschedule(member) }
     timer.pointee.date = date
     forEachScheduled { mode, member in mode.schedule(member, of: self) }
@@ -161,8 +211,12 @@ extension Item {
   /// After the callback: a one-shot ends; a repeating timer takes the first date of its grid that is later
   /// than now, all missed ones dropped; a date set meanwhile wins (TMR-15 to TMR-17).
   func finishFiring() {
-    if hasFlag(Flag.once) { invalidate() }
-    comeToRest(takesNextDate: true)
+    if !hasFlag(Flag.once) {
+      comeToRest(takesNextDate: true)
+      return
+    }
+    invalidate()
+    if clearFlag(Flag.running | Flag.rescheduled) & Flag.releasing != 0 { releaseInfo() }
   }
 
   /// The callback is over: at rest and queued again in one step, so that a date set by another thread

@@ -27,7 +27,8 @@ struct TimerHeap {
   var all: UnsafeMutableBufferPointer<Entry> { entries.elements }
 
   /// Room for more, so that an insertion cannot fail half way.
-  mutating func reserve(_ more: Int = 1) -> Bool { entries.reserve(entries.count &+ more) }
+  @inline(__always)
+  mutating func reserve(_ more: Int = 1) -> Bool { entries.hasRoom(more) || entries.reserve(entries.count &+ more) }
 
   /// `moved` is told where each entry that changes its place lies now.
   @inline(__always)

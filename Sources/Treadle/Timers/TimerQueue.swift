@@ -52,7 +52,10 @@ struct TimerQueue {
   }
 
   /// Room for one more timer, so that its insertion cannot fail.
-  mutating func reserve() -> Bool { wheel.reserve() && tolerant.reserve() && latest.reserve() }
+  @inline(__always)
+  mutating func reserve(tolerant isTolerant: Bool) -> Bool {
+    wheel.reserve() && (!isTolerant || tolerant.reserve() && latest.reserve())
+  }
 
   /// Queues a membership at its date, behind all others of that date.
   mutating func insert(_ member: Item, tolerance: Int64) {
@@ -86,6 +89,19 @@ struct TimerQueue {
       wheel.remove(member)
     }
     timer.pointee.place = Place.none
+  }
+
+  /// Gives a membership a later date without moving it: it lies in the wheel, and is put where it belongs
+  /// when the slot that it lies in comes up. False for any that lies elsewhere, or moves ahead.
+  @inline(__always)
+  mutating func postpone(_ member: Item, to date: Int64) -> Bool {
+    let timer = member.timer
+    let place = timer.pointee.place
+    guard place >= Place.wheel, place < Place.near, date >= timer.pointee.date else { return false }
+    lastSequence &+= 1
+    timer.pointee.sequence = lastSequence
+    timer.pointee.date = date
+    return true
   }
 
   // MARK: What is next

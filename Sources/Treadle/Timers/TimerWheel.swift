@@ -42,6 +42,7 @@ struct TimerWheel {
     treadle_system_free(used)
   }
 
+  @inline(__always)
   mutating func reserve() -> Bool { near.reserve() }
 
   private static func noteNear(_ entry: TimerHeap.Entry, _ index: Int) {
