@@ -39,6 +39,12 @@ int64_t treadle_system_wall(void) { return nanoseconds(CLOCK_REALTIME); }
 int32_t treadle_system_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 int32_t treadle_system_process_id(void) { return (int32_t)getpid(); }
 void treadle_system_yield(void) { sched_yield(); }
+int32_t treadle_system_processor(void) {
+    int saved = errno; /* a signal handler may be the caller */
+    int32_t processor = sched_getcpu();
+    errno = saved;
+    return processor;
+}
 int32_t treadle_system_close(int32_t fd) { return (int32_t)result(close(fd)); }
 int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 ? -errno : 0; }
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {

@@ -152,6 +152,7 @@ static inline void treadle_system_prefetch_for_writing(void *address) {
 #endif
 }
 void treadle_system_yield(void);
+int32_t treadle_system_processor(void); /* the one that the calling thread runs on, or -1 */
 
 /* --- Locks --------------------------------------------------------------------------------------- */
 

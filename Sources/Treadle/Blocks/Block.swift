@@ -77,7 +77,7 @@ extension Loop {
     var sleep = Sleep.awake
     if isQueued {
       state.pointee.incomingCount.store(state.pointee.incoming.count, ordering: .releasing)
-      if isForeign { state.pointee.isCalledFromOutside = true }
+      if isForeign { noteCaller() }
       sleep = markWoken()
     }
     state.pointee.gate.unlock()

@@ -65,7 +65,7 @@ extension Item {
       setSignalTime(SignalTime.next(on: loop))
       if old & Flag.ordered != 0 { mode.state.pointee.isUnordered = true }
       isQueued = mode.append(self)
-      if isForeign { loop.state.pointee.isCalledFromOutside = true }
+      if isForeign { loop.noteCaller() }
       if wake || hasFlag(Flag.wakeWanted) { sleep = loop.markWoken() }
     }
     loop.state.pointee.gate.unlock()

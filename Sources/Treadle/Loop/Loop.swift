@@ -129,6 +129,11 @@ package struct Loop {
     state.pointee.currentMode.store(0, ordering: .relaxed)
     state.pointee.incomingCount.store(0, ordering: .relaxed)
     state.pointee.waiting.store(0, ordering: .relaxed)
+    state.pointee.caller.store(0, ordering: .relaxed)
+    state.pointee.spinBudget = 0
+    state.pointee.isCalledFromOutside = false
+    state.pointee.isChasing = false
+    state.pointee.isOverrun = false
     Slab(.loop).free(state.pointee.slot)
   }
 }

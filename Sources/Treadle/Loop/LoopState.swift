@@ -47,6 +47,9 @@ struct LoopState: ~Copyable {
   /// Counts what a sleeping thread may have to take into account: timers and descriptors that came or
   /// moved.
   let changes: Atomic<UInt32>
+  /// 1 + the processor that the last call from another thread came from; 0 once the owner has seen that.
+  /// Atomic.
+  let caller: Atomic<UInt32>
   /// Something was queued by another thread since the owner last took anything. Gate.
   var isCalledFromOutside: Bool
 
@@ -87,6 +90,8 @@ struct LoopState: ~Copyable {
   /// Requests that timers will perform, in the order in which they were made. Owner.
   var firstDelayed: UnsafeMutablePointer<DelayedRequest>?
   var lastDelayed: UnsafeMutablePointer<DelayedRequest>?
+  /// How long the next wait for a caller on another processor may spin, in nanoseconds. Owner.
+  var spinBudget: Int64
   /// What was last taken was little, and from another thread (`letOthersQueueMore`). Owner.
   var isChasing: Bool
   /// A source that was performed since had been signalled more than once. Owner.

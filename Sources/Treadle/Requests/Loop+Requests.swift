@@ -34,7 +34,7 @@ extension Loop {
       node.pointee.time = SignalTime.next(on: self)
       if let last = state.pointee.lastIncoming { last.pointee.next = node } else { state.pointee.firstIncoming.store(node, ordering: .releasing) }
       state.pointee.lastIncoming = node
-      if isForeign { state.pointee.isCalledFromOutside = true }
+      if isForeign { noteCaller() }
       sleep = markWoken()
     }
     state.pointee.gate.unlock()

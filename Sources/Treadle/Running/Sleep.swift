@@ -38,6 +38,7 @@ extension Loop {
   /// Ends the current or next sleep of the innermost run (WAKE-1). Safe in a signal handler.
   @inline(__always)
   package func wake() {
+    if !isCurrent { state.pointee.caller.store(Loop.callerNumber, ordering: .relaxed) }
     state.pointee.wakePending.store(1, ordering: .sequentiallyConsistent)
     kickSleeper()
   }
@@ -123,8 +124,10 @@ extension Loop {
   }
 
   /// Blocks until there is something to do in the mode, a timer of it is due, or the run's deadline passed
-  /// (PASS-10); `asked` tells whether the kernel was asked for descriptors. Wakes of the kernel's that turn out to mean nothing are slept through.
+  /// (PASS-10); `asked` tells whether the kernel was asked for descriptors. Wakes of the kernel's that turn
+  /// out to mean nothing are slept through.
   func sleep(_ mode: Mode, until deadline: Int64, returnOnInterrupt: Bool, asked: inout Bool) -> Sleep.End {
+    if !returnOnInterrupt && spin(mode, until: deadline) { return .somethingToDo }
     state.pointee.waiting.store(1, ordering: .releasing)
     defer { state.pointee.waiting.store(0, ordering: .releasing) }
     while true {
@@ -149,6 +152,7 @@ extension Loop {
         endOwnSleep()
         continue
       }
+      let start = state.pointee.spinBudget < 0 ? Clock.now() : 0
       let result: Int32
       if let poller {
         result = mode.waitForDescriptors(poller, until: until)
@@ -157,6 +161,7 @@ extension Loop {
         result = treadle_system_futex_wait(sleepWord, Sleep.onFutex, until == Int64.max ? until : max(until, 1))
       }
       endOwnSleep()
+      noteSleep(since: start)
       if returnOnInterrupt && (result == 0 &- treadle_system_eintr() || poller?.takeInterrupt() == true) {
         return .interrupted
       }

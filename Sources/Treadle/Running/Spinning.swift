@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Waiting without sleeping. To wake a thread that sleeps on another processor takes twenty times as long as
+/// most callbacks, so a loop that was just called from there looks for the next call a few microseconds long
+/// before it sleeps.
+///
+/// It does so only if the last call came from another processor: a caller on this one could not run
+/// meanwhile, and a loop that nobody calls sleeps at once. Each call pays for one such wait at most. A wait
+/// in vain halves the next one, down to none; callers that come again soon after a sleep began bring it back.
+extension Loop {
+  // Nanoseconds.
+  private static let longestSpin: Int64 = 20_000
+  private static let shortestSpin: Int64 = 1_000
+  private static let shortSleep: Int64 = 100_000
+
+  /// The calling thread's processor, as in `LoopState.caller`.
+  @inline(__always)
+  static var callerNumber: UInt32 { UInt32(truncatingIfNeeded: treadle_system_processor() &+ 1) }
+
+  /// Another thread queued something; the first to do so since the owner took what there was also leaves its
+  /// number. The gate is held.
+  @inline(__always)
+  func noteCaller() {
+    if state.pointee.isCalledFromOutside { return }
+    state.pointee.isCalledFromOutside = true
+    state.pointee.caller.store(Loop.callerNumber, ordering: .relaxed)
+  }
+
+  /// True if a wake-up or a stop came while the loop spun; false if it has to sleep. Owner.
+  func spin(_ mode: Mode, until deadline: Int64) -> Bool {
+    // What comes from now on does not come because this loop was too quick; callers that do not wait for it
+    // are another matter.
+    if !state.pointee.isOverrun { state.pointee.isChasing = false }
+    let caller = state.pointee.caller.load(ordering: .relaxed)
+    if caller == 0 { return false }
+    state.pointee.caller.store(0, ordering: .relaxed)
+    let isElsewhere = caller != Loop.callerNumber
+    if !isElsewhere || state.pointee.spinBudget < 0 { return false }
+    return isWokenSoon(min(deadline, mode.earliestDate))
+  }
+
+  private func isWokenSoon(_ latest: Int64) -> Bool {
+    let budget = state.pointee.spinBudget == 0 ? Loop.longestSpin : state.pointee.spinBudget
+    let until = min(Clock.after(budget, from: Clock.now()), latest)
+    let changes = state.pointee.changes.load(ordering: .acquiring)
+    repeat {
+      for _ in 0..<8 {
+        if state.pointee.wakePending.load(ordering: .acquiring) != 0 || isStopAsked {
+          state.pointee.spinBudget = min(budget &* 2, Loop.longestSpin)
+          return true
+        }
+        treadle_system_pause()
+      }
+      if state.pointee.changes.load(ordering: .acquiring) != changes { return false }
+    } while Clock.now() < until
+    state.pointee.spinBudget = budget / 2 < Loop.shortestSpin ? -1 : budget / 2
+    return false
+  }
+
+  /// A sleep ended after a time in which a caller that had to be woken itself may have answered: the next wait
+  /// may spin again. Owner.
+  @inline(__always)
+  func noteSleep(since start: Int64) {
+    if start != 0 && Clock.now() &- start < Loop.shortSleep { state.pointee.spinBudget = 0 }
+  }
+}
