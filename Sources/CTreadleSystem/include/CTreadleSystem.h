@@ -58,13 +58,14 @@ struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(voi
 /* --- Static storage ------------------------------------------------------------------------------ */
 
 enum { TREADLE_SYSTEM_KINDS = 16, TREADLE_SYSTEM_CHUNKS = 4096 };
-/* The chunks of each kind of object's slab. Zero-filled, so untouched parts cost no memory. */
-extern void *treadle_system_chunks[TREADLE_SYSTEM_KINDS][TREADLE_SYSTEM_CHUNKS] __attribute__((visibility("hidden")));
+/* The chunks of each kind of object's slab. Zero-filled, so untouched parts cost no memory; the first chunks of
+ * all kinds, which are all that most programs have, lie in one page. */
+extern void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS] __attribute__((visibility("hidden")));
 static inline void *treadle_system_chunk(uint32_t kind, uint32_t index) {
-    return __atomic_load_n(&treadle_system_chunks[kind & 15][index & 4095], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&treadle_system_chunks[index & 4095][kind & 15], __ATOMIC_ACQUIRE);
 }
 static inline void treadle_system_set_chunk(uint32_t kind, uint32_t index, void *chunk) {
-    __atomic_store_n(&treadle_system_chunks[kind & 15][index & 4095], chunk, __ATOMIC_RELEASE);
+    __atomic_store_n(&treadle_system_chunks[index & 4095][kind & 15], chunk, __ATOMIC_RELEASE);
 }
 
 /* Keeps memory that is left as it is, in the child of a fork, reachable for leak checkers: its first
