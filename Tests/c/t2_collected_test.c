@@ -70,6 +70,18 @@ TEST(a_collected_source_that_is_signalled_again_has_its_turn, "SRC0-7 SRC0-10 SR
     }
 }
 
+TEST(a_signal_that_was_used_up_further_out_keeps_no_place, "SRC0-7 SRC0-8 RUN-13") {
+    /* Performed inside, signalled and queued, performed outside, signalled again: it goes behind b. */
+    static actor b = {SOURCE, "b"}, a = {SOURCE, "a", {{SIGNAL}}, .skip = 1};
+    static actor nester = {SOURCE, "nester", {{RUN}, {SIGNAL, &a}, {SIGNAL, &b}}};
+    enter_signalled(&nester, MODE_A);
+    enter_signalled(&a, MODE_A);
+    enter(&b, MODE_A);
+    play(MODE_A, 0, 0);
+    play(MODE_A, 0, 0);
+    CHECK_TRACE("nester ( a )timed-out a timed-out b a timed-out");
+}
+
 TEST(a_source_that_was_collected_further_out_is_not_collected_without_a_signal, "SRC0-9 RUN-13") {
     /* c was, and its signal is used up; b's signal for it comes too late for the pass that performs b. */
     static actor c = {SOURCE, "c", .order = 2}, b = {SOURCE, "b", {{SIGNAL, &c}}, .order = 1};

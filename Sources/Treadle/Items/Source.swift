@@ -63,7 +63,6 @@ extension Item {
     var isQueued = true
     if isIn(mode) {
       setSignalTime(SignalTime.next(on: loop))
-      if old & Flag.ordered != 0 { mode.state.pointee.isUnordered = true }
       isQueued = mode.append(self)
       if isForeign { loop.noteCaller() }
       if wake || hasFlag(Flag.wakeWanted) { sleep = loop.markWoken() }
@@ -149,7 +148,6 @@ extension Mode {
     loop.state.pointee.gate.lock()
     defer { loop.state.pointee.gate.unlock() }
     guard member.isIn(self) else { return }
-    state.pointee.isUnordered = true
     state.pointee.staleSignals = state.pointee.staleSignals &+ 1
     if state.pointee.staleSignals > 64 && state.pointee.staleSignals > state.pointee.signalled.count / 2 {
       dropStaleSignals()

@@ -55,7 +55,6 @@ struct Mode {
     state.pointee.signalled.free()
     state.pointee.signalledCount.store(0, ordering: .relaxed)
     state.pointee.staleSignals = 0
-    state.pointee.isUnordered = false
     if let snapshot = state.pointee.snapshot { ObserverSnapshot.release(snapshot) }
     state.pointee.snapshot = nil
     if let queue = state.pointee.queue { TimerQueue.free(queue) }

@@ -49,13 +49,10 @@ struct ModeState: ~Copyable {
 
   // One cache line: what signals write.
 
-  /// Signalled sources that no pass has collected yet, in the order of their signals unless `isUnordered`.
-  /// Gate.
+  /// Signalled sources that no pass has collected yet, in the order in which they were queued. Gate.
   var signalled: Buffer<UInt64>
   /// `signalled.count`, for a look without the gate.
   let signalledCount: Atomic<Int>
   /// How many of them are known to be stale. Gate.
   var staleSignals: Int
-  /// Some of them may have to be performed in another order, or twice mentioned. Gate.
-  var isUnordered: Bool
 }

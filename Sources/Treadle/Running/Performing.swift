@@ -14,32 +14,24 @@ extension Loop {
   func collectSources(_ frame: UnsafeMutablePointer<Frame>) {
     frame.pointee.collected.removeAll()
     frame.pointee.collectedIndex = 0
-    var isUnordered = false
     if frame.pointee.mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0 {
       state.pointee.gate.lock()
-      isUnordered = takeSignalled(frame)
+      takeSignalled(frame)
       state.pointee.gate.unlock()
     }
-    if frame.pointee.outer != nil {
-      collectFromOuterRuns(frame)
-      isUnordered = true
-    }
-    if isUnordered && frame.pointee.collected.count > 1 { putInOrder(frame) }
+    if frame.pointee.outer != nil { collectFromOuterRuns(frame) }
+    if frame.pointee.collected.count > 1 { putInOrder(frame) }
     collectRequests(frame)
   }
 
-  /// Takes the mode's queue of signals, in exchange for the frame's empty room. True if it may not be in
-  /// order. The gate is held.
+  /// Takes the mode's queue of signals, in exchange for the frame's empty room. The gate is held.
   @inline(__always)
-  private func takeSignalled(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+  private func takeSignalled(_ frame: UnsafeMutablePointer<Frame>) {
     let queue = frame.pointee.mode.state
     swap(&frame.pointee.collected, &queue.pointee.signalled)
     queue.pointee.signalledCount.store(0, ordering: .releasing)
     queue.pointee.staleSignals = 0
-    let isUnordered = queue.pointee.isUnordered
-    queue.pointee.isUnordered = false
     noteTaken(frame.pointee.collected.count)
-    return isUnordered
   }
 
   /// PASS-13 to PASS-5 of the next pass in one, for a run in which nothing but signalled sources can have
@@ -69,9 +61,9 @@ extension Loop {
     frame.pointee.handled = false
     // PASS-1. Under the gate, which whoever gives a reason for a wake-up takes before or after this.
     state.pointee.wakePending.store(0, ordering: .relaxed)
-    let isUnordered = takeSignalled(frame)
+    takeSignalled(frame)
     state.pointee.gate.unlock()
-    if isUnordered && frame.pointee.collected.count > 1 { putInOrder(frame) }
+    if frame.pointee.collected.count > 1 { putInOrder(frame) }
     return true
   }
 
@@ -244,7 +236,6 @@ extension Loop {
     }
     swap(&frame.pointee.collected, &mode.state.pointee.signalled)
     mode.state.pointee.signalledCount.store(mode.state.pointee.signalled.count, ordering: .releasing)
-    mode.state.pointee.isUnordered = true
     state.pointee.gate.unlock()
     frame.pointee.collected.removeAll()
     frame.pointee.collectedIndex = 0
