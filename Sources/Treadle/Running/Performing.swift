@@ -81,46 +81,6 @@ extension Loop {
     }
   }
 
-  /// Sorts what was collected, each source once, without those that are not signalled any more; unless it
-  /// is in order already, as it is when plain sources were signalled once each.
-  private func putInOrder(_ frame: UnsafeMutablePointer<Frame>) {
-    let mode = frame.pointee.mode
-    var isInOrder = true
-    var last: (order: Int64, time: UInt64)?
-    for bits in frame.pointee.collected.elements {
-      guard let item = Mention(bits: bits).item(.source, in: mode), item.isSignalled else {
-        isInOrder = false
-        break
-      }
-      let key = (order: item.hasFlag(Item.Flag.ordered) ? item.order : 0, time: item.signalTime)
-      if let last, (key.order, key.time) <= (last.order, last.time) {
-        isInOrder = false
-        break
-      }
-      last = key
-    }
-    if !isInOrder { sortCollected(frame) }
-  }
-
-  private func sortCollected(_ frame: UnsafeMutablePointer<Frame>) {
-    let mode = frame.pointee.mode
-    var keyed = Buffer<StableSort.Keyed>()
-    defer { keyed.free() }
-    for bits in frame.pointee.collected.elements {
-      guard let item = Mention(bits: bits).item(.source, in: mode), item.isSignalled else { continue }
-      guard keyed.append(StableSort.Keyed(key: item.order, second: item.signalTime, value: bits)) else { return }
-    }
-    guard StableSort.sort(&keyed) else { return }
-    var kept = 0
-    var last: UInt64?
-    for element in keyed.elements where element.value != last {
-      frame.pointee.collected.set(kept, element.value)
-      kept &+= 1
-      last = element.value
-    }
-    frame.pointee.collected.truncate(kept)
-  }
-
   /// Performs the source that the frame's callout names, and those behind it, with nothing else in between;
   /// also those of the passes after this one, as long as these are quiet.
   @inline(__always)
