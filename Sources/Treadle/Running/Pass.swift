@@ -29,13 +29,13 @@ import TreadleBase
 extension Loop {
   func advance(_ frame: UnsafeMutablePointer<Frame>) {
     settle(frame)
-    if treadle_system_is_closed() {
-      abandonPass(frame, Status.closed)
-      Pool.drain(to: frame.pointee.poolMark)
-      frame.pointee.callout.set(.done)
-      return
-    }
     while true {
+      if treadle_system_is_closed() {
+        abandonPass(frame, Status.closed)
+        Pool.drain(to: frame.pointee.poolMark)
+        frame.pointee.callout.set(.done)
+        return
+      }
       if frame.pointee.failed { abandonPass(frame, Status.callback) }
       switch frame.pointee.step {
       case .enter:
@@ -76,6 +76,8 @@ extension Loop {
           frame.pointee.step = .sources
           return
         }
+        // What was dropped with the last source may have called the client.
+        if mustEnd(frame) { continue }
         fallthrough
 
       case .blocksAfterSources:

@@ -88,12 +88,13 @@ extension Loop {
     guard var item = frame.pointee.callout.item else { return }
     while true {
       callSource(item, frame)
-      // The rest is `advance`'s: also where requests have their turn, and after a shutdown.
-      if frame.pointee.failed || frame.pointee.requestLimit != 0 || treadle_system_is_closed() { return }
+      // The rest is `advance`'s: also where requests have their turn.
+      if mustEnd(frame) || frame.pointee.requestLimit != 0 { return }
       frame.pointee.callout.set(.none)
       if frame.pointee.callout.isHeld { item.drop() }
-      var next = takeSource(frame)
-      if next == nil && startQuietPass(frame) { next = takeSource(frame) }
+      // What is dropped, here or in `takeSource`, may call the client, who may end everything.
+      var next = mustEnd(frame) ? nil : takeSource(frame)
+      if next == nil && !mustEnd(frame) && startQuietPass(frame) { next = takeSource(frame) }
       guard let next else {
         unprotect()
         return
@@ -102,6 +103,10 @@ extension Loop {
       item = next
     }
   }
+
+  /// No callback may begin any more: a host's failed, or everything was shut down.
+  @inline(__always)
+  func mustEnd(_ frame: UnsafeMutablePointer<Frame>) -> Bool { frame.pointee.failed || treadle_system_is_closed() }
 
   /// The next source or request to perform, in the frame's callout; false at the end.
   @inline(__always)
@@ -123,6 +128,7 @@ extension Loop {
     while true {
       // A source that turned out not to be due may be protected still, and a request is no source.
       unprotect()
+      if mustEnd(frame) { return false }
       if frame.pointee.requestLimit != 0 && nextRequest(frame) { return true }
       guard let bits = frame.pointee.collected[frame.pointee.collectedIndex] else { return false }
       frame.pointee.collectedIndex &+= 1
@@ -149,6 +155,7 @@ extension Loop {
     while let bits = frame.pointee.collected[frame.pointee.collectedIndex] {
       frame.pointee.collectedIndex &+= 1
       if let item = take(Mention(bits: bits), frame) { return item }
+      if mustEnd(frame) { return nil }
     }
     return nil
   }
@@ -165,7 +172,11 @@ extension Loop {
     let item = flags & Item.Flag.alias == 0 ? member : member.primary
     // A mention that cannot mean anything any more is passed over without further ado.
     if flags & Item.Flag.alias == 0 && flags & due != due { return nil }
-    protect(item)
+    if protect(item), mustEnd(frame) {
+      // The client was called, and ended the run: this one is left with the others.
+      frame.pointee.collectedIndex &-= 1
+      return nil
+    }
     // An alias that is a member still has been one of the same item throughout.
     guard mention.cell(.source, in: mode) != nil, item.flags & due == due else { return nil }
     let old = item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted | Item.Flag.repeated)

@@ -20,12 +20,16 @@ extension Loop {
   @inline(__always)
   static func tag(_ item: Item) -> UInt32 { item.slot | item.kind.rawValue << 24 }
 
-  /// From here on the item is protected, if its membership stands when it is looked at after this. Owner.
+  /// From here on the item is protected, if its membership stands when it is looked at after this. True if the
+  /// client may have been called meanwhile. Owner.
   @inline(__always)
-  func protect(_ item: Item) {
-    repeat {
+  func protect(_ item: Item) -> Bool {
+    var hasDropped = false
+    while true {
       state.pointee.calling.store(Loop.tag(item), ordering: .sequentiallyConsistent)
-    } while dropLeft()
+      if !dropLeft() { return hasDropped }
+      hasDropped = true
+    }
   }
 
   /// No source is called any more. Owner.
