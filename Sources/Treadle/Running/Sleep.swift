@@ -127,9 +127,9 @@ extension Loop {
   /// (PASS-10); `asked` tells whether the kernel was asked for descriptors. Wakes of the kernel's that turn
   /// out to mean nothing are slept through.
   func sleep(_ mode: Mode, until deadline: Int64, returnOnInterrupt: Bool, asked: inout Bool) -> Sleep.End {
-    if !returnOnInterrupt && spin(mode, until: deadline) { return .somethingToDo }
     state.pointee.waiting.store(1, ordering: .releasing)
     defer { state.pointee.waiting.store(0, ordering: .releasing) }
+    if !returnOnInterrupt && spin(mode, until: deadline) { return .somethingToDo }
     while true {
       let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
       let until = min(deadline, mode.nextWake())

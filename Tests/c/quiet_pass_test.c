@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * quiet_pass_test.c: a loop that has nothing but signalled sources to care for goes from pass to pass without
+ * looking around. Whatever else comes up has its turn all the same, and no pass later than it would have. */
+#include "helpers.h"
+
+#define MODE TREADLE_DEFAULT_MODE
+
+/* A source that signals itself in each pass, so that the run never sleeps, and what comes up meanwhile: `come_up`
+ * is called in the third pass, or by another thread once the loop is busy; `seen` says how many passes there were
+ * when the loop noticed. */
+static treadle_loop loop;
+static treadle_source spinner;
+static void (*come_up)(void);
+static atomic_long passes, seen, known;
+enum { THIRD = 3, BUSY = 200 };
+
+static void note(void) {
+    atomic_store(&seen, atomic_load(&passes));
+    if (treadle_loop_is_current(loop)) CHECK(treadle_loop_stop(loop) >= 0);
+}
+static void spin(treadle_source source, void *info) {
+    (void)info;
+    long pass = atomic_fetch_add(&passes, 1) + 1;
+    if (pass == THIRD && come_up) come_up();
+    if (treadle_source_is_valid(source)) CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+}
+static void note_block(void *info) { (void)info, note(); }
+static void note_timer(treadle_timer timer, void *info) { (void)timer, (void)info, note(); }
+static void note_source(treadle_source source, void *info) { (void)source, (void)info, note(); }
+static void note_activity(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, (void)info, note(); }
+static void note_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info, note(); }
+static void note_request(void *target, void *argument) { (void)target, (void)argument, note(); }
+
+static void come_block(void) {
+    treadle_block block = {.struct_size = sizeof block, .fn = note_block};
+    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+}
+static void come_post(void) { CHECK_INT(treadle_loop_post(loop, note_block, NULL), TREADLE_OK); }
+static void come_timer(void) {
+    treadle_timer timer = make_timer(note_timer, NULL, 1, 0);
+    CHECK_INT(treadle_loop_add_timer(loop, timer, MODE), TREADLE_OK);
+    CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
+}
+static void come_descriptor(void) {
+    treadle_descriptor descriptor = make_descriptor(note_ready, NULL, eventfd(1, EFD_CLOEXEC), TREADLE_READABLE);
+    CHECK_INT(treadle_loop_add_descriptor(loop, descriptor, MODE), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_release(descriptor), TREADLE_OK);
+}
+static void come_observer(void) {
+    treadle_observer observer = make_observer(note_activity, NULL, TREADLE_BEFORE_SOURCES);
+    CHECK_INT(treadle_loop_add_observer(loop, observer, MODE), TREADLE_OK);
+    CHECK_INT(treadle_observer_release(observer), TREADLE_OK);
+}
+static void come_source(void) {
+    treadle_source source = make_source(note_source, NULL);
+    CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
+}
+static treadle_thread thread;
+static void come_request(void) {
+    treadle_request request = {.struct_size = sizeof request, .fn = note_request};
+    CHECK_INT(treadle_thread_perform(thread, &request, NULL, 0, 0), TREADLE_OK);
+}
+static void come_stop(void) {
+    CHECK_INT(treadle_loop_stop(loop), TREADLE_OK);
+    note();
+}
+static void come_requested_stop(void) {
+    CHECK_INT(treadle_loop_request_stop(loop, 0), TREADLE_OK);
+    atomic_store(&seen, atomic_load(&passes));
+}
+static void (*const events[])(void) = {come_block,    come_post,   come_timer,   come_descriptor,    come_observer,
+                                       come_source, come_request, come_stop, come_requested_stop};
+enum { EVENTS = sizeof events / sizeof *events };
+
+static int64_t deadline = TREADLE_FOREVER;
+static uint32_t flags;
+
+/* Runs the loop of the calling thread, with the spinner alone in the mode, until something stops it. */
+static treadle_status run_spinner(void) {
+    loop = treadle_loop_current();
+    thread = treadle_thread_current();
+    atomic_store(&passes, 0);
+    atomic_store(&seen, -1);
+    spinner = make_source(spin, NULL);
+    CHECK_INT(treadle_loop_add_source(loop, spinner, MODE), TREADLE_OK);
+    CHECK_INT(treadle_source_signal(spinner), TREADLE_OK);
+    treadle_status status = treadle_loop_run(loop, MODE, deadline, flags);
+    CHECK(treadle_source_invalidate(spinner) >= 0);
+    CHECK_INT(treadle_source_release(spinner), TREADLE_OK);
+    return status;
+}
+
+static void *see_in_time(void *event) {
+    come_up = *(void (**)(void))event;
+    CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
+    CHECK_INT(atomic_load(&seen), THIRD);
+    CHECK(atomic_load(&passes) <= THIRD + 1); /* the pass that is stopped is completed */
+    return NULL;
+}
+TEST(what_comes_up_in_a_callback_has_its_turn_before_the_next_one, "PASS-2 PASS-6 PASS-12 PASS-14 STOP-4 SRC0-9 PERF-5") {
+    /* Each on a thread of its own, whose loop has never had any of the others. */
+    for (int i = 0; i < EVENTS; i++) on_thread(see_in_time, (void *)&events[i]);
+}
+
+/* --- From outside --------------------------------------------------------------------------------- */
+
+static void *come_from_outside(void *event) {
+    while (atomic_load(&passes) < BUSY) sched_yield();
+    (*(void (**)(void))event)();
+    atomic_exchange(&known, atomic_load(&passes)); /* behind what was done, for whoever looks from outside */
+    atomic_store(&known, atomic_load(&passes));
+    return NULL;
+}
+static void *see_from_outside(void *event) {
+    pthread_t other;
+    come_up = NULL;
+    atomic_store(&known, 0);
+    atomic_store(&passes, 0);
+    CHECK_INT(pthread_create(&other, NULL, come_from_outside, event), 0);
+    CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
+    CHECK_INT(pthread_join(other, NULL), 0);
+    CHECK(atomic_load(&seen) >= BUSY);
+    /* The pass that had begun with its sources just before does not see it, the next one does. */
+    CHECK(atomic_load(&seen) <= atomic_load(&known) + 1);
+    CHECK(atomic_load(&passes) <= atomic_load(&known) + 2);
+    return NULL;
+}
+TEST(what_comes_up_outside_has_its_turn_in_the_next_pass, "PASS-2 PASS-6 PASS-12 PASS-14 STOP-7 SRC0-9 PERF-5 OBJ-6") {
+    for (int round = scaled(30); round > 0; round--)
+        for (int i = 0; i < EVENTS; i++) on_thread(see_from_outside, (void *)&events[i]);
+}
+
+/* A request that was made before a source was signalled is performed before it, in whichever pass. */
+static atomic_int performed;
+static int checked;
+static sem_t has_checked;
+static treadle_source behind;
+static void count_request(void *target, void *argument) { (void)target, (void)argument, atomic_fetch_add(&performed, 1); }
+static void check_requests(treadle_source source, void *info) {
+    (void)source, (void)info;
+    CHECK_INT(atomic_load(&performed), ++checked);
+    CHECK_INT(sem_post(&has_checked), 0);
+}
+static void *request_and_signal(void *info) {
+    treadle_request request = {.struct_size = sizeof request, .fn = count_request};
+    while (atomic_load(&passes) < BUSY) sched_yield();
+    for (int i = scaled(2000); i > 0; i--) {
+        CHECK_INT(treadle_thread_perform(thread, &request, NULL, 0, 0), TREADLE_OK);
+        CHECK_INT(treadle_source_signal(behind), TREADLE_OK);
+        await(&has_checked);
+    }
+    CHECK_INT(treadle_loop_stop(loop), TREADLE_OK);
+    return info;
+}
+TEST(a_request_is_performed_before_what_was_signalled_later, "PERF-5 SRC0-7") {
+    pthread_t other;
+    come_up = NULL;
+    CHECK_INT(sem_init(&has_checked, 0, 0), 0);
+    behind = make_source(check_requests, NULL);
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), behind, MODE), TREADLE_OK);
+    loop = treadle_loop_current();
+    thread = treadle_thread_current();
+    CHECK_INT(pthread_create(&other, NULL, request_and_signal, NULL), 0);
+    CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
+    CHECK_INT(pthread_join(other, NULL), 0);
+    CHECK_INT(treadle_source_release(behind), TREADLE_OK);
+}
+
+/* --- The other ends of a run, and of its passes --------------------------------------------------- */
+
+static void leave_the_mode(void) { CHECK_INT(treadle_loop_remove_source(loop, spinner, MODE), TREADLE_OK); }
+static void invalidate(void) { CHECK_INT(treadle_source_invalidate(spinner), TREADLE_OK); }
+TEST(a_source_that_leaves_ends_the_run, "MODE-7 RUN-4 SRC0-4") {
+    come_up = leave_the_mode;
+    CHECK_INT(run_spinner(), TREADLE_RUN_FINISHED);
+    CHECK_INT(atomic_load(&passes), THIRD);
+    come_up = invalidate;
+    CHECK_INT(run_spinner(), TREADLE_RUN_FINISHED);
+    CHECK_INT(atomic_load(&passes), THIRD);
+}
+
+static void shut_down(void) { CHECK_INT(treadle_shutdown(0), TREADLE_OK); }
+TEST(a_shutdown_in_a_callback_is_the_end, "THR-21 ABI-5") {
+    come_up = shut_down;
+    CHECK_INT(run_spinner(), TREADLE_E_CLOSED);
+    CHECK_INT(atomic_load(&passes), THIRD);
+}
+static void *shut_down_from_outside(void *info) {
+    while (atomic_load(&passes) < BUSY) sched_yield();
+    CHECK_INT(treadle_shutdown(TREADLE_FOREVER), TREADLE_OK);
+    return info;
+}
+TEST(a_shutdown_by_another_thread_is_the_end, "THR-21") {
+    pthread_t other;
+    CHECK_INT(pthread_create(&other, NULL, shut_down_from_outside, NULL), 0);
+    CHECK_INT(run_spinner(), TREADLE_E_CLOSED);
+    CHECK_INT(pthread_join(other, NULL), 0);
+}
+
+static void release_and_note(void *info) { (void)info, note(); }
+static void put_off(void) { CHECK_INT(treadle_pool_add(&loop, release_and_note), TREADLE_OK); }
+TEST(what_was_put_off_is_released_before_the_next_pass, "POOL-3") {
+    come_up = put_off;
+    CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
+    CHECK_INT(atomic_load(&seen), THIRD);
+    CHECK_INT(atomic_load(&passes), THIRD);
+}
+
+TEST(a_run_that_is_to_end_by_itself_does, "RUN-2 RUN-6") {
+    come_up = NULL;
+    deadline = MILLISECONDS(1);
+    CHECK_INT(run_spinner(), TREADLE_RUN_TIMED_OUT);
+    deadline = 0;
+    CHECK_INT(run_spinner(), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(atomic_load(&passes), 1);
+    deadline = TREADLE_FOREVER;
+    flags = TREADLE_RUN_RETURN_AFTER_SOURCE;
+    CHECK_INT(run_spinner(), TREADLE_RUN_HANDLED_SOURCE);
+    CHECK_INT(atomic_load(&passes), 1);
+}
+
+static int64_t limit;
+static treadle_status inner;
+static uint32_t inner_flags;
+static void run_inside(void) {
+    inner = treadle_loop_run(loop, MODE, limit, inner_flags);
+    CHECK_INT(treadle_loop_stop(loop), TREADLE_OK);
+}
+TEST(inner_runs_that_are_to_end_by_themselves_do, "RUN-2 RUN-5 RUN-6 RUN-12") {
+    come_up = run_inside;
+    for (int i = 0; i < 3; i++) {
+        limit = i == 0 ? 0 : i == 1 ? MILLISECONDS(1) : TREADLE_FOREVER;
+        inner_flags = i == 2 ? TREADLE_RUN_RETURN_AFTER_SOURCE : 0;
+        static treadle_source other;
+        other = make_source(spin, NULL); /* the inner run's: the outer one's is not signalled now */
+        CHECK_INT(treadle_loop_add_source(treadle_loop_current(), other, MODE), TREADLE_OK);
+        CHECK_INT(treadle_source_signal(other), TREADLE_OK);
+        CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
+        CHECK_INT(inner, i == 2 ? TREADLE_RUN_HANDLED_SOURCE : TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(treadle_source_invalidate(other), TREADLE_OK);
+        CHECK_INT(treadle_source_release(other), TREADLE_OK);
+    }
+}
+
+/* Two that signal each other and themselves: the order of the first signals, pass for pass. */
+static treadle_source others[3];
+static void chain(treadle_source source, void *info) {
+    (void)source;
+    intptr_t number = (intptr_t)info;
+    if (strlen(trace_text) > 60) return;
+    trace("%d", (int)number);
+    for (int i = 0; i < 3; i++) CHECK_INT(treadle_source_signal(others[(number + i) % 3]), TREADLE_OK);
+    if (strlen(trace_text) > 60) CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
+}
+TEST(the_order_of_quiet_passes_is_that_of_all, "SRC0-7 SRC0-9") {
+    /* The same with an observer, which makes no pass quiet, is what it has to be. */
+    static char expected[sizeof trace_text];
+    for (int round = 0; round < 2; round++) {
+        treadle_observer observer = round ? NULL : make_observer(NULL, NULL, TREADLE_ALL_ACTIVITIES);
+        if (observer) CHECK_INT(treadle_loop_add_observer(treadle_loop_current(), observer, MODE), TREADLE_OK);
+        for (intptr_t i = 0; i < 3; i++) {
+            others[i] = make_source(chain, (void *)i);
+            CHECK_INT(treadle_loop_add_source(treadle_loop_current(), others[i], MODE), TREADLE_OK);
+        }
+        CHECK_INT(treadle_source_signal(others[1]), TREADLE_OK);
+        CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+        if (round) CHECK_TRACE(expected);
+        strcpy(expected, trace_text);
+        trace_clear();
+        for (int i = 0; i < 3; i++) CHECK_INT(treadle_source_invalidate(others[i]), TREADLE_OK);
+        for (int i = 0; i < 3; i++) CHECK_INT(treadle_source_release(others[i]), TREADLE_OK);
+        if (observer) {
+            CHECK_INT(treadle_observer_invalidate(observer), TREADLE_OK);
+            CHECK_INT(treadle_observer_release(observer), TREADLE_OK);
+        }
+    }
+}
+TEST_MAIN()
