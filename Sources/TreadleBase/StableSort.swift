@@ -19,11 +19,12 @@ package enum StableSort {
     fileprivate func isAfter(_ other: Keyed) -> Bool { key != other.key ? key > other.key : second > other.second }
   }
 
-  /// Sorts by key, by merging runs of doubling length. False, with nothing changed, without memory.
-  package static func sort(_ array: inout Buffer<Keyed>) -> Bool {
+  /// Sorts by key, by merging runs of doubling length, with `other` as a second room, whose contents go. False,
+  /// with nothing changed, without memory.
+  package static func sort(_ array: inout Buffer<Keyed>, with other: inout Buffer<Keyed>) -> Bool {
     let count = array.count
     if count < 2 { return true }
-    var other = Buffer<Keyed>()
+    other.removeAll()
     guard other.reserve(count) else { return false }
     for element in array.elements { _ = other.append(element) }
     var width = 1
@@ -32,7 +33,6 @@ package enum StableSort {
       swap(&array, &other)
       width = width &* 2
     }
-    other.free()
     return true
   }
 

@@ -21,7 +21,9 @@ struct BaseTests {
       #expect(isAppended)
       model.append((key, second, UInt64(index)))
     }
-    let isSorted = StableSort.sort(&array)
+    var room = Buffer<StableSort.Keyed>()
+    defer { room.free() }
+    let isSorted = StableSort.sort(&array, with: &room)
     #expect(isSorted)
     #expect(array.elements.map(\.value) == model.sorted { $0 < $1 }.map(\.2))
   }

@@ -49,8 +49,7 @@ struct PassTests {
 
   private func makeFrame(_ mode: Mode, timeout: Int64, flags: UInt32 = 0) -> UnsafeMutablePointer<Frame> {
     let frame = UnsafeMutablePointer<Frame>.allocate(capacity: 1)
-    frame.initialize(
-      to: Frame(mode: mode, timeout: timeout, flags: flags, collected: Buffer(), timers: TimerBatch()))
+    frame.initialize(to: Frame(mode: mode, timeout: timeout, flags: flags))
     return frame
   }
 

@@ -117,8 +117,10 @@ package struct Loop {
     state.pointee.incoming.free()
     state.pointee.spare.free()
     state.pointee.deferred.free()
-    if let frame = state.pointee.spareFrame { Frame.free(frame) }
-    state.pointee.spareFrame = nil
+    while let frame = state.pointee.spareFrames {
+      state.pointee.spareFrames = frame.pointee.outer
+      Frame.free(frame)
+    }
     state.pointee.frame = nil
     state.pointee.commonRecord = 0
     state.pointee.defaultMode = 0

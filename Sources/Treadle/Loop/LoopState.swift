@@ -84,9 +84,9 @@ struct LoopState: ~Copyable {
   var spare: Buffer<BlockEntry>
   /// Blocks that no run since has been eligible for, oldest first. Owner.
   var deferred: Buffer<BlockEntry>
-  /// The innermost run, and a frame to use again. Owner; other threads read neither.
+  /// The innermost run, and frames to use again, linked by `outer`. Owner; other threads read neither.
   var frame: UnsafeMutablePointer<Frame>?
-  var spareFrame: UnsafeMutablePointer<Frame>?
+  var spareFrames: UnsafeMutablePointer<Frame>?
   /// Requests that timers will perform, in the order in which they were made. Owner.
   var firstDelayed: UnsafeMutablePointer<DelayedRequest>?
   var lastDelayed: UnsafeMutablePointer<DelayedRequest>?

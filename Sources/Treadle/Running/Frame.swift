@@ -65,6 +65,9 @@ struct Frame {
   /// Signalled sources that this pass has taken, and the next one's index.
   var collected: Buffer<UInt64>
   var collectedIndex: Int
+  /// What sorting them takes.
+  var sorted: Buffer<StableSort.Keyed>
+  var sortingRoom: Buffer<StableSort.Keyed>
   /// Blocks that this drain has taken, the next one's index, and how many of those passed are kept.
   var batch: Buffer<BlockEntry>
   var batchIndex: Int
@@ -75,7 +78,23 @@ struct Frame {
   /// What the run loop is to do next, or has just done.
   var callout: Callout
 
-  init(mode: Mode, timeout: Int64, flags: UInt32, collected: Buffer<UInt64>, timers: TimerBatch) {
+  /// A fresh one in new memory.
+  init(mode: Mode, timeout: Int64, flags: UInt32) {
+    self.init(mode: mode, timeout: timeout, flags: flags, collected: Buffer(), sorted: Buffer(), sortingRoom: Buffer(), timers: TimerBatch())
+  }
+
+  /// A fresh one in the memory, and with the rooms, of one that is over.
+  init(mode: Mode, timeout: Int64, flags: UInt32, reusing old: UnsafeMutablePointer<Frame>) {
+    self.init(
+      mode: mode, timeout: timeout, flags: flags, collected: old.pointee.collected, sorted: old.pointee.sorted,
+      sortingRoom: old.pointee.sortingRoom, timers: old.pointee.timers.emptied())
+    self.collected.removeAll()
+  }
+
+  private init(
+    mode: Mode, timeout: Int64, flags: UInt32, collected: Buffer<UInt64>, sorted: Buffer<StableSort.Keyed>,
+    sortingRoom: Buffer<StableSort.Keyed>, timers: TimerBatch
+  ) {
     outer = nil
     self.mode = mode
     self.timeout = timeout
@@ -101,6 +120,8 @@ struct Frame {
     poolMark = 0
     self.collected = collected
     collectedIndex = 0
+    self.sorted = sorted
+    self.sortingRoom = sortingRoom
     batch = Buffer()
     batchIndex = 0
     keptCount = 0
@@ -114,6 +135,9 @@ struct Frame {
     timeout == Clock.forever && flags & Flag.returnAfterSource == 0 && systemResult == 0 && !wasInterrupted
   }
 
+  /// How many a loop keeps for its next runs.
+  static let mostKept = 4
+
   enum Flag {
     static let returnAfterSource: UInt32 = 1
     static let returnOnInterrupt: UInt32 = 2
@@ -121,6 +145,8 @@ struct Frame {
 
   static func free(_ frame: UnsafeMutablePointer<Frame>) {
     frame.pointee.collected.free()
+    frame.pointee.sorted.free()
+    frame.pointee.sortingRoom.free()
     frame.pointee.batch.free()
     frame.pointee.timers.free()
     treadle_system_free(frame)

@@ -33,20 +33,19 @@ extension Loop {
     return true
   }
 
-  /// The lock is held.
+  /// The lock is held. The frame keeps the room for it, so that a loop which always sorts allocates nothing.
   private func sortCollected(_ frame: UnsafeMutablePointer<Frame>) {
     let mode = frame.pointee.mode
-    var keyed = Buffer<StableSort.Keyed>()
-    defer { keyed.free() }
+    frame.pointee.sorted.removeAll()
     for bits in frame.pointee.collected.elements {
       guard let item = Mention(bits: bits).item(.source, in: mode), item.isSignalled else { continue }
       let order = item.hasFlag(Item.Flag.ordered) ? item.order : 0
-      guard keyed.append(StableSort.Keyed(key: order, second: item.signalTime, value: bits)) else { return }
+      guard frame.pointee.sorted.append(StableSort.Keyed(key: order, second: item.signalTime, value: bits)) else { return }
     }
-    guard StableSort.sort(&keyed) else { return }
+    guard StableSort.sort(&frame.pointee.sorted, with: &frame.pointee.sortingRoom) else { return }
     var kept = 0
     var last: UInt64?
-    for element in keyed.elements where element.value != last {
+    for element in frame.pointee.sorted.elements where element.value != last {
       frame.pointee.collected.set(kept, element.value)
       kept &+= 1
       last = element.value

@@ -41,19 +41,15 @@ extension Loop {
   private func push(_ mode: Mode, timeout: Int64, flags: UInt32) throws(Failure) -> UnsafeMutablePointer<Frame> {
     if let outer = state.pointee.frame { holdCalled(outer) }
     let frame: UnsafeMutablePointer<Frame>
-    var collected = Buffer<UInt64>()
-    var timers = TimerBatch()
-    if let spare = state.pointee.spareFrame {
-      state.pointee.spareFrame = nil
+    if let spare = state.pointee.spareFrames {
+      state.pointee.spareFrames = spare.pointee.outer
       frame = spare
-      collected = spare.pointee.collected
-      collected.removeAll()
-      timers = spare.pointee.timers.emptied()
+      frame.initialize(to: Frame(mode: mode, timeout: timeout, flags: flags, reusing: spare))
     } else {
       guard let memory = treadle_system_allocate(MemoryLayout<Frame>.size) else { throw Failure.noMemory("run") }
       frame = memory.bindMemory(to: Frame.self, capacity: 1)
+      frame.initialize(to: Frame(mode: mode, timeout: timeout, flags: flags))
     }
-    frame.initialize(to: Frame(mode: mode, timeout: timeout, flags: flags, collected: collected, timers: timers))
     frame.pointee.outer = state.pointee.frame
     reinstateOuterTimers(mode)
     frame.pointee.outerStop = state.pointee.stopPending.exchange(0, ordering: .acquiringAndReleasing)
@@ -81,11 +77,7 @@ extension Loop {
     state.pointee.currentMode.store(frame.pointee.outer?.pointee.mode.slot ?? 0, ordering: .sequentiallyConsistent)
     state.pointee.stopPending.store(frame.pointee.outerStop, ordering: .sequentiallyConsistent)
     state.pointee.wakePending.store(frame.pointee.outerWake, ordering: .sequentiallyConsistent)
-    if state.pointee.spareFrame == nil {
-      state.pointee.spareFrame = frame
-    } else {
-      Frame.free(frame)
-    }
+    keepOrFree(frame)
     if treadle_system_is_closed() { Rest.announce() }
     if result == Status.closed { throw Shutdown.failure }
     if result == Status.callback {
@@ -93,6 +85,22 @@ extension Loop {
     }
     if result == Status.system { throw Failure.system("the kernel's wait", systemResult) }
     return result
+  }
+
+  /// A few frames wait for the next runs, so that these allocate nothing; more than that came of a deep recursion.
+  private func keepOrFree(_ frame: UnsafeMutablePointer<Frame>) {
+    var kept = 0
+    var spare = state.pointee.spareFrames
+    while let next = spare, kept < Frame.mostKept {
+      kept &+= 1
+      spare = next.pointee.outer
+    }
+    if kept == Frame.mostKept {
+      Frame.free(frame)
+    } else {
+      frame.pointee.outer = state.pointee.spareFrames
+      state.pointee.spareFrames = frame
+    }
   }
 
   private func wait(_ frame: UnsafeMutablePointer<Frame>) {

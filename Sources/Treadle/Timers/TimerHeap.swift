@@ -24,8 +24,6 @@ struct TimerHeap {
 
   mutating func free() { entries.free() }
 
-  var all: UnsafeMutableBufferPointer<Entry> { entries.elements }
-
   /// Room for more, so that an insertion cannot fail half way.
   @inline(__always)
   mutating func reserve(_ more: Int = 1) -> Bool { entries.hasRoom(more) || entries.reserve(entries.count &+ more) }
@@ -48,6 +46,22 @@ struct TimerHeap {
       siftUp(index, entry, moved)
     } else {
       siftDown(index, entry, moved)
+    }
+  }
+
+  /// Forgets what is not wanted any more, without new memory.
+  mutating func keep(_ isWanted: (Entry) -> Bool, moved: (Entry, Int) -> Void) {
+    var kept = 0
+    for entry in entries.elements where isWanted(entry) {
+      entries.set(kept, entry)
+      kept &+= 1
+    }
+    entries.truncate(kept)
+    // From the last one that has children upwards, each sinks to its place.
+    var index = kept
+    while index > 0 {
+      index &-= 1
+      if let entry = entries[index] { siftDown(index, entry, moved) }
     }
   }
 

@@ -121,24 +121,18 @@ struct TimerQueue {
   /// When a sleep has to end: the date of the first exact timer, or the first latest date of the others.
   mutating func nextWake() -> Int64 {
     if asideFirst != 0 { reinstateAside() }
-    while let entry = latest.first, !isCurrent(entry) { latest.remove(at: 0, moved: { _, _ in }) }
+    while let entry = latest.first, !TimerQueue.isCurrent(entry) { latest.remove(at: 0, moved: { _, _ in }) }
     return min(wheel.first()?.key ?? Clock.forever, latest.first?.key ?? Clock.forever)
   }
 
-  private func isCurrent(_ entry: TimerHeap.Entry) -> Bool {
+  private static func isCurrent(_ entry: TimerHeap.Entry) -> Bool {
     guard let member = Item(.timer, slot: entry.slot) else { return false }
     let timer = member.timer.pointee
     return timer.place >= Place.tolerant && timer.sequence == entry.sequence
       && entry.key == Clock.after(member.primary.tolerance, from: timer.date)
   }
 
-  private mutating func forgetStaleLatest() {
-    var kept = TimerHeap()
-    guard kept.reserve(latest.count) else { return }
-    for entry in latest.all where isCurrent(entry) { _ = kept.insert(entry, moved: { _, _ in }) }
-    latest.free()
-    latest = kept
-  }
+  private mutating func forgetStaleLatest() { latest.keep(TimerQueue.isCurrent, moved: { _, _ in }) }
 
   /// Takes the first membership out if it is due.
   mutating func takeDue(_ now: Int64) -> Item? {
