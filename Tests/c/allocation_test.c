@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * allocation_test.c: what a busy loop does all the time costs no memory: a post, a signal, a timer that is moved, a
- * pass. Once the queues have grown to what they had to hold, nothing is allocated and nothing is freed. */
+ * perform that is waited for, a pass. Once the queues have grown to what they had to hold, nothing is allocated and nothing is freed. */
 #include "thread_jobs.h"
 
 #define MODE TREADLE_DEFAULT_MODE
@@ -245,9 +245,14 @@ static void fill_the_queues(void) {
         await(&reached);
     }
 }
-static void (*const remote_things[])(void) = {post_remotely, signal_remotely, move_remotely};
+static void do_nothing(void *target, void *argument) { (void)target, (void)argument; }
+static void perform_remotely(void) {
+    treadle_request request = {.struct_size = sizeof request, .fn = do_nothing};
+    CHECK_INT(treadle_thread_perform(server.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+}
+static void (*const remote_things[])(void) = {post_remotely, signal_remotely, move_remotely, perform_remotely};
 
-TEST(the_same_from_another_thread, "BLK-1 SRC0-6 TMR-17 OBJ-6") {
+TEST(the_same_from_another_thread, "BLK-1 SRC0-6 TMR-17 PERF-7 OBJ-6") {
     CHECK_INT(sem_init(&reached, 0, 0), 0);
     CHECK_INT(sem_init(&may_go_on, 0, 0), 0);
     server_start(&server);
@@ -255,7 +260,7 @@ TEST(the_same_from_another_thread, "BLK-1 SRC0-6 TMR-17 OBJ-6") {
     remote_timer = make_timer(reach_by_timer, NULL, FAR_AWAY, SECONDS(100000));
     CHECK_INT(treadle_loop_add_source(server.loop, remote_source, MODE), TREADLE_OK);
     CHECK_INT(treadle_loop_add_timer(server.loop, remote_timer, MODE), TREADLE_OK);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof remote_things / sizeof *remote_things; i++) {
         fill_the_queues();
         warm_up(remote_things[i]);
         CHECK_INT(treadle_loop_post(server.loop, begin_count, NULL), TREADLE_OK);

@@ -90,6 +90,48 @@ TEST(no_call_is_lost_between_the_wait_and_the_sleep, "WAKE-1 WAKE-3 WAKE-4 SRC0-
     end(made);
 }
 
+/* Whoever waits for a perform spins, too: its end comes at any moment between that and the waiter's sleep. */
+static uint32_t duration;
+static void take_a_while(void *target, void *argument) {
+    (void)target;
+    pause_for(duration);
+    *(int *)argument += 1;
+}
+TEST(no_answer_is_lost_between_the_wait_and_the_sleep, "PERF-7 OBJ-6") {
+    pthread_t made = start();
+    int answers = 0, count = scaled(10000);
+    treadle_request request = {.struct_size = sizeof request, .fn = take_a_while, .argument = &answers};
+    for (int round = 0; round < count; round++) {
+        duration = any_number(2) ? 0 : any_number(LONGEST_PAUSE);
+        CHECK_INT(treadle_thread_perform(thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+        CHECK_INT(answers, round + 1);
+        if (any_number(4) == 0) pause_for(any_number(LONGEST_PAUSE));
+    }
+    end(made);
+}
+/* The loop may be gone before the waiter has looked at it for the last time. */
+static void end_the_thread(void *target, void *argument) {
+    (void)target, (void)argument;
+    pthread_exit(NULL);
+}
+static void do_nothing(void *target, void *argument) { (void)target, (void)argument; }
+TEST(a_waiter_outlives_the_loop_that_answers, "PERF-7 PERF-9 RL-9") {
+    for (int round = scaled(200); round > 0; round--) {
+        pthread_t made = start();
+        treadle_thread kept = thread;
+        CHECK_INT(treadle_thread_retain(kept), TREADLE_OK);
+        treadle_request request = {.struct_size = sizeof request, .fn = do_nothing};
+        for (int i = 0; i < 5; i++) CHECK_INT(treadle_thread_perform(kept, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+        request.fn = end_the_thread;
+        CHECK_INT(treadle_thread_perform(kept, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_CLOSED);
+        CHECK_INT(pthread_join(made, NULL), 0);
+        CHECK_INT(treadle_thread_perform(kept, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_CLOSED);
+        CHECK_INT(treadle_thread_release(kept), TREADLE_OK);
+        CHECK_INT(treadle_source_release(source), TREADLE_OK);
+        CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+    }
+}
+
 /* Two loops call each other and make each other wait, through all kinds of calls. */
 static struct side {
     treadle_loop loop;

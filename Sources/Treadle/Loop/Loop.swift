@@ -132,6 +132,8 @@ package struct Loop {
     state.pointee.incomingCount.store(0, ordering: .relaxed)
     state.pointee.waiting.store(0, ordering: .relaxed)
     state.pointee.caller.store(0, ordering: .relaxed)
+    state.pointee.answerer.store(0, ordering: .relaxed)
+    state.pointee.answerBudget.store(0, ordering: .relaxed)
     state.pointee.spinBudget = 0
     state.pointee.isCalledFromOutside = false
     state.pointee.isChasing = false

@@ -55,6 +55,10 @@ struct LoopState: ~Copyable {
 
   // What others write now and then. Atomic, and safe in a signal handler.
 
+  /// 1 + the processor that the owner last answered from, and how long it is waited for there, in nanoseconds; 0: as
+  /// long as possible, negative: not at all (`Loop.spin`). No signal handler uses them.
+  let answerer: Atomic<UInt32>
+  let answerBudget: Atomic<Int32>
   /// 1: the innermost run is to stop (STOP-2).
   let stopPending: Atomic<UInt32>
   /// `StickyStop` bits (STOP-9).

@@ -5,6 +5,7 @@ import CTreadleSystem
 import TreadleBase
 
 /// A request in the queue of a loop. Linked under the loop's gate while it is incoming, by the owner after.
+/// The node of somebody who waits for the end lies on his stack, any other in memory of its own.
 struct RequestNode {
   var next: UnsafeMutablePointer<RequestNode>?
   /// Counts the requests of the loop; a pass performs none that came after its look (PERF-4).
@@ -17,20 +18,20 @@ struct RequestNode {
   var modes = Buffer<UInt32>()
   var request: Request
 
-  static func make(_ request: Request, _ waiter: UnsafeMutablePointer<Waiter>?) -> UnsafeMutablePointer<RequestNode>? {
+  static func make(_ request: Request) -> UnsafeMutablePointer<RequestNode>? {
     guard let memory = treadle_system_allocate(MemoryLayout<RequestNode>.size) else { return nil }
     let node = memory.bindMemory(to: RequestNode.self, capacity: 1)
-    node.initialize(to: RequestNode(next: nil, waiter: waiter, request: request))
+    node.initialize(to: RequestNode(next: nil, waiter: nil, request: request))
     return node
   }
 
   /// Frees the memory of a request that was not taken.
   static func free(_ node: UnsafeMutablePointer<RequestNode>) {
     node.pointee.modes.free()
-    treadle_system_free(node)
+    if node.pointee.waiter == nil { treadle_system_free(node) }
   }
 
-  /// The request is over: what it holds goes back, then whoever waits for it goes on.
+  /// The request is over: what it holds goes back, then whoever waits for it goes on, and the node with him.
   static func finish(_ node: UnsafeMutablePointer<RequestNode>, _ outcome: UInt32) {
     let (waiter, request) = (node.pointee.waiter, node.pointee.request)
     free(node)

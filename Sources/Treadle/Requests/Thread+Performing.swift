@@ -21,31 +21,45 @@ extension Thread {
       }
       for name in modes where name == nil { throw Failure(Status.argument, "modes", "contains NULL") }
     }
-    if !wait { return try enqueue(request, modes, waiter: nil) }
+    if !wait {
+      guard let node = RequestNode.make(request) else { throw Failure.noMemory("request") }
+      return try enqueue(node, modes)
+    }
     let caller = try Thread.current()
     if caller.state == state { return performDirectly(request) }
     var waiter = Waiter(caller)
     return try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
-      var result = Status.ok
-      var isTaken = false
-      do throws(Failure) {
-        try WaitGraph.waiting(for: self, isEndless: true) { () throws(Failure) in
-          result = try enqueue(request, modes, waiter: waiter)
-          isTaken = true
-          if result != Status.ok { return }
-          switch Waiter.wait(waiter) {
-          case Waiter.Outcome.done: break
-          case Waiter.Outcome.failed: result = Status.callback
-          default: result = Status.closed
-          }
-        }
-      } catch {
-        if isTaken || error.status != Status.deadlock { throw error }
-        request.dispose()
-        return Status.deadlock
+      var node = RequestNode(next: nil, waiter: waiter, request: request)
+      return try withUnsafeMutablePointer(to: &node) { node throws(Failure) in
+        try performAndWait(node, waiter, modes)
       }
-      return result
     }
+  }
+
+  private func performAndWait(
+    _ node: UnsafeMutablePointer<RequestNode>, _ waiter: UnsafeMutablePointer<Waiter>, _ modes: Modes?
+  ) throws(Failure) -> Int32 {
+    let request = node.pointee.request
+    var result = Status.ok
+    var isTaken = false
+    do throws(Failure) {
+      try WaitGraph.waiting(for: self, isEndless: true) { () throws(Failure) in
+        var loop: Loop?
+        result = try enqueue(node, modes, &loop)
+        isTaken = true
+        guard result == Status.ok, let loop else { return }
+        switch Waiter.wait(waiter, for: loop) {
+        case Waiter.Outcome.done: break
+        case Waiter.Outcome.failed: result = Status.callback
+        default: result = Status.closed
+        }
+      }
+    } catch {
+      if isTaken || error.status != Status.deadlock { throw error }
+      request.dispose()
+      return Status.deadlock
+    }
+    return result
   }
 
   /// On the thread itself, with waiting: here and now (PERF-2).
@@ -61,19 +75,27 @@ extension Thread {
   }
 
   /// `Status.ok` when the request waits in the thread's loop. Takes it over unless it throws.
+  private func enqueue(_ node: UnsafeMutablePointer<RequestNode>, _ modes: Modes?) throws(Failure) -> Int32 {
+    var loop: Loop?
+    return try enqueue(node, modes, &loop)
+  }
+
+  /// The same, and the loop. It may be gone already, but its memory serves loops for ever.
   private func enqueue(
-    _ request: Request, _ modes: Modes?, waiter: UnsafeMutablePointer<Waiter>?
+    _ node: UnsafeMutablePointer<RequestNode>, _ modes: Modes?, _ found: inout Loop?
   ) throws(Failure) -> Int32 {
+    let request = node.pointee.request
     let loop: Loop
     do throws(Failure) {
       loop = try holdLoop()
     } catch {
+      RequestNode.free(node)
       if error.status != Status.state { throw error }
       request.dispose()
       return Status.closed
     }
+    found = loop
     defer { loop.letGo() }
-    guard let node = RequestNode.make(request, waiter) else { throw Failure.noMemory("request") }
     do throws(Failure) {
       try loop.resolve(modes, into: &node.pointee.modes)
     } catch {
@@ -89,7 +111,7 @@ extension Thread {
   /// Performs a function on a new detached thread (PERF-17). Takes the request over on success only; the
   /// client's reference is the caller's.
   package static func performInBackground(_ request: Request) throws(Failure) -> Thread {
-    guard let node = RequestNode.make(request, nil) else { throw Failure.noMemory("request") }
+    guard let node = RequestNode.make(request) else { throw Failure.noMemory("request") }
     let entry = ThreadEntry(
       code: { memory in
         if let node = memory?.assumingMemoryBound(to: RequestNode.self) {

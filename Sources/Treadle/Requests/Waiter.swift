@@ -27,13 +27,20 @@ struct Waiter: ~Copyable {
     self.thread = thread
   }
 
-  /// Blocks until the outcome is there.
-  static func wait(_ waiter: UnsafeMutablePointer<Waiter>) -> UInt32 {
+  /// Blocks until a loop has brought the outcome.
+  static func wait(_ waiter: UnsafeMutablePointer<Waiter>, for loop: Loop) -> UInt32 {
+    if loop.spin(until: { waiter.pointee.word.load(ordering: .acquiring) != awake }) {
+      return waiter.pointee.word.load(ordering: .acquiring)
+    }
+    let start = loop.sleepBegins()
     _ = waiter.pointee.word.compareExchange(
       expected: awake, desired: asleep, ordering: .acquiringAndReleasing)
     while true {
       let now = waiter.pointee.word.load(ordering: .acquiring)
-      if now != asleep { return now }
+      if now != asleep {
+        loop.sleepEnded(since: start)
+        return now
+      }
       _ = treadle_system_futex_wait(UnsafeMutableRawPointer(waiter), asleep, Clock.forever)
     }
   }

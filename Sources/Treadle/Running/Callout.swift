@@ -157,6 +157,7 @@ extension Loop {
       if let item = frame.pointee.callout.item { settleRunning(kind, item) }
     case .request:
       if let node = frame.pointee.callout.request {
+        if node.pointee.waiter != nil { noteAnswer() }
         RequestNode.finish(node, frame.pointee.failed ? Waiter.Outcome.failed : Waiter.Outcome.done)
       }
     default: break

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Waiting for a loop's answer without sleeping, the other half of `Spinning`: whoever has a loop perform something
+/// and waits for it looks for the answer a few microseconds long, if that loop answered from another processor the
+/// last time. A wait in vain halves the next one, down to none; answers that come soon after a sleep began bring it
+/// back. What is kept for this is a guess that all callers of the loop share, so nothing depends on its order.
+extension Loop {
+  // Nanoseconds.
+  private static let longest: Int32 = 20_000
+  private static let shortest: Int32 = 1_000
+  private static let shortSleep: Int64 = 100_000
+
+  /// The owner is about to answer somebody who waits.
+  func noteAnswer() {
+    let number = Loop.callerNumber
+    if state.pointee.answerer.load(ordering: .relaxed) != number {
+      state.pointee.answerer.store(number, ordering: .relaxed)
+    }
+  }
+
+  /// True as soon as the answer is there; false if the caller has to sleep.
+  func spin(until isThere: () -> Bool) -> Bool {
+    let answerer = state.pointee.answerer.load(ordering: .relaxed)
+    let guess = state.pointee.answerBudget.load(ordering: .relaxed)
+    if answerer == 0 || guess < 0 || answerer == Loop.callerNumber { return false }
+    let budget = guess == 0 ? Loop.longest : guess
+    let until = Clock.after(Int64(budget), from: Clock.now())
+    repeat {
+      for _ in 0..<8 {
+        if isThere() {
+          if guess != 0 { state.pointee.answerBudget.store(0, ordering: .relaxed) }
+          return true
+        }
+        treadle_system_pause()
+      }
+    } while Clock.now() < until
+    state.pointee.answerBudget.store(budget / 2 < Loop.shortest ? -1 : budget / 2, ordering: .relaxed)
+    return false
+  }
+
+  /// When a sleep begins that may tell whether spinning is of use again; 0 if that is known.
+  func sleepBegins() -> Int64 { state.pointee.answerBudget.load(ordering: .relaxed) < 0 ? Clock.now() : 0 }
+
+  func sleepEnded(since start: Int64) {
+    if start != 0 && Clock.now() &- start < Loop.shortSleep { state.pointee.answerBudget.store(0, ordering: .relaxed) }
+  }
+}
