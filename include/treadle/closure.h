@@ -139,12 +139,12 @@ typedef struct treadle_closure_info {
 TREADLE_API treadle_status treadle_closure_get_info(treadle_closure closure, treadle_closure_info *out_info);
 
 /** Copies an argument of a call: size bytes, the size of the signature's type.
- *  [callback] Within the call. Errors: TREADLE_E_ARG for NULL; TREADLE_E_RANGE for an index that does not exist, or another
+ *  [any] While the handler runs. Errors: TREADLE_E_ARG for NULL; TREADLE_E_RANGE for an index that does not exist, or another
  *  size. Since 1.0. */
 TREADLE_API treadle_status treadle_call_get_argument(const treadle_call *call, size_t index, void *value, size_t size);
 
 /** Sets the result of a call: size bytes, the size of the signature's result.
- *  [callback] Within the call. Errors: TREADLE_E_ARG for NULL; TREADLE_E_RANGE for another size. Since 1.0. */
+ *  [any] While the handler runs. Errors: TREADLE_E_ARG for NULL; TREADLE_E_RANGE for another size. Since 1.0. */
 TREADLE_API treadle_status treadle_call_set_result(treadle_call *call, const void *value, size_t size);
 
 /** Where function pointers of closures come from. Since 1.0. */
