@@ -60,6 +60,18 @@ struct LayoutTests {
     #expect(sleeping.load(as: UInt32.self) == 0x5A5A)
     loop.state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed)
 
+    guard let call = CarriedCall.make(room: 16, body: { _, _ in true }, end: { _, _ in }, free: { _ in }) else {
+      Issue.record("no memory")
+      return
+    }
+    call.state.pointee.word.store(0x5A5A, ordering: .relaxed)
+    #expect(call.wordAddress.load(as: UInt32.self) == 0x5A5A)
+    call.state.pointee.node.sequence = 0x5A5A
+    #expect(call.node.pointee.sequence == 0x5A5A)
+    #expect(Int(bitPattern: call.room) % 16 == 0)
+    #expect(CarriedCall.withRoom(call.room).state == call.state)
+    call.release()
+
     let thread = try Thread.create(ThreadEntry(code: nil, info: nil, destroy: nil))
     let ready = UnsafeMutableRawPointer(thread.state) + Thread.readyOffset
     thread.state.pointee.ready.store(0x5A5A, ordering: .relaxed)

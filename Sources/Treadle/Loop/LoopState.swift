@@ -57,6 +57,10 @@ struct LoopState: ~Copyable {
   let firstRequest: Atomic<UnsafeMutablePointer<RequestNode>?>
   var lastRequest: UnsafeMutablePointer<RequestNode>?
   var requestRemovals: UInt64
+  /// The slot of the thread's object, once it has one. Atomic.
+  let thread: Atomic<UInt32>
+  /// The slot of the call mode, once there is one. Written under the lock.
+  let callMode: Atomic<UInt32>
   /// The slots of the loop's modes. Lock.
   var modes: Buffer<UInt32>
   /// The default mode, and the hidden one that records the common items. Constant.

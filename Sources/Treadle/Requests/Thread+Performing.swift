@@ -21,31 +21,46 @@ extension Thread {
       }
       for name in modes where name == nil { throw Failure(Status.argument, "modes", "contains NULL") }
     }
-    if !wait { return try enqueue(request, modes, waiter: nil) }
-    let caller = try Thread.current()
-    if caller.state == state { return performDirectly(request) }
-    var waiter = Waiter(caller)
-    return try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
-      var result = Status.ok
-      var isTaken = false
-      do throws(Failure) {
-        try WaitGraph.waiting(for: self, isEndless: true) { () throws(Failure) in
-          result = try enqueue(request, modes, waiter: waiter)
-          isTaken = true
-          if result != Status.ok { return }
-          switch Waiter.wait(waiter) {
-          case Waiter.Outcome.done: break
-          case Waiter.Outcome.failed: result = Status.callback
-          default: result = Status.closed
-          }
-        }
-      } catch {
-        if isTaken || error.status != Status.deadlock { throw error }
-        request.dispose()
-        return Status.deadlock
+    if wait {
+      let caller = try Thread.current()
+      if caller.state == state { return performDirectly(request) }
+      return try prepare(request, modes) { loop, node throws(Failure) in
+        performAndWait(node, on: loop, as: caller)
       }
-      return result
     }
+    return try prepare(request, modes) { loop, node throws(Failure) in
+      loop.enqueue(node) ? Status.ok : Thread.refuse(node, Status.closed)
+    }
+  }
+
+  private func performAndWait(
+    _ node: UnsafeMutablePointer<RequestNode>, on loop: Loop, as caller: Thread
+  ) -> Int32 {
+    var edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(node), runsLoop: false)
+    var waiter = Waiter()
+    return withUnsafeMutablePointer(to: &waiter) { waiter in
+      withUnsafeMutablePointer(to: &edge) { edge in
+        do throws(Failure) {
+          waiter.pointee.token = try WaitGraph.begin(edge, of: caller, isEndless: true)
+        } catch { return Thread.refuse(node, error.status) }
+        defer { WaitGraph.end(waiter.pointee.token) }
+        node.pointee.waiter = waiter
+        if !loop.enqueue(node) { return Thread.refuse(node, Status.closed) }
+        switch Waiter.wait(waiter) {
+        case Waiter.Outcome.done: return Status.ok
+        case Waiter.Outcome.failed: return Status.callback
+        default: return Status.closed
+        }
+      }
+    }
+  }
+
+  /// A request that was taken over, but comes to nothing.
+  private static func refuse(_ node: UnsafeMutablePointer<RequestNode>, _ status: Int32) -> Int32 {
+    let request = node.pointee.request
+    RequestNode.free(node)
+    request.dispose()
+    return status
   }
 
   /// On the thread itself, with waiting: here and now (PERF-2).
@@ -60,9 +75,11 @@ extension Thread {
     return isOpen ? isComplete ? Status.ok : Status.callback : Status.closed
   }
 
-  /// `Status.ok` when the request waits in the thread's loop. Takes it over unless it throws.
-  private func enqueue(
-    _ request: Request, _ modes: Modes?, waiter: UnsafeMutablePointer<Waiter>?
+  /// Runs `body` with the thread's loop and a node for the request, which `body` takes over. It is taken over unless
+  /// this throws.
+  private func prepare(
+    _ request: Request, _ modes: Modes?,
+    _ body: (Loop, UnsafeMutablePointer<RequestNode>) throws(Failure) -> Int32
   ) throws(Failure) -> Int32 {
     let loop: Loop
     do throws(Failure) {
@@ -73,17 +90,14 @@ extension Thread {
       return Status.closed
     }
     defer { loop.letGo() }
-    guard let node = RequestNode.make(request, waiter) else { throw Failure.noMemory("request") }
+    guard let node = RequestNode.make(request, nil) else { throw Failure.noMemory("request") }
     do throws(Failure) {
       try loop.resolve(modes, into: &node.pointee.modes)
     } catch {
       RequestNode.free(node)
       throw error
     }
-    if loop.enqueue(node) { return Status.ok }
-    RequestNode.free(node)
-    request.dispose()
-    return Status.closed
+    return try body(loop, node)
   }
 
   /// Performs a function on a new detached thread (PERF-17). Takes the request over on success only; the

@@ -72,7 +72,7 @@ extension Loop {
     }
     if callout.kind == .request {
       if let node = callout.request {
-        if !node.pointee.request.perform(on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
+        if !RequestNode.perform(node, on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
       }
       return
     }

@@ -116,6 +116,13 @@ extension Loop {
       || state.pointee.stickyStop.load(ordering: .acquiring) != 0
   }
 
+  /// Whether the innermost run is to end: if it awaits a call, because that is over.
+  @inline(__always)
+  func isEndAsked(_ awaited: CarriedCall?) -> Bool {
+    if let awaited { return !awaited.isAwaited }
+    return isStopAsked
+  }
+
   @inline(__always)
   private func hasWork(_ mode: Mode) -> Bool {
     state.pointee.incomingCount.load(ordering: .acquiring) != 0 || hasIncomingRequests
@@ -124,7 +131,9 @@ extension Loop {
 
   /// Blocks until there is something to do in the mode, a timer of it is due, or the run's deadline passed
   /// (PASS-10); `asked` tells whether the kernel was asked for descriptors. Wakes of the kernel's that turn out to mean nothing are slept through.
-  func sleep(_ mode: Mode, until deadline: Int64, returnOnInterrupt: Bool, asked: inout Bool) -> Sleep.End {
+  func sleep(
+    _ mode: Mode, until deadline: Int64, returnOnInterrupt: Bool, awaited: CarriedCall?, asked: inout Bool
+  ) -> Sleep.End {
     state.pointee.waiting.store(1, ordering: .releasing)
     defer { state.pointee.waiting.store(0, ordering: .releasing) }
     while true {
@@ -141,7 +150,7 @@ extension Loop {
       }
       state.pointee.gate.unlock()
       if isBusy { return .somethingToDo }
-      if state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0 || isStopAsked {
+      if state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0 || isEndAsked(awaited) {
         endOwnSleep()
         return .somethingToDo
       }
@@ -162,7 +171,7 @@ extension Loop {
       }
       if result < 0 && poller != nil && result != 0 &- treadle_system_eintr() { return .failed(result) }
       if poller?.hasEvents == true || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
-        || isStopAsked
+        || isEndAsked(awaited)
       {
         return .somethingToDo
       }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+
+/// That one thread waits for something which another does. Lies where the waiter's stack or its call lies, and is
+/// linked into the waiter's list while the wait lasts. All of it belongs to the wait gate then.
+struct WaitEdge {
+  /// The wait that was going on when this one began: one that runs the loop meanwhile.
+  var outer: UnsafeMutablePointer<WaitEdge>? = nil
+  /// Numbers the waits of the process; 0 outside of the list.
+  var serial: UInt64 = 0
+  /// Who is to do it: the slot of a thread, or with 0 the thread of a loop, which may have no object yet.
+  private var thread: UInt32
+  private var loop: UnsafeMutablePointer<LoopState>?
+  /// A loop that runs in the call mode does it.
+  var isAdmitted = false
+  /// The waiter runs its loop in the call mode meanwhile.
+  let runsLoop: Bool
+  /// How many waits there had been when the other thread began with it; 0 while it is queued.
+  var begun: UInt64 = 0
+  /// The last walk that came here, and what else that has to look at.
+  var walk: UInt64 = 0
+  var nextOfWalk: UnsafeMutablePointer<WaitEdge>? = nil
+
+  /// The waiter holds the thread, or the loop, until the wait is over.
+  init(for thread: Thread, runsLoop: Bool = false) {
+    self.thread = thread.state.pointee.slot
+    loop = nil
+    self.runsLoop = runsLoop
+  }
+
+  init(for loop: Loop, isAdmitted: Bool, runsLoop: Bool) {
+    thread = 0
+    self.loop = loop.state
+    self.isAdmitted = isAdmitted
+    self.runsLoop = runsLoop
+  }
+
+  /// Nil while the thread has no object: then it waits for nobody.
+  var target: Thread? {
+    if thread != 0 { return Thread(slot: thread) }
+    guard let loop else { return nil }
+    return Thread(slot: loop.pointee.thread.load(ordering: .acquiring))
+  }
+}
+
+/// A wait that is in a thread's list, for those who end it: harmless when it has ended already, and its memory is
+/// gone.
+struct WaitToken {
+  /// The slot of the thread that waits; 0: none does.
+  var thread: UInt32 = 0
+  var serial: UInt64 = 0
+}
