@@ -8,7 +8,20 @@ import TreadleBase
 struct TypeNodes {
   private var nodes = Buffer<TypeNode>()
 
+  /// The index of the first variadic argument's node, or of the end if there is none; nil if the function takes no
+  /// such arguments.
+  private(set) var ellipsis: Int?
+
   var count: Int { nodes.count }
+
+  /// Whether a node is, or is part of, a variadic argument.
+  func isVariadic(_ index: Int) -> Bool {
+    guard let ellipsis else { return false }
+    return index >= ellipsis
+  }
+
+  /// What follows are variadic arguments.
+  mutating func beginVariadic() { ellipsis = nodes.count }
 
   /// The node at an index; behind the end a void one, so that no index can do harm.
   subscript(index: Int) -> TypeNode {
@@ -25,6 +38,13 @@ struct TypeNodes {
     guard var node = nodes[index] else { return }
     node.layout = layout
     node.end = nodes.count
+    nodes.set(index, node)
+  }
+
+  /// Gives a result or an argument the qualifiers that it can have.
+  mutating func qualify(_ index: Int, _ qualifiers: ArgumentQualifiers) {
+    guard var node = nodes[index] else { return }
+    node.qualifiers = qualifiers.kept(forResult: index == 0, isPointer: node.code.isDataPointer)
     nodes.set(index, node)
   }
 
