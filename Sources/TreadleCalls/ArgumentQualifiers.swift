@@ -33,6 +33,8 @@ package struct ArgumentQualifiers: BitwiseCopyable, Equatable, Sendable {
 
   /// O: the callee gets a copy of what the pointer points to.
   package var isByCopy: Bool { bits & ArgumentQualifiers.byCopy != 0 }
+  /// O, and neither N nor o.
+  var isByCopyAlone: Bool { bits == ArgumentQualifiers.byCopy }
   /// N: the same, and what it has become is given back.
   package var isInOut: Bool { bits & ArgumentQualifiers.inOut != 0 }
   /// o, without N: what the pointer points to is only given back.

@@ -25,20 +25,27 @@ extension CarriedCall {
   package func perform(on loop: Loop, modes: Thread.Modes?, wait: Wait, timeout: Int64) throws(Failure) -> Int32 {
     if wait == .none {
       try prepare(for: loop, modes: modes)
-      return enqueue(on: loop) ? Status.ok : Status.closed
+      try enqueue(on: loop)
+      return Status.ok
     }
-    if loop.belongsToCaller { return performDirectly(on: loop) }
+    if loop.belongsToCaller { return try performDirectly(on: loop) }
     return try performAndWait(on: loop, modes, runs: wait == .running, timeout: timeout)
   }
 
   /// Here and now, whatever the loop does (PERF-2).
-  package func performDirectly(on loop: Loop?) -> Int32 {
+  package func performDirectly(on loop: Loop?) throws(Failure) -> Int32 {
     retain()
-    markRunning()
     var isComplete = true
-    let isOpen = ClientCall.during { isComplete = run(on: loop) }
-    finish(isOpen ? Phase.done : Phase.dropped)
-    return isOpen ? isComplete ? Status.ok : Status.callback : Status.closed
+    let isOpen = ClientCall.during {
+      markRunning()
+      isComplete = run(on: loop)
+      finish(Phase.done)
+    }
+    if !isOpen {
+      release()
+      throw Shutdown.failure
+    }
+    return isComplete ? Status.ok : Status.callback
   }
 
   private func performAndWait(
@@ -48,8 +55,9 @@ extension CarriedCall {
     let caller = try Thread.current()
     var own: Loop?
     if runs {
-      own = try Loop.current()
-      try own?.prepareAwaitedRun()
+      let current = try Loop.current()
+      try current.prepareAwaitedRun()
+      own = current
     }
     try prepare(for: loop, modes: modes)
     var edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(node), runsLoop: runs)
@@ -64,9 +72,14 @@ extension CarriedCall {
         own.state.pointee.reference.retainHeld()
         state.pointee.waitingLoop.store(own.state, ordering: .relaxed)
       }
-      if enqueue(on: loop) {
-        if let own { own.run(until: self, deadline: until) } else { block(until: until) }
+      do throws(Failure) {
+        try enqueue(on: loop)
+      } catch {
+        WaitGraph.end(state.pointee.token)
+        takeWaitingLoop()?.drop()
+        throw error
       }
+      if let own { own.run(until: self, deadline: until) } else { block(until: until) }
       return endWait()
     }
   }

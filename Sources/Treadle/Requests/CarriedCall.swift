@@ -12,7 +12,8 @@ package struct CarriedCall {
   /// Does it, on the thread of the loop. Gets the room, and
   /// the loop's handle. False when a host's callback did not complete: the run ends.
   package typealias Body = @convention(c) (UnsafeMutableRawPointer, OpaquePointer?) -> Bool
-  /// It is over, said once with the phase, by whatever thread knows first, and before anybody who waits goes on.
+  /// It is over, said once with the phase, by whatever thread knows first, and before anybody who waits goes on. Not
+  /// said of a call that was refused, and not in the child of a fork.
   package typealias End = @convention(c) (UnsafeMutableRawPointer, UInt32) -> Void
   /// Nobody knows the room any more.
   package typealias Free = @convention(c) (UnsafeMutableRawPointer) -> Void
@@ -103,21 +104,25 @@ package struct CarriedCall {
     if let loop { Loop(UnsafeMutableRawPointer(loop)).drop() }
   }
 
-  /// The queue gets a reference. False when the loop has ended: the call is over then.
-  func enqueue(on loop: Loop) -> Bool {
-    state.pointee.phase.store(Phase.queued, ordering: .releasing)
+  /// The queue gets a reference. Throws, with nothing left of `prepare`, when the loop has ended.
+  func enqueue(on loop: Loop) throws(Failure) {
     retain()
-    if loop.enqueue(node) { return true }
-    finish(Phase.dropped)
-    return false
+    if loop.enqueue(node) { return }
+    unprepare()
+    release()
+    throw treadle_system_is_closed_now()
+      ? Shutdown.failure : Failure(Status.closed, "thread", "has ended, or ends")
   }
+
+  /// It is in the queue. The caller holds the loop's gate.
+  func markQueued() { state.pointee.phase.store(Phase.queued, ordering: .releasing) }
 
   /// Takes the call out of its queue if it has not begun: it never will. False when there is nothing to take out.
   package func cancel() -> Bool { end(Phase.cancelled) }
 
   /// The same, with the phase that it comes to.
   func end(_ phase: UInt32) -> Bool {
-    guard let loop = state.pointee.loop, Loop(UnsafeMutableRawPointer(loop)).takeOut(node) else { return false }
+    guard self.phase == Phase.queued, let loop = state.pointee.loop, Loop(UnsafeMutableRawPointer(loop)).takeOut(node) else { return false }
     finish(phase)
     return true
   }

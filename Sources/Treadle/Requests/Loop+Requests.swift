@@ -28,6 +28,8 @@ extension Loop {
     let isOpen = isAlive && !treadle_system_is_closed_now()
     var sleep = Sleep.awake
     if isOpen {
+      // From here on it can be cancelled.
+      if node.pointee.isCarried { CarriedCall(node).markQueued() }
       state.pointee.requestCount = state.pointee.requestCount &+ 1
       node.pointee.sequence = state.pointee.requestCount
       node.pointee.time = SignalTime.next(on: self)
