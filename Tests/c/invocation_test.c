@@ -47,8 +47,8 @@ TEST(a_function_gets_its_arguments_and_gives_its_result, "PERF-2 PERF-7") {
         treadle_invocation all[] = {a, b, c, d, e};
         for (int i = 0; i < 5; i++) invocation_end(all[i]);
     }
-    CHECK_INT(invocations_destroyed, 15);
     server_end(&server);
+    CHECK_INT(invocations_destroyed, 15);
 }
 
 TEST(a_thread_performs_as_its_loop_does, "PERF-2 PERF-3 PERF-10") {
