@@ -70,7 +70,8 @@ extension Loop {
 
   /// An empty frame that is nobody's run yet.
   static func allocateFrame() throws(Failure) -> UnsafeMutablePointer<Frame> {
-    guard let memory = treadle_system_zeroed(MemoryLayout<Frame>.size) else { throw Failure.noMemory("run") }
+    guard let memory = treadle_system_allocate(MemoryLayout<Frame>.size) else { throw Failure.noMemory("run") }
+    memset(memory, 0, MemoryLayout<Frame>.size)
     return memory.bindMemory(to: Frame.self, capacity: 1)
   }
 
