@@ -11,7 +11,9 @@
 TREADLE_BEGIN_DECLS
 
 /** The mode in which a loop runs while its thread waits for a call with TREADLE_WAIT_RUNNING. Calls that name no
- *  modes are delivered in the common modes and in this one; nothing else is in it but what a client adds.
+ *  modes are delivered in the common modes and in this one; nothing else is in it but what a client adds. Such a run
+ *  ends when the wait does: it need not have anything to wait for, and a stop that comes meanwhile is kept for the run
+ *  around it (STOP-2, STOP-9).
  *  Since 1.0. */
 #define TREADLE_CALL_MODE "TreadleCallMode"
 
@@ -35,7 +37,8 @@ TREADLE_API treadle_status treadle_invocation_create(const treadle_invocation_co
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_retain(treadle_invocation invocation);
 
-/** Returns a reference that the caller owns. A queued call goes on without it.
+/** Returns a reference that the caller owns. A queued call goes on without it; destroy is called when that is over as
+ *  well, on the thread that ends it.
  *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_release(treadle_invocation invocation);
 
@@ -59,7 +62,8 @@ TREADLE_API treadle_status treadle_invocation_set_argument(treadle_invocation in
 TREADLE_API treadle_status treadle_invocation_set_buffer(treadle_invocation invocation, size_t index, void *bytes,
                                                          size_t size);
 
-/** Copies out an argument as it was set: size bytes, the size of the signature's type.
+/** Copies out an argument as it was set: size bytes, the size of the signature's type. Of a string by copy or a buffer
+ *  it is the address of the copy, which lives until it is set again.
  *  [any] Errors: TREADLE_E_RANGE for an index that does not exist, or another size; TREADLE_E_STATE while a call is
  *  running. Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_get_argument(treadle_invocation invocation, size_t index, void *value,

@@ -60,28 +60,44 @@ extension CarriedCall {
       own = current
     }
     try prepare(for: loop, modes: modes)
-    var edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(node), runsLoop: runs)
-    return try withUnsafeMutablePointer(to: &edge) { edge throws(Failure) in
-      do throws(Failure) {
-        state.pointee.token = try WaitGraph.begin(edge, of: caller, isEndless: until == Clock.forever)
-      } catch {
-        unprepare()
-        throw error
-      }
-      if let own {
-        own.state.pointee.reference.retainHeld()
-        state.pointee.waitingLoop.store(own.state, ordering: .relaxed)
-      }
-      do throws(Failure) {
-        try enqueue(on: loop)
-      } catch {
-        WaitGraph.end(state.pointee.token)
-        takeWaitingLoop()?.drop()
-        throw error
-      }
-      if let own { own.run(until: self, deadline: until) } else { block(until: until) }
-      return endWait()
+    try beginWait(of: caller, on: loop, runs: runs, isEndless: until == Clock.forever)
+    if let own {
+      own.state.pointee.reference.retainHeld()
+      state.pointee.waitingLoop.store(own.state, ordering: .relaxed)
     }
+    do throws(Failure) {
+      try enqueue(on: loop)
+    } catch {
+      leaveWait()
+      throw error
+    }
+    if let own { own.run(until: self, deadline: until) } else { block(until: until) }
+    return endWait()
+  }
+
+  private func beginWait(of caller: Thread, on loop: Loop, runs: Bool, isEndless: Bool) throws(Failure) {
+    state.pointee.edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(node), runsLoop: runs)
+    do throws(Failure) {
+      state.pointee.token = try withUnsafeMutablePointer(to: &state.pointee.edge) { edge throws(Failure) in
+        try WaitGraph.begin(edge, of: caller, isEndless: isEndless)
+      }
+    } catch {
+      unprepare()
+      throw error
+    }
+  }
+
+  /// The wait graph forgets the wait, and nobody wakes its loop any more.
+  private func leaveWait() {
+    WaitGraph.end(state.pointee.token)
+    takeWaitingLoop()?.drop()
+  }
+
+  /// The waiting thread ends, inside of the wait's run.
+  func abandonWait() {
+    if isForked { return }
+    leaveWait()
+    state.pointee.abandon?(room)
   }
 
   /// Blocks until it is over, or a time has passed.
@@ -100,8 +116,7 @@ extension CarriedCall {
     let isClosed = treadle_system_is_closed_now()
     if !isOver {
       let hasEnded = end(isClosed ? Phase.dropped : Phase.cancelled)
-      WaitGraph.end(state.pointee.token)
-      takeWaitingLoop()?.drop()
+      leaveWait()
       // It goes on without a waiter, unless it has come to its end just now.
       if hasEnded || !isOver { return isClosed ? Status.closed : Status.timeout }
     }

@@ -44,13 +44,14 @@ package struct CarriedCall {
   }
 
   /// A call with so much room for its owner, who has the first reference; nil when there is no memory. The process
-  /// has been started.
+  /// has been started. `abandon` is told that the waiting thread has ended inside of the wait, in the wait's run:
+  /// `perform` never returns then.
   package static func make(
-    room: Int, body: @escaping Body, end: @escaping End, free: @escaping Free
+    room: Int, body: @escaping Body, end: @escaping End, free: @escaping Free, abandon: Free? = nil
   ) -> CarriedCall? {
     guard let memory = treadle_system_allocate(roomOffset &+ room) else { return nil }
     let call = CarriedCall(memory)
-    call.state.initialize(to: CarriedCallState(tag: treadle_system_tag(), body: body, end: end, free: free))
+    call.state.initialize(to: CarriedCallState(tag: treadle_system_tag(), body: body, end: end, free: free, abandon: abandon))
     return call
   }
 

@@ -20,15 +20,19 @@ struct CarriedCallState: ~Copyable {
   let body: CarriedCall.Body
   let end: CarriedCall.End
   let free: CarriedCall.Free
+  let abandon: CarriedCall.Free?
   /// The loop in whose queue it is, or was, with a reference. Written before it is queued.
   var loop: UnsafeMutablePointer<LoopState>?
   /// What the wait graph knows of the wait. Written before it is queued.
   var token = WaitToken()
+  /// Here, and not on the waiter's stack, since its thread may end inside of the run that waits. Wait gate.
+  var edge = WaitEdge()
   /// The loop, with a reference, that its waiter runs meanwhile. Whoever takes it out drops the reference.
   let waitingLoop: Atomic<UnsafeMutablePointer<LoopState>?>
 
   init(
-    tag: UInt32, body: @escaping CarriedCall.Body, end: @escaping CarriedCall.End, free: @escaping CarriedCall.Free
+    tag: UInt32, body: @escaping CarriedCall.Body, end: @escaping CarriedCall.End, free: @escaping CarriedCall.Free,
+    abandon: CarriedCall.Free?
   ) {
     word = Atomic(CarriedCall.Word.awake)
     node = RequestNode(request: Request(function: nil, target: nil, argument: nil))
@@ -40,6 +44,7 @@ struct CarriedCallState: ~Copyable {
     self.body = body
     self.end = end
     self.free = free
+    self.abandon = abandon
     loop = nil
     waitingLoop = Atomic(nil)
   }

@@ -157,6 +157,7 @@ extension Loop {
       case .timer, .observer: abandon(callout)
       default: break
       }
+      frame.pointee.awaited?.abandonWait()
       endNotification(frame)
       abandonDrain(frame)
       frame.pointee.mode.reinstateTimers(frame.pointee.timers)

@@ -11,30 +11,27 @@ struct WaitEdge {
   /// Numbers the waits of the process; 0 outside of the list.
   var serial: UInt64 = 0
   /// Who is to do it: the slot of a thread, or with 0 the thread of a loop, which may have no object yet.
-  private var thread: UInt32
-  private var loop: UnsafeMutablePointer<LoopState>?
+  private var thread: UInt32 = 0
+  private var loop: UnsafeMutablePointer<LoopState>? = nil
   /// A loop that runs in the call mode does it.
   var isAdmitted = false
   /// The waiter runs its loop in the call mode meanwhile.
-  let runsLoop: Bool
+  private(set) var runsLoop = false
   /// How many waits there had been when the other thread began with it; 0 while it is queued.
   var begun: UInt64 = 0
   /// The last walk that came here, and what else that has to look at.
   var walk: UInt64 = 0
   var nextOfWalk: UnsafeMutablePointer<WaitEdge>? = nil
 
+  init() {}
+
   /// The waiter holds the thread, or the loop, until the wait is over.
-  init(for thread: Thread, runsLoop: Bool = false) {
-    self.thread = thread.state.pointee.slot
-    loop = nil
-    self.runsLoop = runsLoop
-  }
+  init(for thread: Thread) { self.thread = thread.state.pointee.slot }
 
   init(for loop: Loop, isAdmitted: Bool, runsLoop: Bool) {
-    thread = 0
     self.loop = loop.state
-    self.isAdmitted = isAdmitted
     self.runsLoop = runsLoop
+    self.isAdmitted = isAdmitted
   }
 
   /// Nil while the thread has no object: then it waits for nobody.

@@ -80,20 +80,27 @@ extension Invocation {
   }
 
   /// Who waited takes what the call gave back, or leaves it to end by itself.
-  private func finishWait(_ call: CarriedCall) {
+  private func finishWait(_ call: CarriedCall, writesBack: Bool = true) {
     let state = InvocationCall.of(call)
     lock.lock()
     let outcome = state.pointee.outcome
     state.pointee.isWaited = false
     lock.unlock()
     if outcome == CarriedCall.Phase.idle { return }
-    if outcome == CarriedCall.Phase.done {
+    if outcome == CarriedCall.Phase.done && writesBack {
       for index in 0..<signature.argumentCount { body.pointee.buffers[index].writeBack() }
     }
     lock.lock()
     settle(outcome)
     lock.unlock()
     call.release()
+  }
+
+  /// Who waited is gone, with his stack: what `perform` and its caller held is given back for them.
+  func abandonWait(for call: CarriedCall) {
+    finishWait(call, writesBack: false)
+    call.release()
+    drop()
   }
 
   /// The function is called, by whatever thread performs the call.

@@ -22,7 +22,10 @@ struct InvocationCall {
         InvocationCall.invocation(room).callFunction()
         return true
       }, end: { room, phase in InvocationCall.end(room, phase) },
-      free: { room in InvocationCall.invocation(room).drop() })
+      free: { room in InvocationCall.invocation(room).drop() },
+      abandon: { room in
+        InvocationCall.invocation(room).abandonWait(for: CarriedCall.withRoom(room))
+      })
     guard let call else { return nil }
     invocation.retainHeld()
     call.room.bindMemory(to: InvocationCall.self, capacity: 1).initialize(
