@@ -116,6 +116,8 @@ extension CarriedCall {
     let isClosed = treadle_system_is_closed_now()
     if !isOver {
       let hasEnded = end(isClosed ? Phase.dropped : Phase.cancelled)
+      // Somebody else has taken it out, and is about to say what it came to.
+      if !hasEnded && phase == Phase.queued { block(until: Clock.forever) }
       leaveWait()
       // It goes on without a waiter, unless it has come to its end just now.
       if hasEnded || !isOver { return isClosed ? Status.closed : Status.timeout }
