@@ -135,6 +135,30 @@ TEST(performs_without_memory, "OBJ-2 PERF-8") {
     server_end(&server);
 }
 
+/* The kernel refuses to wait for the call mode's descriptors: the wait goes on without them. */
+static int64_t take_time(void) {
+    while (!is_in_kernel_wait(getpid())) sched_yield();
+    return 42;
+}
+static void ignore(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
+TEST(a_wait_whose_run_fails_goes_on, "PERF-7") {
+    int fd = eventfd(0, EFD_CLOEXEC);
+    treadle_invocation i = INVOCATION(take_time, "q");
+    treadle_descriptor descriptor = make_descriptor(ignore, NULL, fd, TREADLE_READABLE);
+    server_start(&server);
+    CHECK_INT(treadle_loop_add_descriptor(treadle_loop_current(), descriptor, TREADLE_CALL_MODE), TREADLE_OK);
+    arm(FAULT_EPOLL_WAIT, EBADF, 1, true);
+    treadle_status status = invoke(i, server.loop, TREADLE_WAIT_RUNNING);
+    CHECK(disarm() > 0);
+    CHECK_INT(status, TREADLE_OK);
+    CHECK_INT(INVOCATION_RESULT(i, int64_t), 42);
+    treadle_descriptor_invalidate(descriptor);
+    treadle_descriptor_release(descriptor);
+    close(fd);
+    server_end(&server);
+    invocation_end(i);
+}
+
 /* What a call needs is had when it is queued: its end cannot fail. */
 TEST(the_end_of_a_call_needs_no_memory, "PERF-8") {
     if (!have_memory_faults()) return;

@@ -210,6 +210,58 @@ TEST(a_wait_does_not_make_a_thread_ready, "THR-18") {
     hold_end(&waiting);
 }
 
+/* Descriptors in the call mode: the wait is in the kernel's hands then, and wakes all the same. */
+static void let_go(treadle_descriptor descriptor, uint32_t events, void *info) {
+    (void)descriptor, (void)events;
+    CHECK_INT(read(*(int *)info, &(uint64_t){0}, 8), 8);
+    gate_open(&held.gate);
+}
+TEST(the_call_mode_may_watch_descriptors, "SRC1-2 WAKE-1") {
+    struct waiting waiting;
+    int fd = eventfd(0, EFD_CLOEXEC);
+    hold_begin(&waiting);
+    treadle_descriptor descriptor = make_descriptor(let_go, &fd, fd, TREADLE_READABLE);
+    CHECK_INT(treadle_loop_add_descriptor(treadle_loop_current(), descriptor, TREADLE_CALL_MODE), TREADLE_OK);
+    for (int i = 0; i < 20; i++) {
+        CHECK_INT(write(fd, &(uint64_t){1}, 8), 8);
+        waiting.status = invoke(waiting.invocation, b.loop, TREADLE_WAIT_RUNNING);
+        CHECK_INT(waiting.status, TREADLE_OK);
+        gate_pass(&held.there);
+    }
+    CHECK_INT(treadle_descriptor_invalidate(descriptor), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_release(descriptor), TREADLE_OK);
+    close(fd);
+    hold_end(&waiting);
+}
+
+/* A host whose callback fails in the wait's run ends the client's run around it; the wait has its result. */
+static atomic_int events;
+static uint64_t fail(uint64_t ticket, const treadle_event *event) {
+    (void)event;
+    if (atomic_fetch_add(&events, 1) == 0) gate_pass(&held.there);
+    gate_open(&held.gate);
+    return ticket + 1;
+}
+TEST(a_host_that_fails_in_a_wait_ends_the_run_around_it, "ABI-2 RUN-4") {
+    treadle_host_config config = {.struct_size = sizeof config, .dispatch = fail};
+    treadle_host host = NULL;
+    treadle_timer timer = NULL;
+    struct waiting waiting;
+    treadle_loop loop = treadle_loop_current();
+    hold_begin(&waiting);
+    CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
+    CHECK_INT(treadle_host_create_timer(host, 1, treadle_time_now(), 0, 0, &timer), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_timer(loop, timer, TREADLE_CALL_MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(loop, wait_in_a_run, &waiting), TREADLE_OK);
+    treadle_source keeper = make_source(NULL, NULL);
+    CHECK_INT(treadle_loop_add_source(loop, keeper, MODE), TREADLE_OK);
+    CHECK_ERROR(treadle_loop_run(loop, MODE, TREADLE_FOREVER, 0), TREADLE_E_CALLBACK, "callback");
+    CHECK_INT(events, 1);
+    treadle_timer_release(timer);
+    treadle_source_release(keeper);
+    hold_end(&waiting);
+}
+
 /* A thread that ends in the wait's run, in a handler: the call goes on without it, and nobody looks at what was on its
  * stack. */
 static atomic_int wait_is_over;

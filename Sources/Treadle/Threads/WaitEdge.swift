@@ -3,8 +3,8 @@
 
 import Synchronization
 
-/// That one thread waits for something which another does. Lies where the waiter's stack or its call lies, and is
-/// linked into the waiter's list while the wait lasts. All of it belongs to the wait gate then.
+/// That one thread waits for something which another does. Lies on the waiter's stack or in its call, and is
+/// linked into the waiter's list while the wait lasts. Guarded by the wait gate then.
 struct WaitEdge {
   /// The wait that was going on when this one began: one that runs the loop meanwhile.
   var outer: UnsafeMutablePointer<WaitEdge>? = nil
@@ -40,12 +40,4 @@ struct WaitEdge {
     guard let loop else { return nil }
     return Thread(slot: loop.pointee.thread.load(ordering: .acquiring))
   }
-}
-
-/// A wait that is in a thread's list, for those who end it: harmless when it has ended already, and its memory is
-/// gone.
-struct WaitToken {
-  /// The slot of the thread that waits; 0: none does.
-  var thread: UInt32 = 0
-  var serial: UInt64 = 0
 }
