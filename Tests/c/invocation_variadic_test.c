@@ -175,18 +175,19 @@ TEST(structs_in_a_variadic_list, "") {
 }
 
 /* Where the variadic part begins makes a difference. */
-static float fixed_float(float a, float b, ...) {
+static float fixed_float(float a, float b, int32_t count, ...) {
     va_list list;
-    va_start(list, b);
+    va_start(list, count);
     double c = va_arg(list, double);
     va_end(list);
-    return a * b + (float)c;
+    return a * b + (float)c * (float)count;
 }
 TEST(floats_before_the_dots_stay_floats, "") {
-    treadle_invocation i = INVOCATION(fixed_float, "fff...f");
+    treadle_invocation i = INVOCATION(fixed_float, "fffi...f");
     INVOCATION_SET(i, 0, float, 3.0f);
     INVOCATION_SET(i, 1, float, 0.5f);
-    INVOCATION_SET(i, 2, float, 0.25f);
+    INVOCATION_SET(i, 2, int32_t, 1);
+    INVOCATION_SET(i, 3, float, 0.25f);
     CHECK_INT(invoke(i, NULL, TREADLE_WAIT_BLOCK), TREADLE_OK);
     CHECK(INVOCATION_RESULT(i, float) == 1.75f);
     invocation_end(i);
