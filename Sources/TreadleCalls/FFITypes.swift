@@ -9,7 +9,8 @@ struct FFITypes {
   typealias TypePointer = UnsafeMutablePointer<ffi_type>
 
   private let nodes: TypeNodes
-  private var arena: Arena
+  /// What is left of the memory.
+  private(set) var arena: Arena
 
   init(_ nodes: TypeNodes, in arena: Arena) {
     self.nodes = nodes

@@ -37,7 +37,7 @@ struct ForeignCall {
   private func perform() {
     let size =
       ForeignResult.room(for: signature.result.layout) &+ TypeLayout.align(signature.frameSize, to: 16)
-      &+ signature.argumentCount &* MemoryLayout<UnsafeMutableRawPointer?>.stride
+      &+ (signature.argumentCount &+ 1) &* MemoryLayout<UnsafeMutableRawPointer?>.stride
     var call = self
     treadle_ffi_with_stack(
       size,
@@ -50,13 +50,31 @@ struct ForeignCall {
   private func perform(in memory: UnsafeMutableRawPointer) {
     let copy = memory + ForeignResult.room(for: signature.result.layout)
     let pointers = (copy + TypeLayout.align(signature.frameSize, to: 16))
-      .bindMemory(to: UnsafeMutableRawPointer?.self, capacity: signature.argumentCount)
+      .bindMemory(to: UnsafeMutableRawPointer?.self, capacity: signature.argumentCount &+ 1)
     copy.copyMemory(from: frame, byteCount: signature.frameSize)
     if let event, let routine { routine.pointee.fill(copy, from: event) }
     for index in 0..<signature.argumentCount {
       (pointers + index).initialize(to: copy + signature.body.pointee.values[index].offset)
     }
-    ffi_call(&signature.body.pointee.cif, code, memory, pointers)
+    if let split = signature.body.pointee.split {
+      performSplit(split, pointers, in: memory)
+    } else {
+      ffi_call(&signature.body.pointee.cif, code, memory, pointers)
+    }
     if let result { ForeignResult.copy(signature.result, from: memory, to: result) }
+  }
+
+  /// The list has room for one more.
+  private func performSplit(
+    _ split: UnsafeMutablePointer<ForeignSplit>, _ pointers: UnsafeMutablePointer<UnsafeMutableRawPointer?>,
+    in memory: UnsafeMutableRawPointer
+  ) {
+    var index = signature.argumentCount
+    while index > split.pointee.index &+ 1 {
+      pointers[index] = pointers[index &- 1]
+      index &-= 1
+    }
+    pointers[index] = pointers[split.pointee.index].map { $0 + ForeignSplit.half }
+    ffi_call(&split.pointee.type, code, memory, pointers)
   }
 }

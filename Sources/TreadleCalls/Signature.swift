@@ -22,6 +22,8 @@ package struct Signature: Equatable {
     var text: UnsafeMutableBufferPointer<UInt8>
     /// The way around libffi, if there is one.
     var shape: DirectShape?
+    /// What is called in place of `cif` where libffi errs.
+    var split: UnsafeMutablePointer<ForeignSplit>?
     /// The table's part: set when the signature enters it, `next` under its lock.
     var handle = Handle(bits: 0)
     var hash: UInt64 = 0
@@ -38,7 +40,7 @@ package struct Signature: Equatable {
   static func make(_ nodes: TypeNodes, text: UnsafeBufferPointer<UInt8>) throws(SignatureError) -> Signature {
     let size =
       Arena.room(Body.self, 1) &+ Arena.room(SignatureValue.self, nodes.count) &+ Arena.room(UInt8.self, text.count)
-      &+ FFITypes.room(for: nodes)
+      &+ FFITypes.room(for: nodes) &+ ForeignSplit.room(nodes.count)
     guard let block = Arena.allocate(size) else { throw .noMemory }
     do throws(SignatureError) {
       var arena = Arena(block, size: size)
@@ -104,6 +106,11 @@ package struct Signature: Equatable {
         throw Signature.notCallable
       }
     }
+    if let index = ForeignSplit.find(nodes) {
+      var arena = types.arena
+      body.pointee.split = ForeignSplit.prepare(self, at: index, result, arguments, in: &arena)
+      if body.pointee.split == nil { throw Signature.notCallable }
+    }
   }
 
   /// Whether libffi lays a type out as the parser did. Void has no size of its own.
@@ -119,6 +126,13 @@ package struct Signature: Equatable {
   /// For one that was never shown to anybody.
   func free() {
     Arena.free(body)
+  }
+
+  /// Whether libffi speaks of this signature.
+  @inline(__always)
+  func isPrepared(as type: UnsafePointer<ffi_cif>) -> Bool {
+    // The first member of the body.
+    UInt(bitPattern: body) == UInt(bitPattern: type)
   }
 
   var text: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(body.pointee.text) }
