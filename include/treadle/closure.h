@@ -19,11 +19,11 @@ typedef struct treadle_call {
     uint32_t argument_count;
     uint32_t reserved;            /* 0 */
     const void *const *arguments; /* each points to a value of the argument's type */
-    void *result;                 /* a value of the result's type; holds the default result at first */
+    void *result;                 /* a value of the result's type; holds the default result at first; NULL for void */
 } treadle_call;
 
-/** Handles a call: takes the arguments and sets the result. What it returns: TREADLE_OK; or a negative status, and the
- *  caller gets the default result.
+/** Handles a call: takes the arguments and sets the result. What it returns: TREADLE_OK; or anything else, and the
+ *  caller gets the default result. It returns: it neither ends its thread nor jumps out.
  *  [callback] on the thread that calls the function pointer, or on the loop's. Since 1.0. */
 typedef treadle_status (*treadle_closure_fn)(treadle_call *call, void *info);
 
@@ -38,7 +38,7 @@ enum {
 /** What happens to a call when queue_limit calls of the closure wait for the loop. Since 1.0. */
 enum {
     TREADLE_FULL_BLOCK = 0,       /* the caller waits for room, up to the timeout; the loop's own thread does not
-                                   * wait, its call fails */
+                                   * wait, its call gets the default result; counted */
     TREADLE_FULL_FAIL = 1,        /* it gets the default result; counted, and reported once */
     TREADLE_FULL_DROP_NEWEST = 2, /* it gets the default result; counted */
     TREADLE_FULL_DROP_OLDEST = 3, /* the oldest waiting call ends with the default result; counted */
@@ -48,7 +48,7 @@ enum {
 /** Flags of a closure. Unknown ones are refused. Since 1.0. */
 enum {
     /* When the pool of stubs is used up, or this processor has none: take one from libffi, which may map executable
-     * memory for it. */
+     * memory for it. Not in the child of a fork whose parent has such memory at two addresses. */
     TREADLE_CLOSURE_MAY_ALLOCATE = 1,
     /* The function pointer is never used again for another closure, however long ago this one was retired: for
      * libraries that never forget a pointer. */
@@ -79,7 +79,9 @@ typedef struct treadle_closure_config {
  *  never seen; but no signal handler. Arguments are carried to another thread by value. C strings and structs behind
  *  pointers stay where they are: a caller that does not wait must keep them, unless they are qualified by copy
  *  ("O*": copied up to the NUL).
- *  A call on the loop's own thread with TREADLE_DELIVERY_SYNC or _RUNNING is handled inline.
+ *  A call on the loop's own thread with TREADLE_DELIVERY_SYNC or _RUNNING is handled inline. A caller that gets the
+ *  default result because its call was not carried, or not in time, finds the reason in its last error.
+ *  In the child of a fork the parent's function pointers return their default results.
  *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad
  *  struct_size (these two), no handler, an unknown delivery, on_full or flag, a loop, thread or modes with
  *  TREADLE_DELIVERY_INLINE, neither or both of loop and thread without it, an empty list of modes, TREADLE_FULL_COALESCE

@@ -31,6 +31,8 @@ package struct Loop {
   }
   @inline(__always)
   package func letGo() { drop() }
+  /// For one who holds it already.
+  package func holdAgain() { state.pointee.reference.retainHeld() }
 
   @inline(__always)
   package var handle: Handle {
