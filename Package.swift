@@ -19,15 +19,19 @@ if embedded {
   settings += [.enableExperimentalFeature("Embedded"), .unsafeFlags(["-wmo", "-Xfrontend", "-function-sections"])]
 }
 
+// How many tables of 1,024 stubs the pool of closures has: 1 to 64.
+let stubTables = Context.environment["TREADLE_STUB_TABLES"] ?? "1"
+
 var targets: [Target] = [
   // The contract: the installed headers are the ones that the compiler checks the library against.
   .systemLibrary(name: "CTreadle", path: "include"),
   .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
   .target(name: "CTreadleSystem"),
+  .target(name: "CTreadleStubs", cSettings: [.define("TREADLE_STUB_TABLES", to: stubTables)]),
   .target(name: "TreadleBase", dependencies: ["CTreadleSystem"], swiftSettings: settings),
   .target(name: "Treadle", dependencies: ["TreadleBase", "CTreadleSystem"], swiftSettings: settings),
   .target(
-    name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CFFI"],
+    name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CTreadleStubs", "CFFI"],
     swiftSettings: settings),
   .target(
     name: "TreadleABI", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem"],
@@ -40,7 +44,7 @@ var targets: [Target] = [
 if !embedded {
   targets += [
     .testTarget(
-      name: "TreadleTests", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleABI", "TreadleBase", "CTreadleSystem"],
+      name: "TreadleTests", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleABI", "TreadleBase", "CTreadleSystem", "CTreadleStubs"],
       swiftSettings: settings)
   ]
 }

@@ -42,6 +42,8 @@
 #include "treadle/routine.h"
 #include "treadle/thread.h"
 #include "treadle/perform.h"
+#include "treadle/invocation.h"
+#include "treadle/closure.h"
 #include "treadle/lock.h"
 #include "treadle/pool.h"
 #include "treadle/notification.h"

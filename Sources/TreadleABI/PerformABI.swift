@@ -87,13 +87,14 @@ public func treadle_perform_in_background(
 
 /// Runs `body` with a client's request, which `body` takes over unless it throws: its releases are called
 /// once, whatever happens, if the struct can be read at all.
-private func takingOver(
-  _ given: UnsafePointer<treadle_request>?, _ body: (Request) throws(Failure) -> Int32
+func takingOver(
+  _ given: UnsafePointer<treadle_request>?, _ subject: StaticString = "request",
+  _ body: (Request) throws(Failure) -> Int32
 ) throws(Failure) -> Int32 {
-  let known = try copyKnownPart(given, "request")
+  let known = try copyKnownPart(given, subject)
   let request: Request
   do throws(Failure) {
-    request = try makeRequest(copyStruct(given, "request"))
+    request = try makeRequest(copyStruct(given, subject))
   } catch {
     known.release_target?(known.target)
     known.release_argument?(known.argument)
@@ -110,10 +111,13 @@ private func takingOver(
 }
 
 /// What an accepted request came to, as an error where it is one.
-private func checkOutcome(_ result: Int32) throws(Failure) -> Int32 {
+func checkOutcome(_ result: Int32) throws(Failure) -> Int32 {
   switch result {
   case Status.closed: throw Failure(result, "thread", "has ended, or everything was shut down")
   case Status.deadlock: throw Failure(result, "thread", "waits for the calling one")
+  case Status.timeout: throw Failure(result, "timeout_ns", "passed before the call was over")
+  case Status.cancelled: throw Failure(result, "invocation", "was cancelled before its call began")
+  case Status.forked: throw Runtime.forkedFailure
   case Status.callback: throw Failure(result, "callback", "of a host did not complete")
   default: return result
   }
@@ -130,7 +134,7 @@ private func makeRequest(_ given: treadle_request) throws(Failure) -> Request {
 }
 
 /// A client's list of modes; nil when it gives none.
-private func requestModes(
+func requestModes(
   _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ count: Int
 ) throws(Failure) -> Thread.Modes? {
   let list = try modeList(modes, count)

@@ -76,7 +76,7 @@ public func treadle_signature_describe(
 }
 
 /// The signature that a C string means. After a refusal `place` is where the text is wrong.
-private func internSignature(
+func internSignature(
   _ encoding: UnsafePointer<CChar>?, _ subject: StaticString, _ place: inout Place?
 ) throws(Failure) -> (signature: Signature, handle: Handle) {
   guard let encoding else { throw Failure(Status.argument, subject, "is NULL") }
@@ -98,13 +98,13 @@ private func internSignature(
 }
 
 /// What a failure's text is told besides its reason.
-private enum Place {
+enum Place {
   case offset(Int)
   case argument(Int)
 }
 
 /// Completes the text of the failure that was just recorded.
-private func add(_ place: Place?) {
+func add(_ place: Place?) {
   guard let place else { return }
   withUnsafeMutableBytes(of: &treadle_system_failure().pointee.message) { message in
     let used = message.firstIndex(of: 0) ?? message.count

@@ -39,6 +39,7 @@ struct StatusText {
     case Status.range: ("TREADLE_E_RANGE", "a number is outside of its range")
     case Status.signature: ("TREADLE_E_SIGNATURE", "the type encoding cannot be used")
     case Status.notSupported: ("TREADLE_E_NOT_SUPPORTED", "not supported here")
+    case Status.cancelled: ("TREADLE_E_CANCELLED", "somebody cancelled it")
     default: ("unknown", "not a status of this version")
     }
   }

@@ -31,6 +31,7 @@ public enum Status {
   public static let range: Int32 = -16
   public static let signature: Int32 = -17
   public static let notSupported: Int32 = -18
+  public static let cancelled: Int32 = -19
 }
 
 /// Why a call failed: a status, and a sentence in two halves, the argument or the cause, and what is wrong.

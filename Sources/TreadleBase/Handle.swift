@@ -16,6 +16,8 @@ package enum Kind: UInt32 {
   case thread = 9
   case lock = 10
   case condition = 11
+  case invocation = 12
+  case closure = 13
   /// Modes have no handle; their slab is numbered with the others.
   case mode = 15
 

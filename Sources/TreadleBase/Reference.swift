@@ -32,6 +32,9 @@ package struct Reference: ~Copyable {
   /// Our own references, as of now; for those who wait until none but theirs is left.
   package var internalCount: Int { Int(word.load(ordering: .sequentiallyConsistent) & Reference.maximum) }
 
+  /// Whether the client owns one, as of now.
+  package var hasClients: Bool { word.load(ordering: .sequentiallyConsistent) >> 20 & Reference.maximum != 0 }
+
   /// Begins a life with one reference of the client's. The caller owns the free slot.
   package borrowing func begin() {
     word.store(word.load(ordering: .relaxed) & ~0xFF_FFFF_FFFF | Reference.client, ordering: .releasing)

@@ -55,6 +55,8 @@ package enum Runtime {
     Slab(.thread).forgetAll()
     Slab(.lock).forgetAll()
     Slab(.condition).forgetAll()
+    Slab(.invocation).forgetAll()
+    Slab(.closure).forgetAll()
     treadle_system_start_lock().pointee = treadle_system_mutex()
     let thread = treadle_system_thread()
     thread.pointee.loop = nil

@@ -25,12 +25,12 @@ struct Arena {
   }
 
   /// What `take` uses up.
-  static func room<T>(_ type: T.Type, _ count: Int) -> Int {
+  static func room<T: ~Copyable>(_ type: T.Type, _ count: Int) -> Int {
     TypeLayout.align(MemoryLayout<T>.stride &* count, to: alignment)
   }
 
   /// Room for so many values, aligned to 16 bytes; nil when the block is used up.
-  mutating func take<T>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T>? {
+  mutating func take<T: ~Copyable>(_ type: T.Type, _ count: Int) -> UnsafeMutablePointer<T>? {
     let size = Arena.room(type, count)
     guard size <= left else { return nil }
     let piece = next.bindMemory(to: type, capacity: count)

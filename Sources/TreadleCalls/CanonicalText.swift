@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-/// The text of a signature without what makes no difference to a call: names, qualifiers, frame offsets,
-/// and what pointers point to. Equal texts share one signature. It is never longer than the encoding.
+/// The text of a signature without what makes no difference to a call: names, frame offsets, what
+/// pointers point to, and the qualifiers that nobody heeds. Equal texts share one signature. It is never longer than the encoding.
 enum CanonicalText {
   static func write(_ nodes: TypeNodes, to writer: inout TextWriter) {
     var index = 0
-    while index < nodes.count { write(nodes, &index, to: &writer) }
+    while index < nodes.count {
+      if index == nodes.ellipsis { writer.append("...") }
+      write(nodes, &index, to: &writer)
+    }
+    if index == nodes.ellipsis { writer.append("...") }
   }
 
   private static func write(_ nodes: TypeNodes, _ index: inout Int, to writer: inout TextWriter) {
     let node = nodes[index]
     index &+= 1
+    node.qualifiers.write(to: &writer)
     switch node.code {
     case .pointer: writer.append("^v")
     case .function: writer.append("^?")

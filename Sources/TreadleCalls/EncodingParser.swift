@@ -35,6 +35,10 @@ struct EncodingParser {
     var frame = TypeLayout()
     while reader.next != nil {
       let start = reader.position
+      if reader.next == UInt8(ascii: ".") {
+        try ellipsis(at: start)
+        continue
+      }
       guard count < EncodingLimits.arguments else { throw refused("has more than 32 arguments", at: start) }
       count &+= 1
       _ = frame.append(try type(.argument, depth: 0))
@@ -42,9 +46,19 @@ struct EncodingParser {
     }
   }
 
+  /// The three dots before the variadic arguments, once, and not before all arguments.
+  private mutating func ellipsis(at start: Int) throws(SignatureError) {
+    guard reader.skip("."), reader.skip("."), reader.skip(".") else {
+      throw refused("has dots that are not three: ... is what variadic arguments follow", at: start)
+    }
+    guard nodes.ellipsis == nil else { throw refused("has ... twice", at: start) }
+    guard nodes.count > nodes[0].end else { throw refused("has ... with no argument before it", at: start) }
+    nodes.beginVariadic()
+  }
+
   /// Reads one type with what is around it. A pointee adds no node and has no size.
   private mutating func type(_ place: Place, depth: Int) throws(SignatureError) -> TypeLayout {
-    try qualifiers(place)
+    let (index, qualifiers) = (nodes.count, try qualifiers(place))
     let start = reader.position
     guard let character = reader.next else { throw refused("ends where a type is expected", at: start) }
     reader.skip()
@@ -56,11 +70,13 @@ struct EncodingParser {
     default: layout = try scalar(character, place, depth: depth, at: start)
     }
     _ = reader.number(ceiling: 0)
+    if place == .result || place == .argument { nodes.qualify(index, qualifiers) }
     return place == .pointee ? TypeLayout() : layout
   }
 
   /// const, in, inout, out, bycopy, byref, oneway: they do not change how a function is called.
-  private mutating func qualifiers(_ place: Place) throws(SignatureError) {
+  private mutating func qualifiers(_ place: Place) throws(SignatureError) -> ArgumentQualifiers {
+    var found = ArgumentQualifiers()
     while let character = reader.next {
       switch character {
       case UInt8(ascii: "r"), UInt8(ascii: "n"), UInt8(ascii: "N"), UInt8(ascii: "o"), UInt8(ascii: "O"),
@@ -70,10 +86,12 @@ struct EncodingParser {
         guard place == .result else {
           throw refused("has V (oneway) elsewhere than before the result", at: reader.position)
         }
-      default: return
+      default: return found
       }
+      found.insert(character)
       reader.skip()
     }
+    return found
   }
 
   private mutating func scalar(

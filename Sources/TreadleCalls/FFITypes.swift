@@ -9,7 +9,8 @@ struct FFITypes {
   typealias TypePointer = UnsafeMutablePointer<ffi_type>
 
   private let nodes: TypeNodes
-  private var arena: Arena
+  /// What is left of the memory.
+  private(set) var arena: Arena
 
   init(_ nodes: TypeNodes, in arena: Arena) {
     self.nodes = nodes
@@ -52,12 +53,18 @@ struct FFITypes {
     list.initialize(to: nil)
     var (index, filled) = (nodes[0].end, 0)
     while index < nodes.count, filled < count {
-      guard let type = make(index) else { return nil }
+      guard let type = nodes.isVariadic(index) ? makeVariadic(index) : make(index) else { return nil }
       (list + filled).initialize(to: type)
       filled &+= 1
       index = nodes[index].end
     }
     return list
+  }
+
+  /// An argument as it is passed where the callee's prototype says nothing of it.
+  private mutating func makeVariadic(_ index: Int) -> TypePointer? {
+    let code = nodes[index].code
+    return code == .structure ? make(index) : FFITypes.scalar(Promotion.promoted(code))
   }
 
   /// How many elements a struct has for libffi.

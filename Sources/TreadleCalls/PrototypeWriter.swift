@@ -14,17 +14,35 @@ struct PrototypeWriter {
 
   private mutating func function() {
     let result = nodes[0]
+    result.qualifiers.describe(to: &text)
     open(0)
     if !result.code.isPointer { text.append(" ") }
     text.append("f(")
     var index = result.end
     if index >= nodes.count { text.append("void") }
-    while index < nodes.count {
+    while index < nodes.count && !nodes.isVariadic(index) {
       if index > result.end { text.append(", ") }
-      index = type(index)
+      index = argument(index)
     }
+    if nodes.ellipsis != nil { variadic(index) }
     text.append(")")
     close(0)
+  }
+
+  /// The variadic arguments of this call are no part of a prototype: a comment has them.
+  private mutating func variadic(_ first: Int) {
+    text.append(", ...")
+    var index = first
+    while index < nodes.count {
+      text.append(index == first ? " /* " : ", ")
+      index = type(index)
+    }
+    if index > first { text.append(" */") }
+  }
+
+  private mutating func argument(_ index: Int) -> Int {
+    nodes[index].qualifiers.describe(to: &text)
+    return type(index)
   }
 
   /// A type without a name. Returns the index behind it.

@@ -41,7 +41,7 @@ package struct RoutineBuilder {
     guard size == argument.layout.size else {
       throw Failure(Status.argument, "arguments[].size", "is not the size of the signature's type")
     }
-    (body.pointee.frame + argument.offset).copyMemory(from: bytes, byteCount: size)
+    Promotion.store(bytes, of: argument, to: body.pointee.frame)
   }
 
   /// Has the event supply the next argument.

@@ -15,11 +15,15 @@ package struct Signature: Equatable {
     /// Bytes of a frame: all arguments, each at its offset.
     var frameSize: Int
     var argumentCount: Int
+    /// How many of them stand before the variadic ones; nil if the function takes none such.
+    var fixedCount: Int?
     var values: UnsafeMutablePointer<SignatureValue>
     /// The canonical text: the same for all encodings that mean the same call.
     var text: UnsafeMutableBufferPointer<UInt8>
     /// The way around libffi, if there is one.
     var shape: DirectShape?
+    /// What is called in place of `cif` where libffi errs.
+    var split: UnsafeMutablePointer<ForeignSplit>?
     /// The table's part: set when the signature enters it, `next` under its lock.
     var handle = Handle(bits: 0)
     var hash: UInt64 = 0
@@ -36,7 +40,7 @@ package struct Signature: Equatable {
   static func make(_ nodes: TypeNodes, text: UnsafeBufferPointer<UInt8>) throws(SignatureError) -> Signature {
     let size =
       Arena.room(Body.self, 1) &+ Arena.room(SignatureValue.self, nodes.count) &+ Arena.room(UInt8.self, text.count)
-      &+ FFITypes.room(for: nodes)
+      &+ FFITypes.room(for: nodes) &+ ForeignSplit.room(nodes.count)
     guard let block = Arena.allocate(size) else { throw .noMemory }
     do throws(SignatureError) {
       var arena = Arena(block, size: size)
@@ -44,12 +48,16 @@ package struct Signature: Equatable {
         let copy = arena.take(UInt8.self, text.count)
       else { throw .noMemory }
       for (offset, byte) in text.enumerated() { (copy + offset).initialize(to: byte) }
-      let (result, frame, count) = place(nodes, in: values)
+      let result = SignatureValue(nodes[0], offset: 0, isPromoted: false)
+      let (frame, count, fixedCount) = place(nodes, in: values)
+      // A variadic function may want to be told of its call in a way of its own.
+      let shape =
+        fixedCount == nil
+        ? DirectShape(result: result.code, arguments: UnsafeBufferPointer(start: values, count: count)) : nil
       body.initialize(
         to: Body(
-          cif: ffi_cif(), result: result, frameSize: frame.size, argumentCount: count, values: values,
-          text: UnsafeMutableBufferPointer(start: copy, count: text.count),
-          shape: DirectShape(result: result.code, arguments: UnsafeBufferPointer(start: values, count: count))))
+          cif: ffi_cif(), result: result, frameSize: frame.size, argumentCount: count, fixedCount: fixedCount,
+          values: values, text: UnsafeMutableBufferPointer(start: copy, count: text.count), shape: shape))
       let signature = Signature(body: body)
       try signature.prepare(nodes, in: arena)
       return signature
@@ -62,37 +70,53 @@ package struct Signature: Equatable {
   /// Gives each argument its place in a frame.
   private static func place(
     _ nodes: TypeNodes, in values: UnsafeMutablePointer<SignatureValue>
-  ) -> (result: SignatureValue, frame: TypeLayout, count: Int) {
-    let result = SignatureValue(code: nodes[0].code, layout: nodes[0].layout, offset: 0)
+  ) -> (frame: TypeLayout, count: Int, fixedCount: Int?) {
     var frame = TypeLayout()
     var (index, count) = (nodes[0].end, 0)
+    var fixedCount: Int?
     while index < nodes.count {
       let node = nodes[index]
-      let offset = frame.append(node.layout)
-      (values + count).initialize(to: SignatureValue(code: node.code, layout: node.layout, offset: offset))
+      let isVariadic = nodes.isVariadic(index)
+      if isVariadic && fixedCount == nil { fixedCount = count }
+      let passed = isVariadic ? Promotion.promoted(node.code) : node.code
+      let isPromoted = passed != node.code
+      let offset = frame.append(isPromoted ? passed.layout : node.layout)
+      (values + count).initialize(to: SignatureValue(node, offset: offset, isPromoted: isPromoted))
       count &+= 1
       index = node.end
     }
-    return (result, frame, count)
+    return (frame, count, nodes.ellipsis == nil ? nil : fixedCount ?? count)
   }
 
   private func prepare(_ nodes: TypeNodes, in arena: Arena) throws(SignatureError) {
     var types = FFITypes(nodes, in: arena)
     let count = body.pointee.argumentCount
     guard let result = types.make(0), let arguments = types.makeArguments(count) else { throw .noMemory }
-    let status = ffi_prep_cif(&body.pointee.cif, FFI_DEFAULT_ABI, UInt32(truncatingIfNeeded: count), result, arguments)
+    let number = UInt32(truncatingIfNeeded: count)
+    let status =
+      if let fixedCount = body.pointee.fixedCount {
+        ffi_prep_cif_var(
+          &body.pointee.cif, FFI_DEFAULT_ABI, UInt32(truncatingIfNeeded: fixedCount), number, result, arguments)
+      } else {
+        ffi_prep_cif(&body.pointee.cif, FFI_DEFAULT_ABI, number, result, arguments)
+      }
     guard status == FFI_OK, Signature.agrees(body.pointee.result, result) else { throw Signature.notCallable }
     for index in 0..<count {
       guard let type = arguments[index], Signature.agrees(body.pointee.values[index], type) else {
         throw Signature.notCallable
       }
     }
+    if let index = ForeignSplit.find(nodes) {
+      var arena = types.arena
+      body.pointee.split = ForeignSplit.prepare(self, at: index, result, arguments, in: &arena)
+      if body.pointee.split == nil { throw Signature.notCallable }
+    }
   }
 
   /// Whether libffi lays a type out as the parser did. Void has no size of its own.
   private static func agrees(_ value: SignatureValue, _ type: FFITypes.TypePointer) -> Bool {
-    value.code == .void
-      || type.pointee.size == value.layout.size && Int(type.pointee.alignment) == value.layout.alignment
+    let layout = value.passedLayout
+    return value.code == .void || type.pointee.size == layout.size && Int(type.pointee.alignment) == layout.alignment
   }
 
   private static var notCallable: SignatureError {
@@ -104,6 +128,13 @@ package struct Signature: Equatable {
     Arena.free(body)
   }
 
+  /// Whether libffi speaks of this signature.
+  @inline(__always)
+  func isPrepared(as type: UnsafePointer<ffi_cif>) -> Bool {
+    // The first member of the body.
+    UInt(bitPattern: body) == UInt(bitPattern: type)
+  }
+
   var text: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(body.pointee.text) }
   var handle: Handle { body.pointee.handle }
   var shape: DirectShape? { body.pointee.shape }
@@ -111,6 +142,8 @@ package struct Signature: Equatable {
   var frameSize: Int { body.pointee.frameSize }
   /// How many arguments a function of this signature takes.
   package var argumentCount: Int { body.pointee.argumentCount }
+  /// Whether it is a call of a function that takes any number of arguments.
+  package var isVariadic: Bool { body.pointee.fixedCount != nil }
   /// What it returns.
   package var result: SignatureValue { body.pointee.result }
 

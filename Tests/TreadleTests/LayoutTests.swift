@@ -60,6 +60,18 @@ struct LayoutTests {
     #expect(sleeping.load(as: UInt32.self) == 0x5A5A)
     loop.state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed)
 
+    guard let call = CarriedCall.make(room: 16, body: { _, _ in true }, end: { _, _ in }, free: { _ in }) else {
+      Issue.record("no memory")
+      return
+    }
+    call.state.pointee.word.store(0x5A5A, ordering: .relaxed)
+    #expect(call.wordAddress.load(as: UInt32.self) == 0x5A5A)
+    call.state.pointee.node.sequence = 0x5A5A
+    #expect(call.node.pointee.sequence == 0x5A5A)
+    #expect(Int(bitPattern: call.room) % 16 == 0)
+    #expect(CarriedCall.withRoom(call.room).state == call.state)
+    call.release()
+
     let thread = try Thread.create(ThreadEntry(code: nil, info: nil, destroy: nil))
     let ready = UnsafeMutableRawPointer(thread.state) + Thread.readyOffset
     thread.state.pointee.ready.store(0x5A5A, ordering: .relaxed)
@@ -103,6 +115,12 @@ struct LayoutTests {
     #expect(Status.closed == Int32(TREADLE_E_CLOSED) && Status.range == Int32(TREADLE_E_RANGE))
     #expect(Status.signature == Int32(TREADLE_E_SIGNATURE))
     #expect(Status.notSupported == Int32(TREADLE_E_NOT_SUPPORTED))
+    #expect(Status.cancelled == Int32(TREADLE_E_CANCELLED))
+    #expect(CarriedCall.Phase.queued == UInt32(TREADLE_INVOCATION_QUEUED))
+    #expect(CarriedCall.Phase.running == UInt32(TREADLE_INVOCATION_RUNNING))
+    #expect(CarriedCall.Phase.done == UInt32(TREADLE_INVOCATION_DONE))
+    #expect(CarriedCall.Phase.cancelled == UInt32(TREADLE_INVOCATION_CANCELLED))
+    #expect(CarriedCall.Phase.dropped == UInt32(TREADLE_INVOCATION_DROPPED))
     #expect(Activity.entry == UInt32(TREADLE_ENTRY) && Activity.exit == UInt32(TREADLE_EXIT))
     #expect(Activity.beforeTimers == UInt32(TREADLE_BEFORE_TIMERS))
     #expect(Activity.beforeSources == UInt32(TREADLE_BEFORE_SOURCES))

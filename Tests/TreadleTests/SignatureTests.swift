@@ -53,7 +53,10 @@ import TreadleBase
     arguments: [
       ("v", "v", "void f(void)"),
       ("i^vq", "i^vq", "int32_t f(void *, int64_t)"),
-      ("Vv16r^v0n*8", "v^v*", "void f(void *, char *)"),
+      ("Vv16r^v0n*8", "Vv^v*", "/* oneway */ void f(void *, char *)"),
+      ("irNO^v0oN*8Oi", "iON^vN*i", "int32_t f(/* by copy */ /* in and out */ void *, /* in and out */ char *, int32_t)"),
+      ("i*8...c16fO*", "i*...cfO*", "int32_t f(char *, ... /* int8_t, float, char * */)"),
+      ("i^v...", "i^v...", "int32_t f(void *, ...)"),
       ("^?^?", "^?^?", "void (*f(void (*)(void)))(void)"),
       ("{point=\"x\"d\"y\"d}^{list=^{list}(u=ic)b3@?}", "{=dd}^v", "struct { double; double; } f(void *)"),
       (
@@ -85,6 +88,9 @@ import TreadleBase
       ("vv", 1, "has v (void) by value elsewhere than as the result"),
       ("vVi", 1, "has V (oneway) elsewhere than before the result"),
       ("v^", 2, "ends where a type is expected"),
+      ("v...", 1, "has ... with no argument before it"),
+      ("vi...i...", 6, "has ... twice"),
+      ("vi..", 2, "has dots that are not three: ... is what variadic arguments follow"),
       ("v!", 1, "has a character that begins no type"),
     ])
   func refusal(encoding: String, position: Int, reason: String) {

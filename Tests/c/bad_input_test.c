@@ -113,7 +113,7 @@ TEST(released_handles, "OBJ-2 OBJ-4 RL-9") {
 }
 
 TEST(the_table_has_every_function, "OBJ-6") {
-    static const char *const headers[] = {"block", "descriptor", "error", "host", "lock", "loop", "notification", "observer", "perform", "pool", "process", "routine", "source", "thread", "time", "timer", "version"};
+    static const char *const headers[] = {"block", "closure", "descriptor", "error", "host", "invocation", "lock", "loop", "notification", "observer", "perform", "pool", "process", "routine", "source", "thread", "time", "timer", "version"};
     char path[4096], line[1024];
     int functions = 0;
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
@@ -198,6 +198,13 @@ TEST(null_where_a_result_is_stored, "OBJ-2") {
     NULL_OUT(treadle_thread_get_quality_of_service(h.of[THREAD], NULL), "out_quality");
     NULL_OUT(treadle_thread_get_value(h.of[THREAD], "key", NULL), "out_value");
     NULL_OUT(treadle_host_create_thread(h.of[HOST], 1, NULL), "out_thread");
+    NULL_OUT(treadle_invocation_create(&(treadle_invocation_config){.struct_size = sizeof(treadle_invocation_config)}, NULL), "out_invocation");
+    NULL_OUT(treadle_invocation_get_state(h.of[INVOCATION], NULL), "out_state");
+    NULL_OUT(treadle_closure_create(CLOSURE_OF(.handler = call_handler), NULL), "out_closure");
+    NULL_OUT(treadle_host_create_closure(h.of[HOST], 1, CLOSURE_OF(.handler = NULL), NULL), "out_closure");
+    NULL_OUT(treadle_closure_get_code(h.of[CLOSURE], NULL), "out_code");
+    NULL_OUT(treadle_closure_get_info(h.of[CLOSURE], NULL), "out_info");
+    NULL_OUT(treadle_closure_pool_get_info(NULL), "out_info");
     NULL_OUT(treadle_lock_create(0, NULL), "out_lock");
     NULL_OUT(treadle_condition_create(NULL), "out_condition");
     NULL_OUT(treadle_pool_push(NULL), "out_token");

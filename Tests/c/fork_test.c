@@ -76,6 +76,11 @@ static void refused_in_child(void *loop) {
     CHECK_INT(treadle_routine_create(&config, &routine), TREADLE_E_FORKED);
     CHECK_INT(destroyed, 2);
     CHECK(routine == NULL);
+    treadle_invocation_config invoked = {.struct_size = sizeof invoked, .code = (void (*)(void))call_nothing, .signature = "v", .destroy = count_destroyed};
+    treadle_invocation invocation = (void *)1;
+    CHECK_INT(treadle_invocation_create(&invoked, &invocation), TREADLE_E_FORKED);
+    CHECK_INT(destroyed, 3);
+    CHECK(invocation == NULL);
 }
 TEST(what_the_child_offers_is_destroyed, "RL-11 BLK-1") {
     CHECK_INT(in_child(refused_in_child, treadle_loop_current()), 0);

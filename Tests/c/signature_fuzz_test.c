@@ -37,9 +37,17 @@ TEST(prototypes_name_the_types, "") {
                "struct { int32_t[2][3]; void (*[4])(void); struct { char *; }; } f(uint8_t)");
 }
 
+TEST(prototypes_tell_what_else_there_is, "") {
+    CHECK_TEXT(prototype("i*..."), "int32_t f(char *, ...)");
+    CHECK_TEXT(prototype("i^v*...fcd{=ii}"), "int32_t f(void *, char *, ... /* float, int8_t, double, struct { int32_t; int32_t; } */)");
+    CHECK_TEXT(prototype("VvO*iN^vo^q"),
+               "/* oneway */ void f(/* by copy */ char *, int32_t, /* in and out */ void *, /* out */ void *)");
+    CHECK_TEXT(prototype("iON^v...O*"), "int32_t f(/* by copy */ /* in and out */ void *, ... /* char * */)");
+}
+
 TEST(what_makes_no_difference_to_a_call_gives_the_same_signature, "") {
     CHECK(parsed("v^v") == parsed("v^v"));
-    CHECK(parsed("Vvr^v") == parsed("v^v"));
+    CHECK(parsed("vr^v") == parsed("v^v"));
     CHECK(parsed("v16^v0") == parsed("v^v"));
     CHECK(parsed("rnNoORv^v") == parsed("v^v"));
     CHECK(parsed("v^{node=^{node}i}") == parsed("v^v"));
@@ -51,6 +59,14 @@ TEST(what_makes_no_difference_to_a_call_gives_the_same_signature, "") {
     CHECK(parsed("i") != parsed("I"));
     CHECK(parsed("v{=ii}") != parsed("vii"));
     CHECK(parsed("v{=[2i]}") != parsed("v{=ii}")); /* one layout, but two C types */
+    /* Qualifiers that somebody heeds make a difference, where he does; in whatever order they come. */
+    CHECK(parsed("vO^v") != parsed("v^v") && parsed("vN^v") != parsed("v^v") && parsed("vo^v") != parsed("v^v"));
+    CHECK(parsed("Vv^v") != parsed("v^v") && parsed("Vv^v") == parsed("VrVvR^v"));
+    CHECK(parsed("vONr^v") == parsed("vNOnN^v") && parsed("vNo^v") == parsed("vN^v"));
+    CHECK(parsed("OiNioqo^?O{=^v}") == parsed("iiq^?{=^v}") && parsed("v^O^v") == parsed("v^v"));
+    /* So does what is variadic, and where that begins. */
+    CHECK(parsed("i*...i") != parsed("i*i") && parsed("i*...ii") != parsed("i*i...i") && parsed("i*...") != parsed("i*"));
+    CHECK(parsed("i*8...i24") == parsed("i*...i"));
 }
 
 TEST(a_pointer_may_point_to_anything, "") {
@@ -157,6 +173,17 @@ TEST(refusals_name_the_reason_and_the_place, "") {
         {"vVi", "oneway", 1},
         {"v{a=Vi}", "oneway", 4},
         {"v^Vi", "oneway", 2},
+        {"v...", "no argument before", 1},
+        {"v...i", "no argument before", 1},
+        {"vi...i...", "... twice", 6},
+        {"vi......", "... twice", 5},
+        {"vi..", "not three", 2},
+        {"vi.i", "not three", 2},
+        {"vi....", "not three", 5},
+        {"...", "begins no type", 0},
+        {"vi{a=...}", "begins no type", 5},
+        {"vi...v", "void", 5},
+        {"vir...", "begins no type", 3},
         {"r", "ends where", 1},
         {"v^", "ends where", 2},
         {"vr", "ends where", 2},
@@ -264,7 +291,11 @@ static void check_generated(char *text) {
     uint32_t count = chance(5);
     for (text[0] = 0; ; text[0] = 0) {
         size_t sum = 0;
-        for (uint32_t i = 0; i <= count; i++) sum += (layouts[i] = any_type(text, 3)).size;
+        uint32_t fixed = chance(8); /* what follows so many arguments is variadic */
+        for (uint32_t i = 0; i <= count; i++) {
+            sum += (layouts[i] = any_type(text, 3)).size;
+            if (i && i == fixed) strcat(text, "...");
+        }
         if (sum < 2048 && strlen(text) <= LONGEST) break;
     }
     treadle_signature signature = parsed(text);
@@ -319,7 +350,7 @@ static bool check_input(const char *text) {
 }
 
 static size_t mutated(char *text, size_t length) {
-    static const char alphabet[] = "cCsSiIqQfdBv*^?{}=[]0123456789rnNoORVlLDtT@#:()bjA\"xyz \xFF";
+    static const char alphabet[] = "cCsSiIqQfdBv*^?{}=[]0123456789rnNoORV...lLDtT@#:()bjA\"xyz \xFF";
     for (uint32_t times = 1 + chance(4); times; times--) {
         size_t at = length ? chance((uint32_t)length) : 0, span = length ? 1 + chance((uint32_t)(length - at)) : 0;
         char byte = chance(16) ? alphabet[chance(sizeof alphabet - 1)] : (char)(1 + chance(255));
@@ -351,7 +382,8 @@ static size_t mutated(char *text, size_t length) {
 
 static void fuzz(uint64_t seed) {
     static const char *const valid[] = {"v^v", "i^vq", "v^vI^v", "BcCsSiIqQfdB*^v^?", "{point=dd}{rect={point=dd}{size=dd}}",
-        "v{a=[3[2{b=cS}]]^?q}", "Vvr^i8n*16N^{node=^{node}\"next\"^v}", "^?^(u=i[4c]b3)@", "{=[64{=[8q]}]}", "v{=cd}{=fi}{=[9C]}"};
+        "v{a=[3[2{b=cS}]]^?q}", "Vvr^i8n*16N^{node=^{node}\"next\"^v}", "^?^(u=i[4c]b3)@", "{=[64{=[8q]}]}", "v{=cd}{=fi}{=[9C]}",
+        "i*...id", "VvO*N^vo^qiO^v...fcs{=ff}"};
     /* The text ends where the memory does, so that reading behind it is noticed. */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

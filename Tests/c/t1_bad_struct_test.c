@@ -44,6 +44,22 @@ static treadle_status take_routine(void *config) {
     treadle_status status = treadle_routine_create(config, &routine);
     return status == TREADLE_OK ? treadle_routine_release(routine) : status;
 }
+static treadle_status take_invocation(void *config) {
+    treadle_invocation invocation;
+    treadle_status status = treadle_invocation_create(config, &invocation);
+    return status == TREADLE_OK ? treadle_invocation_release(invocation) : status;
+}
+static treadle_status take_closure(void *config) {
+    treadle_closure closure;
+    treadle_status status = treadle_closure_create(config, &closure);
+    return status == TREADLE_OK ? treadle_closure_release(closure) : status;
+}
+static treadle_closure asked;
+static treadle_status take_closure_info(void *info) { return treadle_closure_get_info(asked, info); }
+static treadle_status take_pool_info(void *info) { return treadle_closure_pool_get_info(info); }
+static treadle_status handle(treadle_call *call, void *info) { return (void)call, (void)info, TREADLE_OK; }
+static treadle_invocation taken;
+static treadle_status take_options(void *options) { return treadle_invocation_perform(taken, options); }
 static treadle_status take_host(void *config) {
     treadle_host host;
     return treadle_host_register(config, &host);
@@ -58,7 +74,14 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
     treadle_observer_context observer = TREADLE_INIT(treadle_observer_context);
     treadle_block block = {.struct_size = sizeof block, .fn = nothing, .destroy = count_destroyed};
     treadle_routine_config routine = {.struct_size = sizeof routine, .code = (void (*)(void))nothing, .signature = "v", .destroy = count_destroyed};
+    treadle_invocation_config invocation = {.struct_size = sizeof invocation, .code = (void (*)(void))count_destroyed, .signature = "v^v", .destroy = count_destroyed};
+    treadle_invocation_options options = {.struct_size = sizeof options, .wait = TREADLE_WAIT_BLOCK};
     treadle_host_config host = {.struct_size = sizeof host, .dispatch = dispatch};
+    treadle_closure_config closure = {.struct_size = sizeof closure, .signature = "v", .handler = handle, .destroy = count_destroyed};
+    treadle_closure_info closure_info = {.struct_size = sizeof closure_info};
+    treadle_closure_pool_info pool_info = {.struct_size = sizeof pool_info};
+    CHECK_INT(treadle_invocation_create(&invocation, &taken), TREADLE_OK);
+    CHECK_INT(treadle_closure_create(&closure, &asked), TREADLE_OK);
     const struct {
         treadle_status (*take)(void *);
         void *good;
@@ -67,7 +90,10 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
     } structs[] = {{take_source, &source, sizeof source, 0},       {take_descriptor, &descriptor, sizeof descriptor, 0},
                    {take_timer, &timer, sizeof timer, 0},          {take_absolute, &timer, sizeof timer, 0},
                    {take_observer, &observer, sizeof observer, 0}, {take_block, &block, sizeof block, 1},
-                   {take_routine, &routine, sizeof routine, 1},    {take_host, &host, sizeof host, 0}};
+                   {take_routine, &routine, sizeof routine, 1},    {take_host, &host, sizeof host, 0},
+                   {take_invocation, &invocation, sizeof invocation, 1}, {take_options, &options, sizeof options, 0},
+                   {take_closure, &closure, sizeof closure, 1},    {take_closure_info, &closure_info, sizeof closure_info, 0},
+                   {take_pool_info, &pool_info, sizeof pool_info, 0}};
     for (size_t i = 0; i < sizeof structs / sizeof structs[0]; i++) {
         size_t size = structs[i].size, page = (size_t)sysconf(_SC_PAGESIZE);
         /* The struct ends where readable memory ends: reading past what struct_size covers is fatal. */
@@ -105,6 +131,8 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
         munmap(pages, 3 * page);
     }
     close(descriptor.fd);
+    CHECK_INT(treadle_invocation_release(taken), TREADLE_OK);
+    CHECK_INT(treadle_closure_release(asked), TREADLE_OK);
 }
 
 TEST(the_error_struct_has_a_size_too, "ABI-7") {

@@ -9,8 +9,8 @@
 
 #include "helpers.h"
 
-enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, LOCK, CONDITION, THREAD, HANDLE_KINDS };
-static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host", "lock", "condition", "thread"};
+enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, LOCK, CONDITION, THREAD, INVOCATION, CLOSURE, HANDLE_KINDS };
+static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host", "lock", "condition", "thread", "invocation", "closure"};
 
 struct handles {
     void *of[HANDLE_KINDS];
@@ -52,6 +52,8 @@ static uint64_t call_dispatch(uint64_t ticket, const treadle_event *event) { ret
 #define K ((treadle_lock)h->of[LOCK])
 #define C ((treadle_condition)h->of[CONDITION])
 #define N ((treadle_thread)h->of[THREAD])
+#define I ((treadle_invocation)h->of[INVOCATION])
+#define F ((treadle_closure)h->of[CLOSURE])
 #define TEXT h->text, sizeof h->text, &h->out.size
 
 /* Those that make an object give it back. */
@@ -155,6 +157,47 @@ MAKES(make_hth, treadle_thread, treadle_host_create_thread(H, 1, &object), tread
 static treadle_status call_cancel(void) {
     treadle_perform_after(SECONDS(100000), REQUEST, NULL, 0);
     return treadle_perform_cancel(REQUEST);
+}
+
+/* Invocations: i^vO^v. A call that is queued is taken out again, for the ones that follow. */
+static int32_t call_invoked(void *plain, void *copied) { return (void)plain, (void)copied, 5; }
+static treadle_status make_invocation(treadle_invocation *out) {
+    return treadle_invocation_create(&(treadle_invocation_config){.struct_size = sizeof(treadle_invocation_config),
+                                                                  .code = (void (*)(void))call_invoked, .signature = "i^vO^v"}, out);
+}
+MAKES(make_i, treadle_invocation, make_invocation(&object), treadle_invocation_release)
+#define INVOKE(...) (&(treadle_invocation_options){.struct_size = sizeof(treadle_invocation_options), __VA_ARGS__})
+static treadle_status call_result(struct handles *h, treadle_invocation invocation) {
+    treadle_invocation_perform(invocation, INVOKE(.wait = TREADLE_WAIT_BLOCK));
+    return treadle_invocation_get_result(invocation, &h->out.i32, 4);
+}
+static treadle_status call_perform(treadle_invocation invocation, treadle_loop loop) {
+    treadle_status status = treadle_invocation_perform(invocation, INVOKE(.loop = loop));
+    if (status == TREADLE_OK) treadle_invocation_cancel(invocation);
+    return status;
+}
+/* Closures: i^v. */
+static treadle_status call_handler(treadle_call *call, void *info) { return (void)call, (void)info, TREADLE_OK; }
+#define CLOSURE_OF(...) (&(treadle_closure_config){.struct_size = sizeof(treadle_closure_config), .signature = "i^v", __VA_ARGS__})
+MAKES(make_f, treadle_closure, treadle_closure_create(CLOSURE_OF(.handler = call_handler), &object), treadle_closure_release)
+MAKES(make_hf, treadle_closure, treadle_host_create_closure(H, 1, CLOSURE_OF(.handler = NULL), &object), treadle_closure_release)
+static treadle_call call_of(treadle_signature signature) {
+    static void *argument;
+    static const void *const arguments[] = {&argument};
+    return (treadle_call){.struct_size = sizeof(treadle_call), .signature = signature, .argument_count = 1, .arguments = arguments};
+}
+static treadle_status call_argument(struct handles *h, treadle_signature signature) {
+    treadle_call call = call_of(signature);
+    return treadle_call_get_argument(&call, 0, &h->out.pointer, sizeof(void *));
+}
+static treadle_status call_set(treadle_signature signature) {
+    treadle_call call = call_of(signature);
+    return treadle_call_set_result(&call, NULL, 0);
+}
+static treadle_status call_host_perform(treadle_host host, treadle_invocation invocation) {
+    treadle_status status = treadle_host_perform_invocation(host, 1, invocation, INVOKE(.loop = NULL));
+    if (status == TREADLE_OK) treadle_invocation_cancel(invocation);
+    return status;
 }
 
 static treadle_status call_block(treadle_loop loop) {
@@ -322,6 +365,29 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_perform_cancel, 0, 's', 0, call_cancel())                                                            \
     X(treadle_perform_cancel_target, 0, 's', 0, treadle_perform_cancel_target(h))                                  \
     X(treadle_perform_in_background, 0, 's', 8, make_tb(h))                                                        \
+    X(treadle_invocation_create, 0, 's', 8, make_i(h))                                                             \
+    X(treadle_invocation_retain, U(INVOCATION), 's', 0, treadle_invocation_retain(I))                              \
+    X(treadle_invocation_release, U(INVOCATION), 's', 0, treadle_invocation_release(I))                            \
+    X(treadle_invocation_set_argument, U(INVOCATION), 's', 0, treadle_invocation_set_argument(I, 0, &h, sizeof h)) \
+    X(treadle_invocation_get_argument, U(INVOCATION), 's', 0, treadle_invocation_get_argument(I, 0, &h->out.pointer, 8)) \
+    X(treadle_invocation_set_buffer, U(INVOCATION), 's', 0, treadle_invocation_set_buffer(I, 1, h->text, 8))       \
+    X(treadle_invocation_get_buffer, U(INVOCATION), 's', 0, treadle_invocation_get_buffer(I, 1, h->text, 8))       \
+    X(treadle_invocation_get_result, U(INVOCATION), 's', 0, call_result(h, I))                                     \
+    X(treadle_invocation_perform, U(INVOCATION), 's', 0, call_perform(I, L))                                       \
+    X(treadle_host_perform_invocation, U(HOST) | U(INVOCATION), 's', 0, call_host_perform(H, I))                   \
+    X(treadle_invocation_get_state, U(INVOCATION), 's', 4, treadle_invocation_get_state(I, &h->out.u32))           \
+    X(treadle_invocation_cancel, U(INVOCATION), 's', 0, treadle_invocation_cancel(I))                              \
+    X(treadle_closure_create, 0, 's', 8, make_f(h))                                                                \
+    X(treadle_host_create_closure, U(HOST), 's', 8, make_hf(h))                                                    \
+    X(treadle_closure_retain, U(CLOSURE), 's', 0, treadle_closure_retain(F))                                       \
+    X(treadle_closure_get_code, U(CLOSURE), 's', 8, treadle_closure_get_code(F, (void (**)(void))(void *)&h->out.pointer)) \
+    X(treadle_closure_get_info, U(CLOSURE), 's', 0, treadle_closure_get_info(F, &TREADLE_INIT(treadle_closure_info))) \
+    X(treadle_closure_pool_get_info, 0, 's', 0, treadle_closure_pool_get_info(&TREADLE_INIT(treadle_closure_pool_info))) \
+    X(treadle_call_get_argument, U(SIGNATURE), 's', 0, call_argument(h, G))                                        \
+    X(treadle_call_set_result, U(SIGNATURE), 's', 0, call_set(G))                                                  \
+    X(treadle_closure_release, U(CLOSURE), 's', 0, treadle_closure_release(F))                                     \
+    X(treadle_closure_retire, U(CLOSURE), 's', 0, treadle_closure_retire(F))                                       \
+    X(treadle_closure_close, U(CLOSURE), 's', 0, treadle_closure_close(F, 0))                                      \
     X(treadle_thread_start, U(THREAD), 's', 0, treadle_thread_start(N))                                            \
     X(treadle_thread_start_and_wait, U(THREAD), 's', 0, treadle_thread_start_and_wait(N, TREADLE_FOREVER))         \
     X(treadle_thread_exit, 0, 's', 0, treadle_thread_exit(NULL))                                                   \
@@ -362,6 +428,7 @@ enum { CALL_COUNT = sizeof calls / sizeof calls[0] };
 #undef K
 #undef C
 #undef N
+#undef I
 #undef TEXT
 
 /* One good handle of each kind but host; of[LOOP] is the loop given. */
@@ -381,6 +448,8 @@ HELPER void handles_make(struct handles *h, treadle_loop loop, const char *mode)
     CHECK_INT(treadle_lock_create(0, (treadle_lock *)&h->of[LOCK]), TREADLE_OK);
     CHECK_INT(treadle_condition_create((treadle_condition *)&h->of[CONDITION]), TREADLE_OK);
     CHECK_INT(treadle_thread_create(call_entry, NULL, NULL, (treadle_thread *)&h->of[THREAD]), TREADLE_OK);
+    CHECK_INT(make_invocation((treadle_invocation *)&h->of[INVOCATION]), TREADLE_OK);
+    CHECK_INT(treadle_closure_create(CLOSURE_OF(.handler = call_handler), (treadle_closure *)&h->of[CLOSURE]), TREADLE_OK);
 }
 HELPER void handles_end(struct handles *h) {
     treadle_source_invalidate(h->of[SOURCE]);
@@ -395,6 +464,8 @@ HELPER void handles_end(struct handles *h) {
     CHECK_INT(treadle_lock_release(h->of[LOCK]), TREADLE_OK);
     CHECK_INT(treadle_condition_release(h->of[CONDITION]), TREADLE_OK);
     CHECK_INT(treadle_thread_release(h->of[THREAD]), TREADLE_OK);
+    CHECK_INT(treadle_invocation_release(h->of[INVOCATION]), TREADLE_OK);
+    CHECK_INT(treadle_closure_release(h->of[CLOSURE]), TREADLE_OK);
     close(h->fd);
 }
 

@@ -20,7 +20,8 @@ enum {
     TREADLE_EVENT_REQUEST = 8,    /* a perform request is performed (perform.h); loop and mode may be NULL */
     TREADLE_EVENT_THREAD = 9,     /* a thread runs its entry function; loop and mode: NULL */
     TREADLE_EVENT_NOTIFICATION = 10, /* value: TREADLE_NOTIFY_...; loop and mode: NULL */
-    TREADLE_EVENT_RELEASE = 11    /* a pool releases what the host added; loop and mode: NULL */
+    TREADLE_EVENT_RELEASE = 11,   /* a pool releases what the host added; loop and mode: NULL */
+    TREADLE_EVENT_CALL = 12       /* a closure is called; argument: the treadle_call (closure.h); mode: NULL */
 };
 
 /** One callout. Lives until the callback returns. Since 1.0. */
@@ -31,12 +32,12 @@ typedef struct treadle_event {
     uint64_t token;      /* what the host named the registration; 0 for routines */
     treadle_loop loop;   /* borrowed */
     void *subject;       /* borrowed handle of the source, timer, observer, descriptor or thread; a request's
-                          * target; a notification's object; or NULL */
+                          * target; a notification's object; a closure; or NULL */
     const char *mode;    /* the mode that is run, or that the source was added to or left */
     int64_t late_ns;     /* timers: nanoseconds between the date and this call; else 0 */
     int32_t descriptor;  /* descriptors: the watched number; else -1 */
     uint32_t reserved;   /* 0 */
-    void *argument;      /* requests: the argument; else NULL */
+    void *argument;      /* requests: the argument; calls: the treadle_call; else NULL */
 } treadle_event;
 
 #endif

@@ -6,6 +6,7 @@
 #define TREADLE_HOST_H
 
 #include "block.h"
+#include "closure.h"
 #include "descriptor.h"
 #include "event.h"
 #include "observer.h"
@@ -117,6 +118,24 @@ TREADLE_API treadle_status treadle_host_add_notification(treadle_host host, uint
 /** treadle_pool_add for a host: the release is an event, TREADLE_EVENT_RELEASE. The token is retired after it.
  *  [any] Errors: as treadle_pool_add and treadle_host_create_source. Since 1.0. */
 TREADLE_API treadle_status treadle_host_pool_add(treadle_host host, uint64_t token);
+
+/** treadle_invocation_perform for a host: the completion is an event, TREADLE_EVENT_REQUEST, with target and argument NULL;
+ *  options->completion is NULL, and options->wait TREADLE_WAIT_NONE. The token is retired after the event, or when it is
+ *  sure that it never comes, also with TREADLE_IGNORED and TREADLE_E_CLOSED.
+ *  [any] Errors: as treadle_invocation_perform and treadle_host_create_source; the token is not retired
+ *  then. Since 1.0. */
+TREADLE_API treadle_status treadle_host_perform_invocation(treadle_host host, uint64_t token,
+                                                           treadle_invocation invocation,
+                                                           const treadle_invocation_options *options);
+
+/** treadle_closure_create for a host: calls are events, TREADLE_EVENT_CALL, with the closure as subject and the
+ *  treadle_call as argument; a call that the host does not complete, or that meets the closed gate, gets the
+ *  default result. config->handler, info and destroy are NULL. The token is retired when the closure is drained.
+ *  [any] Errors: as treadle_closure_create and treadle_host_create_source; the token is not retired
+ *  then. Since 1.0. */
+TREADLE_API treadle_status treadle_host_create_closure(treadle_host host, uint64_t token,
+                                                       const treadle_closure_config *config,
+                                                       treadle_closure *out_closure);
 
 TREADLE_END_DECLS
 #endif

@@ -15,7 +15,10 @@ TREADLE_BEGIN_DECLS
  *    f d B v           float, double, bool, void (result only)
  *    * ^X ^?           char pointer, pointer to anything, function pointer
  *    {name=...} [nX]   struct by value; array of n, inside structs and behind pointers
- *    r n N o O R V     qualifiers before a type: accepted, V only before the result
+ *    r n N o O R V     qualifiers before a type, V only before the result. Invocations and closures heed
+ *                      O (by copy), N (in and out), o (out) before pointers; the others change nothing
+ *    ...               what follows are the variadic arguments of one call: "i*...id". C's promotions
+ *                      are made: a float, or an integer narrower than int, is given as it is
  *  Digits after a type (frame offsets) are skipped. "i^vq" is int32_t f(void *, int64_t).
  *  Refused, with position and reason in the last error: l and L (their size depends on who reads
  *  them: use i, I, q or Q), unions, bit-fields, objects, arrays as arguments or results, empty or

@@ -43,6 +43,10 @@ typedef struct treadle_observer_s *treadle_observer;
 typedef struct treadle_signature_s *treadle_signature;
 /** A C function of any signature with its arguments, callable by a loop. Since 1.0. */
 typedef struct treadle_routine_s *treadle_routine;
+/** A C function of any signature with its arguments, whose result can be had from another thread. Since 1.0. */
+typedef struct treadle_invocation_s *treadle_invocation;
+/** A C function pointer of any signature, bound to a handler. Since 1.0. */
+typedef struct treadle_closure_s *treadle_closure;
 /** A host language that has registered itself. Since 1.0. */
 typedef struct treadle_host_s *treadle_host;
 /** A thread. Since 1.0. */
@@ -85,7 +89,8 @@ enum {
     TREADLE_E_CLOSED = -15,       /* the host, or the loop, takes no more work */
     TREADLE_E_RANGE = -16,        /* a number is outside of its range */
     TREADLE_E_SIGNATURE = -17,    /* a type encoding is malformed or cannot be called */
-    TREADLE_E_NOT_SUPPORTED = -18 /* this build or machine cannot */
+    TREADLE_E_NOT_SUPPORTED = -18, /* this build or machine cannot */
+    TREADLE_E_CANCELLED = -19     /* somebody cancelled it */
 };
 
 /** Waits for ever, as a timeout or a date. 0 polls. Since 1.0. */

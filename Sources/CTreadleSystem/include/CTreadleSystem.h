@@ -35,6 +35,7 @@ struct treadle_system_thread {
     uint64_t tickets;   /* the last ticket given out on this thread */
     void *host_call;    /* the innermost call into a host on this thread, or NULL */
     void *item_call;    /* the innermost call of a schedule or cancel, or NULL */
+    void *closure_call; /* the innermost call of a closure's handler, or NULL */
     void *thread;       /* the thread's own ThreadState, or NULL */
     void *pools;        /* the thread's PoolStack, or NULL */
     uint32_t announcing; /* 1: inside the notification of the first thread */

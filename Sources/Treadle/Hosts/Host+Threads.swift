@@ -19,4 +19,21 @@ extension Host {
       try thread.perform(Request(host: self, token: token), modes: modes, wait: wait)
     }
   }
+
+  /// Has `body` take a request over, unless it throws, whose performing will be an event. The token of one that comes
+  /// too late is retired as well.
+  package func registerRequest(
+    _ token: UInt64, _ body: (Request) throws(Failure) -> Int32
+  ) throws(Failure) -> Int32 {
+    try registering { () throws(Failure) in
+      let request = Request(host: self, token: token)
+      do throws(Failure) {
+        return try body(request)
+      } catch {
+        if error.status != Status.closed { throw error }
+        request.dispose()
+        return Status.closed
+      }
+    }
+  }
 }

@@ -62,11 +62,15 @@ package struct Host {
   /// True if the host completed the event, or takes none any more.
   private static let invoke: IndirectCallback.Invoke = { object, event in
     guard let object else { return true }
-    let host = Host(object)
-    return host.whileOpen {
-      host.enterThread()
+    return Host(object).dispatch(event, whenClosed: true)
+  }
+
+  /// True if the host completed the event.
+  func dispatch(_ event: UnsafeRawPointer?, whenClosed: Bool) -> Bool {
+    whileOpen(whenClosed) {
+      enterThread()
       let ticket = Host.nextTicket()
-      return host.state.pointee.dispatch?(ticket, event) == ticket
+      return state.pointee.dispatch?(ticket, event) == ticket
     }
   }
 
@@ -74,7 +78,7 @@ package struct Host {
   /// thread under the gate, and the rest is like a thread of the host's own.
   func runEntry(_ event: UnsafeRawPointer) {
     var isOpen = false
-    _ = whileOpen {
+    _ = whileOpen(true) {
       enterThread()
       isOpen = true
       return true
@@ -83,9 +87,9 @@ package struct Host {
   }
 
   /// Runs `body` unless the gate is closed; whoever closes it waits for this.
-  private func whileOpen(_ body: () -> Bool) -> Bool {
+  private func whileOpen(_ whenClosed: Bool, _ body: () -> Bool) -> Bool {
     state.pointee.inFlight.add(1, ordering: .sequentiallyConsistent)
-    var completed = true
+    var completed = whenClosed
     if isClosed {
       state.pointee.dropped.add(1, ordering: .relaxed)
     } else {
@@ -131,7 +135,7 @@ package struct Host {
     while slot <= maximum {
       if hosts & (1 << UInt64(slot)) != 0, let memory = Slab(.host).memory(slot) {
         let host = Host(memory)
-        _ = host.whileOpen {
+        _ = host.whileOpen(true) {
           host.state.pointee.exit?(host.state.pointee.user)
           return true
         }

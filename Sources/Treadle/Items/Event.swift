@@ -19,6 +19,7 @@ package struct Event {
     package static let thread: UInt32 = 9
     package static let notification: UInt32 = 10
     package static let release: UInt32 = 11
+    package static let call: UInt32 = 12
   }
 
   package var structSize: Int

@@ -5,12 +5,12 @@ import CTreadleSystem
 
 /// Where threads wait for callbacks to end (`Item.close`). Closing while a callback runs is rare, so all
 /// waiters share one counter, and look at their own object again when it moves.
-enum Rest {
-  static var epoch: UInt32 { treadle_system_rest_epoch() }
+package enum Rest {
+  package static var epoch: UInt32 { treadle_system_rest_epoch() }
 
   /// A reference to an object that somebody waits for was dropped.
-  static func announce() { treadle_system_rest_announce() }
+  package static func announce() { treadle_system_rest_announce() }
 
   /// Returns when the counter is not `seen` any more, at `until`, or for no reason.
-  static func wait(_ seen: UInt32, until: Int64) { treadle_system_rest_wait(seen, until) }
+  package static func wait(_ seen: UInt32, until: Int64) { treadle_system_rest_wait(seen, until) }
 }

@@ -29,6 +29,8 @@ package struct Loop {
   }
   @inline(__always)
   package func letGo() { drop() }
+  /// For one who holds it already.
+  package func holdAgain() { state.pointee.reference.retainHeld() }
 
   @inline(__always)
   package var handle: Handle {
@@ -95,6 +97,8 @@ package struct Loop {
     state.pointee.wakeDescriptor.store(-1, ordering: .relaxed)
     state.pointee.interruptDescriptor.store(-1, ordering: .relaxed)
     state.pointee.requestCount = 0
+    state.pointee.thread.store(0, ordering: .relaxed)
+    state.pointee.callMode.store(0, ordering: .relaxed)
     guard let common = Mode.create(in: loop, name: CommonModes.name, isRecord: true),
       let standard = Mode.create(in: loop, name: CommonModes.defaultName, isRecord: false)
     else {

@@ -72,6 +72,9 @@ extension Loop {
     let process = treadle_system_process()
     if let memory = process.pointee.main_loop { return Loop(memory) }
     let loop = ownedByThread(try create(threadID: treadle_system_process_id()))
+    if let memory = process.pointee.main_thread {
+      loop.state.pointee.thread.store(Thread(memory).state.pointee.slot, ordering: .releasing)
+    }
     process.pointee.main_loop = UnsafeMutableRawPointer(loop.state)
     return loop
   }

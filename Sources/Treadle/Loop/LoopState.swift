@@ -77,6 +77,10 @@ struct LoopState: ~Copyable {
   let firstRequest: Atomic<UnsafeMutablePointer<RequestNode>?>
   var lastRequest: UnsafeMutablePointer<RequestNode>?
   var requestRemovals: UInt64
+  /// The slot of the thread's object, once it has one. Atomic.
+  let thread: Atomic<UInt32>
+  /// The slot of the call mode, once there is one. Written under the lock.
+  let callMode: Atomic<UInt32>
 
   /// The source that the owner is calling or about to call, as `Loop.tag`; 0 for none. Written by the owner,
   /// atomic (`Loop.protect`).

@@ -44,7 +44,10 @@ struct Mode {
     state.pointee.content.store(0, ordering: .relaxed)
     state.pointee.interest.store(0, ordering: .relaxed)
     state.pointee.earliest.store(Clock.forever, ordering: .relaxed)
-    if state.pointee.name != nil && (isRecord || loop.state.pointee.modes.append(slot)) { return mode }
+    if state.pointee.name != nil && (isRecord || loop.state.pointee.modes.append(slot)) {
+      if name.equals(Loop.callModeName) { loop.state.pointee.callMode.store(slot, ordering: .releasing) }
+      return mode
+    }
     mode.free()
     return nil
   }

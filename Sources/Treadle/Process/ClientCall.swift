@@ -5,18 +5,26 @@ import CTreadleSystem
 
 /// Calling a client's function outside of any run: a schedule or cancel, a notification. Counted, so that a
 /// shutdown can wait for the last; those of runs are counted by the runs themselves.
-enum ClientCall {
+package enum ClientCall {
   /// False, with `body` not called, after a shutdown.
   static func during(_ body: () -> Void) -> Bool {
-    let thread = treadle_system_thread()
-    _ = treadle_system_count_call(1)
-    thread.pointee.calls &+= 1
-    let isOpen = !treadle_system_is_closed_now()
+    let isOpen = begin()
     if isOpen { body() }
-    thread.pointee.calls &-= 1
+    end()
+    return isOpen
+  }
+
+  /// False after a shutdown: the client must not be called. Ended by `end` all the same.
+  package static func begin() -> Bool {
+    _ = treadle_system_count_call(1)
+    treadle_system_thread().pointee.calls &+= 1
+    return !treadle_system_is_closed_now()
+  }
+
+  package static func end() {
+    treadle_system_thread().pointee.calls &-= 1
     _ = treadle_system_count_call(UInt32.max)
     if treadle_system_is_closed_now() { Rest.announce() }
-    return isOpen
   }
 
   /// How many run now on other threads than this one.

@@ -60,6 +60,16 @@ package enum LastResort {
     return isDealtWith ?? printLine(kind, message)
   }
 
+  /// Reports an error of the calling thread.
+  package static func report(_ kind: StaticString, _ message: StaticString) {
+    let thread = (try? Thread.current().handle) ?? Handle(bits: 0)
+    kind.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { kind in
+      message.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { message in
+        _ = report(thread, kind, message)
+      }
+    }
+  }
+
   /// The default: one line on standard error. Nothing is dealt with by that.
   private static func printLine(_ kind: UnsafePointer<CChar>, _ message: UnsafePointer<CChar>) -> Bool {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: LastResortLine.capacity) { room in

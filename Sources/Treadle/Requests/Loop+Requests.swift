@@ -29,6 +29,8 @@ extension Loop {
     let isOpen = isAlive && !treadle_system_is_closed_now()
     var sleep = Sleep.awake
     if isOpen {
+      // From here on it can be cancelled.
+      if node.pointee.isCarried { CarriedCall(node).markQueued() }
       state.pointee.requestCount = state.pointee.requestCount &+ 1
       node.pointee.sequence = state.pointee.requestCount
       node.pointee.time = SignalTime.next(on: self)
@@ -93,12 +95,23 @@ extension Loop {
   }
 
   private func admits(_ mode: Mode, _ node: UnsafeMutablePointer<RequestNode>) -> Bool {
-    if node.pointee.modes.isEmpty { return mode.state.pointee.isCommon }
+    if node.pointee.modes.isEmpty {
+      return mode.state.pointee.isCommon
+        || node.pointee.isForCallMode && mode.slot == state.pointee.callMode.load(ordering: .relaxed)
+    }
     for slot in node.pointee.modes.elements
     where slot == mode.slot || slot == state.pointee.commonRecord && mode.state.pointee.isCommon {
       return true
     }
     return false
+  }
+
+  /// Whether a thread that only runs this loop in the call mode performs it.
+  func admitsInCallMode(_ node: UnsafeMutablePointer<RequestNode>) -> Bool {
+    mutex.lock()
+    defer { mutex.unlock() }
+    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .relaxed)) else { return false }
+    return admits(mode, node)
   }
 
   /// PASS-5: from now on the pass performs what has been queued, but nothing that comes later (PERF-4).
@@ -145,11 +158,11 @@ extension Loop {
       frame.pointee.requestsBegan = true
       frame.pointee.handled = true
     }
-    if let before { before.pointee.next = node.pointee.next } else { firstRequest = node.pointee.next }
-    if state.pointee.lastRequest == node { state.pointee.lastRequest = before }
-    state.pointee.requestRemovals = state.pointee.requestRemovals &+ 1
+    unlink(node, after: before)
     frame.pointee.requestRemovals = state.pointee.requestRemovals
     frame.pointee.callout.setRequest(node)
+    // From here on it cannot be cancelled any more.
+    if node.pointee.isCarried { CarriedCall(node).markRunning() }
     return true
   }
 
@@ -162,6 +175,36 @@ extension Loop {
   }
 
   // MARK: The end
+
+  /// Takes a request out that no pass has taken yet, for the caller to finish; false if there is none such. Any
+  /// thread.
+  func takeOut(_ wanted: UnsafeMutablePointer<RequestNode>) -> Bool {
+    mutex.lock()
+    defer { mutex.unlock() }
+    moveIncoming()
+    var before: UnsafeMutablePointer<RequestNode>?
+    var next = firstRequest
+    while let node = next {
+      if node == wanted {
+        unlink(node, after: before)
+        return true
+      }
+      before = node
+      next = node.pointee.next
+    }
+    return false
+  }
+
+  /// The caller holds the lock.
+  private func unlink(
+    _ node: UnsafeMutablePointer<RequestNode>, after before: UnsafeMutablePointer<RequestNode>?
+  ) {
+    if let before { before.pointee.next = node.pointee.next } else { firstRequest = node.pointee.next }
+    if state.pointee.lastRequest == node { state.pointee.lastRequest = before }
+    node.pointee.next = nil
+    // Passes that are about to go on behind it look from the beginning.
+    state.pointee.requestRemovals = state.pointee.requestRemovals &+ 1
+  }
 
   /// The thread has ended, or everything was shut down: what is queued is dropped, and who waits for it
   /// told (PERF-9). Any thread.

@@ -16,6 +16,10 @@ struct RequestNode {
   var waiter: UnsafeMutablePointer<Waiter>?
   /// Slots of the modes that admit it; the loop's record stands for the common modes. Empty: those.
   var modes = Buffer<UInt32>()
+  /// Without modes, the call mode admits it too.
+  var isForCallMode = false
+  /// It is the beginning of a carried call, which is performed and finished in its own way.
+  var isCarried = false
   var request: Request
 
   static func make(_ request: Request) -> UnsafeMutablePointer<RequestNode>? {
@@ -31,8 +35,19 @@ struct RequestNode {
     if node.pointee.waiter == nil { treadle_system_free(node) }
   }
 
+  /// On the thread that is to do it; false when a host's callback did not complete.
+  static func perform(_ node: UnsafeMutablePointer<RequestNode>, on loop: Loop, mode: UnsafePointer<CChar>?) -> Bool {
+    if node.pointee.isCarried { return CarriedCall(node).run(on: loop) }
+    if let waiter = node.pointee.waiter { WaitGraph.markBegun(waiter.pointee.token) }
+    return node.pointee.request.perform(on: loop, mode: mode)
+  }
+
   /// The request is over: what it holds goes back, then whoever waits for it goes on, and the node with him.
   static func finish(_ node: UnsafeMutablePointer<RequestNode>, _ outcome: UInt32) {
+    if node.pointee.isCarried {
+      CarriedCall(node).finish(outcome == Waiter.Outcome.dropped ? CarriedCall.Phase.dropped : CarriedCall.Phase.done)
+      return
+    }
     let (waiter, request) = (node.pointee.waiter, node.pointee.request)
     free(node)
     request.dispose()

@@ -21,45 +21,49 @@ extension Thread {
       }
       for name in modes where name == nil { throw Failure(Status.argument, "modes", "contains NULL") }
     }
-    if !wait {
-      guard let node = RequestNode.make(request) else { throw Failure.noMemory("request") }
-      return try enqueue(node, modes)
+    if wait {
+      let caller = try Thread.current()
+      if caller.state == state { return performDirectly(request) }
+      return try performAndWait(request, modes, as: caller)
     }
-    let caller = try Thread.current()
-    if caller.state == state { return performDirectly(request) }
-    var waiter = Waiter(caller)
+    guard let node = RequestNode.make(request) else { throw Failure.noMemory("request") }
+    return try prepare(node, modes) { loop in loop.enqueue(node) ? Status.ok : Thread.refuse(node, Status.closed) }
+  }
+
+  private func performAndWait(_ request: Request, _ modes: Modes?, as caller: Thread) throws(Failure) -> Int32 {
+    var waiter = Waiter()
     return try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
       var node = RequestNode(next: nil, waiter: waiter, request: request)
       return try withUnsafeMutablePointer(to: &node) { node throws(Failure) in
-        try performAndWait(node, waiter, modes)
+        try prepare(node, modes) { loop in performAndWait(node, waiter, on: loop, as: caller) }
       }
     }
   }
 
   private func performAndWait(
-    _ node: UnsafeMutablePointer<RequestNode>, _ waiter: UnsafeMutablePointer<Waiter>, _ modes: Modes?
-  ) throws(Failure) -> Int32 {
-    let request = node.pointee.request
-    var result = Status.ok
-    var isTaken = false
-    do throws(Failure) {
-      try WaitGraph.waiting(for: self, isEndless: true) { () throws(Failure) in
-        var loop: Loop?
-        result = try enqueue(node, modes, &loop)
-        isTaken = true
-        guard result == Status.ok, let loop else { return }
-        switch Waiter.wait(waiter, for: loop) {
-        case Waiter.Outcome.done: break
-        case Waiter.Outcome.failed: result = Status.callback
-        default: result = Status.closed
-        }
+    _ node: UnsafeMutablePointer<RequestNode>, _ waiter: UnsafeMutablePointer<Waiter>, on loop: Loop, as caller: Thread
+  ) -> Int32 {
+    var edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(node), runsLoop: false)
+    return withUnsafeMutablePointer(to: &edge) { edge in
+      do throws(Failure) {
+        waiter.pointee.token = try WaitGraph.begin(edge, of: caller, isEndless: true)
+      } catch { return Thread.refuse(node, error.status) }
+      defer { WaitGraph.end(waiter.pointee.token) }
+      if !loop.enqueue(node) { return Thread.refuse(node, Status.closed) }
+      switch Waiter.wait(waiter, for: loop) {
+      case Waiter.Outcome.done: return Status.ok
+      case Waiter.Outcome.failed: return Status.callback
+      default: return Status.closed
       }
-    } catch {
-      if isTaken || error.status != Status.deadlock { throw error }
-      request.dispose()
-      return Status.deadlock
     }
-    return result
+  }
+
+  /// A request that was taken over, but comes to nothing.
+  private static func refuse(_ node: UnsafeMutablePointer<RequestNode>, _ status: Int32) -> Int32 {
+    let request = node.pointee.request
+    RequestNode.free(node)
+    request.dispose()
+    return status
   }
 
   /// On the thread itself, with waiting: here and now (PERF-2).
@@ -74,27 +78,18 @@ extension Thread {
     return isOpen ? isComplete ? Status.ok : Status.callback : Status.closed
   }
 
-  /// `Status.ok` when the request waits in the thread's loop. Takes it over unless it throws.
-  private func enqueue(_ node: UnsafeMutablePointer<RequestNode>, _ modes: Modes?) throws(Failure) -> Int32 {
-    var loop: Loop?
-    return try enqueue(node, modes, &loop)
-  }
-
-  /// The same, and the loop. It may be gone already, but its memory serves loops for ever.
-  private func enqueue(
-    _ node: UnsafeMutablePointer<RequestNode>, _ modes: Modes?, _ found: inout Loop?
+  /// Runs `body`, which takes the node over, with the thread's loop. It is taken over unless this throws.
+  private func prepare(
+    _ node: UnsafeMutablePointer<RequestNode>, _ modes: Modes?, _ body: (Loop) -> Int32
   ) throws(Failure) -> Int32 {
-    let request = node.pointee.request
     let loop: Loop
     do throws(Failure) {
       loop = try holdLoop()
     } catch {
+      if error.status == Status.state { return Thread.refuse(node, Status.closed) }
       RequestNode.free(node)
-      if error.status != Status.state { throw error }
-      request.dispose()
-      return Status.closed
+      throw error
     }
-    found = loop
     defer { loop.letGo() }
     do throws(Failure) {
       try loop.resolve(modes, into: &node.pointee.modes)
@@ -102,10 +97,7 @@ extension Thread {
       RequestNode.free(node)
       throw error
     }
-    if loop.enqueue(node) { return Status.ok }
-    RequestNode.free(node)
-    request.dispose()
-    return Status.closed
+    return body(loop)
   }
 
   /// Performs a function on a new detached thread (PERF-17). Takes the request over on success only; the

@@ -19,13 +19,10 @@ struct Waiter: ~Copyable {
 
   /// Awake, asleep, or the outcome. A futex.
   private let word: Atomic<UInt32>
-  /// Who waits, and is an edge of the wait graph meanwhile.
-  private let thread: Thread
+  /// What the wait graph knows of the wait.
+  var token = WaitToken()
 
-  init(_ thread: Thread) {
-    word = Atomic(Waiter.awake)
-    self.thread = thread
-  }
+  init() { word = Atomic(Waiter.awake) }
 
   /// Blocks until a loop has brought the outcome.
   static func wait(_ waiter: UnsafeMutablePointer<Waiter>, for loop: Loop) -> UInt32 {
@@ -48,7 +45,7 @@ struct Waiter: ~Copyable {
   /// The waiter may be gone as soon as the outcome is stored: all that follows is a wake-up of its address,
   /// which at worst wakes somebody for no reason.
   static func complete(_ waiter: UnsafeMutablePointer<Waiter>, _ outcome: UInt32) {
-    WaitGraph.endWait(of: waiter.pointee.thread)
+    WaitGraph.end(waiter.pointee.token)
     let before = waiter.pointee.word.exchange(outcome, ordering: .acquiringAndReleasing)
     if before == asleep { treadle_system_futex_wake(UnsafeMutableRawPointer(waiter), 1) }
   }

@@ -77,7 +77,7 @@ extension Loop {
     }
     if kind == .request {
       if let node = frame.pointee.callout.request {
-        if !node.pointee.request.perform(on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
+        if !RequestNode.perform(node, on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
       }
       return
     }

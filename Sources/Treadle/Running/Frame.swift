@@ -30,6 +30,8 @@ struct Frame {
   var timeout: Int64
   var deadline: Int64
   var flags: UInt32
+  /// The call whose end is the run's, and the only one but for the deadline.
+  var awaited: CarriedCall?
   var step: Step
   var result: Int32
   /// What the outer run had of these; they live and die with a run (RUN-1).
@@ -100,6 +102,7 @@ struct Frame {
     self.timeout = timeout
     deadline = Clock.forever
     self.flags = flags
+    awaited = nil
     step = .enter
     result = Status.finished
     outerStop = 0

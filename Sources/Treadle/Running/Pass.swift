@@ -43,7 +43,7 @@ extension Loop {
         if notify(frame, Activity.entry, at: .enter) { return }
         Pool.drain(to: frame.pointee.poolMark)
         if frame.pointee.failed { continue }
-        if consumeStop(frame) {
+        if frame.pointee.awaited == nil && consumeStop(frame) {
           frame.pointee.step = .leave
           continue
         }
@@ -89,7 +89,7 @@ extension Loop {
         if !frame.pointee.polls {
           if notify(frame, Activity.beforeWaiting, at: .beforeWaiting) { return }
           // An observer may have emptied the mode just now: nothing would end the sleep (RUN-10).
-          if !hasNothingToWaitFor(frame.pointee.mode) {
+          if !hasNothingToWaitFor(frame) {
             frame.pointee.step = .afterWaiting
             frame.pointee.callout.set(.wait)
             return
@@ -131,7 +131,8 @@ extension Loop {
 
   /// RUN-1: counted from here, after the Entry observers. The first pass begins: the thread is ready (THR-18).
   private func startDeadline(_ frame: UnsafeMutablePointer<Frame>) {
-    Thread.declareReady()
+    // A wait is none of the thread's own runs.
+    if frame.pointee.awaited == nil { Thread.declareReady() }
     if frame.pointee.timeout == Clock.forever || frame.pointee.timeout <= 0 { return }
     frame.pointee.deadline = Clock.after(frame.pointee.timeout, from: Clock.now())
   }
@@ -151,7 +152,7 @@ extension Loop {
     let mode = frame.pointee.mode
     if frame.pointee.handled || frame.pointee.timeout <= 0 { return true }
     if isPastDeadline(frame) { return true }
-    if hasNothingToWaitFor(mode) { return true }
+    if hasNothingToWaitFor(frame) { return true }
     guard let poller = mode.poller else { return false }
     if poller.hasEvents { return true }
     // Whether the sleep's steps are skipped shows to their observers alone: without any, the wait itself
@@ -180,6 +181,7 @@ extension Loop {
   /// PASS-14, with a stop first (STOP-4).
   @inline(__always)
   private func hasResult(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    if frame.pointee.awaited != nil { return hasResultOfAwaited(frame) }
     if isStopAsked && consumeStop(frame) { return true }
     if frame.pointee.systemResult != 0 {
       frame.pointee.result = Status.system
@@ -197,15 +199,30 @@ extension Loop {
     return true
   }
 
+  @inline(never)
+  private func hasResultOfAwaited(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    if isEndAsked(frame.pointee.awaited) {
+      frame.pointee.result = Status.finished
+    } else if frame.pointee.systemResult != 0 {
+      frame.pointee.result = Status.system
+    } else if isPastDeadline(frame) {
+      frame.pointee.result = Status.timedOut
+    } else {
+      return false
+    }
+    return true
+  }
+
   @inline(__always)
   private func isPastDeadline(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     frame.pointee.deadline != Clock.forever && Clock.now() >= frame.pointee.deadline
   }
 
-  /// An empty mode is not slept in, unless a wake-up ends the sleep at once.
+  /// An empty mode is not slept in, unless a wake-up ends the sleep at once, or a call is awaited.
   @inline(__always)
-  private func hasNothingToWaitFor(_ mode: Mode) -> Bool {
-    isEmpty(mode) && state.pointee.wakePending.load(ordering: .acquiring) == 0
+  private func hasNothingToWaitFor(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    if let awaited = frame.pointee.awaited { return !awaited.isAwaited }
+    return isEmpty(frame.pointee.mode) && state.pointee.wakePending.load(ordering: .acquiring) == 0
   }
 
   /// Whether there is nothing to wait for in a mode (MODE-7).

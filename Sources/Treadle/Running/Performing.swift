@@ -35,11 +35,11 @@ extension Loop {
   }
 
   /// PASS-13 to PASS-5 of the next pass in one, for a run in which nothing but signalled sources can have
-  /// any effect there: no observer, block, request, timer, descriptor, deadline or stop, and no release that
-  /// was put off. False if there may be.
+  /// any effect there: no observer, block, request, timer, descriptor, deadline or stop, no call whose end it
+  /// awaits, and no release that was put off. False if there may be.
   @inline(__always)
   func startQuietPass(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    guard frame.pointee.isEndless, frame.pointee.outer == nil else { return false }
+    guard frame.pointee.isEndless, frame.pointee.outer == nil, frame.pointee.awaited == nil else { return false }
     let mode = frame.pointee.mode.state
     guard mode.pointee.signalledCount.load(ordering: .acquiring) != 0,
       mode.pointee.interest.load(ordering: .acquiring) == 0,

@@ -16,7 +16,11 @@ extension Loop {
     guard let name, !CommonModes.isCommon(name) else { return Status.finished }
     if consumeStickyStop(isOutermost: state.pointee.frame == nil) { return Status.stopped }
     guard let mode = lookUp(name), !isEmpty(mode) else { return Status.finished }
-    let frame = try push(mode, timeout: timeout, flags: flags)
+    return try run(try push(mode, timeout: timeout, flags: flags))
+  }
+
+  @inline(__always)
+  func run(_ frame: UnsafeMutablePointer<Frame>) throws(Failure) -> Int32 {
     while true {
       advance(frame)
       switch frame.pointee.callout.kind {
@@ -38,7 +42,7 @@ extension Loop {
     }
   }
 
-  private func push(_ mode: Mode, timeout: Int64, flags: UInt32) throws(Failure) -> UnsafeMutablePointer<Frame> {
+  func push(_ mode: Mode, timeout: Int64, flags: UInt32) throws(Failure) -> UnsafeMutablePointer<Frame> {
     if let outer = state.pointee.frame { holdCalled(outer) }
     let frame: UnsafeMutablePointer<Frame>
     if let spare = state.pointee.spareFrames {
@@ -46,8 +50,7 @@ extension Loop {
       frame = spare
       frame.initialize(to: Frame(mode: mode, timeout: timeout, flags: flags, reusing: spare))
     } else {
-      guard let memory = treadle_system_allocate(MemoryLayout<Frame>.size) else { throw Failure.noMemory("run") }
-      frame = memory.bindMemory(to: Frame.self, capacity: 1)
+      frame = try Loop.allocateFrame()
       frame.initialize(to: Frame(mode: mode, timeout: timeout, flags: flags))
     }
     frame.pointee.outer = state.pointee.frame
@@ -58,6 +61,13 @@ extension Loop {
     state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
     state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
     return frame
+  }
+
+  /// An empty frame that is nobody's run yet.
+  static func allocateFrame() throws(Failure) -> UnsafeMutablePointer<Frame> {
+    guard let memory = treadle_system_allocate(MemoryLayout<Frame>.size) else { throw Failure.noMemory("run") }
+    memset(memory, 0, MemoryLayout<Frame>.size)
+    return memory.bindMemory(to: Frame.self, capacity: 1)
   }
 
   /// Timers that outer runs of the mode have collected but not fired may be fired by this run first.
@@ -75,7 +85,10 @@ extension Loop {
     state.pointee.frame = frame.pointee.outer
     state.pointee.depth.subtract(1, ordering: .sequentiallyConsistent)
     state.pointee.currentMode.store(frame.pointee.outer?.pointee.mode.slot ?? 0, ordering: .sequentiallyConsistent)
-    state.pointee.stopPending.store(frame.pointee.outerStop, ordering: .sequentiallyConsistent)
+    // A stop that an awaited run has not heeded is for the run around it.
+    if frame.pointee.awaited == nil || frame.pointee.outer == nil || frame.pointee.outerStop != 0 {
+      state.pointee.stopPending.store(frame.pointee.outerStop, ordering: .sequentiallyConsistent)
+    }
     state.pointee.wakePending.store(frame.pointee.outerWake, ordering: .sequentiallyConsistent)
     keepOrFree(frame)
     if treadle_system_is_closed() { Rest.announce() }
@@ -107,7 +120,8 @@ extension Loop {
     let returnsOnInterrupt = frame.pointee.flags & Frame.Flag.returnOnInterrupt != 0
     var asked = false
     let end = sleep(
-      frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &asked)
+      frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt,
+      awaited: frame.pointee.awaited, asked: &asked)
     frame.pointee.asked = asked
     switch end {
     case .interrupted: frame.pointee.wasInterrupted = true
@@ -151,6 +165,7 @@ extension Loop {
       case .timer, .observer: abandon(callout)
       default: break
       }
+      frame.pointee.awaited?.abandonWait()
       endNotification(frame)
       abandonDrain(frame)
       frame.pointee.mode.reinstateTimers(frame.pointee.timers)

@@ -117,6 +117,13 @@ extension Loop {
       || state.pointee.stickyStop.load(ordering: .acquiring) != 0
   }
 
+  /// Whether the innermost run is to end: if it awaits a call, because that is over.
+  @inline(__always)
+  func isEndAsked(_ awaited: CarriedCall?) -> Bool {
+    if let awaited { return !awaited.isAwaited }
+    return isStopAsked
+  }
+
   @inline(__always)
   func hasWork(_ mode: Mode) -> Bool {
     state.pointee.incomingCount.load(ordering: .acquiring) != 0 || hasIncomingRequests
@@ -126,10 +133,12 @@ extension Loop {
   /// Blocks until there is something to do in the mode, a timer of it is due, or the run's deadline passed
   /// (PASS-10); `asked` tells whether the kernel was asked for descriptors. Wakes of the kernel's that turn
   /// out to mean nothing are slept through.
-  func sleep(_ mode: Mode, until deadline: Int64, returnOnInterrupt: Bool, asked: inout Bool) -> Sleep.End {
+  func sleep(
+    _ mode: Mode, until deadline: Int64, returnOnInterrupt: Bool, awaited: CarriedCall?, asked: inout Bool
+  ) -> Sleep.End {
     state.pointee.waiting.store(1, ordering: .releasing)
     defer { state.pointee.waiting.store(0, ordering: .releasing) }
-    if !returnOnInterrupt && spin(mode, until: deadline) { return .somethingToDo }
+    if !returnOnInterrupt && spin(mode, until: deadline, awaited: awaited) { return .somethingToDo }
     while true {
       let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
       let until = min(deadline, mode.nextWake())
@@ -144,7 +153,7 @@ extension Loop {
       }
       state.pointee.gate.unlock()
       if isBusy { return .somethingToDo }
-      if state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0 || isStopAsked {
+      if state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0 || isEndAsked(awaited) {
         endOwnSleep()
         return .somethingToDo
       }
@@ -167,7 +176,7 @@ extension Loop {
       }
       if result < 0 && poller != nil && result != 0 &- treadle_system_eintr() { return .failed(result) }
       if poller?.hasEvents == true || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
-        || isStopAsked
+        || isEndAsked(awaited)
       {
         return .somethingToDo
       }

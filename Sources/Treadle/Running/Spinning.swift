@@ -31,8 +31,8 @@ extension Loop {
     state.pointee.caller.store(Loop.callerNumber, ordering: .relaxed)
   }
 
-  /// True if a wake-up or a stop came while the loop spun; false if it has to sleep. Owner.
-  func spin(_ mode: Mode, until deadline: Int64) -> Bool {
+  /// True if a wake-up or the end of the run came while the loop spun; false if it has to sleep. Owner.
+  func spin(_ mode: Mode, until deadline: Int64, awaited: CarriedCall?) -> Bool {
     // What comes from now on does not come because this loop was too quick; callers that do not wait for it
     // are another matter.
     if !state.pointee.isOverrun { state.pointee.isChasing = false }
@@ -41,16 +41,16 @@ extension Loop {
     state.pointee.caller.store(0, ordering: .relaxed)
     let isElsewhere = caller != Loop.callerNumber
     if !isElsewhere || state.pointee.spinBudget < 0 { return false }
-    return isWokenSoon(min(deadline, mode.earliestDate))
+    return isWokenSoon(min(deadline, mode.earliestDate), awaited)
   }
 
-  private func isWokenSoon(_ latest: Int64) -> Bool {
+  private func isWokenSoon(_ latest: Int64, _ awaited: CarriedCall?) -> Bool {
     let budget = state.pointee.spinBudget == 0 ? Loop.longestSpin : state.pointee.spinBudget
     let until = min(Clock.after(budget, from: Clock.now()), latest)
     let changes = state.pointee.changes.load(ordering: .acquiring)
     repeat {
       for _ in 0..<8 {
-        if state.pointee.wakePending.load(ordering: .acquiring) != 0 || isStopAsked {
+        if state.pointee.wakePending.load(ordering: .acquiring) != 0 || isEndAsked(awaited) {
           state.pointee.spinBudget = min(budget &* 2, Loop.longestSpin)
           return true
         }

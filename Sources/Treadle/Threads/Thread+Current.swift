@@ -38,6 +38,9 @@ extension Thread {
     if let memory = process.pointee.main_thread { return Thread(memory) }
     let thread = try adopted(treadle_system_process_id(), flags: Flag.main)
     process.pointee.main_thread = UnsafeMutableRawPointer(thread.state)
+    if let memory = process.pointee.main_loop {
+      Loop(memory).state.pointee.thread.store(thread.state.pointee.slot, ordering: .releasing)
+    }
     return thread
   }
 
@@ -50,7 +53,10 @@ extension Thread {
     state.pointee.stackSize = 0
     state.pointee.kernelID.store(id, ordering: .relaxed)
     // A loop that is being torn down is not taken over.
-    if flags & Flag.main == 0, let loop = Loop.existing, loop.isAlive { state.pointee.loop.store(loop.state, ordering: .relaxed) }
+    if flags & Flag.main == 0, let loop = Loop.existing, loop.isAlive {
+      state.pointee.loop.store(loop.state, ordering: .relaxed)
+      loop.state.pointee.thread.store(state.pointee.slot, ordering: .releasing)
+    }
     state.pointee.phase.store(Phase.executing, ordering: .releasing)
     try thread.surrender()
     return thread
@@ -90,6 +96,7 @@ extension Thread {
     if let known = state.pointee.loop.load(ordering: .acquiring) { return Loop(UnsafeMutableRawPointer(known)) }
     let loop = Loop.ownedByThread(try Loop.create(threadID: threadID))
     if hasFlag(Flag.stopped) { loop.requestStop(allLevels: true) }
+    loop.state.pointee.thread.store(state.pointee.slot, ordering: .releasing)
     state.pointee.loop.store(loop.state, ordering: .releasing)
     return loop
   }

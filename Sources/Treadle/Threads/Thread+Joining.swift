@@ -22,7 +22,7 @@ extension Thread {
       // A thread that was cancelled before its start has no pthread_t, and never will.
       if let pthread = try launched() {
         let until = timeout <= 0 ? 0 : Clock.after(timeout, from: Clock.now())
-        try WaitGraph.waiting(for: self, isEndless: until == Clock.forever) { () throws(Failure) in
+        try WaitGraph.waiting(for: self, isEndless: until == Clock.forever) { _ throws(Failure) in
           let result = treadle_system_thread_join(pthread, until)
           if result == 0 &- treadle_system_etimedout() {
             throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended")

@@ -95,8 +95,8 @@ extension Thread {
     let until = Clock.after(timeout, from: Clock.now())
     let isEndless = until == Clock.forever
     // From before the start on, so that of a circle the thread that closes it is refused.
-    try WaitGraph.waiting(for: self, isEndless: isEndless) { () throws(Failure) in
-      if isEndless { try expectStart() }
+    try WaitGraph.waiting(for: self, isEndless: isEndless) { token throws(Failure) in
+      if isEndless { expectStart(token) }
       try start()
       while true {
         switch state.pointee.ready.load(ordering: .acquiring) {
@@ -116,12 +116,11 @@ extension Thread {
   }
 
   /// The calling thread is about to start this one and to wait for it.
-  private func expectStart() throws(Failure) {
-    let caller = try Thread.current()
+  private func expectStart(_ starter: WaitToken) {
     let mutex = self.mutex
     mutex.lock()
     if state.pointee.phase.load(ordering: .relaxed) == Phase.created {
-      state.pointee.starter = caller.state.pointee.slot
+      state.pointee.starter = starter
       state.pointee.ready.store(Readiness.awaited, ordering: .sequentiallyConsistent)
     }
     mutex.unlock()
@@ -138,7 +137,7 @@ extension Thread {
   func tellReadiness(_ readiness: UInt32) {
     var seen = state.pointee.ready.load(ordering: .acquiring)
     while seen == Readiness.unknown || seen == Readiness.awaited {
-      if seen == Readiness.awaited, let starter = Thread(slot: state.pointee.starter) { WaitGraph.endWait(of: starter) }
+      if seen == Readiness.awaited { WaitGraph.end(state.pointee.starter) }
       let (isFirst, now) = state.pointee.ready.compareExchange(
         expected: seen, desired: readiness, ordering: .sequentiallyConsistent)
       if isFirst {

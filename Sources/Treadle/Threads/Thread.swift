@@ -111,8 +111,8 @@ package struct Thread {
     state.pointee.flags.store(0, ordering: .relaxed)
     state.pointee.ready.store(Readiness.unknown, ordering: .relaxed)
     state.pointee.kernelID.store(0, ordering: .relaxed)
-    state.pointee.waitsFor = 0
-    state.pointee.starter = 0
+    state.pointee.waits = nil
+    state.pointee.starter = WaitToken()
     state.pointee.pthread.store(0, ordering: .relaxed)
     state.pointee.loop.store(nil, ordering: .relaxed)
     state.pointee.joining = Joining.joinable

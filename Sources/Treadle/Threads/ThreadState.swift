@@ -19,10 +19,10 @@ struct ThreadState: ~Copyable {
   let ready: Atomic<UInt32>
   /// The kernel's id while the thread executes. Atomic.
   let kernelID: Atomic<Int32>
-  /// The slot of the thread that this one waits for. Wait gate.
-  var waitsFor: UInt32
-  /// The slot of the thread that waits without end for this one to be ready. Written before the start.
-  var starter: UInt32
+  /// Who waits without end for this one to be ready. Written before the start.
+  var starter: WaitToken
+  /// What this thread waits for, the innermost wait first. Wait gate.
+  var waits: UnsafeMutablePointer<WaitEdge>?
   /// The pthread_t, once there is one. Atomic.
   let pthread: Atomic<UInt>
   /// The thread's loop, also before the thread asked for it itself. Written under the lock.

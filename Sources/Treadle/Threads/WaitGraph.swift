@@ -2,37 +2,123 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
+import Synchronization
 import TreadleBase
 
-/// Which thread waits for which. A thread waits for one other at a time, so the graph is a forest, and whoever
-/// would close a cycle finds itself at the end of a walk: it is refused, instead of a hang (PERF-7).
+/// Which thread waits for which. Whoever would close a cycle finds itself at the end of a walk: it is refused, instead
+/// of a hang (PERF-7).
+///
+/// A thread has several waits at a time if all but the innermost run its loop meanwhile. Which of them must
+/// end before it can do something for another:
+/// - what it has begun: those that began after that, for they are inside of it;
+/// - what is queued, and the call mode admits: the innermost, unless that runs the loop;
+/// - what is queued for other modes, and its end: all.
 enum WaitGraph {
-  private static var gate: UnsafeMutablePointer<Gate> {
-    treadle_system_wait_guard().assumingMemoryBound(to: Gate.self)
+  private struct State: ~Copyable {
+    let gate: Gate
+    /// The last number of a wait, or of a walk.
+    var serial: UInt64
+  }
+  private static var state: UnsafeMutablePointer<State> {
+    treadle_system_wait_guard().assumingMemoryBound(to: State.self)
   }
 
-  /// Runs `body`, in which the calling thread waits for something that `target` does. A wait that ends by
-  /// itself is refused like any other if it could only fail, but does not stand in the way of others.
+  /// Begins the wait that `edge` describes, of the calling thread, or refuses it. One that ends by itself is refused
+  /// like any other if it could only fail, but does not stand in the way of others: it gets no token.
+  static func begin(
+    _ edge: UnsafeMutablePointer<WaitEdge>, of caller: Thread, isEndless: Bool
+  ) throws(Failure) -> WaitToken {
+    let state = self.state
+    state.pointee.gate.lock()
+    state.pointee.serial &+= 1
+    let serial = state.pointee.serial
+    let isCycle = closesCycle(edge, of: caller, walk: serial)
+    if !isCycle && isEndless {
+      edge.pointee.serial = serial
+      edge.pointee.outer = caller.state.pointee.waits
+      caller.state.pointee.waits = edge
+    }
+    state.pointee.gate.unlock()
+    if isCycle { throw Failure(Status.deadlock, "thread", "waits for the calling one") }
+    return isEndless ? WaitToken(thread: caller.state.pointee.slot, serial: serial) : WaitToken()
+  }
+
+  /// The wait is over: said by whoever ends it, before the thread can know, since it may be long until that runs
+  /// again and nobody must take it for waiting meanwhile. And by the thread itself, since nobody else may have.
+  static func end(_ token: WaitToken) {
+    guard let thread = Thread(slot: token.thread) else { return }
+    state.pointee.gate.lock()
+    var inner: UnsafeMutablePointer<WaitEdge>?
+    var next = thread.state.pointee.waits
+    while let edge = next {
+      next = edge.pointee.outer
+      if edge.pointee.serial == token.serial {
+        if let inner { inner.pointee.outer = next } else { thread.state.pointee.waits = next }
+        break
+      }
+      inner = edge
+    }
+    state.pointee.gate.unlock()
+  }
+
+  /// The thread that is to do it begins.
+  static func markBegun(_ token: WaitToken) {
+    guard let thread = Thread(slot: token.thread) else { return }
+    state.pointee.gate.lock()
+    var next = thread.state.pointee.waits
+    while let edge = next {
+      if edge.pointee.serial == token.serial {
+        edge.pointee.begun = state.pointee.serial
+        break
+      }
+      next = edge.pointee.outer
+    }
+    state.pointee.gate.unlock()
+  }
+
+  /// Runs `body`, in which the calling thread waits for something that `target` does.
   static func waiting(
-    for target: Thread, isEndless: Bool, _ body: () throws(Failure) -> Void
+    for target: Thread, isEndless: Bool, _ body: (WaitToken) throws(Failure) -> Void
   ) throws(Failure) {
     let caller = try Thread.current()
-    gate.pointee.lock()
-    var next = Thread(slot: target.state.pointee.slot)
-    while let thread = next, thread.state != caller.state { next = Thread(slot: thread.state.pointee.waitsFor) }
-    let isCycle = next != nil
-    if !isCycle && isEndless { caller.state.pointee.waitsFor = target.state.pointee.slot }
-    gate.pointee.unlock()
-    if isCycle { throw Failure(Status.deadlock, "thread", "waits for the calling one") }
-    defer { if isEndless { endWait(of: caller) } }
-    try body()
+    var edge = WaitEdge(for: target)
+    try withUnsafeMutablePointer(to: &edge) { edge throws(Failure) in
+      let token = try begin(edge, of: caller, isEndless: isEndless)
+      defer { end(token) }
+      try body(token)
+    }
   }
 
-  /// The wait of a thread is over: said by whoever ends it, before the thread can know, since it may be long until
-  /// that runs again and nobody must take it for waiting meanwhile.
-  static func endWait(of thread: Thread) {
-    gate.pointee.lock()
-    thread.state.pointee.waitsFor = 0
-    gate.pointee.unlock()
+  // MARK: Walking, with the gate held
+
+  /// Whether the wait could end only after itself.
+  private static func closesCycle(
+    _ new: UnsafeMutablePointer<WaitEdge>, of caller: Thread, walk: UInt64
+  ) -> Bool {
+    new.pointee.walk = walk
+    new.pointee.nextOfWalk = nil
+    var next: UnsafeMutablePointer<WaitEdge>? = new
+    while let edge = next {
+      next = edge.pointee.nextOfWalk
+      guard let thread = edge.pointee.target else { continue }
+      let isServed = edge.pointee.begun == 0 && edge.pointee.isAdmitted
+      if thread.state == caller.state {
+        // The new wait is the caller's innermost.
+        if isServed && new.pointee.runsLoop { continue }
+        return true
+      }
+      var wait = thread.state.pointee.waits
+      if isServed && wait?.pointee.runsLoop == true { continue }
+      while let other = wait, other.pointee.serial > edge.pointee.begun {
+        if other.pointee.walk != walk {
+          other.pointee.walk = walk
+          other.pointee.nextOfWalk = next
+          next = other
+        }
+        if isServed { break }
+        wait = other.pointee.outer
+      }
+    }
+    return false
   }
 }

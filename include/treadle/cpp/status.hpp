@@ -39,7 +39,8 @@ enum class Status : treadle_status {
     closed = TREADLE_E_CLOSED,
     range = TREADLE_E_RANGE,
     signature = TREADLE_E_SIGNATURE,
-    not_supported = TREADLE_E_NOT_SUPPORTED
+    not_supported = TREADLE_E_NOT_SUPPORTED,
+    cancelled = TREADLE_E_CANCELLED
 };
 
 /// Why a run of a loop ended (RUN-4). Since 1.0.

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * CTreadleStubs.h: function pointers that exist from the start. Each stub is a few instructions of the library's
+ * code: it loads the address of its slot into the register where libffi expects a closure's data, and jumps to
+ * the function whose address the slot begins with. So closures need no executable memory at run time. */
+#ifndef CTREADLE_STUBS_H
+#define CTREADLE_STUBS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wnullability-completeness"
+#define TREADLE_STUBS_NONNULL _Nonnull
+#else
+#define TREADLE_STUBS_NONNULL
+#endif
+
+#pragma GCC visibility push(hidden)
+
+/* How many tables of 1,024 stubs there are; the build may ask for more. */
+#ifndef TREADLE_STUB_TABLES
+#define TREADLE_STUB_TABLES 1
+#endif
+#if TREADLE_STUB_TABLES < 1 || TREADLE_STUB_TABLES > 64
+#error "TREADLE_STUB_TABLES is 1 to 64"
+#endif
+
+enum { TREADLE_STUB_ROOM = 64, TREADLE_STUB_POOL_ROOM = 128 };
+
+/* What one closure is called through; the caller lays a struct of its own over the bytes. Zero at first. */
+struct treadle_stub_room {
+    _Alignas(64) unsigned char bytes[TREADLE_STUB_ROOM];
+};
+
+/* Guards what is common to all slots; the caller lays a struct of its own over the bytes. Zero at first. */
+struct treadle_stub_pool_room {
+    _Alignas(64) unsigned char bytes[TREADLE_STUB_POOL_ROOM];
+};
+struct treadle_stub_pool_room *TREADLE_STUBS_NONNULL treadle_stub_pool(void);
+
+/* 0 for a processor that nobody has written stubs for. */
+uint32_t treadle_stub_count(void);
+/* The slot of a stub, and the stub itself; NULL for an index that does not exist. */
+struct treadle_stub_room *treadle_stub_slot(uint32_t index);
+void *treadle_stub_code(uint32_t index);
+
+#pragma GCC visibility pop
+
+#endif

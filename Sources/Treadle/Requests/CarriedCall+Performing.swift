@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Carrying a call to a loop, with or without waiting for its end.
+extension CarriedCall {
+  /// How the caller waits.
+  package enum Wait {
+    case none
+    case block
+    /// Running the caller's own loop in the call mode meanwhile.
+    case running
+  }
+
+  /// What an error that is thrown says: nothing has happened, and the call may be performed again. Otherwise it
+  /// is over, or will be: `Status.ok` (with a wait: it is done), `.cancelled`, `.timeout` (what had not begun is
+  /// cancelled), `.closed` (dropped), `.callback` (done on this thread, but a host did not complete it).
+  ///
+  /// On the loop's own thread a call that is waited for is made directly. The caller holds the loop, and a
+  /// reference to the call. modes: nil for the common ones and the call mode; not empty. timeout: of the wait, 0
+  /// for none.
+  package func perform(on loop: Loop, modes: Thread.Modes?, wait: Wait, timeout: Int64) throws(Failure) -> Int32 {
+    if wait == .none {
+      try prepare(for: loop, modes: modes)
+      try enqueue(on: loop)
+      return Status.ok
+    }
+    if loop.belongsToCaller { return try performDirectly(on: loop) }
+    return try performAndWait(on: loop, modes, runs: wait == .running, timeout: timeout)
+  }
+
+  /// Here and now, whatever the loop does (PERF-2).
+  package func performDirectly(on loop: Loop?) throws(Failure) -> Int32 {
+    retain()
+    var isComplete = true
+    let isOpen = ClientCall.during {
+      markRunning()
+      isComplete = run(on: loop)
+      finish(Phase.done)
+    }
+    if !isOpen {
+      release()
+      throw Shutdown.failure
+    }
+    return isComplete ? Status.ok : Status.callback
+  }
+
+  private func performAndWait(
+    on loop: Loop, _ modes: Thread.Modes?, runs: Bool, timeout: Int64
+  ) throws(Failure) -> Int32 {
+    let until = timeout == 0 ? Clock.forever : Clock.after(timeout, from: Clock.now())
+    let caller = try Thread.current()
+    var own: Loop?
+    if runs {
+      let current = try Loop.current()
+      try current.prepareAwaitedRun()
+      own = current
+    }
+    try prepare(for: loop, modes: modes)
+    try beginWait(of: caller, on: loop, runs: runs, isEndless: until == Clock.forever)
+    if let own {
+      own.state.pointee.reference.retainHeld()
+      state.pointee.waitingLoop.store(own.state, ordering: .relaxed)
+    }
+    do throws(Failure) {
+      try enqueue(on: loop)
+    } catch {
+      leaveWait()
+      throw error
+    }
+    if let own { own.run(until: self, deadline: until) } else { block(until: until) }
+    return endWait()
+  }
+
+  private func beginWait(of caller: Thread, on loop: Loop, runs: Bool, isEndless: Bool) throws(Failure) {
+    state.pointee.edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(node), runsLoop: runs)
+    do throws(Failure) {
+      state.pointee.token = try withUnsafeMutablePointer(to: &state.pointee.edge) { edge throws(Failure) in
+        try WaitGraph.begin(edge, of: caller, isEndless: isEndless)
+      }
+    } catch {
+      unprepare()
+      throw error
+    }
+  }
+
+  /// The wait graph forgets the wait, and nobody wakes its loop any more.
+  private func leaveWait() {
+    WaitGraph.end(state.pointee.token)
+    takeWaitingLoop()?.drop()
+  }
+
+  /// The waiting thread ends, inside of the wait's run.
+  func abandonWait() {
+    if isForked { return }
+    leaveWait()
+    state.pointee.abandon?(room)
+  }
+
+  /// Blocks until it is over, or a time has passed.
+  func block(until: Int64) {
+    _ = state.pointee.word.compareExchange(
+      expected: Word.awake, desired: Word.asleep, ordering: .sequentiallyConsistent)
+    while !isOver {
+      _ = treadle_system_futex_wait(wordAddress, Word.asleep, until)
+      if until != Clock.forever && Clock.now() >= until { return }
+    }
+  }
+
+  /// The caller waits no longer: what its call has come to, or comes to by that.
+  private func endWait() -> Int32 {
+    if isForked { return Status.forked }
+    let isClosed = treadle_system_is_closed_now()
+    if !isOver {
+      let hasEnded = end(isClosed ? Phase.dropped : Phase.cancelled)
+      // Somebody else has taken it out, and is about to say what it came to.
+      if !hasEnded && phase == Phase.queued { block(until: Clock.forever) }
+      leaveWait()
+      // It goes on without a waiter, unless it has come to its end just now.
+      if hasEnded || !isOver { return isClosed ? Status.closed : Status.timeout }
+    }
+    switch phase {
+    case Phase.done: return Status.ok
+    case Phase.cancelled: return Status.cancelled
+    default: return Status.closed
+    }
+  }
+
+  /// In the child of a fork nobody ends the call any more.
+  var isForked: Bool { treadle_system_tag() != state.pointee.tag }
+
+  /// Whether a run that waits for it goes on.
+  var isAwaited: Bool { !isOver && !treadle_system_is_closed_now() && !isForked }
+}

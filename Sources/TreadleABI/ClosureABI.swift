@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import Treadle
+import TreadleBase
+import TreadleCalls
+
+@implementation @_cdecl("treadle_closure_create")
+public func treadle_closure_create(
+  _ config: UnsafePointer<treadle_closure_config>?, _ out_closure: UnsafeMutablePointer<treadle_closure?>?
+) -> treadle_status {
+  var place: Place?
+  let result = status("treadle_closure_create") { () throws(Failure) in
+    do throws(Failure) {
+      let out = try need(out_closure, nil, "out_closure")
+      let known = try copyStruct(config, "config")
+      try Loop.startRuntime()
+      guard let handler = known.handler else { throw Failure(Status.argument, "handler", "is NULL") }
+      let function = unsafeBitCast(handler, to: ClosureHandler.Function.self)
+      out.pointee = pointer(
+        try makeClosure(known, ClosureHandler(function, info: known.info, destroy: known.destroy), &place))
+    } catch {
+      destroyInfo(of: config)
+      throw error
+    }
+    return Status.ok
+  }
+  add(place)
+  return result
+}
+
+@implementation @_cdecl("treadle_host_create_closure")
+public func treadle_host_create_closure(
+  _ host: treadle_host?, _ token: UInt64, _ config: UnsafePointer<treadle_closure_config>?,
+  _ out_closure: UnsafeMutablePointer<treadle_closure?>?
+) -> treadle_status {
+  var place: Place?
+  let result = status("treadle_host_create_closure") { () throws(Failure) in
+    let out = try need(out_closure, nil, "out_closure")
+    let host = try Host(bits(host), "host")
+    let known = try copyStruct(config, "config")
+    guard known.handler == nil, known.info == nil, known.destroy == nil else {
+      throw Failure(Status.argument, "handler", "or info, or destroy is given besides the host's token")
+    }
+    out.pointee = pointer(
+      try host.registeringCall { () throws(Failure) in
+        try makeClosure(known, ClosureHandler(host, token: token), &place)
+      })
+    return Status.ok
+  }
+  add(place)
+  return result
+}
+
+/// Gives back the info of a closure that was refused, unless the struct is too short to have a `destroy`.
+private func destroyInfo(of config: UnsafePointer<treadle_closure_config>?) {
+  guard let known = try? copyKnownPart(config, "config") else { return }
+  known.destroy?(known.info)
+}
+
+private func makeClosure(
+  _ config: treadle_closure_config, _ handler: ClosureHandler, _ place: inout Place?
+) throws(Failure) -> Handle {
+  if config.delivery > 3 { throw Failure(Status.argument, "delivery", "is unknown") }
+  if config.on_full > 4 { throw Failure(Status.argument, "on_full", "is unknown") }
+  if config.flags & ~3 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+  if config.timeout_ns < 0 { throw Failure(Status.argument, "timeout_ns", "is negative") }
+  if config.queue_limit > 1_048_576 { throw Failure(Status.range, "queue_limit", "is above 1,048,576") }
+  try checkTarget(config)
+  let signature = try internSignature(config.signature, "signature", &place).signature
+  try checkSignature(signature, &place)
+  var plan = ClosurePlan(signature, handler)
+  plan.mayAllocate = config.flags & 1 != 0
+  plan.keepsCode = config.flags & 2 != 0
+  let isGiven = config.default_result != nil
+  guard config.default_result_size == (isGiven ? signature.result.layout.size : 0) else {
+    throw Failure(Status.range, "default_result_size", "is not the size of the signature's result, or of nothing")
+  }
+  plan.defaultResult = config.default_result
+  if config.delivery == 0 { return try Closure.create(plan).handle }
+  let loop = try holdTarget(config)
+  defer { loop.letGo() }
+  plan.carrier = try makeCarrier(config, loop, isOneway: signature.result.qualifiers.isOneway)
+  return try Closure.create(plan).handle
+}
+
+private func checkTarget(_ config: treadle_closure_config) throws(Failure) {
+  if config.delivery == 0 {
+    guard config.loop == nil, config.thread == nil else {
+      throw Failure(Status.argument, "loop", "or thread is given, but the calling thread handles the calls")
+    }
+    guard config.modes == nil, config.mode_count == 0 else {
+      throw Failure(Status.argument, "modes", "are given, but the calling thread handles the calls")
+    }
+    return
+  }
+  if config.loop != nil && config.thread != nil { throw Failure(Status.argument, "loop", "is given, and so is thread") }
+  if config.loop == nil && config.thread == nil { throw Failure(Status.argument, "loop", "is NULL, and so is thread") }
+  if config.on_full == CarrierPlan.WhenFull.coalesce.rawValue && config.delivery != 1 {
+    throw Failure(Status.argument, "on_full", "lets calls take each other's place, but their callers wait for results")
+  }
+  let modes = try modeList(config.modes, config.mode_count)
+  if config.modes != nil && modes.isEmpty { throw Failure(Status.argument, "modes", "is an empty list") }
+  for name in modes where name == nil { throw Failure(Status.argument, "modes", "contains NULL") }
+}
+
+private func checkSignature(_ signature: Signature, _ place: inout Place?) throws(Failure) {
+  if signature.isVariadic { throw Failure(Status.signature, "signature", "is variadic: no closure can be") }
+  var index = 0
+  while let argument = signature.argument(index) {
+    if argument.qualifiers.isByCopy && argument.code != .string {
+      place = .argument(index)
+      throw Failure(Status.signature, "signature", "has O (by copy) before a pointer that is no C string")
+    }
+    index &+= 1
+  }
+}
+
+/// The loop that calls are carried to, held.
+private func holdTarget(_ config: treadle_closure_config) throws(Failure) -> Loop {
+  if config.loop != nil {
+    let loop = try Loop(bits(config.loop), "loop")
+    try loop.hold(bits(config.loop), "loop")
+    return loop
+  }
+  return try Thread.holding(config.thread) { thread throws(Failure) in
+    do throws(Failure) {
+      return try thread.holdLoop()
+    } catch {
+      if error.status != Status.state { throw error }
+      throw Failure(Status.closed, "thread", "has finished")
+    }
+  }
+}
+
+private func makeCarrier(
+  _ config: treadle_closure_config, _ loop: Loop, isOneway: Bool
+) throws(Failure) -> CarrierPlan {
+  guard let whenFull = CarrierPlan.WhenFull(rawValue: config.on_full) else {
+    throw Failure(Status.argument, "on_full", "is unknown")
+  }
+  let modes = try modeList(config.modes, config.mode_count)
+  var wait = CarriedCall.Wait.none
+  if !isOneway && config.delivery == 2 { wait = .block }
+  if !isOneway && config.delivery == 3 { wait = .running }
+  return CarrierPlan(
+    loop, wait: wait, modes: config.modes == nil ? nil : modes, timeout: config.timeout_ns,
+    limit: config.queue_limit == 0 ? 1024 : config.queue_limit, whenFull: whenFull)
+}
+
+@implementation @_cdecl("treadle_closure_retain")
+public func treadle_closure_retain(_ closure: treadle_closure?) -> treadle_status {
+  status("treadle_closure_retain") { () throws(Failure) in
+    try Closure.retainForClient(bits(closure), "closure")
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_closure_release")
+public func treadle_closure_release(_ closure: treadle_closure?) -> treadle_status {
+  status("treadle_closure_release") { () throws(Failure) in
+    try Closure.releaseForClient(bits(closure), "closure")
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_closure_get_code")
+public func treadle_closure_get_code(
+  _ closure: treadle_closure?, _ out_code: UnsafeMutablePointer<(@convention(c) () -> Void)?>?
+) -> treadle_status {
+  status("treadle_closure_get_code") { () throws(Failure) in
+    let out = try need(out_code, nil, "out_code")
+    let closure = try Closure.hold(bits(closure), "closure")
+    defer { closure.letGo() }
+    out.pointee = unsafeBitCast(closure.code, to: (@convention(c) () -> Void)?.self)
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_closure_retire")
+public func treadle_closure_retire(_ closure: treadle_closure?) -> treadle_status {
+  status("treadle_closure_retire") { () throws(Failure) in
+    let closure = try Closure.hold(bits(closure), "closure")
+    defer { closure.letGo() }
+    return closure.retire() ? Status.ok : Status.ignored
+  }
+}
+
+@implementation @_cdecl("treadle_closure_close")
+public func treadle_closure_close(_ closure: treadle_closure?, _ timeout_ns: Int64) -> treadle_status {
+  status("treadle_closure_close") { () throws(Failure) in
+    let closure = try Closure.hold(bits(closure), "closure")
+    defer { closure.letGo() }
+    try closure.close(timeout: timeout_ns)
+    return Status.ok
+  }
+}
+
+// MARK: What is known
+
+@implementation @_cdecl("treadle_closure_get_info")
+public func treadle_closure_get_info(
+  _ closure: treadle_closure?, _ out_info: UnsafeMutablePointer<treadle_closure_info>?
+) -> treadle_status {
+  status("treadle_closure_get_info") { () throws(Failure) in
+    _ = try copyStruct(UnsafePointer(out_info), "out_info")
+    let closure = try Closure.hold(bits(closure), "closure")
+    defer { closure.letGo() }
+    let info = closure.info
+    out_info?.pointee.state = info.state
+    out_info?.pointee.waiting = info.waiting
+    out_info?.pointee.handled = info.handled
+    out_info?.pointee.failed = info.failed
+    out_info?.pointee.dropped = info.dropped
+    out_info?.pointee.timed_out = info.timedOut
+    out_info?.pointee.after_retired = info.late
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_closure_pool_get_info")
+public func treadle_closure_pool_get_info(
+  _ out_info: UnsafeMutablePointer<treadle_closure_pool_info>?
+) -> treadle_status {
+  status("treadle_closure_pool_get_info") { () throws(Failure) in
+    _ = try copyStruct(UnsafePointer(out_info), "out_info")
+    try Loop.startRuntime()
+    let counts = ClosurePool.counts
+    guard let out_info else { return Status.ok }
+    out_info.pointee.capacity = counts.capacity
+    out_info.pointee.used = counts.used
+    out_info.pointee.retired = counts.retired
+    out_info.pointee.allocated = counts.allocated
+    out_info.pointee.after_retired = counts.lateCalls
+    withUnsafeMutableBytes(of: &out_info.pointee.libffi) { room in
+      var text = FixedText(room)
+      text.append(ClosurePool.library)
+    }
+    return Status.ok
+  }
+}
+
+// MARK: Inside a handler
+
+@implementation @_cdecl("treadle_call_get_argument")
+public func treadle_call_get_argument(
+  _ call: UnsafePointer<treadle_call>?, _ index: Int, _ value: UnsafeMutableRawPointer?, _ size: Int
+) -> treadle_status {
+  status("treadle_call_get_argument") { () throws(Failure) in
+    guard let call else { throw Failure(Status.argument, "call", "is NULL") }
+    guard let value else { throw Failure(Status.argument, "value", "is NULL") }
+    let signature = try SignatureTable.find(bits(call.pointee.signature), "call->signature")
+    guard let argument = signature.argument(index), let bytes = call.pointee.arguments?[index] else {
+      throw Failure(Status.range, "index", "is no argument of the signature")
+    }
+    guard size == argument.layout.size else {
+      throw Failure(Status.range, "size", "is not the size of the signature's type")
+    }
+    value.copyMemory(from: bytes, byteCount: size)
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_call_set_result")
+public func treadle_call_set_result(
+  _ call: UnsafeMutablePointer<treadle_call>?, _ value: UnsafeRawPointer?, _ size: Int
+) -> treadle_status {
+  status("treadle_call_set_result") { () throws(Failure) in
+    guard let call else { throw Failure(Status.argument, "call", "is NULL") }
+    let signature = try SignatureTable.find(bits(call.pointee.signature), "call->signature")
+    guard size == signature.result.layout.size else {
+      throw Failure(Status.range, "size", "is not the size of the signature's result")
+    }
+    guard size > 0, let room = call.pointee.result else { return Status.ok }
+    guard let value else { throw Failure(Status.argument, "value", "is NULL") }
+    room.copyMemory(from: value, byteCount: size)
+    return Status.ok
+  }
+}

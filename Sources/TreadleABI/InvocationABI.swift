@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import Treadle
+import TreadleBase
+import TreadleCalls
+
+@implementation @_cdecl("treadle_invocation_create")
+public func treadle_invocation_create(
+  _ config: UnsafePointer<treadle_invocation_config>?, _ out_invocation: UnsafeMutablePointer<treadle_invocation?>?
+) -> treadle_status {
+  var place: Place?
+  let result = status("treadle_invocation_create") { () throws(Failure) in
+    out_invocation?.pointee = nil
+    let known = try copyKnownPart(config, "config")
+    do throws(Failure) {
+      let out = try need(out_invocation, nil, "out_invocation")
+      _ = try copyStruct(config, "config")
+      guard let code = known.code else { throw Failure(Status.argument, "code", "is NULL") }
+      try Loop.startRuntime()
+      let signature = try internSignature(known.signature, "signature", &place).signature
+      out.pointee = pointer(try Invocation.create(signature, code: code, destroy: known.destroy, info: known.info))
+    } catch {
+      known.destroy?(known.info)
+      throw error
+    }
+    return Status.ok
+  }
+  add(place)
+  return result
+}
+
+@implementation @_cdecl("treadle_invocation_retain")
+public func treadle_invocation_retain(_ invocation: treadle_invocation?) -> treadle_status {
+  status("treadle_invocation_retain") { () throws(Failure) in
+    try Invocation.retainForClient(bits(invocation))
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_invocation_release")
+public func treadle_invocation_release(_ invocation: treadle_invocation?) -> treadle_status {
+  status("treadle_invocation_release") { () throws(Failure) in
+    try Invocation.releaseForClient(bits(invocation))
+    return Status.ok
+  }
+}
+
+// MARK: Values
+
+@implementation @_cdecl("treadle_invocation_set_argument")
+public func treadle_invocation_set_argument(
+  _ invocation: treadle_invocation?, _ index: Int, _ value: UnsafeRawPointer?, _ size: Int
+) -> treadle_status {
+  status("treadle_invocation_set_argument") { () throws(Failure) in
+    try holding(invocation) { invocation throws(Failure) in
+      try invocation.setArgument(index, value, size: size)
+      return Status.ok
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_invocation_set_buffer")
+public func treadle_invocation_set_buffer(
+  _ invocation: treadle_invocation?, _ index: Int, _ bytes: UnsafeMutableRawPointer?, _ size: Int
+) -> treadle_status {
+  status("treadle_invocation_set_buffer") { () throws(Failure) in
+    try holding(invocation) { invocation throws(Failure) in
+      try invocation.setBuffer(index, bytes, size: size)
+      return Status.ok
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_invocation_get_argument")
+public func treadle_invocation_get_argument(
+  _ invocation: treadle_invocation?, _ index: Int, _ value: UnsafeMutableRawPointer?, _ size: Int
+) -> treadle_status {
+  status("treadle_invocation_get_argument") { () throws(Failure) in
+    try holding(invocation) { invocation throws(Failure) in
+      try invocation.getArgument(index, value, size: size)
+      return Status.ok
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_invocation_get_buffer")
+public func treadle_invocation_get_buffer(
+  _ invocation: treadle_invocation?, _ index: Int, _ bytes: UnsafeMutableRawPointer?, _ size: Int
+) -> treadle_status {
+  status("treadle_invocation_get_buffer") { () throws(Failure) in
+    try holding(invocation) { invocation throws(Failure) in
+      try invocation.getBuffer(index, bytes, size: size)
+      return Status.ok
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_invocation_get_result")
+public func treadle_invocation_get_result(
+  _ invocation: treadle_invocation?, _ result: UnsafeMutableRawPointer?, _ size: Int
+) -> treadle_status {
+  status("treadle_invocation_get_result") { () throws(Failure) in
+    try holding(invocation) { invocation throws(Failure) in
+      try invocation.getResult(result, size: size)
+      return Status.ok
+    }
+  }
+}
+
+// MARK: Performing
+
+@implementation @_cdecl("treadle_invocation_perform")
+public func treadle_invocation_perform(
+  _ invocation: treadle_invocation?, _ options: UnsafePointer<treadle_invocation_options>?
+) -> treadle_status {
+  status("treadle_invocation_perform") { () throws(Failure) in
+    let known = try copyKnownPart(options, "options")
+    guard known.completion != nil else {
+      return try checkOutcome(perform(invocation, copyStruct(options, "options"), completion: nil))
+    }
+    return try takingOver(known.completion, "completion") { request throws(Failure) in
+      try perform(invocation, copyStruct(options, "options"), completion: request)
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_host_perform_invocation")
+public func treadle_host_perform_invocation(
+  _ host: OpaquePointer?, _ token: UInt64, _ invocation: treadle_invocation?,
+  _ options: UnsafePointer<treadle_invocation_options>?
+) -> treadle_status {
+  status("treadle_host_perform_invocation") { () throws(Failure) in
+    let host = try Host(bits(host), "host")
+    let options = try copyStruct(options, "options")
+    if options.completion != nil { throw Failure(Status.argument, "completion", "is not NULL, though the host gets it") }
+    if options.wait != UInt32(TREADLE_WAIT_NONE) { throw Failure(Status.argument, "wait", "is not TREADLE_WAIT_NONE") }
+    return try checkOutcome(
+      host.registerRequest(token) { request throws(Failure) in
+        try perform(invocation, options, completion: request)
+      })
+  }
+}
+
+/// Takes the completion over unless it throws.
+private func perform(
+  _ invocation: treadle_invocation?, _ options: treadle_invocation_options, completion: Request?
+) throws(Failure) -> Int32 {
+  let wait = try checkedWait(options, hasCompletion: completion != nil)
+  let modes = try requestModes(options.modes, options.mode_count)
+  return try holding(invocation) { invocation throws(Failure) in
+    try withTarget(options) { target throws(Failure) in
+      if let modes, modes.isEmpty {
+        completion?.dispose()
+        return Status.ignored
+      }
+      var later: LaterRequest?
+      if let completion { later = try makeLater(completion, on: options.completion_loop) }
+      do throws(Failure) {
+        return try invocation.perform(
+          on: target, modes: modes, wait: wait, timeout: options.timeout_ns, completion: later)
+      } catch {
+        later?.discard()
+        throw error
+      }
+    }
+  }
+}
+
+private func checkedWait(
+  _ options: treadle_invocation_options, hasCompletion: Bool
+) throws(Failure) -> CarriedCall.Wait {
+  if options.reserved != 0 { throw Failure(Status.tooNew, "options.reserved", "is not 0") }
+  if options.loop != nil && options.thread != nil { throw Failure(Status.argument, "thread", "is given, and so is loop") }
+  if options.completion_loop != nil && !hasCompletion {
+    throw Failure(Status.argument, "completion_loop", "is given without a completion")
+  }
+  if options.timeout_ns < 0 { throw Failure(Status.argument, "timeout_ns", "is negative") }
+  let wait: CarriedCall.Wait
+  switch options.wait {
+  case UInt32(TREADLE_WAIT_NONE):
+    if options.timeout_ns != 0 { throw Failure(Status.argument, "timeout_ns", "is given without a wait") }
+    return .none
+  case UInt32(TREADLE_WAIT_BLOCK): wait = .block
+  case UInt32(TREADLE_WAIT_RUNNING): wait = .running
+  default: throw Failure(Status.argument, "wait", "is unknown")
+  }
+  if hasCompletion { throw Failure(Status.argument, "completion", "is given with a wait") }
+  return wait
+}
+
+private func withTarget(
+  _ options: treadle_invocation_options, _ body: (Invocation.Target) throws(Failure) -> Int32
+) throws(Failure) -> Int32 {
+  if options.loop != nil {
+    return try Loop.holding(bits(options.loop), "loop") { loop throws(Failure) in try body(.loop(loop)) }
+  }
+  if options.thread != nil {
+    return try Thread.holding(options.thread) { thread throws(Failure) in try body(.thread(thread)) }
+  }
+  return try body(.caller)
+}
+
+private func makeLater(_ request: Request, on loop: OpaquePointer?) throws(Failure) -> LaterRequest {
+  if loop == nil { return try LaterRequest(request, on: Loop.current()) }
+  return try Loop.holding(bits(loop), "completion_loop") { loop throws(Failure) in
+    try LaterRequest(request, on: loop)
+  }
+}
+
+private func holding(
+  _ handle: treadle_invocation?, _ body: (Invocation) throws(Failure) -> Int32
+) throws(Failure) -> Int32 {
+  let invocation = try Invocation.retained(bits(handle))
+  defer { invocation.drop() }
+  return try body(invocation)
+}
+
+// MARK: The state
+
+@implementation @_cdecl("treadle_invocation_cancel")
+public func treadle_invocation_cancel(_ invocation: treadle_invocation?) -> treadle_status {
+  status("treadle_invocation_cancel") { () throws(Failure) in
+    try holding(invocation) { invocation throws(Failure) in invocation.cancel() ? Status.ok : Status.ignored }
+  }
+}
+
+@implementation @_cdecl("treadle_invocation_get_state")
+public func treadle_invocation_get_state(
+  _ invocation: treadle_invocation?, _ out_state: UnsafeMutablePointer<UInt32>?
+) -> treadle_status {
+  status("treadle_invocation_get_state") { () throws(Failure) in
+    let out = try need(out_state, 0, "out_state")
+    return try holding(invocation) { invocation throws(Failure) in
+      out.pointee = invocation.phase
+      return Status.ok
+    }
+  }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+import Treadle
+package import TreadleBase
+
+/// Retired, drained, and what is known of a closure meanwhile.
+extension Closure {
+  /// No call begins any more. False when that was so before.
+  package func retire() -> Bool {
+    // Not asked of the stub, which may serve another closure by now.
+    if body.pointee.isRetired.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
+    if body.pointee.stub.retire() { end() }
+    return true
+  }
+
+  /// Retires, then waits until `destroy` was called; not on a thread where a call of the closure goes on, which cannot
+  /// end before this returns.
+  package func close(timeout: Int64) throws(Failure) {
+    _ = retire()
+    if ClosureFrame.isOnThisThread(body) { return }
+    let until = Clock.after(timeout, from: Clock.now())
+    body.pointee.isAwaited.store(1, ordering: .sequentiallyConsistent)
+    while true {
+      let seen = Rest.epoch
+      if isOver { return }
+      if let carrier = body.pointee.carrier, Carrier.waitingCount(carrier) > 0, carrier.pointee.loop.belongsToCaller {
+        throw Failure(Status.deadlock, "closure", "has calls that wait for the calling thread's loop")
+      }
+      if timeout <= 0 || Clock.now() >= until {
+        throw Failure(Status.timeout, "timeout_ns", "passed while calls of the closure went on")
+      }
+      Rest.wait(seen, until: until)
+    }
+  }
+
+  private var isOver: Bool { body.pointee.isDrained.load(ordering: .sequentiallyConsistent) != 0 }
+
+  /// The last call of a retired closure has ended, or there was none. Called once, by whoever found it.
+  static func end(_ body: ClosureBody.Pointer) { Closure(body.pointee.handle)?.end() }
+
+  private func end() {
+    let body = self.body
+    if let carrier = body.pointee.carrier { Carrier.end(carrier) }
+    body.pointee.handler.dispose()
+    StubPool.give(body.pointee.stub)
+    body.pointee.isDrained.store(1, ordering: .sequentiallyConsistent)
+    if body.pointee.isAwaited.load(ordering: .sequentiallyConsistent) != 0 { Rest.announce() }
+    drop()
+  }
+
+  // MARK: What is known
+
+  package struct Info {
+    package let state: UInt32
+    package let waiting: UInt32
+    package let handled, failed, dropped, timedOut, late: UInt64
+  }
+
+  package var info: Info {
+    let body = self.body
+    let state: UInt32 = isOver ? 2 : body.pointee.isRetired.load(ordering: .sequentiallyConsistent)
+    return Info(
+      state: state, waiting: body.pointee.carrier.map { Carrier.waitingCount($0) } ?? 0, handled: body.pointee.handled.load(ordering: .relaxed),
+      failed: body.pointee.failed.load(ordering: .relaxed), dropped: body.pointee.dropped.load(ordering: .relaxed),
+      timedOut: body.pointee.timedOut.load(ordering: .relaxed), late: body.pointee.late.load(ordering: .relaxed))
+  }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import Treadle
+
+/// Calling a closure's handler.
+enum ClosureCall {
+  /// The result is the handler's if that says so, and the default otherwise. The caller is inside the closure's stub.
+  @inline(__always)
+  static func perform(
+    _ body: ClosureBody.Pointer, loop: OpaquePointer?, arguments: UnsafePointer<UnsafeRawPointer?>?,
+    result: UnsafeMutableRawPointer
+  ) {
+    ClosureBody.copyDefault(body, to: result)
+    guard ClientCall.begin() else {
+      ClientCall.end()
+      body.pointee.dropped.add(1, ordering: .relaxed)
+      return
+    }
+    var record = CallRecord(body, loop: loop, arguments: arguments, result: result)
+    let isHandled = withUnsafeMutablePointer(to: &record) { record in
+      ClosureFrame.during(body) { body.pointee.handler.handle(record) }
+    }
+    ClientCall.end()
+    if isHandled {
+      body.pointee.handled.add(1, ordering: .relaxed)
+    } else {
+      body.pointee.failed.add(1, ordering: .relaxed)
+      ClosureBody.copyDefault(body, to: result)
+    }
+  }
+}

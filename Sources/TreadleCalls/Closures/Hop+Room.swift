@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import Treadle
+import TreadleBase
+
+/// Finding room among the calls that wait already.
+extension Hop {
+  enum Entry {
+    /// It waits for the loop.
+    case inside
+    /// The same, but there are too many before it.
+    case outside
+    /// It will not be carried: the caller has the default result.
+    case refused
+  }
+
+  func enter(_ call: HoppedCall.Pointer, _ copy: ArgumentCopy) -> Entry {
+    if append(call, always: false) { return .inside }
+    switch carrier.pointee.whenFull {
+    case .block:
+      if carrier.pointee.wait == .none && carrier.pointee.loop.belongsToCaller {
+        drop(Failure(Status.deadlock, "closure", "has as many waiting calls as it may have, all for this thread"))
+        return .refused
+      }
+      return append(call, always: true) ? .inside : .outside
+    case .fail:
+      drop(Failure(Status.noMemory, "closure", "has as many waiting calls as it may have"))
+      if ClosureBody.isFirst(ClosureBody.Report.full, body) {
+        LastResort.report("closure", "a call was refused: too many wait for the loop")
+      }
+      return .refused
+    case .dropNewest: return dropSilently()
+    case .dropOldest: return replaceOldest(by: call)
+    case .coalesce: return replaceArguments(by: copy, call)
+    }
+  }
+
+  /// True when it has room. Otherwise it is in the queue only if `always`.
+  private func append(_ call: HoppedCall.Pointer, always: Bool) -> Bool {
+    carrier.pointee.gate.lock()
+    defer { carrier.pointee.gate.unlock() }
+    if carrier.pointee.queue.isFull && !always { return false }
+    carrier.pointee.queue.append(call)
+    return call.pointee.hasRoom
+  }
+
+  private func dropSilently() -> Entry {
+    body.pointee.dropped.add(1, ordering: .relaxed)
+    return .refused
+  }
+
+  private func replaceOldest(by call: HoppedCall.Pointer) -> Entry {
+    while !append(call, always: false) {
+      // Those that are only about to be queued came at the same time as this one, which may as well have been before
+      // them all.
+      guard let oldest = holdOldest() else { return dropSilently() }
+      if oldest.cancel() { body.pointee.dropped.add(1, ordering: .relaxed) } else { treadle_system_yield() }
+      oldest.release()
+    }
+    return .inside
+  }
+
+  private func holdOldest() -> CarriedCall? {
+    carrier.pointee.gate.lock()
+    defer { carrier.pointee.gate.unlock() }
+    var next = carrier.pointee.queue.first
+    while let call = next {
+      let carried = HoppedCall.carried(call)
+      if carried.phase != CarriedCall.Phase.idle {
+        carried.retain()
+        return carried
+      }
+      next = call.pointee.next
+    }
+    return nil
+  }
+
+  private func replaceArguments(by copy: ArgumentCopy, _ call: HoppedCall.Pointer) -> Entry {
+    guard let later = treadle_system_allocate(copy.size) else {
+      drop(Failure.noMemory("call"))
+      return .refused
+    }
+    copy.fill(later)
+    var unused: UnsafeMutableRawPointer? = later
+    while unused == later {
+      if append(call, always: false) {
+        treadle_system_free(later)
+        return .inside
+      }
+      carrier.pointee.gate.lock()
+      if let newest = carrier.pointee.queue.last {
+        unused = newest.pointee.laterArguments
+        newest.pointee.laterArguments = later
+      }
+      carrier.pointee.gate.unlock()
+    }
+    treadle_system_free(unused)
+    return dropSilently()
+  }
+}

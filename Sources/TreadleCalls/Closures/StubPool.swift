@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+internal import CFFI
+import CTreadleStubs
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// All stubs of the process, and in which order they are used: those that never were first, then the one whose closure
+/// ended longest ago, so that a pointer that somebody has kept stays harmless for as long as can be.
+///
+/// A new life of the process (the child of a fork, see `Runtime`) begins with the stubs that the parent had used as
+/// tombstones. Its allocated ones are left alone: their memory may be the parent's too.
+enum StubPool {
+  /// In static memory; all-zero at first.
+  struct State: ~Copyable {
+    let gate: Gate
+    /// The life of the process that the rest speaks of. Written under the start lock.
+    let tag: Atomic<UInt32>
+    /// Calls on retired pointers, in all lives.
+    let lateCalls: Atomic<UInt64>
+    // Guarded by the gate.
+    /// Stubs 0..<begun have been used.
+    var begun: UInt32
+    var used: UInt32
+    var allocated: UInt32
+    /// libffi's executable memory is the parent's too: no more of it is asked for.
+    var isShared: Bool
+    /// An allocated stub's memory is mapped at two addresses.
+    var isMappedApart: Bool
+    var retired: StubQueue
+    var retiredAllocated: StubQueue
+  }
+
+  private static var state: UnsafeMutablePointer<State> {
+    UnsafeMutableRawPointer(treadle_stub_pool()).assumingMemoryBound(to: State.self)
+  }
+
+  static var capacity: UInt32 { treadle_stub_count() }
+
+  /// A blank stub that leads calls to `ClosureEntry`, for a closure of this signature.
+  static func take(_ signature: Signature, mayAllocate: Bool) throws(Failure) -> Stub {
+    start()
+    if let stub = takeOwn() {
+      if prepare(stub, signature) { return stub }
+      putBack(stub)
+      if !mayAllocate { throw Failure(Status.notSupported, "signature", "cannot be a closure with this libffi") }
+    }
+    guard mayAllocate else {
+      if capacity == 0 {
+        throw Failure(Status.notSupported, "flags", "forbid the only kind of closures that this processor has")
+      }
+      throw Failure(Status.noMemory, "pool", "of closures is used up")
+    }
+    guard let stub = takeAllocated() else { throw Failure.noMemory("executable memory") }
+    if AllocatedStub.prepare(stub, signature) { return stub }
+    putBack(stub)
+    throw Failure(Status.notSupported, "signature", "cannot be a closure with this libffi")
+  }
+
+  /// Has calls of a stub of the pool lead to `ClosureEntry`.
+  private static func prepare(_ stub: Stub, _ signature: Signature) -> Bool {
+    treadle_ffi_prepare_stub(stub.slot, &signature.body.pointee.cif, ClosureEntry.call)
+  }
+
+  private static func takeOwn() -> Stub? {
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    var taken: Stub?
+    if state.pointee.begun < capacity, let slot = treadle_stub_slot(state.pointee.begun) {
+      let stub = Stub(UnsafeMutableRawPointer(slot))
+      stub.slot.pointee.code = treadle_stub_code(state.pointee.begun)
+      state.pointee.begun &+= 1
+      taken = stub
+    } else {
+      taken = state.pointee.retired.take()
+    }
+    if taken != nil { state.pointee.used &+= 1 }
+    return taken
+  }
+
+  private static func takeAllocated() -> Stub? {
+    state.pointee.gate.lock()
+    let retired = state.pointee.retiredAllocated.take()
+    let isShared = state.pointee.isShared
+    state.pointee.gate.unlock()
+    if let retired { return retired }
+    guard !isShared, let stub = AllocatedStub.make() else { return nil }
+    state.pointee.gate.lock()
+    state.pointee.allocated &+= 1
+    if AllocatedStub.isMappedApart(stub) { state.pointee.isMappedApart = true }
+    state.pointee.gate.unlock()
+    return stub
+  }
+
+  /// A closure has ended: its stub waits to be used again, if it may be.
+  static func give(_ stub: Stub) {
+    let isKept = stub.hasFlag(StubSlot.Flag.kept)
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    if stub.hasFlag(StubSlot.Flag.allocated) {
+      if !isKept { state.pointee.retiredAllocated.append(stub) }
+    } else {
+      state.pointee.used &-= 1
+      if !isKept { state.pointee.retired.append(stub) }
+    }
+  }
+
+  /// One that was taken and not used.
+  static func putBack(_ stub: Stub) {
+    stub.inherit()
+    give(stub)
+  }
+
+  // MARK: Lives
+
+  private static func start() {
+    let tag = treadle_system_tag()
+    if state.pointee.tag.load(ordering: .acquiring) == tag { return }
+    let lock = Lock(treadle_system_start_lock())
+    lock.lock()
+    defer { lock.unlock() }
+    let before = state.pointee.tag.load(ordering: .relaxed)
+    if before == tag { return }
+    if before != 0 { inherit() }
+    state.pointee.tag.store(tag, ordering: .releasing)
+  }
+
+  /// The first use in the child of a fork.
+  private static func inherit() {
+    state.pointee.gate.unlock()
+    state.pointee.isShared = state.pointee.isShared || state.pointee.isMappedApart
+    state.pointee.retiredAllocated = StubQueue()
+    state.pointee.retired = StubQueue()
+    state.pointee.allocated = 0
+    state.pointee.used = 0
+    var index: UInt32 = 0
+    while index < state.pointee.begun, let slot = treadle_stub_slot(index) {
+      let stub = Stub(UnsafeMutableRawPointer(slot))
+      stub.inherit()
+      if !stub.hasFlag(StubSlot.Flag.kept) { state.pointee.retired.append(stub) }
+      index &+= 1
+    }
+  }
+
+  // MARK: Counts
+
+  static func countLateCall() { state.pointee.lateCalls.add(1, ordering: .relaxed) }
+
+  static var counts: ClosurePool.Counts {
+    start()
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    return ClosurePool.Counts(
+      capacity: capacity, used: state.pointee.used, retired: state.pointee.retired.count, allocated: state.pointee.allocated,
+      lateCalls: state.pointee.lateCalls.load(ordering: .relaxed))
+  }
+}

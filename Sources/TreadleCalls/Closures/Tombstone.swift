@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+internal import CFFI
+import CTreadleSystem
+import Synchronization
+import Treadle
+
+/// Calls on function pointers whose closures are retired.
+enum Tombstone {
+  /// Gives the caller the closure's default result. In the child of a fork no lock is taken.
+  static func answer(_ stub: Stub, _ type: UnsafeMutablePointer<ffi_cif>, _ result: UnsafeMutableRawPointer) {
+    StubPool.countLateCall()
+    let isOwn = stub.slot.pointee.tag.load(ordering: .relaxed) == treadle_system_tag()
+    let reading = stub.beginReading()
+    // One that was active when the process forked is still marked so until the pool is used again.
+    let body = reading ?? (isOwn ? nil : stub.body)
+    var isReported = true
+    if let body, body.pointee.signature.isPrepared(as: type) {
+      ClosureBody.copyDefault(body, to: result)
+      ForeignResult.widen(body.pointee.signature.result, in: result)
+      body.pointee.late.add(1, ordering: .relaxed)
+      isReported = !isOwn || !ClosureBody.isFirst(ClosureBody.Report.late, body)
+    } else {
+      answerNothing(type, result)
+    }
+    if reading != nil { stub.endReading() }
+    if !isReported { LastResort.report("closure", "a function pointer was called whose closure is retired") }
+  }
+
+  /// Zeros, when nothing is left of the closure that was meant.
+  static func answerNothing(_ type: UnsafeMutablePointer<ffi_cif>, _ result: UnsafeMutableRawPointer) {
+    guard let value = type.pointee.rtype?.pointee, Int32(value.type) != FFI_TYPE_VOID else { return }
+    var size = value.size
+    if Int32(value.type) != FFI_TYPE_STRUCT { size = max(size, MemoryLayout<ffi_arg>.size) }
+    result.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+  }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+package import Treadle
+package import TreadleBase
+
+/// Calling the function, here or elsewhere.
+extension Invocation {
+  /// Where a call is performed.
+  package enum Target {
+    case caller
+    case loop(Loop)
+    case thread(Thread)
+  }
+
+  /// As `CarriedCall.perform`: what it returns, and what an error says. The completion is the call's unless this
+  /// throws.
+  package func perform(
+    on target: Target, modes: Thread.Modes?, wait: CarriedCall.Wait, timeout: Int64, completion: LaterRequest?
+  ) throws(Failure) -> Int32 {
+    guard let call = InvocationCall.make(self, completion: completion, isWaited: wait != .none) else {
+      throw Failure.noMemory("invocation")
+    }
+    defer { call.release() }
+    try begin(call)
+    do throws(Failure) {
+      let result = try carry(call, to: target, modes, wait, timeout)
+      if wait != .none { finishWait(call) }
+      return result
+    } catch {
+      takeBack(call)
+      throw error
+    }
+  }
+
+  private func carry(
+    _ call: CarriedCall, to target: Target, _ modes: Thread.Modes?, _ wait: CarriedCall.Wait, _ timeout: Int64
+  ) throws(Failure) -> Int32 {
+    switch target {
+    case .loop(let loop):
+      return try call.perform(on: loop, modes: modes, wait: wait, timeout: timeout)
+    case .thread(let thread) where wait == .none || !thread.isCurrent:
+      let loop: Loop
+      do throws(Failure) {
+        loop = try thread.holdLoop()
+      } catch {
+        throw error.status == Status.state ? Failure(Status.closed, "thread", "has finished") : error
+      }
+      defer { loop.letGo() }
+      return try call.perform(on: loop, modes: modes, wait: wait, timeout: timeout)
+    default:
+      if wait != .none { return try call.performDirectly(on: nil) }
+      return try call.perform(on: try Loop.current(), modes: modes, wait: wait, timeout: timeout)
+    }
+  }
+
+  /// Makes the call the one that is on its way, with a reference.
+  private func begin(_ call: CarriedCall) throws(Failure) {
+    lock.lock()
+    defer { lock.unlock() }
+    if body.pointee.call != nil { throw Invocation.isBusy }
+    call.retain()
+    body.pointee.call = call
+  }
+
+  /// It was refused: the invocation is as before.
+  private func takeBack(_ call: CarriedCall) {
+    lock.lock()
+    InvocationCall.of(call).pointee.completion = nil
+    body.pointee.call = nil
+    lock.unlock()
+    call.release()
+  }
+
+  /// The call is over, and the invocation may be performed again. The lock is held; the call's reference passes to
+  /// the caller.
+  func settle(_ phase: UInt32) {
+    body.pointee.phase = phase
+    body.pointee.call = nil
+  }
+
+  /// Who waited takes what the call gave back, or leaves it to end by itself.
+  private func finishWait(_ call: CarriedCall, writesBack: Bool = true) {
+    let state = InvocationCall.of(call)
+    lock.lock()
+    let outcome = state.pointee.outcome
+    state.pointee.isWaited = false
+    lock.unlock()
+    if outcome == CarriedCall.Phase.idle { return }
+    if outcome == CarriedCall.Phase.done && writesBack {
+      for index in 0..<signature.argumentCount { body.pointee.buffers[index].writeBack() }
+    }
+    lock.lock()
+    settle(outcome)
+    lock.unlock()
+    call.release()
+  }
+
+  /// Who waited is gone, with his stack: what `perform` and its caller held is given back for them.
+  func abandonWait(for call: CarriedCall) {
+    finishWait(call, writesBack: false)
+    call.release()
+    drop()
+  }
+
+  /// The function is called, by whatever thread performs the call.
+  func callFunction() {
+    let body = self.body
+    if let shape = signature.shape {
+      shape.call(body.pointee.code, body.pointee.frame)
+    } else {
+      ForeignCall.perform(signature, body.pointee.code, body.pointee.frame, result: body.pointee.result)
+    }
+  }
+
+  // MARK: The state
+
+  /// False when no call is queued.
+  package func cancel() -> Bool {
+    lock.lock()
+    let call = body.pointee.call
+    call?.retain()
+    lock.unlock()
+    guard let call else { return false }
+    defer { call.release() }
+    return call.cancel()
+  }
+
+  /// `CarriedCall.Phase`.
+  package var phase: UInt32 {
+    lock.lock()
+    defer { lock.unlock() }
+    return lockedPhase
+  }
+
+  /// The caller holds the lock.
+  var lockedPhase: UInt32 {
+    guard let call = body.pointee.call else { return body.pointee.phase }
+    switch call.phase {
+    // Not in the queue yet: nothing has happened so far.
+    case CarriedCall.Phase.idle: return body.pointee.phase
+    case CarriedCall.Phase.queued: return CarriedCall.Phase.queued
+    default: return CarriedCall.Phase.running
+    }
+  }
+}

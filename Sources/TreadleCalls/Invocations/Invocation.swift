@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+package import Treadle
+package import TreadleBase
+
+/// A C function with its arguments, to be called on a thread, and what it returned. Counted by the `Reference` of its
+/// slot; a call that is on its way has one.
+package struct Invocation {
+  private struct Cell: ~Copyable {
+    let reference: Reference
+    /// Constant while the slot is live.
+    var body: UnsafeMutablePointer<InvocationBody>
+    var slot: UInt32
+  }
+
+  private let cell: UnsafeMutablePointer<Cell>
+
+  private init(_ memory: UnsafeMutableRawPointer) {
+    cell = memory.assumingMemoryBound(to: Cell.self)
+  }
+
+  /// Its address, for those who hold a reference, and back.
+  var pointer: UnsafeMutableRawPointer { UnsafeMutableRawPointer(cell) }
+  init(pointer: UnsafeMutableRawPointer) { self.init(pointer) }
+
+  var body: UnsafeMutablePointer<InvocationBody> { cell.pointee.body }
+  var signature: Signature { body.pointee.signature }
+  /// The lock is the first member of the body.
+  var lock: Lock { Lock(UnsafeMutableRawPointer(body).assumingMemoryBound(to: treadle_system_mutex.self)) }
+
+  /// Makes an invocation with one reference of the client's, and all arguments 0. From here on `destroy(info)` is the
+  /// invocation's.
+  package static func create(
+    _ signature: Signature, code: @escaping @convention(c) () -> Void,
+    destroy: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Handle {
+    let count = max(signature.argumentCount, 1)
+    let frameSize = max(signature.frameSize, DirectShape.frameSize)
+    let resultSize = ForeignResult.room(for: signature.result.layout)
+    let size =
+      Arena.room(InvocationBody.self, 1) &+ Arena.room(UInt8.self, frameSize) &+ Arena.room(UInt8.self, resultSize)
+      &+ Arena.room(InvocationBuffer.self, count)
+    guard let block = Arena.allocate(size) else { throw Failure.noMemory("invocation") }
+    var arena = Arena(block, size: size)
+    guard let body = arena.take(InvocationBody.self, 1), let frame = arena.take(UInt8.self, frameSize),
+      let result = arena.take(UInt8.self, resultSize), let buffers = arena.take(InvocationBuffer.self, count),
+      let slot = Slab(.invocation).allocate(), let memory = Slab(.invocation).memory(slot)
+    else {
+      Arena.free(block)
+      throw Failure.noMemory("invocation")
+    }
+    frame.initialize(repeating: 0, count: frameSize)
+    result.initialize(repeating: 0, count: resultSize)
+    buffers.initialize(repeating: InvocationBuffer(), count: count)
+    body.initialize(
+      to: InvocationBody(
+        mutex: treadle_system_mutex(), signature: signature, code: code, destroy: destroy, info: info,
+        frame: UnsafeMutableRawPointer(frame), result: UnsafeMutableRawPointer(result), buffers: buffers, call: nil,
+        phase: CarriedCall.Phase.idle))
+    let invocation = Invocation(memory)
+    invocation.cell.pointee.body = body
+    invocation.cell.pointee.slot = slot
+    return Handle(kind: .invocation, slot: slot, generation: invocation.cell.pointee.reference.generation)
+  }
+
+  // MARK: References
+
+  /// The invocation that a client's handle means, with a reference that the caller drops.
+  package static func retained(_ handle: UInt) throws(Failure) -> Invocation {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.invocation).find(handle) else { throw handle.failure("invocation") }
+    let invocation = Invocation(memory)
+    guard invocation.cell.pointee.reference.retain(generation: handle.generation) else {
+      throw handle.failure("invocation")
+    }
+    return invocation
+  }
+
+  package static func retainForClient(_ handle: UInt) throws(Failure) {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.invocation).find(handle) else { throw handle.failure("invocation") }
+    let status = Invocation(memory).cell.pointee.reference.retainForClient(generation: handle.generation)
+    if status == Status.range { throw Failure(status, "invocation", "has as many references as it can have") }
+    if status < 0 { throw handle.failure("invocation") }
+  }
+
+  package static func releaseForClient(_ handle: UInt) throws(Failure) {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.invocation).find(handle) else { throw handle.failure("invocation") }
+    let invocation = Invocation(memory)
+    guard invocation.cell.pointee.reference.surrenderClient(generation: handle.generation) == Status.ok else {
+      throw Failure(Status.stale, "invocation", "was released more often than retained")
+    }
+    invocation.drop()
+  }
+
+  func retainHeld() { cell.pointee.reference.retainHeld() }
+
+  /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called.
+  package func drop() {
+    guard cell.pointee.reference.release() else { return }
+    let body = cell.pointee.body
+    let (destroy, info) = (body.pointee.destroy, body.pointee.info)
+    for index in 0..<body.pointee.signature.argumentCount {
+      treadle_system_free(body.pointee.buffers[index].copy)
+    }
+    Slab(.invocation).free(cell.pointee.slot)
+    Arena.free(body)
+    destroy?(info)
+  }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Treadle
+
+/// What an invocation consists of, in one block with its frame, its room for the result and its buffers.
+struct InvocationBody {
+  typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+  /// First: guards what says so. Never held while client code runs.
+  var mutex: treadle_system_mutex
+  let signature: Signature
+  let code: DirectShape.Code
+  let destroy: Destroy?
+  let info: UnsafeMutableRawPointer?
+  /// The arguments as they are passed. Lock; while a call is on its way, the function's.
+  let frame: UnsafeMutableRawPointer
+  /// What the function returned. Written by the call, read under the lock when it is over.
+  let result: UnsafeMutableRawPointer
+  /// One for each argument. Lock; while a call is on its way, the function's.
+  let buffers: UnsafeMutablePointer<InvocationBuffer>
+  /// The call that is on its way, with a reference: until it is over, and who waited for it has taken what it gave
+  /// back. Lock.
+  var call: CarriedCall?
+  /// What the last call that is over came to. Lock.
+  var phase: UInt32
+}
