@@ -22,6 +22,9 @@ if embedded {
 // How many tables of 1,024 stubs the pool of closures has: 1 to 64.
 let stubTables = Context.environment["TREADLE_STUB_TABLES"] ?? "1"
 
+/// The boundary and the calls do little themselves: small code is quick enough there, but for timers, which say so.
+let small = settings + (embedded ? [.unsafeFlags(["-Osize"])] : [])
+
 var targets: [Target] = [
   // The contract: the installed headers are the ones that the compiler checks the library against.
   .systemLibrary(name: "CTreadle", path: "include"),
@@ -32,10 +35,10 @@ var targets: [Target] = [
   .target(name: "Treadle", dependencies: ["TreadleBase", "CTreadleSystem"], swiftSettings: settings),
   .target(
     name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CTreadleStubs", "CFFI"],
-    swiftSettings: settings),
+    swiftSettings: small),
   .target(
     name: "TreadleABI", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem"],
-    swiftSettings: settings),
+    swiftSettings: small),
   // CoreFoundation's names over the C interface: a library of its own, which knows the headers only.
   .target(
     name: "CTreadleCF", cSettings: [.headerSearchPath("../../include/compat"), .define("_GNU_SOURCE")]),

@@ -5,6 +5,7 @@ public import CTreadle
 import Treadle
 import TreadleBase
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_timer_create")
 public func treadle_timer_create(
   _ context: UnsafePointer<treadle_timer_context>?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
@@ -81,6 +82,7 @@ public func treadle_timer_fire(_ timer: OpaquePointer?) -> treadle_status {
   }
 }
 
+@_optimize(speed)
 private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item {
   let code = unsafeBitCast(context.fire, to: UnsafeMutableRawPointer?.self)
   let isPlain =
@@ -100,6 +102,7 @@ private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item
   }
 }
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_timer_set_next_fire")
 public func treadle_timer_set_next_fire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
   status("treadle_timer_set_next_fire") { () throws(Failure) in
@@ -158,11 +161,13 @@ public func treadle_timer_retain(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_retain") { () throws(Failure) in try retain(.timer, timer, "timer") }
 }
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_timer_release")
 public func treadle_timer_release(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_release") { () throws(Failure) in try release(.timer, timer, "timer") }
 }
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_timer_invalidate")
 public func treadle_timer_invalidate(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_invalidate") { () throws(Failure) in
@@ -208,6 +213,7 @@ public func treadle_timer_get_order(
   status("treadle_timer_get_order") { () throws(Failure) in try order(.timer, timer, "timer", out_order) }
 }
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_loop_add_timer")
 public func treadle_loop_add_timer(
   _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
@@ -215,6 +221,7 @@ public func treadle_loop_add_timer(
   status("treadle_loop_add_timer") { () throws(Failure) in try add(.timer, loop, timer, "timer", mode) }
 }
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_loop_remove_timer")
 public func treadle_loop_remove_timer(
   _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
