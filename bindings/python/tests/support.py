@@ -36,6 +36,25 @@ slow = unittest.skipUnless(SLOW, "long: set TREADLE_SLOW=1")
 needs_checkout = unittest.skipUnless((INCLUDE / "treadle.h").is_file(), "needs a checkout of the repository")
 
 
+#: The types of foreign.c: a function pointer that is called with a number, and structs.
+NUMBER = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)
+
+
+class Pair(ctypes.Structure):
+    """struct pair."""
+
+    _fields_ = [("small", ctypes.c_int8), ("large", ctypes.c_double)]
+
+
+class Nest(ctypes.Structure):
+    """struct nest."""
+
+    _fields_ = [("pairs", Pair * 2), ("text", ctypes.c_char_p)]
+
+
+NEST = ctypes.CFUNCTYPE(Nest, Nest, ctypes.c_int32)
+
+
 class TestCase(unittest.TestCase):
     """A test under a watchdog, which prints every thread's stack."""
 
@@ -169,4 +188,13 @@ def load_foreign(path: str) -> Any:
         getattr(helper, name).argtypes = [ctypes.c_void_p]
     helper.foreign_loop.restype = ctypes.c_void_p
     helper.foreign_touch_many.argtypes = [ctypes.c_int]
+    helper.foreign_callers_start.argtypes = [NUMBER, ctypes.c_int]
+    helper.foreign_callers_start.restype = ctypes.c_void_p
+    for name in ("calls", "defaults", "stop"):
+        function = getattr(helper, f"foreign_callers_{name}")
+        function.argtypes, function.restype = [ctypes.c_void_p], ctypes.c_int64
+    helper.foreign_call_for_ever.argtypes = helper.foreign_call_at_the_end.argtypes = [NUMBER]
+    helper.foreign_call.argtypes = [NUMBER, ctypes.c_int32]
+    helper.foreign_swap.argtypes, helper.foreign_swap.restype = [Nest, ctypes.c_int32], Nest
+    helper.foreign_call_nest.argtypes, helper.foreign_call_nest.restype = [NEST, Nest], Nest
     return helper

@@ -79,12 +79,12 @@ class Quick(TestCase):
         r"run|run_default|close|release|invalidate|add(_\w+)?|remove(_\w+)?|describe|post|call|quiesce|register"
         r"|contains_source|perform_block|(?<!host_)create\w*|start\w*|detach_new|join|stop_and_join|exit|sleep_\w+"
         r"|(set|get|use)_value|wait|lock|pop|shutdown|set_last_resort|report_error|perform|perform_(?!cancel)\w+"
-        r"|main_perform|cancel_target"
+        r"|main_perform|cancel_target|retire"
     )
 
     #: These only queue or register for a host, which is called later.
     FOR_HOSTS = {"treadle_host_perform_block", "treadle_host_add_notification", "treadle_host_pool_add"}
-    KINDS = "loop|source|descriptor|timer|observer|host|routine|signature|thread|lock|condition|notification|pool|perform"
+    KINDS = "invocation|closure|call|loop|source|descriptor|timer|observer|host|routine|signature|thread|lock|condition|notification|pool|perform"
 
     def test_nothing_that_blocks_or_calls_back_holds_the_lock(self) -> None:
         """ABI-1: by the names of the functions, apart from the table that the generator uses."""

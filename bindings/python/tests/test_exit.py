@@ -13,6 +13,8 @@ from support import SLOW, TestCase, compile_foreign, needs_checkout, run_python
 TIMES = 100 if SLOW else 25
 #: How often a process with threads of Treadle ends: 200 times with TREADLE_EXITS=200.
 EXITS = int(os.environ.get("TREADLE_EXITS", "40"))
+#: How often one with threads of C that call closures ends.
+CALL_EXITS = int(os.environ.get("TREADLE_EXITS", "100" if SLOW else "25"))
 
 # Threads of C and of Python call back into Python as fast as they can when the main thread leaves.
 BUSY = """if True:
@@ -97,11 +99,21 @@ class Exit(TestCase):
                     loop.perform(print)
                 except treadle.LoopClosed as error:
                     print(error.code)
+                try:
+                    treadle.closure("ii", abs)
+                except treadle.LoopClosed as error:
+                    print(error.code)
+                try:
+                    loop.invoke(closure.pointer, 7, wait=False)
+                except treadle.LoopClosed as error:
+                    print(error.code)
+                print(closure(5), loop.invoke(closure, 6))
             atexit.register(late)
             import treadle
             timer = treadle.Timer(lambda timer: print("called"), fire_at=1)
+            closure = treadle.closure("ii", abs, default=-1)
         """
-        self.assertEqual(self.assertRuns(script).splitlines()[-2:], ["-15", "-15"])
+        self.assertEqual(self.assertRuns(script).splitlines()[-5:], ["-15"] * 4 + ["-1 -1"])
 
     def test_exit_from_a_callback(self) -> None:
         """ABI-4, ABI-5: sys.exit() in a callback ends the process with its status."""
@@ -200,6 +212,54 @@ THREADS = """if True:
     elif number % 4 == 2:
         sys.exit()
 """
+
+
+# Threads of C call closures as fast as they can when the main thread leaves; one number selects how they are delivered.
+CALLS = """if True:
+    import sys, threading, treadle
+    from support import NUMBER, load_foreign
+    helper = load_foreign(sys.argv[2])
+    number = int(sys.argv[1])
+    seen = threading.Semaphore(0)
+    def serve():
+        loop = treadle.RunLoop.current()
+        loop.add(treadle.Source())
+        loop.run()
+    server = treadle.Thread(serve)
+    server.start_and_wait()
+    def handler(value):
+        seen.release()
+        return value + 1
+    ways = [dict(), dict(thread=server), dict(thread=server, delivery="async", on_full="drop_oldest", queue_limit=8),
+            dict(thread=server, delivery="running"), dict(loop=treadle.RunLoop.main(), timeout=0.001)]
+    closures = [treadle.closure(NUMBER, handler, default=-1, **ways[(number + index) % 5]) for index in range(3)]
+    for closure in closures:
+        helper.foreign_call_for_ever(closure.pointer)
+    last = treadle.closure(NUMBER, handler, default=-1)
+    helper.foreign_call_at_the_end(last.pointer)
+    for _ in range(60):
+        seen.acquire()
+    if number % 3 == 1:
+        server.invoke(helper.foreign_call, closures[0], 3, wait=False)
+    print("leaving", flush=True)
+    if number % 4 == 1:
+        sys.exit()
+    elif number % 4 == 2:
+        del closures, closure
+"""
+
+
+class CallExit(TestCase):
+    @needs_checkout
+    def test_threads_of_c_call(self) -> None:
+        """ABI-5, PERF-8: neither a hang nor a crash; who calls after the end of Python gets the default."""
+        with tempfile.TemporaryDirectory() as folder:
+            helper = compile_foreign(folder)
+            for number in range(CALL_EXITS):
+                self.watch()
+                result = run_python(CALLS, str(number), helper)
+                told = [line for line in result.stderr.splitlines() if "whose closure is retired" not in line]
+                self.assertEqual((result.returncode, result.stdout, told), (0, "leaving\n", []), f"run {number}")
 
 
 class ThreadExit(TestCase):

@@ -245,5 +245,108 @@ class Threads(TestCase):
         self.assertEqual(self.assertRuns(script), "6\n")
 
 
+CALLS = """
+import ctypes, gc, multiprocessing, os, sys, threading, treadle
+context = multiprocessing.get_context("fork")
+NUMBER = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)
+libc = ctypes.CDLL(None)
+
+def refused(function):
+    try:
+        function()
+    except treadle.Forked as error:
+        return error.code == -11
+    return False
+
+def serve():
+    loop = treadle.RunLoop.current()
+    loop.add(treadle.Source())
+    loop.run()
+
+thread = treadle.Thread(serve)
+thread.start_and_wait()
+loop = treadle.RunLoop.current()
+inline = treadle.closure(NUMBER, lambda number: number + 1, default=-1)
+sync = treadle.closure(NUMBER, lambda number: number + 2, thread=thread, default=-2)
+later = treadle.closure(NUMBER, lambda number: number + 3, loop=loop, delivery="async", default=-3)
+pointers = [inline.pointer, sync.pointer, later.pointer]
+later(1)
+queued = loop.invoke(libc.abs, -5, wait=False)
+collected = treadle.closure(NUMBER, lambda number: number, loop=loop, delivery="async")
+collected(1)
+del collected
+
+def check_child():
+    # The parent's closures are the parent's: the pointers may be called, and return the default.
+    assert [pointer(5) for pointer in pointers] == [-1, -2, -3], [pointer(5) for pointer in pointers]
+    for closure in (inline, sync, later):
+        assert refused(closure.retire) and refused(closure.close) and refused(lambda: closure.info)
+        assert "parent" in repr(closure)
+    assert refused(lambda: queued.state) and refused(queued.result) and not queued.cancel() and not queued.running()
+    assert refused(lambda: thread.invoke(libc.abs, -1)) and refused(lambda: loop.invoke(libc.abs, -1))
+    assert refused(lambda: treadle.closure(NUMBER, int, thread=thread))
+    # Its own work as in any other process.
+    own = treadle.Thread(serve)
+    own.start_and_wait()
+    assert own.invoke(libc.abs, -7) == 7
+    mine = treadle.closure(NUMBER, lambda number: number + 4, thread=own)
+    assert [mine(number) for number in range(3)] == [4, 5, 6]
+    assert treadle.RunLoop.current().invoke(mine, 3) == 7
+    assert own.invoke(mine, 4, wait=False).result() == 8
+    own.stop_and_join()
+    gc.collect()
+
+def work(queue):
+    check_child()
+    queue.put("well")
+
+def check_parent():
+    assert [inline(5), sync(5), later(5)] == [6, 7, -3]
+    assert thread.invoke(libc.abs, -9) == 9
+    assert later.info.waiting == 2
+    loop.run(seconds=0)
+    assert later.info.handled == 2 and queued.result() == 5
+    thread.stop_and_join()
+"""
+
+
+class Calls(TestCase):
+    def test_multiprocessing(self) -> None:
+        """RL-11: its fork method, with closures and calls of the parent on their way; again and again."""
+        script = CALLS + """if True:
+            for number in range(5):
+                queue = context.SimpleQueue()
+                process = context.Process(target=work, args=(queue,))
+                process.start()
+                process.join()
+                assert process.exitcode == 0, process.exitcode
+                assert queue.get() == "well"
+            with context.Pool(2) as pool:
+                print(pool.map(abs, range(-3, 0)))
+            check_parent()
+        """
+        self.assertEqual(self.assertRuns(script), "[3, 2, 1]\n")
+
+    def test_inside_of_a_call(self) -> None:
+        """RL-11: a closure's handler forks, on this thread and on another; the child ends by itself."""
+        script = CALLS + """if True:
+            def fork(number):
+                pid = os.fork()
+                if pid == 0:
+                    check_child()
+                    os._exit(number)
+                return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            for options in (dict(), dict(thread=thread)):
+                print(treadle.closure(NUMBER, fork, **options)(6))
+            pid = os.fork()
+            if pid == 0:
+                check_child()
+                sys.exit(5)
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            check_parent()
+        """
+        self.assertEqual(self.assertRuns(script), "6\n6\n5\n")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -56,7 +56,10 @@ treadle_thread_set_policy treadle_thread_get_policy treadle_thread_set_quality_o
 treadle_thread_get_quality_of_service treadle_host_create_thread treadle_host_add_notification
 treadle_host_pool_add treadle_pool_push treadle_lock_retain treadle_lock_unlock
 treadle_lock_get_pthread_mutex treadle_condition_retain treadle_condition_signal treadle_condition_broadcast
-treadle_condition_get_pthread_cond
+treadle_condition_get_pthread_cond treadle_invocation_retain treadle_invocation_set_argument
+treadle_invocation_get_state treadle_invocation_get_result treadle_closure_retain treadle_closure_get_code
+treadle_closure_get_info treadle_closure_pool_get_info treadle_signature_parse treadle_signature_get_argument_count
+treadle_signature_get_layout
 """.split()
 
 SCALARS = {
@@ -134,8 +137,9 @@ class Types:
 
     def parameter(self, text: str) -> str:
         """A parameter's type; its name is the last word, and is always given."""
-        if pointer := re.fullmatch(r"\s*(.+?)\(\*\w+\)\((.*)\)\s*", text):
-            return self.function(pointer[1], pointer[2])
+        if pointer := re.fullmatch(r"\s*(.+?)\(\*(\*?)\w+\)\((.*)\)\s*", text):
+            function = self.function(pointer[1], pointer[3])
+            return f"POINTER({function})" if pointer[2] else function
         match = re.fullmatch(r"\s*(.*[\s*])\w+\s*", text)
         if not match:
             raise SystemExit(f"cannot read the parameter '{text}'")

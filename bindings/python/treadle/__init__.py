@@ -19,6 +19,7 @@ and from inside every callback, unless its text says otherwise.
 from . import _capi, _dispatch, notifications
 from ._delayed import DelayedPerform, cancel_performs, perform_after, perform_in_background
 from ._descriptor import FileDescriptor, HasFileno
+from ._closure import Closure, ClosureInfo, closure
 from ._errors import (
     DeadlockError,
     Error,
@@ -34,6 +35,7 @@ from ._errors import (
 from ._dictionary import ThreadDictionary
 from ._frames import ExceptHookArgs, excepthook
 from ._future import Future
+from ._invocation import Invocation
 from ._item import Item
 from ._last_resort import LastResortArgs, set_last_resort
 from ._lock import Condition, Lock
@@ -44,15 +46,31 @@ from ._process import perform_on_main, shutdown
 from ._source import Source
 from ._thread import Thread
 from ._timer import Timer
-from ._types import COMMON, DEFAULT, Activity, Events, Mode, Notification, RunResult, ThreadState
+from ._types import (
+    CALL_MODE,
+    COMMON,
+    DEFAULT,
+    Activity,
+    ClosureState,
+    Events,
+    InvocationState,
+    Mode,
+    Notification,
+    RunResult,
+    ThreadState,
+)
 from .notifications import Registration
 
 __version__ = f"{_capi.VERSION_MAJOR}.{_capi.VERSION_MINOR}.{_capi.VERSION_PATCH}"
 
 __all__ = [
+    "CALL_MODE",
     "COMMON",
     "DEFAULT",
     "Activity",
+    "Closure",
+    "ClosureInfo",
+    "ClosureState",
     "Condition",
     "DeadlockError",
     "DelayedPerform",
@@ -64,6 +82,8 @@ __all__ = [
     "Future",
     "HasFileno",
     "InvalidArgument",
+    "Invocation",
+    "InvocationState",
     "Item",
     "LastResortArgs",
     "Lock",
@@ -85,6 +105,7 @@ __all__ = [
     "Unsupported",
     "WrongThread",
     "cancel_performs",
+    "closure",
     "excepthook",
     "notifications",
     "perform_after",

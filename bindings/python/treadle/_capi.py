@@ -36,6 +36,7 @@ E_CLOSED = -15
 E_RANGE = -16
 E_SIGNATURE = -17
 E_NOT_SUPPORTED = -18
+E_CANCELLED = -19
 FOREVER = 9223372036854775807
 DEFAULT_MODE = "kCFRunLoopDefaultMode"
 COMMON_MODES = "kCFRunLoopCommonModes"
@@ -50,6 +51,7 @@ EVENT_REQUEST = 8
 EVENT_THREAD = 9
 EVENT_NOTIFICATION = 10
 EVENT_RELEASE = 11
+EVENT_CALL = 12
 RUN_RETURN_AFTER_SOURCE = 1
 RUN_RETURN_ON_INTERRUPT = 2
 STOP_ALL_LEVELS = 1
@@ -82,6 +84,30 @@ POLICY_DEFAULT = 0
 POLICY_FIFO = 1
 POLICY_ROUND_ROBIN = 2
 PERFORM_WAIT = 1
+CALL_MODE = "TreadleCallMode"
+WAIT_NONE = 0
+WAIT_BLOCK = 1
+WAIT_RUNNING = 2
+INVOCATION_IDLE = 0
+INVOCATION_QUEUED = 1
+INVOCATION_RUNNING = 2
+INVOCATION_DONE = 3
+INVOCATION_CANCELLED = 4
+INVOCATION_DROPPED = 5
+DELIVERY_INLINE = 0
+DELIVERY_ASYNC = 1
+DELIVERY_SYNC = 2
+DELIVERY_RUNNING = 3
+FULL_BLOCK = 0
+FULL_FAIL = 1
+FULL_DROP_NEWEST = 2
+FULL_DROP_OLDEST = 3
+FULL_COALESCE = 4
+CLOSURE_MAY_ALLOCATE = 1
+CLOSURE_KEEP_CODE = 2
+CLOSURE_ACTIVE = 0
+CLOSURE_RETIRED = 1
+CLOSURE_DRAINED = 2
 LOCK_RECURSIVE = 1
 NOTIFY_WILL_BECOME_MULTITHREADED = 1
 NOTIFY_THREAD_WILL_EXIT = 2
@@ -258,6 +284,93 @@ class treadle_request(Structure):
     ]
 
 
+class treadle_invocation_config(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("code", CFUNCTYPE(None)),
+        ("signature", c_char_p),
+        ("info", c_void_p),
+        ("destroy", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+class treadle_invocation_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("loop", c_void_p),
+        ("thread", c_void_p),
+        ("modes", POINTER(c_char_p)),
+        ("mode_count", c_size_t),
+        ("wait", c_uint32),
+        ("reserved", c_uint32),
+        ("timeout_ns", c_int64),
+        ("completion", POINTER(treadle_request)),
+        ("completion_loop", c_void_p),
+    ]
+
+
+class treadle_call(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("closure", c_void_p),
+        ("signature", c_void_p),
+        ("loop", c_void_p),
+        ("argument_count", c_uint32),
+        ("reserved", c_uint32),
+        ("arguments", POINTER(c_void_p)),
+        ("result", c_void_p),
+    ]
+
+
+treadle_closure_fn = CFUNCTYPE(c_int32, POINTER(treadle_call), c_void_p)
+
+
+class treadle_closure_config(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("signature", c_char_p),
+        ("handler", treadle_closure_fn),
+        ("info", c_void_p),
+        ("destroy", CFUNCTYPE(None, c_void_p)),
+        ("delivery", c_uint32),
+        ("flags", c_uint32),
+        ("loop", c_void_p),
+        ("thread", c_void_p),
+        ("modes", POINTER(c_char_p)),
+        ("mode_count", c_size_t),
+        ("timeout_ns", c_int64),
+        ("queue_limit", c_uint32),
+        ("on_full", c_uint32),
+        ("default_result", c_void_p),
+        ("default_result_size", c_size_t),
+    ]
+
+
+class treadle_closure_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("state", c_uint32),
+        ("waiting", c_uint32),
+        ("handled", c_uint64),
+        ("failed", c_uint64),
+        ("dropped", c_uint64),
+        ("timed_out", c_uint64),
+        ("after_retired", c_uint64),
+    ]
+
+
+class treadle_closure_pool_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("capacity", c_uint32),
+        ("used", c_uint32),
+        ("retired", c_uint32),
+        ("allocated", c_uint32),
+        ("after_retired", c_uint64),
+        ("libffi", c_char * 32),
+    ]
+
+
 treadle_notification_fn = CFUNCTYPE(None, c_uint32, c_void_p, c_void_p)
 treadle_last_resort_fn = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_char_p, c_void_p)
 treadle_dispatch_fn = CFUNCTYPE(c_uint64, c_uint64, POINTER(treadle_event))
@@ -381,9 +494,9 @@ PROTOTYPES = {
     "treadle_loop_contains_observer": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], True),
     "treadle_loop_perform_block": Prototype(c_int32, [c_void_p, POINTER(treadle_block)], False),
     "treadle_loop_post": Prototype(c_int32, [c_void_p, treadle_block_fn, c_void_p], False),
-    "treadle_signature_parse": Prototype(c_int32, [c_char_p, POINTER(c_void_p)], False),
-    "treadle_signature_get_argument_count": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], False),
-    "treadle_signature_get_layout": Prototype(c_int32, [c_void_p, c_int32, POINTER(c_size_t), POINTER(c_size_t)], False),
+    "treadle_signature_parse": Prototype(c_int32, [c_char_p, POINTER(c_void_p)], True),
+    "treadle_signature_get_argument_count": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], True),
+    "treadle_signature_get_layout": Prototype(c_int32, [c_void_p, c_int32, POINTER(c_size_t), POINTER(c_size_t)], True),
     "treadle_signature_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
     "treadle_routine_create": Prototype(c_int32, [POINTER(treadle_routine_config), POINTER(c_void_p)], False),
     "treadle_routine_retain": Prototype(c_int32, [c_void_p], False),
@@ -437,6 +550,27 @@ PROTOTYPES = {
     "treadle_perform_cancel_target": Prototype(c_int32, [c_void_p], False),
     "treadle_perform_cancel": Prototype(c_int32, [POINTER(treadle_request)], False),
     "treadle_perform_in_background": Prototype(c_int32, [POINTER(treadle_request), POINTER(c_void_p)], False),
+    "treadle_invocation_create": Prototype(c_int32, [POINTER(treadle_invocation_config), POINTER(c_void_p)], False),
+    "treadle_invocation_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_invocation_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_invocation_set_argument": Prototype(c_int32, [c_void_p, c_size_t, c_void_p, c_size_t], True),
+    "treadle_invocation_set_buffer": Prototype(c_int32, [c_void_p, c_size_t, c_void_p, c_size_t], False),
+    "treadle_invocation_get_argument": Prototype(c_int32, [c_void_p, c_size_t, c_void_p, c_size_t], False),
+    "treadle_invocation_get_buffer": Prototype(c_int32, [c_void_p, c_size_t, c_void_p, c_size_t], False),
+    "treadle_invocation_perform": Prototype(c_int32, [c_void_p, POINTER(treadle_invocation_options)], False),
+    "treadle_invocation_cancel": Prototype(c_int32, [c_void_p], False),
+    "treadle_invocation_get_state": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
+    "treadle_invocation_get_result": Prototype(c_int32, [c_void_p, c_void_p, c_size_t], True),
+    "treadle_closure_create": Prototype(c_int32, [POINTER(treadle_closure_config), POINTER(c_void_p)], False),
+    "treadle_closure_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_closure_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_closure_get_code": Prototype(c_int32, [c_void_p, POINTER(CFUNCTYPE(None))], True),
+    "treadle_closure_retire": Prototype(c_int32, [c_void_p], False),
+    "treadle_closure_close": Prototype(c_int32, [c_void_p, c_int64], False),
+    "treadle_closure_get_info": Prototype(c_int32, [c_void_p, POINTER(treadle_closure_info)], True),
+    "treadle_call_get_argument": Prototype(c_int32, [POINTER(treadle_call), c_size_t, c_void_p, c_size_t], False),
+    "treadle_call_set_result": Prototype(c_int32, [POINTER(treadle_call), c_void_p, c_size_t], False),
+    "treadle_closure_pool_get_info": Prototype(c_int32, [POINTER(treadle_closure_pool_info)], True),
     "treadle_lock_create": Prototype(c_int32, [c_uint32, POINTER(c_void_p)], False),
     "treadle_lock_retain": Prototype(c_int32, [c_void_p], True),
     "treadle_lock_release": Prototype(c_int32, [c_void_p], False),
@@ -472,6 +606,8 @@ PROTOTYPES = {
     "treadle_host_perform": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_char_p), c_size_t, c_uint32], False),
     "treadle_host_add_notification": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_void_p, POINTER(c_uint64)], True),
     "treadle_host_pool_add": Prototype(c_int32, [c_void_p, c_uint64], True),
+    "treadle_host_perform_invocation": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(treadle_invocation_options)], False),
+    "treadle_host_create_closure": Prototype(c_int32, [c_void_p, c_uint64, POINTER(treadle_closure_config), POINTER(c_void_p)], False),
 }
 
 
@@ -630,6 +766,27 @@ class Functions:
     treadle_perform_cancel_target: Callable[..., Any]
     treadle_perform_cancel: Callable[..., Any]
     treadle_perform_in_background: Callable[..., Any]
+    treadle_invocation_create: Callable[..., Any]
+    treadle_invocation_retain: Callable[..., Any]
+    treadle_invocation_release: Callable[..., Any]
+    treadle_invocation_set_argument: Callable[..., Any]
+    treadle_invocation_set_buffer: Callable[..., Any]
+    treadle_invocation_get_argument: Callable[..., Any]
+    treadle_invocation_get_buffer: Callable[..., Any]
+    treadle_invocation_perform: Callable[..., Any]
+    treadle_invocation_cancel: Callable[..., Any]
+    treadle_invocation_get_state: Callable[..., Any]
+    treadle_invocation_get_result: Callable[..., Any]
+    treadle_closure_create: Callable[..., Any]
+    treadle_closure_retain: Callable[..., Any]
+    treadle_closure_release: Callable[..., Any]
+    treadle_closure_get_code: Callable[..., Any]
+    treadle_closure_retire: Callable[..., Any]
+    treadle_closure_close: Callable[..., Any]
+    treadle_closure_get_info: Callable[..., Any]
+    treadle_call_get_argument: Callable[..., Any]
+    treadle_call_set_result: Callable[..., Any]
+    treadle_closure_pool_get_info: Callable[..., Any]
     treadle_lock_create: Callable[..., Any]
     treadle_lock_retain: Callable[..., Any]
     treadle_lock_release: Callable[..., Any]
@@ -665,3 +822,5 @@ class Functions:
     treadle_host_perform: Callable[..., Any]
     treadle_host_add_notification: Callable[..., Any]
     treadle_host_pool_add: Callable[..., Any]
+    treadle_host_perform_invocation: Callable[..., Any]
+    treadle_host_create_closure: Callable[..., Any]

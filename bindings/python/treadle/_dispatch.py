@@ -11,6 +11,7 @@ import os
 from typing import Any, Dict, Optional
 
 from . import _capi, _frames, _last_resort, _registry, _signals, _starting, _threads, _waiting
+from ._calls import handle_call
 from ._errors import FORKED_HANDLE, Error, check
 from ._frames import innermost, is_completed
 from ._host import host
@@ -20,6 +21,7 @@ from ._loop import RunLoop
 from ._types import Mode
 
 _BLOCK = _capi.EVENT_BLOCK
+_CALL = _capi.EVENT_CALL
 _NOTIFICATION = _capi.EVENT_NOTIFICATION
 _calls = _registry.calls
 _items = _registry.items
@@ -45,6 +47,8 @@ def _dispatch(ticket: int, address: int) -> int:
         event = _events.get(address) or _event_at(address)
         kind = event.kind
         if kind >= _BLOCK:
+            if kind == _CALL:
+                return ticket if handle_call(event) else ticket ^ 1
             if kind == _NOTIFICATION:
                 registration = _registrations.get(event.token)
                 if registration is not None:

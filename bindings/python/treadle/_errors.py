@@ -80,6 +80,7 @@ _CLASSES: Dict[int, Type[Error]] = {
     _capi.E_FORKED: Forked,
     _capi.E_SYSTEM: SystemFailure,
     _capi.E_CLOSED: LoopClosed,
+    _capi.E_SIGNATURE: InvalidArgument,
     _capi.E_NOT_SUPPORTED: Unsupported,
 }
 

@@ -106,7 +106,7 @@ class ExceptHookArgs(NamedTuple):
     exc_traceback: Optional[TracebackType]
     #: The loop that called back.
     loop: Optional[RunLoop]
-    #: The source, timer, observer or descriptor; the Future of a performed function.
+    #: The source, timer, observer, descriptor or closure; the Future of a performed function.
     item: object
     #: The mode that is run, or that the source was added to or left.
     mode: Optional[Mode]

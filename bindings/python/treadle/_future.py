@@ -32,6 +32,9 @@ class Future(concurrent.futures.Future[T]):
     nobody asked for is reported to the loop's excepthook when the Future goes away.
     """
 
+    #: Whether a waiter has to look by itself.
+    _needs_looks = False
+
     def __init__(self, loop: RunLoop) -> None:
         super().__init__()
         self._treadle_loop = loop
@@ -59,9 +62,10 @@ class Future(concurrent.futures.Future[T]):
         loop = self._treadle_loop
         if loop._handle == FORKED_HANDLE:
             raise Forked("the function was to run in the parent of this process", _capi.E_FORKED)
-        if loop.is_current:
+        self._look()
+        if loop.is_current and not self.done():
             raise DeadlockError("the loop's own thread waits for what it must run itself", _capi.E_DEADLOCK)
-        is_told = loop._tells_its_end and not is_main()
+        is_told = loop._tells_its_end and not is_main() and not self._needs_looks
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.done():
             left = None if deadline is None else deadline - time.monotonic()
@@ -69,6 +73,10 @@ class Future(concurrent.futures.Future[T]):
                 raise concurrent.futures.TimeoutError()
             concurrent.futures.wait([self], left if is_told else min(_LOOK_SECONDS, left or _LOOK_SECONDS))
             host.drain()
+            self._look()
+
+    def _look(self) -> None:
+        """Looks whether it is over, where nobody tells."""
 
     def _fail(self, error: BaseException) -> None:
         """Stores an exception, and sees to it that it does not go unseen."""

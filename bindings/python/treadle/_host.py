@@ -49,6 +49,12 @@ class Host:
                     call.discard()
                     continue
                 _registry.registrations.pop(token, None)
+                closure_reference = _registry.closures.pop(token, None)
+                if closure_reference is not None:
+                    closure = _registry.draining.pop(token, None) or closure_reference()
+                    if closure is not None:
+                        closure._drained()
+                    continue
                 reference = _registry.items.get(token)
                 item = reference() if reference is not None else None
                 if item is not None:

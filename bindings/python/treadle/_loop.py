@@ -25,10 +25,11 @@ from typing import (
 
 from . import _capi, _lifetime
 from ._descriptor import FileDescriptor, HasFileno
-from ._errors import check, failure
+from ._errors import LoopClosed, check, failure
 from ._frames import ExceptHookArgs, Frame, call, excepthook, guarded, is_running
 from ._future import Block, Future
 from ._host import host
+from ._invoking import Invoking
 from ._item import Item, encoded
 from ._library import native
 from ._observer import Observer
@@ -47,7 +48,7 @@ T = TypeVar("T")
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 
-class RunLoop:
+class RunLoop(Invoking):
     """The run loop of a thread. Every thread has exactly one; RunLoop.current() gives it.
 
     While its thread lives there is one RunLoop object for it, always the same. Since 1.0.
@@ -311,6 +312,11 @@ class RunLoop:
         modes: None is COMMON. Since 1.0.
         """
         return enqueue(self, fn, modes, args, kwargs)
+
+    def _loop_for_calls(self) -> RunLoop:
+        if self._has_ended:
+            raise LoopClosed("the loop's thread is gone", _capi.E_CLOSED)
+        return self
 
     # Conveniences: decorators that make an item, add it and give it back
 

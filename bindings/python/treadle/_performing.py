@@ -38,7 +38,7 @@ def enqueue(
     if modes is None:
         names, count = None, 0
     else:
-        names = _names(tuple(modes))
+        names = names_of(tuple(modes))
         count = len(names)
         if not count:
             raise ValueError("a function for no mode would never run")
@@ -69,12 +69,12 @@ def request(
     if not callable(fn):
         raise TypeError(f"{fn!r} cannot be called")
     host.drain()
-    loop = _loop_of(thread)
+    loop = loop_of(thread)
     block = Block(next(_registry.tokens), loop, fn, arguments, {})
     future = block.future
     names, count = None, 0
     if modes is not None:
-        names = _names(tuple(modes))
+        names = names_of(tuple(modes))
         count = len(names)
         if not count:
             future.cancel()
@@ -113,7 +113,8 @@ def _perform_and_wait(thread: Thread, future: Future[Any], arguments: Tuple[Any,
         return status
 
 
-def _loop_of(thread: Thread) -> RunLoop:
+def loop_of(thread: Thread) -> RunLoop:
+    """A thread's loop. Raises LoopClosed when the thread has finished."""
     if thread.is_finished:
         raise LoopClosed("the thread has finished", _capi.E_CLOSED)
     try:
@@ -135,5 +136,6 @@ def _discard(block: Block) -> None:
 
 
 @lru_cache(maxsize=64)
-def _names(modes: Tuple[str, ...]) -> Any:
+def names_of(modes: Tuple[str, ...]) -> Any:
+    """The names of modes as the library takes them."""
     return (ctypes.c_char_p * len(modes))(*map(encoded, modes))

@@ -13,9 +13,11 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Callable, Dict, Protocol
+from typing import TYPE_CHECKING, Callable, Dict, Protocol, Set
 
 if TYPE_CHECKING:
+    from ._closure import Closure
+    from ._invocation import Invocation
     from ._item import Item
     from ._lock import NativeLock
     from ._loop import RunLoop
@@ -60,6 +62,14 @@ class ItemReference(weakref.ref):  # type: ignore[type-arg]
 items: Dict[int, ItemReference] = {}
 #: What is called once and was not called yet, by token.
 calls: Dict[int, Call] = {}
+#: The closures, by token, until no call of them can come.
+closures: Dict[int, weakref.ref[Closure]] = {}
+#: The closures that nobody holds any more, but whose calls may still come, by token.
+draining: Dict[int, Closure] = {}
+#: The invocations that were not collected.
+invocations: weakref.WeakSet[Invocation] = weakref.WeakSet()
+#: Those that nobody waits for any more, but whose functions may still run and use what they were given.
+lingering: Set[Invocation] = set()
 #: The registrations for notifications, by token.
 registrations: Dict[int, Registration] = {}
 #: Every thread that somebody knows, by handle.
@@ -102,6 +112,16 @@ def forget_everything(forked_handle: int) -> None:
     for native_lock in list(locks):
         native_lock._handle = forked_handle
     locks.clear()
-    for table in (items, calls, registrations, threads, running, loops, alive, foreign):
+    for closure_reference in closures.values():
+        closure = closure_reference()
+        if closure is not None:
+            closure._handle = forked_handle
+    for closure in draining.values():
+        closure._handle = forked_handle
+    for invocation in list(invocations):
+        invocation._handle = forked_handle
+    invocations.clear()
+    lingering.clear()
+    for table in (items, calls, registrations, threads, running, loops, alive, foreign, closures, draining):
         table.clear()
     lock = threading.RLock()

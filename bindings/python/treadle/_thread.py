@@ -15,9 +15,10 @@ from ._errors import FORKED_HANDLE, LoopClosed, check, failure
 from ._frames import guarded, report_of_thread
 from ._future import Future
 from ._host import host
+from ._invoking import Invoking
 from ._library import native
 from ._loop import RunLoop
-from ._performing import request
+from ._performing import loop_of, request
 from ._thread_attributes import ThreadAttributes
 from ._thread_life import Entry, Held, collected
 from ._threads import is_main
@@ -33,7 +34,7 @@ T = TypeVar("T")
 _STACK_SIZE = 8 * 1024 * 1024
 
 
-class Thread(ThreadAttributes):
+class Thread(ThreadAttributes, Invoking):
     """A thread, with a run loop, a name, a dictionary and an end that can be waited for. Since 1.0.
 
     Thread.current() is the calling thread, whoever made it; there is one object for each thread while it lives.
@@ -318,6 +319,9 @@ class Thread(ThreadAttributes):
         if not wait:
             return future
         return None if future.cancelled() else future.result()  # type: ignore[return-value]
+
+    def _loop_for_calls(self) -> RunLoop:
+        return loop_of(self)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Thread cannot be copied or pickled")

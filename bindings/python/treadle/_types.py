@@ -16,6 +16,9 @@ Mode = NewType("Mode", str)
 #: The mode that every loop has from the beginning. Since 1.0.
 DEFAULT = Mode(_capi.DEFAULT_MODE)
 
+#: The mode in which a loop runs while its thread waits for a call as "running". Since 1.0.
+CALL_MODE = Mode(_capi.CALL_MODE)
+
 #: Stands for all modes of a loop's common set, where an item is added. It is never run. Since 1.0.
 COMMON = Mode(_capi.COMMON_MODES)
 
@@ -89,6 +92,34 @@ class Notification(enum.IntEnum):
     THREAD_WILL_EXIT = _capi.NOTIFY_THREAD_WILL_EXIT
 
 
+class ClosureState(enum.IntEnum):
+    """What a closure's life has come to. Since 1.0."""
+
+    #: Its calls are handled.
+    ACTIVE = _capi.CLOSURE_ACTIVE
+    #: Calls that had begun are still handled.
+    RETIRED = _capi.CLOSURE_RETIRED
+    #: No call is left.
+    DRAINED = _capi.CLOSURE_DRAINED
+
+
+class InvocationState(enum.IntEnum):
+    """What an invocation has come to. Since 1.0."""
+
+    #: Not made yet.
+    IDLE = _capi.INVOCATION_IDLE
+    #: It waits for the loop.
+    QUEUED = _capi.INVOCATION_QUEUED
+    #: The function runs.
+    RUNNING = _capi.INVOCATION_RUNNING
+    #: The function has returned.
+    DONE = _capi.INVOCATION_DONE
+    #: Somebody cancelled it before it began.
+    CANCELLED = _capi.INVOCATION_CANCELLED
+    #: The thread ended before, or everything was shut down.
+    DROPPED = _capi.INVOCATION_DROPPED
+
+
 NANOSECONDS = 1_000_000_000
 _LONGEST = _capi.FOREVER / NANOSECONDS / 2
 
@@ -105,3 +136,8 @@ def nanoseconds(seconds: float, name: str) -> int:
     if abs(seconds) >= _LONGEST:
         return _capi.FOREVER if seconds > 0 else -_capi.FOREVER
     return math.ceil(seconds * NANOSECONDS)
+
+
+def wait_timeout(seconds: float) -> int:
+    """The timeout of a wait for a call, which the library knows no zero and nothing negative of."""
+    return max(1, nanoseconds(seconds, "timeout"))

@@ -12,36 +12,49 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional, Tuple, Union
 
 from . import _capi
 from ._errors import DeadlockError
 from ._threads import is_main
 
 if TYPE_CHECKING:
+    from ._loop import RunLoop
     from ._thread import Thread
+
+    # Of a loop the thread need not be known.
+    Target = Union[Thread, RunLoop]
 
 #: The longest that Ctrl-C waits.
 SLICE_NS = 50_000_000
 
 _lock = threading.Lock()
 #: What each thread waits for without an end, and how to tell that it need not any more.
-_waits: Dict[Thread, Tuple[Thread, Callable[[], bool]]] = {}
+_waits: Dict[Thread, Tuple[Target, Callable[[], bool]]] = {}
+
+
+def _wait_of(target: Target) -> Optional[Tuple[Target, Callable[[], bool]]]:
+    """What a thread waits for. The caller holds the lock."""
+    found = _waits.get(target)  # type: ignore[arg-type]
+    if found is None and not hasattr(target, "id"):
+        identity = target.thread_id
+        found = next((wait for thread, wait in _waits.items() if identity and thread.id == identity), None)
+    return found
 
 
 @contextmanager
-def waiting_for(target: Thread, current: Thread, is_over: Callable[[], bool], is_endless: bool) -> Iterator[None]:
+def waiting_for(target: Target, current: Thread, is_over: Callable[[], bool], is_endless: bool) -> Iterator[None]:
     """Held while the calling thread waits for another one. Raises DeadlockError if that could only fail.
 
     A wait that is over counts no more, though its thread may not know yet; one with a timeout stands in nobody's way.
     """
     with _lock:
-        thread: Optional[Thread] = target
+        thread: Optional[Target] = target
         while thread is not None:
-            if thread is current:
+            if thread is current or getattr(thread, "is_current", False):
                 raise DeadlockError("the thread waits, directly or through others, for the caller", _capi.E_DEADLOCK)
-            next_thread, is_done = _waits.get(thread, (None, None))
-            thread = None if is_done is None or is_done() else next_thread
+            wait = _wait_of(thread)
+            thread = None if wait is None or wait[1]() else wait[0]
         if is_endless:
             _waits[current] = target, is_over
     try:
