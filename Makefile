@@ -3,7 +3,7 @@
 #
 #   make demo [FILE=...]    a C and a Python program run their loops on a file; - reads standard input
 #   make test               every test
-#   make bench              what a thread costs, beside a bare one of POSIX
+#   make bench              Treadle beside other run loops; rewrites the figures of docs/performance.md
 #   make library            build/lib/libtreadle.so.1 and libtreadle.a
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
 #   make clean
@@ -28,8 +28,8 @@ test:
 	scripts/test-all
 
 bench: library
-	@scripts/install-requirements demo
-	bench/run-threads
+	@scripts/install-requirements bench
+	bench/run --docs
 
 install:
 	@scripts/install-requirements install

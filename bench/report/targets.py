@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""What Treadle wants to reach, as ratios of medians of one run: Treadle's to another's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .statistics import OWN, Figure, figures_of, with_role
+
+NOISE = 0.05  # a miss by less is not told from chance
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound for a figure. against: a library, "best" of the peers, "others": the best of the peers that no other
+    target of the figure names, or "" for the figure itself."""
+
+    figure: str
+    against: str
+    sense: str
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.sense} {self.bound:g}"
+
+
+def _targets(sense: str, figures: str, *bounds: tuple[str, float]) -> list[Target]:
+    return [Target(figure, against, sense, bound) for figure in figures.split() for against, bound in bounds]
+
+
+TARGETS = [
+    *_targets("≥", "post1", ("libuv", 4), ("raw", 0.75)),
+    *_targets("≥", "post4", ("libuv", 3), ("raw", 0.75)),
+    *_targets("≥", "signal", ("libuv", 1), ("raw", 0.75)),
+    *_targets("≥", "pingpong pingsig", ("libdispatch", 1.3), ("raw", 0.95)),
+    *_targets("≥", "pingpong_2 pingsig_2", ("libdispatch", 4), ("others", 100), ("rawspin", 0.85)),
+    *_targets("≥", "sync", ("libdispatch", 1), ("raw", 0.95)),
+    *_targets("≥", "sync_2", ("libdispatch", 40), ("rawspin", 0.85)),
+    *_targets("≤", "timer_insert", ("libev", 0.6), ("raw", 0.7)),
+    *_targets("≤", "timer_fire", ("libev", 0.65), ("raw", 1.05)),
+    *_targets("≤", "timer_cancel", ("libev", 0.6), ("raw", 0.9)),
+    *_targets("≤", "timer_reset", ("libev", 1.2), ("raw", 0.6)),
+    *_targets("≤", "timer_cpu_1m", ("libev", 0.7), ("raw", 1.1)),
+    *_targets("≤", "oneshot_late tick_late", ("sd-event", 1), ("raw", 1.05)),
+    *_targets("≤", "tick_drift", ("", 20)),
+    *_targets("≤", "fd_event", ("best", 0.95), ("raw", 1.05)),
+    *_targets("≤", "fd_churn", ("best", 1), ("raw", 1.05)),
+    *_targets("≤", "pass_0h1s", ("libevent", 0.8), ("raw", 1.3)),
+    *_targets("≤", "pass_8h1s_fd", ("libev", 0.75), ("raw", 1.1)),
+    *_targets("≤", "pass_0h64s_fd", ("libev", 0.4), ("raw", 1.2)),
+    *_targets("≤", "thread_start thread_join", ("pthread", 1.05), ("raw", 1.1)),
+    *_targets("≤", "thread_loop", ("libev", 0.95), ("raw", 1.1)),
+    *_targets("≤", "mem_timer", ("libev", 0.7), ("", 64)),
+    *_targets("≤", "mem_source", ("libev", 0.6), ("", 48)),
+    *_targets("≤", "mem_descriptor", ("libev", 0.5), ("", 48)),
+    *_targets("≤", "mem_loop", ("libuv", 1), ("raw", 1.05)),
+    *_targets("≤", "hello_time hello_resident", ("libev", 0.95), ("raw", 1.1)),
+    *_targets("≤", "library_size", ("", 400)),
+    *_targets("≤", "call_canonical", ("libffi", 0.1), ("direct", 1.3)),
+    *_targets("≤", "call_five", ("libffi", 0.5)),
+    *_targets("≥", "py_post", ("asyncio", 2)),
+    *_targets("≥", "py_wait", ("asyncio", 3)),
+    *_targets("≤", "py_callback", ("ctypes", 1.2)),
+]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A target with what the run says. value: the ratio, or the figure itself; None: not measured."""
+
+    target: Target
+    other: str | None
+    value: float | None
+
+    @property
+    def verdict(self) -> str:
+        if self.value is None:
+            return "not measured"
+        target = self.target
+        excess = target.bound / self.value if target.sense == "≥" and self.value > 0 else self.value / target.bound
+        return "met" if excess <= 1 else "close" if excess <= 1 + NOISE else "missed"
+
+
+def _other(target: Target, figure: Figure, peers: list[str]) -> str | None:
+    if target.against == "best":
+        return figure.best(peers)
+    if target.against == "others":
+        named = {other.against for other in TARGETS if other.figure == target.figure}
+        return figure.best(peer for peer in peers if peer not in named)
+    return target.against
+
+
+def outcomes(results: dict[str, Any]) -> list[Outcome]:
+    """Every target whose figure was measured at all, for any library."""
+    figures, peers = figures_of(results), with_role(results, "peer")
+    told = []
+    for target in TARGETS:
+        figure = figures.get(target.figure)
+        if figure is None:
+            continue
+        if target.against:
+            other = _other(target, figure, peers)
+            told.append(Outcome(target, other, figure.ratio(other)))
+        else:
+            told.append(Outcome(target, None, figure.medians.get(OWN)))
+    return told

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Runs the programs: one process for each workload of each library, the libraries in turn, round after round."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import building, libraries
+from .libraries import LIBRARY, ROOT
+
+# Long ones, whose figures hardly differ from round to round.
+MOST_ROUNDS = {"timer_cpu_1m": 3, "memory": 3, "scale_source": 1, "scale_timer": 1, "scale_descriptor": 1}
+LONGEST = float(os.environ.get("TREADLE_BENCH_SECONDS", "90"))  # for one workload; then it is taken for hung
+
+
+def environment() -> dict[str, str]:
+    """So that Python finds the package, and the package the library that is measured."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "bindings/python"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TREADLE_LIBRARY": str(LIBRARY / "libtreadle.so.1"),
+    }
+
+
+@dataclass
+class Program:
+    """Something that answers to `list` and `run WORKLOAD [quick]` (harness/main.c)."""
+
+    command: list[str]
+    name: str = ""
+    role: str = "peer"
+    workloads: list[str] = field(default_factory=list)
+
+    def ask(self) -> None:
+        command = [*self.command, "list"]
+        done = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, text=True, timeout=LONGEST, env=environment()
+        )
+        first, *self.workloads = done.stdout.split("\n")[:-1]
+        self.name, self.role = first.split()
+
+
+@dataclass
+class Results:
+    """figures: figure -> library -> values of the rounds. none: the same, with reasons. failures: what ended badly."""
+
+    units: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    none: dict[str, dict[str, str]] = field(default_factory=dict)
+    failures: list[dict[str, str]] = field(default_factory=list)
+    roles: dict[str, str] = field(default_factory=dict)
+    workloads: dict[str, str] = field(default_factory=dict)  # of each figure
+
+    def take(self, library: str, workload: str, line: str) -> None:
+        told = json.loads(line)
+        figure = told["figure"]
+        self.workloads[figure] = workload
+        if "none" in told:
+            self.none.setdefault(figure, {})[library] = told["none"]
+            return
+        self.units[figure] = told["unit"]
+        self.figures.setdefault(figure, {}).setdefault(library, []).append(told["value"])
+
+
+def programs_of(found: list[libraries.Library]) -> list[Program]:
+    """The built programs, asked for what they can do."""
+    building.build(found)
+    programs = [Program([str(building.program(library))]) for library in found]
+    calls = building.build_calls(found)
+    if calls:
+        programs += [Program([str(calls), way]) for way in ("treadle", "libffi", "direct")]
+    if any(library.name == "treadle" for library in found):
+        folder = Path(ROOT, "bench/python")
+        programs += [Program([sys.executable, str(path)]) for path in sorted(folder.glob("with_*.py"))]
+    for program in programs:
+        program.ask()
+    return programs
+
+
+def run(program: Program, workload: str, is_quick: bool) -> tuple[list[str], str]:
+    """The lines of a run, and what went wrong, if anything did."""
+    command = [*program.command, "run", workload, *(["quick"] if is_quick else [])]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LONGEST,
+            env=environment(),
+        )
+    except subprocess.TimeoutExpired:
+        return [], f"no end after {LONGEST:.0f} s"
+    if done.returncode != 0:
+        return [], done.stderr.strip()[-500:] or f"status {done.returncode}"
+    return done.stdout.splitlines(), ""
+
+
+def order(programs: list[Program], only: set[str]) -> list[str]:
+    """Each workload once; those that are asked for, by their names or the beginning of those."""
+    names = dict.fromkeys(workload for program in programs for workload in program.workloads)
+    return [name for name in names if not only or any(name == part or name.startswith(part) for part in only)]
+
+
+def measure(programs: list[Program], only: set[str], rounds: int, is_quick: bool, say) -> Results:
+    results = Results(roles={program.name: program.role for program in programs})
+    jobs = [(name, [program for program in programs if name in program.workloads]) for name in order(programs, only)]
+    for number in range(rounds):
+        for workload, able in jobs:
+            if number >= MOST_ROUNDS.get(workload, rounds):
+                continue
+            # Who begins changes with the rounds, so that a busy neighbour hits all alike.
+            turn = number % len(able)
+            for program in able[turn:] + able[:turn]:
+                lines, trouble = run(program, workload, is_quick)
+                if trouble:
+                    results.failures.append({"library": program.name, "workload": workload, "trouble": trouble})
+                    say(f"{program.name}: {workload}: no figure: {trouble}")
+                for line in lines:
+                    results.take(program.name, workload, line)
+        say(f"round {number + 1} of {rounds} is done")
+    # One wrong count spoils the figures, whatever the other rounds said.
+    for failure in results.failures:
+        for figure, workload in results.workloads.items():
+            if workload == failure["workload"]:
+                results.figures.get(figure, {}).pop(failure["library"], None)
+    return results
