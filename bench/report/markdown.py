@@ -92,17 +92,23 @@ def _value_cell(figure: Figure, library: str, results: dict[str, Any], best: str
     return "failed" if is_failed else ""
 
 
+def _ratio_cell(figure: Figure, other: str | None) -> str:
+    ratio = figure.ratio(other)
+    return "" if ratio is None else f"{shown(ratio)} ({other})"
+
+
 def all_table(results: dict[str, Any]) -> str:
-    """Every median; the best peer's and Treadle's are bold."""
+    """Every median, and Treadle's ratios to the best peer and the best floor. Bold: the best peer and Treadle."""
     figures = {name: figure for name, figure in figures_of(results).items() if _is_shown(name)}
-    peers = with_role(results, "peer")
+    peers, floors = with_role(results, "peer"), with_role(results, "floor")
     columns = [name for name in results["roles"] if any(name in figure.medians for figure in figures.values())]
     columns.sort(key=lambda name: ("own", "peer", "floor").index(results["roles"][name]))
     rows = []
     for name, figure in figures.items():
-        best = figure.best(peers)
-        rows.append([name, figure.unit, *(_value_cell(figure, column, results, best) for column in columns)])
-    return table(["workload", "unit", *columns], rows)
+        best, floor = figure.best(peers), figure.best(floors)
+        values = [_value_cell(figure, column, results, best) for column in columns]
+        rows.append([name, figure.unit, _ratio_cell(figure, best), _ratio_cell(figure, floor), *values])
+    return table(["workload", "unit", "to the best peer", "to the floor", *columns], rows)
 
 
 def notes(results: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from . import building, libraries
 from .libraries import LIBRARY, ROOT
 
 # Long ones, whose figures hardly differ from round to round.
-MOST_ROUNDS = {"timer_cpu_1m": 3, "memory": 3, "scale_source": 1, "scale_timer": 1, "scale_descriptor": 1}
+MOST_ROUNDS = {"timer_cpu_1m": 2, "memory": 3, "scale_source": 3, "scale_timer": 3, "scale_descriptor": 3}
 LONGEST = float(os.environ.get("TREADLE_BENCH_SECONDS", "90"))  # for one workload; then it is taken for hung
 
 
@@ -57,6 +58,7 @@ class Results:
     failures: list[dict[str, str]] = field(default_factory=list)
     roles: dict[str, str] = field(default_factory=dict)
     workloads: dict[str, str] = field(default_factory=dict)  # of each figure
+    seconds: dict[str, dict[str, float]] = field(default_factory=dict)  # workload -> library -> what all rounds took
 
     def take(self, library: str, workload: str, line: str) -> None:
         told = json.loads(line)
@@ -120,16 +122,22 @@ def measure(programs: list[Program], only: set[str], rounds: int, is_quick: bool
             # Who begins changes with the rounds, so that a busy neighbour hits all alike.
             turn = number % len(able)
             for program in able[turn:] + able[:turn]:
+                begun = time.monotonic()
                 lines, trouble = run(program, workload, is_quick)
+                taken = results.seconds.setdefault(workload, {})
+                taken[program.name] = round(taken.get(program.name, 0) + time.monotonic() - begun, 3)
                 if trouble:
                     results.failures.append({"library": program.name, "workload": workload, "trouble": trouble})
                     say(f"{program.name}: {workload}: no figure: {trouble}")
                 for line in lines:
                     results.take(program.name, workload, line)
         say(f"round {number + 1} of {rounds} is done")
-    # One wrong count spoils the figures, whatever the other rounds said.
+    # One wrong count or one broken promise spoils a figure, whatever the other rounds said.
     for failure in results.failures:
         for figure, workload in results.workloads.items():
             if workload == failure["workload"]:
                 results.figures.get(figure, {}).pop(failure["library"], None)
+    for figure, by in results.none.items():
+        for library in by:
+            results.figures.get(figure, {}).pop(library, None)
     return results

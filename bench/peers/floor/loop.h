@@ -119,9 +119,7 @@ static void ask_kernel(struct loop *loop, bool may_sleep) {
             left.tv_nsec = (long)((first->date - time) % 1000000000u);
         }
     }
-    /* Without a wait the older call is quicker. */
-    int count = may_sleep ? (int)syscall(SYS_epoll_pwait2, loop->epoll, events, MOST_EVENTS, timeout, NULL, 0)
-                          : epoll_wait(loop->epoll, events, MOST_EVENTS, 0);
+    int count = epoll_pwait2(loop->epoll, events, MOST_EVENTS, timeout, NULL);
     if (may_sleep && loop->inbox.is_sleeping) inbox_wakes_up(&loop->inbox);
     for (int i = 0; i < count; i++) {
         struct task *ready = events[i].data.ptr;
