@@ -109,6 +109,8 @@ static void *host_main(void *info) {
     if (host->callback) host->source = library.source_make(host->loop, host->callback, host);
     sem_post(&host->is_ready);
     library.loop_run(host->loop);
+    /* Whoever posted the stop may still be in that call. */
+    wait_for(&host->may_be_freed);
     library.loop_free(host->loop);
     return NULL;
 }
@@ -116,12 +118,15 @@ static void *host_main(void *info) {
 void host_start(struct host *host, int processor, const struct callback *callback) {
     *host = (struct host){.processor = processor, .callback = callback};
     sem_init(&host->is_ready, 0, 0);
+    sem_init(&host->may_be_freed, 0, 0);
     demand(pthread_create(&host->thread, NULL, host_main, host) == 0, "a thread can be made");
     wait_for(&host->is_ready);
 }
 
 void host_stop(struct host *host) {
     library.post(host->loop, stop_loop, host->loop);
+    sem_post(&host->may_be_freed);
     pthread_join(host->thread, NULL);
     sem_destroy(&host->is_ready);
+    sem_destroy(&host->may_be_freed);
 }

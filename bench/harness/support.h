@@ -48,7 +48,7 @@ struct host {
     pthread_t thread;
     int processor;
     const struct callback *callback;
-    sem_t is_ready;
+    sem_t is_ready, may_be_freed;
 };
 void host_start(struct host *host, int processor, const struct callback *callback);
 void host_stop(struct host *host);

@@ -50,8 +50,9 @@ static void bounce(bool by_signal, int far_processor, const char *rate, const ch
     if (by_signal) library.source_signal(near_host.loop, near_host.source);
     else library.post(near_host.loop, pong, NULL);
     wait_for(&rounds_done);
-    host_stop(&near_host);
+    /* This one first: it may still be in the call that reached the other. */
     host_stop(&far_host);
+    host_stop(&near_host);
     demand(returned == last_return + 1, "each ping has one pong");
     int64_t *taken = returns + WARM_UP, whole = taken[rounds] - taken[0];
     for (size_t i = 0; i < rounds; i++) taken[i] = taken[i + 1] - taken[i];
