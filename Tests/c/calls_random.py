@@ -63,7 +63,7 @@ def main() -> None:
         structs.append(Struct(number, picks, structs[-40:]))
 
     def pick():
-        if picks.random() < 0.25:
+        if picks.random() < 0.2:
             struct = picks.choice(structs)
             return struct.encoding, struct.name
         return picks.choice(list(SCALARS.items()))
@@ -74,7 +74,7 @@ def main() -> None:
         print(f"_Static_assert(sizeof({struct.name}) == {struct.size}, \"{struct.name}\");")
     table, seen = [], set()
     while len(table) < count:
-        most = picks.choice((1, 2, 2, 3, 3, 4, 5, 6, 8, MOST_ARGUMENTS))
+        most = picks.choice((1, 1, 2, 2, 3, 3, 4, 5, 8, MOST_ARGUMENTS))
         result = ("v", "void") if picks.random() < 0.1 else pick()
         arguments = [pick() for _ in range(picks.randint(0, most))]
         encoding = result[0] + "".join(code for code, _ in arguments)
