@@ -268,7 +268,8 @@ struct outsider {
 HELPER void *outsider_main(void *info) {
     struct outsider *outsider = info;
     for (int i = 0; i < 6 && outsider->does[i].verb; i++) {
-        while (atomic_load(&outsider->watch.sleeps) <= i || !is_asleep(&outsider->watch)) sched_yield();
+        while (atomic_load(&outsider->watch.sleeps) <= i) sched_yield();
+        await_sleep(&outsider->watch);
         CHECK_INT(perform_deed(&outsider->does[i], NULL), outsider->does[i].expected);
     }
     return NULL;
