@@ -3,7 +3,7 @@
 
 import CTreadleSystem
 import Synchronization
-package import TreadleBase
+import TreadleBase
 
 /// One call that is carried to a loop: queued among its requests, performed once or never, and over exactly once.
 /// A thin handle. The memory is counted, since a waiter that gives up leaves a call behind that still runs, and it

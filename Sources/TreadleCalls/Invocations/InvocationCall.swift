@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import Treadle
+import Treadle
 import TreadleBase
 
 /// What a carried call of an invocation has in its room.
