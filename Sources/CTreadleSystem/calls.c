@@ -117,6 +117,8 @@ int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *ou
 }
 
 int32_t treadle_system_futex_wait(void *word, uint32_t expected, int64_t until) {
+    /* For a date in the past the kernel would still arm a timer and give the processor away. */
+    if (until != INT64_MAX && until <= treadle_system_now()) return -ETIMEDOUT;
     struct timespec at = timespec_of(until);
     return (int32_t)result(syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                                    until == INT64_MAX ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY));
