@@ -71,7 +71,7 @@ def build_calls(found: list[Library]) -> Path | None:
         return None
     if own is None:
         return None
-    source, output = BENCH / "calls.c", BUILD / "programs/calls"
-    command = [libraries.compiler(), *OPTIONS, str(source), "-o", str(output), *own.options, *ffi.options]
-    make(output, command, [source], newest_header())
+    sources, output = sorted((BENCH / "calls").glob("*.c")), BUILD / "programs/calls"
+    command = [libraries.compiler(), *OPTIONS, *map(str, sources), "-o", str(output), *own.options, *ffi.options]
+    make(output, command, sources, newest_header())
     return output

@@ -77,7 +77,7 @@ def programs_of(found: list[libraries.Library]) -> list[Program]:
     programs = [Program([str(building.program(library))]) for library in found]
     calls = building.build_calls(found)
     if calls:
-        programs += [Program([str(calls), way]) for way in ("treadle", "libffi", "direct")]
+        programs += [Program([str(calls), way]) for way in ("treadle", "libffi", "direct", "plain", "byhand")]
     if any(library.name == "treadle" for library in found):
         folder = Path(ROOT, "bench/python")
         programs += [Program([sys.executable, str(path)]) for path in sorted(folder.glob("with_*.py"))]
