@@ -10,8 +10,10 @@ enum DirectShape {
   /// A C function whose type only its signature knows.
   typealias Code = @convention(c) () -> Void
 
+  /// Each argument begins at the next word.
+  static let wordSize = MemoryLayout<Word>.size
   /// The largest frame of any shape.
-  static let frameSize = 4 * MemoryLayout<Word>.size
+  static let frameSize = 4 * wordSize
 
   /// The shape of a signature, or nil if it needs libffi.
   init?(result: TypeCode, arguments: UnsafeBufferPointer<SignatureValue>) {

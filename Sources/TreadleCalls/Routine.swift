@@ -72,7 +72,8 @@ package struct Routine {
 
   /// The routine as the core's items see it; takes over the caller's reference.
   package consuming func indirect() -> IndirectCallback {
-    IndirectCallback(
+    let direct = cell.pointee.body.pointee.direct
+    return IndirectCallback(
       object: UnsafeMutableRawPointer(cell),
       invoke: { object, event in
         guard let object else { return false }
@@ -82,7 +83,8 @@ package struct Routine {
       drop: { object in
         guard let object else { return }
         Routine(object).drop()
-      })
+      },
+      direct: direct)
   }
 
   // MARK: Calling

@@ -17,6 +17,8 @@ struct RoutineBody {
   /// Those that the event supplies.
   let supplied: UnsafeMutablePointer<SuppliedArgument>
   var suppliedCount: Int
+  /// The routine as a call that needs no event, if it is one; in the same block.
+  var direct: UnsafePointer<DirectCall>?
 
   /// Overwrites the arguments that the event supplies, in a copy of the frame.
   @inline(__always)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import Treadle
 package import TreadleBase
 
 /// Collects a routine's arguments, in order. Ends with `finish` or `discard`.
 package struct RoutineBuilder {
   private let body: UnsafeMutablePointer<RoutineBody>
+  /// Room for what `RoutineBody.direct` refers to.
+  private let direct: UnsafeMutablePointer<DirectCall>
   /// The next argument's index.
   private var index = 0
 
@@ -15,11 +18,11 @@ package struct RoutineBuilder {
     let frameSize = max(signature.frameSize, 1)
     let size =
       Arena.room(RoutineBody.self, 1) &+ Arena.room(UInt8.self, frameSize)
-      &+ Arena.room(SuppliedArgument.self, max(count, 1))
+      &+ Arena.room(SuppliedArgument.self, max(count, 1)) &+ Arena.room(DirectCall.self, 1)
     guard let block = Arena.allocate(size) else { throw Failure.noMemory("routine") }
     var arena = Arena(block, size: size)
     guard let body = arena.take(RoutineBody.self, 1), let frame = arena.take(UInt8.self, frameSize),
-      let supplied = arena.take(SuppliedArgument.self, max(count, 1))
+      let supplied = arena.take(SuppliedArgument.self, max(count, 1)), let direct = arena.take(DirectCall.self, 1)
     else {
       Arena.free(block)
       throw Failure.noMemory("routine")
@@ -28,8 +31,9 @@ package struct RoutineBuilder {
     body.initialize(
       to: RoutineBody(
         signature: signature, code: code, destroy: nil, info: nil, frame: UnsafeMutableRawPointer(frame),
-        supplied: supplied, suppliedCount: 0))
+        supplied: supplied, suppliedCount: 0, direct: nil))
     self.body = body
+    self.direct = direct
   }
 
   /// Whether the signature has no further argument.
@@ -73,8 +77,33 @@ package struct RoutineBuilder {
     }
     body.pointee.destroy = destroy
     body.pointee.info = info
+    if let call = directCall {
+      direct.initialize(to: call)
+      body.pointee.direct = UnsafePointer(direct)
+    }
     guard let handle = Routine.publish(body) else { throw Failure.noMemory("routine") }
     return handle
+  }
+
+  /// The routine as a plain callback of an item, if it is one: a pointer is bound to the last argument, and those
+  /// before it are what such a callback gets.
+  private var directCall: DirectCall? {
+    let form: DirectCall.Form
+    switch (body.pointee.signature.shape, body.pointee.suppliedCount) {
+    case (.pointer, 0): form = .nothing
+    case (.twoPointers, 1) where supplies(.subject, 0): form = .subject
+    case (.observer, 2) where supplies(.subject, 0) && supplies(.value, 1): form = .subjectAndValue
+    default: return nil
+    }
+    let info = body.pointee.frame.load(
+      fromByteOffset: Int(form.rawValue) &* DirectShape.wordSize, as: UnsafeMutableRawPointer?.self)
+    return DirectCall(body.pointee.code, info: info, form: form)
+  }
+
+  /// Whether the event supplies the argument of this index, of a direct shape, so.
+  private func supplies(_ source: ArgumentSource, _ index: Int) -> Bool {
+    let argument = body.pointee.supplied[index]
+    return argument.source == source && argument.offset == index &* DirectShape.wordSize
   }
 
   /// Gives up what was collected.

@@ -59,10 +59,15 @@ package struct IndirectCallback {
   package var object: UnsafeMutableRawPointer?
   package var invoke: Invoke?
   package var drop: Drop?
+  /// The same without an event, if it can be called so; in the object's memory.
+  package var direct: UnsafePointer<DirectCall>?
 
-  package init(object: UnsafeMutableRawPointer?, invoke: Invoke?, drop: Drop?) {
+  package init(
+    object: UnsafeMutableRawPointer?, invoke: Invoke?, drop: Drop?, direct: UnsafePointer<DirectCall>? = nil
+  ) {
     self.object = object
     self.invoke = invoke
     self.drop = drop
+    self.direct = direct
   }
 }

@@ -102,12 +102,17 @@ extension CarriedCall {
 
   /// Blocks until it is over, or a time has passed.
   func block(until: Int64) {
-    _ = state.pointee.word.compareExchange(
+    guard let state = state.pointee.loop else { return }
+    let loop = Loop(UnsafeMutableRawPointer(state))
+    if loop.spin(until: { isOver }, limit: until) { return }
+    let start = loop.sleepBegins()
+    _ = self.state.pointee.word.compareExchange(
       expected: Word.awake, desired: Word.asleep, ordering: .sequentiallyConsistent)
     while !isOver {
       _ = treadle_system_futex_wait(wordAddress, Word.asleep, until)
       if until != Clock.forever && Clock.now() >= until { return }
     }
+    loop.sleepEnded(since: start)
   }
 
   /// The caller waits no longer: what its call has come to, or comes to by that.

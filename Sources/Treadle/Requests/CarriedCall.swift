@@ -70,6 +70,8 @@ package struct CarriedCall {
   }
 
   package var phase: UInt32 { state.pointee.phase.load(ordering: .acquiring) }
+  /// Whether somebody waits for it, or has. Asked once it is queued.
+  var hasWaiter: Bool { state.pointee.token.thread != 0 }
   /// Over, and everybody told.
   var isOver: Bool { state.pointee.word.load(ordering: .sequentiallyConsistent) == Word.over }
 

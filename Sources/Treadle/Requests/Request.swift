@@ -44,6 +44,10 @@ package struct Request {
       return true
     }
     guard let invoke = indirect.invoke else { return true }
+    if let direct = indirect.direct {
+      direct.pointee.perform(subject: target, value: 0)
+      return true
+    }
     var event = Event(
       Event.Kind.request, token: token, loop: loop, subject: UInt(bitPattern: target), mode: mode)
     event.argument = argument

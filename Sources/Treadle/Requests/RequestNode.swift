@@ -35,6 +35,11 @@ struct RequestNode {
     if node.pointee.waiter == nil { treadle_system_free(node) }
   }
 
+  /// Whether somebody waits for the end.
+  static func isAwaited(_ node: UnsafeMutablePointer<RequestNode>) -> Bool {
+    node.pointee.isCarried ? CarriedCall(node).hasWaiter : node.pointee.waiter != nil
+  }
+
   /// On the thread that is to do it; false when a host's callback did not complete.
   static func perform(_ node: UnsafeMutablePointer<RequestNode>, on loop: Loop, mode: UnsafePointer<CChar>?) -> Bool {
     if node.pointee.isCarried { return CarriedCall(node).run(on: loop) }

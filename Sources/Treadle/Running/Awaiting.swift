@@ -23,13 +23,13 @@ extension Loop {
     }
   }
 
-  /// True as soon as the answer is there; false if the caller has to sleep.
-  func spin(until isThere: () -> Bool) -> Bool {
+  /// True as soon as the answer is there; false if the caller has to sleep, or may wait no longer.
+  func spin(until isThere: () -> Bool, limit: Int64 = Clock.forever) -> Bool {
     let answerer = state.pointee.answerer.load(ordering: .relaxed)
     let guess = state.pointee.answerBudget.load(ordering: .relaxed)
     if answerer == 0 || guess < 0 || answerer == Loop.callerNumber { return false }
     let budget = guess == 0 ? Loop.longest : guess
-    let until = Clock.after(Int64(budget), from: Clock.now())
+    let until = min(Clock.after(Int64(budget), from: Clock.now()), limit)
     repeat {
       for _ in 0..<8 {
         if isThere() {

@@ -113,7 +113,9 @@ extension Loop {
       return
     }
     guard let node = entry.node else { return }
-    if let invoke = node.pointee.indirect.invoke {
+    if let direct = node.pointee.indirect.direct {
+      direct.pointee.perform(subject: nil, value: 0)
+    } else if let invoke = node.pointee.indirect.invoke {
       var event = Event(
         Event.Kind.block, token: node.pointee.token, loop: self, subject: 0, mode: frame.pointee.mode.name)
       if !invoke(node.pointee.indirect.object, &event) { frame.pointee.failed = true }
@@ -124,8 +126,13 @@ extension Loop {
 
   @inline(never)
   private func callIndirectly(_ item: Item, _ frame: UnsafeMutablePointer<Frame>) {
-    let callout = frame.pointee.callout
     guard let context = item.context, let invoke = context.pointee.main.invoke else { return }
+    if let direct = context.pointee.main.direct {
+      direct.pointee.perform(
+        subject: UnsafeMutableRawPointer(item.handlePointer), value: frame.pointee.callout.value)
+      return
+    }
+    let callout = frame.pointee.callout
     var event = Event(
       Loop.eventKind(callout.kind), value: callout.value, token: context.pointee.token, loop: self,
       subject: item.handle.bits, mode: frame.pointee.mode.name)
@@ -157,7 +164,7 @@ extension Loop {
       if let item = frame.pointee.callout.item { settleRunning(kind, item) }
     case .request:
       if let node = frame.pointee.callout.request {
-        if node.pointee.waiter != nil { noteAnswer() }
+        if RequestNode.isAwaited(node) { noteAnswer() }
         RequestNode.finish(node, frame.pointee.failed ? Waiter.Outcome.failed : Waiter.Outcome.done)
       }
     default: break
