@@ -91,7 +91,7 @@ TEST(no_call_is_lost_between_the_wait_and_the_sleep, "WAKE-1 WAKE-3 WAKE-4 SRC0-
 }
 
 /* Whoever waits for a perform spins, too: its end comes at any moment between that and the waiter's sleep. */
-static uint32_t duration;
+static _Atomic uint32_t duration; /* a call that nobody waits for any longer may read it still */
 static void take_a_while(void *target, void *argument) {
     (void)target;
     pause_for(duration);
@@ -129,6 +129,86 @@ TEST(a_waiter_outlives_the_loop_that_answers, "PERF-7 PERF-9 RL-9") {
         CHECK_INT(treadle_thread_release(kept), TREADLE_OK);
         CHECK_INT(treadle_source_release(source), TREADLE_OK);
         CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+    }
+}
+
+/* So does whoever waits for a call that a closure or an invocation carries to the loop. */
+static int32_t take_a_while_for_two(int32_t left, int32_t right) {
+    pause_for(duration);
+    return left + right;
+}
+static treadle_status handle_two(treadle_call *call, void *info) {
+    int32_t sum = take_a_while_for_two(*(const int32_t *)call->arguments[0], *(const int32_t *)call->arguments[1]);
+    *(int *)info += 1;
+    return treadle_call_set_result(call, &sum, sizeof sum);
+}
+static const int32_t not_handled = -1;
+static treadle_closure make_hop(int *handled, int64_t timeout, int32_t (**code)(int32_t, int32_t)) {
+    treadle_closure_config config = {
+        .struct_size = sizeof config, .signature = "iii", .handler = handle_two, .info = handled, .loop = loop,
+        .delivery = TREADLE_DELIVERY_SYNC, .timeout_ns = timeout, .default_result = &not_handled, .default_result_size = sizeof not_handled};
+    treadle_closure closure = NULL;
+    void (*any)(void) = NULL;
+    CHECK_INT(treadle_closure_create(&config, &closure), TREADLE_OK);
+    CHECK_INT(treadle_closure_get_code(closure, &any), TREADLE_OK);
+    *code = (int32_t (*)(int32_t, int32_t))any;
+    return closure;
+}
+static void invoke_two(treadle_invocation invocation, int32_t left, int32_t right) {
+    treadle_invocation_options options = {.struct_size = sizeof options, .loop = loop, .wait = TREADLE_WAIT_BLOCK};
+    int32_t sum = 0;
+    CHECK_INT(treadle_invocation_set_argument(invocation, 0, &left, sizeof left), TREADLE_OK);
+    CHECK_INT(treadle_invocation_set_argument(invocation, 1, &right, sizeof right), TREADLE_OK);
+    CHECK_INT(treadle_invocation_perform(invocation, &options), TREADLE_OK);
+    CHECK_INT(treadle_invocation_get_result(invocation, &sum, sizeof sum), TREADLE_OK);
+    CHECK_INT(sum, left + right);
+}
+TEST(no_answer_of_a_carried_call_is_lost_between_the_wait_and_the_sleep, "PERF-7 OBJ-6") {
+    pthread_t made = start();
+    int handled = 0, hops = 0, count = scaled(10000);
+    int32_t (*hop)(int32_t, int32_t);
+    treadle_closure closure = make_hop(&handled, 0, &hop);
+    treadle_invocation_config config = {.struct_size = sizeof config, .code = (void (*)(void))take_a_while_for_two, .signature = "iii"};
+    treadle_invocation invocation = NULL;
+    CHECK_INT(treadle_invocation_create(&config, &invocation), TREADLE_OK);
+    for (int round = 0; round < count; round++) {
+        duration = any_number(2) ? 0 : any_number(LONGEST_PAUSE);
+        if (any_number(2)) {
+            CHECK_INT(hop(round, 1), round + 1);
+            hops++;
+        } else {
+            invoke_two(invocation, round, 2);
+        }
+        if (any_number(4) == 0) pause_for(any_number(LONGEST_PAUSE));
+    }
+    CHECK_INT(treadle_closure_close(closure, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(handled, hops);
+    CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
+    CHECK_INT(treadle_invocation_release(invocation), TREADLE_OK);
+    end(made);
+}
+/* The time of a wait may pass while its caller spins: what it gets then is the default, and the call is counted. */
+TEST(a_wait_for_a_carried_call_ends_while_it_spins, "PERF-7") {
+    for (int64_t timeout = 1; timeout <= 4 * LONGEST_PAUSE; timeout *= 7) {
+        pthread_t made = start();
+        int handled = 0, answers = 0, count = scaled(1000);
+        int32_t (*hop)(int32_t, int32_t);
+        treadle_closure closure = make_hop(&handled, timeout, &hop);
+        for (int round = 0; round < count; round++) {
+            duration = any_number(2) ? 0 : any_number(LONGEST_PAUSE);
+            int32_t result = hop(round, 1);
+            CHECK(result == round + 1 || result == not_handled);
+            if (result == round + 1) answers++;
+        }
+        CHECK_INT(treadle_closure_close(closure, TREADLE_FOREVER), TREADLE_OK);
+        treadle_closure_info info = {.struct_size = sizeof info};
+        CHECK_INT(treadle_closure_get_info(closure, &info), TREADLE_OK);
+        CHECK_INT(info.timed_out, count - answers);
+        CHECK_INT(info.handled, handled);
+        CHECK(handled >= answers);
+        CHECK_INT(info.dropped + info.failed, 0);
+        CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
+        end(made);
     }
 }
 
