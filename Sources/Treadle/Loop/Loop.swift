@@ -61,8 +61,9 @@ package struct Loop {
   /// has not asked for it yet.
   package var belongsToCaller: Bool {
     if isCurrent { return true }
-    let isPromised = Thread.existing?.state.pointee.loop.load(ordering: .acquiring) == state
-    if !isPromised && threadID != treadle_system_thread_id() { return false }
+    let thread = Thread.existing
+    let isPromised = thread?.state.pointee.loop.load(ordering: .acquiring) == state
+    if !isPromised && threadID != (thread?.knownID ?? treadle_system_thread_id()) { return false }
     return (try? Loop.current())?.state == state
   }
 

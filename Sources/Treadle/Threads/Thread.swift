@@ -85,6 +85,11 @@ package struct Thread {
   package var isCancelled: Bool { hasFlag(Flag.cancelled) }
   package var isCurrent: Bool { treadle_system_thread().pointee.thread == UnsafeMutableRawPointer(state) }
   package var kernelID: Int32 { state.pointee.kernelID.load(ordering: .acquiring) }
+  /// The same; nil when there is none.
+  var knownID: Int32? {
+    let id = kernelID
+    return id == 0 ? nil : id
+  }
 
   func hasFlag(_ flag: UInt32) -> Bool { state.pointee.flags.load(ordering: .sequentiallyConsistent) & flag != 0 }
   /// The flags as they were.

@@ -15,8 +15,8 @@ struct ArgumentCopy {
     self.signature = signature
     self.given = given
     var size = ArgumentCopy.frameOffset(signature) &+ TypeLayout.align(signature.frameSize, to: 16)
-    for index in 0..<signature.argumentCount {
-      if let text = ArgumentCopy.text(signature, given, index) { size &+= strlen(text) &+ 1 }
+    for index in 0..<signature.argumentCount where ArgumentCopy.isText(signature, index) {
+      if let text = ArgumentCopy.text(given?[index]) { size &+= strlen(text) &+ 1 }
     }
     self.size = size
   }
@@ -25,12 +25,26 @@ struct ArgumentCopy {
     TypeLayout.align(signature.argumentCount &* MemoryLayout<UnsafeRawPointer?>.stride, to: 16)
   }
 
-  /// The string that an argument is copied with.
-  private static func text(
-    _ signature: Signature, _ given: UnsafePointer<UnsafeRawPointer?>?, _ index: Int
-  ) -> UnsafePointer<CChar>? {
-    guard let value = signature.argument(index), value.code == .string, value.qualifiers.isByCopy else { return nil }
-    return given?[index]?.load(as: UnsafePointer<CChar>?.self)
+  /// Whether an argument is copied with its string.
+  @inline(__always)
+  private static func isText(_ signature: Signature, _ index: Int) -> Bool {
+    let value = signature.body.pointee.values + index
+    return value.pointee.code == .string && value.pointee.qualifiers.isByCopy
+  }
+
+  /// The string of such an argument.
+  private static func text(_ argument: UnsafeRawPointer?) -> UnsafePointer<CChar>? {
+    argument?.load(as: UnsafePointer<CChar>?.self)
+  }
+
+  /// Most arguments are as large as a register or half of one.
+  @inline(__always)
+  private static func copy(_ bytes: UnsafeRawPointer, to place: UnsafeMutableRawPointer, size: Int) {
+    switch size {
+    case MemoryLayout<UInt64>.size: place.storeBytes(of: bytes.loadUnaligned(as: UInt64.self), as: UInt64.self)
+    case MemoryLayout<UInt32>.size: place.storeBytes(of: bytes.loadUnaligned(as: UInt32.self), as: UInt32.self)
+    default: place.copyMemory(from: bytes, byteCount: size)
+    }
   }
 
   /// Fills memory of this size, aligned to 16. Texts that somebody writes meanwhile are cut.
@@ -40,11 +54,12 @@ struct ArgumentCopy {
     var room = frame + TypeLayout.align(signature.frameSize, to: 16)
     let end = memory + size
     for index in 0..<signature.argumentCount {
-      guard let value = signature.argument(index), let bytes = given?[index] else { continue }
-      let place = frame + value.offset
-      place.copyMemory(from: bytes, byteCount: value.layout.size)
+      guard let bytes = given?[index] else { continue }
+      let value = signature.body.pointee.values + index
+      let place = frame + value.pointee.offset
+      ArgumentCopy.copy(bytes, to: place, size: value.pointee.layout.size)
       (pointers + index).initialize(to: UnsafeRawPointer(place))
-      guard let text = ArgumentCopy.text(signature, given, index) else { continue }
+      guard ArgumentCopy.isText(signature, index), let text = ArgumentCopy.text(bytes) else { continue }
       place.storeBytes(of: copy(text, to: &room, end), as: UnsafeMutableRawPointer?.self)
     }
   }
