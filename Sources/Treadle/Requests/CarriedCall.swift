@@ -117,6 +117,9 @@ package struct CarriedCall {
       ? Shutdown.failure : Failure(Status.closed, "thread", "has ended, or ends")
   }
 
+  /// Its place among all requests of the loop, once it is queued.
+  package var place: UInt64 { state.pointee.node.sequence }
+
   /// It is in the queue. The caller holds the loop's gate.
   func markQueued() { state.pointee.phase.store(Phase.queued, ordering: .releasing) }
 

@@ -29,10 +29,10 @@ extension Loop {
     let isOpen = isAlive && !treadle_system_is_closed_now()
     var sleep = Sleep.awake
     if isOpen {
-      // From here on it can be cancelled.
-      if node.pointee.isCarried { CarriedCall(node).markQueued() }
       state.pointee.requestCount = state.pointee.requestCount &+ 1
       node.pointee.sequence = state.pointee.requestCount
+      // From here on it can be cancelled, and its place is known.
+      if node.pointee.isCarried { CarriedCall(node).markQueued() }
       node.pointee.time = SignalTime.next(on: self)
       if let last = state.pointee.lastIncoming { last.pointee.next = node } else { state.pointee.firstIncoming.store(node, ordering: .releasing) }
       state.pointee.lastIncoming = node

@@ -78,6 +78,23 @@ extension Hop {
     return nil
   }
 
+  /// The call that the loop comes to last. The order of the list is not the loop's where two callers were on their way
+  /// at a time, and the arguments of a caller must not overtake his earlier ones. The caller holds the gate.
+  private var newestOfLoop: HoppedCall.Pointer? {
+    var newest: HoppedCall.Pointer?
+    var place: UInt64 = 0
+    var next = carrier.pointee.queue.first
+    while let call = next {
+      let carried = HoppedCall.carried(call)
+      if carried.phase != CarriedCall.Phase.idle, carried.place > place {
+        newest = call
+        place = carried.place
+      }
+      next = call.pointee.next
+    }
+    return newest
+  }
+
   private func replaceArguments(by copy: ArgumentCopy, _ call: HoppedCall.Pointer) -> Entry {
     guard let later = treadle_system_allocate(copy.size) else {
       drop(Failure.noMemory("call"))
@@ -91,11 +108,13 @@ extension Hop {
         return .inside
       }
       carrier.pointee.gate.lock()
-      if let newest = carrier.pointee.queue.last {
+      if let newest = newestOfLoop {
         unused = newest.pointee.laterArguments
         newest.pointee.laterArguments = later
       }
       carrier.pointee.gate.unlock()
+      // All that have room are only about to be queued.
+      if unused == later { treadle_system_yield() }
     }
     treadle_system_free(unused)
     return dropSilently()

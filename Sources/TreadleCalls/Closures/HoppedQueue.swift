@@ -5,7 +5,7 @@
 /// have room; callers of the others wait until they have it. Guarded by the carrier's gate.
 struct HoppedQueue {
   private(set) var first: HoppedCall.Pointer?
-  private(set) var last: HoppedCall.Pointer?
+  private var last: HoppedCall.Pointer?
   /// The first that has no room.
   private var firstOutside: HoppedCall.Pointer?
   /// Those that have room.
