@@ -168,6 +168,7 @@ static void *make_without_memory(void *unused) {
     treadle_lock lock = NULL;
     treadle_condition condition = NULL;
     int failures = 0;
+    CHECK(treadle_loop_main()); /* started with memory: the runtime of ordinary Swift needs some there and then */
     EACH_FAULT(failures, treadle_lock_create(0, &lock));
     EACH_FAULT(failures, treadle_condition_create(&condition));
     CHECK_INT(treadle_lock_release(lock), TREADLE_OK);

@@ -30,7 +30,7 @@ enum WaitGraph {
   ) throws(Failure) -> WaitToken {
     let state = self.state
     state.pointee.gate.lock()
-    state.pointee.serial &+= 1
+    state.pointee.serial = state.pointee.serial &+ 1
     let serial = state.pointee.serial
     let isCycle = closesCycle(edge, of: caller, walk: serial)
     if !isCycle && isEndless {

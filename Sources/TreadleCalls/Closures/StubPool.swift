@@ -71,12 +71,12 @@ enum StubPool {
     if state.pointee.begun < capacity, let slot = treadle_stub_slot(state.pointee.begun) {
       let stub = Stub(UnsafeMutableRawPointer(slot))
       stub.slot.pointee.code = treadle_stub_code(state.pointee.begun)
-      state.pointee.begun &+= 1
+      state.pointee.begun = state.pointee.begun &+ 1
       taken = stub
     } else {
       taken = state.pointee.retired.take()
     }
-    if taken != nil { state.pointee.used &+= 1 }
+    if taken != nil { state.pointee.used = state.pointee.used &+ 1 }
     return taken
   }
 
@@ -88,7 +88,7 @@ enum StubPool {
     if let retired { return retired }
     guard !isShared, let stub = AllocatedStub.make() else { return nil }
     state.pointee.gate.lock()
-    state.pointee.allocated &+= 1
+    state.pointee.allocated = state.pointee.allocated &+ 1
     if AllocatedStub.isMappedApart(stub) { state.pointee.isMappedApart = true }
     state.pointee.gate.unlock()
     return stub
@@ -102,7 +102,7 @@ enum StubPool {
     if stub.hasFlag(StubSlot.Flag.allocated) {
       if !isKept { state.pointee.retiredAllocated.append(stub) }
     } else {
-      state.pointee.used &-= 1
+      state.pointee.used = state.pointee.used &- 1
       if !isKept { state.pointee.retired.append(stub) }
     }
   }
