@@ -124,11 +124,14 @@ HELPER bool is_in_kernel_wait(int32_t thread_id) {
     for (int i = 0; before >= 0 && i < 10; i++) sched_yield();
     return before >= 0 && count_blocks(thread_id) == before;
 }
-/* Until the loop's last look before its sleep is over, too: what comes without a wake-up stays unseen then. */
-HELPER void await_sleep(struct sleep_watch *watch) {
+/* Whether the loop's last look before its sleep is over, too: what comes without a wake-up stays unseen then. */
+HELPER bool is_fast_asleep(struct sleep_watch *watch) {
     int32_t thread_id = 0;
     CHECK_INT(treadle_loop_get_thread_id(watch->loop, &thread_id), TREADLE_OK);
-    while (!is_asleep(watch) || !is_in_kernel_wait(thread_id) || !is_asleep(watch)) sched_yield();
+    return is_asleep(watch) && is_in_kernel_wait(thread_id) && is_asleep(watch);
+}
+HELPER void await_sleep(struct sleep_watch *watch) {
+    while (!is_fast_asleep(watch)) sched_yield();
 }
 HELPER void unwatch_sleep(struct sleep_watch *watch) {
     treadle_observer_invalidate(watch->observer);

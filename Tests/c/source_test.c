@@ -70,7 +70,7 @@ struct signaller {
 };
 static void *signal_a_sleeper(void *info) {
     struct signaller *signaller = info;
-    while (!is_asleep(&signaller->watch) && !atomic_load(&signaller->over)) sched_yield();
+    while (!is_fast_asleep(&signaller->watch) && !atomic_load(&signaller->over)) sched_yield();
     signaller->signalled = !atomic_load(&signaller->over);
     if (signaller->signalled) CHECK_INT(signaller->signal(signaller->source), TREADLE_OK);
     return NULL;

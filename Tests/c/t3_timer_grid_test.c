@@ -120,7 +120,7 @@ static void by_postponing(struct removal *removal) {
 }
 static void *remove_from_a_sleeper(void *info) {
     struct removal *removal = info;
-    while (!is_asleep(&removal->watch) && !atomic_load(&removal->over)) sched_yield();
+    while (!is_fast_asleep(&removal->watch) && !atomic_load(&removal->over)) sched_yield();
     if (atomic_load(&removal->over)) return NULL;
     removal->end(removal);
     removal->removed = true;
