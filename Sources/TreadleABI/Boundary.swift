@@ -15,9 +15,18 @@ func status(_ function: StaticString, _ body: () throws(Failure) -> Int32) -> In
   do throws(Failure) {
     return try body()
   } catch {
-    record(error, function)
+    LastError.record(error, in: function)
     return error.status
   }
+}
+
+/// The same for functions that parse a signature: where that is refused completes the failure's text.
+@inline(__always)
+func status(_ function: StaticString, _ body: (inout Place?) throws(Failure) -> Int32) -> Int32 {
+  var place: Place?
+  let result = status(function) { () throws(Failure) in try body(&place) }
+  if let place { add(place) }
+  return result
 }
 
 /// The same for functions that answer something else than a status.
@@ -26,84 +35,8 @@ func answer<Value>(_ function: StaticString, _ otherwise: Value, _ body: () thro
   do throws(Failure) {
     return try body()
   } catch {
-    record(error, function)
+    LastError.record(error, in: function)
     return otherwise
-  }
-}
-
-/// Makes a failure the calling thread's last error.
-@inline(never)
-func record(_ failure: Failure, _ function: StaticString) {
-  let last = treadle_system_failure()
-  last.pointee.sequence &+= 1
-  last.pointee.code = failure.status
-  last.pointee.os_errno = failure.osError
-  withUnsafeMutableBytes(of: &last.pointee.function) { room in
-    var text = FixedText(room)
-    text.append(function)
-  }
-  withUnsafeMutableBytes(of: &last.pointee.message) { room in
-    var text = FixedText(room)
-    text.append(failure.subject)
-    text.append(" ")
-    text.append(failure.text)
-  }
-}
-
-/// Text in a buffer of fixed size: always ended with NUL, cut where there is no more room.
-struct FixedText {
-  private let room: UnsafeMutableRawBufferPointer
-  /// How long the text would be with room enough.
-  private(set) var length = 0
-
-  init(_ room: UnsafeMutableRawBufferPointer) {
-    self.room = room
-    terminate()
-  }
-
-  private func terminate() {
-    if room.count > 0 { room[min(length, room.count &- 1)] = 0 }
-  }
-
-  mutating func append(_ text: StaticString) {
-    text.withUTF8Buffer { append($0) }
-  }
-
-  mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
-    for byte in bytes {
-      if length &+ 1 < room.count { room[length] = byte }
-      length &+= 1
-    }
-    terminate()
-  }
-
-  mutating func append(_ text: UnsafePointer<CChar>) {
-    var next = text
-    while next.pointee != 0 {
-      if length &+ 1 < room.count { room[length] = UInt8(bitPattern: next.pointee) }
-      length &+= 1
-      next += 1
-    }
-    terminate()
-  }
-
-  mutating func append(_ number: Int64) {
-    var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
-    withUnsafeMutableBytes(of: &digits) { buffer in
-      var rest = number.magnitude
-      var start = buffer.count
-      repeat {
-        start &-= 1
-        buffer[start] = 48 &+ UInt8(rest % 10)
-        rest /= 10
-      } while rest > 0
-      if number < 0 {
-        start &-= 1
-        buffer[start] = 45
-      }
-      let used = UnsafeRawBufferPointer(rebasing: buffer[start...])
-      used.withMemoryRebound(to: UInt8.self) { append($0) }
-    }
   }
 }
 

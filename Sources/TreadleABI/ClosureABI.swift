@@ -10,8 +10,7 @@ import TreadleCalls
 public func treadle_closure_create(
   _ config: UnsafePointer<treadle_closure_config>?, _ out_closure: UnsafeMutablePointer<treadle_closure?>?
 ) -> treadle_status {
-  var place: Place?
-  let result = status("treadle_closure_create") { () throws(Failure) in
+  status("treadle_closure_create") { place throws(Failure) in
     do throws(Failure) {
       let out = try need(out_closure, nil, "out_closure")
       let known = try copyStruct(config, "config")
@@ -26,8 +25,6 @@ public func treadle_closure_create(
     }
     return Status.ok
   }
-  add(place)
-  return result
 }
 
 @implementation @_cdecl("treadle_host_create_closure")
@@ -35,8 +32,7 @@ public func treadle_host_create_closure(
   _ host: treadle_host?, _ token: UInt64, _ config: UnsafePointer<treadle_closure_config>?,
   _ out_closure: UnsafeMutablePointer<treadle_closure?>?
 ) -> treadle_status {
-  var place: Place?
-  let result = status("treadle_host_create_closure") { () throws(Failure) in
+  status("treadle_host_create_closure") { place throws(Failure) in
     let out = try need(out_closure, nil, "out_closure")
     let host = try Host(bits(host), "host")
     let known = try copyStruct(config, "config")
@@ -49,8 +45,6 @@ public func treadle_host_create_closure(
       })
     return Status.ok
   }
-  add(place)
-  return result
 }
 
 /// Gives back the info of a closure that was refused, unless the struct is too short to have a `destroy`.
@@ -62,47 +56,68 @@ private func destroyInfo(of config: UnsafePointer<treadle_closure_config>?) {
 private func makeClosure(
   _ config: treadle_closure_config, _ handler: ClosureHandler, _ place: inout Place?
 ) throws(Failure) -> Handle {
-  if config.delivery > 3 { throw Failure(Status.argument, "delivery", "is unknown") }
-  if config.on_full > 4 { throw Failure(Status.argument, "on_full", "is unknown") }
-  if config.flags & ~3 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+  if config.delivery > UInt32(TREADLE_DELIVERY_RUNNING) { throw Failure(Status.argument, "delivery", "is unknown") }
+  guard let whenFull = CarrierPlan.WhenFull(rawValue: config.on_full) else {
+    throw Failure(Status.argument, "on_full", "is unknown")
+  }
+  let mayAllocate = UInt32(TREADLE_CLOSURE_MAY_ALLOCATE)
+  let keepsCode = UInt32(TREADLE_CLOSURE_KEEP_CODE)
+  if config.flags & ~(mayAllocate | keepsCode) != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
   if config.timeout_ns < 0 { throw Failure(Status.argument, "timeout_ns", "is negative") }
   if config.queue_limit > 1_048_576 { throw Failure(Status.range, "queue_limit", "is above 1,048,576") }
-  try checkTarget(config)
+  let modes = try checkTarget(config, whenFull)
   let signature = try internSignature(config.signature, "signature", &place).signature
   try checkSignature(signature, &place)
   var plan = ClosurePlan(signature, handler)
-  plan.mayAllocate = config.flags & 1 != 0
-  plan.keepsCode = config.flags & 2 != 0
+  plan.mayAllocate = config.flags & mayAllocate != 0
+  plan.keepsCode = config.flags & keepsCode != 0
   let isGiven = config.default_result != nil
   guard config.default_result_size == (isGiven ? signature.result.layout.size : 0) else {
     throw Failure(Status.range, "default_result_size", "is not the size of the signature's result, or of nothing")
   }
   plan.defaultResult = config.default_result
-  if config.delivery == 0 { return try Closure.create(plan).handle }
+  if isInline(config) { return try Closure.create(plan).handle }
   let loop = try holdTarget(config)
   defer { loop.letGo() }
-  plan.carrier = try makeCarrier(config, loop, isOneway: signature.result.qualifiers.isOneway)
+  plan.carrier = CarrierPlan(
+    loop, wait: signature.result.qualifiers.isOneway ? .none : wait(config), modes: modes, timeout: config.timeout_ns,
+    limit: config.queue_limit == 0 ? 1024 : config.queue_limit, whenFull: whenFull)
   return try Closure.create(plan).handle
 }
 
-private func checkTarget(_ config: treadle_closure_config) throws(Failure) {
-  if config.delivery == 0 {
+private func isInline(_ config: treadle_closure_config) -> Bool { config.delivery == UInt32(TREADLE_DELIVERY_INLINE) }
+
+/// How callers wait who are not answered inline.
+private func wait(_ config: treadle_closure_config) -> CarriedCall.Wait {
+  switch config.delivery {
+  case UInt32(TREADLE_DELIVERY_SYNC): .block
+  case UInt32(TREADLE_DELIVERY_RUNNING): .running
+  default: .none
+  }
+}
+
+/// The modes in which calls are delivered; nil for the common ones and the call mode.
+private func checkTarget(
+  _ config: treadle_closure_config, _ whenFull: CarrierPlan.WhenFull
+) throws(Failure) -> Thread.Modes? {
+  if isInline(config) {
     guard config.loop == nil, config.thread == nil else {
       throw Failure(Status.argument, "loop", "or thread is given, but the calling thread handles the calls")
     }
     guard config.modes == nil, config.mode_count == 0 else {
       throw Failure(Status.argument, "modes", "are given, but the calling thread handles the calls")
     }
-    return
+    return nil
   }
   if config.loop != nil && config.thread != nil { throw Failure(Status.argument, "loop", "is given, and so is thread") }
   if config.loop == nil && config.thread == nil { throw Failure(Status.argument, "loop", "is NULL, and so is thread") }
-  if config.on_full == CarrierPlan.WhenFull.coalesce.rawValue && config.delivery != 1 {
+  if whenFull == .coalesce && wait(config) != .none {
     throw Failure(Status.argument, "on_full", "lets calls take each other's place, but their callers wait for results")
   }
-  let modes = try modeList(config.modes, config.mode_count)
-  if config.modes != nil && modes.isEmpty { throw Failure(Status.argument, "modes", "is an empty list") }
+  guard let modes = try requestModes(config.modes, config.mode_count) else { return nil }
+  if modes.isEmpty { throw Failure(Status.argument, "modes", "is an empty list") }
   for name in modes where name == nil { throw Failure(Status.argument, "modes", "contains NULL") }
+  return modes
 }
 
 private func checkSignature(_ signature: Signature, _ place: inout Place?) throws(Failure) {
@@ -124,35 +139,13 @@ private func holdTarget(_ config: treadle_closure_config) throws(Failure) -> Loo
     try loop.hold(bits(config.loop), "loop")
     return loop
   }
-  return try Thread.holding(config.thread) { thread throws(Failure) in
-    do throws(Failure) {
-      return try thread.holdLoop()
-    } catch {
-      if error.status != Status.state { throw error }
-      throw Failure(Status.closed, "thread", "has finished")
-    }
-  }
-}
-
-private func makeCarrier(
-  _ config: treadle_closure_config, _ loop: Loop, isOneway: Bool
-) throws(Failure) -> CarrierPlan {
-  guard let whenFull = CarrierPlan.WhenFull(rawValue: config.on_full) else {
-    throw Failure(Status.argument, "on_full", "is unknown")
-  }
-  let modes = try modeList(config.modes, config.mode_count)
-  var wait = CarriedCall.Wait.none
-  if !isOneway && config.delivery == 2 { wait = .block }
-  if !isOneway && config.delivery == 3 { wait = .running }
-  return CarrierPlan(
-    loop, wait: wait, modes: config.modes == nil ? nil : modes, timeout: config.timeout_ns,
-    limit: config.queue_limit == 0 ? 1024 : config.queue_limit, whenFull: whenFull)
+  return try Thread.holding(config.thread) { thread throws(Failure) in try thread.holdLoopForCalls() }
 }
 
 @implementation @_cdecl("treadle_closure_retain")
 public func treadle_closure_retain(_ closure: treadle_closure?) -> treadle_status {
   status("treadle_closure_retain") { () throws(Failure) in
-    try Closure.retainForClient(bits(closure), "closure")
+    try Closure.retainForClient(bits(closure))
     return Status.ok
   }
 }
@@ -160,7 +153,7 @@ public func treadle_closure_retain(_ closure: treadle_closure?) -> treadle_statu
 @implementation @_cdecl("treadle_closure_release")
 public func treadle_closure_release(_ closure: treadle_closure?) -> treadle_status {
   status("treadle_closure_release") { () throws(Failure) in
-    try Closure.releaseForClient(bits(closure), "closure")
+    try Closure.releaseForClient(bits(closure))
     return Status.ok
   }
 }
@@ -171,8 +164,8 @@ public func treadle_closure_get_code(
 ) -> treadle_status {
   status("treadle_closure_get_code") { () throws(Failure) in
     let out = try need(out_code, nil, "out_code")
-    let closure = try Closure.hold(bits(closure), "closure")
-    defer { closure.letGo() }
+    let closure = try Closure.retained(bits(closure))
+    defer { closure.drop() }
     out.pointee = unsafeBitCast(closure.code, to: (@convention(c) () -> Void)?.self)
     return Status.ok
   }
@@ -181,8 +174,8 @@ public func treadle_closure_get_code(
 @implementation @_cdecl("treadle_closure_retire")
 public func treadle_closure_retire(_ closure: treadle_closure?) -> treadle_status {
   status("treadle_closure_retire") { () throws(Failure) in
-    let closure = try Closure.hold(bits(closure), "closure")
-    defer { closure.letGo() }
+    let closure = try Closure.retained(bits(closure))
+    defer { closure.drop() }
     return closure.retire() ? Status.ok : Status.ignored
   }
 }
@@ -190,8 +183,8 @@ public func treadle_closure_retire(_ closure: treadle_closure?) -> treadle_statu
 @implementation @_cdecl("treadle_closure_close")
 public func treadle_closure_close(_ closure: treadle_closure?, _ timeout_ns: Int64) -> treadle_status {
   status("treadle_closure_close") { () throws(Failure) in
-    let closure = try Closure.hold(bits(closure), "closure")
-    defer { closure.letGo() }
+    let closure = try Closure.retained(bits(closure))
+    defer { closure.drop() }
     try closure.close(timeout: timeout_ns)
     return Status.ok
   }
@@ -205,8 +198,8 @@ public func treadle_closure_get_info(
 ) -> treadle_status {
   status("treadle_closure_get_info") { () throws(Failure) in
     _ = try copyStruct(UnsafePointer(out_info), "out_info")
-    let closure = try Closure.hold(bits(closure), "closure")
-    defer { closure.letGo() }
+    let closure = try Closure.retained(bits(closure))
+    defer { closure.drop() }
     let info = closure.info
     out_info?.pointee.state = info.state
     out_info?.pointee.waiting = info.waiting

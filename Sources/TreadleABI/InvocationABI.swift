@@ -10,8 +10,7 @@ import TreadleCalls
 public func treadle_invocation_create(
   _ config: UnsafePointer<treadle_invocation_config>?, _ out_invocation: UnsafeMutablePointer<treadle_invocation?>?
 ) -> treadle_status {
-  var place: Place?
-  let result = status("treadle_invocation_create") { () throws(Failure) in
+  status("treadle_invocation_create") { place throws(Failure) in
     out_invocation?.pointee = nil
     let known = try copyKnownPart(config, "config")
     do throws(Failure) {
@@ -27,8 +26,6 @@ public func treadle_invocation_create(
     }
     return Status.ok
   }
-  add(place)
-  return result
 }
 
 @implementation @_cdecl("treadle_invocation_retain")

@@ -13,15 +13,12 @@ import TreadleCalls
 public func treadle_signature_parse(
   _ encoding: UnsafePointer<CChar>?, _ out_signature: UnsafeMutablePointer<treadle_signature?>?
 ) -> treadle_status {
-  var place: Place?
-  let result = status("treadle_signature_parse") { () throws(Failure) in
+  status("treadle_signature_parse") { place throws(Failure) in
     let out = try need(out_signature, nil, "out_signature")
     try Loop.startRuntime()
     out.pointee = pointer(try internSignature(encoding, "encoding", &place).handle)
     return Status.ok
   }
-  add(place)
-  return result
 }
 
 @implementation @_cdecl("treadle_signature_get_argument_count")
@@ -104,8 +101,7 @@ enum Place {
 }
 
 /// Completes the text of the failure that was just recorded.
-func add(_ place: Place?) {
-  guard let place else { return }
+func add(_ place: Place) {
   withUnsafeMutableBytes(of: &treadle_system_failure().pointee.message) { message in
     let used = message.firstIndex(of: 0) ?? message.count
     var text = FixedText(UnsafeMutableRawBufferPointer(rebasing: message[used...]))
@@ -127,8 +123,7 @@ func add(_ place: Place?) {
 public func treadle_routine_create(
   _ config: UnsafePointer<treadle_routine_config>?, _ out_routine: UnsafeMutablePointer<treadle_routine?>?
 ) -> treadle_status {
-  var place: Place?
-  let result = status("treadle_routine_create") { () throws(Failure) in
+  status("treadle_routine_create") { place throws(Failure) in
     do throws(Failure) {
       let out = try need(out_routine, nil, "out_routine")
       let known = try copyStruct(config, "config")
@@ -140,8 +135,6 @@ public func treadle_routine_create(
     }
     return Status.ok
   }
-  add(place)
-  return result
 }
 
 /// Gives back the info of a routine that was refused, unless the struct is too short to have a `destroy`.
@@ -190,7 +183,7 @@ private func add(_ argument: treadle_argument, to builder: inout RoutineBuilder)
 @implementation @_cdecl("treadle_routine_retain")
 public func treadle_routine_retain(_ routine: treadle_routine?) -> treadle_status {
   status("treadle_routine_retain") { () throws(Failure) in
-    try Routine.retainForClient(bits(routine), "routine")
+    try Routine.retainForClient(bits(routine))
     return Status.ok
   }
 }
@@ -198,7 +191,7 @@ public func treadle_routine_retain(_ routine: treadle_routine?) -> treadle_statu
 @implementation @_cdecl("treadle_routine_release")
 public func treadle_routine_release(_ routine: treadle_routine?) -> treadle_status {
   status("treadle_routine_release") { () throws(Failure) in
-    try Routine.releaseForClient(bits(routine), "routine")
+    try Routine.releaseForClient(bits(routine))
     return Status.ok
   }
 }

@@ -32,32 +32,19 @@ package struct Routine {
   // MARK: References
 
   /// The routine that a client's handle means, with a reference that the caller drops.
+  @inline(__always)
   package static func retained(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Routine {
-    let handle = Handle(bits: handle)
-    guard let memory = Slab(.routine).find(handle) else { throw handle.failure(subject) }
-    let routine = Routine(memory)
-    guard routine.cell.pointee.reference.retain(generation: handle.generation) else { throw handle.failure(subject) }
-    return routine
+    Routine(try Slab(.routine).hold(handle, subject))
   }
 
   /// Adds a reference of the client's.
-  package static func retainForClient(_ handle: UInt, _ subject: StaticString) throws(Failure) {
-    let handle = Handle(bits: handle)
-    guard let memory = Slab(.routine).find(handle) else { throw handle.failure(subject) }
-    let status = Routine(memory).cell.pointee.reference.retainForClient(generation: handle.generation)
-    if status == Status.range { throw Failure(status, subject, "has too many references") }
-    if status < 0 { throw handle.failure(subject) }
+  package static func retainForClient(_ handle: UInt) throws(Failure) {
+    try Slab(.routine).retainForClient(handle, "routine")
   }
 
   /// Returns a reference that the client owns.
-  package static func releaseForClient(_ handle: UInt, _ subject: StaticString) throws(Failure) {
-    let handle = Handle(bits: handle)
-    guard let memory = Slab(.routine).find(handle) else { throw handle.failure(subject) }
-    let routine = Routine(memory)
-    guard routine.cell.pointee.reference.surrenderClient(generation: handle.generation) == Status.ok else {
-      throw Failure(Status.stale, subject, "has no reference that the caller owns")
-    }
-    routine.drop()
+  package static func releaseForClient(_ handle: UInt) throws(Failure) {
+    Routine(try Slab(.routine).surrender(handle, "routine")).drop()
   }
 
   /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called.

@@ -63,7 +63,7 @@ private let overlapping = Atomic<Int>(0)
     #expect(bytes == [-3000, 7, 7])
     routine.drop()
     #expect(tally.calls == 1 && tally.destroyed == 0)
-    try Routine.releaseForClient(handle.bits, "routine")
+    try Routine.releaseForClient(handle.bits)
     #expect(tally.destroyed == 1)
   }
 
@@ -72,8 +72,8 @@ private let overlapping = Atomic<Int>(0)
     let tally = Tally()
     let handle = try routine("v^v", unsafeBitCast(Tally.call, to: Code.self), tally)
     let callback = try Routine.retained(handle.bits, "routine").indirect()
-    try Routine.releaseForClient(handle.bits, "routine")
-    #expect(throws: Failure.self) { try Routine.releaseForClient(handle.bits, "routine") }
+    try Routine.releaseForClient(handle.bits)
+    #expect(throws: Failure.self) { try Routine.releaseForClient(handle.bits) }
     #expect(tally.destroyed == 0)
     callback.drop?(callback.object)
     #expect(tally.destroyed == 1)
@@ -107,7 +107,7 @@ private let overlapping = Atomic<Int>(0)
       }
     }
     #expect(overlapping.load(ordering: .relaxed) == 8 * 500 * 3)
-    try Routine.releaseForClient(bits, "routine")
+    try Routine.releaseForClient(bits)
     #expect(tally.destroyed == 1)
   }
 

@@ -98,12 +98,7 @@ extension Loop {
         if modes.isEmpty {
           if !block.modes.append(state.pointee.commonRecord) { throw Failure.noMemory("block") }
         }
-        for name in modes {
-          guard let name else { throw Failure(Status.argument, "modes", "contains NULL") }
-          let mode = try findOrMakeMode(ModeName(name))
-          mode.state.pointee.isUnlisted = false
-          if !block.modes.append(mode.slot) { throw Failure.noMemory("block") }
-        }
+        try appendSlots(of: modes, to: &block.modes, "block")
       }
       guard let memory = treadle_system_allocate(MemoryLayout<BlockNode>.size) else { throw Failure.noMemory("block") }
       let node = memory.bindMemory(to: BlockNode.self, capacity: 1)
@@ -149,11 +144,7 @@ extension Loop {
   @inline(__always)
   func admits(_ mode: Mode, _ entry: BlockEntry) -> Bool {
     guard let node = entry.node else { return mode.state.pointee.isCommon }
-    for slot in node.pointee.modes.elements
-    where slot == mode.slot || slot == state.pointee.commonRecord && mode.state.pointee.isCommon {
-      return true
-    }
-    return false
+    return names(node.pointee.modes, mode)
   }
 
   /// Whether a queued block is eligible in the mode: such a mode is not empty (MODE-7, BLK-6). Owner.

@@ -29,11 +29,7 @@ package struct ClientCondition {
 
   /// The same, held until `letGo`.
   package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> ClientCondition {
-    let condition = try ClientCondition(handle, subject)
-    guard condition.state.pointee.reference.retain(generation: Handle(bits: handle).generation) else {
-      throw Handle(bits: handle).failure(subject)
-    }
-    return condition
+    ClientCondition(try Slab(.condition).hold(handle, subject))
   }
   package func letGo() {
     if !state.pointee.reference.release() { return }

@@ -31,11 +31,7 @@ package struct ClientLock {
 
   /// The same, held until `letGo`.
   package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> ClientLock {
-    let lock = try ClientLock(handle, subject)
-    guard lock.state.pointee.reference.retain(generation: Handle(bits: handle).generation) else {
-      throw Handle(bits: handle).failure(subject)
-    }
-    return lock
+    ClientLock(try Slab(.lock).hold(handle, subject))
   }
   package func letGo() {
     if state.pointee.reference.release() { free() }

@@ -45,6 +45,28 @@ extension Loop {
     return mode
   }
 
+  /// Notes the modes that a block or a request names, and makes them if need be. The caller holds the lock.
+  func appendSlots(
+    of names: Thread.Modes, to slots: inout Buffer<UInt32>, _ subject: StaticString
+  ) throws(Failure) {
+    for name in names {
+      guard let name else { throw Failure(Status.argument, "modes", "contains NULL") }
+      let mode = try findOrMakeMode(ModeName(name))
+      mode.state.pointee.isUnlisted = false
+      if !slots.append(mode.slot) { throw Failure.noMemory(subject) }
+    }
+  }
+
+  /// Whether a mode is one of those noted; the record stands for the common ones.
+  @inline(__always)
+  func names(_ slots: Buffer<UInt32>, _ mode: Mode) -> Bool {
+    for slot in slots.elements
+    where slot == mode.slot || slot == state.pointee.commonRecord && mode.state.pointee.isCommon {
+      return true
+    }
+    return false
+  }
+
   func withLock<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     let mutex = self.mutex
     mutex.lock()
@@ -60,7 +82,7 @@ extension Loop {
     if !isAlive { return Status.ignored }
     var isNew = false
     try withLock { () throws(Failure) in
-      let mode = try findOrMakeCommonMode(name)
+      let mode = try findOrMakeUnlistedMode(name)
       isNew = !mode.state.pointee.isCommon
       mode.state.pointee.isCommon = true
     }
@@ -69,8 +91,9 @@ extension Loop {
     return Status.ok
   }
 
-  /// A mode that is common but has no items does not exist for clients (RL-7): `isListed` tells.
-  private func findOrMakeCommonMode(_ name: ModeName) throws(Failure) -> Mode {
+  /// A mode that has nothing of a client's does not exist for clients (RL-7), though it be common, or the call mode. The
+  /// caller holds the lock.
+  func findOrMakeUnlistedMode(_ name: ModeName) throws(Failure) -> Mode {
     if let mode = findMode(name) { return mode }
     guard let mode = Mode.create(in: self, name: name) else { throw Failure.noMemory("mode") }
     mode.state.pointee.isUnlisted = true

@@ -13,12 +13,7 @@ extension Loop {
     guard let modes else { return }
     mutex.lock()
     defer { mutex.unlock() }
-    for name in modes {
-      guard let name else { continue }
-      let mode = try findOrMakeMode(ModeName(name))
-      mode.state.pointee.isUnlisted = false
-      if !slots.append(mode.slot) { throw Failure.noMemory("request") }
-    }
+    try appendSlots(of: modes, to: &slots, "request")
   }
 
   /// Appends a request and wakes the loop. False when no pass will ever look at it.
@@ -99,18 +94,14 @@ extension Loop {
       return mode.state.pointee.isCommon
         || node.pointee.isForCallMode && mode.slot == state.pointee.callMode.load(ordering: .relaxed)
     }
-    for slot in node.pointee.modes.elements
-    where slot == mode.slot || slot == state.pointee.commonRecord && mode.state.pointee.isCommon {
-      return true
-    }
-    return false
+    return names(node.pointee.modes, mode)
   }
 
   /// Whether a thread that only runs this loop in the call mode performs it.
   func admitsInCallMode(_ node: UnsafeMutablePointer<RequestNode>) -> Bool {
+    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .acquiring)) else { return false }
     mutex.lock()
     defer { mutex.unlock() }
-    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .relaxed)) else { return false }
     return admits(mode, node)
   }
 

@@ -13,16 +13,10 @@ extension Loop {
   /// The mode of `TREADLE_CALL_MODE` in the C header.
   static let callModeName: StaticString = "TreadleCallMode"
 
-  /// A mode that has nothing of a client's does not exist for it (RL-7).
   func findOrMakeCallMode() throws(Failure) -> Mode {
     if let mode = Mode(slot: state.pointee.callMode.load(ordering: .acquiring)) { return mode }
     return try Loop.callModeName.withName { name throws(Failure) in
-      try withLock { () throws(Failure) in
-        if let mode = findMode(name) { return mode }
-        guard let mode = Mode.create(in: self, name: name) else { throw Failure.noMemory("mode") }
-        mode.state.pointee.isUnlisted = true
-        return mode
-      }
+      try withLock { () throws(Failure) in try findOrMakeUnlistedMode(name) }
     }
   }
 

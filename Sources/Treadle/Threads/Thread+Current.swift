@@ -81,6 +81,15 @@ extension Thread {
     return loop
   }
 
+  /// The same for calls that are to be carried there: a thread that has finished takes none (PERF-9).
+  package func holdLoopForCalls() throws(Failure) -> Loop {
+    do throws(Failure) {
+      return try holdLoop()
+    } catch {
+      throw error.status == Status.state ? Failure(Status.closed, "thread", "has finished") : error
+    }
+  }
+
   /// The loop for the calling thread, whose object this is.
   func adoptLoop(threadID: Int32) throws(Failure) -> Loop {
     let mutex = self.mutex

@@ -60,11 +60,7 @@ package struct Thread {
 
   /// The same, held until `letGo`.
   package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Thread {
-    let thread = try Thread(handle, subject)
-    guard thread.state.pointee.reference.retain(generation: Handle(bits: handle).generation) else {
-      throw Handle(bits: handle).failure(subject)
-    }
-    return thread
+    Thread(try Slab(.thread).hold(handle, subject))
   }
   package func letGo() { drop() }
 

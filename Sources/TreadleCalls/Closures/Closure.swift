@@ -67,42 +67,25 @@ package struct Closure {
 
   // MARK: References
 
-  /// The closure that a client's handle means, until `letGo`.
-  package static func hold(_ bits: UInt, _ subject: StaticString) throws(Failure) -> Closure {
-    let closure = try find(bits, subject)
-    guard closure.cell.pointee.reference.retain(generation: Handle(bits: bits).generation) else {
-      throw Handle(bits: bits).failure(subject)
-    }
-    return closure
-  }
-  package func letGo() { drop() }
-
-  private static func find(_ bits: UInt, _ subject: StaticString) throws(Failure) -> Closure {
-    let handle = Handle(bits: bits)
-    guard let memory = Slab(.closure).find(handle) else { throw handle.failure(subject) }
-    return Closure(memory)
+  /// The closure that a client's handle means, with a reference that the caller drops.
+  package static func retained(_ handle: UInt) throws(Failure) -> Closure {
+    Closure(try Slab(.closure).hold(handle, "closure"))
   }
 
   /// Adds a reference of the client's.
-  package static func retainForClient(_ bits: UInt, _ subject: StaticString) throws(Failure) {
-    let status = try find(bits, subject).cell.pointee.reference.retainForClient(
-      generation: Handle(bits: bits).generation)
-    if status == Status.range { throw Failure(status, subject, "has too many references") }
-    if status < 0 { throw Handle(bits: bits).failure(subject) }
+  package static func retainForClient(_ handle: UInt) throws(Failure) {
+    try Slab(.closure).retainForClient(handle, "closure")
   }
 
   /// Returns a reference that the client owns. The last one retires the closure.
-  package static func releaseForClient(_ bits: UInt, _ subject: StaticString) throws(Failure) {
-    let closure = try find(bits, subject)
-    guard closure.cell.pointee.reference.surrenderClient(generation: Handle(bits: bits).generation) == Status.ok else {
-      throw Failure(Status.stale, subject, "has no reference that the caller owns")
-    }
+  package static func releaseForClient(_ handle: UInt) throws(Failure) {
+    let closure = Closure(try Slab(.closure).surrender(handle, "closure"))
     if !closure.cell.pointee.reference.hasClients { _ = closure.retire() }
     closure.drop()
   }
 
   /// Drops one of our own references.
-  func drop() {
+  package func drop() {
     guard cell.pointee.reference.release() else { return }
     let body = self.body
     Slab(.closure).free(cell.pointee.slot)

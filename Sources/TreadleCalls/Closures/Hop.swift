@@ -64,7 +64,7 @@ struct Hop {
     switch outcome {
     case Status.ok: return true
     case Status.timeout: giveUp()
-    case Status.closed: LastError.record(Failure(outcome, "loop", "has ended, or everything was shut down"))
+    case Status.closed: LastError.record(Failure(outcome, "loop", "has ended, or everything was shut down"), in: "closure")
     default: break
     }
     return false
@@ -82,12 +82,12 @@ struct Hop {
 
   private func giveUp() {
     body.pointee.timedOut.add(1, ordering: .relaxed)
-    LastError.record(Failure(Status.timeout, "timeout_ns", "passed while the call waited"))
+    LastError.record(Failure(Status.timeout, "timeout_ns", "passed while the call waited"), in: "closure")
   }
 
   /// The call does not reach the handler.
   func drop(_ failure: Failure) {
     body.pointee.dropped.add(1, ordering: .relaxed)
-    LastError.record(failure)
+    LastError.record(failure, in: "closure")
   }
 }

@@ -40,12 +40,7 @@ extension Invocation {
     case .loop(let loop):
       return try call.perform(on: loop, modes: modes, wait: wait, timeout: timeout)
     case .thread(let thread) where wait == .none || !thread.isCurrent:
-      let loop: Loop
-      do throws(Failure) {
-        loop = try thread.holdLoop()
-      } catch {
-        throw error.status == Status.state ? Failure(Status.closed, "thread", "has finished") : error
-      }
+      let loop = try thread.holdLoopForCalls()
       defer { loop.letGo() }
       return try call.perform(on: loop, modes: modes, wait: wait, timeout: timeout)
     default:

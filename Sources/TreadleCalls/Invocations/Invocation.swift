@@ -69,31 +69,17 @@ package struct Invocation {
 
   /// The invocation that a client's handle means, with a reference that the caller drops.
   package static func retained(_ handle: UInt) throws(Failure) -> Invocation {
-    let handle = Handle(bits: handle)
-    guard let memory = Slab(.invocation).find(handle) else { throw handle.failure("invocation") }
-    let invocation = Invocation(memory)
-    guard invocation.cell.pointee.reference.retain(generation: handle.generation) else {
-      throw handle.failure("invocation")
-    }
-    return invocation
+    Invocation(try Slab(.invocation).hold(handle, "invocation"))
   }
 
+  /// Adds a reference of the client's.
   package static func retainForClient(_ handle: UInt) throws(Failure) {
-    let handle = Handle(bits: handle)
-    guard let memory = Slab(.invocation).find(handle) else { throw handle.failure("invocation") }
-    let status = Invocation(memory).cell.pointee.reference.retainForClient(generation: handle.generation)
-    if status == Status.range { throw Failure(status, "invocation", "has as many references as it can have") }
-    if status < 0 { throw handle.failure("invocation") }
+    try Slab(.invocation).retainForClient(handle, "invocation")
   }
 
+  /// Returns a reference that the client owns.
   package static func releaseForClient(_ handle: UInt) throws(Failure) {
-    let handle = Handle(bits: handle)
-    guard let memory = Slab(.invocation).find(handle) else { throw handle.failure("invocation") }
-    let invocation = Invocation(memory)
-    guard invocation.cell.pointee.reference.surrenderClient(generation: handle.generation) == Status.ok else {
-      throw Failure(Status.stale, "invocation", "was released more often than retained")
-    }
-    invocation.drop()
+    Invocation(try Slab(.invocation).surrender(handle, "invocation")).drop()
   }
 
   func retainHeld() { cell.pointee.reference.retainHeld() }

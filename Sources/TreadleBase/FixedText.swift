@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+/// Text in a buffer of fixed size: always ended with NUL, cut where there is no more room.
+package struct FixedText {
+  private let room: UnsafeMutableRawBufferPointer
+  /// How long the text would be with room enough.
+  package private(set) var length = 0
+
+  package init(_ room: UnsafeMutableRawBufferPointer) {
+    self.room = room
+    terminate()
+  }
+
+  private func terminate() {
+    if room.count > 0 { room[min(length, room.count &- 1)] = 0 }
+  }
+
+  package mutating func append(_ text: StaticString) {
+    text.withUTF8Buffer { append($0) }
+  }
+
+  package mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+    for byte in bytes {
+      if length &+ 1 < room.count { room[length] = byte }
+      length &+= 1
+    }
+    terminate()
+  }
+
+  package mutating func append(_ text: UnsafePointer<CChar>) {
+    var next = text
+    while next.pointee != 0 {
+      if length &+ 1 < room.count { room[length] = UInt8(bitPattern: next.pointee) }
+      length &+= 1
+      next += 1
+    }
+    terminate()
+  }
+
+  package mutating func append(_ number: Int64) {
+    var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
+    withUnsafeMutableBytes(of: &digits) { buffer in
+      var rest = number.magnitude
+      var start = buffer.count
+      repeat {
+        start &-= 1
+        buffer[start] = 48 &+ UInt8(rest % 10)
+        rest /= 10
+      } while rest > 0
+      if number < 0 {
+        start &-= 1
+        buffer[start] = 45
+      }
+      let used = UnsafeRawBufferPointer(rebasing: buffer[start...])
+      used.withMemoryRebound(to: UInt8.self) { append($0) }
+    }
+  }
+}
