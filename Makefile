@@ -30,6 +30,7 @@ test:
 bench: library
 	@scripts/install-requirements bench
 	bench/run --docs
+	bench/run-tricks --docs
 
 install:
 	@scripts/install-requirements install

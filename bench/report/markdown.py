@@ -121,6 +121,19 @@ def notes(results: dict[str, Any]) -> str:
     return "\n".join(lines) or "Nothing failed."
 
 
+def trick_table(tricks: Iterable[Any]) -> str:
+    """A row for each figure that shows what a trick buys (runner/tricks.py)."""
+    rows = []
+    for trick in tricks:
+        for number, figure in enumerate(trick.figures):
+            own, other = trick.medians(figure)
+            unit = trick.units[figure]
+            gain = own / other if unit.endswith("/s") else other / own
+            words = [trick.text["Trick"], trick.text["Without"], trick.text["Cost"]] if number == 0 else ["", "", ""]
+            rows.append([*words[:2], figure, f"{shown(own)} {unit}", f"{shown(other)} {unit}", shown(gain), words[2]])
+    return table(["the trick", "without it", "workload", "with", "without", "times better", "what it costs"], rows)
+
+
 def write(path: Path, parts: dict[str, str]) -> None:
     """Puts the parts between their markers, which must be there."""
     text = path.read_text(encoding="utf-8")

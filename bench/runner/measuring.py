@@ -20,13 +20,15 @@ MOST_ROUNDS = {"timer_cpu_1m": 2, "memory": 3, "scale_source": 3, "scale_timer":
 LONGEST = float(os.environ.get("TREADLE_BENCH_SECONDS", "90"))  # for one workload; then it is taken for hung
 
 
-def environment() -> dict[str, str]:
-    """So that Python finds the package, and the package the library that is measured."""
+def environment(library: Path | None = None) -> dict[str, str]:
+    """So that Python finds the package, and the package the library that is measured. With another library than the
+    one that the programs were linked with, so that they load that one."""
     return {
         **os.environ,
+        **({"LD_LIBRARY_PATH": str(library)} if library else {}),
         "PYTHONPATH": str(ROOT / "bindings/python"),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "TREADLE_LIBRARY": str(LIBRARY / "libtreadle.so.1"),
+        "TREADLE_LIBRARY": str((library or LIBRARY) / "libtreadle.so.1"),
     }
 
 
@@ -86,7 +88,7 @@ def programs_of(found: list[libraries.Library]) -> list[Program]:
     return programs
 
 
-def run(program: Program, workload: str, is_quick: bool) -> tuple[list[str], str]:
+def run(program: Program, workload: str, is_quick: bool, library: Path | None = None) -> tuple[list[str], str]:
     """The lines of a run, and what went wrong, if anything did."""
     command = [*program.command, "run", workload, *(["quick"] if is_quick else [])]
     try:
@@ -97,7 +99,7 @@ def run(program: Program, workload: str, is_quick: bool) -> tuple[list[str], str
             stderr=subprocess.PIPE,
             text=True,
             timeout=LONGEST,
-            env=environment(),
+            env=environment(library),
         )
     except subprocess.TimeoutExpired:
         return [], f"no end after {LONGEST:.0f} s"
