@@ -10,11 +10,12 @@ public func treadle_loop_post(
   _ loop: OpaquePointer?, _ fn: treadle_block_fn?, _ info: UnsafeMutableRawPointer?
 ) -> treadle_status {
   status("treadle_loop_post") { () throws(Failure) in
-    let loop = try Loop(bits(loop), "loop")
+    let handle = bits(loop)
+    let loop = try Loop(handle, "loop")
     guard let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self) else {
       throw Failure(Status.argument, "fn", "is NULL")
     }
-    let result = loop.post(code, info)
+    let result = loop.post(handle, code, info)
     if result == Status.closed { throw Failure(Status.closed, "loop", "has lost its thread") }
     if result == Status.noMemory { throw Failure.noMemory("block") }
     return result

@@ -67,13 +67,16 @@ package struct BlockNode {
 
 /// Queueing blocks, from any thread (§9 of the rules).
 extension Loop {
-  /// Queues a plain function for the common modes, and wakes the loop.
+  /// Queues a plain function for the common modes, and wakes the loop; the handle is the client's, who need not hold
+  /// the loop.
   @inline(__always)
-  package func post(_ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) -> Int32 {
+  package func post(_ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) -> Int32 {
     let isForeign = !isCurrent
     state.pointee.gate.lock()
     // Looked at here, since a thread that exits takes the gate for the last time after it said so.
-    let isQueued = isAlive && state.pointee.incoming.append(BlockEntry(code: code, info: info))
+    // A loop that came after it in the same slot was given its number before its thread.
+    let isMeant = isAlive && state.pointee.reference.generation == Handle(bits: handle).generation
+    let isQueued = isMeant && state.pointee.incoming.append(BlockEntry(code: code, info: info))
     var sleep = Sleep.awake
     if isQueued {
       state.pointee.incomingCount.store(state.pointee.incoming.count, ordering: .releasing)
@@ -83,7 +86,7 @@ extension Loop {
     state.pointee.gate.unlock()
     if sleep != Sleep.awake { endSleep(sleep) }
     if isQueued { return Status.ok }
-    return isAlive ? Status.noMemory : Status.closed
+    return isMeant ? Status.noMemory : Status.closed
   }
 
   /// Queues a block for some modes, without waking the loop (BLK-2). Takes the block over only on success.
