@@ -14,6 +14,8 @@ enum DirectShape {
   static let wordSize = MemoryLayout<Word>.size
   /// The largest frame of any shape.
   static let frameSize = 4 * wordSize
+  /// The largest frame of a call without libffi: of a shape, or of a plan.
+  static var largestFrame: Int { max(frameSize, RegisterPlan.frameSize) }
 
   /// The shape of a signature, or nil if it needs libffi.
   init?(result: TypeCode, arguments: UnsafeBufferPointer<SignatureValue>) {

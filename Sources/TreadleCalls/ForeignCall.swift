@@ -27,7 +27,7 @@ struct ForeignCall {
 
   /// Calls a function with a frame that is complete.
   static func perform(
-    _ signature: Signature, _ code: DirectShape.Code, _ frame: UnsafeRawPointer, result: UnsafeMutableRawPointer
+    _ signature: Signature, _ code: DirectShape.Code, _ frame: UnsafeRawPointer, result: UnsafeMutableRawPointer?
   ) {
     let call = ForeignCall(
       signature: signature, code: code, frame: frame, result: result, routine: nil, event: nil)

@@ -83,20 +83,6 @@ package struct Routine {
   /// the result's type; nil drops the result.
   @inline(__always)
   package func call(_ event: UnsafePointer<Event>?, result: UnsafeMutableRawPointer?) {
-    let body = cell.pointee.body
-    guard let shape = body.pointee.signature.shape else {
-      ForeignCall.perform(body, event, result: result)
-      return
-    }
-    guard let event, body.pointee.suppliedCount > 0 else {
-      shape.call(body.pointee.code, body.pointee.frame)
-      return
-    }
-    withUnsafeTemporaryAllocation(byteCount: DirectShape.frameSize, alignment: 16) { memory in
-      guard let frame = memory.baseAddress else { return }
-      frame.copyMemory(from: body.pointee.frame, byteCount: body.pointee.signature.frameSize)
-      body.pointee.fill(frame, from: event)
-      shape.call(body.pointee.code, frame)
-    }
+    RoutineBody.call(cell.pointee.body, event, result: result)
   }
 }

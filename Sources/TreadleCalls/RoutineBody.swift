@@ -28,4 +28,34 @@ struct RoutineBody {
       argument.source.store(event, to: frame + argument.offset, size: argument.size)
     }
   }
+
+  /// Calls the function. Nothing of the routine is looked at after it has begun: it may give its routine up.
+  @inline(__always)
+  static func call(
+    _ body: UnsafeMutablePointer<RoutineBody>, _ event: UnsafePointer<Event>?, result: UnsafeMutableRawPointer?
+  ) {
+    if event == nil || body.pointee.suppliedCount == 0 {
+      body.pointee.signature.call(body.pointee.code, body.pointee.frame, result: result)
+    } else {
+      call(body, with: event, result: result)
+    }
+  }
+
+  /// A frame of the call's own, as calls of one routine may overlap.
+  @inline(never)
+  private static func call(
+    _ body: UnsafeMutablePointer<RoutineBody>, with event: UnsafePointer<Event>?, result: UnsafeMutableRawPointer?
+  ) {
+    let signature = body.pointee.signature
+    guard let event, signature.isDirect else {
+      ForeignCall.perform(body, event, result: result)
+      return
+    }
+    withUnsafeTemporaryAllocation(byteCount: DirectShape.largestFrame, alignment: 16) { memory in
+      guard let frame = memory.baseAddress else { return }
+      frame.copyMemory(from: body.pointee.frame, byteCount: signature.frameSize)
+      body.pointee.fill(frame, from: event)
+      signature.call(body.pointee.code, frame, result: result)
+    }
+  }
 }

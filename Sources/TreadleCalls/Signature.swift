@@ -14,14 +14,17 @@ package struct Signature: Equatable {
     var result: SignatureValue
     /// Bytes of a frame: all arguments, each at its offset.
     var frameSize: Int
+    /// Bytes of copies of all arguments, each at its `copyOffset`.
+    var copySize: Int
     var argumentCount: Int
     /// How many of them stand before the variadic ones; nil if the function takes none such.
     var fixedCount: Int?
     var values: UnsafeMutablePointer<SignatureValue>
     /// The canonical text: the same for all encodings that mean the same call.
     var text: UnsafeMutableBufferPointer<UInt8>
-    /// The way around libffi, if there is one.
+    /// The ways around libffi, the shortest first, if there are such.
     var shape: DirectShape?
+    var plan: RegisterPlan?
     /// What is called in place of `cif` where libffi errs.
     var split: UnsafeMutablePointer<ForeignSplit>?
     /// The table's part: set when the signature enters it, `next` under its lock.
@@ -48,16 +51,17 @@ package struct Signature: Equatable {
         let copy = arena.take(UInt8.self, text.count)
       else { throw .noMemory }
       for (offset, byte) in text.enumerated() { (copy + offset).initialize(to: byte) }
-      let result = SignatureValue(nodes[0], offset: 0, isPromoted: false)
-      let (frame, count, fixedCount) = place(nodes, in: values)
+      let result = SignatureValue(nodes[0], offset: 0, copyOffset: 0, isPromoted: false)
+      let placed = place(nodes, in: values)
       // A variadic function may want to be told of its call in a way of its own.
       let shape =
-        fixedCount == nil
-        ? DirectShape(result: result.code, arguments: UnsafeBufferPointer(start: values, count: count)) : nil
+        placed.fixedCount == nil
+        ? DirectShape(result: result.code, arguments: UnsafeBufferPointer(start: values, count: placed.count)) : nil
       body.initialize(
         to: Body(
-          cif: ffi_cif(), result: result, frameSize: frame.size, argumentCount: count, fixedCount: fixedCount,
-          values: values, text: UnsafeMutableBufferPointer(start: copy, count: text.count), shape: shape))
+          cif: ffi_cif(), result: result, frameSize: placed.frameSize, copySize: placed.copySize,
+          argumentCount: placed.count, fixedCount: placed.fixedCount, values: values,
+          text: UnsafeMutableBufferPointer(start: copy, count: text.count), shape: shape, plan: placed.plan))
       let signature = Signature(body: body)
       try signature.prepare(nodes, in: arena)
       return signature
@@ -67,25 +71,61 @@ package struct Signature: Equatable {
     }
   }
 
-  /// Gives each argument its place in a frame.
-  private static func place(
-    _ nodes: TypeNodes, in values: UnsafeMutablePointer<SignatureValue>
-  ) -> (frame: TypeLayout, count: Int, fixedCount: Int?) {
-    var frame = TypeLayout()
-    var (index, count) = (nodes[0].end, 0)
+  /// What `place` has found out.
+  private struct Placed {
+    var frameSize = 0
+    var copySize = 0
+    var count = 0
     var fixedCount: Int?
+    var plan: RegisterPlan?
+  }
+
+  /// Gives each argument its place in a frame: the image of the registers if they are enough, and else a struct that
+  /// libffi's pointers lead into.
+  private static func place(_ nodes: TypeNodes, in values: UnsafeMutablePointer<SignatureValue>) -> Placed {
+    // A variadic function wants to be told of its vector registers besides.
+    if nodes.ellipsis == nil, let plan = RegisterPlan(result: nodes[0].code),
+      let placed = place(nodes, in: values, by: plan)
+    {
+      return placed
+    }
+    return place(nodes, in: values, by: nil) ?? Placed()
+  }
+
+  /// Nil only if there is a plan, and one argument does not fit in.
+  private static func place(
+    _ nodes: TypeNodes, in values: UnsafeMutablePointer<SignatureValue>, by plan: RegisterPlan?
+  ) -> Placed? {
+    var (frame, copies) = (TypeLayout(), TypeLayout())
+    var placed = Placed(plan: plan)
+    var index = nodes[0].end
     while index < nodes.count {
       let node = nodes[index]
       let isVariadic = nodes.isVariadic(index)
-      if isVariadic && fixedCount == nil { fixedCount = count }
-      let passed = isVariadic ? Promotion.promoted(node.code) : node.code
+      if isVariadic && placed.fixedCount == nil { placed.fixedCount = placed.count }
+      let passed = passed(node.code, isVariadic: isVariadic, isPlanned: plan != nil)
       let isPromoted = passed != node.code
-      let offset = frame.append(isPromoted ? passed.layout : node.layout)
-      (values + count).initialize(to: SignatureValue(node, offset: offset, isPromoted: isPromoted))
-      count &+= 1
+      var offset = 0
+      if plan != nil {
+        guard let place = placed.plan?.place(passed) else { return nil }
+        offset = place
+      } else {
+        offset = frame.append(isPromoted ? passed.layout : node.layout)
+      }
+      (values + placed.count).initialize(
+        to: SignatureValue(node, offset: offset, copyOffset: copies.append(node.layout), isPromoted: isPromoted))
+      placed.count &+= 1
       index = node.end
     }
-    return (frame, count, nodes.ellipsis == nil ? nil : fixedCount ?? count)
+    if nodes.ellipsis != nil && placed.fixedCount == nil { placed.fixedCount = placed.count }
+    placed.frameSize = placed.plan?.frameSize ?? frame.size
+    placed.copySize = copies.size
+    return placed
+  }
+
+  private static func passed(_ code: TypeCode, isVariadic: Bool, isPlanned: Bool) -> TypeCode {
+    if isVariadic { return Promotion.promoted(code) }
+    return isPlanned ? RegisterPlan.passed(code) : code
   }
 
   private func prepare(_ nodes: TypeNodes, in arena: Arena) throws(SignatureError) {
@@ -100,11 +140,14 @@ package struct Signature: Equatable {
       } else {
         ffi_prep_cif(&body.pointee.cif, FFI_DEFAULT_ABI, number, result, arguments)
       }
-    guard status == FFI_OK, Signature.agrees(body.pointee.result, result) else { throw Signature.notCallable }
+    guard status == FFI_OK, Signature.agrees(body.pointee.result, result, isVariadic: false) else {
+      throw Signature.notCallable
+    }
     for index in 0..<count {
-      guard let type = arguments[index], Signature.agrees(body.pointee.values[index], type) else {
-        throw Signature.notCallable
-      }
+      let isVariadic = index >= body.pointee.fixedCount ?? count
+      guard let type = arguments[index],
+        Signature.agrees(body.pointee.values[index], type, isVariadic: isVariadic)
+      else { throw Signature.notCallable }
     }
     if let index = ForeignSplit.find(nodes) {
       var arena = types.arena
@@ -114,8 +157,9 @@ package struct Signature: Equatable {
   }
 
   /// Whether libffi lays a type out as the parser did. Void has no size of its own.
-  private static func agrees(_ value: SignatureValue, _ type: FFITypes.TypePointer) -> Bool {
-    let layout = value.passedLayout
+  private static func agrees(_ value: SignatureValue, _ type: FFITypes.TypePointer, isVariadic: Bool) -> Bool {
+    let passed = isVariadic ? Promotion.promoted(value.code) : value.code
+    let layout = passed == value.code ? value.layout : passed.layout
     return value.code == .void || type.pointee.size == layout.size && Int(type.pointee.alignment) == layout.alignment
   }
 
@@ -138,8 +182,11 @@ package struct Signature: Equatable {
   var text: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(body.pointee.text) }
   var handle: Handle { body.pointee.handle }
   var shape: DirectShape? { body.pointee.shape }
+  var plan: RegisterPlan? { body.pointee.plan }
   /// Bytes of all arguments, each at its offset.
   var frameSize: Int { body.pointee.frameSize }
+  /// Bytes of copies of all arguments, each at its `copyOffset`.
+  var copySize: Int { body.pointee.copySize }
   /// How many arguments a function of this signature takes.
   package var argumentCount: Int { body.pointee.argumentCount }
   /// Whether it is a call of a function that takes any number of arguments.

@@ -7,21 +7,21 @@ package struct SignatureValue: BitwiseCopyable, Sendable {
   package let code: TypeCode
   /// Its size and alignment.
   package let layout: TypeLayout
-  /// Where an argument lies in a call's frame, with what it is passed as.
+  /// Where an argument lies in a call's frame, as what it is passed.
   package let offset: Int
+  /// Where it lies among copies of all arguments that are laid out as the members of a struct.
+  let copyOffset: Int
   /// What it says of itself besides.
   package let qualifiers: ArgumentQualifiers
   /// The frame has it as another type (`Promotion`).
   package let isPromoted: Bool
 
-  init(_ node: TypeNode, offset: Int, isPromoted: Bool) {
+  init(_ node: TypeNode, offset: Int, copyOffset: Int, isPromoted: Bool) {
     code = node.code
     layout = node.layout
     self.offset = offset
+    self.copyOffset = copyOffset
     qualifiers = node.qualifiers
     self.isPromoted = isPromoted
   }
-
-  /// The layout in the frame.
-  var passedLayout: TypeLayout { isPromoted ? Promotion.promoted(code).layout : layout }
 }

@@ -145,6 +145,32 @@ import TreadleBase
     #expect((try intern(encoding).signature.shape != nil) == direct)
   }
 
+  #if arch(x86_64) || arch(arm64)
+    /// The registers in which each argument travels: general ones from 0, vector ones behind them.
+    private static func registers(_ encoding: String) throws -> [Int]? {
+      let signature = try intern(encoding).signature
+      guard signature.plan != nil else { return nil }
+      return (0..<signature.argumentCount).compactMap { signature.argument($0).map { $0.offset / 8 } }
+    }
+
+    @Test("What travels in registers is called from their image, and anything else by libffi")
+    func plans() throws {
+      let first = RegisterCall.generalRegisters
+      #expect(try SignatureTests.registers("qdqfi") == [first, 0, first + 1, 1])
+      #expect(try SignatureTests.registers("v") == [])
+      for (code, most, start) in [("q", first, 0), ("d", RegisterCall.vectorRegisters, first)] {
+        let full = "v" + String(repeating: code, count: most)
+        #expect(try SignatureTests.registers(full) == Array(start..<start + most))
+        #expect(try SignatureTests.registers(full + code) == nil)
+      }
+      for encoding in ["{=q}", "v{=q}", "v{=d}", "vq...q", "vq..."] { #expect(try SignatureTests.registers(encoding) == nil) }
+      // Copies of arguments lie as close as ever.
+      let signature = try intern("vcdsif").signature
+      #expect((0..<signature.argumentCount).compactMap { signature.argument($0)?.copyOffset } == [0, 8, 16, 20, 24])
+      #expect(signature.copySize == 28)
+    }
+  #endif
+
   @Test("Equal signatures are one, whoever parses first")
   func interning() async throws {
     let encodings = (1...200).map { "v" + "{=[\($0)S]}" + ($0 % 2 == 0 ? "q" : "*") }

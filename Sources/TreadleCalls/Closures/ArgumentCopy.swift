@@ -14,7 +14,7 @@ struct ArgumentCopy {
   init(_ signature: Signature, _ given: UnsafePointer<UnsafeRawPointer?>?) {
     self.signature = signature
     self.given = given
-    var size = ArgumentCopy.frameOffset(signature) &+ TypeLayout.align(signature.frameSize, to: 16)
+    var size = ArgumentCopy.frameOffset(signature) &+ TypeLayout.align(signature.copySize, to: 16)
     for index in 0..<signature.argumentCount where ArgumentCopy.isText(signature, index) {
       if let text = ArgumentCopy.text(given?[index]) { size &+= strlen(text) &+ 1 }
     }
@@ -51,12 +51,12 @@ struct ArgumentCopy {
   func fill(_ memory: UnsafeMutableRawPointer) {
     let pointers = memory.assumingMemoryBound(to: UnsafeRawPointer?.self)
     let frame = memory + ArgumentCopy.frameOffset(signature)
-    var room = frame + TypeLayout.align(signature.frameSize, to: 16)
+    var room = frame + TypeLayout.align(signature.copySize, to: 16)
     let end = memory + size
     for index in 0..<signature.argumentCount {
       guard let bytes = given?[index] else { continue }
       let value = signature.body.pointee.values + index
-      let place = frame + value.pointee.offset
+      let place = frame + value.pointee.copyOffset
       ArgumentCopy.copy(bytes, to: place, size: value.pointee.layout.size)
       (pointers + index).initialize(to: UnsafeRawPointer(place))
       guard ArgumentCopy.isText(signature, index), let text = ArgumentCopy.text(bytes) else { continue }

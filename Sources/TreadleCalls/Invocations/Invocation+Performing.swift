@@ -101,11 +101,7 @@ extension Invocation {
   /// The function is called, by whatever thread performs the call.
   func callFunction() {
     let body = self.body
-    if let shape = signature.shape {
-      shape.call(body.pointee.code, body.pointee.frame)
-    } else {
-      ForeignCall.perform(signature, body.pointee.code, body.pointee.frame, result: body.pointee.result)
-    }
+    body.pointee.signature.call(body.pointee.code, body.pointee.frame, result: body.pointee.result)
   }
 
   // MARK: The state
