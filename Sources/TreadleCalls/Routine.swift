@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import Synchronization
 package import Treadle
 package import TreadleBase
 
@@ -12,6 +13,8 @@ package struct Routine {
     /// Constant while the slot is live.
     var body: UnsafeMutablePointer<RoutineBody>
     var slot: UInt32
+    /// How many bound calls hold it. 0 in a free slot.
+    let bindings: Atomic<UInt32>
   }
 
   private let cell: UnsafeMutablePointer<Cell>
@@ -28,6 +31,13 @@ package struct Routine {
     routine.cell.pointee.slot = slot
     return Handle(kind: .routine, slot: slot, generation: routine.cell.pointee.reference.generation)
   }
+
+  var body: UnsafeMutablePointer<RoutineBody> { cell.pointee.body }
+  var bindings: UnsafeMutablePointer<Atomic<UInt32>> {
+    (UnsafeMutableRawPointer(cell) + Routine.bindingsOffset).assumingMemoryBound(to: Atomic<UInt32>.self)
+  }
+  /// Where `Cell.bindings` lies.
+  private static let bindingsOffset = 20
 
   // MARK: References
 

@@ -54,6 +54,20 @@ static treadle_status take_closure(void *config) {
     treadle_status status = treadle_closure_create(config, &closure);
     return status == TREADLE_OK ? treadle_closure_release(closure) : status;
 }
+static treadle_routine bindable;
+static treadle_status take_bound(void *call) {
+    treadle_status status = treadle_routine_bind(bindable, 0, call);
+    return status == TREADLE_OK ? treadle_bound_call_release(call) : status;
+}
+static treadle_status release_bound(void *memory) {
+    treadle_bound_call *call = memory, good = TREADLE_INIT(treadle_bound_call);
+    size_t size = call ? call->struct_size : 0;
+    CHECK_INT(treadle_routine_bind(bindable, 0, &good), TREADLE_OK);
+    if (call && size >= sizeof good) memcpy(call, &good, sizeof good), call->struct_size = size;
+    treadle_status status = treadle_bound_call_release(call);
+    if (status != TREADLE_OK) CHECK_INT(treadle_bound_call_release(&good), TREADLE_OK);
+    return status;
+}
 static treadle_closure asked;
 static treadle_status take_closure_info(void *info) { return treadle_closure_get_info(asked, info); }
 static treadle_status take_pool_info(void *info) { return treadle_closure_pool_get_info(info); }
@@ -80,6 +94,9 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
     treadle_closure_config closure = {.struct_size = sizeof closure, .signature = "v", .handler = handle, .destroy = count_destroyed};
     treadle_closure_info closure_info = {.struct_size = sizeof closure_info};
     treadle_closure_pool_info pool_info = {.struct_size = sizeof pool_info};
+    treadle_bound_call bound = TREADLE_INIT(treadle_bound_call);
+    treadle_routine_config bindable_config = {.struct_size = sizeof bindable_config, .code = (void (*)(void))nothing, .signature = "v"};
+    CHECK_INT(treadle_routine_create(&bindable_config, &bindable), TREADLE_OK);
     CHECK_INT(treadle_invocation_create(&invocation, &taken), TREADLE_OK);
     CHECK_INT(treadle_closure_create(&closure, &asked), TREADLE_OK);
     const struct {
@@ -93,7 +110,8 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
                    {take_routine, &routine, sizeof routine, 1},    {take_host, &host, sizeof host, 0},
                    {take_invocation, &invocation, sizeof invocation, 1}, {take_options, &options, sizeof options, 0},
                    {take_closure, &closure, sizeof closure, 1},    {take_closure_info, &closure_info, sizeof closure_info, 0},
-                   {take_pool_info, &pool_info, sizeof pool_info, 0}};
+                   {take_pool_info, &pool_info, sizeof pool_info, 0}, {take_bound, &bound, sizeof bound, 0},
+                   {release_bound, &bound, sizeof bound, 0}};
     for (size_t i = 0; i < sizeof structs / sizeof structs[0]; i++) {
         size_t size = structs[i].size, page = (size_t)sysconf(_SC_PAGESIZE);
         /* The struct ends where readable memory ends: reading past what struct_size covers is fatal. */
@@ -131,6 +149,7 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
         munmap(pages, 3 * page);
     }
     close(descriptor.fd);
+    CHECK_INT(treadle_routine_release(bindable), TREADLE_OK);
     CHECK_INT(treadle_invocation_release(taken), TREADLE_OK);
     CHECK_INT(treadle_closure_release(asked), TREADLE_OK);
 }

@@ -200,6 +200,17 @@ static treadle_status call_host_perform(treadle_host host, treadle_invocation in
     return status;
 }
 
+static treadle_status call_bind(treadle_routine routine) {
+    treadle_bound_call call = TREADLE_INIT(treadle_bound_call);
+    treadle_status status = treadle_routine_bind(routine, 0, &call);
+    return status == TREADLE_OK ? treadle_bound_call_release(&call) : status;
+}
+static treadle_status call_bound_release(treadle_routine routine) {
+    treadle_bound_call call = {.struct_size = sizeof call, .routine = routine}, bound = TREADLE_INIT(treadle_bound_call);
+    bool is_good = treadle_routine_bind(routine, 0, &bound) == TREADLE_OK;
+    return treadle_bound_call_release(is_good ? &bound : &call);
+}
+
 static treadle_status call_block(treadle_loop loop) {
     treadle_block block = {.struct_size = sizeof block, .fn = call_nothing};
     return treadle_loop_perform_block(loop, &block);
@@ -288,6 +299,8 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_signature_describe, U(SIGNATURE), 's', 8, treadle_signature_describe(G, TEXT))                       \
     X(treadle_routine_retain, U(ROUTINE), 's', 0, treadle_routine_retain(R))                                       \
     X(treadle_routine_call, U(ROUTINE), 's', 0, treadle_routine_call(R, NULL, NULL, 0))                            \
+    X(treadle_routine_bind, U(ROUTINE), 's', 0, call_bind(R))                                                      \
+    X(treadle_bound_call_release, U(ROUTINE), 's', 0, call_bound_release(R))                                       \
     X(treadle_routine_release, U(ROUTINE), 's', 0, treadle_routine_release(R))                                     \
     X(treadle_host_create_source, U(HOST), 's', 8, make_hs(h))                                                     \
     X(treadle_host_create_descriptor, U(HOST), 's', 8, make_hd(h))                                                 \

@@ -267,6 +267,15 @@ class treadle_routine_config(Structure):
     ]
 
 
+class treadle_bound_call(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("code", CFUNCTYPE(None, c_void_p, POINTER(treadle_event), c_void_p)),
+        ("context", c_void_p),
+        ("routine", c_void_p),
+    ]
+
+
 treadle_thread_fn = CFUNCTYPE(c_void_p, c_void_p)
 treadle_request_fn = CFUNCTYPE(None, c_void_p, c_void_p)
 
@@ -502,6 +511,8 @@ PROTOTYPES = {
     "treadle_routine_retain": Prototype(c_int32, [c_void_p], False),
     "treadle_routine_release": Prototype(c_int32, [c_void_p], False),
     "treadle_routine_call": Prototype(c_int32, [c_void_p, POINTER(treadle_event), c_void_p, c_size_t], False),
+    "treadle_routine_bind": Prototype(c_int32, [c_void_p, c_size_t, POINTER(treadle_bound_call)], False),
+    "treadle_bound_call_release": Prototype(c_int32, [POINTER(treadle_bound_call)], False),
     "treadle_thread_create": Prototype(c_int32, [treadle_thread_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
     "treadle_thread_start": Prototype(c_int32, [c_void_p], False),
     "treadle_thread_start_and_wait": Prototype(c_int32, [c_void_p, c_int64], False),
@@ -718,6 +729,8 @@ class Functions:
     treadle_routine_retain: Callable[..., Any]
     treadle_routine_release: Callable[..., Any]
     treadle_routine_call: Callable[..., Any]
+    treadle_routine_bind: Callable[..., Any]
+    treadle_bound_call_release: Callable[..., Any]
     treadle_thread_create: Callable[..., Any]
     treadle_thread_start: Callable[..., Any]
     treadle_thread_start_and_wait: Callable[..., Any]
