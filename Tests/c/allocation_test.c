@@ -109,6 +109,33 @@ TEST(a_post_and_its_pass, "BLK-1 PASS-4") {
     CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
 }
 
+/* Calls that a closure carries: the memory of those that are over serves the next ones. */
+typedef void (*hop_fn)(int64_t, double, void *);
+static treadle_status count_hop(treadle_call *call, void *info) { return (void)call, (void)info, calls++, TREADLE_OK; }
+static treadle_closure make_hop(treadle_closure_fn handler, treadle_loop target, hop_fn *out_code) {
+    treadle_closure_config config = {.struct_size = sizeof config, .signature = "vqd^v", .handler = handler,
+                                     .delivery = TREADLE_DELIVERY_ASYNC, .loop = target};
+    treadle_closure closure = NULL;
+    CHECK_INT(treadle_closure_create(&config, &closure), TREADLE_OK);
+    CHECK_INT(treadle_closure_get_code(closure, (void (**)(void))out_code), TREADLE_OK);
+    return closure;
+}
+static hop_fn hop;
+static void hop_many(void) {
+    for (int i = 0; i < MANY; i++) hop(i, i, &calls);
+    poll_once();
+}
+TEST(a_carried_call_and_its_pass, "PERF-4 PASS-5") {
+    loop = treadle_loop_current();
+    treadle_source keeper = make_source(NULL, NULL);
+    CHECK_INT(treadle_loop_add_source(loop, keeper, MODE), TREADLE_OK);
+    treadle_closure closure = make_hop(count_hop, loop, &hop);
+    check_free_of_charge(hop_many);
+    CHECK_INT(calls, (WARM_UP + COUNTED) * MANY);
+    CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
+    CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
+}
+
 static void signal_many(void) {
     for (int i = 0; i < MANY; i++) CHECK_INT(treadle_source_signal(sources[i]), TREADLE_OK);
     poll_once();
@@ -233,14 +260,22 @@ static void move_remotely(void) {
     CHECK_INT(treadle_timer_set_next_fire(remote_timer, 1), TREADLE_OK);
     await(&reached);
 }
-/* The two queues of posts grow to what they will have to hold at most. */
+static hop_fn remote_hop;
+static treadle_status reach_by_hop(treadle_call *call, void *info) { return (void)call, reach_by_post(info), TREADLE_OK; }
+static void hop_remotely(void) {
+    left = MANY;
+    for (int i = 0; i < MANY; i++) remote_hop(i, i, NULL);
+    await(&reached);
+}
+/* The two queues of posts, and the closure's memory for calls, grow to what they will have to hold at most. */
 static sem_t may_go_on;
 static void hold_the_loop(void *info) { (void)info, await(&may_go_on); }
 static void fill_the_queues(void) {
     for (int i = 0; i < 4; i++) {
-        left = 2 * MANY;
+        left = 4 * MANY;
         CHECK_INT(treadle_loop_post(server.loop, hold_the_loop, NULL), TREADLE_OK);
         for (int j = 0; j < 2 * MANY; j++) CHECK_INT(treadle_loop_post(server.loop, reach_by_post, NULL), TREADLE_OK);
+        for (int j = 0; j < 2 * MANY; j++) remote_hop(j, j, NULL);
         CHECK_INT(sem_post(&may_go_on), 0);
         await(&reached);
     }
@@ -250,7 +285,7 @@ static void perform_remotely(void) {
     treadle_request request = {.struct_size = sizeof request, .fn = do_nothing};
     CHECK_INT(treadle_thread_perform(server.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
 }
-static void (*const remote_things[])(void) = {post_remotely, signal_remotely, move_remotely, perform_remotely};
+static void (*const remote_things[])(void) = {post_remotely, signal_remotely, move_remotely, perform_remotely, hop_remotely};
 
 TEST(the_same_from_another_thread, "BLK-1 SRC0-6 TMR-17 PERF-7 OBJ-6") {
     CHECK_INT(sem_init(&reached, 0, 0), 0);
@@ -260,6 +295,7 @@ TEST(the_same_from_another_thread, "BLK-1 SRC0-6 TMR-17 PERF-7 OBJ-6") {
     remote_timer = make_timer(reach_by_timer, NULL, FAR_AWAY, SECONDS(100000));
     CHECK_INT(treadle_loop_add_source(server.loop, remote_source, MODE), TREADLE_OK);
     CHECK_INT(treadle_loop_add_timer(server.loop, remote_timer, MODE), TREADLE_OK);
+    treadle_closure closure = make_hop(reach_by_hop, server.loop, &remote_hop);
     for (size_t i = 0; i < sizeof remote_things / sizeof *remote_things; i++) {
         fill_the_queues();
         warm_up(remote_things[i]);
@@ -270,6 +306,7 @@ TEST(the_same_from_another_thread, "BLK-1 SRC0-6 TMR-17 PERF-7 OBJ-6") {
         await(&reached);
         CHECK_INT(cost_of_the_loop, 0);
     }
+    CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
     server_end(&server);
     CHECK_INT(treadle_source_release(remote_source), TREADLE_OK);
     CHECK_INT(treadle_timer_release(remote_timer), TREADLE_OK);

@@ -32,6 +32,12 @@ extension CarriedCall {
     return try performAndWait(on: loop, modes, runs: wait == .running, timeout: timeout)
   }
 
+  /// Without a wait, and with the caller's reference: unless this throws, the call is the queue's.
+  package func performAway(on loop: Loop, modes: Thread.Modes?) throws(Failure) {
+    try prepare(for: loop, modes: modes)
+    try enqueue(on: loop, handsOver: true)
+  }
+
   /// Here and now, whatever the loop does (PERF-2).
   package func performDirectly(on loop: Loop?) throws(Failure) -> Int32 {
     retain()
@@ -97,7 +103,7 @@ extension CarriedCall {
   func abandonWait() {
     if isForked { return }
     leaveWait()
-    state.pointee.abandon?(room)
+    state.pointee.abandon(room)
   }
 
   /// Blocks until it is over, or a time has passed.
@@ -135,7 +141,7 @@ extension CarriedCall {
   }
 
   /// In the child of a fork nobody ends the call any more.
-  var isForked: Bool { treadle_system_tag() != state.pointee.tag }
+  package var isForked: Bool { treadle_system_tag() != state.pointee.tag }
 
   /// Whether a run that waits for it goes on.
   var isAwaited: Bool { !isOver && !treadle_system_is_closed_now() && !isForked }

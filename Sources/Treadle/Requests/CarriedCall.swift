@@ -15,8 +15,10 @@ package struct CarriedCall {
   /// It is over, said once with the phase, by whatever thread knows first, and before anybody who waits goes on. Not
   /// said of a call that was refused, and not in the child of a fork.
   package typealias End = @convention(c) (UnsafeMutableRawPointer, UInt32) -> Void
-  /// Nobody knows the room any more.
-  package typealias Free = @convention(c) (UnsafeMutableRawPointer) -> Void
+  /// Nobody knows the room any more, nor the memory that it is in, which goes back to where the owner has it from.
+  package typealias Free = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void
+  /// The waiting thread has ended inside of the wait, in the wait's run: `perform` never returns then.
+  package typealias Abandon = @convention(c) (UnsafeMutableRawPointer) -> Void
 
   /// In this order; the values are the C header's of an invocation.
   package enum Phase {
@@ -43,13 +45,15 @@ package struct CarriedCall {
     state = memory.assumingMemoryBound(to: CarriedCallState.self)
   }
 
-  /// A call with so much room for its owner, who has the first reference; nil when there is no memory. The process
-  /// has been started. `abandon` is told that the waiting thread has ended inside of the wait, in the wait's run:
-  /// `perform` never returns then.
+  /// The memory of a call with so much room for its owner.
+  @inline(__always)
+  package static func size(room: Int) -> Int { roomOffset &+ room }
+
+  /// A call in memory of that size, aligned to 16; the owner has the first reference. The process has been started.
   package static func make(
-    room: Int, body: @escaping Body, end: @escaping End, free: @escaping Free, abandon: Free? = nil
-  ) -> CarriedCall? {
-    guard let memory = treadle_system_allocate(roomOffset &+ room) else { return nil }
+    in memory: UnsafeMutableRawPointer, body: @escaping Body, end: @escaping End, free: @escaping Free,
+    abandon: @escaping Abandon
+  ) -> CarriedCall {
     let call = CarriedCall(memory)
     call.state.initialize(to: CarriedCallState(tag: treadle_system_tag(), body: body, end: end, free: free, abandon: abandon))
     return call
@@ -64,9 +68,9 @@ package struct CarriedCall {
   package func retain() { state.pointee.references.add(1, ordering: .relaxed) }
   package func release() {
     if state.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
-    state.pointee.free(room)
-    if let loop = state.pointee.loop { Loop(UnsafeMutableRawPointer(loop)).drop() }
-    treadle_system_free(state)
+    let loop = state.pointee.loop
+    state.pointee.free(room, UnsafeMutableRawPointer(state))
+    if let loop { Loop(UnsafeMutableRawPointer(loop)).drop() }
   }
 
   package var phase: UInt32 { state.pointee.phase.load(ordering: .acquiring) }
@@ -107,12 +111,13 @@ package struct CarriedCall {
     if let loop { Loop(UnsafeMutableRawPointer(loop)).drop() }
   }
 
-  /// The queue gets a reference. Throws, with nothing left of `prepare`, when the loop has ended.
-  func enqueue(on loop: Loop) throws(Failure) {
-    retain()
+  /// The queue gets a reference: the caller's, or one of its own. Throws, with nothing left of `prepare`, when the loop
+  /// has ended.
+  func enqueue(on loop: Loop, handsOver: Bool = false) throws(Failure) {
+    if !handsOver { retain() }
     if loop.enqueue(node) { return }
     unprepare()
-    release()
+    if !handsOver { release() }
     throw treadle_system_is_closed_now()
       ? Shutdown.failure : Failure(Status.closed, "thread", "has ended, or ends")
   }
@@ -168,6 +173,8 @@ package struct CarriedCall {
   var wordAddress: UnsafeMutableRawPointer { UnsafeMutableRawPointer(state) }
 
   func takeWaitingLoop() -> Loop? {
+    // Written before it was queued, if ever: relaxed is enough to see that there is none.
+    if state.pointee.waitingLoop.load(ordering: .relaxed) == nil { return nil }
     let loop = state.pointee.waitingLoop.exchange(nil, ordering: .acquiringAndReleasing)
     return loop.map { Loop(UnsafeMutableRawPointer($0)) }
   }

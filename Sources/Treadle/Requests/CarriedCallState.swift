@@ -20,7 +20,7 @@ struct CarriedCallState: ~Copyable {
   let body: CarriedCall.Body
   let end: CarriedCall.End
   let free: CarriedCall.Free
-  let abandon: CarriedCall.Free?
+  let abandon: CarriedCall.Abandon
   /// The loop in whose queue it is, or was, with a reference. Written before it is queued.
   var loop: UnsafeMutablePointer<LoopState>?
   /// What the wait graph knows of the wait. Written before it is queued.
@@ -32,7 +32,7 @@ struct CarriedCallState: ~Copyable {
 
   init(
     tag: UInt32, body: @escaping CarriedCall.Body, end: @escaping CarriedCall.End, free: @escaping CarriedCall.Free,
-    abandon: CarriedCall.Free?
+    abandon: @escaping CarriedCall.Abandon
   ) {
     word = Atomic(CarriedCall.Word.awake)
     node = RequestNode(request: Request(function: nil, target: nil, argument: nil))

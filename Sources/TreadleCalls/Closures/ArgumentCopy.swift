@@ -14,11 +14,16 @@ struct ArgumentCopy {
   init(_ signature: Signature, _ given: UnsafePointer<UnsafeRawPointer?>?) {
     self.signature = signature
     self.given = given
-    var size = ArgumentCopy.frameOffset(signature) &+ TypeLayout.align(signature.copySize, to: 16)
+    var size = ArgumentCopy.sizeWithoutTexts(signature)
     for index in 0..<signature.argumentCount where ArgumentCopy.isText(signature, index) {
       if let text = ArgumentCopy.text(given?[index]) { size &+= strlen(text) &+ 1 }
     }
     self.size = size
+  }
+
+  /// What a copy needs at least.
+  static func sizeWithoutTexts(_ signature: Signature) -> Int {
+    frameOffset(signature) &+ TypeLayout.align(signature.copySize, to: 16)
   }
 
   private static func frameOffset(_ signature: Signature) -> Int {

@@ -15,15 +15,22 @@ struct Carrier: ~Copyable {
   let modes: Thread.Modes?
   let timeout: Int64
   let whenFull: CarrierPlan.WhenFull
+  /// Where the memory of calls comes from.
+  let store: CallStore.Pointer
   /// Guards the rest.
   let gate: Gate
   var queue: HoppedQueue
 
   typealias Pointer = UnsafeMutablePointer<Carrier>
 
-  static func make(_ plan: CarrierPlan) throws(Failure) -> Pointer {
+  static func make(_ plan: CarrierPlan, _ signature: Signature) throws(Failure) -> Pointer {
     let modes = try copy(plan.modes)
+    guard let store = CallStore.make(blockSize: HoppedCall.size(signature)) else {
+      treadle_system_free(UnsafeMutableRawPointer(mutating: modes?.baseAddress))
+      throw Failure.noMemory("closure")
+    }
     guard let memory = treadle_system_allocate(MemoryLayout<Carrier>.size) else {
+      CallStore.close(store)
       treadle_system_free(UnsafeMutableRawPointer(mutating: modes?.baseAddress))
       throw Failure.noMemory("closure")
     }
@@ -32,7 +39,7 @@ struct Carrier: ~Copyable {
     carrier.initialize(
       to: Carrier(
         left: nil, loop: plan.loop, wait: plan.wait, modes: modes, timeout: plan.timeout, whenFull: plan.whenFull,
-        gate: Gate(), queue: HoppedQueue(limit: plan.limit)))
+        store: store, gate: Gate(), queue: HoppedQueue(limit: plan.limit)))
     return carrier
   }
 
@@ -64,6 +71,7 @@ struct Carrier: ~Copyable {
   static func end(_ carrier: Pointer) { carrier.pointee.loop.letGo() }
 
   static func free(_ carrier: Pointer) {
+    CallStore.close(carrier.pointee.store)
     treadle_system_free(UnsafeMutableRawPointer(mutating: carrier.pointee.modes?.baseAddress))
     treadle_system_free(carrier)
   }

@@ -56,7 +56,7 @@ struct ClosureBody: ~Copyable {
         throw Failure.noMemory("closure")
       }
       var carrier: Carrier.Pointer?
-      if let plan = plan.carrier { carrier = try Carrier.make(plan) }
+      if let carried = plan.carrier { carrier = try Carrier.make(carried, plan.signature) }
       room.initialize(repeating: 0, count: resultSize)
       if let given = plan.defaultResult { UnsafeMutableRawPointer(room).copyMemory(from: given, byteCount: resultSize) }
       body.initialize(

@@ -14,7 +14,9 @@ enum ClosureCall {
     result: UnsafeMutableRawPointer
   ) {
     ClosureBody.copyDefault(body, to: result)
-    guard ClientCall.begin() else {
+    // What a loop performs is counted by its run, or by whoever performs it directly.
+    let isCounted = loop == nil
+    if isCounted && !ClientCall.begin() {
       ClientCall.end()
       body.pointee.dropped.add(1, ordering: .relaxed)
       return
@@ -23,7 +25,7 @@ enum ClosureCall {
     let isHandled = withUnsafeMutablePointer(to: &record) { record in
       ClosureFrame.during(body) { body.pointee.handler.handle(record) }
     }
-    ClientCall.end()
+    if isCounted { ClientCall.end() }
     if isHandled {
       body.pointee.handled.add(1, ordering: .relaxed)
     } else {

@@ -36,6 +36,10 @@ struct Hop {
       return
     }
     let entry = enter(call, copy)
+    if entry == .inside && !waits {
+      sendAway(call)
+      return
+    }
     if entry == .refused {
       HoppedCall.discard(call)
     } else if send(call) {
@@ -46,6 +50,18 @@ struct Hop {
       }
     }
     HoppedCall.carried(call).release()
+  }
+
+  /// Leaves the call to the loop.
+  private func sendAway(_ call: HoppedCall.Pointer) {
+    if body.pointee.isAwaited.load(ordering: .sequentiallyConsistent) != 0 { Rest.announce() }
+    do throws(Failure) {
+      try HoppedCall.carried(call).performAway(on: carrier.pointee.loop, modes: carrier.pointee.modes)
+    } catch {
+      HoppedCall.discard(call)
+      drop(error)
+      HoppedCall.carried(call).release()
+    }
   }
 
   /// True when the call is done, or queued if the caller does not wait.

@@ -17,6 +17,10 @@ struct HoppedCall: ~Copyable {
   let carrier: Carrier.Pointer
   let result: UnsafeMutableRawPointer
   let arguments: UnsafeMutableRawPointer
+  /// Where the memory comes from; nil: it is its own, since the texts need more than the store's blocks have.
+  let store: CallStore.Pointer?
+  /// It came when there was no room: somebody may wait at the turnstile. Constant once it is queued.
+  var isAwaitingRoom: Bool
   // Guarded by the carrier's gate.
   var next: Pointer?
   var previous: Pointer?
@@ -30,20 +34,27 @@ struct HoppedCall: ~Copyable {
 
   private static var resultOffset: Int { TypeLayout.align(MemoryLayout<HoppedCall>.size, to: 16) }
 
+  /// What a call of this signature needs, without texts.
+  static func size(_ signature: Signature) -> Int {
+    CarriedCall.size(
+      room: resultOffset &+ ForeignResult.room(for: signature.result.layout) &+ ArgumentCopy.sizeWithoutTexts(signature))
+  }
+
   /// Nil when there is no memory. The caller is inside of the stub, and gives the call's reference up.
   static func make(_ body: ClosureBody.Pointer, _ carrier: Carrier.Pointer, _ copy: ArgumentCopy) -> Pointer? {
     let resultSize = ForeignResult.room(for: body.pointee.signature.result.layout)
-    let call = CarriedCall.make(
-      room: resultOffset &+ resultSize &+ copy.size, body: perform, end: end, free: free, abandon: abandon)
-    guard let room = call?.room else { return nil }
+    let size = CarriedCall.size(room: resultOffset &+ resultSize &+ copy.size)
+    let store = CallStore.fits(carrier.pointee.store, size) ? carrier.pointee.store : nil
+    guard let memory = store.map({ CallStore.take($0) }) ?? treadle_system_allocate(size) else { return nil }
+    let room = CarriedCall.make(in: memory, body: perform, end: end, free: free, abandon: abandon).room
     let result = room + resultOffset
     let arguments = result + resultSize
     copy.fill(arguments)
     let pointer = room.bindMemory(to: HoppedCall.self, capacity: 1)
     pointer.initialize(
       to: HoppedCall(
-        turnstile: Turnstile(), body: body, carrier: carrier, result: result, arguments: arguments, next: nil,
-        previous: nil, isListed: false, hasRoom: false, laterArguments: nil))
+        turnstile: Turnstile(), body: body, carrier: carrier, result: result, arguments: arguments, store: store,
+        isAwaitingRoom: false, next: nil, previous: nil, isListed: false, hasRoom: false, laterArguments: nil))
     body.pointee.stub.enterAgain()
     return pointer
   }
@@ -85,8 +96,9 @@ struct HoppedCall: ~Copyable {
   private static let end: CarriedCall.End = { room, phase in
     let call = room.assumingMemoryBound(to: HoppedCall.self)
     let body = call.pointee.body
-    leaveQueue(call)
-    Turnstile.open(turnstile(call))
+    // What was performed has left it.
+    if phase != CarriedCall.Phase.done { leaveQueue(call) }
+    if call.pointee.isAwaitingRoom { Turnstile.open(turnstile(call)) }
     if phase == CarriedCall.Phase.dropped { body.pointee.dropped.add(1, ordering: .relaxed) }
     if body.pointee.stub.leave() { Closure.end(body) }
   }
@@ -98,13 +110,20 @@ struct HoppedCall: ~Copyable {
   }
 
   /// The waiting thread has ended in the run of its wait, and its stack is gone: what was held there is given back.
-  private static let abandon: CarriedCall.Free = { room in
+  private static let abandon: CarriedCall.Abandon = { room in
     let body = room.assumingMemoryBound(to: HoppedCall.self).pointee.body
     if body.pointee.stub.leave() { Closure.end(body) }
     CarriedCall.withRoom(room).release()
   }
 
-  private static let free: CarriedCall.Free = { room in
-    treadle_system_free(room.assumingMemoryBound(to: HoppedCall.self).pointee.laterArguments)
+  private static let free: CarriedCall.Free = { room, memory in
+    let call = room.assumingMemoryBound(to: HoppedCall.self)
+    treadle_system_free(call.pointee.laterArguments)
+    // In the child of a fork the store is the parent's, and its gate may be closed for ever.
+    if let store = call.pointee.store, !carried(call).isForked {
+      CallStore.give(memory, to: store)
+    } else {
+      treadle_system_free(memory)
+    }
   }
 }

@@ -23,6 +23,7 @@ struct HoppedQueue {
     last = call
     call.pointee.isListed = true
     call.pointee.hasRoom = !isFull
+    call.pointee.isAwaitingRoom = isFull
     if call.pointee.hasRoom {
       waiting &+= 1
     } else if firstOutside == nil {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 import Treadle
 import TreadleBase
 
@@ -16,17 +17,22 @@ struct InvocationCall {
   var outcome = CarriedCall.Phase.idle
 
   static func make(_ invocation: Invocation, completion: LaterRequest?, isWaited: Bool) -> CarriedCall? {
+    guard let memory = treadle_system_allocate(CarriedCall.size(room: MemoryLayout<InvocationCall>.size)) else {
+      return nil
+    }
     let call = CarriedCall.make(
-      room: MemoryLayout<InvocationCall>.size,
+      in: memory,
       body: { room, _ in
         InvocationCall.invocation(room).callFunction()
         return true
       }, end: { room, phase in InvocationCall.end(room, phase) },
-      free: { room in InvocationCall.invocation(room).drop() },
+      free: { room, memory in
+        InvocationCall.invocation(room).drop()
+        treadle_system_free(memory)
+      },
       abandon: { room in
         InvocationCall.invocation(room).abandonWait(for: CarriedCall.withRoom(room))
       })
-    guard let call else { return nil }
     invocation.retainHeld()
     call.room.bindMemory(to: InvocationCall.self, capacity: 1).initialize(
       to: InvocationCall(invocation: invocation.pointer, completion: completion, isWaited: isWaited))
