@@ -17,6 +17,8 @@ package struct Signature: Equatable {
     /// Bytes of copies of all arguments, each at its `copyOffset`.
     var copySize: Int
     var argumentCount: Int
+    /// An argument is a C string whose text is copied with it.
+    var hasTexts: Bool
     /// How many of them stand before the variadic ones; nil if the function takes none such.
     var fixedCount: Int?
     var values: UnsafeMutablePointer<SignatureValue>
@@ -60,7 +62,7 @@ package struct Signature: Equatable {
       body.initialize(
         to: Body(
           cif: ffi_cif(), result: result, frameSize: placed.frameSize, copySize: placed.copySize,
-          argumentCount: placed.count, fixedCount: placed.fixedCount, values: values,
+          argumentCount: placed.count, hasTexts: placed.hasTexts, fixedCount: placed.fixedCount, values: values,
           text: UnsafeMutableBufferPointer(start: copy, count: text.count), shape: shape, plan: placed.plan))
       let signature = Signature(body: body)
       try signature.prepare(nodes, in: arena)
@@ -76,6 +78,7 @@ package struct Signature: Equatable {
     var frameSize = 0
     var copySize = 0
     var count = 0
+    var hasTexts = false
     var fixedCount: Int?
     var plan: RegisterPlan?
   }
@@ -114,6 +117,7 @@ package struct Signature: Equatable {
       }
       (values + placed.count).initialize(
         to: SignatureValue(node, offset: offset, copyOffset: copies.append(node.layout), isPromoted: isPromoted))
+      if values[placed.count].isText { placed.hasTexts = true }
       placed.count &+= 1
       index = node.end
     }
@@ -170,6 +174,12 @@ package struct Signature: Equatable {
   /// For one that was never shown to anybody.
   func free() {
     Arena.free(body)
+  }
+
+  /// The signature that libffi speaks of: it never goes away.
+  init(preparedAs type: UnsafeMutablePointer<ffi_cif>) {
+    // The first member of the body.
+    body = UnsafeMutableRawPointer(type).assumingMemoryBound(to: Body.self)
   }
 
   /// Whether libffi speaks of this signature.

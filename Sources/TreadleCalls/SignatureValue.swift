@@ -16,6 +16,9 @@ package struct SignatureValue: BitwiseCopyable, Sendable {
   /// The frame has it as another type (`Promotion`).
   package let isPromoted: Bool
 
+  /// Whether it is copied with the text that it points to.
+  var isText: Bool { code == .string && qualifiers.isByCopy }
+
   init(_ node: TypeNode, offset: Int, copyOffset: Int, isPromoted: Bool) {
     code = node.code
     layout = node.layout

@@ -46,6 +46,14 @@ uint32_t treadle_stub_count(void);
 struct treadle_stub_room *treadle_stub_slot(uint32_t index);
 void *treadle_stub_code(uint32_t index);
 
+/* What a slot may begin with in place of libffi's function, if all arguments of the stub's type travel in registers: it
+ * stores these, six general and eight vector ones (eight and eight on 64-bit Arm), as an image, and calls the handler
+ * with the slot, the image, and what is in the slot's second word. What the handler returns is the function's result,
+ * whichever register that has. NULL where nobody has written it. The handler is set before any stub is used. */
+void *treadle_stub_register_entry(void);
+typedef uint64_t (*treadle_stub_handler_fn)(void *slot, void *image, void *type);
+void treadle_stub_set_handler(treadle_stub_handler_fn handler);
+
 #pragma GCC visibility pop
 
 #endif

@@ -15,8 +15,10 @@ struct ArgumentCopy {
     self.signature = signature
     self.given = given
     var size = ArgumentCopy.sizeWithoutTexts(signature)
-    for index in 0..<signature.argumentCount where ArgumentCopy.isText(signature, index) {
-      if let text = ArgumentCopy.text(given?[index]) { size &+= strlen(text) &+ 1 }
+    if signature.body.pointee.hasTexts {
+      for index in 0..<signature.argumentCount where signature.body.pointee.values[index].isText {
+        if let text = ArgumentCopy.text(given?[index]) { size &+= strlen(text) &+ 1 }
+      }
     }
     self.size = size
   }
@@ -28,13 +30,6 @@ struct ArgumentCopy {
 
   private static func frameOffset(_ signature: Signature) -> Int {
     TypeLayout.align(signature.argumentCount &* MemoryLayout<UnsafeRawPointer?>.stride, to: 16)
-  }
-
-  /// Whether an argument is copied with its string.
-  @inline(__always)
-  private static func isText(_ signature: Signature, _ index: Int) -> Bool {
-    let value = signature.body.pointee.values + index
-    return value.pointee.code == .string && value.pointee.qualifiers.isByCopy
   }
 
   /// The string of such an argument.
@@ -53,18 +48,28 @@ struct ArgumentCopy {
   }
 
   /// Fills memory of this size, aligned to 16. Texts that somebody writes meanwhile are cut.
+  @_optimize(speed)
   func fill(_ memory: UnsafeMutableRawPointer) {
+    guard let given else { return }
     let pointers = memory.assumingMemoryBound(to: UnsafeRawPointer?.self)
     let frame = memory + ArgumentCopy.frameOffset(signature)
-    var room = frame + TypeLayout.align(signature.copySize, to: 16)
-    let end = memory + size
-    for index in 0..<signature.argumentCount {
-      guard let bytes = given?[index] else { continue }
-      let value = signature.body.pointee.values + index
-      let place = frame + value.pointee.copyOffset
-      ArgumentCopy.copy(bytes, to: place, size: value.pointee.layout.size)
+    let values = signature.body.pointee.values
+    let count = signature.argumentCount
+    var index = 0
+    while index < count {
+      let place = frame + values[index].copyOffset
+      if let bytes = given[index] { ArgumentCopy.copy(bytes, to: place, size: values[index].layout.size) }
       (pointers + index).initialize(to: UnsafeRawPointer(place))
-      guard ArgumentCopy.isText(signature, index), let text = ArgumentCopy.text(bytes) else { continue }
+      index &+= 1
+    }
+    if signature.body.pointee.hasTexts { fillTexts(frame, upTo: memory + size) }
+  }
+
+  private func fillTexts(_ frame: UnsafeMutableRawPointer, upTo end: UnsafeMutableRawPointer) {
+    var room = frame + TypeLayout.align(signature.copySize, to: 16)
+    for index in 0..<signature.argumentCount where signature.body.pointee.values[index].isText {
+      guard let text = ArgumentCopy.text(given?[index]) else { continue }
+      let place = frame + signature.body.pointee.values[index].copyOffset
       place.storeBytes(of: copy(text, to: &room, end), as: UnsafeMutableRawPointer?.self)
     }
   }

@@ -2,18 +2,48 @@
 // Copyright the Treadle authors
 
 internal import CFFI
+internal import CTreadleStubs
 import CTreadleSystem
 import Synchronization
 import Treadle
 
 /// Where the calls of all closures arrive, with libffi's description of their type and the stub's slot.
 enum ClosureEntry {
+  private typealias Arguments = UnsafeMutablePointer<UnsafeMutableRawPointer?>
+
+  /// From libffi, with pointers to the arguments.
   static let call: @convention(c) (
     UnsafeMutablePointer<ffi_cif>?, UnsafeMutableRawPointer?, UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
     UnsafeMutableRawPointer?
   ) -> Void = { type, result, arguments, slot in
     guard let type, let result, let slot else { return }
-    let stub = Stub(slot)
+    perform(Stub(slot), type, arguments, result: result)
+  }
+
+  /// From a stub itself, with the image of the registers; the type is one whose arguments all travel in these.
+  static let callWithRegisters: treadle_stub_handler_fn = { slot, image, type in
+    guard let slot, let image, let type = type?.assumingMemoryBound(to: ffi_cif.self) else { return 0 }
+    let signature = Signature(preparedAs: type)
+    // A pointer that serves a closure of another type by now may have been called for its former one.
+    guard signature.plan != nil else { return 0 }
+    var result: UInt64 = 0
+    withUnsafeTemporaryAllocation(byteCount: RegisterPlan.frameSize, alignment: 16) { memory in
+      guard let list = memory.baseAddress?.assumingMemoryBound(to: UnsafeMutableRawPointer?.self) else { return }
+      var index = 0
+      while index < signature.argumentCount {
+        (list + index).initialize(to: image + signature.body.pointee.values[index].offset)
+        index &+= 1
+      }
+      perform(Stub(slot), type, list, result: &result)
+    }
+    return result
+  }
+
+  @inline(never)
+  @_optimize(speed)
+  private static func perform(
+    _ stub: Stub, _ type: UnsafeMutablePointer<ffi_cif>, _ arguments: Arguments?, result: UnsafeMutableRawPointer
+  ) {
     let tag = treadle_system_tag()
     guard stub.slot.pointee.tag.load(ordering: .relaxed) == tag, stub.enter() else {
       Tombstone.answer(stub, type, result)
@@ -32,8 +62,7 @@ enum ClosureEntry {
 
   @inline(__always)
   private static func deliver(
-    _ body: ClosureBody.Pointer, _ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
-    _ result: UnsafeMutableRawPointer
+    _ body: ClosureBody.Pointer, _ arguments: Arguments?, _ result: UnsafeMutableRawPointer
   ) {
     let arguments = UnsafeRawPointer(arguments)?.assumingMemoryBound(to: UnsafeRawPointer?.self)
     if let carrier = body.pointee.carrier {

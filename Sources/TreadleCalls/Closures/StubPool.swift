@@ -61,7 +61,12 @@ enum StubPool {
 
   /// Has calls of a stub of the pool lead to `ClosureEntry`.
   private static func prepare(_ stub: Stub, _ signature: Signature) -> Bool {
-    treadle_ffi_prepare_stub(stub.slot, &signature.body.pointee.cif, ClosureEntry.call)
+    guard treadle_ffi_prepare_stub(stub.slot, &signature.body.pointee.cif, ClosureEntry.call) else { return false }
+    // The slot stays one of libffi's but for that: who came by the pointer's last life finds nothing amiss.
+    if signature.plan != nil, let entry = treadle_stub_register_entry() {
+      stub.slot.pointee.entry.0 = UInt(bitPattern: entry)
+    }
+    return true
   }
 
   private static func takeOwn() -> Stub? {
@@ -124,6 +129,7 @@ enum StubPool {
     let before = state.pointee.tag.load(ordering: .relaxed)
     if before == tag { return }
     if before != 0 { inherit() }
+    treadle_stub_set_handler(ClosureEntry.callWithRegisters)
     state.pointee.tag.store(tag, ordering: .releasing)
   }
 
