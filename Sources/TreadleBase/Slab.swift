@@ -46,7 +46,7 @@ package struct Slab {
     case .host: 128
     case .lock, .condition: 96
     case .timer: 64
-    case .descriptor, .source: 56
+    case .observer: 40
     default: 48
     }
   }

@@ -51,7 +51,7 @@ package enum Readiness {
 extension Item {
   @inline(__always)
   var descriptor: UnsafeMutablePointer<DescriptorCell> {
-    (UnsafeMutableRawPointer(cell) + 48).assumingMemoryBound(to: DescriptorCell.self)
+    (UnsafeMutableRawPointer(cell) + 40).assumingMemoryBound(to: DescriptorCell.self)
   }
 
   package static func descriptor(

@@ -15,6 +15,8 @@ struct Context {
     @convention(c) (OpaquePointer?, OpaquePointer?, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void
   typealias GetDescriptor = @convention(c) (UnsafeMutableRawPointer?) -> Int32
 
+  /// The item's plain C callback, for which its cell has no room besides the context.
+  var code: UnsafeMutableRawPointer? = nil
   var retain: Retain? = nil
   var release: Release? = nil
   var describe: Describe? = nil

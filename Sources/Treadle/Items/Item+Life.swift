@@ -18,10 +18,9 @@ extension Item {
     let cell = item.cell
     cell.pointee.previous = 0
     cell.pointee.next = 0
-    cell.pointee.code = code
+    cell.pointee.link.store(UInt(bitPattern: code), ordering: .relaxed)
     cell.pointee.info = info
     cell.pointee.mode.store(cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
-    cell.pointee.context.store(nil, ordering: .relaxed)
     if let context, !item.attach(context) {
       cell.pointee.flags.store(0, ordering: .relaxed)
       Slab(kind).free(slot)
@@ -33,11 +32,13 @@ extension Item {
     return item
   }
 
-  /// Gives the item its context. False when there is no memory.
+  /// Gives the item, which has none, its context. False when there is no memory.
   private func attach(_ context: Context) -> Bool {
     guard let memory = treadle_system_allocate(MemoryLayout<Context>.size) else { return false }
-    memory.bindMemory(to: Context.self, capacity: 1).initialize(to: context)
-    cell.pointee.context.store(memory, ordering: .releasing)
+    let attached = memory.bindMemory(to: Context.self, capacity: 1)
+    attached.initialize(to: context)
+    attached.pointee.code = code
+    cell.pointee.link.store(UInt(bitPattern: memory) | Item.contextMark, ordering: .releasing)
     return true
   }
 
@@ -76,7 +77,7 @@ extension Item {
     if isValid { clearFlag(Flag.valid) }
     if let context {
       releaseInfoOnce()
-      cell.pointee.context.store(nil, ordering: .relaxed)
+      cell.pointee.link.store(0, ordering: .relaxed)
       context.pointee.dropCallbacks()
       treadle_system_free(context)
     }

@@ -63,7 +63,6 @@ extension Item {
     }
     alias.cell.pointee.previous = 0
     alias.cell.pointee.next = 0
-    alias.cell.pointee.code = nil
     alias.cell.pointee.info = nil
     alias.cell.pointee.mode.store(
       alias.cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
@@ -89,8 +88,7 @@ extension Item {
   }
 
   private func setLink(primary: UInt32, next: UInt32) {
-    cell.pointee.context.store(
-      UnsafeMutableRawPointer(bitPattern: UInt(primary) | UInt(next) << 32), ordering: .releasing)
+    cell.pointee.link.store(UInt(primary) | UInt(next) << 32, ordering: .releasing)
   }
 
   /// The loop that a timer or observer is in: one at a time (MODE-5).

@@ -18,11 +18,10 @@ struct ItemCell: ~Copyable {
   /// Neighbours in the mode's list, or in the timer wheel's slot. Guarded by the lock of the mode's loop.
   var previous: UInt32
   var next: UInt32
-  /// A `Context`, or nil; set once. In an alias instead the slots of its primary (low half) and of the next
-  /// alias: the owner of a loop reads the primary without a lock.
-  let context: Atomic<UnsafeMutableRawPointer?>
-  /// The plain C callback. Constant once the item is published.
-  var code: UnsafeMutableRawPointer?
+  /// The plain C callback; or, with `Item.contextMark`, the item's `Context`, which has the callback then: set once,
+  /// from the one to the other. In an alias instead the slots of its primary (low half) and of the next alias: the
+  /// owner of a loop reads all of them without a lock.
+  let link: Atomic<UInt>
   /// The client's info. Constant once the item is published.
   var info: UnsafeMutableRawPointer?
 }
@@ -143,9 +142,23 @@ package struct Item {
   @inline(__always)
   var handlePointer: OpaquePointer? { OpaquePointer(bitPattern: handle.bits) }
 
+  /// No address in a program has this bit, neither of memory nor of a function.
+  @inline(__always)
+  static var contextMark: UInt { 1 << 63 }
+
+  /// What the client gave besides the callback; nil if nothing.
   @inline(__always)
   var context: UnsafeMutablePointer<Context>? {
-    cell.pointee.context.load(ordering: .acquiring)?.assumingMemoryBound(to: Context.self)
+    let link = self.link
+    return link & Item.contextMark == 0 ? nil : UnsafeMutablePointer(bitPattern: link & ~Item.contextMark)
+  }
+
+  /// The plain C callback. The same for the item's whole life, wherever it is kept.
+  @inline(__always)
+  var code: UnsafeMutableRawPointer? {
+    let link = self.link
+    if link & Item.contextMark == 0 { return UnsafeMutableRawPointer(bitPattern: link) }
+    return UnsafeMutablePointer<Context>(bitPattern: link & ~Item.contextMark)?.pointee.code
   }
 
   package var order: Int64 { context?.pointee.order ?? 0 }
@@ -161,7 +174,8 @@ package struct Item {
     return Item(kind, slot: UInt32(truncatingIfNeeded: link)) ?? self
   }
   var nextAlias: UInt32 { UInt32(truncatingIfNeeded: link >> 32) }
-  private var link: UInt { UInt(bitPattern: cell.pointee.context.load(ordering: .acquiring)) }
+  @inline(__always)
+  private var link: UInt { cell.pointee.link.load(ordering: .acquiring) }
 
   /// Guards the item's memberships. Taken before the lock of any loop.
   func lock() {

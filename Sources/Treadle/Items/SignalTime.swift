@@ -31,7 +31,7 @@ struct SourceCell: ~Copyable {
 
 extension Item {
   private var source: UnsafeMutablePointer<SourceCell> {
-    (UnsafeMutableRawPointer(cell) + 48).assumingMemoryBound(to: SourceCell.self)
+    (UnsafeMutableRawPointer(cell) + 40).assumingMemoryBound(to: SourceCell.self)
   }
 
   @inline(__always)

@@ -34,7 +34,7 @@ extension Loop {
   private func mayEqual(_ one: Item, _ other: Item) -> Bool {
     guard one.hasFlag(Item.Flag.comparable), let first = one.context, let second = other.context else { return false }
     return first.pointee.hash == second.pointee.hash && first.pointee.order == second.pointee.order
-      && one.cell.pointee.code == other.cell.pointee.code
+      && one.code == other.code
       && unsafeBitCast(first.pointee.equal, to: UInt.self) == unsafeBitCast(second.pointee.equal, to: UInt.self)
   }
 }

@@ -86,7 +86,7 @@ extension Loop {
       callIndirectly(item, frame)
       return
     }
-    guard let code = item.cell.pointee.code else { return }
+    guard let code = item.code else { return }
     let handle = item.handlePointer
     let info = item.cell.pointee.info
     switch kind {
@@ -101,7 +101,7 @@ extension Loop {
   func callSource(_ item: Item, _ frame: UnsafeMutablePointer<Frame>) {
     if item.hasFlag(Item.Flag.indirect) {
       callIndirectly(item, frame)
-    } else if let code = item.cell.pointee.code {
+    } else if let code = item.code {
       unsafeBitCast(code, to: PlainItem.self)(item.handlePointer, item.cell.pointee.info)
     }
   }

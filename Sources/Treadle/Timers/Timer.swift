@@ -203,7 +203,7 @@ extension Item {
         Event.Kind.timer, token: context?.pointee.token ?? 0, loop: Loop.existing, subject: handle.bits, mode: nil)
       event.late = max(Clock.now() &- timer.pointee.date, 0)
       if !invoke(context?.pointee.main.object, &event) { Loop.existing?.failRun() }
-    } else if let code = cell.pointee.code {
+    } else if let code {
       unsafeBitCast(code, to: Loop.PlainItem.self)(handlePointer, info)
     }
   }
