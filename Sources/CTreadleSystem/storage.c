@@ -10,8 +10,7 @@ uint32_t treadle_system_wait_gate[16];
 uint32_t treadle_system_pool_numbers;
 struct treadle_system_mutex treadle_system_start_mutex;
 struct treadle_system_registry treadle_system_notifications, treadle_system_last_resort;
-struct treadle_system_slab treadle_system_slabs[TREADLE_SYSTEM_KINDS];
-void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
+__attribute__((section(".bss.treadle_home"))) struct treadle_system_home treadle_system_home_state;
 
 static void *forgotten;
 void treadle_system_forget(void *memory) {

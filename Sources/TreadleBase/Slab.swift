@@ -9,6 +9,10 @@ import Synchronization
 /// generation there, and does no harm.
 ///
 /// Every object starts with a `Reference`. Slot 0 is never used: it means "none".
+///
+/// Slots come in chunks of 4,096. Of the usual kinds, the first few lie together in static memory (`home`): they are
+/// the last of their chunk 0, which has no others, so that all slots in use follow one another and one comparison
+/// refuses the rest. A small program then has all that it writes to in one page.
 package struct Slab {
   package let kind: Kind
 
@@ -16,12 +20,27 @@ package struct Slab {
   package init(_ kind: Kind) { self.kind = kind }
 
   private static let slotsOfChunk: UInt32 = 4096
+
+  /// Where the first slots of a kind lie in the home's room; how many there are follows from the number of the first.
+  private var home: Int {
+    switch kind {
+    case .loop: 0
+    case .mode: 512
+    case .thread: 1280
+    case .timer: 1536
+    case .source: 1728
+    default: 1920
+    }
+  }
+  /// The lowest slot that is ever used; 1 for kinds that have none at home.
+  @inline(__always)
+  private var first: UInt32 { treadle_system_first_slot(kind.rawValue) }
   private static let capacity: UInt32 = 4096 &* 4096
 
   /// Guarded by `gate`.
   private struct State: ~Copyable {
     let gate: Gate
-    var used: UInt32  // slots 1...used have been used
+    var used: UInt32  // slots first...used have been used; 0: none
     var free: UInt32  // the first free slot; each names the next
   }
   private var state: UnsafeMutablePointer<State> {
@@ -51,7 +70,8 @@ package struct Slab {
     }
   }
 
-  /// The memory of a slot that was allocated once; nil for any other number.
+  /// The memory of a slot that was allocated once; nil where there is no chunk.
+  /// Numbers from outside must not be below `first`: before the slots at home lies other memory.
   @inline(__always)
   package func memory(_ slot: UInt32) -> UnsafeMutableRawPointer? {
     guard let chunk = treadle_system_chunk(kind.rawValue, slot >> 12) else { return nil }
@@ -66,14 +86,14 @@ package struct Slab {
   /// The object that a handle means.
   @inline(__always)
   package func find(_ handle: Handle) -> UnsafeMutableRawPointer? {
-    guard handle.isPlausible(kind), let memory = memory(handle.slot),
+    guard handle.isPlausible(kind), handle.slot >= first, let memory = memory(handle.slot),
       memory.assumingMemoryBound(to: Reference.self).pointee.isLive(generation: handle.generation)
     else { return nil }
     return memory
   }
 
   package func isLive(slot: UInt32, generation: UInt32) -> Bool {
-    guard slot != 0, let reference = reference(slot) else { return false }
+    guard slot >= first, let reference = reference(slot) else { return false }
     return reference.pointee.isLive(generation: generation)
   }
 
@@ -87,7 +107,7 @@ package struct Slab {
       slot = state.pointee.free
       state.pointee.free = memory.assumingMemoryBound(to: FreeSlot.self).pointee.next
     } else {
-      slot = state.pointee.used &+ 1
+      slot = max(state.pointee.used &+ 1, first)
       guard slot < Slab.capacity, makeRoom(slot) else { return nil }
       state.pointee.used = slot
     }
@@ -109,9 +129,15 @@ package struct Slab {
 
   private func makeRoom(_ slot: UInt32) -> Bool {
     if memory(slot) != nil { return true }
-    guard let chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride) else { return false }
+    var chunk: UnsafeMutableRawPointer?
+    if slot == first && first > 1 {
+      // Where the chunk would begin if all of it were there.
+      chunk = treadle_system_room() + home - Int(first) &* stride
+    } else {
+      chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride)
+    }
     treadle_system_set_chunk(kind.rawValue, slot >> 12, chunk)
-    return true
+    return chunk != nil
   }
 
   /// Calls `body` with each slot that holds an object now. For rare searches: it looks at all of them.
@@ -119,7 +145,7 @@ package struct Slab {
     state.pointee.gate.lock()
     let used = state.pointee.used
     state.pointee.gate.unlock()
-    var slot: UInt32 = 1
+    var slot = first
     while slot <= used {
       if let memory = memory(slot), memory.assumingMemoryBound(to: Reference.self).pointee.isLive,
         !body(slot, memory)
@@ -130,15 +156,15 @@ package struct Slab {
     }
   }
 
-  /// Forgets every object, in the child of a fork: their memory is left as it is.
+  /// Forgets every object, in the child of a fork: their memory is left as it is. That at home is not used again.
   func forgetAll() {
     var index: UInt32 = 0
     while index < UInt32(TREADLE_SYSTEM_CHUNKS) {
-      if let chunk = treadle_system_chunk(kind.rawValue, index) { treadle_system_forget(chunk) }
-      treadle_system_set_chunk(kind.rawValue, index, nil)
+      // Only what is there is written: the rest of the table would cost the child memory.
+      if treadle_system_chunk(kind.rawValue, index) != nil { treadle_system_set_chunk(kind.rawValue, index, nil) }
       index &+= 1
     }
-    state.pointee.used = 0
+    state.pointee.used = first > 1 ? Slab.slotsOfChunk &- 1 : 0
     state.pointee.free = 0
     state.pointee.gate.unlock()
   }

@@ -58,27 +58,42 @@ struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(voi
 
 /* --- Static storage ------------------------------------------------------------------------------ */
 
-enum { TREADLE_SYSTEM_KINDS = 16, TREADLE_SYSTEM_CHUNKS = 4096 };
-/* The chunks of each kind of object's slab. Zero-filled, so untouched parts cost no memory; the first chunks of
- * all kinds, which are all that most programs have, lie in one page. */
-extern void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS] __attribute__((visibility("hidden")));
+enum { TREADLE_SYSTEM_KINDS = 16, TREADLE_SYSTEM_CHUNKS = 4096, TREADLE_SYSTEM_ROOM = 2016 };
+
+/* What each slab knows of itself; Swift lays its own struct over these bytes. */
+struct treadle_system_slab {
+    _Alignas(32) uint32_t words[8];
+};
+/* What every program writes to, in one piece, so that it touches few pages: the slabs, room for the first few objects
+ * of the usual kinds, and the chunks of all kinds. Zero-filled: untouched parts cost no memory. The chunks come last,
+ * since the first of each kind are all that most programs have. In a section of its own, which the linker puts behind
+ * all that is small: what comes before the third chunks then lies in one page (footprint_test.c). */
+struct treadle_system_home {
+    struct treadle_system_slab slabs[TREADLE_SYSTEM_KINDS];
+    _Alignas(64) unsigned char room[TREADLE_SYSTEM_ROOM];
+    void *chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
+};
+/* The first slot of each kind (Slab.home). */
+#define TREADLE_SYSTEM_FIRST_SLOTS {1, 4095, 4092, 4093, 1, 4094, 1, 1, 1, 4095, 1, 1, 1, 1, 1, 4094}
+extern struct treadle_system_home treadle_system_home_state __attribute__((visibility("hidden")));
+
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_home_state.slabs[kind & 15]; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_room(void) { return treadle_system_home_state.room; }
+/* A table, since the compiler would write the choice out wherever a slot is looked up. */
+static inline uint32_t treadle_system_first_slot(uint32_t kind) {
+    static const uint16_t first[TREADLE_SYSTEM_KINDS] = TREADLE_SYSTEM_FIRST_SLOTS;
+    return first[kind & 15];
+}
 static inline void *treadle_system_chunk(uint32_t kind, uint32_t index) {
-    return __atomic_load_n(&treadle_system_chunks[index & 4095][kind & 15], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&treadle_system_home_state.chunks[index & 4095][kind & 15], __ATOMIC_ACQUIRE);
 }
 static inline void treadle_system_set_chunk(uint32_t kind, uint32_t index, void *chunk) {
-    __atomic_store_n(&treadle_system_chunks[index & 4095][kind & 15], chunk, __ATOMIC_RELEASE);
+    __atomic_store_n(&treadle_system_home_state.chunks[index & 4095][kind & 15], chunk, __ATOMIC_RELEASE);
 }
 
 /* Keeps memory that is left as it is, in the child of a fork, reachable for leak checkers: its first
  * bytes lead to the memory that was left before. */
 void treadle_system_forget(void *memory);
-
-/* What each slab knows of itself; Swift lays its own struct over these bytes. */
-struct treadle_system_slab {
-    _Alignas(64) uint32_t words[16];
-};
-extern struct treadle_system_slab treadle_system_slabs[TREADLE_SYSTEM_KINDS] __attribute__((visibility("hidden")));
-static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_slabs[kind & 15]; }
 
 /* The process's state. `tag` is the top byte of every living handle; 0 before the first use and in the
  * child of a fork, so that one comparison refuses handles in both. */
