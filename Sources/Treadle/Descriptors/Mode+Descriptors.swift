@@ -16,8 +16,7 @@ extension Mode {
   func watch(_ member: Item, of item: Item, descriptor number: Int32) throws(Failure) {
     guard let loop else { return }
     // Before the poller takes numbers of its own: a closed one could become one of these.
-    let isOpen = treadle_system_is_open(number)
-    if isOpen < 0 { throw Failure.system("fd", isOpen) }
+    if poller == nil { try Poller.demandOpen(number) }
     let poller = try needPoller(loop)
     member.descriptor.pointee = DescriptorCell(number: number, events: item.descriptor.pointee.events, strikes: 0)
     if item.mode == nil { item.descriptor.pointee.number = number }

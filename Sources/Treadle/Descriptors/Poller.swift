@@ -71,8 +71,7 @@ struct Poller {
     }
     let kernelEvents = Readiness.toKernel(UInt32(member.descriptor.pointee.events))
     if kernelEvents == 0 {
-      let result = treadle_system_is_open(number)
-      if result < 0 { throw Failure.system("fd", result) }
+      try Poller.demandOpen(number)
     } else {
       var result = treadle_system_epoll_control(state.pointee.epoll, 1, number, kernelEvents, mention)
       if result == 0 &- treadle_system_eexist() {
@@ -83,7 +82,7 @@ struct Poller {
         guard state.pointee.alwaysReady.append(mention) else { throw Failure.noMemory("descriptor") }
         countAlwaysReady()
       } else if result < 0 {
-        throw Failure.system("epoll_ctl", result)
+        throw Failure.system(result == 0 &- treadle_system_ebadf() ? "fd" : "epoll_ctl", result)
       }
     }
     state.pointee.owners.set(Int(number), member.slot)
@@ -123,7 +122,15 @@ struct Poller {
     Item(.descriptor, slot: state.pointee.owners[Int(number)] ?? 0)
   }
 
+  static func demandOpen(_ number: Int32) throws(Failure) {
+    let result = treadle_system_is_open(number)
+    if result < 0 { throw Failure.system("fd", result) }
+  }
+
+  /// Room up to a number that was not seen before. There is none for one that is not open, which may be any; of the
+  /// others, epoll tells.
   private func reserveOwner(_ number: Int32) throws(Failure) {
+    if state.pointee.owners.count <= Int(number) { try Poller.demandOpen(number) }
     while state.pointee.owners.count <= Int(number) {
       guard state.pointee.owners.append(0) else { throw Failure.noMemory("descriptor") }
     }
