@@ -125,6 +125,7 @@ extension Loop {
   }
 
   /// At the end of the thread: what is queued is discarded (RL-8).
+  @_optimize(size)
   func discardBlocks() {
     while true {
       state.pointee.gate.lock()

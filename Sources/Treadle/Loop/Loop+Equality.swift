@@ -8,6 +8,7 @@ import TreadleBase
 /// `equal` says so of their infos.
 extension Loop {
   /// Whether the mode has a source that equals this one. Calls clients, so no lock is held around it.
+  @_optimize(size)
   func containsEqual(_ item: Item, _ mode: Mode) -> Bool {
     guard let context = item.context, let equal = context.pointee.equal else { return false }
     var candidates = Buffer<UInt64>()

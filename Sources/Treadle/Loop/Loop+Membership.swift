@@ -14,6 +14,7 @@ extension Loop {
 
   /// Records the item, and adds it to every mode that is in the set now, also where it was recorded before and
   /// has left one of them since (MODE-8).
+  @_optimize(size)
   private func addToCommonModes(_ item: Item) throws(Failure) -> Int32 {
     guard let record else { return Status.ignored }
     let isNew = try join(item, record, descriptor: -1) != nil
@@ -34,6 +35,7 @@ extension Loop {
   /// steps, since the second calls the client; whoever raced with another's looks again after his own. Whether
   /// the mode has it now and had it not before.
   @discardableResult
+  @_optimize(size)
   func follow(_ item: Item, into name: ModeName) throws(Failure) -> Bool {
     guard let mode = lookUp(name), let record else { return false }
     var isRecorded = item.isMember(of: record)
@@ -144,6 +146,7 @@ extension Loop {
   }
 
   /// Un-records the item, and removes it from every mode of the set (MODE-8).
+  @_optimize(size)
   private func remove(_ item: Item, record: Mode) -> Int32 {
     guard leave(item, record) == Status.ok else { return Status.ignored }
     forEachCommonMode { name in _ = try? follow(item, into: name) }

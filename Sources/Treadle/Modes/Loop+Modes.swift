@@ -93,6 +93,7 @@ extension Loop {
 
   /// A mode that has nothing of a client's does not exist for clients (RL-7), though it be common, or the call mode. The
   /// caller holds the lock.
+  @_optimize(size)
   func findOrMakeUnlistedMode(_ name: ModeName) throws(Failure) -> Mode {
     if let mode = findMode(name) { return mode }
     guard let mode = Mode.create(in: self, name: name) else { throw Failure.noMemory("mode") }
@@ -102,6 +103,7 @@ extension Loop {
 
   /// Adds the recorded items of one kind to a mode that joined the set. They are taken down first, with a
   /// reference each, since adding calls the client.
+  @_optimize(size)
   private func addRecorded(_ kind: Kind, to name: ModeName) throws(Failure) {
     var recorded = Buffer<UInt32>()
     defer { recorded.free() }

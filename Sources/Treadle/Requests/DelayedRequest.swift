@@ -17,6 +17,7 @@ package struct DelayedRequest {
   var isListed: Bool
 
   /// Takes the request over on success only. modes: nil for the default mode.
+  @_optimize(size)
   package static func schedule(
     _ request: Request, after delay: Int64, modes: Thread.Modes?
   ) throws(Failure) -> Int32 {

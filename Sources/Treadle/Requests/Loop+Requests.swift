@@ -199,6 +199,7 @@ extension Loop {
 
   /// The thread has ended, or everything was shut down: what is queued is dropped, and who waits for it
   /// told (PERF-9). Any thread.
+  @_optimize(size)
   func discardRequests() {
     if !hasRequests { return }
     mutex.lock()

@@ -159,6 +159,7 @@ extension Item {
     }
   }
 
+  @_optimize(size)
   package func setTolerance(_ tolerance: Int64) throws(Failure) -> Int32 {
     lock()
     let context = needContext()
@@ -184,6 +185,7 @@ extension Item {
   }
 
   /// Calls the callback here and now, whatever the date (NST-3).
+  @_optimize(size)
   package func fireByHand() -> Int32 {
     if !beginRunning() { return Status.ignored }
     // As when it is due: no mode has it queued while it runs.
