@@ -21,6 +21,8 @@ struct HoppedCall: ~Copyable {
   let store: CallStore.Pointer?
   /// It came when there was no room: somebody may wait at the turnstile. Constant once it is queued.
   var isAwaitingRoom: Bool
+  /// It has left the closure's queue for its handler. The loop's thread's, or of whoever has taken it out before.
+  var hasBegun: Bool
   // Guarded by the carrier's gate.
   var next: Pointer?
   var previous: Pointer?
@@ -54,7 +56,7 @@ struct HoppedCall: ~Copyable {
     pointer.initialize(
       to: HoppedCall(
         turnstile: Turnstile(), body: body, carrier: carrier, result: result, arguments: arguments, store: store,
-        isAwaitingRoom: false, next: nil, previous: nil, isListed: false, hasRoom: false, laterArguments: nil))
+        isAwaitingRoom: false, hasBegun: false, next: nil, previous: nil, isListed: false, hasRoom: false, laterArguments: nil))
     body.pointee.stub.enterAgain()
     return pointer
   }
@@ -70,6 +72,7 @@ struct HoppedCall: ~Copyable {
   private static let perform: CarriedCall.Body = { room, loop in
     let call = room.assumingMemoryBound(to: HoppedCall.self)
     let arguments = leaveQueue(call) ?? call.pointee.arguments
+    call.pointee.hasBegun = true
     ClosureCall.perform(
       call.pointee.body, loop: loop, arguments: UnsafePointer(arguments.assumingMemoryBound(to: UnsafeRawPointer?.self)),
       result: call.pointee.result)
@@ -96,8 +99,7 @@ struct HoppedCall: ~Copyable {
   private static let end: CarriedCall.End = { room, phase in
     let call = room.assumingMemoryBound(to: HoppedCall.self)
     let body = call.pointee.body
-    // What was performed has left it.
-    if phase != CarriedCall.Phase.done { leaveQueue(call) }
+    if !call.pointee.hasBegun { leaveQueue(call) }
     if call.pointee.isAwaitingRoom { Turnstile.open(turnstile(call)) }
     if phase == CarriedCall.Phase.dropped { body.pointee.dropped.add(1, ordering: .relaxed) }
     if body.pointee.stub.leave() { Closure.end(body) }
