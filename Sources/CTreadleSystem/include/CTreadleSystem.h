@@ -104,6 +104,7 @@ struct treadle_system_process {
     uint32_t threaded;  /* MultiThreading.State */
     uint32_t closed;    /* 1 after a shutdown */
     uint32_t calls;     /* of clients, outside of runs, on all threads (ClientCall) */
+    uint32_t notified;  /* 1 once anybody has registered for a notification */
 };
 extern struct treadle_system_process treadle_system_process_state __attribute__((visibility("hidden")));
 static inline struct treadle_system_process *TREADLE_SYSTEM_NONNULL treadle_system_process(void) { return &treadle_system_process_state; }
@@ -126,6 +127,12 @@ static inline uint32_t treadle_system_count_call(uint32_t change) {
 }
 static inline bool treadle_system_is_closed_now(void) {
     return __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_SEQ_CST) != 0;
+}
+static inline bool treadle_system_is_notified(void) {
+    return __atomic_load_n(&treadle_system_process_state.notified, __ATOMIC_SEQ_CST) != 0;
+}
+static inline void treadle_system_set_notified(void) {
+    __atomic_store_n(&treadle_system_process_state.notified, 1, __ATOMIC_SEQ_CST);
 }
 static inline uint32_t treadle_system_threaded(void) {
     return __atomic_load_n(&treadle_system_process_state.threaded, __ATOMIC_SEQ_CST);

@@ -21,6 +21,8 @@ package enum Notifications {
       throw Failure(Status.argument, "name", "is not that of a notification")
     }
     guard let handler = handler.allocated() else { throw Failure.noMemory("notification") }
+    // Before the registration is in the list, so that whoever can know of it looks.
+    treadle_system_set_notified()
     let lock = NotificationList.lock
     lock.lock()
     let token = NotificationList.shared.pointee.append(name, object, handler)
@@ -46,6 +48,8 @@ package enum Notifications {
   /// Calls those that are registered for this, one after the other in the order of registration, here and now.
   /// Those that are added meanwhile are not called; those that are removed meanwhile neither.
   package static func post(_ name: UInt32, object: UInt) {
+    // Every thread posts at its end: without a registration ever, none takes the lock that they all share.
+    if !treadle_system_is_notified() { return }
     let lock = NotificationList.lock
     let list = NotificationList.shared
     let tag = treadle_system_tag()

@@ -73,8 +73,9 @@ extension Thread {
     mutex.lock()
     applyName()
     state.pointee.phase.store(Phase.executing, ordering: .releasing)
+    let hasPriority = !state.pointee.isPriorityApplied
     mutex.unlock()
-    applyPriorityOfStart()
+    if hasPriority { applyPriorityOfStart() }
     let mark = Pool.mark
     let entry = state.pointee.entry
     let result = entry.run(self)
