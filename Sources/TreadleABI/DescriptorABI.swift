@@ -27,6 +27,15 @@ func checkEvents(_ events: UInt32, allowsNone: Bool) throws(Failure) {
 }
 
 private func makeDescriptor(_ context: treadle_descriptor_context) throws(Failure) -> Item {
+  let code = unsafeBitCast(context.ready, to: UnsafeMutableRawPointer?.self)
+  let isAcknowledged = context.flags & 1 != 0
+  let isPlain =
+    context.retain == nil && context.release == nil && context.describe == nil && context.equal == nil
+    && context.get_fd == nil && context.ready_routine == nil
+  if isPlain {
+    return try Item.plainDescriptor(
+      code: code, info: context.info, number: context.fd, events: context.events, isAcknowledged: isAcknowledged)
+  }
   let ready = try mainCallback(hasPlain: context.ready != nil, context.ready_routine, "ready_routine")
   do throws(Failure) {
     var options = ItemOptions(
@@ -36,8 +45,8 @@ private func makeDescriptor(_ context: treadle_descriptor_context) throws(Failur
     }
     options.setGetDescriptor(context.get_fd)
     return try Item.descriptor(
-      code: unsafeBitCast(context.ready, to: UnsafeMutableRawPointer?.self), info: context.info, options: options,
-      number: context.fd, events: context.events, isAcknowledged: context.flags & 1 != 0)
+      code: code, info: context.info, options: options, number: context.fd, events: context.events,
+      isAcknowledged: isAcknowledged)
   } catch {
     drop(ready)
     throw error

@@ -61,14 +61,29 @@ extension Item {
     var flags: UInt32 = isAcknowledged ? Flag.acknowledged : 0
     if options.value.main.invoke != nil { flags |= Flag.indirect }
     if options.value.equal != nil { flags |= Flag.comparable }
-    if options.value.getDescriptor == nil && treadle_system_is_open(number) < 0 {
-      throw Failure(Status.argument, "fd", "is not an open descriptor", osError: treadle_system_ebadf())
-    }
+    if options.value.getDescriptor == nil { try demandOpen(number) }
     let item = try create(
       .descriptor, flags: flags, code: code, info: info, context: options.value.isTrivial ? nil : options.value)
     let number = options.value.getDescriptor == nil ? number : -1
     item.descriptor.pointee = DescriptorCell(number: number, events: UInt16(events & 3), strikes: 0)
     return item
+  }
+
+  /// One with nothing but a plain callback, as nearly all are: without the options, which are many words to copy.
+  package static func plainDescriptor(
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, number: Int32, events: UInt32, isAcknowledged: Bool
+  ) throws(Failure) -> Item {
+    try demandOpen(number)
+    let item = try create(
+      .descriptor, flags: isAcknowledged ? Flag.acknowledged : 0, code: code, info: info, context: nil)
+    item.descriptor.pointee = DescriptorCell(number: number, events: UInt16(events & 3), strikes: 0)
+    return item
+  }
+
+  private static func demandOpen(_ number: Int32) throws(Failure) {
+    if treadle_system_is_open(number) < 0 {
+      throw Failure(Status.argument, "fd", "is not an open descriptor", osError: treadle_system_ebadf())
+    }
   }
 
   /// What the next membership watches; a client's callback may answer, so no lock is held.
