@@ -18,7 +18,7 @@ extension Item {
     let cell = item.cell
     cell.pointee.previous = 0
     cell.pointee.next = 0
-    cell.pointee.link.store(UInt(bitPattern: code), ordering: .relaxed)
+    cell.pointee.link.store(UInt(bitPattern: code) | Item.codeMark, ordering: .relaxed)
     cell.pointee.info = info
     cell.pointee.mode.store(cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
     if let context, !item.attach(context) {
@@ -38,7 +38,7 @@ extension Item {
     let attached = memory.bindMemory(to: Context.self, capacity: 1)
     attached.initialize(to: context)
     attached.pointee.code = code
-    cell.pointee.link.store(UInt(bitPattern: memory) | Item.contextMark, ordering: .releasing)
+    cell.pointee.link.store(UInt(bitPattern: memory), ordering: .releasing)
     return true
   }
 

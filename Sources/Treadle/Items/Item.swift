@@ -18,9 +18,9 @@ struct ItemCell: ~Copyable {
   /// Neighbours in the mode's list, or in the timer wheel's slot. Guarded by the lock of the mode's loop.
   var previous: UInt32
   var next: UInt32
-  /// The plain C callback; or, with `Item.contextMark`, the item's `Context`, which has the callback then: set once,
-  /// from the one to the other. In an alias instead the slots of its primary (low half) and of the next alias: the
-  /// owner of a loop reads all of them without a lock.
+  /// The plain C callback with `Item.codeMark`; or the item's `Context`, which has the callback then: set once, from
+  /// the one to the other. In an alias instead the slots of its primary (low half) and of the next alias: the owner
+  /// of a loop reads all of them without a lock.
   let link: Atomic<UInt>
   /// The client's info. Constant once the item is published.
   var info: UnsafeMutableRawPointer?
@@ -142,23 +142,23 @@ package struct Item {
   @inline(__always)
   var handlePointer: OpaquePointer? { OpaquePointer(bitPattern: handle.bits) }
 
-  /// No address in a program has this bit, neither of memory nor of a function.
+  /// No address in a program has this bit. The function's is marked, since leak checkers must recognise the memory's.
   @inline(__always)
-  static var contextMark: UInt { 1 << 63 }
+  static var codeMark: UInt { 1 << 63 }
 
   /// What the client gave besides the callback; nil if nothing.
   @inline(__always)
   var context: UnsafeMutablePointer<Context>? {
     let link = self.link
-    return link & Item.contextMark == 0 ? nil : UnsafeMutablePointer(bitPattern: link & ~Item.contextMark)
+    return link & Item.codeMark == 0 ? UnsafeMutablePointer(bitPattern: link) : nil
   }
 
   /// The plain C callback. The same for the item's whole life, wherever it is kept.
   @inline(__always)
   var code: UnsafeMutableRawPointer? {
     let link = self.link
-    if link & Item.contextMark == 0 { return UnsafeMutableRawPointer(bitPattern: link) }
-    return UnsafeMutablePointer<Context>(bitPattern: link & ~Item.contextMark)?.pointee.code
+    if link & Item.codeMark != 0 { return UnsafeMutableRawPointer(bitPattern: link & ~Item.codeMark) }
+    return UnsafeMutablePointer<Context>(bitPattern: link)?.pointee.code
   }
 
   package var order: Int64 { context?.pointee.order ?? 0 }
