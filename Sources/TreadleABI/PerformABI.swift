@@ -169,3 +169,14 @@ public func treadle_host_perform(
       })
   }
 }
+
+@implementation @_cdecl("treadle_host_perform_and_wait")
+public func treadle_host_perform_and_wait(
+  _ host: OpaquePointer?, _ token: UInt64, _ thread: OpaquePointer?
+) -> treadle_status {
+  status("treadle_host_perform_and_wait") { () throws(Failure) in
+    let host = try Host(bits(host), "host")
+    return try checkOutcome(
+      Thread.holding(thread) { thread throws(Failure) in try host.performAndWait(token, on: thread) })
+  }
+}

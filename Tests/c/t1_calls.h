@@ -307,6 +307,8 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_host_create_timer, U(HOST), 's', 8, make_ht(h))                                                      \
     X(treadle_host_create_observer, U(HOST), 's', 8, make_ho(h))                                                   \
     X(treadle_host_perform_block, U(HOST) | U(LOOP), 's', 0, treadle_host_perform_block(H, 1, L, NULL, 0))         \
+    X(treadle_host_post, U(HOST) | U(LOOP), 's', 0, treadle_host_post(H, 1, L))                                    \
+    X(treadle_host_next, 0, '-', 0, treadle_host_next())                                                           \
     X(treadle_host_get_dropped, U(HOST), 's', 8, treadle_host_get_dropped(H, &h->out.u64))                         \
     X(treadle_host_take_retired, U(HOST), 's', 8, treadle_host_take_retired(H, &(uint64_t){0}, 1, &h->out.size))   \
     X(treadle_host_get_retired_count, U(HOST), 'p', 0, treadle_host_get_retired_count(H) != NULL)                  \
@@ -373,6 +375,7 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_thread_declare_ready, 0, 's', 0, treadle_thread_declare_ready())                                     \
     X(treadle_thread_perform, U(THREAD), 's', 0, treadle_thread_perform(N, REQUEST, NULL, 0, 0))                   \
     X(treadle_host_perform, U(HOST) | U(THREAD), 's', 0, treadle_host_perform(H, 1, N, NULL, 0, 0))                \
+    X(treadle_host_perform_and_wait, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_and_wait(H, 1, N))          \
     X(treadle_main_perform, 0, 's', 0, treadle_main_perform(REQUEST, NULL, 0, 0))                                  \
     X(treadle_perform_after, 0, 's', 0, treadle_perform_after(0, REQUEST, NULL, 0))                                \
     X(treadle_perform_cancel, 0, 's', 0, call_cancel())                                                            \

@@ -96,6 +96,22 @@ TREADLE_API treadle_status treadle_host_create_observer(treadle_host host, uint6
 TREADLE_API treadle_status treadle_host_perform_block(treadle_host host, uint64_t token, treadle_loop loop,
                                                       const char *const *modes, size_t mode_count);
 
+/** treadle_loop_post for a host: queues a block for the common modes and wakes the loop (BLK-3, PASS-4). Its event,
+ *  TREADLE_EVENT_BLOCK, uses the token up: it is retired only if the block was discarded, or the host did not
+ *  complete it.
+ *  [any] Errors: TREADLE_E_CLOSED if the loop's thread is gone, or the host is quiet; TREADLE_E_NOMEM. After an error the
+ *  token is not retired. Since 1.0. */
+TREADLE_API treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop);
+
+/** For a dispatch function that has completed a TREADLE_EVENT_PERFORM or TREADLE_EVENT_BLOCK: ends that event and begins
+ *  the one that comes next, if that is of the same kind, for the same host, and due now in the same run and mode with
+ *  nothing in between (PASS-4, PASS-5, SRC0-7). Returns its token, with the event's token and subject now its own; the ticket
+ *  stands for it from then on. Returns 0 if there is none: the dispatch then returns its ticket as ever. Thus one
+ *  call into the host handles many events, in the order and under the conditions in which they would have come
+ *  one by one. A host that uses this has no token 0. Neither blocks nor calls back.
+ *  [any] 0 where the calling thread's innermost callback is no such event. Since 1.0. */
+TREADLE_API uint64_t treadle_host_next(void);
+
 /** treadle_thread_create for a host: the entry function is an event, TREADLE_EVENT_THREAD; a join's result is
  *  NULL. The token is retired when the event is over, or when it is sure that it never comes.
  *  [any] Errors: as treadle_thread_create and treadle_host_create_source. Since 1.0. */
@@ -108,6 +124,11 @@ TREADLE_API treadle_status treadle_host_create_thread(treadle_host host, uint64_
  *  retired then. Since 1.0. */
 TREADLE_API treadle_status treadle_host_perform(treadle_host host, uint64_t token, treadle_thread thread,
                                                 const char *const *modes, size_t mode_count, uint32_t flags);
+
+/** treadle_host_perform with TREADLE_PERFORM_WAIT and the common modes. The token is never retired: when this returns,
+ *  it will not be named any more.
+ *  [any] May block. Errors: as treadle_host_perform. Since 1.0. */
+TREADLE_API treadle_status treadle_host_perform_and_wait(treadle_host host, uint64_t token, treadle_thread thread);
 
 /** treadle_notification_add for a host. The token is retired when the registration was removed and no event of it
  *  runs.

@@ -27,7 +27,9 @@ package struct BlockNode {
   var token: UInt64
   var retire: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)?
   var host: UnsafeMutableRawPointer?
-  /// Slots of the modes that admit it; the loop's record stands for the common modes.
+  /// A host's event uses its token up: it is retired only if there was none, or the host did not complete it.
+  var isUsedUp = false
+  /// Slots of the modes that admit it; the loop's record stands for the common modes. Empty: those.
   var modes = Buffer<UInt32>()
 
   package init(
@@ -50,6 +52,15 @@ package struct BlockNode {
     retire = Host.retireToken
   }
 
+  /// Whether it is called through this very host.
+  func isCalled(by host: Host) -> Bool { indirect.object == host.pointer && indirect.direct == nil }
+
+  /// Its host has completed it.
+  @inline(__always)
+  mutating func complete() {
+    if isUsedUp { retire = Host.useToken }
+  }
+
   /// The end of a block that ran, or never will: its info goes back, once.
   mutating func dispose() {
     retire?(host, token)
@@ -68,9 +79,9 @@ package struct BlockNode {
 /// Queueing blocks, from any thread (§9 of the rules).
 extension Loop {
   /// Queues a plain function for the common modes, and wakes the loop; the handle is the client's, who need not hold
-  /// the loop.
+  /// the loop. Without a function, `info` is a node.
   @inline(__always)
-  package func post(_ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) -> Int32 {
+  package func post(_ handle: UInt, _ code: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) -> Int32 {
     let isForeign = !isCurrent
     state.pointee.gate.lock()
     // Looked at here, since a thread that exits takes the gate for the last time after it said so.
@@ -97,11 +108,8 @@ extension Loop {
         block.dispose()
         return Status.ignored
       }
-      try withLock { () throws(Failure) in
-        if modes.isEmpty {
-          if !block.modes.append(state.pointee.commonRecord) { throw Failure.noMemory("block") }
-        }
-        try appendSlots(of: modes, to: &block.modes, "block")
+      if !modes.isEmpty {
+        try withLock { () throws(Failure) in try appendSlots(of: modes, to: &block.modes, "block") }
       }
       guard let memory = treadle_system_allocate(MemoryLayout<BlockNode>.size) else { throw Failure.noMemory("block") }
       let node = memory.bindMemory(to: BlockNode.self, capacity: 1)
@@ -148,7 +156,7 @@ extension Loop {
   @inline(__always)
   func admits(_ mode: Mode, _ entry: BlockEntry) -> Bool {
     guard let node = entry.node else { return mode.state.pointee.isCommon }
-    return names(node.pointee.modes, mode)
+    return node.pointee.modes.isEmpty ? mode.state.pointee.isCommon : names(node.pointee.modes, mode)
   }
 
   /// Whether a queued block is eligible in the mode: such a mode is not empty (MODE-7, BLK-6). Owner.

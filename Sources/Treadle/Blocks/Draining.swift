@@ -34,6 +34,25 @@ extension Loop {
     return false
   }
 
+  /// The block that comes next in the drain, in the frame's callout, if it is the host's, which has completed the
+  /// one before it. Owner.
+  func handOnBlock(_ frame: UnsafeMutablePointer<Frame>, to host: Host) -> UnsafeMutablePointer<BlockNode>? {
+    while let entry = frame.pointee.batch[frame.pointee.batchIndex] {
+      if !admits(frame.pointee.mode, entry) {
+        frame.pointee.batchIndex &+= 1
+        keep(entry, frame)
+        continue
+      }
+      guard let node = entry.node, node.pointee.isCalled(by: host) else { return nil }
+      frame.pointee.batchIndex &+= 1
+      frame.pointee.callout.block.node?.pointee.complete()
+      settle(frame)
+      frame.pointee.callout.setBlock(entry)
+      return node
+    }
+    return nil
+  }
+
   /// Detaches the queue: older blocks that no run was eligible for come first.
   private func takeBlocks(_ frame: UnsafeMutablePointer<Frame>) {
     frame.pointee.isDraining = true

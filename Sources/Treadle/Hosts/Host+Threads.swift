@@ -20,6 +20,14 @@ extension Host {
     }
   }
 
+  /// Performs and waits. The token is not retired: all is over when this returns, or throws.
+  package func performAndWait(_ token: UInt64, on thread: Thread) throws(Failure) -> Int32 {
+    if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
+    var request = Request(host: self, token: token)
+    request.retire = nil
+    return try thread.perform(request, modes: nil, wait: true)
+  }
+
   /// Has `body` take a request over, unless it throws, whose performing will be an event. The token of one that comes
   /// too late is retired as well.
   package func registerRequest(

@@ -12,6 +12,15 @@ extension Host {
     Host(memory).retire(token)
   }
 
+  /// The same for a token that the host has forgotten already.
+  static let useToken: @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void = { memory, _ in
+    guard let memory else { return }
+    let host = Host(memory)
+    host.state.pointee.gate.lock()
+    host.state.pointee.registrations = host.state.pointee.registrations &- 1
+    host.state.pointee.gate.unlock()
+  }
+
   private func retire(_ token: UInt64) {
     state.pointee.gate.lock()
     state.pointee.registrations = state.pointee.registrations &- 1

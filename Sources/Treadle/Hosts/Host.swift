@@ -54,9 +54,12 @@ package struct Host {
   // MARK: Calling
 
   /// One call into a host that is on this thread's stack.
-  private struct Call {
+  struct Call {
     var host: UnsafeMutableRawPointer
     var outer: UnsafeMutableRawPointer?
+    /// What it is told, and the innermost run of this thread at that time, if it is an event of a run.
+    var event: UnsafeMutableRawPointer?
+    var frame: UnsafeMutablePointer<Frame>?
   }
 
   /// True if the host completed the event, or takes none any more.
@@ -67,7 +70,7 @@ package struct Host {
 
   /// True if the host completed the event.
   func dispatch(_ event: UnsafeRawPointer?, whenClosed: Bool) -> Bool {
-    whileOpen(whenClosed) {
+    whileOpen(whenClosed, event) {
       enterThread()
       let ticket = Host.nextTicket()
       return state.pointee.dispatch?(ticket, event) == ticket
@@ -87,14 +90,16 @@ package struct Host {
   }
 
   /// Runs `body` unless the gate is closed; whoever closes it waits for this.
-  private func whileOpen(_ whenClosed: Bool, _ body: () -> Bool) -> Bool {
+  private func whileOpen(_ whenClosed: Bool, _ event: UnsafeRawPointer? = nil, _ body: () -> Bool) -> Bool {
     state.pointee.inFlight.add(1, ordering: .sequentiallyConsistent)
     var completed = whenClosed
     if isClosed {
       state.pointee.dropped.add(1, ordering: .relaxed)
     } else {
       let thread = treadle_system_thread()
-      var call = Call(host: pointer, outer: thread.pointee.host_call)
+      var call = Call(
+        host: pointer, outer: thread.pointee.host_call, event: UnsafeMutableRawPointer(mutating: event),
+        frame: Loop.existing?.state.pointee.frame)
       completed = withUnsafeMutablePointer(to: &call) { record in
         thread.pointee.host_call = UnsafeMutableRawPointer(record)
         let completed = body()

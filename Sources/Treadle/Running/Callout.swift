@@ -118,7 +118,12 @@ extension Loop {
     } else if let invoke = node.pointee.indirect.invoke {
       var event = Event(
         Event.Kind.block, token: node.pointee.token, loop: self, subject: 0, mode: frame.pointee.mode.name)
-      if !invoke(node.pointee.indirect.object, &event) { frame.pointee.failed = true }
+      if !invoke(node.pointee.indirect.object, &event) {
+        frame.pointee.failed = true
+      } else {
+        // By now it may be another one of the host's.
+        frame.pointee.callout.block.node?.pointee.complete()
+      }
     } else if let code = node.pointee.code {
       unsafeBitCast(code, to: BlockNode.Function.self)(node.pointee.info)
     }

@@ -91,7 +91,8 @@ extension Loop {
       // The rest is `advance`'s: also where requests have their turn.
       if mustEnd(frame) || frame.pointee.requestLimit != 0 { return }
       frame.pointee.callout.set(.none)
-      if frame.pointee.callout.isHeld { item.drop() }
+      // A host may have gone on to another one.
+      if frame.pointee.callout.isHeld { frame.pointee.callout.item?.drop() }
       // What is dropped, here or in `takeSource`, may call the client, who may end everything.
       var next = mustEnd(frame) ? nil : takeSource(frame)
       if next == nil && !mustEnd(frame) && startQuietPass(frame) { next = takeSource(frame) }
@@ -107,6 +108,26 @@ extension Loop {
   /// No callback may begin any more: a host's failed, or everything was shut down.
   @inline(__always)
   func mustEnd(_ frame: UnsafeMutablePointer<Frame>) -> Bool { frame.pointee.failed || treadle_system_is_closed() }
+
+  /// The source that comes next in the pass, in the frame's callout, if it is the host's, which has completed the
+  /// one before it. Owner.
+  func handOnSource(_ frame: UnsafeMutablePointer<Frame>, to host: Host) -> Item? {
+    if frame.pointee.requestLimit != 0 || frame.pointee.flags & Frame.Flag.returnAfterSource != 0 { return nil }
+    frame.pointee.callout.set(.none)
+    if frame.pointee.callout.isHeld { frame.pointee.callout.item?.drop() }
+    frame.pointee.callout.isHeld = false
+    while let bits = frame.pointee.collected[frame.pointee.collectedIndex] {
+      frame.pointee.collectedIndex &+= 1
+      let following = frame.pointee.collectedIndex
+      if let item = take(Mention(bits: bits), frame, if: { $0.isCalled(by: host) }) {
+        frame.pointee.callout.setItem(.source, item)
+        return item
+      }
+      if frame.pointee.collectedIndex != following { break }
+    }
+    unprotect()
+    return nil
+  }
 
   /// The next source or request to perform, in the frame's callout; false at the end.
   @inline(__always)
@@ -161,9 +182,11 @@ extension Loop {
   }
 
   /// The source of a mention, protected, if it is to be performed: its signal is used up before the call, so
-  /// that one given meanwhile is new (SRC0-8).
+  /// that one given meanwhile is new (SRC0-8). One that is not wanted is left, with all behind it.
   @inline(__always)
-  private func take(_ mention: Mention, _ frame: UnsafeMutablePointer<Frame>) -> Item? {
+  private func take(
+    _ mention: Mention, _ frame: UnsafeMutablePointer<Frame>, if isWanted: (Item) -> Bool = { _ in true }
+  ) -> Item? {
     let mode = frame.pointee.mode
     let due = Item.Flag.valid | Item.Flag.signalled
     Item(.source, slot: mention.slot)?.prefetchForWriting()
@@ -179,6 +202,10 @@ extension Loop {
     }
     // An alias that is a member still has been one of the same item throughout.
     guard mention.cell(.source, in: mode) != nil, item.flags & due == due else { return nil }
+    if !isWanted(item) {
+      frame.pointee.collectedIndex &-= 1
+      return nil
+    }
     let old = item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted | Item.Flag.repeated)
     if old & due != due { return nil }
     if old & Item.Flag.repeated != 0 { state.pointee.isOverrun = true }
