@@ -40,7 +40,7 @@ def post() -> float:
 
     started = time.perf_counter_ns()
     for number in range(count):
-        host.loop.perform(task, number)
+        host.loop.post(task, number)
     done.wait()
     result = rate(count, started)
     host.stop()

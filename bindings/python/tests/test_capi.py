@@ -83,7 +83,12 @@ class Quick(TestCase):
     )
 
     #: These only queue or register for a host, which is called later.
-    FOR_HOSTS = {"treadle_host_perform_block", "treadle_host_add_notification", "treadle_host_pool_add"}
+    FOR_HOSTS = {
+        "treadle_host_perform_block",
+        "treadle_host_post",
+        "treadle_host_add_notification",
+        "treadle_host_pool_add",
+    }
     KINDS = "invocation|closure|call|loop|source|descriptor|timer|observer|host|routine|signature|thread|lock|condition|notification|pool|perform"
 
     def test_nothing_that_blocks_or_calls_back_holds_the_lock(self) -> None:

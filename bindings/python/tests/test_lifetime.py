@@ -213,7 +213,7 @@ class Leaks(TestCase):
             once()
         host.drain()
         gc.collect()
-        tables = [len(_registry.items), len(_registry.calls), len(_registry.alive), len(RunLoop.current()._held)]
+        tables = [len(_registry.items), len(_registry.held), len(_registry.posts), len(_registry.calls), len(_registry.alive), len(RunLoop.current()._held)]
         descriptors = len(os.listdir("/proc/self/fd"))
         resident = resident_kilobytes()
         tracemalloc.start()
@@ -229,7 +229,7 @@ class Leaks(TestCase):
             once()
         host.drain()
         gc.collect()
-        after = [len(_registry.items), len(_registry.calls), len(_registry.alive), len(RunLoop.current()._held)]
+        after = [len(_registry.items), len(_registry.held), len(_registry.posts), len(_registry.calls), len(_registry.alive), len(RunLoop.current()._held)]
         self.assertEqual(after, tables)
         self.assertEqual(len(os.listdir("/proc/self/fd")), descriptors)
         self.assertLess(resident_kilobytes() - resident, 4096)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+from itertools import chain
 from typing import Any, Dict, Optional
 
 from . import _capi, _frames, _last_resort, _registry, _signals, _starting, _threads, _waiting
@@ -20,12 +21,17 @@ from ._library import native
 from ._loop import RunLoop
 from ._types import Mode
 
+_PERFORM = _capi.EVENT_PERFORM
 _BLOCK = _capi.EVENT_BLOCK
+_REQUEST = _capi.EVENT_REQUEST
 _CALL = _capi.EVENT_CALL
 _NOTIFICATION = _capi.EVENT_NOTIFICATION
 _calls = _registry.calls
 _items = _registry.items
+_held_item = _registry.held.get
+_take_post = _registry.posts.pop
 _registrations = _registry.registrations
+_next = native.treadle_host_next
 _failed = _frames.failed
 #: The event structs by address. Events lie on the stacks of threads, at few addresses; to find the view of one
 #: takes a third of the time of making it.
@@ -40,34 +46,70 @@ def _event_at(address: int) -> Any:
     return event
 
 
+def _item_of(token: int) -> Optional[Item]:
+    """An item, also one that is in no loop of ours."""
+    reference = _items.get(token)
+    return None if reference is None else reference()
+
+
 def _dispatch(ticket: int, address: int) -> int:
     # Returning the ticket says that the callback completed. What ctypes returns for a function that
     # raises is not defined, which is why a plain 0 or 1 would not do.
+    subject: Any = None
     try:
         event = _events.get(address) or _event_at(address)
         kind = event.kind
-        if kind >= _BLOCK:
-            if kind == _CALL:
-                return ticket if handle_call(event) else ticket ^ 1
-            if kind == _NOTIFICATION:
-                registration = _registrations.get(event.token)
-                if registration is not None:
-                    registration.run(event.value, event.subject)
-                return ticket
-            call = _calls.pop(event.token, None)
+        token = event.token
+        if kind == _PERFORM:
+            # Sources that come one after another are performed in one go: a call into the library costs a
+            # quarter of one out of it, and the interpreter's lock is not given up and taken back in between.
+            # (Python 3.11 makes the code of a function quicker while it runs only if that jumps back like this.)
+            for token in chain((token,), iter(_next, 0)):
+                source: Any = _held_item(token)
+                if source is None:
+                    source = _item_of(token)
+                if source is not None:  # otherwise it is being collected
+                    if _failed and _is_unwanted(event):
+                        return _skip(ticket, event)
+                    perform = source._perform
+                    perform(source)
+        elif kind == _BLOCK:
+            for token in chain((token,), iter(_next, 0)):
+                post = _take_post(token, None)
+                if post is not None:
+                    subject, arguments = post
+                    if arguments:
+                        subject(*arguments)
+                    else:
+                        subject()
+                    subject = None
+                else:
+                    call = _calls.pop(token, None)
+                    if call is not None:
+                        call.run()
+        elif kind == _REQUEST:
+            call = _calls.pop(token, None)
             if call is not None:
                 call.run()
-            return ticket
-        reference = _items.get(event.token)
-        item = None if reference is None else reference()
-        if item is None:
-            return ticket  # it is being collected
-        if _failed and _is_unwanted(event):
-            return _skip(ticket, event)
-        item._fire(kind, event)
+        elif kind < _BLOCK:
+            item = _held_item(token) or _item_of(token)
+            if item is not None:
+                if _failed and _is_unwanted(event):
+                    return _skip(ticket, event)
+                item._fire(kind, event)
+        elif kind == _CALL:
+            return ticket if handle_call(event) else ticket ^ 1
+        elif kind == _NOTIFICATION:
+            registration = _registrations.get(token)
+            if registration is not None:
+                registration.run(event.value, event.subject)
+        else:
+            call = _calls.pop(token, None)
+            if call is not None:
+                call.run()
         return ticket
     except BaseException as error:
-        return ticket if _take(error, _event_at(address)) else ticket ^ 1
+        return ticket if _take(error, _event_at(address), subject) else ticket ^ 1
 
 
 def _is_unwanted(event: Any) -> bool:
@@ -85,9 +127,8 @@ def _skip(ticket: int, event: Any) -> int:
     return ticket ^ 1
 
 
-def _take(error: BaseException, event: Any) -> bool:
-    reference = _items.get(event.token)
-    item: Optional[Item] = None if reference is None else reference()
+def _take(error: BaseException, event: Any, subject: object) -> bool:
+    item = _item_of(event.token) or subject
     mode = Mode(event.mode.decode()) if event.mode else None
     try:
         loop: Optional[RunLoop] = RunLoop._of(event.loop) if event.loop else None

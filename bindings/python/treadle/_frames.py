@@ -106,7 +106,7 @@ class ExceptHookArgs(NamedTuple):
     exc_traceback: Optional[TracebackType]
     #: The loop that called back.
     loop: Optional[RunLoop]
-    #: The source, timer, observer, descriptor or closure; the Future of a performed function.
+    #: The source, timer, observer, descriptor or closure; the Future of a performed function; the function of a post.
     item: object
     #: The mode that is run, or that the source was added to or left.
     mode: Optional[Mode]
@@ -178,7 +178,7 @@ def report_hook(hook: object, error: BaseException) -> None:
         sys.stderr.write(f"{arguments.err_msg} {hook!r}:\n{text}")
 
 
-def is_completed(error: BaseException, loop: Optional[RunLoop], item: Optional[Item], mode: Optional[Mode]) -> bool:
+def is_completed(error: BaseException, loop: Optional[RunLoop], item: object, mode: Optional[Mode]) -> bool:
     """Takes a callback's exception. True if the library should go on as if the callback had completed."""
     frame = innermost()
     ends_run = not isinstance(error, Exception)
@@ -196,7 +196,7 @@ def is_completed(error: BaseException, loop: Optional[RunLoop], item: Optional[I
     return frame is not None and not frame.runs
 
 
-def _annotate(error: BaseException, item: Optional[Item], mode: Optional[Mode]) -> None:
+def _annotate(error: BaseException, item: object, mode: Optional[Mode]) -> None:
     if item is not None and hasattr(error, "add_note"):  # Python 3.11
         error.add_note(f"raised in the callback of {item!r} in mode {mode!r}")
 

@@ -71,7 +71,10 @@ class Future(concurrent.futures.Future[T]):
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise concurrent.futures.TimeoutError()
-            concurrent.futures.wait([self], left if is_told else min(_LOOK_SECONDS, left or _LOOK_SECONDS))
+            try:
+                super().exception(left if is_told else min(_LOOK_SECONDS, left or _LOOK_SECONDS))
+            except (concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
+                pass
             host.drain()
             self._look()
 
@@ -135,3 +138,47 @@ class Block:
         self.loop._pending.pop(self.token, None)
         if self.future.set_running_or_notify_cancel():
             self.future.set_exception(LoopClosed("the loop's thread ended before it ran the function", _capi.E_CLOSED))
+
+
+class Answer:
+    """A function that another thread performs while its caller waits inside the library, with nobody to tell."""
+
+    __slots__ = ("_fn", "_arguments", "_result", "_error", "_is_over")
+
+    def __init__(self, fn: Callable[..., Any], arguments: Tuple[Any, ...]) -> None:
+        self._fn = fn
+        self._arguments = arguments
+        self._result: Any = None
+        self._error: Optional[BaseException] = None
+        self._is_over = False
+
+    def run(self) -> None:
+        """Runs the function on the other thread. Raises only what must end the run there."""
+        try:
+            self._result = self._fn(*self._arguments)
+            self._is_over = True
+        except BaseException as error:
+            # Without this frame, as Block.run does.
+            self._error = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+            self._is_over = True
+            if not isinstance(error, Exception):
+                raise
+
+    def discard(self) -> None:
+        """The thread will not run the function."""
+        self._error = LoopClosed("the loop's thread ended before it ran the function", _capi.E_CLOSED)
+        self._is_over = True
+
+    def is_over(self) -> bool:
+        """Whether there is an end, whatever it is."""
+        return self._is_over
+
+    def take(self) -> Any:
+        """What the function returned, once it is over; raises what it raised."""
+        error, self._error = self._error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # its traceback refers to this frame
+        return self._result

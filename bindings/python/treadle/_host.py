@@ -20,7 +20,8 @@ class Host:
 
     def __init__(self) -> None:
         self.handle = 0
-        self._retired = ctypes.c_uint64(0)
+        #: How many tokens wait for drain().
+        self.retired = ctypes.c_uint64(0)
         self.is_closing = False
         #: Whether treadle.shutdown() was called.
         self.is_shut_down = False
@@ -31,11 +32,11 @@ class Host:
         check(native.treadle_host_register(config, out))
         self.handle = out.value or 0
         # The library keeps the count at a fixed address, to be read instead of calling.
-        self._retired = native.treadle_host_get_retired_count(self.handle).contents
+        self.retired = native.treadle_host_get_retired_count(self.handle).contents
 
     def drain(self) -> None:
         """Forgets what the library will not name any more. Called wherever the package is entered."""
-        if self._retired.value:
+        if self.retired.value:
             self._take_retired()
 
     def _take_retired(self) -> None:
@@ -47,6 +48,8 @@ class Host:
                 call = _registry.calls.pop(token, None)
                 if call is not None:
                     call.discard()
+                    continue
+                if _registry.posts.pop(token, None) is not None:
                     continue
                 _registry.registrations.pop(token, None)
                 closure_reference = _registry.closures.pop(token, None)

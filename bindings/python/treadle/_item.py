@@ -52,6 +52,9 @@ class Item:
     _is_valid: Callable[..., bool]
     _release: Callable[..., int]
     _handle: int = 0
+    _token: int = 0
+    #: The loops that hold it.
+    _loops: Set[RunLoop]
     #: Whether adding and removing calls Python.
     _calls_back = False
 
@@ -69,8 +72,8 @@ class Item:
     def _create(self, function: Callable[..., int], label: str, *arguments: object) -> None:
         host.drain()
         self.label = label
-        self._loops: Set[RunLoop] = set()
-        token = next(_registry.tokens)
+        self._loops = set()
+        token = self._token = next(_registry.tokens)
         out = ctypes.c_void_p()
         check(function(host.handle, token, *arguments, out))
         self._handle = out.value or 0
@@ -86,6 +89,18 @@ class Item:
             for loop in self._loops:
                 loop._held.pop(self, None)
             self._loops.clear()
+            _registry.held.pop(self._token, None)
+
+    def _is_held_by(self, loop: RunLoop) -> None:
+        """A loop has begun to hold this. The registry's lock is held."""
+        self._loops.add(loop)
+        _registry.held[self._token] = self
+
+    def _is_left_by(self, loop: RunLoop) -> None:
+        """A loop holds this no more. The registry's lock is held."""
+        self._loops.discard(loop)
+        if not self._loops:
+            _registry.held.pop(self._token, None)
 
     @property
     def is_valid(self) -> bool:

@@ -84,7 +84,7 @@ def end(loop: RunLoop) -> None:
             report(error, loop, item, Mode(name.decode()))
     with _registry.lock:
         for item in loop._held:
-            item._loops.discard(loop)
+            item._is_left_by(loop)
         loop._held.clear()
     for token, block in list(loop._pending.items()):
         if _registry.calls.pop(token, None) is not None:
@@ -114,12 +114,12 @@ def settle(loop: RunLoop, item: Item, name: bytes) -> None:
             if names is None:
                 names = loop._held[item] = set()
             names.add(name)
-            item._loops.add(loop)
+            item._is_held_by(loop)
         elif names is not None:
             names.discard(name)
             if not names:
                 del loop._held[item]
-                item._loops.discard(loop)
+                item._is_left_by(loop)
 
 
 def settle_all(loop: RunLoop, item: Item) -> None:

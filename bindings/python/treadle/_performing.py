@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional, Tuple
 
 from . import _capi, _registry
 from ._errors import Error, LoopClosed, check
-from ._future import Block, Future
+from ._future import Answer, Block, Future
 from ._host import host
 from ._item import encoded
 from ._library import native
 from ._threads import is_main
-from ._waiting import waiting_for
+from ._waiting import begin_wait, end_wait, waiting_for
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
@@ -50,15 +50,20 @@ def enqueue(
     if loop._has_ended:
         _discard(block)
         return future
-    status = native.treadle_host_perform_block(host.handle, block.token, loop._handle, names, count)
+    if names is None:
+        status = native.treadle_host_post(host.handle, block.token, loop._handle)
+        if status == _capi.E_CLOSED and not host.is_closing:
+            status = _capi.IGNORED
+    else:
+        status = native.treadle_host_perform_block(host.handle, block.token, loop._handle, names, count)
+        if status == _capi.OK:
+            native.treadle_loop_wake(loop._handle)
     if status == _capi.IGNORED:
         _discard(block)
     elif status < 0:
         _registry.calls.pop(block.token, None)
         loop._pending.pop(block.token, None)
         check(status, loop._handle)
-    else:
-        native.treadle_loop_wake(loop._handle)
     return future
 
 
@@ -99,6 +104,26 @@ def request(
         _forget(block)
         check(status, thread._handle)
     return future
+
+
+def ask(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...]) -> T:
+    """Waits inside the library for a function that another thread performs; what it returned, or raises what it
+    raised. Ctrl-C would not end the wait, so this is not for the main thread."""
+    if not callable(fn):
+        raise TypeError(f"{fn!r} cannot be called")
+    host.drain()
+    answer = Answer(fn, arguments)
+    token = next(_registry.tokens)
+    _registry.calls[token] = answer
+    begin_wait(thread, current, answer.is_over)
+    try:
+        status = native.treadle_host_perform_and_wait(host.handle, token, thread._handle)
+    finally:
+        end_wait(current)
+        _registry.calls.pop(token, None)
+    if status < 0 and not answer.is_over():
+        check(status, thread._handle)
+    return answer.take()  # type: ignore[no-any-return]
 
 
 def _perform_and_wait(thread: Thread, future: Future[Any], arguments: Tuple[Any, ...]) -> int:

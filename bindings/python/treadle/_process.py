@@ -34,6 +34,7 @@ def shutdown(timeout: Optional[float] = None) -> None:
     for token, call in list(_registry.calls.items()):
         if isinstance(call, Block) and _registry.calls.pop(token, None) is not None:
             call.discard()
+    _registry.posts.clear()
     host.drain()
     check(status)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Callable, Dict, Protocol, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, Protocol, Set, Tuple
 
 if TYPE_CHECKING:
     from ._closure import Closure
@@ -60,8 +60,12 @@ class ItemReference(weakref.ref):  # type: ignore[type-arg]
 
 #: The items by token.
 items: Dict[int, ItemReference] = {}
+#: Those that a loop holds, which are nearly all that events name.
+held: Dict[int, Item] = {}
 #: What is called once and was not called yet, by token.
 calls: Dict[int, Call] = {}
+#: Functions that were posted and were not called yet, with their arguments, by token.
+posts: Dict[int, Tuple[Callable[..., object], Tuple[Any, ...]]] = {}
 #: The closures, by token, until no call of them can come.
 closures: Dict[int, weakref.ref[Closure]] = {}
 #: The closures that nobody holds any more, but whose calls may still come, by token.
@@ -122,6 +126,6 @@ def forget_everything(forked_handle: int) -> None:
         invocation._handle = forked_handle
     invocations.clear()
     lingering.clear()
-    for table in (items, calls, registrations, threads, running, loops, alive, foreign, closures, draining):
+    for table in (items, held, calls, posts, registrations, threads, running, loops, alive, foreign, closures, draining):
         table.clear()
     lock = threading.RLock()

@@ -36,7 +36,7 @@ class Source(Item, kind="source"):
         order: smaller is performed first. label: a name for people.
         Since 1.0.
         """
-        self._perform = callback(perform, optional=True)
+        self._perform = callback(_nothing if perform is None else perform)
         self._schedule = callback(schedule, optional=True)
         self._cancel = callback(cancel, optional=True)
         wants = _capi.HOST_WANTS_SCHEDULE if schedule is not None else 0
@@ -66,12 +66,12 @@ class Source(Item, kind="source"):
         return out_int64(native.treadle_source_get_order, self._handle)
 
     def _fire(self, kind: int, event: Any) -> None:
-        if kind == _capi.EVENT_PERFORM:
-            if self._perform is not None:
-                self._perform(self)
-            return
         from ._loop import RunLoop
 
         function = self._schedule if kind == _capi.EVENT_SCHEDULE else self._cancel
         if function is not None:
             function(self, RunLoop._of(event.loop), Mode(event.mode.decode()))
+
+
+def _nothing(_source: Source) -> None:
+    """What a source performs that was given no function."""

@@ -18,7 +18,7 @@ from ._host import host
 from ._invoking import Invoking
 from ._library import native
 from ._loop import RunLoop
-from ._performing import loop_of, request
+from ._performing import ask, loop_of, request
 from ._thread_attributes import ThreadAttributes
 from ._thread_life import Entry, Held, collected
 from ._threads import is_main
@@ -315,6 +315,10 @@ class Thread(ThreadAttributes, Invoking):
         Raises LoopClosed when the thread has finished, or ends before it called fn; DeadlockError when the
         thread waits, directly or through others, for the caller. Since 1.0.
         """
+        if wait and modes is None:
+            current = _registry.running.get(get_ident()) or Thread.current()
+            if current is not self and not is_main():
+                return ask(self, current, fn, args)
         future = request(self, fn, modes, wait, args)
         if not wait:
             return future

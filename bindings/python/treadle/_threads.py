@@ -13,6 +13,7 @@ import ctypes
 import sys
 import threading
 from ctypes import c_int, c_uint, c_void_p
+from threading import get_ident
 from typing import TYPE_CHECKING, Dict, Optional
 
 from . import _registry
@@ -54,9 +55,13 @@ class ThreadLocals(threading.local):
 thread = ThreadLocals()
 
 
+#: The identity of the thread on which Python runs signal handlers.
+_main = threading.main_thread().ident
+
+
 def is_main() -> bool:
     """Whether this is the thread on which Python runs signal handlers."""
-    return threading.get_ident() == threading.main_thread().ident
+    return get_ident() == _main
 
 
 def is_made_by_python() -> bool:
@@ -126,8 +131,9 @@ def _forget_dummy(identity: int) -> None:
 
 
 def forget_others() -> None:
-    """In the child of a fork only the calling thread lives."""
-    identity = threading.get_ident()
+    """In the child of a fork only the calling thread lives, as the main one."""
+    global _main
+    identity = _main = threading.get_ident()
     for other in [key for key in _pinned if key != identity]:
         del _pinned[other]
     thread.loop = None

@@ -38,7 +38,7 @@ def _wait_of(target: Target) -> Optional[Tuple[Target, Callable[[], bool]]]:
     found = _waits.get(target)  # type: ignore[arg-type]
     if found is None and not hasattr(target, "id"):
         identity = target.thread_id
-        found = next((wait for thread, wait in _waits.items() if identity and thread.id == identity), None)
+        found = next((wait for thread, wait in list(_waits.items()) if identity and thread.id == identity), None)
     return found
 
 
@@ -49,12 +49,7 @@ def waiting_for(target: Target, current: Thread, is_over: Callable[[], bool], is
     A wait that is over counts no more, though its thread may not know yet; one with a timeout stands in nobody's way.
     """
     with _lock:
-        thread: Optional[Target] = target
-        while thread is not None:
-            if thread is current or getattr(thread, "is_current", False):
-                raise DeadlockError("the thread waits, directly or through others, for the caller", _capi.E_DEADLOCK)
-            wait = _wait_of(thread)
-            thread = None if wait is None or wait[1]() else wait[0]
+        _refuse_circle(target, current)
         if is_endless:
             _waits[current] = target, is_over
     try:
@@ -62,6 +57,34 @@ def waiting_for(target: Target, current: Thread, is_over: Callable[[], bool], is
     finally:
         with _lock:
             _waits.pop(current, None)
+
+
+def begin_wait(target: Target, current: Thread, is_over: Callable[[], bool]) -> None:
+    """The same for a wait without an end, until end_wait(): quicker when nobody else waits."""
+    # Told before it looks: of two that wait for each other at least one sees the other.
+    _waits[current] = target, is_over
+    if len(_waits) > 1:
+        with _lock:
+            try:
+                _refuse_circle(target, current)
+            except DeadlockError:
+                _waits.pop(current, None)
+                raise
+
+
+def end_wait(current: Thread) -> None:
+    """What begin_wait() began is over."""
+    _waits.pop(current, None)
+
+
+def _refuse_circle(target: Target, current: Thread) -> None:
+    """Raises DeadlockError if the target waits for the calling thread. The caller holds the lock."""
+    thread: Optional[Target] = target
+    while thread is not None:
+        if thread is current or getattr(thread, "is_current", False):
+            raise DeadlockError("the thread waits, directly or through others, for the caller", _capi.E_DEADLOCK)
+        wait = _wait_of(thread)
+        thread = None if wait is None or wait[1]() else wait[0]
 
 
 def wait(function: Callable[[int], int], timeout: int) -> int:
