@@ -143,3 +143,24 @@ public func treadle_host_post(_ host: OpaquePointer?, _ token: UInt64, _ loop: O
 
 @implementation @_cdecl("treadle_host_next")
 public func treadle_host_next() -> UInt64 { Host.next() }
+
+@implementation @_cdecl("treadle_host_wait")
+public func treadle_host_wait(
+  _ loop: OpaquePointer?, _ word: UnsafeMutablePointer<UInt32>?, _ timeout_ns: Int64
+) -> treadle_status {
+  status("treadle_host_wait") { () throws(Failure) in
+    let word = try HostWord(word)
+    return try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
+      try word.wait(for: loop, timeout: timeout_ns)
+      return Status.ok
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_host_end_wait")
+public func treadle_host_end_wait(_ word: UnsafeMutablePointer<UInt32>?) -> treadle_status {
+  status("treadle_host_end_wait") { () throws(Failure) in
+    try HostWord(word).end()
+    return Status.ok
+  }
+}

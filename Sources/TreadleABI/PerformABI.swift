@@ -180,3 +180,20 @@ public func treadle_host_perform_and_wait(
       Thread.holding(thread) { thread throws(Failure) in try host.performAndWait(token, on: thread) })
   }
 }
+
+@implementation @_cdecl("treadle_host_perform_until")
+public func treadle_host_perform_until(
+  _ host: OpaquePointer?, _ token: UInt64, _ thread: OpaquePointer?, _ word: UnsafeMutablePointer<UInt32>?,
+  _ timeout_ns: Int64
+) -> treadle_status {
+  status("treadle_host_perform_until") { () throws(Failure) in
+    let host = try Host(bits(host), "host")
+    let word = try HostWord(word)
+    return try checkOutcome(
+      Thread.holding(thread) { thread throws(Failure) in
+        let outcome = try host.performOnce(token, on: thread)
+        if outcome == Status.ok { try thread.wait(for: word, timeout: timeout_ns) }
+        return outcome
+      })
+  }
+}

@@ -376,6 +376,9 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_thread_perform, U(THREAD), 's', 0, treadle_thread_perform(N, REQUEST, NULL, 0, 0))                   \
     X(treadle_host_perform, U(HOST) | U(THREAD), 's', 0, treadle_host_perform(H, 1, N, NULL, 0, 0))                \
     X(treadle_host_perform_and_wait, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_and_wait(H, 1, N))          \
+    X(treadle_host_wait, U(LOOP), 's', 0, treadle_host_wait(L, &(uint32_t){0}, 0))                                 \
+    X(treadle_host_perform_until, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_until(H, 1, N, &(uint32_t){0}, 0)) \
+    X(treadle_host_end_wait, 0, 's', 0, treadle_host_end_wait(&(uint32_t){0}))                                     \
     X(treadle_main_perform, 0, 's', 0, treadle_main_perform(REQUEST, NULL, 0, 0))                                  \
     X(treadle_perform_after, 0, 's', 0, treadle_perform_after(0, REQUEST, NULL, 0))                                \
     X(treadle_perform_cancel, 0, 's', 0, call_cancel())                                                            \

@@ -130,6 +130,26 @@ TREADLE_API treadle_status treadle_host_perform(treadle_host host, uint64_t toke
  *  [any] May block. Errors: as treadle_host_perform. Since 1.0. */
 TREADLE_API treadle_status treadle_host_perform_and_wait(treadle_host host, uint64_t token, treadle_thread thread);
 
+/** Waits until treadle_host_end_wait was called for this word, which is 0 at first: for futures and their like. The end is
+ *  expected from a function that the loop performs, so that a loop on another processor that answered quickly the last time is
+ *  looked at for some microseconds before the thread sleeps. Knows of no circle of waits. timeout_ns: not positive
+ *  only looks. Ask again after TREADLE_E_TIMEOUT; the end stays.
+ *  [any] Errors: TREADLE_E_ARG for a NULL or unaligned word; TREADLE_E_TIMEOUT, also when a signal handler ran on the calling
+ *  thread meanwhile. Since 1.0. */
+TREADLE_API treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns);
+
+/** treadle_host_perform without a wait, for the common modes, and then treadle_host_wait for the thread's loop: for threads that
+ *  signals must not find blocked. The request stays when the wait ends before it. Its event uses the token up, as that of
+ *  treadle_host_post does.
+ *  [any] Errors: as both; TREADLE_E_TIMEOUT, and TREADLE_E_STATE if the thread finished meanwhile, with the request taken.
+ *  Since 1.0. */
+TREADLE_API treadle_status treadle_host_perform_until(treadle_host host, uint64_t token, treadle_thread thread,
+                                                      uint32_t *word, int64_t timeout_ns);
+
+/** Ends all waits for the word, those to come too. Writes before this are seen by whoever has waited.
+ *  [any] Errors: TREADLE_E_ARG for a NULL or unaligned word. Since 1.0. */
+TREADLE_API treadle_status treadle_host_end_wait(uint32_t *word);
+
 /** treadle_notification_add for a host. The token is retired when the registration was removed and no event of it
  *  runs.
  *  [any] Errors: as treadle_notification_add and treadle_host_create_source. Since 1.0. */

@@ -45,9 +45,12 @@ extension Loop {
       }
       guard let node = entry.node, node.pointee.isCalled(by: host) else { return nil }
       frame.pointee.batchIndex &+= 1
-      frame.pointee.callout.block.node?.pointee.complete()
-      settle(frame)
+      let completed = frame.pointee.callout.block.node
       frame.pointee.callout.setBlock(entry)
+      if let completed {
+        completed.pointee.complete()
+        BlockNode.free(completed)
+      }
       return node
     }
     return nil

@@ -20,6 +20,15 @@ extension Host {
     }
   }
 
+  /// Performs without a wait. The token is retired only if it is not performed, or the host does not complete it.
+  package func performOnce(_ token: UInt64, on thread: Thread) throws(Failure) -> Int32 {
+    try registering { () throws(Failure) in
+      var request = Request(host: self, token: token)
+      request.isUsedUp = true
+      return try thread.perform(request, modes: nil, wait: false)
+    }
+  }
+
   /// Performs and waits. The token is not retired: all is over when this returns, or throws.
   package func performAndWait(_ token: UInt64, on thread: Thread) throws(Failure) -> Int32 {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }

@@ -12,7 +12,7 @@ extension Host {
     Host(memory).retire(token)
   }
 
-  /// The same for a token that the host has forgotten already.
+  /// The end of a registration whose token the host has forgotten already.
   static let useToken: @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void = { memory, _ in
     guard let memory else { return }
     let host = Host(memory)
@@ -55,20 +55,23 @@ extension Host {
 
   /// Makes something of the host's, with room for its token at the end, so that none is ever lost.
   func registering<Made>(_ body: () throws(Failure) -> Made) throws(Failure) -> Made {
+    try reserveToken()
+    do throws(Failure) {
+      return try body()
+    } catch {
+      Host.useToken(pointer, 0)
+      throw error
+    }
+  }
+
+  @inline(never)
+  private func reserveToken() throws(Failure) {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
     state.pointee.gate.lock()
     let hasRoom = state.pointee.retired.reserve(state.pointee.retired.count &+ state.pointee.registrations &+ 1)
     if hasRoom { state.pointee.registrations = state.pointee.registrations &+ 1 }
     state.pointee.gate.unlock()
     if !hasRoom { throw Failure.noMemory("token") }
-    do throws(Failure) {
-      return try body()
-    } catch {
-      state.pointee.gate.lock()
-      state.pointee.registrations = state.pointee.registrations &- 1
-      state.pointee.gate.unlock()
-      throw error
-    }
   }
 
   private func options(_ token: UInt64, order: Int64) -> ItemOptions {

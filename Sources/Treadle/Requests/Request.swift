@@ -21,6 +21,8 @@ package struct Request {
   var token: UInt64 = 0
   var retire: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)? = nil
   var host: UnsafeMutableRawPointer? = nil
+  /// A host's event uses its token up: it is retired only if there was none, or the host did not complete it.
+  var isUsedUp = false
 
   package init(function: Function?, target: UnsafeMutableRawPointer?, argument: UnsafeMutableRawPointer?) {
     self.function = function

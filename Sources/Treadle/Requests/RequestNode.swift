@@ -44,7 +44,9 @@ struct RequestNode {
   static func perform(_ node: UnsafeMutablePointer<RequestNode>, on loop: Loop, mode: UnsafePointer<CChar>?) -> Bool {
     if node.pointee.isCarried { return CarriedCall(node).run(on: loop) }
     if let waiter = node.pointee.waiter { WaitGraph.markBegun(waiter.pointee.token) }
-    return node.pointee.request.perform(on: loop, mode: mode)
+    let isComplete = node.pointee.request.perform(on: loop, mode: mode)
+    if isComplete && node.pointee.request.isUsedUp { node.pointee.request.retire = Host.useToken }
+    return isComplete
   }
 
   /// The request is over: what it holds goes back, then whoever waits for it goes on, and the node with him.

@@ -119,7 +119,7 @@ extension Loop {
     while let bits = frame.pointee.collected[frame.pointee.collectedIndex] {
       frame.pointee.collectedIndex &+= 1
       let following = frame.pointee.collectedIndex
-      if let item = take(Mention(bits: bits), frame, if: { $0.isCalled(by: host) }) {
+      if let item = takeNow(Mention(bits: bits), frame, only: host) {
         frame.pointee.callout.setItem(.source, item)
         return item
       }
@@ -153,10 +153,19 @@ extension Loop {
       if frame.pointee.requestLimit != 0 && nextRequest(frame) { return true }
       guard let bits = frame.pointee.collected[frame.pointee.collectedIndex] else { return false }
       frame.pointee.collectedIndex &+= 1
-      if let item = take(Mention(bits: bits), frame) {
+      if let item = takeNow(Mention(bits: bits), frame, only: nil) {
         frame.pointee.callout.setItem(.source, item)
         return true
       }
+    }
+  }
+
+  /// `take` where a call more does not matter.
+  @inline(never)
+  private func takeNow(_ mention: Mention, _ frame: UnsafeMutablePointer<Frame>, only host: Host?) -> Item? {
+    take(mention, frame) { item in
+      guard let host else { return true }
+      return item.isCalled(by: host)
     }
   }
 

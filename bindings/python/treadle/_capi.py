@@ -618,6 +618,9 @@ PROTOTYPES = {
     "treadle_host_create_thread": Prototype(c_int32, [c_void_p, c_uint64, POINTER(c_void_p)], True),
     "treadle_host_perform": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_char_p), c_size_t, c_uint32], False),
     "treadle_host_perform_and_wait": Prototype(c_int32, [c_void_p, c_uint64, c_void_p], False),
+    "treadle_host_wait": Prototype(c_int32, [c_void_p, POINTER(c_uint32), c_int64], False),
+    "treadle_host_perform_until": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_uint32), c_int64], False),
+    "treadle_host_end_wait": Prototype(c_int32, [POINTER(c_uint32)], True),
     "treadle_host_add_notification": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_void_p, POINTER(c_uint64)], True),
     "treadle_host_pool_add": Prototype(c_int32, [c_void_p, c_uint64], True),
     "treadle_host_perform_invocation": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(treadle_invocation_options)], False),
@@ -839,6 +842,9 @@ class Functions:
     treadle_host_create_thread: Callable[..., Any]
     treadle_host_perform: Callable[..., Any]
     treadle_host_perform_and_wait: Callable[..., Any]
+    treadle_host_wait: Callable[..., Any]
+    treadle_host_perform_until: Callable[..., Any]
+    treadle_host_end_wait: Callable[..., Any]
     treadle_host_add_notification: Callable[..., Any]
     treadle_host_pool_add: Callable[..., Any]
     treadle_host_perform_invocation: Callable[..., Any]

@@ -5,15 +5,18 @@
 from __future__ import annotations
 
 import concurrent.futures
+import ctypes
 import time
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 from . import _capi
-from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed
+from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed, check
 from ._frames import report
 from ._host import host
+from ._library import native
 from ._threads import is_main
+from ._types import timeout_of
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
@@ -34,11 +37,14 @@ class Future(concurrent.futures.Future[T]):
 
     #: Whether a waiter has to look by itself.
     _needs_looks = False
+    #: By which waiters inside the library are told of the end, once there was one.
+    _word: Optional[ctypes.c_uint32] = None
 
     def __init__(self, loop: RunLoop) -> None:
         super().__init__()
         self._treadle_loop = loop
         self._unseen: List[BaseException] = []
+        self.add_done_callback(_tell)  # the first of all, since one of a client's may wait for a waiter
 
     def result(self, timeout: Optional[float] = None) -> T:
         """Waits for the function and returns what it returned, or raises what it raised.
@@ -67,14 +73,16 @@ class Future(concurrent.futures.Future[T]):
             raise DeadlockError("the loop's own thread waits for what it must run itself", _capi.E_DEADLOCK)
         is_told = loop._tells_its_end and not is_main() and not self._needs_looks
         deadline = None if timeout is None else time.monotonic() + timeout
+        # One word for all waiters. Made before they look, so that either they or who ends it sees the other.
+        word = self.__dict__.setdefault("_word", ctypes.c_uint32())
         while not self.done():
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise concurrent.futures.TimeoutError()
-            try:
-                super().exception(left if is_told else min(_LOOK_SECONDS, left or _LOOK_SECONDS))
-            except (concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
-                pass
+            limit = left if is_told else min(_LOOK_SECONDS, left or _LOOK_SECONDS)
+            status = native.treadle_host_wait(loop._handle, word, timeout_of(limit, "timeout"))
+            if status != _capi.E_TIMEOUT:
+                check(status, loop._handle)
             host.drain()
             self._look()
 
@@ -86,6 +94,13 @@ class Future(concurrent.futures.Future[T]):
         self._unseen = [error]
         weakref.finalize(self, _report_unseen, self._unseen, self._treadle_loop).atexit = False
         self.set_exception(error)
+
+
+def _tell(future: Any) -> None:
+    """Tells the waiters of the end."""
+    word = future._word
+    if word is not None:
+        native.treadle_host_end_wait(word)
 
 
 def _report_unseen(unseen: List[BaseException], loop: RunLoop) -> None:
@@ -141,33 +156,55 @@ class Block:
 
 
 class Answer:
-    """A function that another thread performs while its caller waits inside the library, with nobody to tell."""
+    """A function that another thread performs while its caller waits inside the library."""
 
-    __slots__ = ("_fn", "_arguments", "_result", "_error", "_is_over")
+    __slots__ = ("_fn", "_arguments", "_result", "_error", "_is_over", "_word", "_deserted")
 
-    def __init__(self, fn: Callable[..., Any], arguments: Tuple[Any, ...]) -> None:
+    def __init__(self, fn: Callable[..., Any], arguments: Tuple[Any, ...], word: Optional[ctypes.c_uint32]) -> None:
         self._fn = fn
         self._arguments = arguments
         self._result: Any = None
         self._error: Optional[BaseException] = None
         self._is_over = False
+        #: By which the caller is told of the end, if the library does not do that by itself.
+        self._word = word
+        #: The loop of a caller's target, if the caller does not wait any more.
+        self._deserted: Optional[RunLoop] = None
 
     def run(self) -> None:
         """Runs the function on the other thread. Raises only what must end the run there."""
         try:
             self._result = self._fn(*self._arguments)
-            self._is_over = True
+            self._end()
         except BaseException as error:
             # Without this frame, as Block.run does.
             self._error = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
-            self._is_over = True
+            self._end()
             if not isinstance(error, Exception):
                 raise
 
     def discard(self) -> None:
         """The thread will not run the function."""
         self._error = LoopClosed("the loop's thread ended before it ran the function", _capi.E_CLOSED)
+        self._end()
+
+    def _end(self) -> None:
         self._is_over = True
+        if self._word is not None:
+            native.treadle_host_end_wait(self._word)
+        if self._deserted is not None:
+            self._report()
+
+    def desert(self, loop: RunLoop) -> None:
+        """The caller has stopped waiting: an exception is reported, since nobody asks for it."""
+        self._deserted = loop
+        if self._is_over:
+            self._report()
+
+    def _report(self) -> None:
+        error, self._error = self._error, None
+        if isinstance(error, Exception):
+            report(error, self._deserted, "a performed function that nobody waits for", None)
 
     def is_over(self) -> bool:
         """Whether there is an end, whatever it is."""

@@ -42,6 +42,8 @@ from ._types import COMMON, DEFAULT, NANOSECONDS, Activity, Events, Mode, RunRes
 if TYPE_CHECKING:
     from typing_extensions import Literal, ParamSpec
 
+    from ._registry import Call
+
     P = ParamSpec("P")
 
 _posts = _registry.posts
@@ -69,7 +71,7 @@ class RunLoop(Invoking):
     #: What was added, with the names of its modes.
     _held: Dict[Item, Set[bytes]]
     #: The functions that have not run yet, by token.
-    _pending: Dict[int, Block]
+    _pending: Dict[int, Call]
     _has_ended: bool
     #: Whether the package learns of the thread's end at once.
     _tells_its_end: bool

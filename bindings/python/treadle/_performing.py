@@ -15,7 +15,7 @@ from ._host import host
 from ._item import encoded
 from ._library import native
 from ._threads import is_main
-from ._waiting import begin_wait, end_wait, waiting_for
+from ._waiting import SLICE_NS, begin_wait, end_wait, waiting_for
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
@@ -108,21 +108,49 @@ def request(
 
 def ask(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...]) -> T:
     """Waits inside the library for a function that another thread performs; what it returned, or raises what it
-    raised. Ctrl-C would not end the wait, so this is not for the main thread."""
+    raised."""
     if not callable(fn):
         raise TypeError(f"{fn!r} cannot be called")
     host.drain()
-    answer = Answer(fn, arguments)
+    if is_main():
+        return _ask_on_main(thread, current, fn, arguments)
+    answer = Answer(fn, arguments, None)
     token = next(_registry.tokens)
     _registry.calls[token] = answer
-    begin_wait(thread, current, answer.is_over)
     try:
+        begin_wait(thread, current, answer.is_over)
         status = native.treadle_host_perform_and_wait(host.handle, token, thread._handle)
     finally:
         end_wait(current)
         _registry.calls.pop(token, None)
     if status < 0 and not answer.is_over():
         check(status, thread._handle)
+    return answer.take()  # type: ignore[no-any-return]
+
+
+def _ask_on_main(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...]) -> T:
+    """The same so that Ctrl-C ends the wait: the library returns for a signal, and its handler runs here."""
+    loop = loop_of(thread)
+    word = ctypes.c_uint32()
+    answer = Answer(fn, arguments, word)
+    token = next(_registry.tokens)
+    try:
+        begin_wait(thread, current, answer.is_over)
+        # The loop's end discards it; so does a drain, when the library has dropped it.
+        _registry.calls[token] = loop._pending[token] = answer
+        status = native.treadle_host_perform_until(host.handle, token, thread._handle, word, SLICE_NS)
+        while not answer.is_over():
+            if status < 0 and status not in (_capi.E_TIMEOUT, _capi.E_STATE):
+                check(status, thread._handle)
+            host.drain()
+            status = native.treadle_host_wait(loop._handle, word, SLICE_NS)
+    except BaseException:
+        answer.desert(loop)
+        raise
+    finally:  # what has not begun is not called any more
+        end_wait(current)
+        _registry.calls.pop(token, None)
+        loop._pending.pop(token, None)
     return answer.take()  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Optional, TypeVar, Union, overload, 
 
 from . import _registry
 from ._errors import check
-from ._future import Block, Future
+from ._future import Answer, Block, Future
 from ._host import host
 from ._library import native
 from ._thread import Thread
@@ -32,7 +32,7 @@ def shutdown(timeout: Optional[float] = None) -> None:
     host.is_shut_down = True
     status = wait_in_slices(lambda nanoseconds: int(native.treadle_shutdown(nanoseconds)), limit)
     for token, call in list(_registry.calls.items()):
-        if isinstance(call, Block) and _registry.calls.pop(token, None) is not None:
+        if isinstance(call, (Answer, Block)) and _registry.calls.pop(token, None) is not None:
             call.discard()
     _registry.posts.clear()
     host.drain()

@@ -317,7 +317,7 @@ class Thread(ThreadAttributes, Invoking):
         """
         if wait and modes is None:
             current = _registry.running.get(get_ident()) or Thread.current()
-            if current is not self and not is_main():
+            if current is not self:
                 return ask(self, current, fn, args)
         future = request(self, fn, modes, wait, args)
         if not wait:
