@@ -60,10 +60,9 @@ struct LayoutTests {
     #expect(sleeping.load(as: UInt32.self) == 0x5A5A)
     loop.state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed)
 
-    guard let call = CarriedCall.make(room: 16, body: { _, _ in true }, end: { _, _ in }, free: { _ in }) else {
-      Issue.record("no memory")
-      return
-    }
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: CarriedCall.size(room: 16), alignment: 16)
+    defer { memory.deallocate() }
+    let call = CarriedCall.make(in: memory, body: { _, _ in true }, end: { _, _ in }, free: { _, _ in }, abandon: { _ in })
     call.state.pointee.word.store(0x5A5A, ordering: .relaxed)
     #expect(call.wordAddress.load(as: UInt32.self) == 0x5A5A)
     call.state.pointee.node.sequence = 0x5A5A
