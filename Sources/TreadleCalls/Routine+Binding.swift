@@ -36,17 +36,17 @@ extension Routine {
   package static var notBound: Failure { Failure(Status.stale, "call", "is not bound to a routine") }
 
   private func countBinding() throws(Failure) {
-    if bindings.pointee.add(1, ordering: .relaxed).oldValue < Routine.mostBindings { return }
-    bindings.pointee.subtract(1, ordering: .relaxed)
+    if cell.pointee.bindings.add(1, ordering: .relaxed).oldValue < Routine.mostBindings { return }
+    cell.pointee.bindings.subtract(1, ordering: .relaxed)
     throw Failure(Status.range, "routine", "has too many bound calls")
   }
 
   /// False when there is none.
   private func uncountBinding() -> Bool {
-    var now = bindings.pointee.load(ordering: .relaxed)
+    var now = cell.pointee.bindings.load(ordering: .relaxed)
     while now != 0 {
       // Relaxed, as the reference that goes with it is given up in an order of its own.
-      let (exchanged, original) = bindings.pointee.weakCompareExchange(
+      let (exchanged, original) = cell.pointee.bindings.weakCompareExchange(
         expected: now, desired: now &- 1, ordering: .relaxed)
       if exchanged { return true }
       now = original

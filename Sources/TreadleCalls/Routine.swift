@@ -8,7 +8,7 @@ package import TreadleBase
 /// A call that is complete but for what an event supplies: code, signature, arguments. Counted by the
 /// `Reference` of its slot.
 package struct Routine {
-  private struct Cell: ~Copyable {
+  struct Cell: ~Copyable {
     let reference: Reference
     /// Constant while the slot is live.
     var body: UnsafeMutablePointer<RoutineBody>
@@ -17,7 +17,7 @@ package struct Routine {
     let bindings: Atomic<UInt32>
   }
 
-  private let cell: UnsafeMutablePointer<Cell>
+  let cell: UnsafeMutablePointer<Cell>
 
   private init(_ memory: UnsafeMutableRawPointer) {
     cell = memory.assumingMemoryBound(to: Cell.self)
@@ -33,11 +33,6 @@ package struct Routine {
   }
 
   var body: UnsafeMutablePointer<RoutineBody> { cell.pointee.body }
-  var bindings: UnsafeMutablePointer<Atomic<UInt32>> {
-    (UnsafeMutableRawPointer(cell) + Routine.bindingsOffset).assumingMemoryBound(to: Atomic<UInt32>.self)
-  }
-  /// Where `Cell.bindings` lies.
-  private static let bindingsOffset = 20
 
   // MARK: References
 
