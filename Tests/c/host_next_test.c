@@ -481,4 +481,30 @@ TEST(a_signal_ends_a_wait, "ABI-1") {
     CHECK_INT(wait.status, TREADLE_E_TIMEOUT);
 }
 
+static struct wait ended;
+static void end_in_event(uint64_t token, const treadle_event *event) {
+    CHECK_INT(event->kind, TREADLE_EVENT_REQUEST);
+    if (token == 5) end_word(&ended);
+}
+TEST(a_request_that_ends_a_wait, "PERF-3 PERF-9 ABI-2") {
+    treadle_thread thread;
+    uint32_t never = 0;
+    start_host();
+    is_quiet = true, during = end_in_event;
+    CHECK_INT(treadle_thread_create(serve, NULL, NULL, &thread), TREADLE_OK);
+    CHECK_INT(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(treadle_host_perform_until(host, 5, thread, &ended.word, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(ended.written, 7);
+    CHECK_ERROR(treadle_host_perform_until(host, 6, thread, &never, 0), TREADLE_E_TIMEOUT, "");
+    CHECK_INT(treadle_host_perform_and_wait(host, 7, thread), TREADLE_OK); /* by then the one before is over */
+    CHECK_INT(retired_count(), 0);
+    CHECK_ERROR(treadle_host_perform_until(host, 8, thread, NULL, 0), TREADLE_E_ARG, "word");
+    CHECK_ERROR(treadle_host_perform_until(host, 8, NULL, &never, 0), TREADLE_E_ARG, "thread");
+    CHECK_INT(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, NULL), TREADLE_OK);
+    CHECK_INT(retired_count(), 0);
+    CHECK_ERROR(treadle_host_perform_until(host, 8, thread, &never, TREADLE_FOREVER), TREADLE_E_CLOSED, "");
+    CHECK_INT(retired_count(), 1); /* as treadle_host_perform does */
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+}
+
 TEST_MAIN()

@@ -8,6 +8,7 @@ package import TreadleBase
 extension Host {
   /// Queues a block for the common modes and wakes the loop, as `Loop.post` does. Its token is retired only if it never runs, or the
   /// host does not complete it.
+  @_optimize(size)
   package func post(_ token: UInt64, on loop: Loop, _ handle: UInt) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
       guard let memory = treadle_system_allocate(MemoryLayout<BlockNode>.size) else { throw Failure.noMemory("block") }

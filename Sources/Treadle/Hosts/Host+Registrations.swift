@@ -6,6 +6,7 @@ package import TreadleBase
 /// What a host registers that is no item of a loop: its token is retired as that of every registration.
 extension Host {
   /// Has the host get an event when the calling thread's innermost pool is closed.
+  @_optimize(size)
   package func addToPool(_ token: UInt64) throws(Failure) {
     try registering { () throws(Failure) in try Pool.add(PoolEntry(host: self, token: token)) }
   }
@@ -18,6 +19,7 @@ extension Host {
   }
 
   /// Has the host get an event for each notification of this name. `store` gets what ends it.
+  @_optimize(size)
   package func addNotification(
     _ token: UInt64, _ name: UInt32, object: UInt, store: (UInt64) -> Void
   ) throws(Failure) {

@@ -5,6 +5,7 @@ package import TreadleBase
 
 /// Threads and performs whose functions are events of a host.
 extension Host {
+  @_optimize(size)
   package func makeThread(_ token: UInt64) throws(Failure) -> Thread {
     var entry = ThreadEntry(code: nil, info: nil, destroy: nil)
     entry.host = pointer
@@ -12,6 +13,7 @@ extension Host {
     return try registering { () throws(Failure) in try Thread.create(entry) }
   }
 
+  @_optimize(size)
   package func perform(
     _ token: UInt64, on thread: Thread, modes: Thread.Modes?, wait: Bool
   ) throws(Failure) -> Int32 {
@@ -21,6 +23,7 @@ extension Host {
   }
 
   /// Performs without a wait. The token is retired only if it is not performed, or the host does not complete it.
+  @_optimize(size)
   package func performOnce(_ token: UInt64, on thread: Thread) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
       var request = Request(host: self, token: token)
@@ -39,6 +42,7 @@ extension Host {
 
   /// Has `body` take a request over, unless it throws, whose performing will be an event. The token of one that comes
   /// too late is retired as well.
+  @_optimize(size)
   package func registerRequest(
     _ token: UInt64, _ body: (Request) throws(Failure) -> Int32
   ) throws(Failure) -> Int32 {

@@ -15,6 +15,7 @@ package struct HostWord {
   private let address: UnsafeMutableRawPointer
   private var word: UnsafeMutablePointer<Atomic<UInt32>> { address.assumingMemoryBound(to: Atomic<UInt32>.self) }
 
+  @_optimize(size)
   package init(_ word: UnsafeMutablePointer<UInt32>?) throws(Failure) {
     guard let word else { throw Failure(Status.argument, "word", "is NULL") }
     address = UnsafeMutableRawPointer(word)
@@ -30,12 +31,14 @@ package struct HostWord {
   }
 
   /// Until the end, which is to come from this loop. A failure: the timeout, or a signal.
+  @_optimize(size)
   package func wait(for loop: Loop, timeout: Int64) throws(Failure) {
     if !isOverAfterWait(loop, timeout) {
       throw Failure(Status.timeout, "timeout_ns", "passed, or a signal came, before the end")
     }
   }
 
+  @_optimize(size)
   private func isOverAfterWait(_ loop: Loop, _ timeout: Int64) -> Bool {
     let until = Clock.after(timeout, from: Clock.now())
     if loop.spin(until: { isOver }, limit: until) { return true }
@@ -53,6 +56,7 @@ package struct HostWord {
 
 extension Thread {
   /// The same for the loop of a thread. One that has finished since performs nothing any more, and ends no wait.
+  @_optimize(size)
   package func wait(for word: HostWord, timeout: Int64) throws(Failure) {
     let loop = try holdLoop()
     defer { loop.letGo() }

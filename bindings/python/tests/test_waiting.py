@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import unittest
 from typing import List
 
+import treadle
 from treadle import DeadlockError, LoopClosed, RunLoop, RunResult, Source, Thread, _registry
 
-from support import WATCHDOG, TestCase, in_thread
+from support import WATCHDOG, TestCase, eventually, in_thread
 
 
 def leave() -> None:
@@ -49,6 +51,49 @@ class Waiting(TestCase):
         server.stop_and_join(WATCHDOG)
         self.assertEqual(failures, [])
         self.assertEqual(len(_registry.calls), before)
+
+    def test_on_the_main_thread(self) -> None:
+        """PERF-7, ABI-4: results and exceptions come back; Ctrl-C ends the wait, and other signals do not."""
+        server = Thread(self.serve)
+        server.start_and_wait(WATCHDOG)
+        main = threading.main_thread().ident
+        assert main is not None
+        for number in range(200):
+            self.assertEqual(server.perform(abs, -number, wait=True), number)
+        with self.assertRaises(KeyError):
+            server.perform({}.__getitem__, "x", wait=True)
+        handled: List[int] = []
+        previous = signal.signal(signal.SIGUSR1, lambda number, frame: handled.append(number))
+        try:
+
+            def disturb() -> int:
+                signal.pthread_kill(main, signal.SIGUSR1)
+                return 7
+
+            for number in range(20):
+                self.assertEqual(server.perform(disturb, wait=True), 7)
+                self.assertTrue(eventually(lambda: len(handled) == number + 1))
+        finally:
+            signal.signal(signal.SIGUSR1, previous)
+        go = threading.Event()
+        reports: List[treadle.ExceptHookArgs] = []
+        server.loop.excepthook = reports.append
+        before = len(_registry.calls)
+
+        def interrupt() -> None:
+            signal.pthread_kill(main, signal.SIGINT)
+            go.wait(WATCHDOG)
+            raise ZeroDivisionError
+
+        with self.assertRaises(KeyboardInterrupt):
+            server.perform(interrupt, wait=True)
+        go.set()
+        self.assertEqual(server.perform(abs, -1, wait=True), 1)
+        self.assertEqual([report.exc_type for report in reports], [ZeroDivisionError])  # nobody asks for it any more
+        self.assertEqual(len(_registry.calls), before)
+        server.stop_and_join(WATCHDOG)
+        with self.assertRaises(LoopClosed):
+            server.perform(int, wait=True)
 
     def test_two_that_wait_for_each_other(self) -> None:
         """PERF-7, ABI-1: whoever comes last is refused, however close they come; the other one is served."""
