@@ -330,6 +330,8 @@ class RunLoop(Invoking):
         """
         if not callable(fn):
             raise TypeError(f"{fn!r} cannot be called")
+        if self._has_ended:
+            raise LoopClosed("the loop's thread is gone", _capi.E_CLOSED)
         if host.retired.value:
             host.drain()
         token = next(_tokens)
