@@ -6,18 +6,16 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
-
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct treadle_system_mutex), "a mutex needs more room");
 
 enum { BATCH = 256 };
 static const int64_t BILLION = 1000000000;
@@ -63,9 +61,6 @@ int64_t treadle_system_read8(int32_t fd) {
     if (poll(&one, 1, 0) <= 0) return -EAGAIN;
     return result(read(fd, &counter, sizeof counter));
 }
-
-void treadle_system_mutex_lock(struct treadle_system_mutex *mutex) { pthread_mutex_lock((pthread_mutex_t *)(void *)mutex); }
-void treadle_system_mutex_unlock(struct treadle_system_mutex *mutex) { pthread_mutex_unlock((pthread_mutex_t *)(void *)mutex); }
 
 int32_t treadle_system_eventfd(void) { return (int32_t)result(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }
 int32_t treadle_system_eventfd_write(int32_t fd) {
@@ -147,6 +142,16 @@ void *treadle_system_zeroed(size_t size) {
     *(void **)memory = __atomic_exchange_n(&last, memory, __ATOMIC_RELAXED);
     memory += sizeof(void *);
     return memory + (-(uintptr_t)memory & 63);
+}
+void treadle_system_provide(void *memory, size_t size) {
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14; C libraries learnt of it later */
+#endif
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t start = (uintptr_t)memory & ~(page - 1), end = ((uintptr_t)memory + size) & ~(page - 1);
+    int saved = errno;
+    if (end > start) madvise((void *)start, end - start, MADV_POPULATE_WRITE);
+    errno = saved;
 }
 void *treadle_system_allocate(size_t size) { return malloc(size); }
 void *treadle_system_reallocate(void *memory, size_t size) { return realloc(memory, size); }

@@ -35,12 +35,15 @@ package struct Reference: ~Copyable {
   /// Whether the client owns one, as of now.
   package var hasClients: Bool { word.load(ordering: .sequentiallyConsistent) >> 20 & Reference.maximum != 0 }
 
-  /// Begins a life with one reference of the client's. The caller owns the free slot.
-  package borrowing func begin() {
-    word.store(word.load(ordering: .relaxed) & ~0xFF_FFFF_FFFF | Reference.client, ordering: .releasing)
+  /// Begins a life with so many references, of which there must be one. The caller owns the free slot.
+  @inline(__always)
+  package borrowing func begin(own: UInt64, clients: UInt64) {
+    let counts = own | clients &* Reference.client
+    word.store(word.load(ordering: .relaxed) & ~0xFF_FFFF_FFFF | counts, ordering: .releasing)
   }
 
   /// Ends a life: every handle and every queued mention of it is stale from here on.
+  @inline(__always)
   package borrowing func end() {
     let next = (word.load(ordering: .relaxed) >> 40 &+ 1) & 0xFF_FFFF
     word.store(next << 40, ordering: .releasing)
@@ -62,12 +65,16 @@ package struct Reference: ~Copyable {
 
   /// Adds one of our own references where one is held already.
   @inline(__always)
-  package borrowing func retainHeld() { word.add(1, ordering: .relaxed) }
+  package borrowing func retainHeld() { word.wrappingAdd(1, ordering: .relaxed) }
 
   /// Drops one of our own references; true when it was the last of all and the caller must free.
   @inline(__always)
-  package borrowing func release() -> Bool {
-    word.subtract(1, ordering: .sequentiallyConsistent).newValue & 0xFF_FFFF_FFFF == 0
+  package borrowing func release() -> Bool { release(1) }
+
+  /// The same for several at once.
+  @inline(__always)
+  package borrowing func release(_ count: UInt64) -> Bool {
+    word.wrappingSubtract(count, ordering: .sequentiallyConsistent).newValue & 0xFF_FFFF_FFFF == 0
   }
 
   /// Adds a reference of the client's.

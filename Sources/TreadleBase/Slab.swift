@@ -20,6 +20,7 @@ package struct Slab {
   package init(_ kind: Kind) { self.kind = kind }
 
   private static let slotsOfChunk: UInt32 = 4096
+  private static let slotsOfPiece: UInt32 = 1024
 
   /// Where the first slots of a kind lie in the home's room; how many there are follows from the number of the first.
   private var home: Int {
@@ -41,6 +42,7 @@ package struct Slab {
   private struct State: ~Copyable {
     let gate: Gate
     var used: UInt32  // slots first...used have been used; 0: none
+    var ready: UInt32  // slots first...ready have memory
     var free: UInt32  // the first free slot; each names the next
   }
   private var state: UnsafeMutablePointer<State> {
@@ -98,26 +100,50 @@ package struct Slab {
   }
 
   /// A slot whose reference is the client's, the rest of it as its last user left it (zero at first).
+  @inline(never)
   package func allocate() -> UInt32? {
+    let slot = allocateInline(own: 0, clients: 1)
+    return slot == 0 ? nil : slot
+  }
+
+  /// The same in place, with so many references; 0 when there is no memory.
+  @inline(__always)
+  package func allocateInline(own: UInt64, clients: UInt64) -> UInt32 {
     let state = self.state
     state.pointee.gate.lock()
+    let slot = state.pointee.free
+    guard slot != 0, let memory = memory(slot) else { return allocateUnused(own: own, clients: clients) }
+    let next = memory.assumingMemoryBound(to: FreeSlot.self).pointee.next
+    // Nobody may have touched the memory of the next one for long, and it is wanted soon.
+    if next != 0, let later = self.memory(next) { treadle_system_prefetch_for_writing(later) }
+    state.pointee.free = next
+    memory.assumingMemoryBound(to: Reference.self).pointee.begin(own: own, clients: clients)
+    state.pointee.gate.unlock()
+    return slot
+  }
+
+  /// A slot that nobody has had yet. The gate is held, and opened here.
+  @inline(never)
+  private func allocateUnused(own: UInt64, clients: UInt64) -> UInt32 {
+    let state = self.state
     defer { state.pointee.gate.unlock() }
-    let slot: UInt32
-    if state.pointee.free != 0, let memory = memory(state.pointee.free) {
-      slot = state.pointee.free
-      state.pointee.free = memory.assumingMemoryBound(to: FreeSlot.self).pointee.next
-    } else {
-      slot = max(state.pointee.used &+ 1, first)
-      guard slot < Slab.capacity, makeRoom(slot) else { return nil }
-      state.pointee.used = slot
-    }
-    reference(slot)?.pointee.begin()
+    let slot = max(state.pointee.used &+ 1, first)
+    if slot > state.pointee.ready && !makeRoom(slot) { return 0 }
+    state.pointee.used = slot
+    reference(slot)?.pointee.begin(own: own, clients: clients)
     return slot
   }
 
   /// Gives a slot back. Whoever dropped its last reference calls this once.
+  @inline(never)
   package func free(_ slot: UInt32) {
     guard let memory = memory(slot) else { return }
+    freeInline(slot, memory)
+  }
+
+  /// The same in place.
+  @inline(__always)
+  package func freeInline(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
     let state = self.state
     let freed = memory.assumingMemoryBound(to: FreeSlot.self)
     state.pointee.gate.lock()
@@ -127,17 +153,27 @@ package struct Slab {
     state.pointee.gate.unlock()
   }
 
+  /// Memory for a slot and those behind it. Has the kernel provide the memory of a large slab in pieces, which takes
+  /// about half as long as page by page where it is touched first; a small one costs no more than what is used of it.
+  @inline(never)
   private func makeRoom(_ slot: UInt32) -> Bool {
-    if memory(slot) != nil { return true }
-    var chunk: UnsafeMutableRawPointer?
-    if slot == first && first > 1 {
-      // Where the chunk would begin if all of it were there.
-      chunk = treadle_system_room() + home - Int(first) &* stride
-    } else {
-      chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride)
+    guard slot < Slab.capacity else { return false }
+    if memory(slot) == nil {
+      var chunk: UnsafeMutableRawPointer?
+      if slot == first && first > 1 {
+        // Where the chunk would begin if all of it were there.
+        chunk = treadle_system_room() + home - Int(first) &* stride
+      } else {
+        chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride)
+      }
+      guard let chunk else { return false }
+      treadle_system_set_chunk(kind.rawValue, slot >> 12, chunk)
     }
-    treadle_system_set_chunk(kind.rawValue, slot >> 12, chunk)
-    return chunk != nil
+    if slot >= 4 &* Slab.slotsOfChunk, let memory = memory(slot) {
+      treadle_system_provide(memory, Int(Slab.slotsOfPiece) &* stride)
+    }
+    state.pointee.ready = slot | (Slab.slotsOfPiece &- 1)
+    return true
   }
 
   /// Calls `body` with each slot that holds an object now. For rare searches: it looks at all of them.
@@ -165,6 +201,7 @@ package struct Slab {
       index &+= 1
     }
     state.pointee.used = first > 1 ? Slab.slotsOfChunk &- 1 : 0
+    state.pointee.ready = 0
     state.pointee.free = 0
     state.pointee.gate.unlock()
   }

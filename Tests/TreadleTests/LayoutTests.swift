@@ -33,8 +33,8 @@ struct LayoutTests {
 
   @Test("every object fits its slot")
   func slots() {
-    #expect(MemoryLayout<LoopState>.size <= Loop.mutexOffset)
-    #expect(Loop.mutexOffset + MemoryLayout<treadle_system_mutex>.size <= Slab(.loop).stride)
+    #expect(MemoryLayout<LoopState>.size <= Loop.lockOffset)
+    #expect(Loop.lockOffset + LoopLock.size <= Slab(.loop).stride)
     #expect(MemoryLayout<ModeState>.size <= Slab(.mode).stride)
     #expect(MemoryLayout<ItemCell>.size == 40)
     #expect(40 + MemoryLayout<SourceCell>.size <= Slab(.source).stride)

@@ -180,9 +180,9 @@ int32_t treadle_system_processor(void); /* the one that the calling thread runs 
 
 /* --- Locks --------------------------------------------------------------------------------------- */
 
-/* A pthread mutex, in room that is enough for every libc. All-zero bytes are an unlocked one. */
+/* The room of a Lock. All-zero bytes are an unlocked one. */
 struct treadle_system_mutex {
-    _Alignas(8) unsigned char bytes[48];
+    _Alignas(8) uint32_t word;
 };
 extern struct treadle_system_mutex treadle_system_start_mutex __attribute__((visibility("hidden")));
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_start_lock(void) { return &treadle_system_start_mutex; }
@@ -198,9 +198,6 @@ static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_notification_list(void) { return treadle_system_notifications.words; }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_lock(void) { return &treadle_system_last_resort.mutex; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_handler(void) { return treadle_system_last_resort.words; }
-
-void treadle_system_mutex_lock(struct treadle_system_mutex *mutex);
-void treadle_system_mutex_unlock(struct treadle_system_mutex *mutex);
 
 /* Clients' locks and conditions, in room of Swift's: each returns 0, or -errno. `until`: an absolute monotonic
  * time, INT64_MAX for ever; one that has passed tries without waiting. */
@@ -253,6 +250,7 @@ void treadle_system_rest_wait(uint32_t seen, int64_t until);
  * costs memory only where it is touched, and being from the C library's heap it is one that leak checkers look
  * into. */
 void *treadle_system_zeroed(size_t size);
+void treadle_system_provide(void *memory, size_t size); /* has its pages provided now, if the kernel can; a hint */
 void *treadle_system_allocate(size_t size); /* malloc; NULL when out of memory */
 void *treadle_system_reallocate(void *memory, size_t size);
 void treadle_system_free(void *memory);

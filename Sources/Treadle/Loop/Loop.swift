@@ -37,14 +37,12 @@ package struct Loop {
     Handle(kind: .loop, slot: state.pointee.slot, generation: state.pointee.reference.generation)
   }
 
-  /// Where the mutex lies in the loop's slot, behind `LoopState`.
-  static let mutexOffset = 448
+  /// Where the lock lies in the loop's slot, behind `LoopState`.
+  static let lockOffset = 448
 
   /// Guards the modes and what is in them (`LoopState`).
   @inline(__always)
-  var mutex: Lock {
-    Lock((UnsafeMutableRawPointer(state) + Loop.mutexOffset).assumingMemoryBound(to: treadle_system_mutex.self))
-  }
+  var mutex: LoopLock { LoopLock(UnsafeMutableRawPointer(state) + Loop.lockOffset) }
 
   /// Stands for the id of a thread that has not asked for its loop yet.
   static let futureThread: Int32 = -1
