@@ -17,8 +17,10 @@ struct TimerQueue {
     static let aside: UInt32 = 1
     /// + 64 * level + index: in a slot of the wheel.
     static let wheel: UInt32 = 0x1000_0000
-    /// + its index: in the heap of the wheel's nearest slot.
+    /// + its index: in the heap of those that came to the wheel's current slot.
     static let near: UInt32 = 0x4000_0000
+    /// In the run of the wheel's current slot.
+    static let run: UInt32 = 0x7FFF_FFFF
     /// + its index: in the heap of dates of the timers with a tolerance.
     static let tolerant: UInt32 = 0x8000_0000
   }
@@ -57,12 +59,24 @@ struct TimerQueue {
     wheel.reserve() && (!isTolerant || tolerant.reserve() && latest.reserve())
   }
 
-  /// Queues a membership at its date, behind all others of that date.
-  mutating func insert(_ member: Item, tolerance: Int64) {
+  /// Queues a membership without a tolerance at its date, behind all others of that date.
+  @inline(__always)
+  mutating func insertExact(_ member: Item) {
     lastSequence &+= 1
     member.timer.pointee.sequence = lastSequence
-    let isQueued = tolerance > 0 ? insertTolerant(member, tolerance) : wheel.insert(member)
-    if !isQueued { setAside(member) }
+    if !wheel.insert(member) { setAside(member) }
+  }
+
+  /// Queues a membership at its date, behind all others of that date.
+  @inline(never)
+  mutating func insert(_ member: Item, tolerance: Int64) {
+    if tolerance <= 0 {
+      insertExact(member)
+      return
+    }
+    lastSequence &+= 1
+    member.timer.pointee.sequence = lastSequence
+    if !insertTolerant(member, tolerance) { setAside(member) }
   }
 
   private mutating func insertTolerant(_ member: Item, _ tolerance: Int64) -> Bool {
@@ -106,6 +120,7 @@ struct TimerQueue {
 
   // MARK: What is next
 
+  @inline(__always)
   private mutating func firstEntry() -> TimerHeap.Entry? {
     guard let exact = wheel.first() else { return tolerant.first }
     guard let other = tolerant.first, other.precedes(exact) else { return exact }
@@ -113,6 +128,7 @@ struct TimerQueue {
   }
 
   /// The date of the next queued timer; `Clock.forever` when there is none.
+  @inline(never)
   mutating func firstDate() -> Int64 {
     if asideFirst != 0 { reinstateAside() }
     return firstEntry()?.key ?? Clock.forever
@@ -135,9 +151,15 @@ struct TimerQueue {
   private mutating func forgetStaleLatest() { latest.keep(TimerQueue.isCurrent, moved: { _, _ in }) }
 
   /// Takes the first membership out if it is due.
+  @inline(__always)
   mutating func takeDue(_ now: Int64) -> Item? {
     guard let entry = firstEntry(), entry.key <= now, let member = Item(.timer, slot: entry.slot) else { return nil }
-    remove(member)
+    if member.timer.pointee.place >= Place.tolerant {
+      remove(member)
+    } else {
+      wheel.takeFirst(member)
+      member.timer.pointee.place = Place.none
+    }
     return member
   }
 
@@ -169,6 +191,7 @@ struct TimerQueue {
   }
 
   /// Any queued membership, in no particular order.
+  @inline(never)
   mutating func any() -> Item? {
     Item(.timer, slot: firstEntry()?.slot ?? asideFirst)
   }

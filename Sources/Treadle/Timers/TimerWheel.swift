@@ -4,28 +4,36 @@
 import CTreadleSystem
 import TreadleBase
 
-/// A hierarchical wheel of exact timers: constant time to insert and to remove. The nearest slot is a
-/// small heap, so the order is exact to the nanosecond.
+/// A hierarchical wheel of exact timers: constant time to insert and to remove. The slot that is being served is put
+/// in order, so the order is exact to the nanosecond.
 ///
-/// Time is cut into slots of 2^16 ns. A membership whose slot is the current one, or past, is in the
-/// heap; any other lies in the wheel at the level of the highest six-bit digit in which its slot differs
-/// from the current one. When the heap is empty the next used slot becomes it, or spreads over the levels
-/// below.
+/// Time is cut into slots of 2^16 ns. A membership whose slot is the current one, or past, is in the run or in the
+/// heap; any other lies in the wheel at the level of the highest six-bit digit in which its slot differs from the
+/// current one. When both are empty the next used slot becomes the run, or spreads over the levels below.
+///
+/// The memberships of a slot of the wheel are linked, in four chains: walking one waits for the memory of each
+/// member, walking four in turn does not.
 struct TimerWheel {
   private static let levels = 8
   private static let slotBits: Int64 = 16
+  private static let chains = 4
 
-  /// The timers up to the end of the current slot.
+  /// The timers of the current slot that were there when it began, and those that came later.
+  private var run = TimerRun()
   private var near = TimerHeap()
   private var slot: Int64
   /// How many memberships lie in the wheel.
   private var far = 0
-  /// For each level, then for each level and index: which slots are used, and the first membership there.
+  /// The two between which one was taken out of a chain, and which are not linked yet. Their memory is seldom at hand:
+  /// it is asked for when that one goes, and written to by the next who touches a chain, so that nobody waits for it.
+  private var latePrevious: UInt32 = 0
+  private var lateNext: UInt32 = 0
+  /// For each level, then for each level, index and chain: which slots are used, and the first membership there.
   private var used: UnsafeMutablePointer<UInt64>
   private var heads: UnsafeMutablePointer<UInt32>
 
   static func make() -> TimerWheel? {
-    let size = levels &* MemoryLayout<UInt64>.stride &+ levels &* 64 &* MemoryLayout<UInt32>.stride
+    let size = levels &* MemoryLayout<UInt64>.stride &+ levels &* 64 &* chains &* MemoryLayout<UInt32>.stride
     guard let memory = treadle_system_allocate(size) else { return nil }
     memset(memory, 0, size)
     return TimerWheel(memory)
@@ -33,102 +41,190 @@ struct TimerWheel {
 
   private init(_ memory: UnsafeMutableRawPointer) {
     used = memory.bindMemory(to: UInt64.self, capacity: TimerWheel.levels)
-    heads = (memory + TimerWheel.levels &* 8).bindMemory(to: UInt32.self, capacity: TimerWheel.levels &* 64)
+    heads = (memory + TimerWheel.levels &* 8).bindMemory(
+      to: UInt32.self, capacity: TimerWheel.levels &* 64 &* TimerWheel.chains)
     slot = max(Clock.now(), 0) >> TimerWheel.slotBits
   }
 
   mutating func free() {
+    run.free()
     near.free()
     treadle_system_free(used)
   }
 
   @inline(__always)
-  mutating func reserve() -> Bool { near.reserve() }
+  mutating func reserve() -> Bool { near.reserve() && run.reserve() }
 
   private static func noteNear(_ entry: TimerHeap.Entry, _ index: Int) {
     Item(.timer, slot: entry.slot)?.timer.pointee.place = TimerQueue.Place.near &+ UInt32(truncatingIfNeeded: index)
   }
 
+  @inline(__always)
+  private static func entry(_ member: Item) -> TimerHeap.Entry {
+    TimerHeap.Entry(key: member.timer.pointee.date, sequence: member.timer.pointee.sequence, slot: member.slot)
+  }
+
   /// False when there is no memory: the membership lies nowhere then.
+  @inline(__always)
   mutating func insert(_ member: Item) -> Bool {
-    let timer = member.timer
-    let target = max(timer.pointee.date, 0) >> TimerWheel.slotBits
-    if target <= slot {
-      let entry = TimerHeap.Entry(key: timer.pointee.date, sequence: timer.pointee.sequence, slot: member.slot)
-      return near.insert(entry, moved: TimerWheel.noteNear)
+    let target = max(member.timer.pointee.date, 0) >> TimerWheel.slotBits
+    if target > slot {
+      insertFar(member, target)
+      return true
     }
-    let level = (63 &- (target ^ slot).leadingZeroBitCount) / 6
+    return insertNear(member)
+  }
+
+  @inline(never)
+  private mutating func insertNear(_ member: Item) -> Bool {
+    near.insert(TimerWheel.entry(member), moved: TimerWheel.noteNear)
+  }
+
+  @inline(__always)
+  private mutating func insertFar(_ member: Item, _ target: Int64) {
+    linkLate()
+    // A sixth of the highest bit's number, without a division.
+    let level = ((63 &- (target ^ slot).leadingZeroBitCount) &* 43) >> 8
     let index = Int(target >> Int64(6 &* level)) & 63
     let place = 64 &* level &+ index
-    let head = heads[place]
+    let chain = heads + (TimerWheel.chains &* place &+ Int(member.slot & 3))
+    let head = chain.pointee
     member.cell.pointee.previous = 0
     member.cell.pointee.next = head
     Item(.timer, slot: head)?.cell.pointee.previous = member.slot
-    heads[place] = member.slot
+    chain.pointee = member.slot
     used[level] |= 1 << UInt64(index)
-    timer.pointee.place = TimerQueue.Place.wheel &+ UInt32(place)
+    member.timer.pointee.place = TimerQueue.Place.wheel &+ UInt32(truncatingIfNeeded: place)
     far &+= 1
-    return true
   }
 
   mutating func remove(_ member: Item) {
     let place = member.timer.pointee.place
-    if place >= TimerQueue.Place.near {
+    if place < TimerQueue.Place.near {
+      removeFar(member, Int(place &- TimerQueue.Place.wheel))
+    } else if place == TimerQueue.Place.run {
+      run.remove(TimerWheel.entry(member))
+    } else {
       near.remove(at: Int(place &- TimerQueue.Place.near), moved: TimerWheel.noteNear)
-      return
     }
-    let at = Int(place &- TimerQueue.Place.wheel)
+  }
+
+  @inline(__always)
+  private mutating func removeFar(_ member: Item, _ place: Int) {
+    linkLate()
     let next = member.cell.pointee.next
     let previous = member.cell.pointee.previous
-    Item(.timer, slot: next)?.cell.pointee.previous = previous
+    Item(.timer, slot: next)?.prefetchForWriting()
     if let before = Item(.timer, slot: previous) {
-      before.cell.pointee.next = next
+      before.prefetchForWriting()
     } else {
-      heads[at] = next
-      if next == 0 { used[at / 64] &= ~(1 << UInt64(at & 63)) }
+      let chains = heads + TimerWheel.chains &* place
+      chains[Int(member.slot & 3)] = next
+      if next == 0 && chains[0] | chains[1] | chains[2] | chains[3] == 0 {
+        used[place / 64] &= ~(1 << UInt64(place & 63))
+      }
     }
+    latePrevious = previous
+    lateNext = next
     far &-= 1
+  }
+
+  /// Links those two. Whoever reads or writes a chain does this first.
+  @inline(__always)
+  private mutating func linkLate() {
+    if latePrevious | lateNext == 0 { return }
+    Item(.timer, slot: lateNext)?.cell.pointee.previous = latePrevious
+    Item(.timer, slot: latePrevious)?.cell.pointee.next = lateNext
+    latePrevious = 0
+    lateNext = 0
   }
 
   /// The membership that fires first.
   @inline(__always)
   mutating func first() -> TimerHeap.Entry? {
-    while near.count == 0 && far != 0 {
-      if !advance() { break }
+    while true {
+      if let entry = run.first {
+        guard let other = near.first, other.precedes(entry) else { return entry }
+        return other
+      }
+      if let entry = near.first { return entry }
+      if far == 0 || !advance() { return run.first }
     }
-    return near.first
   }
 
-  /// With an empty heap: goes on to the next used slot. False when there is no memory for it.
+  /// Takes out the membership that `first` has answered. It lies nowhere then.
+  @inline(__always)
+  mutating func takeFirst(_ member: Item) {
+    if member.timer.pointee.place == TimerQueue.Place.run { run.takeFirst() } else { remove(member) }
+  }
+
+  /// With nothing in the current slot: goes on to the next used one. False when there is no memory for it.
+  @inline(never)
   private mutating func advance() -> Bool {
+    run.clear()
+    linkLate()
     for level in 0..<TimerWheel.levels {
       let digit = (slot >> Int64(6 &* level)) & 63
-      let later = digit == 63 ? 0 : used[level] & (~0 << UInt64(digit &+ 1))
+      // The current one is used only where memory was out when its turn came.
+      let later = used[level] & (~0 << UInt64(digit))
       if later == 0 { continue }
       let index = later.trailingZeroBitCount
       let above = (slot >> Int64(6 &* level &+ 6)) << 6
       slot = (above | Int64(index)) << Int64(6 &* level)
       used[level] &= ~(1 << UInt64(index))
-      return spread(64 &* level &+ index)
+      let isComplete = spread(64 &* level &+ index)
+      run.sort()
+      return isComplete
     }
     return false
   }
 
+  /// Moves the members of a slot to where they belong now, a chain's turn after the other's. False when there is no
+  /// memory: the rest stays, and is found again.
   private mutating func spread(_ place: Int) -> Bool {
-    var next = heads[place]
-    heads[place] = 0
-    while let member = Item(.timer, slot: next) {
-      next = member.cell.pointee.next
-      far &-= 1
-      if !insert(member) {
-        // Put back what is left; it is found again on the next call.
-        member.cell.pointee.next = heads[place]
-        heads[place] = member.slot
-        used[place / 64] |= 1 << UInt64(place & 63)
-        far &+= 1
-        return false
+    let chains = heads + TimerWheel.chains &* place
+    var remaining = true
+    while remaining {
+      remaining = false
+      var chain = 0
+      while chain < TimerWheel.chains {
+        if let member = Item(.timer, slot: chains[chain]) {
+          let next = member.cell.pointee.next
+          Item(.timer, slot: next)?.prefetchForWriting()
+          chains[chain] = next
+          far &-= 1
+          if !gather(member) {
+            putBack(member, place)
+            return false
+          }
+          remaining = true
+        }
+        chain &+= 1
       }
     }
     return true
+  }
+
+  /// Into the run, if its turn is in the current slot; it may have been put off since it was inserted.
+  @inline(__always)
+  private mutating func gather(_ member: Item) -> Bool {
+    let target = max(member.timer.pointee.date, 0) >> TimerWheel.slotBits
+    if target > slot {
+      insertFar(member, target)
+      return true
+    }
+    if !run.append(TimerWheel.entry(member)) { return false }
+    member.timer.pointee.place = TimerQueue.Place.run
+    return true
+  }
+
+  /// A member stays at the head of its chain, as do the heads of the others.
+  private mutating func putBack(_ member: Item, _ place: Int) {
+    let chains = heads + TimerWheel.chains &* place
+    member.cell.pointee.next = chains[Int(member.slot & 3)]
+    chains[Int(member.slot & 3)] = member.slot
+    for chain in 0..<TimerWheel.chains { Item(.timer, slot: chains[chain])?.cell.pointee.previous = 0 }
+    used[place / 64] |= 1 << UInt64(place & 63)
+    far &+= 1
   }
 }
