@@ -5,9 +5,36 @@ public import CTreadle
 import Treadle
 import TreadleBase
 
+// What is done all the time tries the quick way first, which says yes or does nothing (Timer+Quick.swift).
+
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_create")
 public func treadle_timer_create(
+  _ context: UnsafePointer<treadle_timer_context>?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  if let context, let out_timer, context.pointee.struct_size == MemoryLayout<treadle_timer_context>.size,
+    isPlain(context)
+  {
+    let code = unsafeBitCast(context.pointee.fire, to: UnsafeMutableRawPointer?.self)
+    let timer = Item.makePlainTimer(code: code, info: context.pointee.info, date: context.pointee.fire_at)
+    if timer != 0 {
+      out_timer.pointee = OpaquePointer(bitPattern: timer)
+      return Status.ok
+    }
+  }
+  return createTimer(context, out_timer)
+}
+
+/// A one-shot with nothing but a plain callback.
+@inline(__always)
+private func isPlain(_ context: UnsafePointer<treadle_timer_context>) -> Bool {
+  context.pointee.retain == nil && context.pointee.release == nil && context.pointee.describe == nil
+    && context.pointee.fire_routine == nil && context.pointee.order == 0 && context.pointee.interval_ns == 0
+    && context.pointee.tolerance_ns <= 0
+}
+
+@inline(never)
+private func createTimer(
   _ context: UnsafePointer<treadle_timer_context>?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
   status("treadle_timer_create") { () throws(Failure) in
@@ -35,8 +62,26 @@ public func treadle_timer_create_absolute(
   }
 }
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_timer_schedule")
 public func treadle_timer_schedule(
+  _ interval_ns: Int64, _ repeats: Bool, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
+  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  if !repeats && release == nil, let fire, let loop = Loop.existing {
+    let date = Clock.after(max(interval_ns, 100_000), from: Clock.now())
+    let code = unsafeBitCast(fire, to: UnsafeMutableRawPointer?.self)
+    let timer = Item.makeScheduledTimer(code: code, info: info, date: date, on: loop, isReleased: out_timer == nil)
+    if timer != 0 {
+      out_timer?.pointee = OpaquePointer(bitPattern: timer)
+      return Status.ok
+    }
+  }
+  return scheduleTimer(interval_ns, repeats, fire, info, release, out_timer)
+}
+
+@inline(never)
+private func scheduleTimer(
   _ interval_ns: Int64, _ repeats: Bool, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
   _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
@@ -82,13 +127,8 @@ public func treadle_timer_fire(_ timer: OpaquePointer?) -> treadle_status {
   }
 }
 
-@_optimize(speed)
 private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item {
   let code = unsafeBitCast(context.fire, to: UnsafeMutableRawPointer?.self)
-  let isPlain =
-    context.retain == nil && context.release == nil && context.describe == nil && context.fire_routine == nil
-    && context.order == 0 && context.interval_ns == 0 && context.tolerance_ns <= 0
-  if isPlain { return try Item.plainTimer(code: code, info: context.info, date: context.fire_at) }
   let fire = try mainCallback(hasPlain: context.fire != nil, context.fire_routine, "fire_routine")
   do throws(Failure) {
     let options = ItemOptions(
@@ -105,9 +145,14 @@ private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_set_next_fire")
 public func treadle_timer_set_next_fire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
+  if Item.setDateInOneMode(bits(timer), time) { return Status.ok }
+  return setNextFire(timer, time)
+}
+
+@inline(never)
+private func setNextFire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
   status("treadle_timer_set_next_fire") { () throws(Failure) in
-    if let result = try Item(.timer, bits(timer), "timer").setNextFireOfMember(bits(timer), time) { return result }
-    return try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in item.setNextFire(time) }
+    try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in item.setNextFire(time) }
   }
 }
 
@@ -164,12 +209,24 @@ public func treadle_timer_retain(_ timer: OpaquePointer?) -> treadle_status {
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_release")
 public func treadle_timer_release(_ timer: OpaquePointer?) -> treadle_status {
+  if Item.releaseQuickly(bits(timer)) { return Status.ok }
+  return releaseTimer(timer)
+}
+
+@inline(never)
+private func releaseTimer(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_release") { () throws(Failure) in try release(.timer, timer, "timer") }
 }
 
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_invalidate")
 public func treadle_timer_invalidate(_ timer: OpaquePointer?) -> treadle_status {
+  if Item.invalidateInOneMode(bits(timer)) { return Status.ok }
+  return invalidateTimer(timer)
+}
+
+@inline(never)
+private func invalidateTimer(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_invalidate") { () throws(Failure) in
     try Item.holding(.timer, bits(timer), "timer") { $0.invalidate() }
     return Status.ok
@@ -216,6 +273,14 @@ public func treadle_timer_get_order(
 @_optimize(speed)
 @implementation @_cdecl("treadle_loop_add_timer")
 public func treadle_loop_add_timer(
+  _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> treadle_status {
+  if let mode, Item.addToOwnLoop(bits(timer), bits(loop), mode) { return Status.ok }
+  return addTimer(loop, timer, mode)
+}
+
+@inline(never)
+private func addTimer(
   _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
 ) -> treadle_status {
   status("treadle_loop_add_timer") { () throws(Failure) in try add(.timer, loop, timer, "timer", mode) }

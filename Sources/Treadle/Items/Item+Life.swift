@@ -73,7 +73,7 @@ extension Item {
 
   /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4).
   @inline(never)
-  private func destroy() {
+  func destroy() {
     if isValid { clearFlag(Flag.valid) }
     if let context {
       releaseInfoOnce()

@@ -114,10 +114,10 @@ extension Item {
         unlock()
         return
       }
-      loop.takeOut(member, of: self, from: mode)
+      let hasLeft = loop.takeOut(member, of: self, from: mode)
       let wasOnly = !hasFlag(Flag.aliased)
       unlock()
-      finishLeaving(loop, mode)
+      if hasLeft { finishLeaving(loop, mode) }
       if wasOnly { return }
     }
   }

@@ -60,7 +60,7 @@ package struct Item {
   }
 
   /// The same, held until `letGo`, for calls that look at more than the item's own slot.
-  @inline(__always)
+  @inline(never)
   package static func hold(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) -> Item {
     let item = try Item(kind, handle, subject)
     guard item.cell.pointee.reference.retain(generation: Handle(bits: handle).generation) else {
@@ -68,7 +68,7 @@ package struct Item {
     }
     return item
   }
-  @inline(__always)
+  @inline(never)
   package func letGo() { drop() }
 
   enum Flag {

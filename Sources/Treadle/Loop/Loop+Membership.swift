@@ -35,6 +35,7 @@ extension Loop {
   /// steps, since the second calls the client; whoever raced with another's looks again after his own. Whether
   /// the mode has it now and had it not before.
   @discardableResult
+  @inline(never)
   @_optimize(size)
   func follow(_ item: Item, into name: ModeName) throws(Failure) -> Bool {
     guard let mode = lookUp(name), let record else { return false }
@@ -100,7 +101,8 @@ extension Loop {
     lock.lock()
     defer { lock.unlock() }
     let member = try item.freeMember(for: mode)
-    guard isAlive else {
+    // A timer may have become invalid, and left its only mode, under the loop's lock alone.
+    guard isAlive, item.isValid else {
       item.dispose(member)
       return nil
     }
@@ -154,22 +156,28 @@ extension Loop {
   }
 
   /// Takes an item out of one mode, and tells it.
+  @inline(never)
   func leave(_ item: Item, _ mode: Mode) -> Int32 {
     item.lock()
     guard let member = item.member(of: mode) else {
       item.unlock()
       return Status.ignored
     }
-    takeOut(member, of: item, from: mode)
+    let hasLeft = takeOut(member, of: item, from: mode)
     item.unlock()
+    if !hasLeft { return Status.ignored }
     item.finishLeaving(self, mode)
     return Status.ok
   }
 
-  /// Unlinks a membership. The item's lock is held; the mode's reference passes to the caller.
-  func takeOut(_ member: Item, of item: Item, from mode: Mode) {
+  /// Unlinks a membership. The item's lock is held; the mode's reference passes to the caller. False if the
+  /// membership has ended already: a timer's only one may under the loop's lock alone.
+  @inline(never)
+  func takeOut(_ member: Item, of item: Item, from mode: Mode) -> Bool {
     let lock = mutex
     lock.lock()
+    defer { lock.unlock() }
+    if !member.isIn(mode) { return false }
     if mode.state.pointee.isRecord {
       mode.withList(item.kind) { $0.remove(member) }
     } else {
@@ -185,7 +193,7 @@ extension Loop {
     }
     member.exit(mode, of: self)
     item.dispose(member)
-    lock.unlock()
+    return true
   }
 
   package func contains(_ item: Item, _ name: ModeName) -> Bool {
@@ -205,6 +213,7 @@ extension Loop {
     }
   }
 
+  @inline(never)
   private func removeAll(_ kind: Kind, from mode: Mode) {
     while true {
       mutex.lock()

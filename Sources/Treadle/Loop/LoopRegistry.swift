@@ -16,7 +16,7 @@ extension Loop {
 
   /// The calling thread's loop if it has one already.
   @inline(__always)
-  static var existing: Loop? {
+  package static var existing: Loop? {
     guard let memory = treadle_system_thread().pointee.loop, Runtime.isStarted else { return nil }
     return Loop(memory)
   }

@@ -96,9 +96,9 @@ extension Loop {
     }
   }
 
-  /// The same for a source that is the frame's callout.
+  /// The same for a source or timer that is the frame's callout.
   @inline(__always)
-  func callSource(_ item: Item, _ frame: UnsafeMutablePointer<Frame>) {
+  func callPlainItem(_ item: Item, _ frame: UnsafeMutablePointer<Frame>) {
     if item.hasFlag(Item.Flag.indirect) {
       callIndirectly(item, frame)
     } else if let code = item.code {
@@ -183,12 +183,11 @@ extension Loop {
 
   private func settleRunning(_ kind: Callout.Kind, _ item: Item) {
     if kind == .timer {
-      item.releaseAfterCall()
-      item.finishFiring()
-    } else {
-      if item.hasFlag(Item.Flag.once) { item.invalidate() }
-      item.endRunning()
+      settleTimer(item)
+      return
     }
+    if item.hasFlag(Item.Flag.once) { item.invalidate() }
+    item.endRunning()
     item.drop()
   }
 }

@@ -87,7 +87,7 @@ extension Loop {
   func performSources(_ frame: UnsafeMutablePointer<Frame>) {
     guard var item = frame.pointee.callout.item else { return }
     while true {
-      callSource(item, frame)
+      callPlainItem(item, frame)
       // The rest is `advance`'s: also where requests have their turn.
       if mustEnd(frame) || frame.pointee.requestLimit != 0 { return }
       frame.pointee.callout.set(.none)
@@ -249,17 +249,6 @@ extension Loop {
   }
 
   // MARK: PASS-12
-
-  /// The next due timer of the batch, in the frame's callout; false at its end.
-  @inline(__always)
-  func nextTimer(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    guard !frame.pointee.timers.isOver, let item = frame.pointee.mode.takeTimer(&frame.pointee.timers) else {
-      return false
-    }
-    item.retainForCall()
-    frame.pointee.callout.setItem(.timer, item)
-    return true
-  }
 
   /// One ready descriptor source, in the frame's callout; false when there is none. The kernel is asked
   /// at most once a pass, when what it reported before is used up.

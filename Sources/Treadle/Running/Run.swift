@@ -27,6 +27,7 @@ extension Loop {
       case .done: return try pop(frame)
       case .wait: wait(frame)
       case .source: performSources(frame)
+      case .timer: fireTimers(frame)
       default: call(frame)
       }
     }

@@ -16,6 +16,7 @@ extension Mode {
   }
 
   /// Queues a membership at the timer's date, unless its callback runs: then it is queued afterwards.
+  @inline(never)
   func schedule(_ member: Item, of item: Item) {
     let flags = item.flags
     guard let queue = state.pointee.queue, flags & Item.Flag.running == 0 else { return }
@@ -24,6 +25,7 @@ extension Mode {
     noteDate(member.timer.pointee.date)
   }
 
+  @inline(never)
   func unschedule(_ member: Item) { state.pointee.queue?.pointee.remove(member) }
 
   /// Moves the only membership of a timer to a later date where it lies. False if that cannot be.
@@ -32,7 +34,8 @@ extension Mode {
     state.pointee.queue?.pointee.postpone(member, to: date) == true
   }
 
-  private func noteDate(_ date: Int64) {
+  @inline(__always)
+  func noteDate(_ date: Int64) {
     if date < state.pointee.earliest.load(ordering: .relaxed) {
       state.pointee.earliest.store(date, ordering: .sequentiallyConsistent)
     }
@@ -93,18 +96,28 @@ extension Mode {
   func takeTimer(_ batch: inout TimerBatch) -> Item? {
     guard let loop, let queue = state.pointee.queue else { return nil }
     loop.mutex.lock()
-    defer {
-      queue.pointee.collectedDate = batch.nextDate(in: self)
-      loop.mutex.unlock()
-    }
-    while let mention = batch.next() {
+    defer { loop.mutex.unlock() }
+    return takeTimerLocked(&batch, queue)
+  }
+
+  /// The same under the lock.
+  @inline(never)
+  func takeTimerLocked(_ batch: inout TimerBatch, _ queue: UnsafeMutablePointer<TimerQueue>) -> Item? {
+    defer { queue.pointee.collectedDate = batch.nextDate(in: self) }
+    while let mention = batch.next(in: self) {
       guard let member = mention.cell(.timer, in: self) else { continue }
-      let item = member.primary
+      let flags = member.flags
+      let isSingle = flags & (Item.Flag.alias | Item.Flag.aliased) == 0
+      let item = isSingle ? member : member.primary
       if item.timer.pointee.date > batch.now { continue }
       // The mode's own reference makes it safe to add one. Its other modes let it go while it runs.
       item.cell.pointee.reference.retainHeld()
       if item.beginRunning() {
-        item.forEachScheduled { mode, other in mode.unschedule(other) }
+        if !isSingle {
+          item.forEachScheduled { mode, other in mode.unschedule(other) }
+        } else if item.timer.pointee.place != TimerQueue.Place.none {
+          queue.pointee.remove(item)
+        }
         return item
       }
       // Invalid: it is about to leave this mode. Or it runs further out.
@@ -120,7 +133,7 @@ extension Mode {
     loop.mutex.lock()
     defer { loop.mutex.unlock() }
     var rest = batch
-    while let mention = rest.next() {
+    while let mention = rest.next(in: self) {
       guard let member = mention.cell(.timer, in: self), member.timer.pointee.place == TimerQueue.Place.none else {
         continue
       }

@@ -46,15 +46,6 @@ extension Item {
     return item
   }
 
-  /// A one-shot with nothing but a plain callback.
-  package static func plainTimer(
-    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, date: Int64
-  ) throws(Failure) -> Item {
-    let item = try create(.timer, flags: Flag.once, code: code, info: info, context: nil)
-    item.timer.pointee = TimerCell(date: date, sequence: 0, place: TimerQueue.Place.none)
-    return item
-  }
-
   /// A tolerance within its bounds (TMR-5).
   private static func limited(_ tolerance: Int64, interval: Int64) -> Int64 {
     let positive = max(tolerance, 0)
@@ -112,18 +103,6 @@ extension Item {
     }
     if let loop, !loop.isCurrent { loop.interruptSleep() }
     return Status.ok
-  }
-
-  /// The same for a timer that the caller does not hold, if it is in a single mode: as long as the loop is
-  /// locked, the mode does. Nil for any other.
-  @inline(__always)
-  package func setNextFireOfMember(_ handle: UInt, _ date: Int64) -> Int32? {
-    guard let loop = lockOnlyLoop() else { return nil }
-    let isMeant = generation == Handle(bits: handle).generation && isValid
-    if isMeant { setDateLocked(date) }
-    loop.mutex.unlock()
-    if isMeant && !loop.isCurrent { loop.interruptSleep() }
-    return isMeant ? Status.ok : nil
   }
 
   @inline(__always)
