@@ -90,10 +90,15 @@ static void signal_source(void *loop, void *source) {
 
 static const int64_t ages_ns = 500000000000000000;
 static void *make_timer(void *loop, uint64_t after_ns, uint64_t every_ns, const struct callback *callback, void *info) {
-    treadle_timer_context context = TREADLE_INIT(treadle_timer_context);
     treadle_timer timer;
+    treadle_timer_fn fire = (treadle_timer_fn)(void *)callback->item;
+    if (every_ns == TIMER_ONCE) { /* on this thread's loop, which is the one meant */
+        check(treadle_timer_schedule((int64_t)after_ns, false, fire, info, NULL, &timer));
+        return timer;
+    }
+    treadle_timer_context context = TREADLE_INIT(treadle_timer_context);
     context.info = info;
-    context.fire = (treadle_timer_fn)(void *)callback->item;
+    context.fire = fire;
     context.fire_at = treadle_time_now() + (int64_t)after_ns;
     /* A one-shot ends with its callback: one that is to be set again has an interval that nobody lives to see. */
     context.interval_ns = every_ns == TIMER_MOVED ? ages_ns : (int64_t)every_ns;
