@@ -160,7 +160,9 @@ public func treadle_host_wait(
 @implementation @_cdecl("treadle_host_end_wait")
 public func treadle_host_end_wait(_ word: UnsafeMutablePointer<UInt32>?) -> treadle_status {
   status("treadle_host_end_wait") { () throws(Failure) in
-    try HostWord(word).end()
+    let known = try HostWord(word)
+    try Loop.startRuntime()
+    known.end()
     return Status.ok
   }
 }
