@@ -38,6 +38,7 @@ struct treadle_system_thread {
     void *closure_call; /* the innermost call of a closure's handler, or NULL */
     void *thread;       /* the thread's own ThreadState, or NULL */
     void *pools;        /* the thread's PoolStack, or NULL */
+    uint64_t last_wait; /* the number of the thread's last wait (WaitGraph); 0: none yet */
     uint32_t announcing; /* 1: inside the notification of the first thread */
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
     uint32_t rounds;    /* of thread-exit destructors that have passed */

@@ -124,6 +124,7 @@ extension CarriedCall {
   /// The caller waits no longer: what its call has come to, or comes to by that.
   private func endWait() -> Int32 {
     if isForked { return Status.forked }
+    defer { WaitGraph.end(state.pointee.token) }
     let isClosed = treadle_system_is_closed_now()
     if !isOver {
       let hasEnded = end(isClosed ? Phase.dropped : Phase.cancelled)

@@ -144,7 +144,7 @@ package struct CarriedCall {
   func markRunning() { state.pointee.phase.store(Phase.running, ordering: .releasing) }
 
   func run(on loop: Loop?) -> Bool {
-    WaitGraph.markBegun(state.pointee.token)
+    state.pointee.edge.markBegun()
     return state.pointee.body(room, loop.flatMap { OpaquePointer(bitPattern: $0.handle.bits) })
   }
 
@@ -154,7 +154,7 @@ package struct CarriedCall {
     state.pointee.node.modes.free()
     state.pointee.phase.store(phase, ordering: .releasing)
     state.pointee.end(room, phase)
-    WaitGraph.end(state.pointee.token)
+    state.pointee.edge.markOver()
     let before = state.pointee.word.exchange(Word.over, ordering: .sequentiallyConsistent)
     if before == Word.asleep { treadle_system_futex_wake(wordAddress, 1) }
     if let loop = takeWaitingLoop() {

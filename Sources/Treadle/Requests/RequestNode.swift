@@ -43,7 +43,7 @@ struct RequestNode {
   /// On the thread that is to do it; false when a host's callback did not complete.
   static func perform(_ node: UnsafeMutablePointer<RequestNode>, on loop: Loop, mode: UnsafePointer<CChar>?) -> Bool {
     if node.pointee.isCarried { return CarriedCall(node).run(on: loop) }
-    if let waiter = node.pointee.waiter { WaitGraph.markBegun(waiter.pointee.token) }
+    node.pointee.waiter?.pointee.edge.markBegun()
     let isComplete = node.pointee.request.perform(on: loop, mode: mode)
     if isComplete && node.pointee.request.isUsedUp { node.pointee.request.retire = Host.useToken }
     return isComplete

@@ -31,7 +31,7 @@ extension Thread {
   }
 
   private func performAndWait(_ request: Request, _ modes: Modes?, as caller: Thread) throws(Failure) -> Int32 {
-    var waiter = Waiter()
+    var waiter = Waiter(WaitEdge())
     return try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
       var node = RequestNode(next: nil, waiter: waiter, request: request)
       return try withUnsafeMutablePointer(to: &node) { node throws(Failure) in
@@ -43,12 +43,13 @@ extension Thread {
   private func performAndWait(
     _ node: UnsafeMutablePointer<RequestNode>, _ waiter: UnsafeMutablePointer<Waiter>, on loop: Loop, as caller: Thread
   ) -> Int32 {
-    var edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(node), runsLoop: false)
-    return withUnsafeMutablePointer(to: &edge) { edge in
+    waiter.pointee.edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(node), runsLoop: false)
+    return withUnsafeMutablePointer(to: &waiter.pointee.edge) { edge in
+      let token: WaitToken
       do throws(Failure) {
-        waiter.pointee.token = try WaitGraph.begin(edge, of: caller, isEndless: true)
+        token = try WaitGraph.begin(edge, of: caller, isEndless: true)
       } catch { return Thread.refuse(node, error.status) }
-      defer { WaitGraph.end(waiter.pointee.token) }
+      defer { WaitGraph.end(token) }
       if !loop.enqueue(node) { return Thread.refuse(node, Status.closed) }
       switch Waiter.wait(waiter, for: loop) {
       case Waiter.Outcome.done: return Status.ok

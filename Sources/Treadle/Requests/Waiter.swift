@@ -20,9 +20,12 @@ struct Waiter: ~Copyable {
   /// Awake, asleep, or the outcome. A futex.
   private let word: Atomic<UInt32>
   /// What the wait graph knows of the wait.
-  var token = WaitToken()
+  var edge: WaitEdge
 
-  init() { word = Atomic(Waiter.awake) }
+  init(_ edge: consuming WaitEdge) {
+    word = Atomic(Waiter.awake)
+    self.edge = edge
+  }
 
   /// Blocks until a loop has brought the outcome.
   static func wait(_ waiter: UnsafeMutablePointer<Waiter>, for loop: Loop) -> UInt32 {
@@ -45,7 +48,7 @@ struct Waiter: ~Copyable {
   /// The waiter may be gone as soon as the outcome is stored: all that follows is a wake-up of its address,
   /// which at worst wakes somebody for no reason.
   static func complete(_ waiter: UnsafeMutablePointer<Waiter>, _ outcome: UInt32) {
-    WaitGraph.end(waiter.pointee.token)
+    waiter.pointee.edge.markOver()
     let before = waiter.pointee.word.exchange(outcome, ordering: .acquiringAndReleasing)
     if before == asleep { treadle_system_futex_wake(UnsafeMutableRawPointer(waiter), 1) }
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 import Synchronization
 
 /// That one thread waits for something which another does. Lies on the waiter's stack or in its call, and is
 /// linked into the waiter's list while the wait lasts. Guarded by the wait gate then.
-struct WaitEdge {
+struct WaitEdge: ~Copyable {
   /// The wait that was going on when this one began: one that runs the loop meanwhile.
   var outer: UnsafeMutablePointer<WaitEdge>? = nil
   /// Numbers the waits of the process; 0 outside of the list.
@@ -17,13 +18,26 @@ struct WaitEdge {
   var isAdmitted = false
   /// The waiter runs its loop in the call mode meanwhile.
   private(set) var runsLoop = false
-  /// How many waits there had been when the other thread began with it; 0 while it is queued.
-  var begun: UInt64 = 0
+  /// The number of the other thread's last wait when it began with it, at least 1; 0 while it is queued, `WaitEdge.over`
+  /// when it is over. Atomic: the other thread writes it, who knows nothing else of the edge.
+  private let begun = Atomic<UInt64>(0)
   /// The last walk that came here, and what else that has to look at.
   var walk: UInt64 = 0
   var nextOfWalk: UnsafeMutablePointer<WaitEdge>? = nil
 
   init() {}
+
+  private static let over = UInt64.max
+
+  /// The calling thread, which is to do it, begins. The edge's memory is there, because its waiter is.
+  func markBegun() { begun.store(max(treadle_system_thread().pointee.last_wait, 1), ordering: .releasing) }
+  /// It is over: said before the waiter can know, since it may be long until that runs again and nobody must take it for
+  /// waiting meanwhile. Its thread unlinks the edge when it runs.
+  func markOver() { begun.store(WaitEdge.over, ordering: .releasing) }
+
+  var isOver: Bool { begun.load(ordering: .acquiring) == WaitEdge.over }
+  /// Waits of the other thread up to this number are none of this one's.
+  var lastBefore: UInt64 { begun.load(ordering: .acquiring) }
 
   /// The waiter holds the thread, or the loop, until the wait is over.
   init(for thread: Thread) { self.thread = thread.state.pointee.slot }

@@ -30,11 +30,13 @@ enum WaitGraph {
   ) throws(Failure) -> WaitToken {
     let state = self.state
     state.pointee.gate.lock()
-    state.pointee.serial = state.pointee.serial &+ 1
+    // The first is 2: see `WaitEdge.begun`.
+    state.pointee.serial = max(state.pointee.serial, 1) &+ 1
     let serial = state.pointee.serial
     let isCycle = closesCycle(edge, of: caller, walk: serial)
     if !isCycle && isEndless {
       edge.pointee.serial = serial
+      treadle_system_thread().pointee.last_wait = serial
       edge.pointee.outer = caller.state.pointee.waits
       caller.state.pointee.waits = edge
     }
@@ -43,8 +45,8 @@ enum WaitGraph {
     return isEndless ? WaitToken(thread: caller.state.pointee.slot, serial: serial) : WaitToken()
   }
 
-  /// The wait is over: said by whoever ends it, before the thread can know, since it may be long until that runs
-  /// again and nobody must take it for waiting meanwhile. And by the thread itself, since nobody else may have.
+  /// The wait is over: said by the thread itself. Before it can know, whoever ends the wait says so too, by this or by
+  /// `WaitEdge.markOver`.
   static func end(_ token: WaitToken) {
     guard let thread = Thread(slot: token.thread) else { return }
     state.pointee.gate.lock()
@@ -57,21 +59,6 @@ enum WaitGraph {
         break
       }
       inner = edge
-    }
-    state.pointee.gate.unlock()
-  }
-
-  /// The thread that is to do it begins.
-  static func markBegun(_ token: WaitToken) {
-    guard let thread = Thread(slot: token.thread) else { return }
-    state.pointee.gate.lock()
-    var next = thread.state.pointee.waits
-    while let edge = next {
-      if edge.pointee.serial == token.serial {
-        edge.pointee.begun = state.pointee.serial
-        break
-      }
-      next = edge.pointee.outer
     }
     state.pointee.gate.unlock()
   }
@@ -101,24 +88,33 @@ enum WaitGraph {
     while let edge = next {
       next = edge.pointee.nextOfWalk
       guard let thread = edge.pointee.target else { continue }
-      let isServed = edge.pointee.begun == 0 && edge.pointee.isAdmitted
+      let begun = edge.pointee.lastBefore
+      if edge.pointee.isOver { continue }
+      let isServed = begun == 0 && edge.pointee.isAdmitted
       if thread.state == caller.state {
         // The new wait is the caller's innermost.
         if isServed && new.pointee.runsLoop { continue }
         return true
       }
-      var wait = thread.state.pointee.waits
+      var wait = ongoing(thread.state.pointee.waits)
       if isServed && wait?.pointee.runsLoop == true { continue }
-      while let other = wait, other.pointee.serial > edge.pointee.begun {
+      while let other = wait, other.pointee.serial > begun {
         if other.pointee.walk != walk {
           other.pointee.walk = walk
           other.pointee.nextOfWalk = next
           next = other
         }
         if isServed { break }
-        wait = other.pointee.outer
+        wait = ongoing(other.pointee.outer)
       }
     }
     return false
+  }
+
+  /// The first of a thread's waits, from one on, that is not over.
+  private static func ongoing(_ first: UnsafeMutablePointer<WaitEdge>?) -> UnsafeMutablePointer<WaitEdge>? {
+    var next = first
+    while let edge = next, edge.pointee.isOver { next = edge.pointee.outer }
+    return next
   }
 }
