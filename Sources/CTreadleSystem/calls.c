@@ -125,6 +125,46 @@ int32_t treadle_system_futex_wake(void *word, int32_t count) {
     return value;
 }
 
+#if defined(__has_include) && __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define MAY_HAVE_THREADS !__libc_single_threaded
+#else
+#define MAY_HAVE_THREADS 1
+#endif
+#ifdef __has_feature
+#define THREAD_SANITIZER __has_feature(thread_sanitizer)
+#else
+#define THREAD_SANITIZER 0
+#endif
+/* From the kernel's header, which may be older than the kernel. */
+enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+void treadle_system_prepare_barrier(void) {
+    if (__atomic_load_n(&treadle_system_barrier, __ATOMIC_ACQUIRE) != TREADLE_SYSTEM_BARRIER_UNKNOWN) return;
+    uint32_t state = TREADLE_SYSTEM_BARRIER_MISSING;
+#ifdef SYS_membarrier
+    /* To register costs a process that has threads some ten milliseconds: more than it is worth. The thread sanitizer
+     * would not see what it orders. */
+    int saved = errno;
+    if (!THREAD_SANITIZER && !MAY_HAVE_THREADS && syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) state = TREADLE_SYSTEM_BARRIER_THERE;
+    errno = saved;
+#endif
+    /* Of several threads that come here at once the first decides. */
+    uint32_t unknown = TREADLE_SYSTEM_BARRIER_UNKNOWN;
+    __atomic_compare_exchange_n(&treadle_system_barrier, &unknown, state, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+void treadle_system_forget_barrier(void) {
+    __atomic_store_n(&treadle_system_barrier, TREADLE_SYSTEM_BARRIER_UNKNOWN, __ATOMIC_RELEASE);
+}
+void treadle_system_heavy_barrier(void) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#ifdef SYS_membarrier
+    if (!treadle_system_has_barrier()) return;
+    int saved = errno;
+    syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0);
+    errno = saved;
+#endif
+}
+
 static uint32_t rest;
 uint32_t treadle_system_rest_epoch(void) { return __atomic_load_n(&rest, __ATOMIC_SEQ_CST); }
 void treadle_system_rest_announce(void) {

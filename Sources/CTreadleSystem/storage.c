@@ -8,6 +8,7 @@ uint32_t treadle_system_eras;
 uint32_t treadle_system_thread_numbers;
 uint32_t treadle_system_wait_gate[16];
 uint32_t treadle_system_pool_numbers;
+uint32_t treadle_system_barrier;
 struct treadle_system_mutex treadle_system_start_mutex;
 struct treadle_system_registry treadle_system_notifications, treadle_system_last_resort;
 __attribute__((section(".bss.treadle_home"))) struct treadle_system_home treadle_system_home_state;

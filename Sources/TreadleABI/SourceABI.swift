@@ -42,17 +42,21 @@ private func makeSource(_ context: treadle_source_context) throws(Failure) -> It
   }
 }
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_source_signal")
 public func treadle_source_signal(_ source: OpaquePointer?) -> treadle_status {
-  status("treadle_source_signal") { () throws(Failure) in try Item(.source, bits(source), "source").signal(wake: false)
-  }
+  Item.signalQuickly(bits(source), wake: false) ?? signalSlowly("treadle_source_signal", source, wake: false)
 }
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_source_signal_and_wake")
 public func treadle_source_signal_and_wake(_ source: OpaquePointer?) -> treadle_status {
-  status("treadle_source_signal_and_wake") { () throws(Failure) in
-    try Item(.source, bits(source), "source").signal(wake: true)
-  }
+  Item.signalQuickly(bits(source), wake: true) ?? signalSlowly("treadle_source_signal_and_wake", source, wake: true)
+}
+
+@inline(never)
+private func signalSlowly(_ function: StaticString, _ source: OpaquePointer?, wake: Bool) -> treadle_status {
+  status(function) { () throws(Failure) in try Item(.source, bits(source), "source").signal(wake: wake) }
 }
 
 @implementation @_cdecl("treadle_source_is_signalled")

@@ -69,6 +69,7 @@ package enum Runtime {
     // Those that are on this thread's stack will be counted out when they return.
     process.pointee.calls = thread.pointee.calls
     treadle_system_wait_guard().storeBytes(of: 0, as: UInt32.self)
+    treadle_system_forget_barrier()
     // Another tag, so that no handle of the parent's life is taken for one of this life.
     let tag = process.pointee.last_tag &+ 1 & 0xFF
     process.pointee.last_tag = tag == 0 ? 1 : tag

@@ -176,6 +176,28 @@ static inline void treadle_system_prefetch_for_writing(void *address) {
     __builtin_prefetch(address, 1);
 #endif
 }
+/* Fences of which one side is free: what one thread wrote before the light one, or read after it, is before or after the
+ * heavy one of another thread. Prepared once, before anybody uses either; where `has` is false both sides take ordinary
+ * fences: the system has no such thing, or it would have cost too much. */
+enum { TREADLE_SYSTEM_BARRIER_UNKNOWN, TREADLE_SYSTEM_BARRIER_THERE, TREADLE_SYSTEM_BARRIER_MISSING };
+extern uint32_t treadle_system_barrier;
+void treadle_system_prepare_barrier(void);
+static inline bool treadle_system_has_barrier(void) {
+    return __atomic_load_n(&treadle_system_barrier, __ATOMIC_RELAXED) == TREADLE_SYSTEM_BARRIER_THERE;
+}
+static inline void treadle_system_light_barrier(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+void treadle_system_heavy_barrier(void);
+void treadle_system_forget_barrier(void); /* in the child of a fork */
+
+/* Between an atomic exchange and a look at something else: what was written before the exchange is seen by others
+ * before the look. On x86 the exchange itself is enough. */
+static inline void treadle_system_fence_after_exchange(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
 void treadle_system_yield(void);
 int32_t treadle_system_processor(void); /* the one that the calling thread runs on, or -1 */
 

@@ -90,7 +90,7 @@ extension Loop {
     let isQueued = isMeant && state.pointee.incoming.append(BlockEntry(code: code, info: info))
     var sleep = Sleep.awake
     if isQueued {
-      state.pointee.incomingCount.store(state.pointee.incoming.count, ordering: .releasing)
+      state.pointee.incomingCount.store(1, ordering: .releasing)
       if isForeign { noteCaller() }
       sleep = markWoken()
     }
@@ -117,7 +117,7 @@ extension Loop {
       state.pointee.gate.lock()
       let isAlive = self.isAlive
       let isQueued = isAlive && state.pointee.incoming.append(BlockEntry(code: nil, info: memory))
-      if isQueued { state.pointee.incomingCount.store(state.pointee.incoming.count, ordering: .releasing) }
+      if isQueued { state.pointee.incomingCount.store(1, ordering: .releasing) }
       state.pointee.gate.unlock()
       if isQueued { return Status.ok }
       if !isAlive {

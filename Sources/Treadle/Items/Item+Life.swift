@@ -34,7 +34,9 @@ extension Item {
 
   /// Gives the item, which has none, its context. False when there is no memory.
   private func attach(_ context: Context) -> Bool {
-    guard let memory = treadle_system_allocate(MemoryLayout<Context>.size) else { return false }
+    let size = kind == .observer ? ObserverPart.offset &+ MemoryLayout<ObserverPart>.size : MemoryLayout<Context>.size
+    guard let memory = treadle_system_allocate(size) else { return false }
+    memset(memory, 0, size)
     let attached = memory.bindMemory(to: Context.self, capacity: 1)
     attached.initialize(to: context)
     attached.pointee.code = code
@@ -113,10 +115,11 @@ extension Item {
   /// go, and a timer or observer gives up its info when its callback is at rest (OBJ-5, SRC0-4, OBS-8).
   /// The caller holds the item.
   package func invalidate() {
+    if kind == .observer { return invalidateObserver() }
     let old = clearFlag(Flag.valid | Flag.signalled | Flag.wakeWanted | Flag.repeated)
     if old & Flag.valid == 0 { return }
     leaveEverything()
-    if kind == .timer || kind == .observer, context != nil {
+    if kind == .timer, context != nil {
       // Whoever finds the callback at rest releases: here, or the run when the callback returns.
       let flags = setFlag(Flag.releasing)
       if flags & (Flag.running | Flag.releasing) == 0 { releaseInfo() }

@@ -125,6 +125,6 @@ extension Item {
   /// What follows a removal once the locks are free: the cancel, and the mode's reference.
   func finishLeaving(_ loop: Loop, _ mode: Mode) {
     if kind == .source && !mode.state.pointee.isRecord { tellCancelled(loop, mode) }
-    loop.dropMembership(self)
+    _ = loop.dropMembership(self)
   }
 }

@@ -82,7 +82,7 @@ package struct Item {
     static let scattered: UInt32 = 0x1_0000
     /// The order is not 0.
     static let ordered: UInt32 = 0x10
-    /// A timer's or observer's callback runs.
+    /// A timer's callback runs; an observer's, with another run inside of it.
     static let running: UInt32 = 0x20
     /// An observer that is called once, or a timer that fires once.
     static let once: UInt32 = 0x40
@@ -94,6 +94,8 @@ package struct Item {
     static let indirect: UInt32 = 0x200
     /// The info of a timer or observer is to be released, by whoever finds the callback at rest.
     static let releasing: UInt32 = 0x400
+    /// The info of an invalid observer was released.
+    static let released: UInt32 = 0x10_0000
     /// Somebody waits for the callbacks' end (`close`).
     static let awaited: UInt32 = 0x800
     /// The timer has a tolerance.
@@ -127,6 +129,21 @@ package struct Item {
   @discardableResult
   func clearFlag(_ flag: UInt32) -> UInt32 {
     cell.pointee.flags.bitwiseAnd(~flag, ordering: .sequentiallyConsistent).oldValue
+  }
+
+  /// Uses up the signal of a source that is valid and has one: the flags before; otherwise 0.
+  @inline(__always)
+  func useSignal() -> UInt32 {
+    let due = Flag.valid | Flag.signalled
+    var old = cell.pointee.flags.load(ordering: .relaxed)
+    while old & due == due {
+      let (isExchanged, original) = cell.pointee.flags.weakCompareExchange(
+        expected: old, desired: old & ~(Flag.signalled | Flag.wakeWanted | Flag.repeated),
+        ordering: .sequentiallyConsistent)
+      if isExchanged { return old }
+      old = original
+    }
+    return 0
   }
 
   /// Asks for the cell's cache line, to be written: one transfer, where reading first would make it two.

@@ -26,13 +26,18 @@ struct Mention {
   @inline(__always)
   var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) }
 
+  /// Whether the cell of the slot is still the same membership, in this mode.
+  @inline(__always)
+  func means(_ cell: Item, in mode: Mode) -> Bool {
+    cell.generation == generation
+      && cell.cell.pointee.mode.load(ordering: .sequentiallyConsistent)
+        == mode.slot | (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask)
+  }
+
   /// The cell, if it is still the same membership, in this mode.
   @inline(__always)
   func cell(_ kind: Kind, in mode: Mode) -> Item? {
-    guard let item = Item(kind, slot: slot), item.generation == generation,
-      item.cell.pointee.mode.load(ordering: .sequentiallyConsistent)
-        == mode.slot | (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask)
-    else { return nil }
+    guard let item = Item(kind, slot: slot), means(item, in: mode) else { return nil }
     return item
   }
 

@@ -18,62 +18,98 @@ extension Item {
       .source, flags: flags, code: code, info: info, context: options.value.isTrivial ? nil : options.value)
   }
 
-  /// Marks the source; every loop that has it will perform it (SRC0-6).
+  /// Signals the source that a client's handle means, if it is one of a single mode and nobody meddles: one exchange
+  /// when it is signalled already, as it mostly is when signals come fast. Nil: `signal` has to do it.
   @inline(__always)
-  package func signal(wake: Bool) -> Int32 {
-    // Of two who signal at once the first queues the source. If only the second wants the loop woken, it
-    // may ask before the source is queued: the first, who looks after queueing, then wakes for both.
-    // Its loop is looked up before the exchange, behind which the processor would have to wait for it.
-    let loop = mode?.loop
-    let old = markSignalled(wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled)
-    if old & (Flag.valid | Flag.signalled | Flag.scattered) != Flag.valid | Flag.signalled {
-      return queueSignalled(old, wake: wake)
+  package static func signalQuickly(_ handle: UInt, wake: Bool) -> Int32? {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.source).find(handle) else { return nil }
+    let item = Item(.source, handle.slot, memory)
+    let old = item.cell.pointee.flags.load(ordering: .relaxed)
+    if old & (Flag.valid | Flag.scattered | Flag.alias) != Flag.valid { return nil }
+    if old & Flag.signalled == 0 {
+      if !item.replaceFlags(old, old | (wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled)) { return nil }
+      return item.queueSignalled(old, wake: wake)
     }
-    // Signalled already: it is queued, or being performed by somebody who will look at the flag after us.
-    if wake, let loop, !loop.isWakePending { loop.wake() }
+    // Its loop is looked up before the exchange, behind which the processor would have to wait for it.
+    let loop = wake ? item.mode?.loop : nil
+    if !item.replaceFlags(old, old | (wake ? Flag.repeated | Flag.wakeWanted : Flag.repeated)) { return nil }
+    // It is queued, or being performed by somebody who will look at the flag after us.
+    if let loop, !loop.isWakePending { loop.wake() }
     return Status.ok
   }
 
-  /// Sets flags, and `repeated` if the source is signalled; the flags before.
+  /// Exchanges the flags also where they stay the same: see `Loop.isWakePending`. What the caller wrote before is seen by
+  /// whoever uses the signal up, and performs the source.
   @inline(__always)
-  private func markSignalled(_ wanted: UInt32) -> UInt32 {
-    var old = cell.pointee.flags.load(ordering: .relaxed)
-    while true {
-      // An exchange in any case: see `Loop.isWakePending`.
-      let new = old | wanted | (old & Flag.signalled != 0 ? Flag.repeated : 0)
-      let (isExchanged, original) = cell.pointee.flags.weakCompareExchange(
-        expected: old, desired: new, ordering: .sequentiallyConsistent)
-      if isExchanged { return old }
-      old = original
+  private func replaceFlags(_ old: UInt32, _ new: UInt32) -> Bool {
+    cell.pointee.flags.compareExchange(expected: old, desired: new, ordering: .sequentiallyConsistent).exchanged
+  }
+
+  /// Marks the source; every loop that has it will perform it (SRC0-6).
+  package func signal(wake: Bool) -> Int32 {
+    // Of two who signal at once the first queues the source. If only the second wants the loop woken, it
+    // may ask before the source is queued: the first, who looks after queueing, then wakes for both.
+    let loop = mode?.loop
+    let wanted = wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled
+    var old: UInt32
+    repeat {
+      old = flags
+    } while !replaceFlags(old, old | wanted | (old & Flag.signalled != 0 ? Flag.repeated : 0))
+    if old & (Flag.valid | Flag.signalled | Flag.scattered) != Flag.valid | Flag.signalled {
+      return queueSignalled(old, wake: wake)
     }
+    if wake, let loop, !loop.isWakePending { loop.wake() }
+    return Status.ok
   }
 
   /// What a signal comes to that is not merely one more of the same.
   @inline(never)
   private func queueSignalled(_ old: UInt32, wake: Bool) -> Int32 {
-    if old & Flag.valid == 0 { return Status.ignored }
-    if old & Flag.scattered != 0 { return signalAliased(isFresh: old & Flag.signalled == 0, wake: wake) }
-    guard let mode, let loop = mode.loop else {
+    if old & (Flag.valid | Flag.scattered) != Flag.valid {
+      return old & Flag.valid == 0 ? Status.ignored : signalAliased(isFresh: old & Flag.signalled == 0, wake: wake)
+    }
+    // Looked up after the exchange: whoever adds the source to a mode looks at the flag afterwards, so one of the two
+    // sees what the other did.
+    guard let mode = Mode(slot: cell.pointee.mode.load(ordering: .sequentiallyConsistent) & Mention.slotMask),
+      let loop = mode.loop
+    else {
       setSignalTime(SignalTime.anywhere())
       return Status.ok
     }
-    let isForeign = !loop.isCurrent
+    let isQueued =
+      loop.isCurrent ? queueForOwner(mode, loop, old, wake: wake) : queueForOthers(mode, loop, old, wake: wake)
+    if isQueued { return Status.ok }
+    clearFlag(Flag.signalled | Flag.wakeWanted)
+    return Status.noMemory
+  }
+
+  /// On the loop's own thread: in a queue that no other thread looks at, so without its gate. False without memory.
+  @inline(__always)
+  private func queueForOwner(_ mode: Mode, _ loop: Loop, _ old: UInt32, wake: Bool) -> Bool {
+    setSignalTime(SignalTime.nextOfOwner(on: loop))
+    if wake || hasFlag(Flag.wakeWanted) { loop.state.pointee.isSelfWoken = true }
+    if old & Flag.ordered != 0 { mode.state.pointee.ownSignalsAreMixed = true }
+    // If the source has left the mode meanwhile, the mention is stale from the beginning.
+    return mode.appendOwn(self)
+  }
+
+  /// False without memory.
+  @inline(__always)
+  private func queueForOthers(_ mode: Mode, _ loop: Loop, _ old: UInt32, wake: Bool) -> Bool {
     loop.state.pointee.gate.lock()
     var sleep = Sleep.awake
     var isQueued = true
     if isIn(mode) {
       setSignalTime(SignalTime.next(on: loop))
+      if old & Flag.ordered != 0 { mode.state.pointee.signalsAreMixed = true }
       isQueued = mode.append(self)
-      if isForeign { loop.noteCaller() }
+      loop.noteCaller()
       if wake || hasFlag(Flag.wakeWanted) { sleep = loop.markWoken() }
     }
     loop.state.pointee.gate.unlock()
     if sleep != Sleep.awake { loop.endSleep(sleep) }
-    if !isQueued {
-      clearFlag(Flag.signalled | Flag.wakeWanted)
-      return Status.noMemory
-    }
-    return Status.ok
+    return isQueued
   }
 
   /// A source in several modes, or formerly so: each membership is mentioned in its mode's queue.
@@ -136,9 +172,17 @@ extension Mode {
   /// Queues a membership of a source. The gate is held.
   @inline(__always)
   func append(_ member: Item) -> Bool {
+    if state.pointee.signalled.isFull { dropStaleSignals() }
     guard state.pointee.signalled.append(Mention(member).bits) else { return false }
     state.pointee.signalledCount.store(state.pointee.signalled.count, ordering: .releasing)
     return true
+  }
+
+  /// The same among the owner's own signals. Owner.
+  @inline(__always)
+  func appendOwn(_ member: Item) -> Bool {
+    if state.pointee.ownSignals.isFull { dropStaleOwnSignals() }
+    return state.pointee.ownSignals.append(Mention(member).bits)
   }
 
   /// Queues a membership of a source that may be queued already: where it takes its turn is decided by
@@ -152,11 +196,13 @@ extension Mode {
     if state.pointee.staleSignals > 64 && state.pointee.staleSignals > state.pointee.signalled.count / 2 {
       dropStaleSignals()
     }
+    state.pointee.signalsAreMixed = true
     _ = append(member)
   }
 
   /// Keeps a queue that nobody runs from growing with mentions that mean nothing any more, or the same
   /// as another. Gate.
+  @inline(never)
   private func dropStaleSignals() {
     var kept = 0
     for bits in state.pointee.signalled.elements {
@@ -171,5 +217,16 @@ extension Mode {
       Mention(bits: bits).cell(.source, in: self)?.clearFlag(Item.Flag.counted)
     }
     state.pointee.staleSignals = 0
+  }
+
+  /// The same for the owner's own signals, of which hardly any is there twice. Owner.
+  @inline(never)
+  private func dropStaleOwnSignals() {
+    var kept = 0
+    for bits in state.pointee.ownSignals.elements where Mention(bits: bits).item(.source, in: self)?.isSignalled == true {
+      state.pointee.ownSignals.set(kept, bits)
+      kept &+= 1
+    }
+    state.pointee.ownSignals.truncate(kept)
   }
 }

@@ -138,7 +138,9 @@ extension Loop {
       mode.insertObserver(member, of: item)
     }
     if item.kind != .timer { member.enter(mode) }
-    if item.kind == .source && item.hasFlag(Item.Flag.signalled) { mode.mention(member) }
+    // Looked at after the source has entered: whoever signals it looks for its mode afterwards.
+    let flags = item.cell.pointee.flags.load(ordering: .sequentiallyConsistent)
+    if item.kind == .source && flags & Item.Flag.signalled != 0 { mode.mention(member) }
     if item.kind != .observer { mode.countContent(1) }
   }
 

@@ -141,6 +141,7 @@ package struct Loop {
     state.pointee.isCalledFromOutside = false
     state.pointee.isChasing = false
     state.pointee.isOverrun = false
+    state.pointee.isSelfWoken = false
     Slab(.loop).free(state.pointee.slot)
   }
 }

@@ -29,37 +29,50 @@ struct LoopState: ~Copyable {
 
   // One cache line: all that a caller from another thread writes to post, to signal or to wake.
 
-  /// Guards `incoming` and the queues of signals of all modes.
+  /// Guards `incoming`, the incoming requests and the queues of signals of all modes.
   let gate: Gate
-  /// Counts signals, for `SignalTime`. Gate.
-  var signals: UInt32
+  /// 1: there are blocks in `incoming`; for a look without the gate.
+  let incomingCount: Atomic<UInt32>
   /// `Sleep.Kind` of the sleep that the thread is in; whoever sets it to awake ends the sleep. A futex.
   /// Atomic, and safe in a signal handler, as is `wakePending`.
   let sleeping: Atomic<UInt32>
   /// 1: a wake-up was given since the pass began (WAKE-3).
   let wakePending: Atomic<UInt32>
-  /// How many blocks are in `incoming`; for a look without the gate.
-  let incomingCount: Atomic<Int>
+  /// The last `SignalTime` that was given under the gate. Written under the gate.
+  let clock: Atomic<UInt64>
   /// Blocks that nobody has looked at yet. Gate.
   var incoming: Buffer<BlockEntry>
-  /// How many callers are between ending a sleep and their last touch of `wakeDescriptor`.
-  let kicking: Atomic<UInt32>
-  /// Counts what a sleeping thread may have to take into account: timers and descriptors that came or
-  /// moved.
-  let changes: Atomic<UInt32>
+  /// Requests that the owner has not looked at yet: written under the gate.
+  let firstIncoming: Atomic<UnsafeMutablePointer<RequestNode>?>
   /// 1 + the processor that the last call from another thread came from; 0 once the owner has seen that.
   /// Atomic.
   let caller: Atomic<UInt32>
   /// Something was queued by another thread since the owner last took anything. Gate.
   var isCalledFromOutside: Bool
 
-  // What others write now and then. Atomic, and safe in a signal handler.
+  // Another one: what callers from other threads need besides, and the owner hardly looks at.
 
+  /// The last of the incoming requests, if there is a first. How many there ever were. Gate.
+  var lastIncoming: UnsafeMutablePointer<RequestNode>?
+  var requestCount: UInt64
+  /// How many callers are between ending a sleep and their last touch of `wakeDescriptor`. Atomic.
+  let kicking: Atomic<UInt32>
+  /// The slot of the thread's object, once it has one. Atomic.
+  let thread: Atomic<UInt32>
+  /// The slot of the call mode, once there is one. Written under the lock.
+  let callMode: Atomic<UInt32>
   /// 1 + the processor that the owner last answered from, and how long it is waited for there, in nanoseconds; 0: as
-  /// long as possible, negative: not at all (`Loop.spin`). No signal handler uses them.
+  /// long as possible, negative: not at all (`Loop.spin`).
   let answerer: Atomic<UInt32>
   let answerBudget: Atomic<Int32>
-  /// 1: the innermost run is to stop (STOP-2).
+  private let restOfLine: (UInt32, UInt64, UInt64, UInt64)
+
+  // What the owner writes, or looks at in every pass, and others now and then.
+
+  /// Counts what a sleeping thread may have to take into account: timers and descriptors that came or
+  /// moved. Atomic.
+  let changes: Atomic<UInt32>
+  /// 1: the innermost run is to stop (STOP-2). Atomic, and safe in a signal handler, as is `stickyStop`.
   let stopPending: Atomic<UInt32>
   /// `StickyStop` bits (STOP-9).
   let stickyStop: Atomic<UInt32>
@@ -69,24 +82,23 @@ struct LoopState: ~Copyable {
   let waiting: Atomic<UInt32>
   /// The slot of the mode that the innermost run runs; 0 outside of runs.
   let currentMode: Atomic<UInt32>
-  /// Requests that the owner has not looked at yet: written under the gate. How many there ever were. Gate.
-  let firstIncoming: Atomic<UnsafeMutablePointer<RequestNode>?>
-  var lastIncoming: UnsafeMutablePointer<RequestNode>?
-  var requestCount: UInt64
+  /// The source or observer that the owner is calling or about to call, as `Loop.tag`; 0 for none. Written by the
+  /// owner, atomic (`Loop.protect`).
+  let calling: Atomic<UInt32>
+  /// One whose mode's reference the owner is to drop after its call; 0 for none. Written under the gate.
+  let left: Atomic<UInt32>
+  /// The owner has woken itself since the pass began, by a signal that it gave: as `wakePending`. Owner.
+  var isSelfWoken: Bool
+  /// What was last taken was little, and from another thread (`letOthersQueueMore`). Owner.
+  var isChasing: Bool
+  /// A source that was performed since had been signalled more than once. Owner.
+  var isOverrun: Bool
+  /// The last `SignalTime` that the owner gave itself. Owner.
+  var ownTime: UInt64
   /// Requests that wait for their pass: written under the lock. How often some were taken out. Lock.
   let firstRequest: Atomic<UnsafeMutablePointer<RequestNode>?>
   var lastRequest: UnsafeMutablePointer<RequestNode>?
   var requestRemovals: UInt64
-  /// The slot of the thread's object, once it has one. Atomic.
-  let thread: Atomic<UInt32>
-  /// The slot of the call mode, once there is one. Written under the lock.
-  let callMode: Atomic<UInt32>
-
-  /// The source that the owner is calling or about to call, as `Loop.tag`; 0 for none. Written by the owner,
-  /// atomic (`Loop.protect`).
-  let calling: Atomic<UInt32>
-  /// A source whose mode's reference the owner is to drop after its call; 0 for none. Written under the gate.
-  let left: Atomic<UInt32>
 
   /// An empty queue that changes places with `incoming`. Owner.
   var spare: Buffer<BlockEntry>
@@ -100,10 +112,6 @@ struct LoopState: ~Copyable {
   var lastDelayed: UnsafeMutablePointer<DelayedRequest>?
   /// How long the next wait for a caller on another processor may spin, in nanoseconds. Owner.
   var spinBudget: Int64
-  /// What was last taken was little, and from another thread (`letOthersQueueMore`). Owner.
-  var isChasing: Bool
-  /// A source that was performed since had been signalled more than once. Owner.
-  var isOverrun: Bool
   /// How long the last such wait was, in nanoseconds. Owner.
   var chasePause: Int64
 }

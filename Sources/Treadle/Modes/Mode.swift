@@ -58,6 +58,9 @@ struct Mode {
     state.pointee.signalled.free()
     state.pointee.signalledCount.store(0, ordering: .relaxed)
     state.pointee.staleSignals = 0
+    state.pointee.signalsAreMixed = false
+    state.pointee.ownSignals.free()
+    state.pointee.ownSignalsAreMixed = false
     if let snapshot = state.pointee.snapshot { ObserverSnapshot.release(snapshot) }
     state.pointee.snapshot = nil
     if let queue = state.pointee.queue { TimerQueue.free(queue) }

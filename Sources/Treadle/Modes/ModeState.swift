@@ -35,19 +35,19 @@ struct ModeState: ~Copyable {
   let poller: Atomic<UnsafeMutablePointer<PollerState>?>
   /// The mode's timers, once it has any. Lock.
   var queue: UnsafeMutablePointer<TimerQueue>?
-  /// What a notification walks; nil when it must be made anew. Lock.
+  /// What a notification walks, once there was one. Owner.
   var snapshot: UnsafeMutablePointer<ObserverSnapshot>?
-  /// Lists of memberships; timers are in the wheel instead, but for the record of common items. Lock.
-  var sources: MemberList
-  var descriptors: MemberList
-  var timers: MemberList
-  var observers: MemberList
-
+  /// Counts the observers that came and went. Written under the lock.
+  let observerChanges: Atomic<UInt32>
+  /// Sources that the owner has signalled itself and that no pass has collected yet, in the order of their signals.
+  /// They may be out of order, since some of them have an order, or in the queue twice. Owner.
+  var ownSignals: Buffer<UInt64>
+  var ownSignalsAreMixed: Bool
   /// Timers were handled when last there was something to handle: a descriptor goes first next time
   /// (PASS-12). Owner.
   var lastWasTimers: Bool
 
-  // One cache line: what signals write.
+  // One cache line: what signals from other threads write.
 
   /// Signalled sources that no pass has collected yet, in the order in which they were queued. Gate.
   var signalled: Buffer<UInt64>
@@ -55,4 +55,13 @@ struct ModeState: ~Copyable {
   let signalledCount: Atomic<Int>
   /// How many of them are known to be stale. Gate.
   var staleSignals: Int
+  /// They may be out of order, or in the queue twice. Gate.
+  var signalsAreMixed: Bool
+
+  // Lists of memberships; timers are in the wheel instead, but for the record of common items. Lock.
+
+  var sources: MemberList
+  var descriptors: MemberList
+  var timers: MemberList
+  var observers: MemberList
 }

@@ -22,6 +22,7 @@ extension Item {
     code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, options: ItemOptions, activities: UInt32,
     once: Bool
   ) throws(Failure) -> Item {
+    treadle_system_prepare_barrier()
     var context = options.value
     context.activities = activities
     var flags: UInt32 = once ? Flag.once : 0
@@ -33,27 +34,41 @@ extension Item {
 }
 
 /// The observers of a mode in the order of their calls, fixed: a notification walks it while the mode
-/// may get another (OBS-3). Made, shared and dropped under the loop's lock.
+/// may get another (OBS-3). The owner's alone: it makes another one when the mode's observers have changed.
 struct ObserverSnapshot {
+  /// What a call takes, besides the mention: good as long as the mode's observers have not changed.
   struct Entry {
     var mention: UInt64
     var activities: UInt32
+    /// Of the observer.
+    var slot: UInt32
+    var cell: UnsafeMutablePointer<ItemCell>?
+    var handle: UInt
+    /// Its plain callback; nil if it is to be looked at before each call: a one-shot, or one that has no such callback.
+    var code: UnsafeMutableRawPointer?
+    var info: UnsafeMutableRawPointer?
   }
 
   private var uses: Int
+  /// The mode's `observerChanges` that it was made after.
+  fileprivate(set) var changes: UInt32 = 0
   private(set) var entries = Buffer<Entry>()
 
   private init() { uses = 1 }
 
   /// Of a mode's list, with one use that is the mode's; nil when there is no memory.
-  static func make(_ list: MemberList) -> UnsafeMutablePointer<ObserverSnapshot>? {
+  static func make(_ list: MemberList, for loop: Loop) -> UnsafeMutablePointer<ObserverSnapshot>? {
     guard let memory = treadle_system_allocate(MemoryLayout<ObserverSnapshot>.size) else { return nil }
     let snapshot = memory.bindMemory(to: ObserverSnapshot.self, capacity: 1)
     snapshot.initialize(to: ObserverSnapshot())
     var next = list.first
     while let member = Item(.observer, slot: next) {
       next = member.cell.pointee.next
-      let entry = Entry(mention: Mention(member).bits, activities: member.primary.activities)
+      let item = member.primary
+      let isPlain = !item.hasFlag(Item.Flag.once | Item.Flag.indirect) && item.noteCaller(loop)
+      let entry = Entry(
+        mention: Mention(member).bits, activities: item.activities, slot: item.slot, cell: item.cell,
+        handle: item.handle.bits, code: isPlain ? item.code : nil, info: item.cell.pointee.info)
       if !snapshot.pointee.entries.append(entry) {
         release(snapshot)
         return nil
@@ -90,8 +105,7 @@ extension Mode {
   }
 
   private func observersChanged() {
-    if let snapshot = state.pointee.snapshot { ObserverSnapshot.release(snapshot) }
-    state.pointee.snapshot = nil
+    state.pointee.observerChanges.store(state.pointee.observerChanges.load(ordering: .relaxed) &+ 1, ordering: .releasing)
     var interest: UInt32 = 0
     var next = state.pointee.observers.first
     while let member = Item(.observer, slot: next) {
@@ -107,21 +121,24 @@ extension Mode {
     state.pointee.interest.load(ordering: .acquiring) & activity != 0
   }
 
-  /// What a notification walks, with a use that `endNotification` gives back. Takes the lock.
+  /// What a notification walks, with a use that it gives back. Takes the lock if the observers have changed. Owner.
+  @inline(__always)
   func beginNotification() -> UnsafeMutablePointer<ObserverSnapshot>? {
-    guard let loop else { return nil }
-    loop.mutex.lock()
-    defer { loop.mutex.unlock() }
-    if state.pointee.snapshot == nil { state.pointee.snapshot = ObserverSnapshot.make(state.pointee.observers) }
+    if state.pointee.snapshot?.pointee.changes != state.pointee.observerChanges.load(ordering: .acquiring) { renewSnapshot() }
     guard let snapshot = state.pointee.snapshot else { return nil }
     ObserverSnapshot.retain(snapshot)
     return snapshot
   }
 
-  /// Takes the lock.
-  func endNotification(_ snapshot: UnsafeMutablePointer<ObserverSnapshot>) {
-    loop?.mutex.lock()
-    ObserverSnapshot.release(snapshot)
-    loop?.mutex.unlock()
+  /// Without memory there is none, and the next notification tries again.
+  @inline(never)
+  private func renewSnapshot() {
+    guard let loop else { return }
+    let old = state.pointee.snapshot
+    loop.mutex.lock()
+    state.pointee.snapshot = ObserverSnapshot.make(state.pointee.observers, for: loop)
+    state.pointee.snapshot?.pointee.changes = state.pointee.observerChanges.load(ordering: .relaxed)
+    loop.mutex.unlock()
+    if let old { ObserverSnapshot.release(old) }
   }
 }

@@ -29,7 +29,11 @@ extension Loop {
       // From here on it can be cancelled, and its place is known.
       if node.pointee.isCarried { CarriedCall(node).markQueued() }
       node.pointee.time = SignalTime.next(on: self)
-      if let last = state.pointee.lastIncoming { last.pointee.next = node } else { state.pointee.firstIncoming.store(node, ordering: .releasing) }
+      if state.pointee.firstIncoming.load(ordering: .relaxed) == nil {
+        state.pointee.firstIncoming.store(node, ordering: .releasing)
+      } else {
+        state.pointee.lastIncoming?.pointee.next = node
+      }
       state.pointee.lastIncoming = node
       if isForeign { noteCaller() }
       sleep = markWoken()
@@ -42,16 +46,14 @@ extension Loop {
   @inline(__always)
   var hasIncomingRequests: Bool { state.pointee.firstIncoming.load(ordering: .acquiring) != nil }
 
-  /// Detaches what others have queued.
-  private func takeIncoming() -> (first: UnsafeMutablePointer<RequestNode>?, last: UnsafeMutablePointer<RequestNode>?) {
+  /// Detaches what others have queued. Where that ends is on a cache line of theirs: it is found by walking.
+  private func takeIncoming() -> UnsafeMutablePointer<RequestNode>? {
     state.pointee.gate.lock()
     let first = state.pointee.firstIncoming.load(ordering: .relaxed)
-    let last = state.pointee.lastIncoming
     state.pointee.firstIncoming.store(nil, ordering: .releasing)
-    state.pointee.lastIncoming = nil
     state.pointee.isCalledFromOutside = false
     state.pointee.gate.unlock()
-    return (first, last)
+    return first
   }
 
   // MARK: Owner
@@ -83,9 +85,10 @@ extension Loop {
 
   /// The caller holds the lock.
   private func moveIncoming() {
-    let (first, last) = takeIncoming()
-    if first == nil { return }
-    if let end = state.pointee.lastRequest { end.pointee.next = first } else { firstRequest = first }
+    if !hasIncomingRequests { return }
+    guard var last = takeIncoming() else { return }
+    if let end = state.pointee.lastRequest { end.pointee.next = last } else { firstRequest = last }
+    while let next = last.pointee.next { last = next }
     state.pointee.lastRequest = last
   }
 
@@ -148,6 +151,11 @@ extension Loop {
       if sourceGoesFirst(frame, node.pointee.time) { return false }
       frame.pointee.requestsBegan = true
       frame.pointee.handled = true
+    }
+    // The last one: there is nothing to come back for.
+    let following = node.pointee.next
+    if following == nil || following.map({ $0.pointee.sequence > frame.pointee.requestLimit }) == true {
+      frame.pointee.requestLimit = 0
     }
     unlink(node, after: before)
     frame.pointee.requestRemovals = state.pointee.requestRemovals

@@ -36,6 +36,15 @@ struct Callout {
     isHeld = false
   }
 
+  /// What is left of a notification; the observers follow one by one.
+  @inline(__always)
+  mutating func setNotification(_ activity: UInt32) {
+    kind = .observer
+    item = nil
+    value = activity
+    isHeld = false
+  }
+
   @inline(__always)
   mutating func setBlock(_ block: BlockEntry) {
     kind = .block
@@ -90,9 +99,19 @@ extension Loop {
     let handle = item.handlePointer
     let info = item.cell.pointee.info
     switch kind {
-    case .observer, .descriptor:
+    case .descriptor:
       unsafeBitCast(code, to: PlainItemWithValue.self)(handle, frame.pointee.callout.value, info)
     default: unsafeBitCast(code, to: PlainItem.self)(handle, info)
+    }
+  }
+
+  /// The same for an observer that is the frame's callout.
+  @inline(__always)
+  func callObserver(_ item: Item, _ activity: UInt32, _ frame: UnsafeMutablePointer<Frame>) {
+    if item.hasFlag(Item.Flag.indirect) {
+      callIndirectly(item, frame)
+    } else if let code = item.code {
+      unsafeBitCast(code, to: PlainItemWithValue.self)(item.handlePointer, activity, item.cell.pointee.info)
     }
   }
 
@@ -165,8 +184,7 @@ extension Loop {
     case .source: endSource(frame)
     case .descriptor: frame.pointee.callout.item?.drop()
     case .block: if let node = frame.pointee.callout.block.node { BlockNode.free(node) }
-    case .timer, .observer:
-      if let item = frame.pointee.callout.item { settleRunning(kind, item) }
+    case .timer: if let item = frame.pointee.callout.item { settleTimer(item) }
     case .request:
       if let node = frame.pointee.callout.request {
         if RequestNode.isAwaited(node) { noteAnswer() }
@@ -179,15 +197,5 @@ extension Loop {
   private func endSource(_ frame: UnsafeMutablePointer<Frame>) {
     if frame.pointee.callout.isHeld { frame.pointee.callout.item?.drop() }
     unprotect()
-  }
-
-  private func settleRunning(_ kind: Callout.Kind, _ item: Item) {
-    if kind == .timer {
-      settleTimer(item)
-      return
-    }
-    if item.hasFlag(Item.Flag.once) { item.invalidate() }
-    item.endRunning()
-    item.drop()
   }
 }

@@ -28,22 +28,30 @@ extension Loop {
     }
   }
 
-  /// At the beginning of a pass. Owner.
+  /// At the beginning of a pass, and before its sources are collected. Owner.
   @inline(__always)
   func letOthersQueueMore(_ mode: Mode) {
-    if state.pointee.isChasing {
-      state.pointee.isChasing = false
-      if hasWork(mode) { pause() }
-    }
+    if state.pointee.isChasing { letOthersQueueMoreNow(mode) }
   }
 
   @inline(never)
+  private func letOthersQueueMoreNow(_ mode: Mode) {
+    if hasWork(mode) {
+      state.pointee.isChasing = false
+      pause()
+    } else if !state.pointee.isOverrun {
+      // Callers that do not wait for the loop are only about to queue something: the pause comes when they have.
+      state.pointee.isChasing = false
+    }
+  }
+
   private func pause() {
     let longest = state.pointee.isOverrun ? Loop.longestPause : Loop.shortestPause
     state.pointee.isOverrun = false
     let pause = min(max(state.pointee.chasePause &* 2, Loop.shortestPause), longest)
     state.pointee.chasePause = pause
     let until = Clock.after(pause, from: Clock.now())
-    repeat { treadle_system_pause() } while Clock.now() < until
+    // Several at a time: the callers may share this processor's core.
+    repeat { for _ in 0..<8 { treadle_system_pause() } } while Clock.now() < until
   }
 }

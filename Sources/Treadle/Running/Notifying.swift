@@ -18,34 +18,96 @@ extension Loop {
 
   @inline(never)
   private func notifyInterested(_ frame: UnsafeMutablePointer<Frame>, _ activity: UInt32) -> Bool {
-    let mode = frame.pointee.mode
     if frame.pointee.sweep == nil {
-      frame.pointee.sweep = mode.beginNotification()
+      frame.pointee.sweep = frame.pointee.mode.beginNotification()
       frame.pointee.sweepIndex = 0
     }
-    guard let sweep = frame.pointee.sweep else { return false }
-    while let entry = sweep.pointee.entries[frame.pointee.sweepIndex] {
-      frame.pointee.sweepIndex &+= 1
-      guard entry.activities & activity != 0,
-        let item = Mention(bits: entry.mention).item(.observer, in: mode),
-        item.cell.pointee.reference.retain(generation: item.generation)
-      else { continue }
-      if item.beginRunning() {
-        if !item.hasFlag(Item.Flag.once) || item.setFlag(Item.Flag.spent) & Item.Flag.spent == 0 {
-          frame.pointee.callout.setItem(.observer, item, value: activity)
-          return true
-        }
-        item.endRunning()
-      }
-      item.drop()
+    if let sweep = frame.pointee.sweep, frame.pointee.sweepIndex < sweep.pointee.entries.count {
+      frame.pointee.callout.setNotification(activity)
+      return true
     }
     endNotification(frame)
     return false
   }
 
+  /// Calls what is left of the notification in progress, unless the run must end. The end is `notify`'s.
+  @inline(never)
+  func tellObservers(_ frame: UnsafeMutablePointer<Frame>) {
+    let activity = frame.pointee.callout.value
+    frame.pointee.callout.set(.none)
+    while true {
+      if frame.pointee.outer == nil && !tellPlainObservers(frame, activity) { return unprotect() }
+      guard let item = takeObserver(frame, activity) else { return }
+      frame.pointee.callout.setItem(.observer, item, value: activity)
+      callObserver(item, activity, frame)
+      frame.pointee.callout.set(.none)
+      // Protected until something else is, or nothing.
+      if item.hasFlag(Item.Flag.once) { item.invalidate() }
+      if frame.pointee.callout.isHeld { item.endCountedCall() }
+      if mustEnd(frame) { return unprotect() }
+    }
+  }
+
+  /// Calls one plain observer after the other, without a look at each, as long as none has come or gone: then those of the
+  /// snapshot are valid and in the mode, and in the outermost run none is running. False if the run must end.
+  @inline(__always)
+  private func tellPlainObservers(_ frame: UnsafeMutablePointer<Frame>, _ activity: UInt32) -> Bool {
+    guard let sweep = frame.pointee.sweep else { return true }
+    let mode = frame.pointee.mode.state
+    let entries = sweep.pointee.entries.elements
+    guard let first = entries.baseAddress else { return true }
+    while frame.pointee.sweepIndex < entries.count {
+      let entry = first + frame.pointee.sweepIndex
+      if entry.pointee.activities & activity != 0 {
+        guard let code = entry.pointee.code, let cell = entry.pointee.cell else { return true }
+        let item = Item(.observer, entry.pointee.slot, UnsafeMutableRawPointer(cell))
+        if !protectObserver(Loop.tag(item)) || sweep.pointee.changes != mode.pointee.observerChanges.load(ordering: .acquiring) {
+          return true
+        }
+        frame.pointee.sweepIndex &+= 1
+        frame.pointee.callout.setItem(.observer, item, value: activity)
+        unsafeBitCast(code, to: PlainItemWithValue.self)(
+          OpaquePointer(bitPattern: entry.pointee.handle), activity, entry.pointee.info)
+        frame.pointee.callout.set(.none)
+        if frame.pointee.callout.isHeld { item.endCountedCall() }
+        if mustEnd(frame) { return false }
+      } else {
+        frame.pointee.sweepIndex &+= 1
+      }
+    }
+    return true
+  }
+
+  /// The next observer to call, protected. Nil at the end, with nothing protected.
+  @inline(__always)
+  private func takeObserver(_ frame: UnsafeMutablePointer<Frame>, _ activity: UInt32) -> Item? {
+    while let sweep = frame.pointee.sweep, let entry = sweep.pointee.entries[frame.pointee.sweepIndex] {
+      frame.pointee.sweepIndex &+= 1
+      if entry.activities & activity == 0 { continue }
+      if let item = take(Mention(bits: entry.mention), frame) { return item }
+      if mustEnd(frame) { break }
+    }
+    unprotectObserver()
+    return nil
+  }
+
+  @inline(__always)
+  private func take(_ mention: Mention, _ frame: UnsafeMutablePointer<Frame>) -> Item? {
+    let mode = frame.pointee.mode
+    guard let member = Item(.observer, slot: mention.slot) else { return nil }
+    let item = member.primary
+    if protect(item), mustEnd(frame) { return nil }
+    // From here on it is protected, if it is a member still; an alias that is has been one of the same item throughout.
+    guard mention.means(member, in: mode), item.noteCaller(self) else { return nil }
+    let flags = item.cell.pointee.flags.load(ordering: .sequentiallyConsistent)
+    if flags & (Item.Flag.valid | Item.Flag.running) != Item.Flag.valid { return nil }
+    if flags & Item.Flag.once != 0 && item.setFlag(Item.Flag.spent) & Item.Flag.spent != 0 { return nil }
+    return item
+  }
+
   func endNotification(_ frame: UnsafeMutablePointer<Frame>) {
     guard let sweep = frame.pointee.sweep else { return }
     frame.pointee.sweep = nil
-    frame.pointee.mode.endNotification(sweep)
+    ObserverSnapshot.release(sweep)
   }
 }

@@ -139,7 +139,8 @@ extension Loop {
 
   /// PASS-1: a wake-up given before counts no more, since this pass looks at everything.
   @inline(__always)
-  private func openWakeGate() {
+  func openWakeGate() {
+    state.pointee.isSelfWoken = false
     if state.pointee.wakePending.load(ordering: .relaxed) != 0 {
       state.pointee.wakePending.store(0, ordering: .sequentiallyConsistent)
     }
@@ -222,7 +223,7 @@ extension Loop {
   @inline(__always)
   private func hasNothingToWaitFor(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     if let awaited = frame.pointee.awaited { return !awaited.isAwaited }
-    return isEmpty(frame.pointee.mode) && state.pointee.wakePending.load(ordering: .acquiring) == 0
+    return isEmpty(frame.pointee.mode) && !isWoken
   }
 
   /// Whether there is nothing to wait for in a mode (MODE-7).

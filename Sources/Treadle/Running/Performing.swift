@@ -14,24 +14,58 @@ extension Loop {
   func collectSources(_ frame: UnsafeMutablePointer<Frame>) {
     frame.pointee.collected.removeAll()
     frame.pointee.collectedIndex = 0
+    var isMixed = false
     if frame.pointee.mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0 {
+      letOthersQueueMore(frame.pointee.mode)
       state.pointee.gate.lock()
-      takeSignalled(frame)
+      isMixed = takeSignalled(frame)
       state.pointee.gate.unlock()
     }
-    if frame.pointee.outer != nil { collectFromOuterRuns(frame) }
-    if frame.pointee.collected.count > 1 { putInOrder(frame) }
+    if !frame.pointee.mode.state.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
+    if frame.pointee.outer != nil {
+      collectFromOuterRuns(frame)
+      isMixed = true
+    }
+    if isMixed && frame.pointee.collected.count > 1 { putInOrder(frame) }
     collectRequests(frame)
   }
 
-  /// Takes the mode's queue of signals, in exchange for the frame's empty room. The gate is held.
+  /// Takes the mode's queue of signals, in exchange for the frame's empty room. True if they may be out of order. The
+  /// gate is held.
   @inline(__always)
-  private func takeSignalled(_ frame: UnsafeMutablePointer<Frame>) {
+  private func takeSignalled(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let queue = frame.pointee.mode.state
+    let isMixed = queue.pointee.signalsAreMixed
     swap(&frame.pointee.collected, &queue.pointee.signalled)
     queue.pointee.signalledCount.store(0, ordering: .releasing)
     queue.pointee.staleSignals = 0
+    queue.pointee.signalsAreMixed = false
     noteTaken(frame.pointee.collected.count)
+    return isMixed
+  }
+
+  /// The same for what the owner signalled itself, behind what was taken already.
+  @inline(__always)
+  private func takeOwnSignals(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    let queue = frame.pointee.mode.state
+    if !frame.pointee.collected.isEmpty { return joinOwnSignals(frame) }
+    let isMixed = queue.pointee.ownSignalsAreMixed
+    swap(&frame.pointee.collected, &queue.pointee.ownSignals)
+    queue.pointee.ownSignalsAreMixed = false
+    return isMixed
+  }
+
+  @inline(never)
+  @_optimize(size)
+  private func joinOwnSignals(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    let queue = frame.pointee.mode.state
+    // Without memory they wait for the next pass.
+    if frame.pointee.collected.reserve(frame.pointee.collected.count &+ queue.pointee.ownSignals.count) {
+      for bits in queue.pointee.ownSignals.elements { _ = frame.pointee.collected.append(bits) }
+      queue.pointee.ownSignals.removeAll()
+      queue.pointee.ownSignalsAreMixed = false
+    }
+    return true
   }
 
   /// PASS-13 to PASS-5 of the next pass in one, for a run in which nothing but signalled sources can have
@@ -39,9 +73,10 @@ extension Loop {
   /// awaits, and no release that was put off. False if there may be.
   @inline(__always)
   func startQuietPass(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    guard frame.pointee.isEndless, frame.pointee.outer == nil, frame.pointee.awaited == nil else { return false }
     let mode = frame.pointee.mode.state
-    guard mode.pointee.signalledCount.load(ordering: .acquiring) != 0,
+    let hasOthers = mode.pointee.signalledCount.load(ordering: .acquiring) != 0
+    guard hasOthers || !mode.pointee.ownSignals.isEmpty, frame.pointee.isEndless, frame.pointee.outer == nil,
+      frame.pointee.awaited == nil,
       mode.pointee.interest.load(ordering: .acquiring) == 0,
       mode.pointee.content.load(ordering: .acquiring) != 0,
       mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever,
@@ -49,6 +84,18 @@ extension Loop {
       state.pointee.incomingCount.load(ordering: .acquiring) == 0, state.pointee.deferred.isEmpty,
       frame.pointee.requestLimit == 0, !hasRequests, Pool.isUnused(since: frame.pointee.poolMark), !isStopAsked
     else { return false }
+    if hasOthers { return startQuietPassWithOthers(frame) }
+    // A request that was queued before the owner signalled a source was seen just now.
+    openWakeGate()
+    frame.pointee.collected.removeAll()
+    frame.pointee.collectedIndex = 0
+    frame.pointee.handled = false
+    if takeOwnSignals(frame) && frame.pointee.collected.count > 1 { putInOrder(frame) }
+    return true
+  }
+
+  @inline(never)
+  private func startQuietPassWithOthers(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     letOthersQueueMore(frame.pointee.mode)
     state.pointee.gate.lock()
     // Once more: a request that was queued before a source was signalled is not performed after it (PERF-5).
@@ -61,14 +108,17 @@ extension Loop {
     frame.pointee.handled = false
     // PASS-1. Under the gate, which whoever gives a reason for a wake-up takes before or after this.
     state.pointee.wakePending.store(0, ordering: .relaxed)
-    takeSignalled(frame)
+    state.pointee.isSelfWoken = false
+    var isMixed = takeSignalled(frame)
     state.pointee.gate.unlock()
-    if frame.pointee.collected.count > 1 { putInOrder(frame) }
+    if !frame.pointee.mode.state.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
+    if isMixed && frame.pointee.collected.count > 1 { putInOrder(frame) }
     return true
   }
 
   /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they
   /// find the signals used up.
+  @_optimize(size)
   private func collectFromOuterRuns(_ frame: UnsafeMutablePointer<Frame>) {
     var outer = frame.pointee.outer
     while let run = outer {
@@ -91,10 +141,13 @@ extension Loop {
       // The rest is `advance`'s: also where requests have their turn.
       if mustEnd(frame) || frame.pointee.requestLimit != 0 { return }
       frame.pointee.callout.set(.none)
-      // A host may have gone on to another one.
-      if frame.pointee.callout.isHeld { frame.pointee.callout.item?.drop() }
+      if frame.pointee.callout.isHeld {
+        // A host may have gone on to another one.
+        frame.pointee.callout.item?.drop()
+        if mustEnd(frame) { return unprotect() }
+      }
       // What is dropped, here or in `takeSource`, may call the client, who may end everything.
-      var next = mustEnd(frame) ? nil : takeSource(frame)
+      var next = takeSource(frame)
       if next == nil && !mustEnd(frame) && startQuietPass(frame) { next = takeSource(frame) }
       guard let next else {
         unprotect()
@@ -111,6 +164,7 @@ extension Loop {
 
   /// The source that comes next in the pass, in the frame's callout, if it is the host's, which has completed the
   /// one before it. Owner.
+  @_optimize(size)
   func handOnSource(_ frame: UnsafeMutablePointer<Frame>, to host: Host) -> Item? {
     if frame.pointee.requestLimit != 0 || frame.pointee.flags & Frame.Flag.returnAfterSource != 0 { return nil }
     frame.pointee.callout.set(.none)
@@ -160,13 +214,25 @@ extension Loop {
     }
   }
 
-  /// `take` where a call more does not matter.
+  /// `take` where a call more does not matter. A source that is not the host's is left, with all behind it.
   @inline(never)
+  @_optimize(size)
   private func takeNow(_ mention: Mention, _ frame: UnsafeMutablePointer<Frame>, only host: Host?) -> Item? {
-    take(mention, frame) { item in
-      guard let host else { return true }
-      return item.isCalled(by: host)
+    if let host, !mayBeTaken(mention, frame, by: host) {
+      frame.pointee.collectedIndex &-= 1
+      return nil
     }
+    return take(mention, frame)
+  }
+
+  /// Whether the host calls a mention's source, or `take` will pass over it.
+  @_optimize(size)
+  private func mayBeTaken(_ mention: Mention, _ frame: UnsafeMutablePointer<Frame>, by host: Host) -> Bool {
+    guard let member = Item(.source, slot: mention.slot), mention.means(member, in: frame.pointee.mode) else { return true }
+    let item = member.hasFlag(Item.Flag.alias) ? member.primary : member
+    // What is dropped may call the client, who may end everything.
+    if protect(item), mustEnd(frame) { return false }
+    return !mention.means(member, in: frame.pointee.mode) || item.isCalled(by: host)
   }
 
   /// A run that returns after a source leaves the rest of them to a later pass.
@@ -191,39 +257,45 @@ extension Loop {
   }
 
   /// The source of a mention, protected, if it is to be performed: its signal is used up before the call, so
-  /// that one given meanwhile is new (SRC0-8). One that is not wanted is left, with all behind it.
+  /// that one given meanwhile is new (SRC0-8).
   @inline(__always)
-  private func take(
-    _ mention: Mention, _ frame: UnsafeMutablePointer<Frame>, if isWanted: (Item) -> Bool = { _ in true }
-  ) -> Item? {
+  private func take(_ mention: Mention, _ frame: UnsafeMutablePointer<Frame>) -> Item? {
     let mode = frame.pointee.mode
-    let due = Item.Flag.valid | Item.Flag.signalled
-    Item(.source, slot: mention.slot)?.prefetchForWriting()
-    guard let member = mention.cell(.source, in: mode) else { return nil }
+    guard let member = Item(.source, slot: mention.slot) else { return nil }
+    member.prefetchForWriting()
+    guard mention.means(member, in: mode) else { return nil }
     let flags = member.flags
     let item = flags & Item.Flag.alias == 0 ? member : member.primary
-    // A mention that cannot mean anything any more is passed over without further ado.
-    if flags & Item.Flag.alias == 0 && flags & due != due { return nil }
-    if protect(item), mustEnd(frame) {
-      // The client was called, and ended the run: this one is left with the others.
-      frame.pointee.collectedIndex &-= 1
-      return nil
-    }
+    announce(item)
+    let used = item.useSignal()
+    if hasLeft || used == 0 || !mention.means(member, in: mode) { return takeSlowly(mention, member, item, used, frame) }
     // An alias that is a member still has been one of the same item throughout.
-    guard mention.cell(.source, in: mode) != nil, item.flags & due == due else { return nil }
-    if !isWanted(item) {
-      frame.pointee.collectedIndex &-= 1
-      return nil
-    }
-    let old = item.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted | Item.Flag.repeated)
-    if old & due != due { return nil }
-    if old & Item.Flag.repeated != 0 { state.pointee.isOverrun = true }
+    if used & Item.Flag.repeated != 0 { state.pointee.isOverrun = true }
     frame.pointee.handled = true
     return item
   }
 
+  /// What remains if the item is not to be performed, or something was left to the owner.
+  @inline(never)
+  @_optimize(size)
+  private func takeSlowly(
+    _ mention: Mention, _ member: Item, _ item: Item, _ used: UInt32, _ frame: UnsafeMutablePointer<Frame>
+  ) -> Item? {
+    _ = protect(item)
+    if used == 0 { return nil }
+    if mention.means(member, in: frame.pointee.mode) && !mustEnd(frame) {
+      frame.pointee.handled = true
+      return item
+    }
+    // It has just left the mode, or what was dropped called the client, who has ended the run: the signal is not used.
+    // Should the slot serve another source by now, that one has its own signal back.
+    _ = item.signal(wake: false)
+    return nil
+  }
+
   /// Sources that were collected but are left for a later pass are queued again; the time of their signals
   /// keeps their place.
+  @_optimize(size)
   func putBackCollected(_ frame: UnsafeMutablePointer<Frame>) {
     let mode = frame.pointee.mode
     var kept = 0
@@ -242,6 +314,7 @@ extension Loop {
       Mention(bits: bits).item(.source, in: mode)?.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted)
     }
     swap(&frame.pointee.collected, &mode.state.pointee.signalled)
+    mode.state.pointee.signalsAreMixed = true
     mode.state.pointee.signalledCount.store(mode.state.pointee.signalled.count, ordering: .releasing)
     state.pointee.gate.unlock()
     frame.pointee.collected.removeAll()

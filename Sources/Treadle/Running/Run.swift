@@ -19,7 +19,7 @@ extension Loop {
     return try run(try push(mode, timeout: timeout, flags: flags))
   }
 
-  @inline(__always)
+  @inline(never)
   func run(_ frame: UnsafeMutablePointer<Frame>) throws(Failure) -> Int32 {
     while true {
       advance(frame)
@@ -28,6 +28,7 @@ extension Loop {
       case .wait: wait(frame)
       case .source: performSources(frame)
       case .timer: fireTimers(frame)
+      case .observer: tellObservers(frame)
       default: call(frame)
       }
     }
@@ -58,6 +59,8 @@ extension Loop {
     reinstateOuterTimers(mode)
     frame.pointee.outerStop = state.pointee.stopPending.exchange(0, ordering: .acquiringAndReleasing)
     frame.pointee.outerWake = state.pointee.wakePending.exchange(0, ordering: .acquiringAndReleasing)
+    if state.pointee.isSelfWoken { frame.pointee.outerWake = 1 }
+    state.pointee.isSelfWoken = false
     state.pointee.frame = frame
     state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
     state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
@@ -91,6 +94,8 @@ extension Loop {
       state.pointee.stopPending.store(frame.pointee.outerStop, ordering: .sequentiallyConsistent)
     }
     state.pointee.wakePending.store(frame.pointee.outerWake, ordering: .sequentiallyConsistent)
+    state.pointee.isSelfWoken = false
+    if frame.pointee.outer != nil { mixSignals(frame.pointee.mode) }
     keepOrFree(frame)
     if treadle_system_is_closed() { Rest.announce() }
     if result == Status.closed { throw Shutdown.failure }
@@ -99,6 +104,15 @@ extension Loop {
     }
     if result == Status.system { throw Failure.system("the kernel's wait", systemResult) }
     return result
+  }
+
+  /// What an outer run of the mode has collected may have been performed and signalled again in a run inside of it, which
+  /// is over: if it performs that, a mention of it is left in the queue of signals, and another one may follow.
+  private func mixSignals(_ mode: Mode) {
+    mode.state.pointee.ownSignalsAreMixed = true
+    state.pointee.gate.lock()
+    mode.state.pointee.signalsAreMixed = true
+    state.pointee.gate.unlock()
   }
 
   /// A few frames wait for the next runs, so that these allocate nothing; more than that came of a deep recursion.
@@ -164,7 +178,8 @@ extension Loop {
       case .source: if callout.isHeld { callout.item?.drop() }
       case .descriptor: callout.item?.drop()
       case .request: if let node = callout.request { RequestNode.finish(node, Waiter.Outcome.dropped) }
-      case .timer, .observer: abandon(callout)
+      case .timer: if let item = callout.item { abandonTimer(item) }
+      case .observer: if callout.isHeld { callout.item?.endCountedCall() }
       default: break
       }
       frame.pointee.awaited?.abandonWait()
@@ -179,14 +194,9 @@ extension Loop {
     state.pointee.currentMode.store(0, ordering: .sequentiallyConsistent)
   }
 
-  private func abandon(_ callout: Callout) {
-    guard let item = callout.item else { return }
-    if callout.kind == .timer {
-      item.releaseAfterCall()
-      item.comeToRest(takesNextDate: true)
-    } else {
-      item.endRunning()
-    }
+  private func abandonTimer(_ item: Item) {
+    item.releaseAfterCall()
+    item.comeToRest(takesNextDate: true)
     item.drop()
   }
 

@@ -124,10 +124,16 @@ extension Loop {
     return isStopAsked
   }
 
+  /// Whether a wake-up was given since the pass began.
+  @inline(__always)
+  var isWoken: Bool {
+    state.pointee.isSelfWoken || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
+  }
+
   @inline(__always)
   func hasWork(_ mode: Mode) -> Bool {
     state.pointee.incomingCount.load(ordering: .acquiring) != 0 || hasIncomingRequests
-      || mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0
+      || mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0 || !mode.state.pointee.ownSignals.isEmpty
   }
 
   /// Blocks until there is something to do in the mode, a timer of it is due, or the run's deadline passed
@@ -138,7 +144,7 @@ extension Loop {
   ) -> Sleep.End {
     state.pointee.waiting.store(1, ordering: .releasing)
     defer { state.pointee.waiting.store(0, ordering: .releasing) }
-    if !returnOnInterrupt && spin(mode, until: deadline, awaited: awaited) { return .somethingToDo }
+    if !returnOnInterrupt && !state.pointee.isSelfWoken && spin(mode, until: deadline, awaited: awaited) { return .somethingToDo }
     while true {
       let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
       let until = min(deadline, mode.nextWake())
@@ -153,7 +159,7 @@ extension Loop {
       }
       state.pointee.gate.unlock()
       if isBusy { return .somethingToDo }
-      if state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0 || isEndAsked(awaited) {
+      if isWoken || isEndAsked(awaited) {
         endOwnSleep()
         return .somethingToDo
       }
@@ -175,9 +181,7 @@ extension Loop {
         return .interrupted
       }
       if result < 0 && poller != nil && result != 0 &- treadle_system_eintr() { return .failed(result) }
-      if poller?.hasEvents == true || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
-        || isEndAsked(awaited)
-      {
+      if poller?.hasEvents == true || isWoken || isEndAsked(awaited) {
         return .somethingToDo
       }
       // Blocks and signals that came without a wake-up do not end a sleep (BLK-2, SRC0-6).
