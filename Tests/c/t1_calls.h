@@ -40,6 +40,12 @@ static void call_nothing(void *info) { (void)info; }
 static void call_stop(void *info) { treadle_loop_stop(info); }
 static uint64_t call_dispatch(uint64_t ticket, const treadle_event *event) { return (void)event, ticket; }
 
+/* Who waits for another thread here would wait for ever: nobody serves that one. A bad handle stays. */
+static treadle_thread caller_or(treadle_thread thread) {
+    uint32_t state;
+    return treadle_thread_get_state(thread, &state) >= 0 ? treadle_thread_current() : thread;
+}
+
 #define U(kind) (1u << (kind))
 #define L ((treadle_loop)h->of[LOOP])
 #define S ((treadle_source)h->of[SOURCE])
@@ -375,7 +381,7 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_thread_declare_ready, 0, 's', 0, treadle_thread_declare_ready())                                     \
     X(treadle_thread_perform, U(THREAD), 's', 0, treadle_thread_perform(N, REQUEST, NULL, 0, 0))                   \
     X(treadle_host_perform, U(HOST) | U(THREAD), 's', 0, treadle_host_perform(H, 1, N, NULL, 0, 0))                \
-    X(treadle_host_perform_and_wait, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_and_wait(H, 1, N))          \
+    X(treadle_host_perform_and_wait, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_and_wait(H, 1, caller_or(N)))\
     X(treadle_host_wait, U(LOOP), 's', 0, treadle_host_wait(L, &(uint32_t){0}, 0))                                 \
     X(treadle_host_perform_until, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_until(H, 1, N, &(uint32_t){0}, 0)) \
     X(treadle_host_end_wait, 0, 's', 0, treadle_host_end_wait(&(uint32_t){0}))                                     \

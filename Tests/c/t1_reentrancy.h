@@ -25,12 +25,15 @@ static bool acceptable(const struct call *call, int64_t result) {
     case TREADLE_E_WRONG_THREAD: return strncmp(call->function, "treadle_loop_run", 16) == 0;
     case TREADLE_E_NOT_FOUND: return strncmp(call->function, "treadle_loop_copy_", 18) == 0;
     case TREADLE_E_CLOSED: /* in a teardown */
-        return strcmp(call->function, "treadle_loop_post") == 0 || strstr(call->function, "perform_invocation") ||
+        return strstr(call->function, "_post") || strstr(call->function, "perform_invocation") ||
                strcmp(call->function, "treadle_invocation_perform") == 0;
     case TREADLE_E_NOMEM: return strcmp(call->function, "treadle_host_register") == 0;
     case TREADLE_E_STATE: /* the table starts a thread in its middle, and ends it */
         return strcmp(call->function, "treadle_descriptor_set_events") == 0 || strncmp(call->function, "treadle_thread_", 15) == 0;
-    case TREADLE_E_TIMEOUT:
+    case TREADLE_E_TIMEOUT: /* two only look whether what they wait for is over */
+        if (strcmp(call->function, "treadle_host_wait") == 0) return true;
+        if (strcmp(call->function, "treadle_host_perform_until") == 0) return true;
+        return strstr(call->function, "_close") || strstr(call->function, "_quiesce");
     case TREADLE_E_DEADLOCK: return strstr(call->function, "_close") || strstr(call->function, "_quiesce");
     default: return false;
     }
