@@ -18,7 +18,9 @@ struct PassTests {
       loop.advance(frame)
       let callout = frame.pointee.callout
       switch callout.kind {
-      case .observer: trace.append("observer \(String(callout.value, radix: 16))")
+      case .observer:
+        trace.append("observer \(String(callout.value, radix: 16))")
+        loop.tellObservers(frame)
       case .source: trace.append("source")
       case .timer: trace.append("timer")
       case .descriptor: trace.append("descriptor")

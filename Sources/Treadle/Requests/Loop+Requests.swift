@@ -26,8 +26,6 @@ extension Loop {
     if isOpen {
       state.pointee.requestCount = state.pointee.requestCount &+ 1
       node.pointee.sequence = state.pointee.requestCount
-      // From here on it can be cancelled, and its place is known.
-      if node.pointee.isCarried { CarriedCall(node).markQueued() }
       node.pointee.time = SignalTime.next(on: self)
       if state.pointee.firstIncoming.load(ordering: .relaxed) == nil {
         state.pointee.firstIncoming.store(node, ordering: .releasing)
@@ -35,6 +33,8 @@ extension Loop {
         state.pointee.lastIncoming?.pointee.next = node
       }
       state.pointee.lastIncoming = node
+      // From here on it can be cancelled: who sees that it is queued finds it in the queue.
+      if node.pointee.isCarried { CarriedCall(node).markQueued() }
       if isForeign { noteCaller() }
       sleep = markWoken()
     }

@@ -60,7 +60,7 @@ extension Loop {
   /// The same for a source, if its flags are exchanged next, and after that `hasLeft` is asked and its membership looked
   /// at. Owner.
   @inline(__always)
-  func announce(_ item: Item) { state.pointee.calling.store(Loop.tag(item), ordering: .relaxed) }
+  func announce(_ item: Item) { state.pointee.calling.store(Loop.tag(item), ordering: .releasing) }
 
   /// Whether something was left to the owner: `protect` takes it. After an exchange.
   @inline(__always)

@@ -129,9 +129,10 @@ extension Mode {
   /// Queues again what was collected but not fired: for a run inside, which may fire it first, or because
   /// the run ends here. Takes the lock.
   func reinstateTimers(_ batch: TimerBatch) {
-    guard let loop, let queue = state.pointee.queue else { return }
+    guard let loop else { return }
     loop.mutex.lock()
     defer { loop.mutex.unlock() }
+    guard let queue = state.pointee.queue else { return }
     var rest = batch
     while let mention = rest.next(in: self) {
       guard let member = mention.cell(.timer, in: self), member.timer.pointee.place == TimerQueue.Place.none else {
