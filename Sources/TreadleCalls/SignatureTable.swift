@@ -119,7 +119,7 @@ package struct SignatureTable {
     signature.body.pointee.hash = hash
     signature.body.pointee.next = bucket.pointee
     bucket.pointee = signature.body
-    state.pointee.count &+= 1
+    state.pointee.count = state.pointee.count &+ 1
     return (signature, signature.handle)
   }
 
