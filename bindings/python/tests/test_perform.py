@@ -13,7 +13,7 @@ from typing import List
 
 from treadle import COMMON, DeadlockError, ExceptHookArgs, LoopClosed, Mode, RunLoop, RunResult, Source, excepthook
 
-from support import LoopThread, TestCase, foreign, in_thread, needs_checkout
+from support import LoopThread, TestCase, foreign, in_thread, needs_checkout, seen_by_producers
 
 
 class Perform(TestCase):
@@ -32,19 +32,7 @@ class Perform(TestCase):
     def test_order_from_many_threads(self) -> None:
         """BLK-3: none is lost, and each thread's functions run in its order."""
         count, producers = 2000, 8
-        seen: List[List[int]] = [[] for _ in range(producers)]
-        with LoopThread() as worker:
-
-            def produce(index: int) -> None:
-                for number in range(count):
-                    worker.loop.perform(seen[index].append, number)
-
-            threads = [threading.Thread(target=produce, args=(index,)) for index in range(producers)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            worker.loop.perform(int).result()
+        seen = seen_by_producers(count, producers, lambda loop, number, fn: loop.perform(fn, number))
         self.assertEqual(seen, [list(range(count))] * producers)
 
     def test_modes(self) -> None:

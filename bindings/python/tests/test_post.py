@@ -15,7 +15,7 @@ from treadle import COMMON, ExceptHookArgs, LoopClosed, Mode, RunLoop, RunResult
 from treadle import _capi, _registry
 from treadle._library import native
 
-from support import WATCHDOG, LoopThread, TestCase, eventually, in_thread
+from support import WATCHDOG, LoopThread, TestCase, eventually, in_thread, seen_by_producers
 
 M = Mode("posts")
 
@@ -63,22 +63,11 @@ class Post(TestCase):
     def test_order_from_many_threads(self) -> None:
         """BLK-3, WAKE-1: none is lost, and each thread's functions run in its order."""
         count, producers = 3000, 8
-        seen: List[List[int]] = [[] for _ in range(producers)]
-        with LoopThread() as worker:
 
-            def produce(index: int) -> None:
-                for number in range(count):
-                    if number % 10 == 7:
-                        worker.loop.perform(seen[index].append, number)
-                    else:
-                        worker.loop.post(seen[index].append, number)
+        def queue(loop: RunLoop, number: int, fn: Callable[[int], object]) -> None:
+            (loop.perform if number % 10 == 7 else loop.post)(fn, number)
 
-            threads = [threading.Thread(target=produce, args=(index,)) for index in range(producers)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            worker.loop.perform(int).result()
+        seen = seen_by_producers(count, producers, queue)
         self.assertEqual(seen, [list(range(count))] * producers)
         self.assertEqual(_registry.posts, {})
 

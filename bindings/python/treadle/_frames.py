@@ -27,16 +27,42 @@ if TYPE_CHECKING:
     from ._types import Mode
 
 
-class Frame:
-    """A call into the library that can call back."""
+def without_frame(error: BaseException) -> BaseException:
+    """The exception without its outermost frame: that of who caught it, which would live as long as the exception."""
+    return error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
 
-    __slots__ = ("runs", "error")
+
+class Outcome:
+    """Where the exception of a function is kept until somebody raises it."""
+
+    __slots__ = ("error",)
+
+    def __init__(self) -> None:
+        self.error: Optional[BaseException] = None
+
+    def keep(self, error: BaseException) -> None:
+        """Keeps an exception without its outermost frame: that of who caught it, and refers to the outcome."""
+        self.error = without_frame(error)
+
+    def raise_kept(self) -> None:
+        """Raises what is kept, and forgets it."""
+        error, self.error = self.error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # its traceback refers to this frame
+
+
+class Frame(Outcome):
+    """A call into the library that can call back; keeps the first exception of a callback."""
+
+    __slots__ = ("runs",)
 
     def __init__(self, runs: bool) -> None:
+        super().__init__()
         #: It runs a loop; otherwise it only adds, removes or invalidates.
         self.runs = runs
-        #: The first exception of a callback.
-        self.error: Optional[BaseException] = None
 
     def fail(self, error: BaseException) -> None:
         """Stores the first exception of a callback."""
@@ -82,7 +108,7 @@ def call(frame: Frame, function: Callable[..., int], *arguments: Any) -> int:
         if frame.error is not None:
             failed.discard(frame)
     if frame.error is not None:
-        _raise_stored(frame)
+        frame.raise_kept()
     return status
 
 
@@ -204,13 +230,3 @@ def _annotate(error: BaseException, item: object, mode: Optional[Mode]) -> None:
 def guarded(function: Callable[..., int], *arguments: object) -> int:
     """Calls a function of the library that may call schedule or cancel, and raises what they raised."""
     return call(Frame(runs=False), function, *arguments)
-
-
-def _raise_stored(frame: Frame) -> None:
-    error = frame.error
-    frame.error = None
-    try:
-        assert error is not None
-        raise error
-    finally:
-        del error  # its traceback refers to this frame

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Ty
 
 from . import _capi
 from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed, check
-from ._frames import report
+from ._frames import Outcome, report, without_frame
 from ._host import host
 from ._library import native
 from ._threads import is_main
@@ -137,8 +137,8 @@ class Block:
         try:
             result = self.fn(*self.arguments, **self.keywords)
         except BaseException as error:
-            # Without this frame, which would keep the future alive through its own exception.
-            error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+            # This frame would keep the future alive through its own exception.
+            without_frame(error)
             if isinstance(error, Exception):
                 future._fail(error)
             else:
@@ -158,13 +158,13 @@ class Block:
 class Answer:
     """A function that another thread performs while its caller waits inside the library."""
 
-    __slots__ = ("_fn", "_arguments", "_result", "_error", "_is_over", "_word", "_deserted")
+    __slots__ = ("_fn", "_arguments", "_result", "_outcome", "_is_over", "_word", "_deserted")
 
     def __init__(self, fn: Callable[..., Any], arguments: Tuple[Any, ...], word: Optional[ctypes.c_uint32]) -> None:
         self._fn = fn
         self._arguments = arguments
         self._result: Any = None
-        self._error: Optional[BaseException] = None
+        self._outcome = Outcome()
         self._is_over = False
         #: By which the caller is told of the end, if the library does not do that by itself.
         self._word = word
@@ -177,15 +177,14 @@ class Answer:
             self._result = self._fn(*self._arguments)
             self._end()
         except BaseException as error:
-            # Without this frame, as Block.run does.
-            self._error = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+            self._outcome.keep(error)
             self._end()
             if not isinstance(error, Exception):
                 raise
 
     def discard(self) -> None:
         """The thread will not run the function."""
-        self._error = LoopClosed("the loop's thread ended before it ran the function", _capi.E_CLOSED)
+        self._outcome.error = LoopClosed("the loop's thread ended before it ran the function", _capi.E_CLOSED)
         self._end()
 
     def _end(self) -> None:
@@ -202,7 +201,7 @@ class Answer:
             self._report()
 
     def _report(self) -> None:
-        error, self._error = self._error, None
+        error, self._outcome.error = self._outcome.error, None
         if isinstance(error, Exception):
             report(error, self._deserted, "a performed function that nobody waits for", None)
 
@@ -212,10 +211,5 @@ class Answer:
 
     def take(self) -> Any:
         """What the function returned, once it is over; raises what it raised."""
-        error, self._error = self._error, None
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error  # its traceback refers to this frame
+        self._outcome.raise_kept()
         return self._result

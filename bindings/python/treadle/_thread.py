@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Mapping, NoRetu
 from . import _capi, _registry, _starting
 from ._dictionary import ThreadDictionary
 from ._errors import FORKED_HANDLE, LoopClosed, check, failure
-from ._frames import guarded, report_of_thread
+from ._frames import Outcome, guarded, report_of_thread
 from ._future import Future
 from ._host import host
 from ._invoking import Invoking
@@ -89,7 +89,7 @@ class Thread(ThreadAttributes, Invoking):
         self._dictionary = ThreadDictionary()
         self._held = Held()
         self._result: Any = None
-        self._error: Optional[BaseException] = None
+        self._outcome = Outcome()
         #: Whether the package learns of the thread's end at once.
         self._tells_its_end = token != 0
         finalizer = weakref.finalize(self, collected, handle, self._held if token else Held())
@@ -210,7 +210,7 @@ class Thread(ThreadAttributes, Invoking):
         except SystemExit:
             pass
         except BaseException as error:
-            self._error = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+            self._outcome.keep(error)
             if not (host.is_closing and isinstance(error, LoopClosed)):
                 report_of_thread(error, self)
 
@@ -236,12 +236,7 @@ class Thread(ThreadAttributes, Invoking):
             status = wait(lambda nanoseconds: int(native.treadle_thread_join(handle, nanoseconds, None)), limit)
         host.drain()
         check(status, handle)
-        error, self._error = self._error, None
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error  # its traceback refers to this frame
+        self._outcome.raise_kept()
         return self._result
 
     def cancel(self) -> None:
