@@ -44,7 +44,7 @@ func describe(
   try writeText(buffer, capacity, outLength) { text throws(Failure) in
     try Item.holding(kind, bits(handle), subject) { item in
       text.append(subject)
-      text.append(item.isValid ? ", valid" : ", invalid")
+      text.append((item.isValid ? ", valid" : ", invalid") as StaticString)
       text.append(", order ")
       text.append(item.order)
       withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { room in

@@ -184,7 +184,7 @@ public func treadle_loop_describe(
       try Loop.holding(bits(loop), "loop") { loop in
         text.append("run loop of thread ")
         text.append(Int64(loop.threadID))
-        text.append(loop.isWaiting ? ", waiting" : ", not waiting")
+        text.append((loop.isWaiting ? ", waiting" : ", not waiting") as StaticString)
         if let name = loop.currentModeName {
           text.append(", in mode ")
           text.append(name)
