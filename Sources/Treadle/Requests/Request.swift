@@ -56,6 +56,12 @@ package struct Request {
     return invoke(indirect.object, &event)
   }
 
+  /// Its host has completed it.
+  @inline(__always)
+  mutating func complete() {
+    if isUsedUp { retire = Host.useToken }
+  }
+
   /// It was performed, or never will be.
   package func dispose() {
     retire?(host, token)

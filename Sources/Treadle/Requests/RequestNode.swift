@@ -45,7 +45,7 @@ struct RequestNode {
     if node.pointee.isCarried { return CarriedCall(node).run(on: loop) }
     node.pointee.waiter?.pointee.edge.markBegun()
     let isComplete = node.pointee.request.perform(on: loop, mode: mode)
-    if isComplete && node.pointee.request.isUsedUp { node.pointee.request.retire = Host.useToken }
+    if isComplete { node.pointee.request.complete() }
     return isComplete
   }
 
