@@ -6,19 +6,27 @@ import Treadle
 import TreadleBase
 
 @implementation @_cdecl("treadle_loop_post")
+@_optimize(speed)
 public func treadle_loop_post(
   _ loop: OpaquePointer?, _ fn: treadle_block_fn?, _ info: UnsafeMutableRawPointer?
 ) -> treadle_status {
+  if let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self), Loop.postQuickly(bits(loop), code, info) {
+    return Status.ok
+  }
+  return postOrSayWhyNot(loop, fn, info)
+}
+
+/// What could not be posted quickly is not queued: it is tried again.
+@inline(never)
+private func postOrSayWhyNot(
+  _ loop: OpaquePointer?, _ fn: treadle_block_fn?, _ info: UnsafeMutableRawPointer?
+) -> treadle_status {
   status("treadle_loop_post") { () throws(Failure) in
-    let handle = bits(loop)
-    let loop = try Loop(handle, "loop")
     guard let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self) else {
+      _ = try Loop(bits(loop), "loop")
       throw Failure(Status.argument, "fn", "is NULL")
     }
-    let result = loop.post(handle, code, info)
-    if result == Status.closed { throw Failure(Status.closed, "loop", "has lost its thread") }
-    if result == Status.noMemory { throw Failure.noMemory("block") }
-    return result
+    return try Loop.post(bits(loop), code, info)
   }
 }
 

@@ -136,8 +136,7 @@ public func treadle_host_perform_block(
 @implementation @_cdecl("treadle_host_post")
 public func treadle_host_post(_ host: OpaquePointer?, _ token: UInt64, _ loop: OpaquePointer?) -> treadle_status {
   status("treadle_host_post") { () throws(Failure) in
-    let host = try Host(bits(host), "host")
-    return try host.post(token, on: Loop(bits(loop), "loop"), bits(loop))
+    try Host(bits(host), "host").post(token, on: bits(loop))
   }
 }
 

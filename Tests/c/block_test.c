@@ -190,6 +190,58 @@ TEST(a_nested_run_leaves_the_rest_of_the_drain_alone, "BLK-6 RUN-12") {
     CHECK_TRACE("alone ( )finished finished");
 }
 
+/* A row of plain functions, behind one another in one drain. */
+static void run_inside(void *word) {
+    trace("%s (", (const char *)word);
+    CHECK_INT(treadle_loop_post(the_stage(), write_word, "newer"), TREADLE_OK);
+    play(MODE_A, 0, 0);
+    trace(")");
+    CHECK_INT(treadle_loop_post(the_stage(), write_word, "next"), TREADLE_OK);
+}
+TEST(a_row_of_posts_is_one_drain, "BLK-3 BLK-5 BLK-6 RUN-12") {
+    static actor pass = {OBSERVER, "|", .activities = TREADLE_BEFORE_TIMERS};
+    const char *a[] = {MODE_A}, *b[] = {MODE_B};
+    enter(&pass, MODE_A);
+    keep_mode(MODE_A);
+    CHECK_INT(treadle_loop_post(the_stage(), write_word, "1"), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(the_stage(), run_inside, "2"), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(the_stage(), write_word, "3"), TREADLE_OK);
+    CHECK_INT(queue_word("other", b, 1), TREADLE_OK);
+    CHECK_INT(queue_word("4", a, 1), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(the_stage(), run_inside, "5"), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(the_stage(), write_word, "6"), TREADLE_OK);
+    play(MODE_A, 0, 0);
+    CHECK_TRACE("| 1 2 ( | newer timed-out ) 3 4 5 ( | next newer timed-out ) 6 next timed-out");
+    CHECK_INT(destroyed, 1);
+    play(MODE_B, 0, 0); /* not common: there, posts are not admitted */
+    CHECK_TRACE("other timed-out");
+    play(MODE_A, 0, 0);
+    CHECK_TRACE("| timed-out");
+}
+
+static void end_thread(void *unused) {
+    trace("end");
+    pthread_exit(unused);
+}
+static void *end_in_a_row(void *out_loop) {
+    stage = *(treadle_loop *)out_loop = treadle_loop_current();
+    CHECK_INT(treadle_loop_retain(stage), TREADLE_OK);
+    keep_mode(MODE_A);
+    CHECK_INT(treadle_loop_post(stage, write_word, "first"), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(stage, end_thread, NULL), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(stage, write_word, "never"), TREADLE_OK);
+    CHECK_INT(queue_word("never", (const char *[]){MODE_A}, 1), TREADLE_OK);
+    play(MODE_A, TREADLE_FOREVER, 0);
+    return NULL;
+}
+TEST(a_thread_may_end_within_a_row_of_posts, "RL-8 BLK-1") {
+    treadle_loop loop;
+    on_thread(end_in_a_row, &loop);
+    CHECK_TRACE("first end");
+    CHECK_INT(destroyed, 1);
+    CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+}
+
 TEST(a_block_does_not_count_as_a_source, "BLK-7 RUN-7") {
     static actor stopper = {BLOCK, "stopper", {{STOP}}}, block = {BLOCK, "block", {{QUEUE, &stopper}, {WAKE}}};
     watch_mode(MODE_A);

@@ -79,15 +79,30 @@ package struct BlockNode {
 /// Queueing blocks, from any thread (§9 of the rules).
 extension Loop {
   /// Queues a plain function for the common modes, and wakes the loop; the handle is the client's, who need not hold
-  /// the loop. Without a function, `info` is a node.
+  /// the loop. Without a function, `info` is a node, which is taken over only on success.
+  package static func post(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Int32 {
+    let loop = try Loop(handle, "loop")
+    if loop.queue(handle, code, info) { return Status.ok }
+    throw loop.isMeant(by: handle) ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
+  }
+
+  /// The same without a reason, where nothing is queued.
   @inline(__always)
-  package func post(_ handle: UInt, _ code: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) -> Int32 {
+  package static func postQuickly(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
+  ) -> Bool {
+    guard let memory = Slab(.loop).find(Handle(bits: handle)) else { return false }
+    return Loop(memory).queue(handle, code, info)
+  }
+
+  @inline(__always)
+  private func queue(_ handle: UInt, _ code: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) -> Bool {
     let isForeign = !isCurrent
     state.pointee.gate.lock()
     // Looked at here, since a thread that exits takes the gate for the last time after it said so.
-    // A loop that came after it in the same slot was given its number before its thread.
-    let isMeant = isAlive && state.pointee.reference.generation == Handle(bits: handle).generation
-    let isQueued = isMeant && state.pointee.incoming.append(BlockEntry(code: code, info: info))
+    let isQueued = isMeant(by: handle) && state.pointee.incoming.append(BlockEntry(code: code, info: info))
     var sleep = Sleep.awake
     if isQueued {
       state.pointee.incomingCount.store(1, ordering: .releasing)
@@ -96,8 +111,14 @@ extension Loop {
     }
     state.pointee.gate.unlock()
     if sleep != Sleep.awake { endSleep(sleep) }
-    if isQueued { return Status.ok }
-    return isMeant ? Status.noMemory : Status.closed
+    return isQueued
+  }
+
+  /// Whether the handle's loop has its thread still. A loop that came after it in the same slot was given its number
+  /// before its thread.
+  @inline(__always)
+  private func isMeant(by handle: UInt) -> Bool {
+    isAlive && state.pointee.reference.generation == Handle(bits: handle).generation
   }
 
   /// Queues a block for some modes, without waking the loop (BLK-2). Takes the block over only on success.

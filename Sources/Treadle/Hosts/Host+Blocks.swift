@@ -9,17 +9,18 @@ extension Host {
   /// Queues a block for the common modes and wakes the loop, as `Loop.post` does. Its token is retired only if it never runs, or the
   /// host does not complete it.
   @_optimize(size)
-  package func post(_ token: UInt64, on loop: Loop, _ handle: UInt) throws(Failure) -> Int32 {
+  package func post(_ token: UInt64, on handle: UInt) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
       guard let memory = treadle_system_allocate(MemoryLayout<BlockNode>.size) else { throw Failure.noMemory("block") }
       let node = memory.bindMemory(to: BlockNode.self, capacity: 1)
       node.initialize(to: BlockNode(host: self, token: token))
       node.pointee.isUsedUp = true
-      let result = loop.post(handle, nil, memory)
-      if result == Status.ok { return result }
-      treadle_system_free(memory)
-      if result == Status.closed { throw Failure(Status.closed, "loop", "has lost its thread") }
-      throw Failure.noMemory("block")
+      do throws(Failure) {
+        return try Loop.post(handle, nil, memory)
+      } catch {
+        treadle_system_free(memory)
+        throw error
+      }
     }
   }
 

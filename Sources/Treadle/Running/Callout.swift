@@ -80,10 +80,6 @@ extension Loop {
     // Part by part here and in `settle`: a copy of the whole, just after its parts were written, would have
     // to wait for the processor's store buffer.
     let kind = frame.pointee.callout.kind
-    if kind == .block {
-      callBlock(frame.pointee.callout.block, frame)
-      return
-    }
     if kind == .request {
       if let node = frame.pointee.callout.request {
         if !RequestNode.perform(node, on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
@@ -125,13 +121,25 @@ extension Loop {
     }
   }
 
-  @inline(__always)
-  private func callBlock(_ entry: BlockEntry, _ frame: UnsafeMutablePointer<Frame>) {
-    if let code = entry.code {
-      unsafeBitCast(code, to: BlockNode.Function.self)(entry.info)
+  /// A block, and while they are plain functions that the mode admits, those that follow it in the drain: nothing but
+  /// the end of all calls can come between them.
+  func callBlocks(_ frame: UnsafeMutablePointer<Frame>) {
+    let first = frame.pointee.callout.block
+    guard let code = first.code else {
+      if let node = first.node { callNode(node, frame) }
       return
     }
-    guard let node = entry.node else { return }
+    unsafeBitCast(code, to: BlockNode.Function.self)(first.info)
+    while !mustEnd(frame), let next = frame.pointee.batch[frame.pointee.batchIndex], let code = next.code,
+      frame.pointee.mode.state.pointee.isCommon
+    {
+      // In the frame before the call: a run inside of it looks at what is left.
+      frame.pointee.batchIndex &+= 1
+      unsafeBitCast(code, to: BlockNode.Function.self)(next.info)
+    }
+  }
+
+  private func callNode(_ node: UnsafeMutablePointer<BlockNode>, _ frame: UnsafeMutablePointer<Frame>) {
     if let direct = node.pointee.indirect.direct {
       direct.pointee.perform(subject: nil, value: 0)
     } else if let invoke = node.pointee.indirect.invoke {

@@ -29,6 +29,7 @@ extension Loop {
       case .source: performSources(frame)
       case .timer: fireTimers(frame)
       case .observer: tellObservers(frame)
+      case .block: callBlocks(frame)
       default: call(frame)
       }
     }
