@@ -33,6 +33,7 @@ static struct timespec timespec_of(int64_t ns) {
 }
 
 int64_t treadle_system_now(void) { return nanoseconds(CLOCK_MONOTONIC); }
+int64_t treadle_system_tick(void) { return nanoseconds(CLOCK_MONOTONIC_COARSE); }
 int64_t treadle_system_wall(void) { return nanoseconds(CLOCK_REALTIME); }
 int32_t treadle_system_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 int32_t treadle_system_process_id(void) { return (int32_t)getpid(); }

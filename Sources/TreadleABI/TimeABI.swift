@@ -8,6 +8,10 @@ import TreadleBase
 @implementation @_cdecl("treadle_time_now")
 public func treadle_time_now() -> Int64 { Clock.now() }
 
+@_optimize(speed)
+@implementation @_cdecl("treadle_time_recent")
+public func treadle_time_recent() -> Int64 { Loop.recentTime() }
+
 @implementation @_cdecl("treadle_time_from_seconds")
 public func treadle_time_from_seconds(_ seconds: Double, _ out_ns: UnsafeMutablePointer<Int64>?) -> treadle_status {
   status("treadle_time_from_seconds") { () throws(Failure) in

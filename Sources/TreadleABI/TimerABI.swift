@@ -68,8 +68,27 @@ public func treadle_timer_schedule(
   _ interval_ns: Int64, _ repeats: Bool, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
   _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  if !repeats && release == nil, let fire, let loop = Loop.existing {
-    let date = Clock.after(max(interval_ns, 100_000), from: Clock.now())
+  let interval = max(interval_ns, 100_000)
+  return schedule(
+    "treadle_timer_schedule", Clock.after(interval, from: Clock.now()), repeats ? interval : 0, fire, info, release,
+    out_timer)
+}
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_timer_schedule_at")
+public func treadle_timer_schedule_at(
+  _ fire_at: Int64, _ interval_ns: Int64, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
+  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  schedule("treadle_timer_schedule_at", fire_at, interval_ns, fire, info, release, out_timer)
+}
+
+@inline(__always)
+private func schedule(
+  _ function: StaticString, _ date: Int64, _ interval: Int64, _ fire: treadle_timer_fn?,
+  _ info: UnsafeMutableRawPointer?, _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  if interval == 0 && release == nil, let fire, let loop = Loop.existing {
     let code = unsafeBitCast(fire, to: UnsafeMutableRawPointer?.self)
     let timer = Item.makeScheduledTimer(code: code, info: info, date: date, on: loop, isReleased: out_timer == nil)
     if timer != 0 {
@@ -77,26 +96,24 @@ public func treadle_timer_schedule(
       return Status.ok
     }
   }
-  return scheduleTimer(interval_ns, repeats, fire, info, release, out_timer)
+  var context = treadle_timer_context()
+  context.info = info
+  context.release = release
+  context.fire = fire
+  context.fire_at = date
+  context.interval_ns = interval
+  return scheduleTimer(function, context, out_timer)
 }
 
 @inline(never)
 private func scheduleTimer(
-  _ interval_ns: Int64, _ repeats: Bool, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
-  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+  _ function: StaticString, _ context: treadle_timer_context, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  status("treadle_timer_schedule") { () throws(Failure) in
+  status(function) { () throws(Failure) in
     out_timer?.pointee = nil
     do throws(Failure) {
-      if fire == nil { throw Failure(Status.argument, "fire", "is NULL") }
+      if context.fire == nil { throw Failure(Status.argument, "fire", "is NULL") }
       let loop = try Loop.current()
-      let interval = max(interval_ns, 100_000)
-      var context = treadle_timer_context()
-      context.info = info
-      context.release = release
-      context.fire = fire
-      context.fire_at = Clock.after(interval, from: Clock.now())
-      context.interval_ns = repeats ? interval : 0
       let item = try makeTimer(context)
       do throws(Failure) {
         _ = try CommonModes.addToDefault(item, of: loop)
@@ -112,7 +129,7 @@ private func scheduleTimer(
       out_timer.pointee = pointer(item.handle)
       return Status.ok
     } catch {
-      release?(info)
+      context.release?(context.info)
       throw error
     }
   }
@@ -229,6 +246,24 @@ public func treadle_timer_invalidate(_ timer: OpaquePointer?) -> treadle_status 
 private func invalidateTimer(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_invalidate") { () throws(Failure) in
     try Item.holding(.timer, bits(timer), "timer") { $0.invalidate() }
+    return Status.ok
+  }
+}
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_timer_discard")
+public func treadle_timer_discard(_ timer: OpaquePointer?) -> treadle_status {
+  if Item.discardQuickly(bits(timer)) { return Status.ok }
+  return discardTimer(timer)
+}
+
+@inline(never)
+private func discardTimer(_ timer: OpaquePointer?) -> treadle_status {
+  status("treadle_timer_discard") { () throws(Failure) in
+    try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in
+      item.invalidate()
+      try item.release("timer")
+    }
     return Status.ok
   }
 }

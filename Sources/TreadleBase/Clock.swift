@@ -10,6 +10,10 @@ package enum Clock {
   @inline(__always)
   package static func now() -> Int64 { treadle_system_now() }
 
+  /// What it was at the kernel's last tick, some milliseconds ago at most. To look at that takes a quarter of the time.
+  @inline(__always)
+  package static var lastTick: Int64 { treadle_system_tick() }
+
   /// A date so far from now, limited to what the clock can express.
   @inline(__always)
   package static func after(_ delay: Int64, from now: Int64) -> Int64 {

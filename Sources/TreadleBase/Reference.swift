@@ -111,6 +111,21 @@ package struct Reference: ~Copyable {
     }
   }
 
+  /// Drops one of the client's and one of ours, which the caller holds; stale, and neither dropped, when the client owns
+  /// none.
+  @inline(__always)
+  package borrowing func releaseWithClient(generation: UInt32) -> Returned {
+    var now = word.load(ordering: .relaxed)
+    while true {
+      if UInt32(truncatingIfNeeded: now >> 40) != generation || now >> 20 & Reference.maximum == 0 { return .stale }
+      let next = now &- Reference.client &- 1
+      let (exchanged, original) = word.weakCompareExchange(
+        expected: now, desired: next, ordering: .sequentiallyConsistent)
+      if exchanged { return next & 0xFF_FFFF_FFFF == 0 ? .last : .notLast }
+      now = original
+    }
+  }
+
   /// Turns a reference of the client's into one of ours, which the caller then drops; stale when the
   /// client owns none.
   package borrowing func surrenderClient(generation: UInt32) -> Int32 {

@@ -159,6 +159,12 @@ MAKES(make_td, treadle_thread, treadle_thread_detach_new(call_entry, NULL, NULL,
 MAKES(make_tb, treadle_thread, treadle_perform_in_background(REQUEST, &object), treadle_thread_release)
 MAKES(make_tl, treadle_loop, treadle_thread_copy_loop(N, &object), treadle_loop_release)
 MAKES(make_ts, treadle_timer, treadle_timer_schedule(SECONDS(100000), true, call_schedule, NULL, NULL, &object), end_timer)
+MAKES(make_tsa, treadle_timer, treadle_timer_schedule_at(INT64_MAX, 1, call_schedule, NULL, NULL, &object), end_timer)
+/* The caller keeps what he had. */
+static treadle_status call_discard(treadle_timer timer) {
+    treadle_timer_retain(timer);
+    return treadle_timer_discard(timer);
+}
 MAKES(make_hth, treadle_thread, treadle_host_create_thread(H, 1, &object), treadle_thread_release)
 static treadle_status call_cancel(void) {
     treadle_perform_after(SECONDS(100000), REQUEST, NULL, 0);
@@ -249,6 +255,7 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_status_message, 0, '-', 0, treadle_status_message(0) != NULL)                                        \
     X(treadle_after_fork_child, 0, '-', 0, treadle_after_fork_child())                                             \
     X(treadle_time_now, 0, '-', 0, treadle_time_now())                                                             \
+    X(treadle_time_recent, 0, '-', 0, treadle_time_recent())                                                       \
     X(treadle_time_from_seconds, 0, '-', 0, treadle_time_from_seconds(1, &h->out.i64))                             \
     X(treadle_time_from_absolute, 0, '-', 0, treadle_time_from_absolute(1, &h->out.i64))                           \
     X(treadle_time_to_absolute, 0, '-', 0, treadle_time_to_absolute(1) != 0)                                       \
@@ -343,6 +350,7 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_set_last_resort, 0, 's', 0, treadle_set_last_resort(NULL, NULL, NULL))                               \
     X(treadle_report_error, 0, 's', 0, call_report())                                                              \
     X(treadle_timer_schedule, 0, 's', 8, make_ts(h))                                                               \
+    X(treadle_timer_schedule_at, 0, 's', 8, make_tsa(h))                                                           \
     X(treadle_timer_fire, U(TIMER), 's', 0, treadle_timer_fire(T))                                                 \
     X(treadle_thread_create, 0, 's', 8, make_th(h))                                                                \
     X(treadle_thread_detach_new, 0, 's', 8, make_td(h))                                                            \
@@ -429,6 +437,7 @@ static treadle_status call_run_default(treadle_loop loop) {
     ITEM_ENDS(X, source, SOURCE, S)                                                                                \
     ITEM_ENDS(X, descriptor, DESCRIPTOR, D)                                                                        \
     ITEM_ENDS(X, timer, TIMER, T)                                                                                  \
+    X(treadle_timer_discard, U(TIMER), 's', 0, call_discard(T))                                                    \
     ITEM_ENDS(X, observer, OBSERVER, O)                                                                            \
     X(treadle_host_quiesce, U(HOST), 's', 0, treadle_host_quiesce(H, 0))
 

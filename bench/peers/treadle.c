@@ -88,18 +88,21 @@ static void signal_source(void *loop, void *source) {
     check(treadle_source_signal_and_wake(source));
 }
 
+/* Delays count from the time that the loop read last, as libev's and libuv's do. */
+static int64_t date_after(uint64_t after_ns) { return treadle_time_recent() + (int64_t)after_ns; }
+
 static const int64_t ages_ns = 500000000000000000;
 static void *make_timer(void *loop, uint64_t after_ns, uint64_t every_ns, const struct callback *callback, void *info) {
     treadle_timer timer;
     treadle_timer_fn fire = (treadle_timer_fn)(void *)callback->item;
     if (every_ns == TIMER_ONCE) { /* on this thread's loop, which is the one meant */
-        check(treadle_timer_schedule((int64_t)after_ns, false, fire, info, NULL, &timer));
+        check(treadle_timer_schedule_at(date_after(after_ns), 0, fire, info, NULL, &timer));
         return timer;
     }
     treadle_timer_context context = TREADLE_INIT(treadle_timer_context);
     context.info = info;
     context.fire = fire;
-    context.fire_at = treadle_time_now() + (int64_t)after_ns;
+    context.fire_at = date_after(after_ns);
     /* A one-shot ends with its callback: one that is to be set again has an interval that nobody lives to see. */
     context.interval_ns = every_ns == TIMER_MOVED ? ages_ns : (int64_t)every_ns;
     check(treadle_timer_create(&context, &timer));
@@ -108,12 +111,11 @@ static void *make_timer(void *loop, uint64_t after_ns, uint64_t every_ns, const 
 }
 static void move_timer(void *loop, void *timer, uint64_t after_ns) {
     (void)loop;
-    check(treadle_timer_set_next_fire(timer, treadle_time_now() + (int64_t)after_ns));
+    check(treadle_timer_set_next_fire(timer, date_after(after_ns)));
 }
 static void free_timer(void *loop, void *timer) {
     (void)loop;
-    check(treadle_timer_invalidate(timer));
-    check(treadle_timer_release(timer));
+    check(treadle_timer_discard(timer));
 }
 
 static void *make_descriptor(void *loop, int fd, const struct callback *callback, void *info) {

@@ -13,6 +13,16 @@ TREADLE_BEGIN_DECLS
  *  [any, signal-safe] Errors: none. Since 1.0. */
 TREADLE_API int64_t treadle_time_now(void);
 
+/** A recent time of the same clock, for less: the calling thread reads the clock once for many calls (RUN-14). It is what
+ *  a date may count from that need not be exact to the nanosecond, as the time limits do of a thousand connections; a
+ *  timer then fires so much sooner after the call, but never before its date.
+ *  In a run of the thread's loop it is the same for the rest of the pass, unless that sleeps or another run begins or
+ *  ends inside of it; so it may be as old as the callbacks take that the pass has made since. In a timer's callback it
+ *  is never before the date that is being served. Outside of runs it is read anew after each tick of the system's clock,
+ *  every 1 to 10 milliseconds. A thread without a loop gets the present time. On one thread it never goes back.
+ *  [any] Errors: none. Since 1.0. */
+TREADLE_API int64_t treadle_time_recent(void);
+
 /** Converts seconds to nanoseconds, rounding up, and limited to +-TREADLE_FOREVER: an infinite or
  *  enormous number means for ever (RUN-2).
  *  [any] Errors: TREADLE_E_ARG for NaN or NULL. Since 1.0. */

@@ -50,6 +50,14 @@ TREADLE_API treadle_status treadle_timer_create_absolute(const treadle_timer_con
 TREADLE_API treadle_status treadle_timer_schedule(int64_t interval_ns, bool repeats, treadle_timer_fn fire, void *info,
                                                   treadle_release_fn release, treadle_timer *out_timer);
 
+/** The same for a date, and with the interval of a context: fires first at fire_at, in the past at the next opportunity
+ *  (TMR-8), and then, with an interval_ns above 0, on its grid (TMR-1, TMR-16). Reads no clock: with one reading, or with
+ *  treadle_time_recent, it is the quickest way to arm many.
+ *  [any] Errors, with release called: TREADLE_E_ARG for a NULL fire; TREADLE_E_RANGE for a negative interval;
+ *  TREADLE_E_NOMEM; TREADLE_E_SYSTEM. Since 1.0. */
+TREADLE_API treadle_status treadle_timer_schedule_at(int64_t fire_at, int64_t interval_ns, treadle_timer_fn fire,
+                                                     void *info, treadle_release_fn release, treadle_timer *out_timer);
+
 /** Calls the timer's callback here and now, on the calling thread, if the timer is valid. A one-shot is invalid
  *  afterwards; the dates of a repeating one are not touched (NST-3).
  *  [any] TREADLE_IGNORED if invalid, or if the callback is running already. Since 1.0. */
@@ -103,6 +111,13 @@ TREADLE_API treadle_status treadle_timer_release(treadle_timer timer);
  *  thread one may be running still, or about to start (OBJ-5, OBJ-9).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_invalidate(treadle_timer timer);
+
+/** Invalidates the timer, then returns a reference that the caller owns, as treadle_timer_invalidate and
+ *  treadle_timer_release do, in one call that costs less than both: for what the client is done with, whether it has
+ *  fired or not (OBJ-4, OBJ-5). Others' references stay good, for an invalid timer.
+ *  [any] Errors: as treadle_timer_release; a timer of which the caller owns no reference is invalid all the same.
+ *  Since 1.0. */
+TREADLE_API treadle_status treadle_timer_discard(treadle_timer timer);
 
 /** Invalidates, then waits until no callback of the timer runs on another thread.
  *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.

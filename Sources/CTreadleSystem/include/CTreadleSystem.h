@@ -238,6 +238,7 @@ void treadle_system_native_condition_broadcast(void *condition);
 /* --- System calls: the result, or -errno --------------------------------------------------------- */
 
 int64_t treadle_system_now(void);      /* CLOCK_MONOTONIC, nanoseconds */
+int64_t treadle_system_tick(void);     /* the same clock at the kernel's last tick, for a quarter of what it costs */
 int64_t treadle_system_wall(void);     /* CLOCK_REALTIME, nanoseconds since 1970 */
 int32_t treadle_system_thread_id(void);
 int32_t treadle_system_process_id(void);

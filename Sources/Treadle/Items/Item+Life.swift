@@ -64,13 +64,15 @@ extension Item {
   /// Drops one of our own references.
   @inline(__always)
   func drop() {
-    if cell.pointee.reference.release() {
-      destroy()
-    } else if cell.pointee.flags.load(ordering: .sequentiallyConsistent) & Flag.awaited != 0 {
-      // Looked at after the release, as those who wait look at the count after they set the flag. Should
-      // the slot serve another object by now, somebody looks once more for nothing.
-      Rest.announce()
-    }
+    if cell.pointee.reference.release() { destroy() } else { announceIfAwaited() }
+  }
+
+  /// After a reference of ours was dropped: whoever waits in `close` for the last one looks again.
+  @inline(__always)
+  func announceIfAwaited() {
+    // Looked at after the release, as those who wait look at the count after they set the flag. Should
+    // the slot serve another object by now, somebody looks once more for nothing.
+    if cell.pointee.flags.load(ordering: .sequentiallyConsistent) & Flag.awaited != 0 { Rest.announce() }
   }
 
   /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4).

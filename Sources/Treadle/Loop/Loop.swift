@@ -142,6 +142,8 @@ package struct Loop {
     state.pointee.isChasing = false
     state.pointee.isOverrun = false
     state.pointee.isSelfWoken = false
+    state.pointee.lastReading = 0
+    state.pointee.readingTick = 0
     Slab(.loop).free(state.pointee.slot)
   }
 }

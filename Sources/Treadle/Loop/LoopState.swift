@@ -89,6 +89,8 @@ struct LoopState: ~Copyable {
   let left: Atomic<UInt32>
   /// The owner has woken itself since the pass began, by a signal that it gave: as `wakePending`. Owner.
   var isSelfWoken: Bool
+  /// `lastReading` was taken since the innermost run's pass began, or its sleep ended. Owner.
+  var hasReading: Bool
   /// What was last taken was little, and from another thread (`letOthersQueueMore`). Owner.
   var isChasing: Bool
   /// A source that was performed since had been signalled more than once. Owner.
@@ -114,4 +116,8 @@ struct LoopState: ~Copyable {
   var spinBudget: Int64
   /// How long the last such wait was, in nanoseconds. Owner.
   var chasePause: Int64
+  /// What the clock said when it was last read for the client's sake, and the kernel's tick when that was outside of
+  /// runs (`Loop+Time`). Owner.
+  var lastReading: Int64
+  var readingTick: Int64
 }

@@ -141,6 +141,7 @@ extension Loop {
   @inline(__always)
   func openWakeGate() {
     state.pointee.isSelfWoken = false
+    state.pointee.hasReading = false
     if state.pointee.wakePending.load(ordering: .relaxed) != 0 {
       state.pointee.wakePending.store(0, ordering: .sequentiallyConsistent)
     }
@@ -170,9 +171,11 @@ extension Loop {
   private func chooseEvent(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let mode = frame.pointee.mode
     let earliest = mode.earliestDate
-    let timersAreDue = earliest != Clock.forever && earliest <= Clock.now()
+    let now = earliest == Clock.forever ? 0 : Clock.now()
+    let timersAreDue = earliest <= now
     if !timersAreDue || mode.state.pointee.lastWasTimers, nextDescriptor(frame) { return true }
-    if timersAreDue && mode.collectTimers(&frame.pointee.timers, now: Clock.now()) {
+    if timersAreDue && mode.collectTimers(&frame.pointee.timers, now: now) {
+      noteReading(now)
       mode.state.pointee.lastWasTimers = true
       return false
     }

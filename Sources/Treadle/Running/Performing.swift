@@ -109,6 +109,7 @@ extension Loop {
     // PASS-1. Under the gate, which whoever gives a reason for a wake-up takes before or after this.
     state.pointee.wakePending.store(0, ordering: .relaxed)
     state.pointee.isSelfWoken = false
+    state.pointee.hasReading = false
     var isMixed = takeSignalled(frame)
     state.pointee.gate.unlock()
     if !frame.pointee.mode.state.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }

@@ -62,6 +62,7 @@ extension Loop {
     frame.pointee.outerWake = state.pointee.wakePending.exchange(0, ordering: .acquiringAndReleasing)
     if state.pointee.isSelfWoken { frame.pointee.outerWake = 1 }
     state.pointee.isSelfWoken = false
+    state.pointee.hasReading = false
     state.pointee.frame = frame
     state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
     state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
@@ -139,6 +140,7 @@ extension Loop {
       frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt,
       awaited: frame.pointee.awaited, asked: &asked)
     frame.pointee.asked = asked
+    state.pointee.hasReading = false
     switch end {
     case .interrupted: frame.pointee.wasInterrupted = true
     case .failed(let result): frame.pointee.systemResult = result

@@ -21,5 +21,9 @@
     /// Now, in nanoseconds of the monotonic clock: the time base of `RunLoopTimer.nextFire` and of
     /// `RunLoopThread.sleep(until:)`. [any] Since 1.0.
     public static var now: Int64 { Clock.now() }
+
+    /// A recent time of the same clock, for less: read once in a pass of the calling thread's loop, or in a tick of the
+    /// system's clock. In a timer's callback it is never before the date that is being served. [any] Since 1.0.
+    public static var recent: Int64 { Loop.recentTime() }
   }
 #endif

@@ -79,10 +79,6 @@ extension Item {
 
   @inline(__always)
   fileprivate func dropTwice() {
-    if cell.pointee.reference.release(2) {
-      destroyTimer()
-    } else if cell.pointee.flags.load(ordering: .sequentiallyConsistent) & Flag.awaited != 0 {
-      Rest.announce()
-    }
+    if cell.pointee.reference.release(2) { destroyTimer() } else { announceIfAwaited() }
   }
 }

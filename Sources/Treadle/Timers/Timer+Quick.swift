@@ -129,18 +129,41 @@ extension Item {
   /// Makes a timer that is in one mode invalid.
   package static func invalidateInOneMode(_ timer: UInt) -> Bool {
     let handle = Handle(bits: timer)
+    guard let item = find(handle), item.leaveOnlyMode(handle) else { return false }
+    item.drop()
+    return true
+  }
+
+  /// The same, or finds it invalid, and drops a reference of the client's. False also if the client owns none; the timer
+  /// is invalid then.
+  package static func discardQuickly(_ timer: UInt) -> Bool {
+    let handle = Handle(bits: timer)
     guard let item = find(handle) else { return false }
-    let flags = item.flags
-    guard flags & ~variants == Flag.valid, let (mode, lock) = item.lockOnlyMode(handle) else { return false }
-    guard let queue = mode.state.pointee.queue, item.exchangeFlags(flags, flags & ~Flag.valid) else {
+    guard item.leaveOnlyMode(handle) else { return !item.isValid && releaseQuickly(timer) }
+    switch item.cell.pointee.reference.releaseWithClient(generation: handle.generation) {
+    case .stale:
+      item.drop()
+      return false
+    case .notLast: item.announceIfAwaited()
+    case .last: item.destroyTimer()
+    }
+    return true
+  }
+
+  /// Makes a timer that is in one mode invalid, and takes it out. The mode's reference is the caller's then. False, with
+  /// nothing done, if that is not the timer's state.
+  @inline(__always)
+  private func leaveOnlyMode(_ handle: Handle) -> Bool {
+    let flags = self.flags
+    guard flags & ~Item.variants == Flag.valid, let (mode, lock) = lockOnlyMode(handle) else { return false }
+    guard let queue = mode.state.pointee.queue, exchangeFlags(flags, flags & ~Flag.valid) else {
       lock.unlockInline()
       return false
     }
-    queue.pointee.remove(item)
-    item.exitQuickly(mode)
+    queue.pointee.remove(self)
+    exitQuickly(mode)
     lock.unlockInline()
-    if item.context != nil { item.releaseInfoOnce() }
-    item.drop()
+    if context != nil { releaseInfoOnce() }
     return true
   }
 

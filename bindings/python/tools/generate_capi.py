@@ -26,7 +26,7 @@ import treadle_headers  # noqa: E402
 # its callback, or whoever ends its wait, may need that lock (ABI-1). A thing that is added, removed,
 # invalidated or released calls schedule, cancel or release functions, and counts as calling back.
 QUICK = """
-treadle_after_fork_child treadle_version treadle_version_string treadle_time_now
+treadle_after_fork_child treadle_version treadle_version_string treadle_time_now treadle_time_recent
 treadle_time_from_seconds treadle_time_from_absolute treadle_time_to_absolute
 treadle_last_error treadle_status_name treadle_status_message
 treadle_loop_current treadle_loop_main treadle_loop_copy_of_thread treadle_loop_retain

@@ -414,6 +414,7 @@ PROTOTYPES = {
     "treadle_status_message": Prototype(c_char_p, [c_int32], True),
     "treadle_after_fork_child": Prototype(c_int32, [], True),
     "treadle_time_now": Prototype(c_int64, [], True),
+    "treadle_time_recent": Prototype(c_int64, [], True),
     "treadle_time_from_seconds": Prototype(c_int32, [c_double, POINTER(c_int64)], True),
     "treadle_time_from_absolute": Prototype(c_int32, [c_double, POINTER(c_int64)], True),
     "treadle_time_to_absolute": Prototype(c_double, [c_int64], True),
@@ -469,6 +470,7 @@ PROTOTYPES = {
     "treadle_timer_create": Prototype(c_int32, [POINTER(treadle_timer_context), POINTER(c_void_p)], False),
     "treadle_timer_create_absolute": Prototype(c_int32, [POINTER(treadle_timer_context), c_double, c_double, POINTER(c_void_p)], False),
     "treadle_timer_schedule": Prototype(c_int32, [c_int64, c_bool, treadle_timer_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
+    "treadle_timer_schedule_at": Prototype(c_int32, [c_int64, c_int64, treadle_timer_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
     "treadle_timer_fire": Prototype(c_int32, [c_void_p], False),
     "treadle_timer_get_next_fire": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
     "treadle_timer_set_next_fire": Prototype(c_int32, [c_void_p, c_int64], True),
@@ -480,6 +482,7 @@ PROTOTYPES = {
     "treadle_timer_retain": Prototype(c_int32, [c_void_p], True),
     "treadle_timer_release": Prototype(c_int32, [c_void_p], False),
     "treadle_timer_invalidate": Prototype(c_int32, [c_void_p], False),
+    "treadle_timer_discard": Prototype(c_int32, [c_void_p], False),
     "treadle_timer_close": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_timer_is_valid": Prototype(c_bool, [c_void_p], True),
     "treadle_timer_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
@@ -638,6 +641,7 @@ class Functions:
     treadle_status_message: Callable[..., Any]
     treadle_after_fork_child: Callable[..., Any]
     treadle_time_now: Callable[..., Any]
+    treadle_time_recent: Callable[..., Any]
     treadle_time_from_seconds: Callable[..., Any]
     treadle_time_from_absolute: Callable[..., Any]
     treadle_time_to_absolute: Callable[..., Any]
@@ -693,6 +697,7 @@ class Functions:
     treadle_timer_create: Callable[..., Any]
     treadle_timer_create_absolute: Callable[..., Any]
     treadle_timer_schedule: Callable[..., Any]
+    treadle_timer_schedule_at: Callable[..., Any]
     treadle_timer_fire: Callable[..., Any]
     treadle_timer_get_next_fire: Callable[..., Any]
     treadle_timer_set_next_fire: Callable[..., Any]
@@ -704,6 +709,7 @@ class Functions:
     treadle_timer_retain: Callable[..., Any]
     treadle_timer_release: Callable[..., Any]
     treadle_timer_invalidate: Callable[..., Any]
+    treadle_timer_discard: Callable[..., Any]
     treadle_timer_close: Callable[..., Any]
     treadle_timer_is_valid: Callable[..., Any]
     treadle_timer_get_info: Callable[..., Any]

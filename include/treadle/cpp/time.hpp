@@ -77,6 +77,11 @@ struct Clock {
     /// [any, signal-safe] Errors: none. Since 1.0.
     static time_point now() noexcept { return time_point(duration(treadle_time_now())); }
 
+    /// A recent time, for less than now() costs: read once in a pass, or in a tick of the system's clock (see
+    /// treadle_time_recent).
+    /// [any] Errors: none. Since 1.0.
+    static time_point recent() noexcept { return time_point(duration(treadle_time_recent())); }
+
     /// Now and a while; for ever stays for ever.
     /// [any] Errors: Error of Status::argument for a duration that is not a number. Since 1.0.
     template <class Rep, class Period> static time_point after(std::chrono::duration<Rep, Period> delay) {
