@@ -34,6 +34,20 @@ struct ScheduledTimerTests {
     #expect(all.filter { $0 == "again" }.count >= 1)
   }
 
+  @Test("RUN-14 TMR-22: a timer's callback is told a time that is not before its date")
+  func recent() throws {
+    let log = Log()
+    try onThread {
+      let loop = try RunLoop.current()
+      let before = RunLoop.now
+      let timer = try RunLoopTimer.scheduled(every: .zero, repeats: false) { log.add("\(RunLoop.recent <= RunLoop.now)") }
+      let date = timer.nextFire
+      while timer.isValid { try loop.run(for: patience) }
+      log.add("\(RunLoop.recent >= before && RunLoop.recent >= date)")
+    }
+    #expect(log.all == ["true", "true"])
+  }
+
   @Test("NST-3: firing by hand leaves the dates as they are, and ends a one-shot")
   func fire() throws {
     let log = Log()

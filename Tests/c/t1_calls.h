@@ -149,22 +149,14 @@ static void *call_entry(void *info) { return info; }
 static void call_request(void *target, void *argument) { (void)target, (void)argument; }
 static void call_use(void *value, void *info) { (void)value, (void)info; }
 static void call_schedule(treadle_timer timer, void *info) { (void)timer, (void)info; }
-static treadle_status end_timer(treadle_timer timer) {
-    treadle_timer_invalidate(timer);
-    return treadle_timer_release(timer);
-}
 #define REQUEST (&(treadle_request){.struct_size = sizeof(treadle_request), .fn = call_request})
 MAKES(make_th, treadle_thread, treadle_thread_create(call_entry, NULL, NULL, &object), treadle_thread_release)
 MAKES(make_td, treadle_thread, treadle_thread_detach_new(call_entry, NULL, NULL, &object), treadle_thread_release)
 MAKES(make_tb, treadle_thread, treadle_perform_in_background(REQUEST, &object), treadle_thread_release)
 MAKES(make_tl, treadle_loop, treadle_thread_copy_loop(N, &object), treadle_loop_release)
-MAKES(make_ts, treadle_timer, treadle_timer_schedule(SECONDS(100000), true, call_schedule, NULL, NULL, &object), end_timer)
-MAKES(make_tsa, treadle_timer, treadle_timer_schedule_at(INT64_MAX, 1, call_schedule, NULL, NULL, &object), end_timer)
-/* The caller keeps what he had. */
-static treadle_status call_discard(treadle_timer timer) {
-    treadle_timer_retain(timer);
-    return treadle_timer_discard(timer);
-}
+MAKES(make_ts, treadle_timer, treadle_timer_schedule(SECONDS(100000), true, call_schedule, NULL, NULL, &object), treadle_timer_discard)
+MAKES(make_tsa, treadle_timer, treadle_timer_schedule_at(INT64_MAX, 1, call_schedule, NULL, NULL, &object), treadle_timer_discard)
+static treadle_status call_discard(treadle_timer timer) { return treadle_timer_retain(timer), treadle_timer_discard(timer); }
 MAKES(make_hth, treadle_thread, treadle_host_create_thread(H, 1, &object), treadle_thread_release)
 static treadle_status call_cancel(void) {
     treadle_perform_after(SECONDS(100000), REQUEST, NULL, 0);

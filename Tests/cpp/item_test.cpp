@@ -95,6 +95,23 @@ TEST(attributes_of_timers, "TMR-3 TMR-5 TMR-17") {
     CHECK(fired && !timer.describe().empty());
 }
 
+TEST(a_timer_is_discarded, "OBJ-4 OBJ-5 RUN-14") {
+    const Loop loop = Loop::current();
+    const auto began = Clock::now();
+    bool is_told = false;
+    Timer timer(began, [&](const Timer &self) { is_told = Clock::recent() >= *self.next_fire(); });
+    loop.add(timer);
+    CHECK_EQUAL(loop.run(), RunResult::finished);
+    CHECK(is_told && Clock::recent() >= began && Clock::recent() <= Clock::now());
+    timer = Timer::after(1h, [] {});
+    const Timer other = timer;
+    loop.add(timer);
+    timer.discard();
+    CHECK(!timer && !other.is_valid() && !loop.contains(other));
+    timer.discard();
+    CHECK_EQUAL(loop.run(), RunResult::finished);
+}
+
 TEST(observers_are_told_activities, "OBS-1 OBS-2 OBS-6 OBS-9") {
     const Loop loop = Loop::current();
     std::vector<std::uint32_t> seen;
