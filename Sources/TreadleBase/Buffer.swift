@@ -42,6 +42,12 @@ package struct Buffer<Element: BitwiseCopyable> {
     return true
   }
 
+  /// Fetches the memory a few elements ahead of the next one into the cache, where somebody else has read the old ones.
+  @inline(__always)
+  package func prefetchForAppending() {
+    if let base { treadle_system_prefetch_for_writing(base + (count &+ 8)) }
+  }
+
   @inline(__always)
   package func hasRoom(_ more: Int) -> Bool { capacity &- count >= more }
 

@@ -106,7 +106,10 @@ extension Loop {
     var sleep = Sleep.awake
     if isQueued {
       state.pointee.incomingCount.store(1, ordering: .releasing)
-      if isForeign { noteCaller() }
+      if isForeign {
+        state.pointee.incoming.prefetchForAppending()
+        noteCaller()
+      }
       sleep = markWoken()
     }
     state.pointee.gate.unlock()
