@@ -30,11 +30,12 @@ var targets: [Target] = [
   .systemLibrary(name: "CTreadle", path: "include"),
   .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
   .target(name: "CTreadleSystem"),
+  .target(name: "CTreadleForeign", dependencies: ["CFFI"], linkerSettings: [.linkedLibrary("ffi")]),
   .target(name: "CTreadleStubs", cSettings: [.define("TREADLE_STUB_TABLES", to: stubTables)]),
   .target(name: "TreadleBase", dependencies: ["CTreadleSystem"], swiftSettings: settings),
   .target(name: "Treadle", dependencies: ["TreadleBase", "CTreadleSystem"], swiftSettings: settings),
   .target(
-    name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CTreadleStubs", "CFFI"],
+    name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CTreadleStubs", "CTreadleForeign"],
     swiftSettings: small),
   .target(
     name: "TreadleABI", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem"],

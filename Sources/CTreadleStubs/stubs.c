@@ -50,7 +50,7 @@ struct treadle_stub_pool_room *treadle_stub_pool(void) { return &pool; }
     "    hint #34\n" /* bti c */                                                       \
     "    adrp x18, treadle_stub_slots + 64 * treadle_stub_index\n"                     \
     "    add x18, x18, :lo12:treadle_stub_slots + 64 * treadle_stub_index\n"           \
-    "    ldr x16, [x18]\n"                                                             \
+    "    ldar x16, [x18]\n" /* before the slot's other words are read: StubSlot.lead */  \
     "    br x16\n"
 #ifdef __AARCH64EL__
 #define REGISTER_ENTRY                                                                 \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CFFI
+internal import CTreadleForeign
 import TreadleBase
 
 /// The type of a C function: parsed once, ready to be called through, immutable, and never freed. A
@@ -9,8 +9,12 @@ import TreadleBase
 package struct Signature: Equatable {
   /// What the block starts with. Pointers lead to other parts of the block.
   struct Body {
-    /// Prepared by libffi, and only read from then on.
+    /// Prepared by libffi if calls or closures of the type need it, and only read from then on; else zeros. Its address
+    /// is what a closure's calls name their type by.
     var cif: ffi_cif
+    var isForeignReady = false
+    /// libffi's descriptions of the types.
+    var descriptions: UnsafeMutableRawPointer?
     var result: SignatureValue
     /// Bytes of a frame: all arguments, each at its offset.
     var frameSize: Int
@@ -41,11 +45,10 @@ package struct Signature: Equatable {
     self.body = body
   }
 
-  /// Prepares calls of parsed types. Under the table's lock, for libffi completes descriptions in place.
+  /// Prepares calls of parsed types. Under no lock, for libffi may have to be loaded.
   static func make(_ nodes: TypeNodes, text: UnsafeBufferPointer<UInt8>) throws(SignatureError) -> Signature {
     let size =
       Arena.room(Body.self, 1) &+ Arena.room(SignatureValue.self, nodes.count) &+ Arena.room(UInt8.self, text.count)
-      &+ FFITypes.room(for: nodes) &+ ForeignSplit.room(nodes.count)
     guard let block = Arena.allocate(size) else { throw .noMemory }
     do throws(SignatureError) {
       var arena = Arena(block, size: size)
@@ -65,7 +68,10 @@ package struct Signature: Equatable {
           argumentCount: placed.count, hasTexts: placed.hasTexts, fixedCount: placed.fixedCount, values: values,
           text: UnsafeMutableBufferPointer(start: copy, count: text.count), shape: shape, plan: placed.plan))
       let signature = Signature(body: body)
-      try signature.prepare(nodes, in: arena)
+      if !signature.isDirect {
+        if !treadle_foreign_load() { throw .noForeignLibrary }
+        try signature.prepare(nodes)
+      }
       return signature
     } catch {
       Arena.free(block)
@@ -132,17 +138,33 @@ package struct Signature: Equatable {
     return isPlanned ? RegisterPlan.passed(code) : code
   }
 
+  /// Has libffi prepare the type, once: before anybody else knows the signature, or under the table's lock. libffi is
+  /// there.
+  func prepare(_ nodes: TypeNodes) throws(SignatureError) {
+    if body.pointee.isForeignReady { return }
+    let size = FFITypes.room(for: nodes) &+ ForeignSplit.room(nodes.count)
+    guard let block = Arena.allocate(size) else { throw .noMemory }
+    do throws(SignatureError) {
+      try prepare(nodes, in: Arena(block, size: size))
+      body.pointee.descriptions = block
+      body.pointee.isForeignReady = true
+    } catch {
+      Arena.free(block)
+      throw error
+    }
+  }
+
   private func prepare(_ nodes: TypeNodes, in arena: Arena) throws(SignatureError) {
     var types = FFITypes(nodes, in: arena)
     let count = body.pointee.argumentCount
     guard let result = types.make(0), let arguments = types.makeArguments(count) else { throw .noMemory }
     let number = UInt32(truncatingIfNeeded: count)
+    var cif = ffi_cif()
     let status =
       if let fixedCount = body.pointee.fixedCount {
-        ffi_prep_cif_var(
-          &body.pointee.cif, FFI_DEFAULT_ABI, UInt32(truncatingIfNeeded: fixedCount), number, result, arguments)
+        treadle_foreign_prepare_variadic(&cif, UInt32(truncatingIfNeeded: fixedCount), number, result, arguments)
       } else {
-        ffi_prep_cif(&body.pointee.cif, FFI_DEFAULT_ABI, number, result, arguments)
+        treadle_foreign_prepare(&cif, number, result, arguments)
       }
     guard status == FFI_OK, Signature.agrees(body.pointee.result, result, isVariadic: false) else {
       throw Signature.notCallable
@@ -158,6 +180,7 @@ package struct Signature: Equatable {
       body.pointee.split = ForeignSplit.prepare(self, at: index, result, arguments, in: &arena)
       if body.pointee.split == nil { throw Signature.notCallable }
     }
+    body.pointee.cif = cif
   }
 
   /// Whether libffi lays a type out as the parser did. Void has no size of its own.
@@ -173,18 +196,19 @@ package struct Signature: Equatable {
 
   /// For one that was never shown to anybody.
   func free() {
+    Arena.free(body.pointee.descriptions)
     Arena.free(body)
   }
 
-  /// The signature that libffi speaks of: it never goes away.
-  init(preparedAs type: UnsafeMutablePointer<ffi_cif>) {
+  /// The signature that a closure's call names: it never goes away.
+  init(namedBy type: UnsafeMutablePointer<ffi_cif>) {
     // The first member of the body.
     body = UnsafeMutableRawPointer(type).assumingMemoryBound(to: Body.self)
   }
 
-  /// Whether libffi speaks of this signature.
+  /// Whether a closure's call names this signature.
   @inline(__always)
-  func isPrepared(as type: UnsafePointer<ffi_cif>) -> Bool {
+  func isNamed(by type: UnsafePointer<ffi_cif>) -> Bool {
     // The first member of the body.
     UInt(bitPattern: body) == UInt(bitPattern: type)
   }

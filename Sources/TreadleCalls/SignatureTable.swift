@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+internal import CTreadleForeign
 import CTreadleSystem
 import Synchronization
 package import TreadleBase
@@ -96,31 +97,73 @@ package struct SignatureTable {
     _ nodes: TypeNodes, _ text: UnsafeBufferPointer<UInt8>
   ) throws(SignatureError) -> (signature: Signature, handle: Handle) {
     let hash = SignatureTable.hash(text)
-    let bucket = state.pointee.buckets + Int(truncatingIfNeeded: hash % UInt64(SignatureTable.bucketCount))
-    // The lock is the first member of the state.
-    let lock = Lock(UnsafeMutableRawPointer(state).assumingMemoryBound(to: treadle_system_mutex.self))
+    if let known = try find(hash, text) { return (known, known.handle) }
+    // Two threads may make it: the first one's is kept.
+    let signature = try Signature.make(nodes, text: text)
+    do throws(SignatureError) {
+      let kept = try enter(signature, hash)
+      if kept != signature { signature.free() }
+      return (kept, kept.handle)
+    } catch {
+      signature.free()
+      throw error
+    }
+  }
+
+  // The lock is the first member of the state.
+  private var lock: Lock {
+    Lock(UnsafeMutableRawPointer(state).assumingMemoryBound(to: treadle_system_mutex.self))
+  }
+
+  private func bucket(_ hash: UInt64) -> UnsafeMutablePointer<Bucket> {
+    state.pointee.buckets + Int(truncatingIfNeeded: hash % UInt64(SignatureTable.bucketCount))
+  }
+
+  /// One that is there already.
+  private func find(_ hash: UInt64, _ text: UnsafeBufferPointer<UInt8>) throws(SignatureError) -> Signature? {
     lock.lock()
     defer { lock.unlock() }
-    var next = bucket.pointee
+    if let known = findLocked(hash, text) { return known }
+    guard state.pointee.count < SignatureTable.limit else { throw .tableFull }
+    return nil
+  }
+
+  private func findLocked(_ hash: UInt64, _ text: UnsafeBufferPointer<UInt8>) -> Signature? {
+    var next = bucket(hash).pointee
     while let body = next {
       let signature = Signature(body: body)
-      if body.pointee.hash == hash, signature.text.elementsEqual(text) { return (signature, signature.handle) }
+      if body.pointee.hash == hash, signature.text.elementsEqual(text) { return signature }
       next = body.pointee.next
     }
+    return nil
+  }
+
+  /// Enters a signature, or finds the one that another thread has entered meanwhile.
+  private func enter(_ signature: Signature, _ hash: UInt64) throws(SignatureError) -> Signature {
+    lock.lock()
+    defer { lock.unlock() }
+    if let known = findLocked(hash, signature.text) { return known }
     guard state.pointee.count < SignatureTable.limit else { throw .tableFull }
-    let signature = try Signature.make(nodes, text: text)
-    guard let slot = Slab(.signature).allocate(), let memory = Slab(.signature).memory(slot) else {
-      signature.free()
-      throw .noMemory
-    }
+    guard let slot = Slab(.signature).allocate(), let memory = Slab(.signature).memory(slot) else { throw .noMemory }
     let cell = memory.assumingMemoryBound(to: Cell.self)
     cell.pointee.body = signature.body
     signature.body.pointee.handle = Handle(kind: .signature, slot: slot, generation: cell.pointee.reference.generation)
     signature.body.pointee.hash = hash
-    signature.body.pointee.next = bucket.pointee
-    bucket.pointee = signature.body
+    signature.body.pointee.next = bucket(hash).pointee
+    bucket(hash).pointee = signature.body
     state.pointee.count = state.pointee.count &+ 1
-    return (signature, signature.handle)
+    return signature
+  }
+
+  /// Has libffi prepare a signature that calls do not need it for. Not while a lock is held.
+  static func prepare(_ signature: Signature) throws(SignatureError) {
+    if !treadle_foreign_load() { throw .noForeignLibrary }
+    let table = try SignatureTable()
+    let nodes = try EncodingParser.parse(signature.text)
+    defer { nodes.free() }
+    table.lock.lock()
+    defer { table.lock.unlock() }
+    try signature.prepare(nodes)
   }
 
   /// The signature that a client's handle means.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CFFI
+internal import CTreadleForeign
 internal import CTreadleStubs
 import CTreadleSystem
 import Synchronization
@@ -23,7 +23,7 @@ enum ClosureEntry {
   /// From a stub itself, with the image of the registers; the type is one whose arguments all travel in these.
   static let callWithRegisters: treadle_stub_handler_fn = { slot, image, type in
     guard let slot, let image, let type = type?.assumingMemoryBound(to: ffi_cif.self) else { return 0 }
-    let signature = Signature(preparedAs: type)
+    let signature = Signature(namedBy: type)
     // A pointer that serves a closure of another type by now may have been called for its former one.
     guard signature.plan != nil else { return 0 }
     var result: UInt64 = 0
@@ -50,7 +50,7 @@ enum ClosureEntry {
       return
     }
     guard let body = stub.body else { return }
-    if body.pointee.signature.isPrepared(as: type) {
+    if body.pointee.signature.isNamed(by: type) {
       deliver(body, arguments, result)
     } else {
       // It came for a closure whose pointer serves this one now.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CFFI
+internal import CTreadleForeign
 import CTreadleStubs
 import CTreadleSystem
 import Synchronization
@@ -43,9 +43,13 @@ enum StubPool {
   static func take(_ signature: Signature, mayAllocate: Bool) throws(Failure) -> Stub {
     start()
     if let stub = takeOwn() {
-      if prepare(stub, signature) { return stub }
-      putBack(stub)
-      if !mayAllocate { throw Failure(Status.notSupported, "signature", "cannot be a closure with this libffi") }
+      do throws(Failure) {
+        try prepare(stub, signature)
+        return stub
+      } catch {
+        putBack(stub)
+        if !mayAllocate { throw error }
+      }
     }
     guard mayAllocate else {
       if capacity == 0 {
@@ -53,21 +57,43 @@ enum StubPool {
       }
       throw Failure(Status.noMemory, "pool", "of closures is used up")
     }
+    try prepareType(signature)
     guard let stub = takeAllocated() else { throw Failure.noMemory("executable memory") }
     if AllocatedStub.prepare(stub, signature) { return stub }
     putBack(stub)
-    throw Failure(Status.notSupported, "signature", "cannot be a closure with this libffi")
+    throw unfit
   }
 
   /// Has calls of a stub of the pool lead to `ClosureEntry`.
-  private static func prepare(_ stub: Stub, _ signature: Signature) -> Bool {
-    guard treadle_ffi_prepare_stub(stub.slot, &signature.body.pointee.cif, ClosureEntry.call) else { return false }
-    // The slot stays one of libffi's but for that: who came by the pointer's last life finds nothing amiss.
-    if signature.plan != nil, let entry = treadle_stub_register_entry() {
-      stub.slot.pointee.entry.0 = UInt(bitPattern: entry)
+  private static func prepare(_ stub: Stub, _ signature: Signature) throws(Failure) {
+    let entry = signature.plan == nil ? nil : treadle_stub_register_entry()
+    // Once libffi is there, it may be on its way into the pointer's last life: then it is to find a type that it knows.
+    if entry == nil || treadle_foreign_is_loaded() { try prepareType(signature) }
+    var words = treadle_foreign_stub()
+    if let entry {
+      words.code = UInt(bitPattern: entry)
+      words.type = UInt(bitPattern: signature.body)
+      words.entry = UInt(bitPattern: unsafeBitCast(ClosureEntry.call, to: UnsafeRawPointer.self))
+    } else if !treadle_foreign_prepare_stub(&words, &signature.body.pointee.cif, ClosureEntry.call) {
+      throw unfit
     }
-    return true
+    stub.slot.pointee.lead(to: words)
   }
+
+  /// Has libffi prepare a type, if it did not yet.
+  private static func prepareType(_ signature: Signature) throws(Failure) {
+    do throws(SignatureError) {
+      try SignatureTable.prepare(signature)
+    } catch {
+      switch error {
+      case .noForeignLibrary: throw Failure.noForeignLibrary("signature")
+      case .noMemory: throw Failure.noMemory("signature")
+      default: throw unfit
+      }
+    }
+  }
+
+  private static var unfit: Failure { Failure(Status.notSupported, "signature", "cannot be a closure with this libffi") }
 
   private static func takeOwn() -> Stub? {
     state.pointee.gate.lock()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+internal import CTreadleForeign
 import Synchronization
 
 /// The memory that a stub hands to libffi: 64 bytes, of which libffi knows the first three words.
@@ -12,9 +13,11 @@ struct StubSlot: ~Copyable {
     static let kept: UInt32 = 2
   }
 
-  /// libffi's function that the stub jumps to, the type, and our function. Of an allocated stub the first leads
-  /// leak checkers to others; the other two are not used.
-  var entry: (UInt, UInt, UInt)
+  /// The function that the stub jumps to, libffi's or our own, the type, and what libffi's calls (`lead`). Not used of an
+  /// allocated stub.
+  private let jump: Atomic<UInt>
+  private let type: Atomic<UInt>
+  private let entry: Atomic<UInt>
   /// A `StubWord`.
   let word: Atomic<UInt64>
   /// The closure that is called through the stub, or was. Replaced while the word is blank.
@@ -27,4 +30,13 @@ struct StubSlot: ~Copyable {
   var code: UnsafeMutableRawPointer?
   /// The next in the queue of those that may be used again. Guarded by the pool's gate.
   var next: UnsafeMutablePointer<StubSlot>?
+
+  /// Has calls of the stub go elsewhere. One that came for the pointer's last life may find any mixture of old and new,
+  /// but for one: who finds the new function finds the new type too, for it reads them in this order. So libffi's function
+  /// never meets a type that was not prepared: a new one is before it comes here, if libffi is there at all.
+  func lead(to words: treadle_foreign_stub) {
+    type.store(words.type, ordering: .relaxed)
+    entry.store(words.entry, ordering: .relaxed)
+    jump.store(words.code, ordering: .releasing)
+  }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CFFI
+internal import CTreadleForeign
 import CTreadleSystem
 import Synchronization
 import Treadle
@@ -16,7 +16,7 @@ enum Tombstone {
     // One that was active when the process forked is still marked so until the pool is used again.
     let body = reading ?? (isOwn ? nil : stub.body)
     var isReported = true
-    if let body, body.pointee.signature.isPrepared(as: type) {
+    if let body, body.pointee.signature.isNamed(by: type) {
       ClosureBody.copyDefault(body, to: result)
       ForeignResult.widen(body.pointee.signature.result, in: result)
       body.pointee.late.add(1, ordering: .relaxed)
@@ -30,9 +30,9 @@ enum Tombstone {
 
   /// Zeros, when nothing is left of the closure that was meant.
   static func answerNothing(_ type: UnsafeMutablePointer<ffi_cif>, _ result: UnsafeMutableRawPointer) {
-    guard let value = type.pointee.rtype?.pointee, Int32(value.type) != FFI_TYPE_VOID else { return }
-    var size = value.size
-    if Int32(value.type) != FFI_TYPE_STRUCT { size = max(size, MemoryLayout<ffi_arg>.size) }
+    let value = Signature(namedBy: type).result
+    if value.code == .void { return }
+    let size = value.code == .structure ? value.layout.size : max(value.layout.size, MemoryLayout<ffi_arg>.size)
     result.initializeMemory(as: UInt8.self, repeating: 0, count: size)
   }
 }
