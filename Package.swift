@@ -25,11 +25,14 @@ let stubTables = Context.environment["TREADLE_STUB_TABLES"] ?? "1"
 /// The boundary and the calls do little themselves: small code is quick enough there, but for timers, which say so.
 let small = settings + (embedded ? [.unsafeFlags(["-Osize"])] : [])
 
+/// Calls of the C library go straight through the table of addresses, which is complete from the start: no code between.
+let direct: [CSetting] = embedded ? [.unsafeFlags(["-fno-plt"])] : []
+
 var targets: [Target] = [
   // The contract: the installed headers are the ones that the compiler checks the library against.
   .systemLibrary(name: "CTreadle", path: "include"),
   .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
-  .target(name: "CTreadleSystem"),
+  .target(name: "CTreadleSystem", cSettings: direct),
   .target(name: "CTreadleForeign", dependencies: ["CFFI"], linkerSettings: [.linkedLibrary("ffi")]),
   .target(name: "CTreadleStubs", cSettings: [.define("TREADLE_STUB_TABLES", to: stubTables)]),
   .target(name: "TreadleBase", dependencies: ["CTreadleSystem"], swiftSettings: settings),
