@@ -51,6 +51,13 @@ public func treadle_source_signal(_ source: OpaquePointer?) -> treadle_status {
 @_optimize(speed)
 @implementation @_cdecl("treadle_source_signal_and_wake")
 public func treadle_source_signal_and_wake(_ source: OpaquePointer?) -> treadle_status {
+  Item.isFlooded(bits(source)) ? Status.ok : signalAndWake(source)
+}
+
+/// Apart, so that the signals of a flood need no room on the stack.
+@inline(never)
+@_optimize(speed)
+private func signalAndWake(_ source: OpaquePointer?) -> treadle_status {
   Item.signalQuickly(bits(source), wake: true) ?? signalSlowly("treadle_source_signal_and_wake", source, wake: true)
 }
 

@@ -40,6 +40,7 @@ package enum Runtime {
     let process = treadle_system_process()
     process.pointee.forked = 1
     treadle_system_set_tag(0)
+    treadle_system_thread().pointee.flood = 0
   }
 
   /// Starts from nothing in the child of a fork, where only the calling thread lives. False anywhere else.

@@ -70,6 +70,7 @@ extension Item {
     alias.cell.pointee.flags.store(Flag.alias, ordering: .releasing)
     context.pointee.firstAlias = slot
     setFlag(newMode.state.pointee.isRecord ? Flag.aliased : Flag.aliased | Flag.scattered)
+    if kind == .source && !newMode.state.pointee.isRecord, let loop = mode?.loop { endFlood(on: loop) }
     return alias
   }
 

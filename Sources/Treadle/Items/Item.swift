@@ -108,10 +108,14 @@ package struct Item {
     static let wakeWanted: UInt32 = 0x4_0000
     /// The source was signalled again before it was performed.
     static let repeated: UInt32 = 0x8_0000
+    /// The source is flooded: a signal more needs no more than a look (`Flooding.swift`). Set under the gate.
+    static let flooded: UInt32 = 0x40_0000
     /// Seen by the clean-up of a queue that is going on.
     static let counted: UInt32 = 0x2_0000
     /// The runtime reads the descriptor's counter.
     static let acknowledged: UInt32 = 0x8000
+    /// What is used up with the signal.
+    static let ofSignal = signalled | wakeWanted | repeated | flooded
   }
 
   @inline(__always)
@@ -138,7 +142,7 @@ package struct Item {
     var old = cell.pointee.flags.load(ordering: .relaxed)
     while old & due == due {
       let (isExchanged, original) = cell.pointee.flags.weakCompareExchange(
-        expected: old, desired: old & ~(Flag.signalled | Flag.wakeWanted | Flag.repeated),
+        expected: old, desired: old & ~Flag.ofSignal,
         ordering: .sequentiallyConsistent)
       if isExchanged { return old }
       old = original

@@ -36,6 +36,7 @@ extension Item {
     if !item.replaceFlags(old, old | (wake ? Flag.repeated | Flag.wakeWanted : Flag.repeated)) { return nil }
     // It is queued, or being performed by somebody who will look at the flag after us.
     if let loop, !loop.isWakePending { loop.wake() }
+    if wake { item.countRepeat() }
     return Status.ok
   }
 
@@ -60,6 +61,7 @@ extension Item {
       return queueSignalled(old, wake: wake)
     }
     if wake, let loop, !loop.isWakePending { loop.wake() }
+    if wake { countRepeat() }
     return Status.ok
   }
 
@@ -80,7 +82,7 @@ extension Item {
     let isQueued =
       loop.isCurrent ? queueForOwner(mode, loop, old, wake: wake) : queueForOthers(mode, loop, old, wake: wake)
     if isQueued { return Status.ok }
-    clearFlag(Flag.signalled | Flag.wakeWanted)
+    clearFlag(Flag.ofSignal)
     return Status.noMemory
   }
 
@@ -97,6 +99,7 @@ extension Item {
   /// False without memory.
   @inline(__always)
   private func queueForOthers(_ mode: Mode, _ loop: Loop, _ old: UInt32, wake: Bool) -> Bool {
+    let resumesFlood = mayResumeFlood()
     loop.state.pointee.gate.lock()
     var sleep = Sleep.awake
     var isQueued = true
@@ -105,7 +108,10 @@ extension Item {
       if old & Flag.ordered != 0 { mode.state.pointee.signalsAreMixed = true }
       isQueued = mode.append(self)
       loop.noteCaller()
-      if wake || hasFlag(Flag.wakeWanted) { sleep = loop.markWoken() }
+      if wake || hasFlag(Flag.wakeWanted) {
+        sleep = loop.markWoken()
+        if resumesFlood { _ = mode.startFlood(of: self) }
+      }
     }
     loop.state.pointee.gate.unlock()
     if sleep != Sleep.awake { loop.endSleep(sleep) }

@@ -194,6 +194,7 @@ extension Loop {
       if item.kind != .observer { mode.countContent(-1) }
     }
     member.exit(mode, of: self)
+    if item.kind == .source && member.slot == item.slot { item.endFlood(on: self) }
     item.dispose(member)
     return true
   }

@@ -59,6 +59,7 @@ struct Mode {
     state.pointee.signalledCount.store(0, ordering: .relaxed)
     state.pointee.staleSignals = 0
     state.pointee.signalsAreMixed = false
+    state.pointee.flood = 0
     state.pointee.ownSignals.free()
     state.pointee.ownSignalsAreMixed = false
     if let snapshot = state.pointee.snapshot { ObserverSnapshot.release(snapshot) }

@@ -57,6 +57,8 @@ struct ModeState: ~Copyable {
   var staleSignals: Int
   /// They may be out of order, or in the queue twice. Gate.
   var signalsAreMixed: Bool
+  /// The `Mention` of the source of the mode that is flooded, or was the last to be; 0 for none. Gate.
+  var flood: UInt64
 
   // Lists of memberships; timers are in the wheel instead, but for the record of common items. Lock.
 

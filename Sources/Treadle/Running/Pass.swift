@@ -142,7 +142,7 @@ extension Loop {
   func openWakeGate() {
     state.pointee.isSelfWoken = false
     state.pointee.hasReading = false
-    if state.pointee.wakePending.load(ordering: .relaxed) != 0 {
+    if state.pointee.wakePending.load(ordering: .acquiring) != 0 {
       state.pointee.wakePending.store(0, ordering: .sequentiallyConsistent)
     }
   }

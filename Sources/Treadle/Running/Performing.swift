@@ -312,7 +312,7 @@ extension Loop {
     state.pointee.gate.lock()
     for bits in mode.state.pointee.signalled.elements where !frame.pointee.collected.append(bits) {
       // Out of memory: without its place in the queue a signal must not stand in the way of later ones.
-      Mention(bits: bits).item(.source, in: mode)?.clearFlag(Item.Flag.signalled | Item.Flag.wakeWanted)
+      Mention(bits: bits).item(.source, in: mode)?.clearFlag(Item.Flag.ofSignal)
     }
     swap(&frame.pointee.collected, &mode.state.pointee.signalled)
     mode.state.pointee.signalsAreMixed = true

@@ -66,6 +66,8 @@ extension Loop {
     state.pointee.frame = frame
     state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
     state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
+    // Signals of a flood count as wake-ups of the run that goes on later.
+    if let outer = frame.pointee.outer, endFlood(of: outer.pointee.mode) { frame.pointee.outerWake = 1 }
     return frame
   }
 
@@ -95,6 +97,7 @@ extension Loop {
     if frame.pointee.awaited == nil || frame.pointee.outer == nil || frame.pointee.outerStop != 0 {
       state.pointee.stopPending.store(frame.pointee.outerStop, ordering: .sequentiallyConsistent)
     }
+    _ = endFlood(of: frame.pointee.mode)
     state.pointee.wakePending.store(frame.pointee.outerWake, ordering: .sequentiallyConsistent)
     state.pointee.isSelfWoken = false
     if frame.pointee.outer != nil { mixSignals(frame.pointee.mode) }

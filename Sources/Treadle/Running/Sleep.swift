@@ -152,7 +152,8 @@ extension Loop {
       if returnOnInterrupt, let poller { poller.armInterrupt(state.pointee.interruptDescriptor.load(ordering: .acquiring)) }
       // Under the gate, because those who queue blocks and signals look for a sleeper under it.
       state.pointee.gate.lock()
-      let isBusy = hasWork(mode)
+      let isFlooded = mode.stopFlood()
+      let isBusy = hasWork(mode) || isFlooded
       if !isBusy {
         let kind = poller == nil ? Sleep.onFutex : Sleep.inPoller
         state.pointee.sleeping.store(kind, ordering: .sequentiallyConsistent)
