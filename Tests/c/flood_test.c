@@ -7,7 +7,7 @@
 
 static const char *const A = TREADLE_DEFAULT_MODE;
 static const char *const B = "flood";
-enum { FLOODERS = 3, LONG_ENOUGH = 200, MOST_SIGNALS = 1500 };
+enum { FLOODERS = 3, LONG_ENOUGH = 200, MOST_SIGNALS = 400 };
 
 /* What each thread writes before a signal, on a cache line of its own, and what the callback has seen of it. */
 static struct flooder {
@@ -18,7 +18,7 @@ static struct flooder {
     pthread_t thread;
 } flooders[FLOODERS];
 static treadle_source flooded;
-static int rounds;
+static int rounds, flooder_count;
 
 static uint64_t chance(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -38,7 +38,7 @@ static void look(treadle_source source, void *info) {
 /* Writes to memory that is in no cache, for which all that is written next has to wait on its way there. */
 static unsigned char far_memory[1 << 25];
 static void write_far_away(uint64_t *state) {
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 56; i++) {
         atomic_store_explicit((_Atomic unsigned char *)&far_memory[chance(state) % sizeof far_memory], 1, memory_order_relaxed);
     }
 }
@@ -59,26 +59,35 @@ static void *flood_in_rows(void *info) {
     }
     return NULL;
 }
-static void start_flooders(void) {
-    for (int i = 0; i < FLOODERS; i++) {
+static void start_flooders(int count) {
+    flooder_count = count;
+    for (int i = 0; i < flooder_count; i++) {
         CHECK_INT(sem_init(&flooders[i].seen, 0, 0), 0);
         CHECK_INT(pthread_create(&flooders[i].thread, NULL, flood_in_rows, &flooders[i]), 0);
     }
 }
 static void join_flooders(void) {
-    for (int i = 0; i < FLOODERS; i++) CHECK_INT(pthread_join(flooders[i].thread, NULL), 0);
+    for (int i = 0; i < flooder_count; i++) CHECK_INT(pthread_join(flooders[i].thread, NULL), 0);
 }
 
-TEST(the_last_signal_of_a_flood_is_seen, "SRC0-6 SRC0-8 WAKE-1 WAKE-3") {
+static void flood_from(int threads) {
     struct worker worker;
-    rounds = scaled(50000);
     worker_start(&worker);
     flooded = make_source(look, NULL);
     CHECK_INT(treadle_loop_add_source(worker.loop, flooded, A), TREADLE_OK);
-    start_flooders();
+    start_flooders(threads);
     join_flooders();
     worker_stop(&worker);
     CHECK_INT(treadle_source_release(flooded), TREADLE_OK);
+}
+/* Alone, since the next signal of any thread would show what was lost. */
+TEST(the_last_signal_of_a_flood_is_seen, "SRC0-6 SRC0-8 WAKE-1 WAKE-3") {
+    rounds = scaled(300000);
+    flood_from(1);
+}
+TEST(several_threads_flood_one_source, "SRC0-6 SRC0-8 WAKE-1 WAKE-3") {
+    rounds = scaled(5000);
+    flood_from(FLOODERS);
 }
 
 static atomic_bool flooders_are_done;
@@ -111,7 +120,7 @@ TEST(a_flooded_source_may_change_its_modes, "SRC0-3 SRC0-6 SRC0-8 WAKE-1") {
     flooded = make_source(look, NULL);
     CHECK_INT(treadle_loop_add_source(worker.loop, flooded, A), TREADLE_OK);
     CHECK_INT(pthread_create(&mover, NULL, move_about, &worker), 0);
-    start_flooders();
+    start_flooders(FLOODERS);
     join_flooders();
     atomic_store(&flooders_are_done, true);
     CHECK_INT(pthread_join(mover, NULL), 0);
