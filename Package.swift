@@ -26,7 +26,8 @@ let stubTables = Context.environment["TREADLE_STUB_TABLES"] ?? "1"
 let small = settings + (embedded ? [.unsafeFlags(["-Osize"])] : [])
 
 /// Calls of the C library go straight through the table of addresses, which is complete from the start: no code between.
-let direct: [CSetting] = embedded ? [.unsafeFlags(["-fno-plt"])] : []
+/// Each function is a section, so that those that all programs run can lie side by side.
+let direct: [CSetting] = embedded ? [.unsafeFlags(["-fno-plt", "-ffunction-sections"])] : []
 
 var targets: [Target] = [
   // The contract: the installed headers are the ones that the compiler checks the library against.
@@ -34,7 +35,7 @@ var targets: [Target] = [
   .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
   .target(name: "CTreadleSystem", cSettings: direct),
   .target(name: "CTreadleForeign", dependencies: ["CFFI"], linkerSettings: [.linkedLibrary("ffi")]),
-  .target(name: "CTreadleStubs", cSettings: [.define("TREADLE_STUB_TABLES", to: stubTables)]),
+  .target(name: "CTreadleStubs", cSettings: direct + [.define("TREADLE_STUB_TABLES", to: stubTables)]),
   .target(name: "TreadleBase", dependencies: ["CTreadleSystem"], swiftSettings: settings),
   .target(name: "Treadle", dependencies: ["TreadleBase", "CTreadleSystem"], swiftSettings: settings),
   .target(

@@ -4,6 +4,15 @@
 
 #include <pthread.h>
 
+/* glibc's pthread_atfork is a function of four words that is linked into each library: this is what it calls. */
+#ifdef __GLIBC__
+extern void *__dso_handle __attribute__((visibility("hidden")));
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library);
+static int watch_forks(void (*child)(void)) { return __register_atfork(NULL, NULL, child, &__dso_handle); }
+#else
+static int watch_forks(void (*child)(void)) { return pthread_atfork(NULL, NULL, child); }
+#endif
+
 static pthread_key_t key;
 static void (*on_thread_exit)(void);
 
@@ -16,7 +25,7 @@ int32_t treadle_system_install_hooks(void (*thread_exit)(void), void (*child)(vo
     on_thread_exit = thread_exit;
     int32_t error = pthread_key_create(&key, destructor);
     if (error) return -error;
-    error = pthread_atfork(NULL, NULL, child);
+    error = watch_forks(child);
     if (error) pthread_key_delete(key);
     return -error;
 }

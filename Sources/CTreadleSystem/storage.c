@@ -13,6 +13,9 @@ struct treadle_system_mutex treadle_system_start_mutex;
 struct treadle_system_registry treadle_system_notifications, treadle_system_last_resort;
 __attribute__((section(".bss.treadle_home"))) struct treadle_system_home treadle_system_home_state;
 
+__attribute__((section(".rodata.treadle_mode_names"))) const struct treadle_system_mode_names treadle_system_mode_names_known = {
+    .standard = "kCFRunLoopDefaultMode", .common = "kCFRunLoopCommonModes", .call = "TreadleCallMode"};
+
 static void *forgotten;
 void treadle_system_forget(void *memory) {
     *(void **)memory = forgotten;

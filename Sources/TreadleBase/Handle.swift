@@ -19,7 +19,7 @@ package enum Kind: UInt32 {
   case invocation = 12
   case closure = 13
   /// Modes have no handle; their slab is numbered with the others.
-  case mode = 15
+  case mode = 14
 
   /// Calls `body` with each kind of item, sources first (RL-8). An array of them would have to be allocated.
   @inline(__always)

@@ -79,16 +79,15 @@ struct treadle_system_home {
     _Alignas(64) unsigned char room[TREADLE_SYSTEM_ROOM];
     void *chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
 };
-/* The first slot of each kind (Slab.home). */
-#define TREADLE_SYSTEM_FIRST_SLOTS {1, 4095, 4092, 4093, 1, 4094, 1, 1, 1, 4095, 1, 1, 1, 1, 1, 4094}
+/* The first slot of each kind (Slab.home), from -4 to 7 in four bits each, the last kind first: no table, which would lie
+ * in a page of its own. */
+#define TREADLE_SYSTEM_FIRST_SLOTS UINT64_C(0x1e1111f111e1dcf1)
 extern struct treadle_system_home treadle_system_home_state __attribute__((visibility("hidden")));
 
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_home_state.slabs[kind & 15]; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_room(void) { return treadle_system_home_state.room; }
-/* A table, since the compiler would write the choice out wherever a slot is looked up. */
 static inline uint32_t treadle_system_first_slot(uint32_t kind) {
-    static const uint16_t first[TREADLE_SYSTEM_KINDS] = TREADLE_SYSTEM_FIRST_SLOTS;
-    return first[kind & 15];
+    return (uint32_t)((int64_t)(TREADLE_SYSTEM_FIRST_SLOTS << (60 - 4 * (kind & 15))) >> 60) & 4095;
 }
 static inline void *treadle_system_chunk(uint32_t kind, uint32_t index) {
     return __atomic_load_n(&treadle_system_home_state.chunks[index & 4095][kind & 15], __ATOMIC_ACQUIRE);
@@ -96,6 +95,16 @@ static inline void *treadle_system_chunk(uint32_t kind, uint32_t index) {
 static inline void treadle_system_set_chunk(uint32_t kind, uint32_t index, void *chunk) {
     __atomic_store_n(&treadle_system_home_state.chunks[index & 4095][kind & 15], chunk, __ATOMIC_RELEASE);
 }
+
+/* The names of the modes that the library itself knows: every program reads them, so they lie beside the code that every
+ * program runs (scripts/build-library). */
+struct treadle_system_mode_names {
+    char standard[22], common[22], call[16];
+};
+extern const struct treadle_system_mode_names treadle_system_mode_names_known;
+static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_default_mode_name(void) { return treadle_system_mode_names_known.standard; }
+static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_common_modes_name(void) { return treadle_system_mode_names_known.common; }
+static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_call_mode_name(void) { return treadle_system_mode_names_known.call; }
 
 /* Keeps memory that is left as it is, in the child of a fork, reachable for leak checkers: its first
  * bytes lead to the memory that was left before. */

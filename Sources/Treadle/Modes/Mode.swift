@@ -25,10 +25,6 @@ struct Mode {
   @inline(__always)
   var name: UnsafePointer<CChar>? { state.pointee.name.map { UnsafePointer($0) } }
 
-  static func create(in loop: Loop, name: StaticString, isRecord: Bool) -> Mode? {
-    create(in: loop, name: ModeName(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)), isRecord: isRecord)
-  }
-
   /// Makes a mode, and unless it is the record puts it into the loop's list. The caller holds the lock,
   /// or nobody else knows the loop yet.
   static func create(in loop: Loop, name: ModeName, isRecord: Bool = false) -> Mode? {
@@ -45,7 +41,7 @@ struct Mode {
     state.pointee.interest.store(0, ordering: .relaxed)
     state.pointee.earliest.store(Clock.forever, ordering: .relaxed)
     if state.pointee.name != nil && (isRecord || loop.state.pointee.modes.append(slot)) {
-      if name.equals(Loop.callModeName) { loop.state.pointee.callMode.store(slot, ordering: .releasing) }
+      if name.equals(Loop.callModeName.bytes) { loop.state.pointee.callMode.store(slot, ordering: .releasing) }
       return mode
     }
     mode.free()

@@ -15,14 +15,6 @@ package struct ModeName {
   @inline(__always)
   func equals(_ other: UnsafePointer<CChar>) -> Bool { bytes == other || strcmp(bytes, other) == 0 }
 
-  func equals(_ text: StaticString) -> Bool {
-    text.withUTF8Buffer { buffer in
-      guard let base = buffer.baseAddress else { return false }
-      return strncmp(bytes, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), buffer.count) == 0
-        && bytes[buffer.count] == 0
-    }
-  }
-
   /// FNV-1a, so that a search compares few names.
   var hash: UInt32 {
     var hash: UInt32 = 2_166_136_261

@@ -11,13 +11,11 @@ import TreadleBase
 /// nor does it heed stops. Those are for the client's run around it, and are still there when that goes on.
 extension Loop {
   /// The mode of `TREADLE_CALL_MODE` in the C header.
-  static let callModeName: StaticString = "TreadleCallMode"
+  static var callModeName: ModeName { ModeName(treadle_system_call_mode_name()) }
 
   func findOrMakeCallMode() throws(Failure) -> Mode {
     if let mode = Mode(slot: state.pointee.callMode.load(ordering: .acquiring)) { return mode }
-    return try Loop.callModeName.withName { name throws(Failure) in
-      try withLock { () throws(Failure) in try findOrMakeUnlistedMode(name) }
-    }
+    return try withLock { () throws(Failure) in try findOrMakeUnlistedMode(Loop.callModeName) }
   }
 
   /// Makes what `run(until:)` needs, which cannot fail then for want of memory.

@@ -38,9 +38,7 @@ extension Loop {
   /// Runs the default mode until stopped or finished (RUN-3).
   package func runDefault() throws(Failure) -> Int32 {
     while true {
-      let result = try CommonModes.defaultName.withName { name throws(Failure) in
-        try run(name, timeout: Clock.forever, flags: 0)
-      }
+      let result = try run(CommonModes.defaultName, timeout: Clock.forever, flags: 0)
       if result == Status.stopped || result == Status.finished { return result }
     }
   }
