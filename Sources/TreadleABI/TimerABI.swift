@@ -69,9 +69,10 @@ public func treadle_timer_schedule(
   _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
   let interval = max(interval_ns, 100_000)
-  return schedule(
-    "treadle_timer_schedule", Clock.after(interval, from: Clock.now()), repeats ? interval : 0, fire, info, release,
-    out_timer)
+  let date = Clock.after(interval, from: Clock.now())
+  let status = treadle_timer_schedule_at(date, repeats ? interval : 0, fire, info, release, out_timer)
+  if status < 0 { LastError.attribute(to: "treadle_timer_schedule") }
+  return status
 }
 
 @_optimize(speed)
@@ -80,40 +81,52 @@ public func treadle_timer_schedule_at(
   _ fire_at: Int64, _ interval_ns: Int64, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
   _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  schedule("treadle_timer_schedule_at", fire_at, interval_ns, fire, info, release, out_timer)
+  if interval_ns == 0 && release == nil, let fire, let loop = Loop.existing {
+    let code = unsafeBitCast(fire, to: UnsafeMutableRawPointer?.self)
+    switch Item.scheduleStraight(code: code, info: info, date: fire_at, on: loop, out: out_timer) {
+    case .done: return Status.ok
+    case .locked: return scheduleTimerLocked(fire_at, interval_ns, fire, info, release, out_timer)
+    case .no: break
+    }
+  }
+  return scheduleTimer(fire_at, interval_ns, fire, info, release, out_timer)
 }
 
-@inline(__always)
-private func schedule(
-  _ function: StaticString, _ date: Int64, _ interval: Int64, _ fire: treadle_timer_fn?,
-  _ info: UnsafeMutableRawPointer?, _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+/// The lock of the calling thread's loop is held.
+@inline(never)
+@_optimize(speed)
+private func scheduleTimerLocked(
+  _ fire_at: Int64, _ interval_ns: Int64, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
+  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  if interval == 0 && release == nil, let fire, let loop = Loop.existing {
+  if let loop = Loop.existing {
     let code = unsafeBitCast(fire, to: UnsafeMutableRawPointer?.self)
-    let timer = Item.makeScheduledTimer(code: code, info: info, date: date, on: loop, isReleased: out_timer == nil)
+    let timer = Item.makeScheduledTimer(
+      code: code, info: info, date: fire_at, on: loop, clients: out_timer == nil ? 0 : 1)
     if timer != 0 {
       out_timer?.pointee = OpaquePointer(bitPattern: timer)
       return Status.ok
     }
   }
-  var context = treadle_timer_context()
-  context.info = info
-  context.release = release
-  context.fire = fire
-  context.fire_at = date
-  context.interval_ns = interval
-  return scheduleTimer(function, context, out_timer)
+  return scheduleTimer(fire_at, interval_ns, fire, info, release, out_timer)
 }
 
 @inline(never)
 private func scheduleTimer(
-  _ function: StaticString, _ context: treadle_timer_context, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
+  _ fire_at: Int64, _ interval_ns: Int64, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
+  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  status(function) { () throws(Failure) in
+  status("treadle_timer_schedule_at") { () throws(Failure) in
     out_timer?.pointee = nil
     do throws(Failure) {
-      if context.fire == nil { throw Failure(Status.argument, "fire", "is NULL") }
+      if fire == nil { throw Failure(Status.argument, "fire", "is NULL") }
       let loop = try Loop.current()
+      var context = treadle_timer_context()
+      context.info = info
+      context.release = release
+      context.fire = fire
+      context.fire_at = fire_at
+      context.interval_ns = interval_ns
       let item = try makeTimer(context)
       do throws(Failure) {
         _ = try CommonModes.addToDefault(item, of: loop)
@@ -129,7 +142,7 @@ private func scheduleTimer(
       out_timer.pointee = pointer(item.handle)
       return Status.ok
     } catch {
-      context.release?(context.info)
+      release?(info)
       throw error
     }
   }
@@ -162,13 +175,14 @@ private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_set_next_fire")
 public func treadle_timer_set_next_fire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
-  if Item.setDateInOneMode(bits(timer), time) { return Status.ok }
+  if Item.postponeStraight(bits(timer), time) { return Status.ok }
   return setNextFire(timer, time)
 }
 
 @inline(never)
 private func setNextFire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
-  status("treadle_timer_set_next_fire") { () throws(Failure) in
+  if Item.setDateInOneMode(bits(timer), time) { return Status.ok }
+  return status("treadle_timer_set_next_fire") { () throws(Failure) in
     try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in item.setNextFire(time) }
   }
 }
@@ -253,13 +267,14 @@ private func invalidateTimer(_ timer: OpaquePointer?) -> treadle_status {
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_discard")
 public func treadle_timer_discard(_ timer: OpaquePointer?) -> treadle_status {
-  if Item.discardQuickly(bits(timer)) { return Status.ok }
+  if Item.discardStraight(bits(timer)) { return Status.ok }
   return discardTimer(timer)
 }
 
 @inline(never)
 private func discardTimer(_ timer: OpaquePointer?) -> treadle_status {
-  status("treadle_timer_discard") { () throws(Failure) in
+  if Item.discardQuickly(bits(timer)) { return Status.ok }
+  return status("treadle_timer_discard") { () throws(Failure) in
     try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in
       item.invalidate()
       try item.release("timer")

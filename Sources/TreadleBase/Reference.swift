@@ -49,6 +49,14 @@ package struct Reference: ~Copyable {
     word.store(next << 40, ordering: .releasing)
   }
 
+  /// The same for one who knows that one of ours is left, if the client's only one is the only other: both are dropped.
+  @inline(__always)
+  package borrowing func endLast(generation: UInt32) -> Bool {
+    let counts = UInt64(generation) << 40 | Reference.client | 1
+    let next = (UInt64(generation) &+ 1) & 0xFF_FFFF
+    return word.compareExchange(expected: counts, desired: next << 40, ordering: .acquiringAndReleasing).exchanged
+  }
+
   /// Adds one of our own references, if the object is still the one meant.
   @inline(__always)
   package borrowing func retain(generation: UInt32) -> Bool {
@@ -107,21 +115,6 @@ package struct Reference: ~Copyable {
       let (exchanged, original) = word.weakCompareExchange(
         expected: now, desired: now &- Reference.client, ordering: .sequentiallyConsistent)
       if exchanged { return (now &- Reference.client) & 0xFF_FFFF_FFFF == 0 ? .last : .notLast }
-      now = original
-    }
-  }
-
-  /// Drops one of the client's and one of ours, which the caller holds; stale, and neither dropped, when the client owns
-  /// none.
-  @inline(__always)
-  package borrowing func releaseWithClient(generation: UInt32) -> Returned {
-    var now = word.load(ordering: .relaxed)
-    while true {
-      if UInt32(truncatingIfNeeded: now >> 40) != generation || now >> 20 & Reference.maximum == 0 { return .stale }
-      let next = now &- Reference.client &- 1
-      let (exchanged, original) = word.weakCompareExchange(
-        expected: now, desired: next, ordering: .sequentiallyConsistent)
-      if exchanged { return next & 0xFF_FFFF_FFFF == 0 ? .last : .notLast }
       now = original
     }
   }

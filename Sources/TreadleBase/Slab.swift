@@ -28,26 +28,29 @@ package struct Slab {
   private var home: Int { number(0x1E1E_1E1E_181B_001E, 0x1E08_1E1E_1E1E_141E) &* 64 }
   /// The lowest slot that is ever used; 1 for kinds that have none at home.
   @inline(__always)
-  private var first: UInt32 { treadle_system_first_slot(kind.rawValue) }
+  var first: UInt32 { treadle_system_first_slot(kind.rawValue) }
   private static let capacity: UInt32 = 4096 &* 4096
 
   /// Guarded by `gate`.
-  private struct State: ~Copyable {
+  struct State: ~Copyable {
     let gate: Gate
     var used: UInt32  // slots first...used have been used; 0: none
     var ready: UInt32  // slots first...ready have memory
-    var free: UInt32  // the first free slot; each names the next
+    var free: UInt32  // the first of a chain of free slots; each names the next
+    var freeCount: UInt32  // how many there are in that chain: up to a group's (`SlotStock`)
+    var groups: UInt32  // the first slot of the first such group; it names the next group's, too
   }
-  private var state: UnsafeMutablePointer<State> {
+  var state: UnsafeMutablePointer<State> {
     treadle_system_slab(kind.rawValue).assumingMemoryBound(to: State.self)
   }
 
   /// How a free slot starts: its reference, which keeps the generation; flags, which a late signal may
   /// still touch; then the next free slot.
-  private struct FreeSlot: ~Copyable {
+  struct FreeSlot: ~Copyable {
     let reference: Reference
     let touched: UInt64
     var next: UInt32
+    var nextGroup: UInt32
   }
 
   /// Room for one object of this kind. The slab of a kind is used with one size only.
@@ -80,10 +83,17 @@ package struct Slab {
   /// The object that a handle means.
   @inline(__always)
   package func find(_ handle: Handle) -> UnsafeMutableRawPointer? {
-    guard handle.isPlausible(kind), handle.slot >= first, let memory = memory(handle.slot),
+    guard let memory = locate(handle),
       memory.assumingMemoryBound(to: Reference.self).pointee.isLive(generation: handle.generation)
     else { return nil }
     return memory
+  }
+
+  /// The memory of the slot that a handle names, whatever lives there.
+  @inline(__always)
+  package func locate(_ handle: Handle) -> UnsafeMutableRawPointer? {
+    guard handle.isPlausible(kind), handle.slot >= first else { return nil }
+    return memory(handle.slot)
   }
 
   package func isLive(slot: UInt32, generation: UInt32) -> Bool {
@@ -104,24 +114,28 @@ package struct Slab {
     let state = self.state
     state.pointee.gate.lock()
     let slot = state.pointee.free
-    guard slot != 0, let memory = memory(slot) else { return allocateUnused(own: own, clients: clients) }
-    let next = memory.assumingMemoryBound(to: FreeSlot.self).pointee.next
-    // Nobody may have touched the memory of the next one for long, and it is wanted soon.
-    if next != 0, let later = self.memory(next) { treadle_system_prefetch_for_writing(later) }
-    state.pointee.free = next
+    guard slot != 0, let memory = memory(slot) else { return allocateOther(own: own, clients: clients) }
+    state.pointee.free = next(memory)
+    state.pointee.freeCount = state.pointee.freeCount &- 1
     memory.assumingMemoryBound(to: Reference.self).pointee.begin(own: own, clients: clients)
     state.pointee.gate.unlock()
     return slot
   }
 
-  /// A slot that nobody has had yet. The gate is held, and opened here.
+  /// The first of a group, or one that nobody has had yet. The gate is held, and opened here.
   @inline(never)
-  private func allocateUnused(own: UInt64, clients: UInt64) -> UInt32 {
+  private func allocateOther(own: UInt64, clients: UInt64) -> UInt32 {
     let state = self.state
     defer { state.pointee.gate.unlock() }
-    let slot = max(state.pointee.used &+ 1, first)
-    if slot > state.pointee.ready && !makeRoom(slot) { return 0 }
-    state.pointee.used = slot
+    var slot = takeGroup().first
+    if slot != 0, let memory = memory(slot) {
+      state.pointee.free = next(memory)
+      state.pointee.freeCount = Slab.slotsOfGroup &- 1
+    } else {
+      slot = max(state.pointee.used &+ 1, first)
+      if slot > state.pointee.ready && !makeRoom(slot) { return 0 }
+      state.pointee.used = slot
+    }
     reference(slot)?.pointee.begin(own: own, clients: clients)
     return slot
   }
@@ -137,18 +151,17 @@ package struct Slab {
   @inline(__always)
   package func freeInline(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
     let state = self.state
-    let freed = memory.assumingMemoryBound(to: FreeSlot.self)
     state.pointee.gate.lock()
-    freed.pointee.reference.end()
-    freed.pointee.next = state.pointee.free
-    state.pointee.free = slot
+    memory.assumingMemoryBound(to: FreeSlot.self).pointee.reference.end()
+    pushFree(slot, memory)
     state.pointee.gate.unlock()
   }
 
   /// Memory for a slot and those behind it. Has the kernel provide the memory of a large slab in pieces, which takes
-  /// about half as long as page by page where it is touched first; a small one costs no more than what is used of it.
+  /// two thirds as long as page by page where it is touched first; a piece is a sixteenth of what is there at most, and a
+  /// small slab costs no more than what is used of it.
   @inline(never)
-  private func makeRoom(_ slot: UInt32) -> Bool {
+  func makeRoom(_ slot: UInt32) -> Bool {
     guard slot < Slab.capacity else { return false }
     if memory(slot) == nil {
       var chunk: UnsafeMutableRawPointer?
@@ -161,10 +174,12 @@ package struct Slab {
       guard let chunk else { return false }
       treadle_system_set_chunk(kind.rawValue, slot >> 12, chunk)
     }
-    if slot >= 4 &* Slab.slotsOfChunk, let memory = memory(slot) {
-      treadle_system_provide(memory, Int(Slab.slotsOfPiece) &* stride)
+    var piece = Slab.slotsOfPiece
+    if slot >= Slab.slotsOfChunk, let memory = memory(slot) {
+      while piece > slot / 16 { piece /= 2 }
+      treadle_system_provide(memory, Int(piece) &* stride)
     }
-    state.pointee.ready = slot | (Slab.slotsOfPiece &- 1)
+    state.pointee.ready = slot | (piece &- 1)
     return true
   }
 
@@ -195,6 +210,8 @@ package struct Slab {
     state.pointee.used = first > 1 ? Slab.slotsOfChunk &- 1 : 0
     state.pointee.ready = 0
     state.pointee.free = 0
+    state.pointee.freeCount = 0
+    state.pointee.groups = 0
     state.pointee.gate.unlock()
   }
 }

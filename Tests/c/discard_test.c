@@ -219,6 +219,66 @@ TEST(threads_discard_what_fires, "OBJ-4 OBJ-5 TMR-7 TMR-13") {
     pthread_barrier_destroy(&barrier);
 }
 
+/* Loops come and go, and with each the memory that it has kept for its next timers. A handle's number, bits 5 to 28, tells
+ * how much there is. */
+enum { LOOPS = 20, HELD = 100, KEPT = 96 /* two groups of free ones, and one that nobody has had yet */ };
+static atomic_uint highest;
+static treadle_timer arm(void) {
+    treadle_timer timer = NULL;
+    CHECK_INT(treadle_timer_schedule_at(FAR_AWAY, 0, fire, NULL, NULL, &timer), TREADLE_OK);
+    unsigned number = (unsigned)((uintptr_t)timer >> 5) & 0xFFFFFF, known = atomic_load(&highest);
+    while (number > known && !atomic_compare_exchange_weak(&highest, &known, number)) {}
+    return timer;
+}
+static void *arm_and_discard(void *info) {
+    treadle_timer timers[HELD];
+    for (int i = 0; i < HELD; i++) timers[i] = arm();
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < HELD; i++) CHECK_INT(treadle_timer_discard(timers[i]), TREADLE_OK);
+    pthread_barrier_wait(&barrier); /* all loops are there at a time */
+    return info;
+}
+TEST(what_a_loop_has_kept_serves_others, "RL-8 OBJ-4") {
+    pthread_t threads[LOOPS];
+    CHECK_INT(pthread_barrier_init(&barrier, NULL, LOOPS), 0);
+    for (int i = 0; i < LOOPS; i++) CHECK_INT(pthread_create(&threads[i], NULL, arm_and_discard, NULL), 0);
+    for (int i = 0; i < LOOPS; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+    unsigned number = atomic_load(&highest);
+    CHECK(number < 4096 + LOOPS * (HELD + KEPT)); /* the first ones are 4,093 and so on */
+    for (int i = 0; i < LOOPS * HELD; i++) arm();
+    CHECK(atomic_load(&highest) <= number + KEPT);
+}
+/* Timers of one loop that others discard: each is used once at a time, wherever its memory goes. */
+static treadle_timer crowd[RACERS][HELD];
+static atomic_int owners[1 << 16];
+static void own(treadle_timer timer, int change) {
+    CHECK_INT(atomic_fetch_add(&owners[((uintptr_t)timer >> 5) & 0xFFFF], change), change > 0 ? 0 : 1);
+}
+static void *discard_of_others(void *number) {
+    treadle_timer *mine = crowd[(intptr_t)number], *theirs = crowd[1 - (intptr_t)number];
+    for (int round = scaled(300); round > 0; round--) {
+        for (int i = 0; i < HELD; i++) {
+            CHECK_INT(treadle_timer_schedule_at(FAR_AWAY + i, 0, fire, NULL, NULL, &mine[i]), TREADLE_OK);
+            own(mine[i], 1);
+        }
+        pthread_barrier_wait(&barrier);
+        for (int i = 0; i < HELD; i++) {
+            own(theirs[i], -1);
+            CHECK_INT(treadle_timer_discard(theirs[i]), TREADLE_OK);
+        }
+        pthread_barrier_wait(&barrier);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
+    }
+    return NULL;
+}
+TEST(threads_discard_timers_of_other_loops, "OBJ-4 OBJ-5") {
+    pthread_t threads[RACERS];
+    CHECK_INT(pthread_barrier_init(&barrier, NULL, RACERS), 0);
+    for (intptr_t i = 0; i < RACERS; i++) CHECK_INT(pthread_create(&threads[i], NULL, discard_of_others, (void *)i), 0);
+    for (int i = 0; i < RACERS; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+    pthread_barrier_destroy(&barrier);
+}
+
 /* Somebody waits for the end of a callback; the timer is discarded meanwhile. */
 static sem_t in_callback, may_return;
 static void stay(treadle_timer timer, void *info) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import TreadleBase
+import TreadleBase
 
 /// The time that a client may count from where the present to the nanosecond is not worth what it costs: a reading of
 /// the clock by the loop's own thread, which is used again for a while. In a run that is for the rest of a pass, but
 /// not beyond its sleep; outside of runs, until the kernel's next tick, which costs a quarter of a reading to know of.
 extension Loop {
   /// On a thread without a loop, the present.
+  @inline(__always)
   package static func recentTime() -> Int64 {
     guard let loop = existing else { return Clock.now() }
     if loop.state.pointee.frame == nil { return loop.readingOfTick() }

@@ -105,7 +105,7 @@ package struct Loop {
       throw Failure.noMemory("loop")
     }
     state.pointee.commonRecord = common.slot
-    state.pointee.defaultMode = standard.slot
+    state.pointee.defaultMode = standard.state
     standard.state.pointee.isCommon = true
     return loop
   }
@@ -126,7 +126,7 @@ package struct Loop {
     }
     state.pointee.frame = nil
     state.pointee.commonRecord = 0
-    state.pointee.defaultMode = 0
+    state.pointee.defaultMode = nil
     state.pointee.wakePending.store(0, ordering: .relaxed)
     state.pointee.stopPending.store(0, ordering: .relaxed)
     state.pointee.stickyStop.store(0, ordering: .relaxed)
@@ -142,6 +142,7 @@ package struct Loop {
     state.pointee.isChasing = false
     state.pointee.isOverrun = false
     state.pointee.isSelfWoken = false
+    state.pointee.timerStock.empty(into: Slab(.timer))
     state.pointee.lastReading = 0
     state.pointee.readingTick = 0
     Slab(.loop).free(state.pointee.slot)

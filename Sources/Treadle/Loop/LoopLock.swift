@@ -40,6 +40,10 @@ struct LoopLock {
     if state.pointee.taken.exchange(1, ordering: .acquiring) != 0 { wait() }
   }
 
+  /// False if somebody has it.
+  @inline(__always)
+  func tryToLockInline() -> Bool { state.pointee.taken.exchange(1, ordering: .acquiring) == 0 }
+
   @inline(__always)
   func unlockInline() {
     state.pointee.taken.store(0, ordering: .releasing)

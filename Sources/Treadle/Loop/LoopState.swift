@@ -16,8 +16,7 @@ struct LoopState: ~Copyable {
   var slot: UInt32
   /// The kernel's id of the thread; 0 once it is gone. Atomic.
   let threadID: Atomic<Int32>
-  /// The default mode, and the hidden one that records the common items. Constant.
-  var defaultMode: UInt32
+  /// The hidden mode that records the common items. Constant.
   var commonRecord: UInt32
   /// The slots of the loop's modes. Lock.
   var modes: Buffer<UInt32>
@@ -120,4 +119,8 @@ struct LoopState: ~Copyable {
   /// runs (`Loop+Time`). Owner.
   var lastReading: Int64
   var readingTick: Int64
+  /// The default mode. Constant.
+  var defaultMode: UnsafeMutablePointer<ModeState>?
+  /// Where the timers' slots of quick calls come from and go to (`Timer+Quick`). Lock.
+  var timerStock: SlotStock
 }

@@ -7,7 +7,8 @@ package import TreadleBase
 /// Finding modes, making them, and the common set. Modes live as long as their loop.
 extension Loop {
   var record: Mode? { Mode(slot: state.pointee.commonRecord) }
-  var defaultMode: Mode? { Mode(slot: state.pointee.defaultMode) }
+  @inline(__always)
+  var defaultMode: Mode? { state.pointee.defaultMode.map { Mode($0) } }
   @inline(__always)
   var currentMode: Mode? { Mode(slot: state.pointee.currentMode.load(ordering: .acquiring)) }
 

@@ -10,6 +10,9 @@ struct Mode {
   let state: UnsafeMutablePointer<ModeState>
 
   @inline(__always)
+  init(_ state: UnsafeMutablePointer<ModeState>) { self.state = state }
+
+  @inline(__always)
   init?(slot: UInt32) {
     guard slot != 0, let memory = Slab(.mode).memory(slot) else { return nil }
     state = memory.assumingMemoryBound(to: ModeState.self)

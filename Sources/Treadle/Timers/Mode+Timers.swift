@@ -41,6 +41,14 @@ extension Mode {
     }
   }
 
+  /// A timer has come in.
+  @inline(__always)
+  func noteEntry(_ date: Int64) {
+    noteDate(date)
+    state.pointee.isUnlisted = false
+    countContent(1)
+  }
+
   /// The earliest date in the queue, or an earlier one. Any thread, no lock.
   @inline(__always)
   var earliestDate: Int64 { state.pointee.earliest.load(ordering: .acquiring) }

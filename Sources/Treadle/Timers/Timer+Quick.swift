@@ -31,50 +31,55 @@ extension Item {
     return Item(.timer, handle.slot, memory)
   }
 
+  /// The same without a look whether its generation lives, for those who look under the loop's lock.
+  @inline(__always)
+  static func locate(_ handle: Handle) -> Item? {
+    guard let memory = Slab(.timer).locate(handle) else { return nil }
+    return Item(.timer, handle.slot, memory)
+  }
+
   // MARK: Being made
 
   /// A one-shot with nothing but a plain callback, in no mode; 0 if there is none.
   package static func makePlainTimer(
     code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, date: Int64
   ) -> UInt {
-    guard Runtime.isStarted, let item = allocatePlain(own: 0, clients: 1) else { return 0 }
-    item.begin(code: code, info: info, date: date)
+    guard Runtime.isStarted,
+      let item = Item(.timer, slot: Slab(.timer).allocateInline(own: 0, clients: 1))
+    else { return 0 }
+    item.begin(code: code, info: info)
+    item.cell.pointee.previous = 0
+    item.cell.pointee.next = 0
+    item.cell.pointee.mode.store(
+      item.cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
+    item.timer.pointee = TimerCell(date: date, sequence: 0, place: TimerQueue.Place.none)
+    item.cell.pointee.flags.store(Flag.valid | Flag.once, ordering: .releasing)
     return item.handle.bits
   }
 
   @inline(__always)
-  private static func allocatePlain(own: UInt64, clients: UInt64) -> Item? {
-    Item(.timer, slot: Slab(.timer).allocateInline(own: own, clients: clients))
-  }
-
-  @inline(__always)
-  private func begin(code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, date: Int64) {
-    cell.pointee.previous = 0
-    cell.pointee.next = 0
+  func begin(code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?) {
     cell.pointee.link.store(UInt(bitPattern: code) | Item.codeMark, ordering: .relaxed)
     cell.pointee.info = info
-    cell.pointee.mode.store(cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
-    timer.pointee = TimerCell(date: date, sequence: 0, place: TimerQueue.Place.none)
-    cell.pointee.flags.store(Flag.valid | Flag.once, ordering: .releasing)
   }
 
-  /// The same, in the default mode of a loop that is the calling thread's. It is released already where the client
-  /// wants no handle.
+  /// The same, in the default mode of a loop that is the calling thread's, with so many references of the client's. The
+  /// loop's lock is held, and given back.
   package static func makeScheduledTimer(
-    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, date: Int64, on loop: Loop, isReleased: Bool
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, date: Int64, on loop: Loop, clients: UInt64
   ) -> UInt {
-    guard loop.isAlive, let mode = loop.defaultMode, let queue = mode.state.pointee.queue else { return 0 }
-    // Locked first: then what is written to memory that is not at hand yet has time until somebody locks again.
     let lock = loop.mutex
-    lock.lockInline()
-    var handle: UInt = 0
-    if queue.pointee.reserve(tolerant: false), let item = allocatePlain(own: 1, clients: isReleased ? 0 : 1) {
-      item.begin(code: code, info: info, date: date)
-      item.enterQuickly(mode, queue)
-      handle = item.handle.bits
-    }
-    lock.unlockInline()
-    return handle
+    defer { lock.unlockInline() }
+    guard let mode = loop.defaultMode, let queue = mode.state.pointee.queue,
+      queue.pointee.reserve(tolerant: false),
+      let (slot, memory) = loop.state.pointee.timerStock.take(Slab(.timer), own: 1, clients: clients)
+    else { return 0 }
+    let item = Item(.timer, slot, memory)
+    item.begin(code: code, info: info)
+    item.timer.pointee.date = date
+    item.enterQuickly(mode, queue)
+    item.cell.pointee.flags.store(Flag.valid | Flag.once, ordering: .releasing)
+    return item.handle.bits
   }
 
   // MARK: Beginning and ending a membership
@@ -82,20 +87,23 @@ extension Item {
   /// Into a mode, by the item's own cell. The loop's lock is held, and there is room.
   @inline(__always)
   private func enterQuickly(_ mode: Mode, _ queue: UnsafeMutablePointer<TimerQueue>) {
-    let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
-    cell.pointee.mode.store((serial &+ 0x100_0000) | mode.slot, ordering: .releasing)
+    setMode(mode.slot)
     queue.pointee.insertExact(self)
-    mode.noteDate(timer.pointee.date)
-    mode.state.pointee.isUnlisted = false
-    mode.countContent(1)
+    mode.noteEntry(timer.pointee.date)
+  }
+
+  /// Another membership, or none. The loop's lock is held.
+  @inline(__always)
+  func setMode(_ slot: UInt32) {
+    let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
+    cell.pointee.mode.store((serial &+ 0x100_0000) | slot, ordering: .releasing)
   }
 
   /// Out of a mode. The loop's lock is held; the mode's reference is the caller's to drop.
   @inline(__always)
   func exitQuickly(_ mode: Mode) {
     mode.countContent(-1)
-    let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
-    cell.pointee.mode.store(serial &+ 0x100_0000, ordering: .releasing)
+    setMode(0)
   }
 
   /// Adds a timer that is in no mode to the default mode of the calling thread's own loop.
@@ -129,53 +137,54 @@ extension Item {
   /// Makes a timer that is in one mode invalid.
   package static func invalidateInOneMode(_ timer: UInt) -> Bool {
     let handle = Handle(bits: timer)
-    guard let item = find(handle), item.leaveOnlyMode(handle) else { return false }
+    guard let item = find(handle) else { return false }
+    let flags = item.flags
+    guard flags & ~variants == Flag.valid, let (mode, loop) = item.lockOnlyMode(handle) else { return false }
+    guard let queue = mode.state.pointee.queue, item.exchangeFlags(flags, flags & ~Flag.valid) else {
+      loop.mutex.unlockInline()
+      return false
+    }
+    queue.pointee.remove(item)
+    item.exitQuickly(mode)
+    loop.mutex.unlockInline()
+    if item.context != nil { item.releaseInfoOnce() }
     item.drop()
     return true
   }
 
-  /// The same, or finds it invalid, and drops a reference of the client's. False also if the client owns none; the timer
-  /// is invalid then.
+  /// Makes a timer invalid, if it is not, and drops a reference of the client's: for a plain one-shot that is in one mode,
+  /// with nobody else to refer to it, in one step; and for any that is invalid.
+  ///
+  /// Whoever may change its flags or its context refers to it meanwhile, and takes the loop's lock before he is done:
+  /// so what they are under that lock holds as long as nobody else refers to it.
   package static func discardQuickly(_ timer: UInt) -> Bool {
     let handle = Handle(bits: timer)
-    guard let item = find(handle) else { return false }
-    guard item.leaveOnlyMode(handle) else { return !item.isValid && releaseQuickly(timer) }
-    switch item.cell.pointee.reference.releaseWithClient(generation: handle.generation) {
-    case .stale:
-      item.drop()
-      return false
-    case .notLast: item.announceIfAwaited()
-    case .last: item.destroyTimer()
-    }
-    return true
-  }
-
-  /// Makes a timer that is in one mode invalid, and takes it out. The mode's reference is the caller's then. False, with
-  /// nothing done, if that is not the timer's state.
-  @inline(__always)
-  private func leaveOnlyMode(_ handle: Handle) -> Bool {
-    let flags = self.flags
-    guard flags & ~Item.variants == Flag.valid, let (mode, lock) = lockOnlyMode(handle) else { return false }
-    guard let queue = mode.state.pointee.queue, exchangeFlags(flags, flags & ~Flag.valid) else {
-      lock.unlockInline()
+    guard let item = locate(handle) else { return false }
+    guard let (mode, loop) = item.lockOnlyMode(handle) else { return !item.isValid && releaseQuickly(timer) }
+    guard let queue = mode.state.pointee.queue, item.flags == Flag.valid | Flag.once, item.context == nil,
+      item.cell.pointee.reference.endLast(generation: handle.generation)
+    else {
+      loop.mutex.unlockInline()
       return false
     }
-    queue.pointee.remove(self)
-    exitQuickly(mode)
-    lock.unlockInline()
-    if context != nil { releaseInfoOnce() }
+    // It is nobody's from here on. Who has found it before takes the lock first, and finds it in no mode then.
+    queue.pointee.remove(item)
+    item.exitQuickly(mode)
+    item.cell.pointee.flags.store(0, ordering: .relaxed)
+    loop.state.pointee.timerStock.put(Slab(.timer), item.slot, UnsafeMutableRawPointer(item.cell))
+    loop.mutex.unlockInline()
     return true
   }
 
   /// Locks the loop of a timer in one mode. From here on that mode keeps it.
   @inline(__always)
-  private func lockOnlyMode(_ handle: Handle) -> (Mode, LoopLock)? {
+  private func lockOnlyMode(_ handle: Handle) -> (Mode, Loop)? {
     guard let mode, let loop = mode.loop else { return nil }
-    let lock = loop.mutex
-    lock.lockInline()
-    // The timer, or what its mode's slot means, may have changed meanwhile.
-    if isIn(mode) && generation == handle.generation && mode.state.pointee.loop == loop.state { return (mode, lock) }
-    lock.unlockInline()
+    loop.mutex.lockInline()
+    // The timer, or what its mode's slot means, may have changed meanwhile, or it was not the one meant. What is in a
+    // mode lives.
+    if isIn(mode) && generation == handle.generation && mode.state.pointee.loop == loop.state { return (mode, loop) }
+    loop.mutex.unlockInline()
     return nil
   }
 
@@ -184,11 +193,9 @@ extension Item {
   /// Sets the date of a timer that is in one mode, and at rest.
   package static func setDateInOneMode(_ timer: UInt, _ date: Int64) -> Bool {
     let handle = Handle(bits: timer)
-    guard let item = find(handle), item.canMoveQuickly, let (mode, lock) = item.lockOnlyMode(handle) else {
-      return false
-    }
+    guard let item = locate(handle), let (mode, loop) = item.lockOnlyMode(handle) else { return false }
     guard item.canMoveQuickly, let queue = mode.state.pointee.queue else {
-      lock.unlockInline()
+      loop.mutex.unlockInline()
       return false
     }
     if !queue.pointee.postpone(item, to: date) {
@@ -196,14 +203,13 @@ extension Item {
       item.timer.pointee.date = date
       mode.schedule(item, of: item)
     }
-    let loop = mode.loop
-    lock.unlockInline()
-    if let loop, !loop.isCurrent { loop.interruptSleep() }
+    loop.mutex.unlockInline()
+    if !loop.isCurrent { loop.interruptSleep() }
     return true
   }
 
   @inline(__always)
-  private var canMoveQuickly: Bool {
+  var canMoveQuickly: Bool {
     flags & (Flag.valid | Flag.alias | Flag.aliased | Flag.running) == Flag.valid
   }
 

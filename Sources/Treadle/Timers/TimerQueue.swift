@@ -67,6 +67,28 @@ struct TimerQueue {
     if !wheel.insert(member) { setAside(member) }
   }
 
+  /// Whether a date is later than the slot of the wheel that is being served.
+  @inline(__always)
+  func isFar(_ date: Int64) -> Bool { wheel.isFar(date) }
+
+  /// `insertExact` for one whose date is.
+  @inline(__always)
+  mutating func insertFar(_ member: Item, _ date: Int64) {
+    lastSequence &+= 1
+    member.timer.pointee.sequence = lastSequence
+    wheel.insertFar(member, TimerWheel.slot(of: date))
+  }
+
+  /// Whether a membership lies in one of the wheel's chains.
+  @inline(__always)
+  func isInChain(_ member: Item) -> Bool {
+    member.timer.pointee.place &- Place.wheel < Place.near &- Place.wheel
+  }
+
+  /// Takes such a one out. Nothing is noted in it: it ends.
+  @inline(__always)
+  mutating func removeFromChain(_ member: Item) { wheel.removeFar(member, member.timer.pointee.place) }
+
   /// Queues a membership at its date, behind all others of that date.
   @inline(never)
   mutating func insert(_ member: Item, tolerance: Int64) {
@@ -111,7 +133,7 @@ struct TimerQueue {
   mutating func postpone(_ member: Item, to date: Int64) -> Bool {
     let timer = member.timer
     let place = timer.pointee.place
-    guard place >= Place.wheel, place < Place.near, date >= timer.pointee.date else { return false }
+    guard place &- Place.wheel < Place.near &- Place.wheel, date >= timer.pointee.date else { return false }
     lastSequence &+= 1
     timer.pointee.sequence = lastSequence
     timer.pointee.date = date

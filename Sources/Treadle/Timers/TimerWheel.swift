@@ -26,17 +26,37 @@ struct TimerWheel {
   private var far = 0
   /// The two between which one was taken out of a chain, and which are not linked yet. Their memory is seldom at hand:
   /// it is asked for when that one goes, and written to by the next who touches a chain, so that nobody waits for it.
-  private var latePrevious: UInt32 = 0
-  private var lateNext: UInt32 = 0
+  private var latePrevious = Neighbour()
+  private var lateNext = Neighbour()
   /// For each level, then for each level, index and chain: which slots are used, and the first membership there.
   private var used: UnsafeMutablePointer<UInt64>
   private var heads: UnsafeMutablePointer<UInt32>
+
+  /// A membership's slot, and where it lies; 0 and nil for none.
+  private struct Neighbour {
+    var slot: UInt32 = 0
+    var cell: UnsafeMutablePointer<ItemCell>?
+
+    init() {}
+
+    @inline(__always)
+    init(_ slot: UInt32) {
+      self.slot = slot
+      cell = slot == 0 ? nil : Slab(.timer).memory(slot)?.assumingMemoryBound(to: ItemCell.self)
+    }
+
+    @inline(__always)
+    func prefetch() { if let cell { treadle_system_prefetch_for_writing(UnsafeMutableRawPointer(cell)) } }
+  }
 
   static func make() -> TimerWheel? {
     let size = levels &* MemoryLayout<UInt64>.stride &+ levels &* 64 &* chains &* MemoryLayout<UInt32>.stride
     guard let memory = treadle_system_allocate(size) else { return nil }
     memset(memory, 0, size)
-    return TimerWheel(memory)
+    var wheel = TimerWheel(memory)
+    if wheel.run.reserve() { return wheel }
+    wheel.free()
+    return nil
   }
 
   private init(_ memory: UnsafeMutableRawPointer) {
@@ -53,7 +73,7 @@ struct TimerWheel {
   }
 
   @inline(__always)
-  mutating func reserve() -> Bool { near.reserve() && run.reserve() }
+  mutating func reserve() -> Bool { near.reserve() }
 
   private static func noteNear(_ entry: TimerHeap.Entry, _ index: Int) {
     Item(.timer, slot: entry.slot)?.timer.pointee.place = TimerQueue.Place.near &+ UInt32(truncatingIfNeeded: index)
@@ -64,10 +84,15 @@ struct TimerWheel {
     TimerHeap.Entry(key: member.timer.pointee.date, sequence: member.timer.pointee.sequence, slot: member.slot)
   }
 
+  @inline(__always)
+  static func slot(of date: Int64) -> Int64 { max(date, 0) &>> slotBits }
+  @inline(__always)
+  func isFar(_ date: Int64) -> Bool { TimerWheel.slot(of: date) > slot }
+
   /// False when there is no memory: the membership lies nowhere then.
   @inline(__always)
   mutating func insert(_ member: Item) -> Bool {
-    let target = max(member.timer.pointee.date, 0) >> TimerWheel.slotBits
+    let target = TimerWheel.slot(of: member.timer.pointee.date)
     if target > slot {
       insertFar(member, target)
       return true
@@ -81,11 +106,12 @@ struct TimerWheel {
   }
 
   @inline(__always)
-  private mutating func insertFar(_ member: Item, _ target: Int64) {
+  mutating func insertFar(_ member: Item, _ target: Int64) {
     linkLate()
     // A sixth of the highest bit's number, without a division.
-    let level = ((63 &- (target ^ slot).leadingZeroBitCount) &* 43) >> 8
-    let index = Int(target >> Int64(6 &* level)) & 63
+    let highest = UInt32(truncatingIfNeeded: 63 &- (target ^ slot).leadingZeroBitCount)
+    let level = Int(truncatingIfNeeded: (highest &* 43) &>> 8)
+    let index = Int(target &>> Int64(6 &* level)) & 63
     let place = 64 &* level &+ index
     let chain = heads + (TimerWheel.chains &* place &+ Int(member.slot & 3))
     let head = chain.pointee
@@ -93,7 +119,7 @@ struct TimerWheel {
     member.cell.pointee.next = head
     Item(.timer, slot: head)?.cell.pointee.previous = member.slot
     chain.pointee = member.slot
-    used[level] |= 1 << UInt64(index)
+    used[level] |= 1 &<< UInt64(index)
     member.timer.pointee.place = TimerQueue.Place.wheel &+ UInt32(truncatingIfNeeded: place)
     far &+= 1
   }
@@ -101,7 +127,7 @@ struct TimerWheel {
   mutating func remove(_ member: Item) {
     let place = member.timer.pointee.place
     if place < TimerQueue.Place.near {
-      removeFar(member, Int(place &- TimerQueue.Place.wheel))
+      removeFar(member, place)
     } else if place == TimerQueue.Place.run {
       run.remove(TimerWheel.entry(member))
     } else {
@@ -109,34 +135,38 @@ struct TimerWheel {
     }
   }
 
+  /// The same for one that is known to lie in a chain.
   @inline(__always)
-  private mutating func removeFar(_ member: Item, _ place: Int) {
+  mutating func removeFar(_ member: Item, _ memberPlace: UInt32) {
     linkLate()
-    let next = member.cell.pointee.next
-    let previous = member.cell.pointee.previous
-    Item(.timer, slot: next)?.prefetchForWriting()
-    if let before = Item(.timer, slot: previous) {
-      before.prefetchForWriting()
-    } else {
-      let chains = heads + TimerWheel.chains &* place
-      chains[Int(member.slot & 3)] = next
-      if next == 0 && chains[0] | chains[1] | chains[2] | chains[3] == 0 {
-        used[place / 64] &= ~(1 << UInt64(place & 63))
-      }
-    }
-    latePrevious = previous
-    lateNext = next
+    lateNext = Neighbour(member.cell.pointee.next)
+    latePrevious = Neighbour(member.cell.pointee.previous)
+    lateNext.prefetch()
+    latePrevious.prefetch()
+    if latePrevious.slot == 0 { setHead(memberPlace, member.slot, lateNext.slot) }
     far &-= 1
+  }
+
+  /// A chain begins with another membership, or none.
+  @inline(__always)
+  private func setHead(_ memberPlace: UInt32, _ old: UInt32, _ head: UInt32) {
+    let place = Int(memberPlace &- TimerQueue.Place.wheel)
+    let chains = heads + TimerWheel.chains &* place
+    chains[Int(old & 3)] = head
+    if chains[0] | chains[1] | chains[2] | chains[3] == 0 { used[place &>> 6] &= ~(1 &<< UInt64(place & 63)) }
   }
 
   /// Links those two. Whoever reads or writes a chain does this first.
   @inline(__always)
   private mutating func linkLate() {
-    if latePrevious | lateNext == 0 { return }
-    Item(.timer, slot: lateNext)?.cell.pointee.previous = latePrevious
-    Item(.timer, slot: latePrevious)?.cell.pointee.next = lateNext
-    latePrevious = 0
-    lateNext = 0
+    if let next = lateNext.cell {
+      next.pointee.previous = latePrevious.slot
+      lateNext.cell = nil
+    }
+    if let previous = latePrevious.cell {
+      previous.pointee.next = lateNext.slot
+      latePrevious.cell = nil
+    }
   }
 
   /// The membership that fires first.
@@ -208,7 +238,7 @@ struct TimerWheel {
   /// Into the run, if its turn is in the current slot; it may have been put off since it was inserted.
   @inline(__always)
   private mutating func gather(_ member: Item) -> Bool {
-    let target = max(member.timer.pointee.date, 0) >> TimerWheel.slotBits
+    let target = TimerWheel.slot(of: member.timer.pointee.date)
     if target > slot {
       insertFar(member, target)
       return true
