@@ -45,20 +45,14 @@ private func makeSource(_ context: treadle_source_context) throws(Failure) -> It
 @_optimize(speed)
 @implementation @_cdecl("treadle_source_signal")
 public func treadle_source_signal(_ source: OpaquePointer?) -> treadle_status {
-  Item.signalQuickly(bits(source), wake: false) ?? signalSlowly("treadle_source_signal", source, wake: false)
+  Item.signal(source, wake: false) { signalSlowly("treadle_source_signal", $0, wake: false) }
 }
 
 @_optimize(speed)
 @implementation @_cdecl("treadle_source_signal_and_wake")
 public func treadle_source_signal_and_wake(_ source: OpaquePointer?) -> treadle_status {
-  Item.isFlooded(bits(source)) ? Status.ok : signalAndWake(source)
-}
-
-/// Apart, so that the signals of a flood need no room on the stack.
-@inline(never)
-@_optimize(speed)
-private func signalAndWake(_ source: OpaquePointer?) -> treadle_status {
-  Item.signalQuickly(bits(source), wake: true) ?? signalSlowly("treadle_source_signal_and_wake", source, wake: true)
+  Item.isFlooded(bits(source))
+    ? Status.ok : Item.signal(source, wake: true) { signalSlowly("treadle_source_signal_and_wake", $0, wake: true) }
 }
 
 @inline(never)

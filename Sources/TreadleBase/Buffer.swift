@@ -6,9 +6,9 @@ import CTreadleSystem
 /// A growable array of trivial elements that tells when memory is out instead of ending the process.
 /// All-zero bytes are an empty one. Not thread-safe: its owner says what guards it.
 package struct Buffer<Element: BitwiseCopyable> {
-  package private(set) var count: Int
   private var capacity: Int
   private var base: UnsafeMutablePointer<Element>?
+  package private(set) var count: Int
 
   package init() {
     count = 0
@@ -48,6 +48,15 @@ package struct Buffer<Element: BitwiseCopyable> {
     if let base { treadle_system_prefetch_for_writing(base + (count &+ 8)) }
   }
 
+  /// The same without taking memory: false when there is no room.
+  @inline(__always)
+  package mutating func appendInRoom(_ element: Element) -> Bool {
+    guard count < capacity, let base else { return false }
+    base[count] = element
+    count &+= 1
+    return true
+  }
+
   @inline(__always)
   package func hasRoom(_ more: Int) -> Bool { capacity &- count >= more }
 
@@ -64,6 +73,17 @@ package struct Buffer<Element: BitwiseCopyable> {
 
   @inline(__always)
   package mutating func removeAll() { count = 0 }
+
+  /// Takes the elements of another array in place of one's own, and leaves it the room for new ones. Piece by piece: the count
+  /// was written just now, and a copy of more than the count would have to wait for the processor's store buffer.
+  @inline(__always)
+  package mutating func takeAll(of other: inout Buffer) {
+    let room = (capacity, base)
+    (capacity, base) = (other.capacity, other.base)
+    (other.capacity, other.base) = room
+    count = other.count
+    other.count = 0
+  }
 
   /// Shortens the array to its first `count` elements.
   @inline(__always)

@@ -41,6 +41,7 @@ package enum Runtime {
     process.pointee.forked = 1
     treadle_system_set_tag(0)
     treadle_system_thread().pointee.flood = 0
+    treadle_system_thread().pointee.in_hand = 0
   }
 
   /// Starts from nothing in the child of a fork, where only the calling thread lives. False anywhere else.

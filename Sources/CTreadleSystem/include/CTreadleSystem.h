@@ -38,6 +38,7 @@ struct treadle_system_thread {
     void *closure_call; /* the innermost call of a closure's handler, or NULL */
     void *thread;       /* the thread's own ThreadState, or NULL */
     void *pools;        /* the thread's PoolStack, or NULL */
+    uintptr_t in_hand;  /* the handle of the owned source that the thread performs (OwnedSignal), or 0 */
     uint64_t last_wait; /* the number of the thread's last wait (WaitGraph); 0: none yet */
     uint32_t announcing; /* 1: inside the notification of the first thread */
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
@@ -51,7 +52,7 @@ struct treadle_system_thread {
 };
 extern __thread struct treadle_system_thread treadle_system_thread_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
-static inline struct treadle_system_thread *TREADLE_SYSTEM_NONNULL treadle_system_thread(void) { return &treadle_system_thread_state; }
+__attribute__((always_inline)) static inline struct treadle_system_thread *TREADLE_SYSTEM_NONNULL treadle_system_thread(void) { return &treadle_system_thread_state; }
 
 /* The calling thread's last failure; large, so in ordinary thread-local storage. */
 struct treadle_system_failure {

@@ -115,6 +115,7 @@ extension Item {
         unlock()
         return
       }
+      disown()
       let hasLeft = loop.takeOut(member, of: self, from: mode)
       let wasOnly = !hasFlag(Flag.aliased)
       unlock()

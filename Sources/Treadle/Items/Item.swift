@@ -114,6 +114,8 @@ package struct Item {
     static let counted: UInt32 = 0x2_0000
     /// The runtime reads the descriptor's counter.
     static let acknowledged: UInt32 = 0x8000
+    /// The source's signal is its loop's owner's alone (`OwnedSignal.swift`).
+    static let owned: UInt32 = 0x20_0000
     /// What is used up with the signal.
     static let ofSignal = signalled | wakeWanted | repeated | flooded
   }
@@ -180,6 +182,13 @@ package struct Item {
     let link = self.link
     if link & Item.codeMark != 0 { return UnsafeMutableRawPointer(bitPattern: link & ~Item.codeMark) }
     return UnsafeMutablePointer<Context>(bitPattern: link)?.pointee.code
+  }
+
+  /// The same, but nil if there is anything to be looked at before it is called.
+  @inline(__always)
+  var plainCode: UnsafeMutableRawPointer? {
+    let link = self.link
+    return link & Item.codeMark == 0 ? nil : UnsafeMutableRawPointer(bitPattern: link & ~Item.codeMark)
   }
 
   package var order: Int64 { context?.pointee.order ?? 0 }

@@ -21,17 +21,24 @@ struct Mention {
     bits = UInt64(item.slot | serial) | UInt64(item.generation) << 32
   }
 
+  /// The handle of the item of a kind, if the membership is its own cell's.
+  @inline(__always)
+  func handle(_ kind: Kind) -> Handle { Handle(kind: kind, slot: slot, generation: generation) }
+
   @inline(__always)
   var slot: UInt32 { UInt32(truncatingIfNeeded: bits) & Mention.slotMask }
   @inline(__always)
   var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) }
 
+  /// What the cell's word `mode` shows while it is still the same membership, in this mode.
+  @inline(__always)
+  func membership(in mode: Mode) -> UInt32 { mode.slot | (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask) }
+
   /// Whether the cell of the slot is still the same membership, in this mode.
   @inline(__always)
   func means(_ cell: Item, in mode: Mode) -> Bool {
     cell.generation == generation
-      && cell.cell.pointee.mode.load(ordering: .sequentiallyConsistent)
-        == mode.slot | (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask)
+      && cell.cell.pointee.mode.load(ordering: .sequentiallyConsistent) == membership(in: mode)
   }
 
   /// The cell, if it is still the same membership, in this mode.

@@ -35,6 +35,15 @@ enum SignalTime {
     return time
   }
 
+  /// The one after the owner's last, which is the next as well unless others were given some since; then 0.
+  @inline(__always)
+  static func followingOfOwner(on loop: Loop) -> UInt64 {
+    let time = loop.state.pointee.ownTime &+ 1
+    let isNext = time > loop.state.pointee.clock.load(ordering: .relaxed) && time >> 32 == UInt64(treadle_system_era())
+      && time & (step &- 1) != 0
+    return isNext ? time : 0
+  }
+
   /// Later than every signal so far, wherever it was given.
   static func anywhere() -> UInt64 { UInt64(treadle_system_next_era()) << 32 }
 }

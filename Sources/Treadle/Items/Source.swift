@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
@@ -10,6 +11,7 @@ extension Item {
   package static func source(
     code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, options: ItemOptions
   ) throws(Failure) -> Item {
+    treadle_system_prepare_barrier()
     var flags: UInt32 = 0
     if options.value.order != 0 { flags |= Flag.ordered }
     if options.value.equal != nil { flags |= Flag.comparable }
@@ -18,22 +20,33 @@ extension Item {
       .source, flags: flags, code: code, info: info, context: options.value.isTrivial ? nil : options.value)
   }
 
-  /// Signals the source that a client's handle means, if it is one of a single mode and nobody meddles: one exchange
-  /// when it is signalled already, as it mostly is when signals come fast. Nil: `signal` has to do it.
-  @inline(__always)
-  package static func signalQuickly(_ handle: UInt, wake: Bool) -> Int32? {
-    let handle = Handle(bits: handle)
-    guard let memory = Slab(.source).find(handle) else { return nil }
+  /// Signals the source that a client's handle means; `slowly` is for all that is unusual.
+  @inline(never)
+  package static func signal(_ source: OpaquePointer?, wake: Bool, slowly: @convention(c) (OpaquePointer?) -> Int32) -> Int32 {
+    let handle = UInt(bitPattern: source)
+    return isInHand(handle) ? signalInHand(handle, wake: wake) : signalQuickly(source, wake: wake, slowly: slowly)
+  }
+
+  /// The same, quickly if it is a source of a single mode and nobody meddles: one exchange when it is signalled already, as
+  /// it mostly is when signals come fast.
+  @inline(never)
+  private static func signalQuickly(
+    _ source: OpaquePointer?, wake: Bool, slowly: @convention(c) (OpaquePointer?) -> Int32
+  ) -> Int32 {
+    let handle = Handle(bits: UInt(bitPattern: source))
+    guard let memory = Slab(.source).find(handle) else { return slowly(source) }
     let item = Item(.source, handle.slot, memory)
     let old = item.cell.pointee.flags.load(ordering: .relaxed)
-    if old & (Flag.valid | Flag.scattered | Flag.alias) != Flag.valid { return nil }
+    if old & (Flag.valid | Flag.scattered | Flag.alias | Flag.owned) != Flag.valid {
+      return old & Flag.owned == 0 ? slowly(source) : signalOwned(item.cell, handle, wake: wake)
+    }
     if old & Flag.signalled == 0 {
-      if !item.replaceFlags(old, old | (wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled)) { return nil }
+      if !item.replaceFlags(old, old | (wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled)) { return slowly(source) }
       return item.queueSignalled(old, wake: wake)
     }
     // Its loop is looked up before the exchange, behind which the processor would have to wait for it.
     let loop = wake ? item.mode?.loop : nil
-    if !item.replaceFlags(old, old | (wake ? Flag.repeated | Flag.wakeWanted : Flag.repeated)) { return nil }
+    if !item.replaceFlags(old, old | (wake ? Flag.repeated | Flag.wakeWanted : Flag.repeated)) { return slowly(source) }
     // It is queued, or being performed by somebody who will look at the flag after us.
     if let loop, !loop.isWakePending { loop.wake() }
     if wake { item.countRepeat() }
@@ -49,13 +62,15 @@ extension Item {
 
   /// Marks the source; every loop that has it will perform it (SRC0-6).
   package func signal(wake: Bool) -> Int32 {
+    if hasFlag(Flag.owned) && signalOwned(wake: wake) { return Status.ok }
     // Of two who signal at once the first queues the source. If only the second wants the loop woken, it
     // may ask before the source is queued: the first, who looks after queueing, then wakes for both.
     let loop = mode?.loop
     let wanted = wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled
     var old: UInt32
     repeat {
-      old = flags
+      if hasFlag(Flag.owned) { disownForSignal() }
+      old = flags & ~Flag.owned
     } while !replaceFlags(old, old | wanted | (old & Flag.signalled != 0 ? Flag.repeated : 0))
     if old & (Flag.valid | Flag.signalled | Flag.scattered) != Flag.valid | Flag.signalled {
       return queueSignalled(old, wake: wake)
@@ -93,7 +108,9 @@ extension Item {
     if wake || hasFlag(Flag.wakeWanted) { loop.state.pointee.isSelfWoken = true }
     if old & Flag.ordered != 0 { mode.state.pointee.ownSignalsAreMixed = true }
     // If the source has left the mode meanwhile, the mention is stale from the beginning.
-    return mode.appendOwn(self)
+    if !mode.appendOwn(self) { return false }
+    noteOwnSignal(mode, loop, old)
+    return true
   }
 
   /// False without memory.
@@ -103,7 +120,8 @@ extension Item {
     loop.state.pointee.gate.lock()
     var sleep = Sleep.awake
     var isQueued = true
-    if isIn(mode) {
+    // If the owner has used the signal up already, and the source is its own by now, it must be let alone.
+    if isIn(mode) && !hasFlag(Flag.owned) {
       setSignalTime(SignalTime.next(on: loop))
       if old & Flag.ordered != 0 { mode.state.pointee.signalsAreMixed = true }
       isQueued = mode.append(self)
@@ -135,7 +153,11 @@ extension Item {
     return Status.ok
   }
 
-  package var isSignalled: Bool { flags & (Flag.valid | Flag.signalled) == Flag.valid | Flag.signalled }
+  package var isSignalled: Bool {
+    let flags = self.flags
+    if flags & Flag.owned != 0 { return flags & Flag.valid != 0 && signalTime != 0 }
+    return flags & (Flag.valid | Flag.signalled) == Flag.valid | Flag.signalled
+  }
 
   /// Calls the client's schedule for a mode that the source joined (SRC0-3).
   func tellScheduled(_ loop: Loop, _ mode: Mode) {

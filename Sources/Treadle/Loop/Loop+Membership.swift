@@ -96,6 +96,7 @@ extension Loop {
     item.lock()
     defer { item.unlock() }
     guard item.isValid, item.member(of: mode) == nil, !item.isElsewhereLocked(than: self) else { return nil }
+    item.disown()
     // The chain of a timer's memberships changes under its loop's lock too: the loop walks it.
     let lock = mutex
     lock.lock()
@@ -165,6 +166,7 @@ extension Loop {
       item.unlock()
       return Status.ignored
     }
+    item.disown()
     let hasLeft = takeOut(member, of: item, from: mode)
     item.unlock()
     if !hasLeft { return Status.ignored }

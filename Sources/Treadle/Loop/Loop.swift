@@ -145,6 +145,7 @@ package struct Loop {
     state.pointee.timerStock.empty(into: Slab(.timer))
     state.pointee.lastReading = 0
     state.pointee.readingTick = 0
+    state.pointee.touching.store(0, ordering: .relaxed)
     Slab(.loop).free(state.pointee.slot)
   }
 }

@@ -94,6 +94,9 @@ struct LoopState: ~Copyable {
   var isChasing: Bool
   /// A source that was performed since had been signalled more than once. Owner.
   var isOverrun: Bool
+  /// The owned source whose signal the owner has in hand, as `Loop.tag`; 0 for none. Written by the owner, atomic
+  /// (`OwnedSignal.swift`).
+  let touching: Atomic<UInt32>
   /// The last `SignalTime` that the owner gave itself. Owner.
   var ownTime: UInt64
   /// Requests that wait for their pass: written under the lock. How often some were taken out. Lock.
@@ -123,4 +126,6 @@ struct LoopState: ~Copyable {
   var defaultMode: UnsafeMutablePointer<ModeState>?
   /// Where the timers' slots of quick calls come from and go to (`Timer+Quick`). Lock.
   var timerStock: SlotStock
+  /// Of the source that the thread's `in_hand` means. Owner.
+  var inHand: SourceInHand
 }

@@ -61,6 +61,8 @@ struct Mode {
     state.pointee.flood = 0
     state.pointee.ownSignals.free()
     state.pointee.ownSignalsAreMixed = false
+    state.pointee.ownStreak = 0
+    state.pointee.disowned.store(0, ordering: .relaxed)
     if let snapshot = state.pointee.snapshot { ObserverSnapshot.release(snapshot) }
     state.pointee.snapshot = nil
     if let queue = state.pointee.queue { TimerQueue.free(queue) }

@@ -39,6 +39,8 @@ struct ModeState: ~Copyable {
   var snapshot: UnsafeMutablePointer<ObserverSnapshot>?
   /// Counts the observers that came and went. Written under the lock.
   let observerChanges: Atomic<UInt32>
+  /// How many sources other threads have taken from the owner that have not been made up for (`OwnedSignal`). Atomic.
+  let disowned: Atomic<UInt32>
   /// Sources that the owner has signalled itself and that no pass has collected yet, in the order of their signals.
   /// They may be out of order, since some of them have an order, or in the queue twice. Owner.
   var ownSignals: Buffer<UInt64>
@@ -46,6 +48,8 @@ struct ModeState: ~Copyable {
   /// Timers were handled when last there was something to handle: a descriptor goes first next time
   /// (PASS-12). Owner.
   var lastWasTimers: Bool
+  /// How many signals of the owner's own came since the last of another thread, up to `OwnedSignal.streak`. Owner.
+  var ownStreak: UInt32
 
   // One cache line: what signals from other threads write.
 

@@ -36,6 +36,13 @@ struct Callout {
     isHeld = false
   }
 
+  /// A source after another one, of which nothing was held.
+  @inline(__always)
+  mutating func setOwnedSource(_ item: Item) {
+    kind = .source
+    self.item = item
+  }
+
   /// What is left of a notification; the observers follow one by one.
   @inline(__always)
   mutating func setNotification(_ activity: UInt32) {
@@ -119,6 +126,14 @@ extension Loop {
     } else if let code = item.code {
       unsafeBitCast(code, to: PlainItem.self)(item.handlePointer, item.cell.pointee.info)
     }
+  }
+
+  /// The same for an owned source that is in hand.
+  @inline(__always)
+  func callInHand(_ item: Item, _ frame: UnsafeMutablePointer<Frame>) {
+    guard let code = item.plainCode else { return callPlainItem(item, frame) }
+    unsafeBitCast(code, to: PlainItem.self)(
+      OpaquePointer(bitPattern: treadle_system_thread().pointee.in_hand), item.cell.pointee.info)
   }
 
   /// A block, and while they are plain functions that the mode admits, those that follow it in the drain: nothing but

@@ -50,6 +50,8 @@ struct Frame {
   /// A host's callback did not complete: the run ends here.
   var failed: Bool
   var wasInterrupted: Bool
+  /// Nothing but a stop or an empty mode ends the run, and there is none around it (`Loop.startQuietPass`).
+  var mayBeQuiet: Bool
   /// Not 0: the kernel refused to wait, with this result.
   var systemResult: Int32
 
@@ -113,6 +115,7 @@ struct Frame {
     isDraining = false
     failed = false
     wasInterrupted = false
+    mayBeQuiet = false
     systemResult = 0
     sweep = nil
     sweepIndex = 0
@@ -130,12 +133,6 @@ struct Frame {
     keptCount = 0
     self.timers = timers
     callout = Callout()
-  }
-
-  /// Nothing but a stop or an empty mode ends the run.
-  @inline(__always)
-  var isEndless: Bool {
-    timeout == Clock.forever && flags & Flag.returnAfterSource == 0 && systemResult == 0 && !wasInterrupted
   }
 
   /// How many a loop keeps for its next runs.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 import Synchronization
 import TreadleBase
 
@@ -30,13 +31,16 @@ extension Loop {
     return false
   }
 
-  /// Calls what is left of the notification in progress, unless the run must end. The end is `notify`'s.
+  /// Calls what is left of the notification in progress, unless the run must end.
   @inline(never)
   func tellObservers(_ frame: UnsafeMutablePointer<Frame>) {
     let activity = frame.pointee.callout.value
     frame.pointee.callout.set(.none)
     while true {
-      if frame.pointee.outer == nil && !tellPlainObservers(frame, activity) { return unprotect() }
+      if frame.pointee.outer == nil {
+        if !tellPlainObservers(frame, activity) { return unprotect() }
+        if isToldToAll(frame) { return unprotectObserver() }
+      }
       guard let item = takeObserver(frame, activity) else { return }
       frame.pointee.callout.setItem(.observer, item, value: activity)
       callObserver(item, activity, frame)
@@ -48,34 +52,54 @@ extension Loop {
     }
   }
 
+  /// Whether the notification has come to its end, in a step after which only the next one follows: there it is ended at
+  /// once. Elsewhere `notify` does it.
+  @inline(__always)
+  private func isToldToAll(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    guard let sweep = frame.pointee.sweep, frame.pointee.sweepIndex >= sweep.pointee.entries.count else { return false }
+    switch frame.pointee.step {
+    case .beforeTimers: frame.pointee.step = .beforeSources
+    case .beforeSources: frame.pointee.step = .firstBlocks
+    default: return true
+    }
+    endNotification(frame)
+    return true
+  }
+
   /// Calls one plain observer after the other, without a look at each, as long as none has come or gone: then those of the
   /// snapshot are valid and in the mode, and in the outermost run none is running. False if the run must end.
   @inline(__always)
   private func tellPlainObservers(_ frame: UnsafeMutablePointer<Frame>, _ activity: UInt32) -> Bool {
-    guard let sweep = frame.pointee.sweep else { return true }
+    guard let sweep = frame.pointee.sweep, let first = sweep.pointee.entries.elements.baseAddress else { return true }
     let mode = frame.pointee.mode.state
-    let entries = sweep.pointee.entries.elements
-    guard let first = entries.baseAddress else { return true }
-    while frame.pointee.sweepIndex < entries.count {
+    let count = sweep.pointee.entries.count
+    let isFenced = treadle_system_has_barrier()
+    var isOver = false
+    while !isOver && frame.pointee.sweepIndex < count {
       let entry = first + frame.pointee.sweepIndex
       if entry.pointee.activities & activity != 0 {
-        guard let code = entry.pointee.code, let cell = entry.pointee.cell else { return true }
+        guard let code = entry.pointee.code, let cell = entry.pointee.cell else { break }
         let item = Item(.observer, entry.pointee.slot, UnsafeMutableRawPointer(cell))
-        if !protectObserver(Loop.tag(item)) || sweep.pointee.changes != mode.pointee.observerChanges.load(ordering: .acquiring) {
-          return true
+        if !protectObserver(Loop.tag(item), isFenced: isFenced)
+          || sweep.pointee.changes != mode.pointee.observerChanges.load(ordering: .acquiring)
+        {
+          break
         }
         frame.pointee.sweepIndex &+= 1
         frame.pointee.callout.setItem(.observer, item, value: activity)
         unsafeBitCast(code, to: PlainItemWithValue.self)(
           OpaquePointer(bitPattern: entry.pointee.handle), activity, entry.pointee.info)
-        frame.pointee.callout.set(.none)
-        if frame.pointee.callout.isHeld { item.endCountedCall() }
-        if mustEnd(frame) { return false }
+        if frame.pointee.callout.isHeld {
+          frame.pointee.callout.set(.none)
+          item.endCountedCall()
+        }
+        isOver = mustEnd(frame)
       } else {
         frame.pointee.sweepIndex &+= 1
       }
     }
-    return true
+    frame.pointee.callout.set(.none)
+    return !isOver
   }
 
   /// The next observer to call, protected. Nil at the end, with nothing protected.

@@ -33,24 +33,25 @@ extension Loop {
   /// Takes the mode's queue of signals, in exchange for the frame's empty room. True if they may be out of order. The
   /// gate is held.
   @inline(__always)
-  private func takeSignalled(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+  func takeSignalled(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let queue = frame.pointee.mode.state
     let isMixed = queue.pointee.signalsAreMixed
-    swap(&frame.pointee.collected, &queue.pointee.signalled)
+    frame.pointee.collected.takeAll(of: &queue.pointee.signalled)
     queue.pointee.signalledCount.store(0, ordering: .releasing)
     queue.pointee.staleSignals = 0
     queue.pointee.signalsAreMixed = false
+    queue.pointee.ownStreak = 0
     noteTaken(frame.pointee.collected.count)
     return isMixed
   }
 
   /// The same for what the owner signalled itself, behind what was taken already.
   @inline(__always)
-  private func takeOwnSignals(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+  func takeOwnSignals(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let queue = frame.pointee.mode.state
     if !frame.pointee.collected.isEmpty { return joinOwnSignals(frame) }
     let isMixed = queue.pointee.ownSignalsAreMixed
-    swap(&frame.pointee.collected, &queue.pointee.ownSignals)
+    frame.pointee.collected.takeAll(of: &queue.pointee.ownSignals)
     queue.pointee.ownSignalsAreMixed = false
     return isMixed
   }
@@ -68,55 +69,6 @@ extension Loop {
     return true
   }
 
-  /// PASS-13 to PASS-5 of the next pass in one, for a run in which nothing but signalled sources can have
-  /// any effect there: no observer, block, request, timer, descriptor, deadline or stop, no call whose end it
-  /// awaits, and no release that was put off. False if there may be.
-  @inline(__always)
-  func startQuietPass(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    let mode = frame.pointee.mode.state
-    let hasOthers = mode.pointee.signalledCount.load(ordering: .acquiring) != 0
-    guard hasOthers || !mode.pointee.ownSignals.isEmpty, frame.pointee.isEndless, frame.pointee.outer == nil,
-      frame.pointee.awaited == nil,
-      mode.pointee.interest.load(ordering: .acquiring) == 0,
-      mode.pointee.content.load(ordering: .acquiring) != 0,
-      mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever,
-      mode.pointee.poller.load(ordering: .acquiring) == nil,
-      state.pointee.incomingCount.load(ordering: .acquiring) == 0, state.pointee.deferred.isEmpty,
-      frame.pointee.requestLimit == 0, !hasRequests, Pool.isUnused(since: frame.pointee.poolMark), !isStopAsked
-    else { return false }
-    if hasOthers { return startQuietPassWithOthers(frame) }
-    // A request that was queued before the owner signalled a source was seen just now.
-    openWakeGate()
-    frame.pointee.collected.removeAll()
-    frame.pointee.collectedIndex = 0
-    frame.pointee.handled = false
-    if takeOwnSignals(frame) && frame.pointee.collected.count > 1 { putInOrder(frame) }
-    return true
-  }
-
-  @inline(never)
-  private func startQuietPassWithOthers(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    letOthersQueueMore(frame.pointee.mode)
-    state.pointee.gate.lock()
-    // Once more: a request that was queued before a source was signalled is not performed after it (PERF-5).
-    if hasIncomingRequests {
-      state.pointee.gate.unlock()
-      return false
-    }
-    frame.pointee.collected.removeAll()
-    frame.pointee.collectedIndex = 0
-    frame.pointee.handled = false
-    // PASS-1. Under the gate, which whoever gives a reason for a wake-up takes before or after this.
-    state.pointee.wakePending.store(0, ordering: .relaxed)
-    state.pointee.isSelfWoken = false
-    state.pointee.hasReading = false
-    var isMixed = takeSignalled(frame)
-    state.pointee.gate.unlock()
-    if !frame.pointee.mode.state.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
-    if isMixed && frame.pointee.collected.count > 1 { putInOrder(frame) }
-    return true
-  }
-
   /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they
   /// find the signals used up.
   @_optimize(size)
@@ -129,33 +81,6 @@ extension Loop {
         while let mention = run.pointee.collected[index], frame.pointee.collected.append(mention) { index &+= 1 }
       }
       outer = run.pointee.outer
-    }
-  }
-
-  /// Performs the source that the frame's callout names, and those behind it, with nothing else in between;
-  /// also those of the passes after this one, as long as these are quiet.
-  @inline(__always)
-  func performSources(_ frame: UnsafeMutablePointer<Frame>) {
-    guard var item = frame.pointee.callout.item else { return }
-    while true {
-      callPlainItem(item, frame)
-      // The rest is `advance`'s: also where requests have their turn.
-      if mustEnd(frame) || frame.pointee.requestLimit != 0 { return }
-      frame.pointee.callout.set(.none)
-      if frame.pointee.callout.isHeld {
-        // A host may have gone on to another one.
-        frame.pointee.callout.item?.drop()
-        if mustEnd(frame) { return unprotect() }
-      }
-      // What is dropped, here or in `takeSource`, may call the client, who may end everything.
-      var next = takeSource(frame)
-      if next == nil && !mustEnd(frame) && startQuietPass(frame) { next = takeSource(frame) }
-      guard let next else {
-        unprotect()
-        return
-      }
-      frame.pointee.callout.setItem(.source, next)
-      item = next
     }
   }
 
@@ -247,7 +172,7 @@ extension Loop {
 
   /// The next source to perform, protected. Nil at the end.
   @inline(__always)
-  private func takeSource(_ frame: UnsafeMutablePointer<Frame>) -> Item? {
+  func takeSource(_ frame: UnsafeMutablePointer<Frame>) -> Item? {
     if leavesSources(frame) { return nil }
     while let bits = frame.pointee.collected[frame.pointee.collectedIndex] {
       frame.pointee.collectedIndex &+= 1
@@ -264,6 +189,12 @@ extension Loop {
     let mode = frame.pointee.mode
     guard let member = Item(.source, slot: mention.slot) else { return nil }
     member.prefetchForWriting()
+    if member.cell.pointee.flags.load(ordering: .relaxed) & Item.Flag.owned != 0 {
+      state.pointee.inHand.mode = mode.state
+      if !useOwnedSignal(member, mention, in: mode) { return takeDisowned(mention, member, frame) }
+      frame.pointee.handled = true
+      return member
+    }
     guard mention.means(member, in: mode) else { return nil }
     let flags = member.flags
     let item = flags & Item.Flag.alias == 0 ? member : member.primary
@@ -274,6 +205,16 @@ extension Loop {
     if used & Item.Flag.repeated != 0 { state.pointee.isOverrun = true }
     frame.pointee.handled = true
     return item
+  }
+
+  /// The same for a source that was owned just now: from here on it is not.
+  @inline(never)
+  @_optimize(size)
+  private func takeDisowned(_ mention: Mention, _ member: Item, _ frame: UnsafeMutablePointer<Frame>) -> Item? {
+    guard mention.means(member, in: frame.pointee.mode), member.isSignalled else { return nil }
+    member.disownForSignal()
+    announce(member)
+    return takeSlowly(mention, member, member, member.useSignal(), frame)
   }
 
   /// What remains if the item is not to be performed, or something was left to the owner.
@@ -312,7 +253,7 @@ extension Loop {
     state.pointee.gate.lock()
     for bits in mode.state.pointee.signalled.elements where !frame.pointee.collected.append(bits) {
       // Out of memory: without its place in the queue a signal must not stand in the way of later ones.
-      Mention(bits: bits).item(.source, in: mode)?.clearFlag(Item.Flag.ofSignal)
+      Mention(bits: bits).item(.source, in: mode)?.forgetSignal(self)
     }
     swap(&frame.pointee.collected, &mode.state.pointee.signalled)
     mode.state.pointee.signalsAreMixed = true
@@ -328,8 +269,8 @@ extension Loop {
   /// at most once a pass, when what it reported before is used up.
   @inline(__always)
   func nextDescriptor(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    guard frame.pointee.mode.poller != nil else { return false }
-    if nextReported(frame) { return true }
+    guard let poller = frame.pointee.mode.poller else { return false }
+    if poller.hasEvents && nextReported(frame) { return true }
     if frame.pointee.asked { return false }
     frame.pointee.asked = true
     return frame.pointee.mode.pollDescriptors() && nextReported(frame)

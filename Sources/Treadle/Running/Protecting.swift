@@ -18,7 +18,9 @@ import TreadleBase
 /// those of the other are; but between their two steps both exchange the item's flags, the owner to use the signal up, the
 /// other to give up the item's lock, and exchanges of one word have an order: whoever is second sees what the first did
 /// before. With `protectObserver` the other has the kernel put a fence between the owner's two steps, if they are under way:
-/// observers are called in every pass, and hardly ever taken out by another thread.
+/// observers are called in every pass, and hardly ever taken out by another thread. `useOwnedSignal` counts on such a fence
+/// as well, of whoever disowns the source before he takes it out. And `leaveToOwner` makes one of them see the other when the
+/// owner says something else.
 ///
 /// Only the innermost run's call is protected so; before a run inside of it begins, it is counted.
 extension Loop {
@@ -31,6 +33,7 @@ extension Loop {
   @inline(__always)
   func protect(_ item: Item) -> Bool {
     var hasDropped = false
+    treadle_system_thread().pointee.in_hand = 0
     while true {
       state.pointee.calling.store(Loop.tag(item), ordering: .sequentiallyConsistent)
       if !dropLeft() { return hasDropped }
@@ -41,8 +44,8 @@ extension Loop {
   /// The same for an observer, whose mode's `observerChanges` are looked at next. The heavy half of the fence is in
   /// `dropMembership`. False if something was left to the owner: `protect` takes it. Owner.
   @inline(__always)
-  func protectObserver(_ tag: UInt32) -> Bool {
-    if treadle_system_has_barrier() {
+  func protectObserver(_ tag: UInt32, isFenced: Bool = treadle_system_has_barrier()) -> Bool {
+    if isFenced {
       state.pointee.calling.store(tag, ordering: .releasing)
       treadle_system_light_barrier()
     } else {
@@ -51,7 +54,7 @@ extension Loop {
     return state.pointee.left.load(ordering: .sequentiallyConsistent) == 0
   }
 
-  /// At most an observer was protected, as lightly as it is given up now. Owner.
+  /// The same where something is, as lightly as an observer is protected: the other half is in `leaveToOwner`. Owner.
   @inline(__always)
   func unprotectObserver() {
     if !protectObserver(0) { _ = dropLeft() }
@@ -60,7 +63,10 @@ extension Loop {
   /// The same for a source, if its flags are exchanged next, and after that `hasLeft` is asked and its membership looked
   /// at. Owner.
   @inline(__always)
-  func announce(_ item: Item) { state.pointee.calling.store(Loop.tag(item), ordering: .releasing) }
+  func announce(_ item: Item) {
+    treadle_system_thread().pointee.in_hand = 0
+    state.pointee.calling.store(Loop.tag(item), ordering: .releasing)
+  }
 
   /// Whether something was left to the owner: `protect` takes it. After an exchange.
   @inline(__always)
@@ -73,8 +79,8 @@ extension Loop {
   @inline(__always)
   func unprotect() {
     if state.pointee.calling.load(ordering: .relaxed) == 0 { return }
-    state.pointee.calling.store(0, ordering: .sequentiallyConsistent)
-    _ = dropLeft()
+    treadle_system_thread().pointee.in_hand = 0
+    unprotectObserver()
   }
 
   /// Counts what a run calls, for another run is about to begin inside of the call. Owner.
@@ -139,7 +145,7 @@ extension Loop {
     var isLeft = false
     if before != tag && state.pointee.calling.load(ordering: .sequentiallyConsistent) == tag {
       state.pointee.left.store(tag, ordering: .sequentiallyConsistent)
-      if item.kind == .observer { fenceOwner() }
+      fenceOwner()
       // If it says the same still, it looks at `left` after it will have said something else.
       isLeft = state.pointee.calling.load(ordering: .sequentiallyConsistent) == tag
       if !isLeft { state.pointee.left.store(before, ordering: .relaxed) }

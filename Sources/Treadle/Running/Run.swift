@@ -16,7 +16,10 @@ extension Loop {
     guard let name, !CommonModes.isCommon(name) else { return Status.finished }
     if consumeStickyStop(isOutermost: state.pointee.frame == nil) { return Status.stopped }
     guard let mode = lookUp(name), !isEmpty(mode) else { return Status.finished }
-    return try run(try push(mode, timeout: timeout, flags: flags))
+    let frame = try push(mode, timeout: timeout, flags: flags)
+    frame.pointee.mayBeQuiet =
+      frame.pointee.outer == nil && timeout == Clock.forever && flags & Frame.Flag.returnAfterSource == 0
+    return try run(frame)
   }
 
   @inline(never)
@@ -145,8 +148,9 @@ extension Loop {
     switch end {
     case .interrupted: frame.pointee.wasInterrupted = true
     case .failed(let result): frame.pointee.systemResult = result
-    default: break
+    default: return
     }
+    frame.pointee.mayBeQuiet = false
   }
 
   // MARK: Ends out of turn

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * owned_source_test.c: a source that nobody but its own loop's thread signals has its signals without an exchange, after
+ * some thousand of them. Nobody is to see that: whatever another thread does to such a source, at whatever moment, it is
+ * what it is with every source. So each test first signals its sources that often. */
+#include "helpers.h"
+
+#define MODE TREADLE_DEFAULT_MODE
+#define SECOND "test.second"
+enum { LONG_ENOUGH = 4000, MANY = 8 };
+
+static treadle_loop loop;
+static treadle_source sources[MANY];
+static void (*scene)(void); /* what the next callback of source 0 does besides */
+
+static void note(treadle_source source, void *info) {
+    (void)source;
+    trace("%d", (int)(intptr_t)info);
+    if ((intptr_t)info == 0 && scene) {
+        void (*now)(void) = scene;
+        scene = NULL;
+        now();
+    }
+}
+static void signal_own(int number) { CHECK_INT(treadle_source_signal(sources[number]), TREADLE_OK); }
+static void poll(const char *mode, const char *expected) {
+    CHECK_INT(poll_mode(mode), TREADLE_RUN_TIMED_OUT);
+    CHECK_TRACE(expected);
+}
+/* They are the loop's own from here on, where the system lets them be. */
+static void make_own(int count) {
+    loop = treadle_loop_current();
+    for (intptr_t i = 0; i < count; i++) {
+        sources[i] = make_source(note, (void *)i);
+        CHECK_INT(treadle_loop_add_source(loop, sources[i], MODE), TREADLE_OK);
+    }
+    for (int round = 0; round < LONG_ENOUGH; round++) {
+        for (int i = 0; i < count; i++) signal_own(i);
+        CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
+        trace_clear();
+    }
+}
+
+/* --- One thing after the other --------------------------------------------------------------------- */
+
+static void *signal_there(void *source) {
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    return NULL;
+}
+static void *leave_there(void *source) {
+    CHECK_INT(treadle_loop_remove_source(loop, source, MODE), TREADLE_OK);
+    return NULL;
+}
+static void *join_there(void *source) {
+    CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
+    return NULL;
+}
+static void *ask_there(void *source) { return treadle_source_is_signalled(source) ? source : NULL; }
+static void *invalidate_there(void *source) {
+    CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
+    return NULL;
+}
+static void *join_second_there(void *source) {
+    CHECK_INT(treadle_loop_add_source(loop, source, SECOND), TREADLE_OK);
+    return NULL;
+}
+
+TEST(a_signal_of_another_thread_joins_the_owners, "SRC0-6 SRC0-7") {
+    make_own(3);
+    for (int round = 0; round < 3; round++) {
+        /* The first signal's time counts, whoever gives it. */
+        signal_own(0), signal_own(1);
+        on_thread(signal_there, sources[0]);
+        on_thread(signal_there, sources[2]);
+        signal_own(2);
+        poll(MODE, "0 1 2");
+        poll(MODE, "");
+        on_thread(signal_there, sources[1]);
+        signal_own(0), signal_own(1);
+        poll(MODE, "1 0");
+    }
+}
+TEST(others_see_an_own_signal, "SRC0-14") {
+    make_own(2);
+    signal_own(0);
+    CHECK(on_thread(ask_there, sources[0]) && !on_thread(ask_there, sources[1]));
+    CHECK(treadle_source_is_signalled(sources[0]));
+    poll(MODE, "0");
+    CHECK(!on_thread(ask_there, sources[0]));
+    signal_own(0);
+    on_thread(invalidate_there, sources[0]);
+    CHECK(!treadle_source_is_signalled(sources[0]));
+}
+TEST(an_own_signal_goes_with_a_source_that_another_thread_moves, "SRC0-6 SRC0-10 MODE-6") {
+    make_own(2);
+    signal_own(0), signal_own(1);
+    on_thread(leave_there, sources[0]);
+    poll(MODE, "1");
+    on_thread(join_there, sources[0]);
+    poll(MODE, "0");
+    poll(MODE, "");
+    /* Without a signal, too. */
+    on_thread(leave_there, sources[1]);
+    on_thread(join_there, sources[1]);
+    poll(MODE, "");
+    signal_own(1), signal_own(0);
+    poll(MODE, "1 0");
+}
+static void *perform_there(void *source) {
+    treadle_loop there = treadle_loop_current();
+    CHECK_INT(treadle_loop_remove_source(loop, source, MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(there, source, MODE), TREADLE_OK);
+    poll(MODE, "0");
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    poll(MODE, "0");
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    CHECK_INT(treadle_loop_remove_source(there, source, MODE), TREADLE_OK);
+    return NULL;
+}
+TEST(an_own_signal_goes_to_another_loop, "SRC0-6 SRC0-11 MODE-5") {
+    make_own(2);
+    signal_own(0), signal_own(1);
+    on_thread(perform_there, sources[0]);
+    poll(MODE, "1");
+    CHECK_INT(treadle_loop_add_source(loop, sources[0], MODE), TREADLE_OK);
+    poll(MODE, "0");
+}
+TEST(an_own_signal_counts_in_a_second_mode, "SRC0-6 SRC0-11 MODE-4") {
+    make_own(2);
+    signal_own(0), signal_own(1);
+    on_thread(join_second_there, sources[0]);
+    CHECK_INT(treadle_loop_add_source(loop, sources[1], SECOND), TREADLE_OK);
+    poll(SECOND, "0 1");
+    poll(MODE, "");
+    signal_own(1), signal_own(0);
+    poll(MODE, "1 0");
+    poll(SECOND, "");
+}
+TEST(an_invalid_source_is_not_performed, "SRC0-4 SRC0-14 OBJ-5") {
+    make_own(2);
+    signal_own(0), signal_own(1);
+    on_thread(invalidate_there, sources[0]);
+    poll(MODE, "1");
+    CHECK_INT(treadle_source_signal(sources[0]), TREADLE_IGNORED);
+    poll(MODE, "");
+}
+TEST(signals_outside_of_runs_and_in_other_modes_are_own, "SRC0-6 MODE-4") {
+    make_own(2);
+    CHECK_INT(treadle_loop_remove_source(loop, sources[1], MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(loop, sources[1], SECOND), TREADLE_OK);
+    for (int i = 0; i < LONG_ENOUGH; i++) {
+        signal_own(1);
+        poll(MODE, "");
+        poll(SECOND, "1");
+    }
+}
+
+/* --- In a callback --------------------------------------------------------------------------------- */
+
+static void signal_itself_and_others(void) { signal_own(1), signal_own(0), signal_own(2); }
+static void run_inside(void) {
+    signal_own(0);
+    poll(MODE, "0 1 2 0");
+    signal_own(0); /* after the run inside of it */
+}
+static void move_itself(void) {
+    signal_own(0);
+    on_thread(leave_there, sources[0]);
+    CHECK_INT(treadle_source_signal(sources[0]), TREADLE_OK);
+    on_thread(join_there, sources[0]);
+    signal_own(0);
+}
+static void signal_elsewhere(void) {
+    signal_own(0);
+    on_thread(signal_there, sources[0]);
+    on_thread(signal_there, sources[1]); /* collected, but not performed yet: the same signal still */
+    signal_own(0);
+}
+static void take_out_the_next(void) { on_thread(leave_there, sources[1]); }
+TEST(sources_signal_themselves_and_each_other, "SRC0-8 SRC0-9 SRC0-12 RUN-13") {
+    make_own(3);
+    for (int round = 0; round < 3; round++) {
+        scene = signal_itself_and_others;
+        signal_own(0), signal_own(1), signal_own(2);
+        poll(MODE, "0 1 2");
+        poll(MODE, "0"); /* the others had not been performed yet when they were signalled once more */
+        scene = run_inside;
+        signal_own(0), signal_own(1), signal_own(2);
+        poll(MODE, "");
+        poll(MODE, "0");
+        scene = move_itself;
+        signal_own(0), signal_own(1);
+        poll(MODE, "0 1");
+        poll(MODE, "0");
+        scene = signal_elsewhere;
+        signal_own(0), signal_own(1);
+        poll(MODE, "0 1");
+        poll(MODE, "0");
+        poll(MODE, "");
+    }
+}
+TEST(what_another_thread_takes_out_of_a_pass_is_not_performed, "SRC0-7 OBJ-9 MODE-10") {
+    make_own(3);
+    scene = take_out_the_next;
+    signal_own(0), signal_own(1), signal_own(2);
+    poll(MODE, "0 2");
+    on_thread(join_there, sources[1]);
+    poll(MODE, "1");
+}
+
+/* The handle of a source means nothing any more once it is gone, though it be the source that is being performed. */
+static treadle_source replacements[64];
+static void perish(void) {
+    treadle_source old = sources[0];
+    signal_own(0);
+    CHECK_INT(treadle_source_invalidate(old), TREADLE_OK);
+    CHECK_INT(treadle_source_release(old), TREADLE_OK);
+    poll(MODE, "0 1"); /* another run, in which other sources are performed */
+    for (int i = 0; i < 64; i++) {
+        replacements[i] = make_source(note, (void *)(intptr_t)(100 + i));
+        CHECK_INT(treadle_loop_add_source(loop, replacements[i], MODE), TREADLE_OK);
+    }
+    CHECK(treadle_source_signal(old) != TREADLE_OK);
+    CHECK(!treadle_source_is_valid(old));
+}
+TEST(the_handle_of_a_source_that_is_gone_means_nothing, "OBJ-4 SRC0-4 ABI-5") {
+    make_own(2);
+    scene = perish;
+    signal_own(0), signal_own(1);
+    poll(MODE, "");
+    CHECK(treadle_source_signal(sources[0]) != TREADLE_OK);
+    poll(MODE, "");
+}
+/* So many others have had its place that the next one looks like it in all but the handle. */
+TEST(the_handle_of_the_source_performed_last_means_nothing_once_it_is_gone, "OBJ-4 ABI-5") {
+    make_own(1);
+    treadle_source old = sources[0];
+    signal_own(0);
+    poll(MODE, "0");
+    CHECK_INT(treadle_source_invalidate(old), TREADLE_OK);
+    CHECK_INT(treadle_source_release(old), TREADLE_OK);
+    for (int i = 0; i < 127; i++) {
+        treadle_source other = make_source(note, (void *)1);
+        CHECK_INT(treadle_loop_add_source(loop, other, MODE), TREADLE_OK);
+        CHECK_INT(treadle_source_invalidate(other), TREADLE_OK);
+        CHECK_INT(treadle_source_release(other), TREADLE_OK);
+    }
+    sources[1] = make_source(note, (void *)1);
+    CHECK_INT(treadle_loop_add_source(loop, sources[1], MODE), TREADLE_OK);
+    signal_own(1);
+    CHECK_INT(treadle_source_signal(old), TREADLE_E_STALE);
+    poll(MODE, "1");
+    CHECK_INT(treadle_source_signal(old), TREADLE_E_STALE);
+    poll(MODE, "");
+}
+static void *give_up_there(void *source) {
+    CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
+    return NULL;
+}
+static void perish_elsewhere(void) {
+    signal_own(0);
+    on_thread(give_up_there, sources[0]);
+    CHECK(treadle_source_signal(sources[0]) != TREADLE_OK);
+}
+TEST(a_source_may_be_given_up_while_it_is_performed, "OBJ-3 OBJ-4 SRC0-4") {
+    make_own(2);
+    scene = perish_elsewhere;
+    signal_own(0), signal_own(1);
+    poll(MODE, "0 1");
+    poll(MODE, "");
+}
+
+static void fork_inside(void) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK_INT(treadle_source_signal(sources[0]), TREADLE_E_FORKED);
+        CHECK_INT(treadle_after_fork_child(), TREADLE_OK);
+        CHECK(treadle_source_signal(sources[0]) < 0);
+        _exit(0);
+    }
+    int status = 1;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    signal_own(0);
+}
+TEST(the_child_of_a_fork_in_a_callback_has_no_source, "RL-11") {
+    make_own(1);
+    scene = fork_inside;
+    signal_own(0);
+    poll(MODE, "0");
+    poll(MODE, "0");
+}
+
+/* --- At the same moment ---------------------------------------------------------------------------- */
+
+/* A thread whose sources signal themselves, so that each has exactly one signal at any time, except while it is being
+ * performed; and one that takes them away in all ways. */
+static atomic_long performed[MANY];
+static void go_on(treadle_source source, void *info) {
+    /* A second signal would be one that was there twice. */
+    CHECK(!treadle_source_is_signalled(source));
+    atomic_fetch_add(&performed[(intptr_t)info], 1);
+    CHECK_INT(treadle_source_signal_and_wake(source), TREADLE_OK);
+}
+static void *run_them(void *info) {
+    (void)info;
+    CHECK_INT(treadle_loop_run(loop, MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    return NULL;
+}
+static pthread_t owner;
+static sem_t is_ready;
+static treadle_perform_fn perform;
+static void *own_them(void *info) {
+    loop = treadle_loop_current();
+    CHECK_INT(treadle_loop_retain(loop), TREADLE_OK);
+    for (intptr_t i = 0; i < MANY; i++) {
+        sources[i] = make_source(perform, (void *)i);
+        CHECK_INT(treadle_loop_add_source(loop, sources[i], MODE), TREADLE_OK);
+        signal_own((int)i);
+    }
+    CHECK_INT(sem_post(&is_ready), 0);
+    return run_them(info);
+}
+static void start_owner(treadle_perform_fn fn) {
+    perform = fn;
+    CHECK_INT(sem_init(&is_ready, 0, 0), 0);
+    CHECK_INT(treadle_source_release(make_source(NULL, NULL)), TREADLE_OK); /* before there is a second thread */
+    CHECK_INT(pthread_create(&owner, NULL, own_them, NULL), 0);
+    await(&is_ready);
+}
+static void stop_owner(void) {
+    CHECK_INT(treadle_loop_request_stop(loop, 0), TREADLE_OK);
+    CHECK_INT(pthread_join(owner, NULL), 0);
+    for (int i = 0; i < MANY; i++) CHECK_INT(treadle_source_release(sources[i]), TREADLE_OK);
+    CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+}
+static unsigned seed = 1;
+static unsigned random_below(unsigned limit) { return (unsigned)rand_r(&seed) % limit; }
+static void await_performs(int number, long count) {
+    long goal = atomic_load(&performed[number]) + count;
+    while (atomic_load(&performed[number]) < goal) sched_yield();
+}
+static void pause_a_moment(void) {
+    for (volatile unsigned i = random_below(3000); i > 0; i--) {}
+}
+TEST(no_signal_is_lost_or_doubled_by_a_removal, "SRC0-6 SRC0-10 OBJ-6 MODE-10") {
+    start_owner(go_on);
+    treadle_loop here = treadle_loop_current();
+    for (int round = scaled(400); round > 0; round--) {
+        int number = (int)random_below(MANY);
+        if (round % 4 == 0) await_performs(number, (long)random_below(LONG_ENOUGH));
+        pause_a_moment();
+        CHECK_INT(treadle_loop_remove_source(loop, sources[number], MODE), TREADLE_OK);
+        switch (random_below(3)) {
+        case 0: /* its signals are this thread's for a while */
+            CHECK_INT(treadle_loop_add_source(here, sources[number], MODE), TREADLE_OK);
+            for (int i = (int)random_below(40); i > 0; i--) CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
+            CHECK_INT(treadle_loop_remove_source(here, sources[number], MODE), TREADLE_OK);
+            break;
+        case 1:
+            CHECK_INT(treadle_loop_add_source(loop, sources[number], SECOND), TREADLE_OK);
+            CHECK_INT(treadle_loop_remove_source(loop, sources[number], SECOND), TREADLE_OK);
+            break;
+        default: pause_a_moment();
+        }
+        CHECK_INT(treadle_loop_add_source(loop, sources[number], MODE), TREADLE_OK);
+        await_performs(number, 3);
+    }
+    stop_owner();
+}
+TEST(a_second_mode_may_come_and_go, "SRC0-6 SRC0-11 MODE-5") {
+    start_owner(go_on);
+    for (int round = scaled(300); round > 0; round--) {
+        int number = (int)random_below(MANY);
+        if (round % 4 == 0) await_performs(number, (long)random_below(LONG_ENOUGH));
+        CHECK_INT(treadle_loop_add_source(loop, sources[number], SECOND), TREADLE_OK);
+        pause_a_moment();
+        CHECK_INT(treadle_loop_remove_source(loop, sources[number], SECOND), TREADLE_OK);
+        await_performs(number, 3);
+    }
+    stop_owner();
+}
+
+/* Sources that signal themselves so many times after a signal from outside, which must be seen, and what was written
+ * before it; source 0 never ends. */
+static long values[MANY], left[MANY];
+static atomic_long seen[MANY];
+static void follow(treadle_source source, void *info) {
+    intptr_t number = (intptr_t)info;
+    long value = __atomic_load_n(&values[number], __ATOMIC_RELAXED);
+    if (value != atomic_load_explicit(&seen[number], memory_order_relaxed)) {
+        left[number] = value % 5 == 0 ? 0 : value % 2000;
+        atomic_store(&seen[number], value);
+    }
+    atomic_fetch_add(&performed[number], 1);
+    if (number == 0 || left[number]-- > 0) CHECK_INT(treadle_source_signal_and_wake(source), TREADLE_OK);
+}
+TEST(a_signal_from_outside_is_never_lost, "SRC0-6 SRC0-8 OBJ-6 WAKE-1") {
+    start_owner(follow);
+    for (int round = scaled(800); round > 0; round--) {
+        int number = 1 + (int)random_below(MANY - 1);
+        if (round % 8 == 0) await_performs(0, LONG_ENOUGH);
+        pause_a_moment();
+        long value = values[number] + 1;
+        __atomic_store_n(&values[number], value, __ATOMIC_RELAXED);
+        CHECK_INT(treadle_source_signal_and_wake(sources[number]), TREADLE_OK);
+        while (atomic_load(&seen[number]) != value) sched_yield();
+    }
+    stop_owner();
+}
+
+/* Sources that are given up by another thread at any moment are performed no more, and freed. */
+static atomic_long released;
+static void count_release(void *info) { (void)info, atomic_fetch_add(&released, 1); }
+static void go_on_if_valid(treadle_source source, void *info) {
+    (void)info;
+    if (treadle_source_signal(source) < 0) CHECK(!treadle_source_is_valid(source));
+    atomic_fetch_add(&performed[1], 1);
+}
+TEST(a_source_may_be_given_up_at_any_moment, "OBJ-2 OBJ-4 SRC0-4 OBJ-6") {
+    start_owner(go_on);
+    for (int round = scaled(150); round > 0; round--) {
+        treadle_source_context context = {.struct_size = sizeof context, .perform = go_on_if_valid, .release = count_release};
+        treadle_source source;
+        CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+        CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
+        CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+        await_performs(1, 1 + (long)random_below(round % 4 ? 300 : 2 * LONG_ENOUGH));
+        CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
+        CHECK_INT(treadle_source_release(source), TREADLE_OK);
+    }
+    stop_owner();
+    CHECK_INT(atomic_load(&released), scaled(150));
+}
+TEST_MAIN()
