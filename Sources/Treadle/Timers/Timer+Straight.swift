@@ -43,13 +43,13 @@ extension Item {
     return .done
   }
 
-  /// `discardQuickly` of one that is valid.
+  /// `discardQuickly` of one that is valid, in the default mode of the calling thread's loop.
   @inline(__always)
   package static func discardStraight(_ timer: UInt) -> Bool {
     let handle = Handle(bits: timer)
-    guard let item = locate(handle), let (mode, loop) = item.lockOnlyModeIfFree() else { return false }
-    guard let queue = mode.state.pointee.queue, item.flags == Flag.valid | Flag.once, item.context == nil,
-      queue.pointee.isInChain(item), loop.state.pointee.timerStock.hasRoom,
+    guard let item = locate(handle), let (mode, loop) = item.lockOwnDefaultModeIfFree() else { return false }
+    guard item.isIn(mode), let queue = mode.state.pointee.queue, item.flags == Flag.valid | Flag.once,
+      item.context == nil, queue.pointee.isInChain(item), loop.state.pointee.timerStock.hasRoom,
       item.cell.pointee.reference.endLast(generation: handle.generation)
     else {
       loop.mutex.unlockInline()
@@ -63,26 +63,25 @@ extension Item {
     return true
   }
 
-  /// `setDateInOneMode`, to a later date.
+  /// `setDateInOneMode`, to a later date, in that mode.
   @inline(__always)
   package static func postponeStraight(_ timer: UInt, _ date: Int64) -> Bool {
     let handle = Handle(bits: timer)
-    guard let item = locate(handle), let (mode, loop) = item.lockOnlyModeIfFree() else { return false }
+    guard let item = locate(handle), let (mode, loop) = item.lockOwnDefaultModeIfFree() else { return false }
     let isDone =
-      item.generation == handle.generation && item.canMoveQuickly
+      item.isIn(mode) && item.generation == handle.generation && item.canMoveQuickly
       && mode.state.pointee.queue?.pointee.postpone(item, to: date) == true
     loop.mutex.unlockInline()
-    if isDone && !loop.isCurrent { loop.interruptSleep() }
     return isDone
   }
 
-  /// Locks the loop of a timer in one mode, which that mode keeps from here on, unless somebody else has the lock. Which
-  /// timer it is, the caller has to see.
+  /// If this is in the default mode of the calling thread's loop, and nobody has that loop's lock: takes it. From here on
+  /// that mode keeps whatever timer is still in it.
   @inline(__always)
-  private func lockOnlyModeIfFree() -> (Mode, Loop)? {
-    guard let mode, let loop = mode.loop, loop.mutex.tryToLockInline() else { return nil }
-    if isIn(mode) && mode.state.pointee.loop == loop.state { return (mode, loop) }
-    loop.mutex.unlockInline()
-    return nil
+  private func lockOwnDefaultModeIfFree() -> (Mode, Loop)? {
+    guard let loop = Loop.existing, let mode = loop.defaultMode, isIn(mode), loop.mutex.tryToLockInline() else {
+      return nil
+    }
+    return (mode, loop)
   }
 }
