@@ -3,7 +3,7 @@
 
 import CTreadleSystem
 import Synchronization
-package import TreadleBase
+import TreadleBase
 
 /// Signals without an atomic exchange, for sources that nobody but their loop's owner signals.
 ///
