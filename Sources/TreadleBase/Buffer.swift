@@ -95,7 +95,7 @@ package struct Buffer<Element: BitwiseCopyable> {
   /// with `body` not called, when there is no memory.
   package mutating func refill(_ room: Int, _ body: (UnsafeMutablePointer<Element>) -> Int) -> Bool {
     count = 0
-    guard reserve(room), let base else { return false }
+    guard capacity >= room || reserve(room), let base else { return false }
     count = min(max(body(base), 0), room)
     return true
   }

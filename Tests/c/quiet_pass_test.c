@@ -14,7 +14,7 @@ static treadle_loop loop;
 static treadle_source spinner;
 static void (*come_up)(void);
 static atomic_long passes, seen, known;
-enum { THIRD = 3, BUSY = 200 };
+enum { THIRD = 3, BUSY = 3000 }; /* sources are the own loop's by then */
 
 static void note(void) {
     atomic_store(&seen, atomic_load(&passes));
@@ -79,6 +79,30 @@ enum { EVENTS = sizeof events / sizeof *events };
 static int64_t deadline = TREADLE_FOREVER;
 static uint32_t flags;
 
+/* A plain observer, which is told twice a pass, and a descriptor that is not ready: the kernel is asked in each pass. */
+static bool has_company;
+static atomic_long told;
+static void count_told(treadle_observer observer, uint32_t activity, void *info) {
+    (void)observer, (void)activity, (void)info;
+    atomic_fetch_add(&told, 1);
+}
+static treadle_observer told_observer;
+static treadle_descriptor silent;
+static void invite(void) {
+    atomic_store(&told, 0);
+    told_observer = make_observer(count_told, NULL, TREADLE_BEFORE_TIMERS | TREADLE_BEFORE_SOURCES);
+    silent = make_descriptor(note_ready, NULL, eventfd(0, EFD_CLOEXEC), TREADLE_READABLE);
+    CHECK_INT(treadle_loop_add_observer(loop, told_observer, MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_descriptor(loop, silent, MODE), TREADLE_OK);
+}
+static void send_away(void) {
+    CHECK(atomic_load(&told) >= 2 * atomic_load(&passes));
+    CHECK_INT(treadle_observer_invalidate(told_observer), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_invalidate(silent), TREADLE_OK);
+    CHECK_INT(treadle_observer_release(told_observer), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_release(silent), TREADLE_OK);
+}
+
 /* Runs the loop of the calling thread, with the spinner alone in the mode, until something stops it. */
 static treadle_status run_spinner(void) {
     loop = treadle_loop_current();
@@ -88,7 +112,9 @@ static treadle_status run_spinner(void) {
     spinner = make_source(spin, NULL);
     CHECK_INT(treadle_loop_add_source(loop, spinner, MODE), TREADLE_OK);
     CHECK_INT(treadle_source_signal(spinner), TREADLE_OK);
+    if (has_company) invite();
     treadle_status status = treadle_loop_run(loop, MODE, deadline, flags);
+    if (has_company) send_away();
     CHECK(treadle_source_invalidate(spinner) >= 0);
     CHECK_INT(treadle_source_release(spinner), TREADLE_OK);
     return status;
@@ -103,7 +129,10 @@ static void *see_in_time(void *event) {
 }
 TEST(what_comes_up_in_a_callback_has_its_turn_before_the_next_one, "PASS-2 PASS-6 PASS-12 PASS-14 STOP-4 SRC0-9 PERF-5") {
     /* Each on a thread of its own, whose loop has never had any of the others. */
-    for (int i = 0; i < EVENTS; i++) on_thread(see_in_time, (void *)&events[i]);
+    for (int i = 0; i < 2 * EVENTS; i++) {
+        has_company = i >= EVENTS;
+        on_thread(see_in_time, (void *)&events[i % EVENTS]);
+    }
 }
 
 /* --- From outside --------------------------------------------------------------------------------- */
@@ -130,8 +159,38 @@ static void *see_from_outside(void *event) {
     return NULL;
 }
 TEST(what_comes_up_outside_has_its_turn_in_the_next_pass, "PASS-2 PASS-6 PASS-12 PASS-14 STOP-7 SRC0-9 PERF-5 OBJ-6") {
-    for (int round = scaled(30); round > 0; round--)
+    for (int round = scaled(30); round > 0; round--) {
+        has_company = round % 2 == 0;
         for (int i = 0; i < EVENTS; i++) on_thread(see_from_outside, (void *)&events[i]);
+    }
+}
+
+/* What an observer does in such a pass has its turn in the same one. */
+static void (*come_of_observer)(void);
+static void observe_and_do(treadle_observer observer, uint32_t activity, void *info) {
+    (void)observer, (void)activity, (void)info;
+    if (atomic_load(&passes) == BUSY && come_of_observer) {
+        void (*now)(void) = come_of_observer;
+        come_of_observer = NULL;
+        now();
+    }
+}
+static void *see_of_observer(void *event) {
+    loop = treadle_loop_current();
+    treadle_observer observer = make_observer(observe_and_do, NULL, TREADLE_BEFORE_SOURCES);
+    CHECK_INT(treadle_loop_add_observer(loop, observer, MODE), TREADLE_OK);
+    come_of_observer = *(void (**)(void))event;
+    come_up = NULL;
+    CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
+    /* The pass whose sources are next counts as the same. */
+    CHECK(atomic_load(&seen) >= BUSY && atomic_load(&seen) <= BUSY + 1);
+    CHECK(atomic_load(&passes) <= BUSY + 2);
+    CHECK_INT(treadle_observer_invalidate(observer), TREADLE_OK);
+    CHECK_INT(treadle_observer_release(observer), TREADLE_OK);
+    return NULL;
+}
+TEST(what_an_observer_brings_up_has_its_turn_in_the_pass, "PASS-3 PASS-4 PASS-5 PASS-14 SRC0-13") {
+    for (int i = 0; i < EVENTS; i++) on_thread(see_of_observer, (void *)&events[i]);
 }
 
 /* A request that was made before a source was signalled is performed before it, in whichever pass. */

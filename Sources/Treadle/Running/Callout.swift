@@ -52,6 +52,10 @@ struct Callout {
     isHeld = false
   }
 
+  /// The next observer of a notification.
+  @inline(__always)
+  mutating func setNextObserver(_ item: Item) { self.item = item }
+
   @inline(__always)
   mutating func setBlock(_ block: BlockEntry) {
     kind = .block
@@ -131,9 +135,14 @@ extension Loop {
   /// The same for an owned source that is in hand.
   @inline(__always)
   func callInHand(_ item: Item, _ frame: UnsafeMutablePointer<Frame>) {
-    guard let code = item.plainCode else { return callPlainItem(item, frame) }
-    unsafeBitCast(code, to: PlainItem.self)(
-      OpaquePointer(bitPattern: treadle_system_thread().pointee.in_hand), item.cell.pointee.info)
+    let handle = treadle_system_thread().pointee.in_hand
+    if let code = item.plainCode {
+      unsafeBitCast(code, to: PlainItem.self)(OpaquePointer(bitPattern: handle), item.cell.pointee.info)
+    } else if let direct = item.context?.pointee.main.direct {
+      direct.pointee.perform(subject: UnsafeMutableRawPointer(bitPattern: handle), value: 0)
+    } else {
+      callPlainItem(item, frame)
+    }
   }
 
   /// A block, and while they are plain functions that the mode admits, those that follow it in the drain: nothing but

@@ -66,40 +66,64 @@ extension Loop {
     return true
   }
 
+  /// A whole notification of plain observers, in the outermost run. False if something is left to do for `advance`, which goes
+  /// on at this step.
+  @inline(__always)
+  func tellQuietly(_ frame: UnsafeMutablePointer<Frame>, _ activity: UInt32, at step: Frame.Step) -> Bool {
+    if !frame.pointee.mode.hasInterest(in: activity) { return true }
+    frame.pointee.step = step
+    guard let sweep = frame.pointee.mode.beginNotification() else { return true }
+    frame.pointee.sweep = sweep
+    frame.pointee.sweepIndex = 0
+    let isOpen = tellPlainObservers(frame, activity)
+    unprotectObserver()
+    if !isOpen || mustEnd(frame) || frame.pointee.sweepIndex < sweep.pointee.entries.count { return false }
+    endNotification(frame)
+    return true
+  }
+
   /// Calls one plain observer after the other, without a look at each, as long as none has come or gone: then those of the
   /// snapshot are valid and in the mode, and in the outermost run none is running. False if the run must end.
   @inline(__always)
   private func tellPlainObservers(_ frame: UnsafeMutablePointer<Frame>, _ activity: UInt32) -> Bool {
     guard let sweep = frame.pointee.sweep, let first = sweep.pointee.entries.elements.baseAddress else { return true }
-    let mode = frame.pointee.mode.state
-    let count = sweep.pointee.entries.count
-    let isFenced = treadle_system_has_barrier()
+    var entry = first + frame.pointee.sweepIndex
+    let end = first + sweep.pointee.entries.count
+    frame.pointee.callout.setNotification(activity)
     var isOver = false
-    while !isOver && frame.pointee.sweepIndex < count {
-      let entry = first + frame.pointee.sweepIndex
+    while entry < end && !isOver {
       if entry.pointee.activities & activity != 0 {
-        guard let code = entry.pointee.code, let cell = entry.pointee.cell else { break }
+        guard let code = entry.pointee.code, let cell = entry.pointee.cell,
+          protectObserver(Loop.tag(.observer, entry.pointee.slot)), isCurrentSweep(frame)
+        else { break }
         let item = Item(.observer, entry.pointee.slot, UnsafeMutableRawPointer(cell))
-        if !protectObserver(Loop.tag(item), isFenced: isFenced)
-          || sweep.pointee.changes != mode.pointee.observerChanges.load(ordering: .acquiring)
-        {
-          break
-        }
-        frame.pointee.sweepIndex &+= 1
-        frame.pointee.callout.setItem(.observer, item, value: activity)
+        frame.pointee.callout.setNextObserver(item)
         unsafeBitCast(code, to: PlainItemWithValue.self)(
           OpaquePointer(bitPattern: entry.pointee.handle), activity, entry.pointee.info)
-        if frame.pointee.callout.isHeld {
-          frame.pointee.callout.set(.none)
-          item.endCountedCall()
-        }
+        if frame.pointee.callout.isHeld { endHeldCall(frame) }
         isOver = mustEnd(frame)
-      } else {
-        frame.pointee.sweepIndex &+= 1
       }
+      entry += 1
     }
+    frame.pointee.sweepIndex = entry - first
     frame.pointee.callout.set(.none)
     return !isOver
+  }
+
+  /// No observer has come or gone since the notification began.
+  @inline(__always)
+  private func isCurrentSweep(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    frame.pointee.sweep?.pointee.changes == frame.pointee.mode.state.pointee.observerChanges.load(ordering: .acquiring)
+  }
+
+  /// A plain observer's callback has returned, in which there was another run.
+  @inline(never)
+  @_optimize(size)
+  private func endHeldCall(_ frame: UnsafeMutablePointer<Frame>) {
+    let activity = frame.pointee.callout.value
+    frame.pointee.callout.set(.none)
+    frame.pointee.callout.item?.endCountedCall()
+    frame.pointee.callout.setNotification(activity)
   }
 
   /// The next observer to call, protected. Nil at the end, with nothing protected.

@@ -26,7 +26,9 @@ import TreadleBase
 extension Loop {
   /// Names an item in `calling` and `left`; never 0.
   @inline(__always)
-  static func tag(_ item: Item) -> UInt32 { item.slot | item.kind.rawValue << 24 }
+  static func tag(_ item: Item) -> UInt32 { tag(item.kind, item.slot) }
+  @inline(__always)
+  static func tag(_ kind: Kind, _ slot: UInt32) -> UInt32 { slot | kind.rawValue << 24 }
 
   /// From here on the item is protected, if its membership stands when it is looked at after this. True if the
   /// client may have been called meanwhile. Owner.
@@ -44,8 +46,8 @@ extension Loop {
   /// The same for an observer, whose mode's `observerChanges` are looked at next. The heavy half of the fence is in
   /// `dropMembership`. False if something was left to the owner: `protect` takes it. Owner.
   @inline(__always)
-  func protectObserver(_ tag: UInt32, isFenced: Bool = treadle_system_has_barrier()) -> Bool {
-    if isFenced {
+  func protectObserver(_ tag: UInt32) -> Bool {
+    if treadle_system_has_barrier() {
       state.pointee.calling.store(tag, ordering: .releasing)
       treadle_system_light_barrier()
     } else {

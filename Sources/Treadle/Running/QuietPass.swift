@@ -39,7 +39,7 @@ extension Loop {
         if mustEnd(frame) { return unprotect() }
       }
       if !startQuietPass(frame) {
-        frame.pointee.step = .blocksAfterSources
+        if frame.pointee.step == .sources { frame.pointee.step = .blocksAfterSources }
         return unprotect()
       }
     }
@@ -68,28 +68,70 @@ extension Loop {
     return false
   }
 
-  /// PASS-13 to PASS-5 of the next pass in one, for a run in which nothing but signalled sources can have
-  /// any effect there: no observer, block, request, timer, descriptor, deadline or stop, no call whose end it
-  /// awaits, and no release that was put off. False if there may be. The pass before has no requests left to perform.
+  /// PASS-6 to PASS-5 of the next pass in one, for a run in which nothing but signalled sources and plain observers can have
+  /// any effect there: no block, request, timer, ready descriptor, deadline or stop, no call whose end it awaits, and no
+  /// release that was put off. False if there may be: `advance` goes on at the step that the frame names then, or behind the
+  /// sources. The pass before has no requests left to perform.
   @inline(__always)
   private func startQuietPass(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let mode = frame.pointee.mode.state
     let hasOthers = mode.pointee.signalledCount.load(ordering: .acquiring) != 0
-    guard hasOthers || !mode.pointee.ownSignals.isEmpty, frame.pointee.mayBeQuiet,
-      mode.pointee.interest.load(ordering: .acquiring) == 0,
-      mode.pointee.content.load(ordering: .acquiring) != 0,
-      mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever,
-      mode.pointee.poller.load(ordering: .acquiring) == nil,
-      state.pointee.incomingCount.load(ordering: .acquiring) == 0, state.pointee.deferred.isEmpty,
-      !hasRequests, Pool.isUnused(since: frame.pointee.poolMark), !isStopAsked
+    guard hasOthers || !mode.pointee.ownSignals.isEmpty, frame.pointee.mayBeQuiet else { return false }
+    if mode.pointee.poller.load(ordering: .acquiring) != nil && !findsNothingReady(frame) { return false }
+    guard mode.pointee.content.load(ordering: .acquiring) != 0,
+      mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever, hasNothingToPerform,
+      Pool.isUnused(since: frame.pointee.poolMark), !isStopAsked
     else { return false }
-    if hasOthers { return startQuietPassWithOthers(frame) }
-    // A request that was queued before the owner signalled a source was seen just now.
-    openWakeGate()
+    if mode.pointee.interest.load(ordering: .acquiring) != 0 {
+      if !startToldPass(frame) { return false }
+    } else if hasOthers {
+      return startQuietPassWithOthers(frame)
+    } else {
+      // A request that was queued before the owner signalled a source was seen just now.
+      openWakeGate()
+    }
     frame.pointee.collected.removeAll()
     frame.pointee.collectedIndex = 0
     frame.pointee.handled = false
+    frame.pointee.asked = false
     if takeOwnSignals(frame) && frame.pointee.collected.count > 1 { putInOrder(frame) }
+    return true
+  }
+
+  /// Neither blocks nor requests.
+  @inline(__always)
+  private var hasNothingToPerform: Bool {
+    state.pointee.incomingCount.load(ordering: .acquiring) == 0 && state.pointee.deferred.isEmpty && !hasRequests
+  }
+
+  /// PASS-12 of a pass that has handled a source, and so does not sleep: whether the kernel, who is asked, knows of no ready
+  /// descriptor.
+  @inline(__always)
+  private func findsNothingReady(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    if !frame.pointee.handled { return false }
+    frame.pointee.asked = true
+    return !frame.pointee.mode.pollDescriptors()
+  }
+
+  /// PASS-1 to PASS-4 with observers. False if there is more to do for them, or now more than own signals.
+  @inline(never)
+  private func startToldPass(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    // Otherwise the observers of the sleep would have been told.
+    if !frame.pointee.handled { return false }
+    unprotect()
+    letOthersQueueMore(frame.pointee.mode)
+    openWakeGate()
+    frame.pointee.handled = false
+    frame.pointee.asked = false
+    guard tellQuietly(frame, Activity.beforeTimers, at: .beforeTimers),
+      tellQuietly(frame, Activity.beforeSources, at: .beforeSources)
+    else { return false }
+    frame.pointee.step = .firstBlocks
+    let mode = frame.pointee.mode.state
+    guard hasNothingToPerform, mode.pointee.signalledCount.load(ordering: .acquiring) == 0,
+      !mode.pointee.ownSignals.isEmpty
+    else { return false }
+    frame.pointee.step = .sources
     return true
   }
 
@@ -105,6 +147,7 @@ extension Loop {
     frame.pointee.collected.removeAll()
     frame.pointee.collectedIndex = 0
     frame.pointee.handled = false
+    frame.pointee.asked = false
     // PASS-1. Under the gate, which whoever gives a reason for a wake-up takes before or after this.
     state.pointee.wakePending.store(0, ordering: .relaxed)
     state.pointee.isSelfWoken = false
