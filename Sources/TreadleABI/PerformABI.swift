@@ -5,8 +5,31 @@ public import CTreadle
 import Treadle
 import TreadleBase
 
+@_optimize(speed)
 @implementation @_cdecl("treadle_thread_perform")
 public func treadle_thread_perform(
+  _ thread: OpaquePointer?, _ request: UnsafePointer<treadle_request>?,
+  _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ mode_count: Int, _ flags: UInt32
+) -> treadle_status {
+  if flags == 1, modes == nil, mode_count == 0, let request, let result = performPlain(thread, request) {
+    if result == Status.ok { return result }
+    return status("treadle_thread_perform") { () throws(Failure) in try checkOutcome(result) }
+  }
+  return performSlowly(thread, request, modes, mode_count, flags)
+}
+
+/// A waited request that has a function of its own and gives nothing back, as most are. Nil: the general way has to do.
+@inline(__always)
+private func performPlain(_ thread: OpaquePointer?, _ request: UnsafePointer<treadle_request>) -> Int32? {
+  guard request.pointee.struct_size == MemoryLayout<treadle_request>.size, let function = request.pointee.fn,
+    request.pointee.routine == nil, request.pointee.release_target == nil, request.pointee.release_argument == nil
+  else { return nil }
+  return Thread.performPlain(
+    bits(thread), function, target: request.pointee.target, argument: request.pointee.argument)
+}
+
+@inline(never)
+private func performSlowly(
   _ thread: OpaquePointer?, _ request: UnsafePointer<treadle_request>?,
   _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ mode_count: Int, _ flags: UInt32
 ) -> treadle_status {

@@ -184,6 +184,14 @@ static inline void treadle_system_pause(void) {
     __asm__ volatile("yield");
 #endif
 }
+/* A pause of a few nanoseconds, in which the processor does not fetch ahead what it would do next. */
+static inline void treadle_system_breathe(void) {
+#if defined(__x86_64__)
+    __asm__ volatile("lfence");
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
 static inline void treadle_system_prefetch_for_writing(void *address) {
 #if defined(__x86_64__)
     __asm__ volatile("prefetchw %0" : : "m"(*(char *)address)); /* no more than a hint, nothing at all where unknown */

@@ -50,6 +50,10 @@ struct LoopLock {
     if state.pointee.sleepers.load(ordering: .relaxed) != 0 { wakeOne() }
   }
 
+  /// Whether anybody has it, for one who only has to know what was done with it.
+  @inline(__always)
+  var isTaken: Bool { state.pointee.taken.load(ordering: .acquiring) != 0 }
+
   @inline(__always)
   private func tryToTake() -> Bool {
     state.pointee.taken.load(ordering: .relaxed) == 0 && state.pointee.taken.exchange(1, ordering: .acquiring) == 0

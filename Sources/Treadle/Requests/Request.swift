@@ -11,10 +11,10 @@ package struct Request {
   package typealias Equal = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Int32
 
   package var function: Function?
-  /// In place of `function`: a routine, or a host's dispatch.
-  package var indirect = IndirectCallback(object: nil, invoke: nil, drop: nil)
   package var target: UnsafeMutableRawPointer?
   package var argument: UnsafeMutableRawPointer?
+  /// In place of `function`: a routine, or a host's dispatch.
+  package var indirect = IndirectCallback(object: nil, invoke: nil, drop: nil)
   package var releaseTarget: Release?
   package var releaseArgument: Release?
   package var equal: Equal?

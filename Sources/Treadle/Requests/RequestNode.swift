@@ -6,6 +6,8 @@ import TreadleBase
 
 /// A request in the queue of a loop. Linked under the loop's gate while it is incoming, by the owner after.
 /// The node of somebody who waits for the end lies on his stack, any other in memory of its own.
+///
+/// What every request needs comes first: of a plain one a loop on another processor gets one cache line.
 struct RequestNode {
   var next: UnsafeMutablePointer<RequestNode>?
   /// Counts the requests of the loop; a pass performs none that came after its look (PERF-4).
@@ -14,13 +16,15 @@ struct RequestNode {
   var time: UInt64 = 0
   /// Who waits for the end, if anybody.
   var waiter: UnsafeMutablePointer<Waiter>?
-  /// Slots of the modes that admit it; the loop's record stands for the common modes. Empty: those.
-  var modes = Buffer<UInt32>()
   /// Without modes, the call mode admits it too.
   var isForCallMode = false
   /// It is the beginning of a carried call, which is performed and finished in its own way.
   var isCarried = false
+  /// There is nothing but a function with its target and argument, for the common modes.
+  var isPlain = false
   var request: Request
+  /// Slots of the modes that admit it; the loop's record stands for the common modes. Empty: those.
+  var modes = Buffer<UInt32>()
 
   static func make(_ request: Request) -> UnsafeMutablePointer<RequestNode>? {
     guard let memory = treadle_system_allocate(MemoryLayout<RequestNode>.size) else { return nil }
@@ -55,9 +59,12 @@ struct RequestNode {
       CarriedCall(node).finish(outcome == Waiter.Outcome.dropped ? CarriedCall.Phase.dropped : CarriedCall.Phase.done)
       return
     }
-    let (waiter, request) = (node.pointee.waiter, node.pointee.request)
-    free(node)
-    request.dispose()
+    let waiter = node.pointee.waiter
+    if !node.pointee.isPlain {
+      let request = node.pointee.request
+      free(node)
+      request.dispose()
+    }
     if let waiter { Waiter.complete(waiter, outcome) }
   }
 }

@@ -35,12 +35,13 @@ extension Thread {
     return try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
       var node = RequestNode(next: nil, waiter: waiter, request: request)
       return try withUnsafeMutablePointer(to: &node) { node throws(Failure) in
-        try prepare(node, modes) { loop in performAndWait(node, waiter, on: loop, as: caller) }
+        try prepare(node, modes) { loop in Thread.performAndWait(node, waiter, on: loop, as: caller) }
       }
     }
   }
 
-  private func performAndWait(
+  @inline(__always)
+  private static func performAndWait(
     _ node: UnsafeMutablePointer<RequestNode>, _ waiter: UnsafeMutablePointer<Waiter>, on loop: Loop, as caller: Thread
   ) -> Int32 {
     waiter.pointee.edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(node), runsLoop: false)
@@ -58,6 +59,31 @@ extension Thread {
       }
     }
   }
+
+  /// The same for one that has a function of its own and gives nothing back, in the common modes. The thread itself is
+  /// not held, but its loop. Nil: the general way has to do it, or knows what is wrong.
+  package static func performPlain(
+    _ handle: UInt, _ function: @escaping Request.Function, target: UnsafeMutableRawPointer?, argument: UnsafeMutableRawPointer?
+  ) -> Int32? {
+    let handle = Handle(bits: handle)
+    guard let own = treadle_system_thread().pointee.thread, let memory = Slab(.thread).find(handle), memory != own,
+      !treadle_system_is_closed(), let loop = Thread(memory).holdLoopIfThere(generation: handle.generation)
+    else { return nil }
+    defer { loop.letGo() }
+    // Aligned to a cache line by hand: more than 16 would come from the heap.
+    return withUnsafeTemporaryAllocation(byteCount: waiterOffset &+ MemoryLayout<Waiter>.size &+ 48, alignment: 16) { room in
+      guard let start = room.baseAddress else { return nil }
+      let base = start + Int(bitPattern: 0 &- UInt(bitPattern: start) & 63)
+      let waiter = (base + waiterOffset).bindMemory(to: Waiter.self, capacity: 1)
+      waiter.initialize(to: Waiter(WaitEdge()))
+      let node = base.bindMemory(to: RequestNode.self, capacity: 1)
+      node.initialize(
+        to: RequestNode(
+          next: nil, waiter: waiter, isPlain: true, request: Request(function: function, target: target, argument: argument)))
+      return performAndWait(node, waiter, on: loop, as: Thread(own))
+    }
+  }
+  private static var waiterOffset: Int { (MemoryLayout<RequestNode>.size &+ 63) & ~63 }
 
   /// A request that was taken over, but comes to nothing.
   private static func refuse(_ node: UnsafeMutablePointer<RequestNode>, _ status: Int32) -> Int32 {

@@ -19,11 +19,14 @@ struct Waiter: ~Copyable {
 
   /// Awake, asleep, or the outcome. A futex.
   private let word: Atomic<UInt32>
+  /// What others write meanwhile is on another cache line than the word, which the waiter looks at all the time.
+  private let restOfLine: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
   /// What the wait graph knows of the wait.
   var edge: WaitEdge
 
   init(_ edge: consuming WaitEdge) {
     word = Atomic(Waiter.awake)
+    restOfLine = (0, 0, 0, 0, 0, 0, 0)
     self.edge = edge
   }
 

@@ -24,11 +24,20 @@ extension Loop {
   }
 
   /// True as soon as the answer is there; false if the caller has to sleep, or may wait no longer.
+  @inline(__always)
   func spin(until isThere: () -> Bool, limit: Int64 = Clock.forever) -> Bool {
     let answerer = state.pointee.answerer.load(ordering: .relaxed)
     let guess = state.pointee.answerBudget.load(ordering: .relaxed)
     if answerer == 0 || guess < 0 || answerer == Loop.callerNumber { return false }
     let budget = guess == 0 ? Loop.longest : guess
+    // An answer that comes at once is not kept waiting by a pause, nor by a look at the clock.
+    for _ in 0..<Loop.shortLooks {
+      if isThere() {
+        if guess != 0 { state.pointee.answerBudget.store(0, ordering: .relaxed) }
+        return true
+      }
+      treadle_system_breathe()
+    }
     let until = min(Clock.after(Int64(budget), from: Clock.now()), limit)
     repeat {
       for _ in 0..<8 {

@@ -33,6 +33,7 @@ extension Loop {
       case .timer: fireTimers(frame)
       case .observer: tellObservers(frame)
       case .block: callBlocks(frame)
+      case .request: performRequests(frame)
       default: call(frame)
       }
     }

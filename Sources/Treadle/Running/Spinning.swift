@@ -17,6 +17,8 @@ extension Loop {
   private static let longestSpin: Int64 = 20_000
   private static let shortestSpin: Int64 = 1_000
   private static let shortSleep: Int64 = 100_000
+  /// How many looks begin a wait, a few nanoseconds apart: a pause takes longer than some answers.
+  static let shortLooks = 48
 
   /// The calling thread's processor, as in `LoopState.caller`.
   @inline(__always)
@@ -46,8 +48,15 @@ extension Loop {
 
   private func isWokenSoon(_ latest: Int64, _ awaited: CarriedCall?) -> Bool {
     let budget = state.pointee.spinBudget == 0 ? Loop.longestSpin : state.pointee.spinBudget
-    let until = min(Clock.after(budget, from: Clock.now()), latest)
     let changes = state.pointee.changes.load(ordering: .acquiring)
+    for _ in 0..<Loop.shortLooks {
+      if state.pointee.wakePending.load(ordering: .acquiring) != 0 {
+        state.pointee.spinBudget = min(budget &* 2, Loop.longestSpin)
+        return true
+      }
+      treadle_system_breathe()
+    }
+    let until = min(Clock.after(budget, from: Clock.now()), latest)
     repeat {
       for _ in 0..<8 {
         if state.pointee.wakePending.load(ordering: .acquiring) != 0 || isEndAsked(awaited) {

@@ -81,6 +81,25 @@ extension Thread {
     return loop
   }
 
+  /// The same if the thread of a generation executes, and has its loop; without the thread's lock, and without holding
+  /// the thread. The memory of both is never given back; a thread gives its loop up before it ends, so who holds a loop
+  /// that is that thread's still has held the right one all the time.
+  @inline(__always)
+  func holdLoopIfThere(generation: UInt32) -> Loop? {
+    guard let known = state.pointee.loop.load(ordering: .acquiring),
+      known.pointee.reference.retain(generation: known.pointee.reference.generation)
+    else { return nil }
+    let loop = Loop(UnsafeMutableRawPointer(known))
+    treadle_system_fence_after_exchange()
+    if state.pointee.reference.isLive(generation: generation), state.pointee.loop.load(ordering: .acquiring) == known,
+      phase == Phase.executing
+    {
+      return loop
+    }
+    loop.letGo()
+    return nil
+  }
+
   /// The same for calls that are to be carried there: a thread that has finished takes none (PERF-9).
   package func holdLoopForCalls() throws(Failure) -> Loop {
     do throws(Failure) {

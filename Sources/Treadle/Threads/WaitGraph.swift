@@ -33,7 +33,7 @@ enum WaitGraph {
     // The first is 2: see `WaitEdge.begun`.
     state.pointee.serial = max(state.pointee.serial, 1) &+ 1
     let serial = state.pointee.serial
-    let isCycle = closesCycle(edge, of: caller, walk: serial)
+    let isCycle = mayCloseCycle(edge, of: caller) && closesCycle(edge, of: caller, walk: serial)
     if !isCycle && isEndless {
       edge.pointee.serial = serial
       treadle_system_thread().pointee.last_wait = serial
@@ -50,6 +50,11 @@ enum WaitGraph {
   static func end(_ token: WaitToken) {
     guard let thread = Thread(slot: token.thread) else { return }
     state.pointee.gate.lock()
+    if let innermost = thread.state.pointee.waits, innermost.pointee.serial == token.serial {
+      thread.state.pointee.waits = innermost.pointee.outer
+      state.pointee.gate.unlock()
+      return
+    }
     var inner: UnsafeMutablePointer<WaitEdge>?
     var next = thread.state.pointee.waits
     while let edge = next {
@@ -77,6 +82,13 @@ enum WaitGraph {
   }
 
   // MARK: Walking, with the gate held
+
+  /// Not if the other thread, as mostly, is another one and waits for nobody.
+  @inline(__always)
+  private static func mayCloseCycle(_ new: UnsafeMutablePointer<WaitEdge>, of caller: Thread) -> Bool {
+    guard let thread = new.pointee.target else { return false }
+    return thread.state == caller.state || thread.state.pointee.waits != nil
+  }
 
   /// Whether the wait could end only after itself.
   private static func closesCycle(

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Performing requests one after the other, as long as nothing else can have any effect in the passes between them: they
+/// are the same then, and the waits between them, with nobody to tell of either.
+extension Loop {
+  /// Performs the request that the frame's callout names, and those that come after it in quiet passes.
+  func performRequests(_ frame: UnsafeMutablePointer<Frame>) {
+    while let node = frame.pointee.callout.request {
+      if !RequestNode.perform(node, on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
+      // The rest is `advance`'s.
+      if mustEnd(frame) || frame.pointee.requestLimit != 0 { return }
+      settle(frame)
+      guard isQuietBetweenRequests(frame), let next = awaitPlainRequest(frame) else { return }
+      frame.pointee.callout.setRequest(next)
+    }
+  }
+
+  /// Whether a run has nothing but requests to look after: no observer, source, block, timer, descriptor, deadline or
+  /// stop, no call whose end it awaits, no release that was put off, nobody who ends it.
+  @inline(__always)
+  private func isQuietBetweenRequests(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    let mode = frame.pointee.mode.state
+    return !mustEnd(frame) && frame.pointee.isEndless && frame.pointee.outer == nil && frame.pointee.awaited == nil
+      && frame.pointee.collected[frame.pointee.collectedIndex] == nil
+      && mode.pointee.isCommon
+      && mode.pointee.interest.load(ordering: .acquiring) == 0
+      && mode.pointee.content.load(ordering: .acquiring) != 0
+      && mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever
+      && mode.pointee.poller.load(ordering: .acquiring) == nil
+      && mode.pointee.signalledCount.load(ordering: .acquiring) == 0 && mode.pointee.ownSignals.isEmpty
+      && state.pointee.incomingCount.load(ordering: .acquiring) == 0 && state.pointee.deferred.isEmpty
+      && !state.pointee.isChasing && !state.pointee.isSelfWoken
+      && Pool.isUnused(since: frame.pointee.poolMark) && !isStopAsked
+  }
+
+  /// The next request, if it comes soon and is all that has come. Nil: `advance` looks at everything, with the pass that
+  /// handled the last one, behind which another begins.
+  @inline(__always)
+  private func awaitPlainRequest(_ frame: UnsafeMutablePointer<Frame>) -> UnsafeMutablePointer<RequestNode>? {
+    openWakeGate()
+    // What came before that is looked at now; what comes later ends the wait.
+    if !hasIncomingRequests {
+      if hasWork(frame.pointee.mode) { return nil }
+      state.pointee.waiting.store(1, ordering: .releasing)
+      let isWoken = spin(frame.pointee.mode, until: Clock.forever, awaited: nil)
+      state.pointee.waiting.store(0, ordering: .releasing)
+      if !isWoken || !isQuietBetweenRequests(frame) { return nil }
+    }
+    return takePlainRequest(frame)
+  }
+
+  /// Takes the first request out of the queue, if that is a plain one and nothing stands before it. Begins a pass.
+  @inline(__always)
+  private func takePlainRequest(_ frame: UnsafeMutablePointer<Frame>) -> UnsafeMutablePointer<RequestNode>? {
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    // Whoever moves requests to the list of those that wait has the lock until they are there.
+    guard let node = state.pointee.firstIncoming.load(ordering: .relaxed), node.pointee.isPlain, !mutex.isTaken,
+      state.pointee.firstRequest.load(ordering: .acquiring) == nil,
+      frame.pointee.mode.state.pointee.signalledCount.load(ordering: .acquiring) == 0
+    else { return nil }
+    let next = node.pointee.next
+    state.pointee.firstIncoming.store(next, ordering: .releasing)
+    node.pointee.next = nil
+    state.pointee.isCalledFromOutside = false
+    // PASS-1, under the gate, which whoever gives a reason for a wake-up takes before or after this; but the next
+    // request has given it already.
+    if next == nil { state.pointee.wakePending.store(0, ordering: .relaxed) }
+    state.pointee.hasReading = false
+    frame.pointee.handled = true
+    return node
+  }
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * quiet_request_test.c: a loop that only performs for threads that wait goes from one request to the next without
+ * looking around. Whatever else comes up has its turn all the same; and requests keep their order. */
+#include "helpers.h"
+
+#define MODE TREADLE_DEFAULT_MODE
+enum { THIRD = 3, BUSY = 200, CALLERS = 3 };
+
+/* Something that comes up in the third request, or by another thread once the loop is busy with requests. */
+static treadle_loop loop;
+static treadle_thread loop_thread;
+static void (*come_up)(void);
+static atomic_long performed;
+static atomic_bool is_seen;
+static sem_t is_ready;
+
+static void note(void) { atomic_store(&is_seen, true); }
+static void note_block(void *info) { (void)info, note(); }
+static void note_timer(treadle_timer timer, void *info) { (void)timer, (void)info, note(); }
+static void note_source(treadle_source source, void *info) { (void)source, (void)info, note(); }
+static void note_activity(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, (void)info, note(); }
+static void note_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info, note(); }
+static void note_request(void *target, void *argument) { (void)target, (void)argument, note(); }
+
+static void come_block(void) {
+    treadle_block block = {.struct_size = sizeof block, .fn = note_block};
+    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+}
+static void come_post(void) { CHECK_INT(treadle_loop_post(loop, note_block, NULL), TREADLE_OK); }
+static void come_timer(void) {
+    treadle_timer timer = make_timer(note_timer, NULL, 1, 0);
+    CHECK_INT(treadle_loop_add_timer(loop, timer, MODE), TREADLE_OK);
+    CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
+}
+static void come_descriptor(void) {
+    treadle_descriptor descriptor = make_descriptor(note_ready, NULL, eventfd(1, EFD_CLOEXEC), TREADLE_READABLE);
+    CHECK_INT(treadle_loop_add_descriptor(loop, descriptor, MODE), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_release(descriptor), TREADLE_OK);
+}
+static void come_observer(void) {
+    treadle_observer observer = make_observer(note_activity, NULL, TREADLE_BEFORE_SOURCES);
+    CHECK_INT(treadle_loop_add_observer(loop, observer, MODE), TREADLE_OK);
+    CHECK_INT(treadle_observer_release(observer), TREADLE_OK);
+}
+static void come_source(void) {
+    treadle_source source = make_source(note_source, NULL);
+    CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
+}
+static void come_request(void) {
+    const char *modes[] = {MODE};
+    treadle_request request = {.struct_size = sizeof request, .fn = note_request};
+    CHECK_INT(treadle_thread_perform(loop_thread, &request, modes, 1, 0), TREADLE_OK);
+}
+static void (*const all[])(void) = {come_block, come_post, come_timer, come_descriptor, come_observer, come_source, come_request};
+
+static void work(void *target, void *argument) {
+    (void)target, (void)argument;
+    if (atomic_fetch_add(&performed, 1) + 1 == THIRD && come_up) come_up();
+}
+static treadle_status have_performed(treadle_request_fn fn, void *target) {
+    treadle_request request = {.struct_size = sizeof request, .fn = fn, .target = target};
+    return treadle_thread_perform(loop_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT);
+}
+static void *run_the_loop(void *info) {
+    (void)info;
+    treadle_source keeper = make_source(NULL, NULL);
+    loop = treadle_loop_current();
+    loop_thread = treadle_thread_current();
+    CHECK_INT(treadle_loop_retain(loop), TREADLE_OK);
+    CHECK_INT(treadle_thread_retain(loop_thread), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(loop, keeper, MODE), TREADLE_OK);
+    CHECK_INT(sem_post(&is_ready), 0);
+    CHECK_INT(treadle_loop_run(loop, MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    CHECK_INT(treadle_source_invalidate(keeper), TREADLE_OK);
+    CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
+    return NULL;
+}
+static pthread_t start_loop(void) {
+    pthread_t thread;
+    atomic_store(&performed, 0);
+    atomic_store(&is_seen, false);
+    CHECK_INT(sem_init(&is_ready, 0, 0), 0);
+    CHECK_INT(pthread_create(&thread, NULL, run_the_loop, NULL), 0);
+    await(&is_ready);
+    return thread;
+}
+static void release_loop(void) {
+    CHECK_INT(treadle_thread_release(loop_thread), TREADLE_OK);
+    CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+}
+static void end_loop(pthread_t thread) {
+    CHECK_INT(treadle_loop_request_stop(loop, 0), TREADLE_OK);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    release_loop();
+}
+
+TEST(what_comes_up_in_a_request_has_its_turn, "PERF-5 PASS-4 PASS-5 PASS-12 OBS-1") {
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        pthread_t thread = start_loop();
+        come_up = all[i];
+        while (!atomic_load(&is_seen)) CHECK_INT(have_performed(work, NULL), TREADLE_OK);
+        end_loop(thread);
+    }
+}
+
+static void *keep_it_busy(void *info) {
+    (void)info;
+    while (!atomic_load(&is_seen)) CHECK_INT(have_performed(work, NULL), TREADLE_OK);
+    return NULL;
+}
+TEST(what_another_thread_brings_has_its_turn, "PERF-5 PASS-4 PASS-5 PASS-12 OBS-1") {
+    come_up = NULL;
+    for (int round = 0; round < scaled(20); round++) {
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+            pthread_t thread = start_loop(), caller;
+            CHECK_INT(pthread_create(&caller, NULL, keep_it_busy, NULL), 0);
+            while (atomic_load(&performed) < BUSY) sched_yield();
+            all[i]();
+            CHECK_INT(pthread_join(caller, NULL), 0);
+            end_loop(thread);
+        }
+    }
+}
+
+static void *call_until_closed(void *info) {
+    long *count = info;
+    treadle_status status;
+    while ((status = have_performed(work, NULL)) == TREADLE_OK) ++*count;
+    CHECK_INT(status, TREADLE_E_CLOSED);
+    return NULL;
+}
+TEST(a_stop_ends_a_run_of_requests, "STOP-2 STOP-9 PERF-9") {
+    come_up = NULL;
+    for (int round = 0; round < scaled(100); round++) {
+        pthread_t thread = start_loop(), callers[CALLERS];
+        long counts[CALLERS] = {0}, sum = 0;
+        for (int i = 0; i < CALLERS; i++) CHECK_INT(pthread_create(&callers[i], NULL, call_until_closed, &counts[i]), 0);
+        while (atomic_load(&performed) < BUSY) sched_yield();
+        CHECK_INT(treadle_loop_request_stop(loop, 0), TREADLE_OK);
+        CHECK_INT(pthread_join(thread, NULL), 0);
+        for (int i = 0; i < CALLERS; i++) {
+            CHECK_INT(pthread_join(callers[i], NULL), 0);
+            sum += counts[i];
+        }
+        CHECK_INT(sum, atomic_load(&performed)); /* each that was performed was waited for to its end */
+        CHECK_ERROR(have_performed(work, NULL), TREADLE_E_CLOSED, "thread");
+        release_loop();
+    }
+}
+
+/* Each thread numbers its requests; of two that follow one another the first need not be waited for. */
+static struct caller {
+    _Alignas(128) long given, taken;
+} callers[CALLERS];
+static void take(void *target, void *argument) {
+    struct caller *caller = target;
+    CHECK_INT((long)(intptr_t)argument, ++caller->taken);
+}
+static void *call_in_order(void *info) {
+    struct caller *caller = info;
+    for (int i = 0, count = scaled(20000); i < count; i++) {
+        treadle_request request = {.struct_size = sizeof request, .fn = take, .target = caller};
+        request.argument = (void *)(intptr_t)++caller->given;
+        CHECK_INT(treadle_thread_perform(loop_thread, &request, NULL, 0, i % 3 ? TREADLE_PERFORM_WAIT : 0), TREADLE_OK);
+        if (i % 3) CHECK_INT(caller->taken, caller->given);
+    }
+    return NULL;
+}
+TEST(requests_keep_their_order, "PERF-3 PERF-4 PERF-7") {
+    pthread_t thread = start_loop(), threads[CALLERS];
+    for (int i = 0; i < CALLERS; i++) CHECK_INT(pthread_create(&threads[i], NULL, call_in_order, &callers[i]), 0);
+    for (int i = 0; i < CALLERS; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+    CHECK_INT(have_performed(work, NULL), TREADLE_OK);
+    for (int i = 0; i < CALLERS; i++) CHECK_INT(callers[i].taken, callers[i].given);
+    end_loop(thread);
+}
+
+/* Circles of waits are found as ever: of two loops whose threads have each other perform, one is refused. */
+static treadle_thread first_thread;
+static void call_back(void *target, void *argument) {
+    treadle_request request = {.struct_size = sizeof request, .fn = work};
+    (void)target, (void)argument;
+    CHECK_ERROR(treadle_thread_perform(first_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_DEADLOCK, "thread");
+}
+TEST(a_circle_of_plain_requests_is_refused, "PERF-7") {
+    pthread_t thread = start_loop();
+    come_up = NULL;
+    first_thread = treadle_thread_current();
+    treadle_source keeper = make_source(NULL, NULL);
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), keeper, MODE), TREADLE_OK);
+    for (int i = 0; i < 3; i++) CHECK_INT(have_performed(call_back, NULL), TREADLE_OK);
+    CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
+    end_loop(thread);
+}
+
+TEST(a_plain_request_is_checked, "PERF-7 PERF-9") {
+    treadle_request request = {.struct_size = sizeof request, .fn = work};
+    pthread_t thread = start_loop();
+    CHECK_ERROR(treadle_thread_perform(NULL, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "thread");
+    CHECK_ERROR(treadle_thread_perform((treadle_thread)(void *)loop, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_KIND, "thread");
+    CHECK_ERROR(treadle_thread_perform(loop_thread, &request, NULL, 1, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "mode");
+    request.struct_size--;
+    CHECK_ERROR(treadle_thread_perform(loop_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "struct_size");
+    request.struct_size++;
+    CHECK_INT(treadle_thread_perform(loop_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    treadle_thread gone = loop_thread;
+    end_loop(thread);
+    CHECK_ERROR(treadle_thread_perform(gone, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_STALE, "thread");
+}
+TEST_MAIN()
