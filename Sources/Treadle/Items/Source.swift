@@ -117,6 +117,8 @@ extension Item {
   @inline(__always)
   private func queueForOthers(_ mode: Mode, _ loop: Loop, _ old: UInt32, wake: Bool) -> Bool {
     let resumesFlood = mayResumeFlood()
+    // Both cache lines come at the same time.
+    mode.prefetchSignals()
     loop.state.pointee.gate.lock()
     var sleep = Sleep.awake
     var isQueued = true
@@ -200,10 +202,27 @@ extension Mode {
   /// Queues a membership of a source. The gate is held.
   @inline(__always)
   func append(_ member: Item) -> Bool {
+    let bits = Mention(member).bits
+    if state.pointee.signalledCount.load(ordering: .relaxed) == 0 {
+      state.pointee.loneSignal = bits
+      state.pointee.signalledCount.store(1, ordering: .releasing)
+      return true
+    }
     if state.pointee.signalled.isFull { dropStaleSignals() }
-    guard state.pointee.signalled.append(Mention(member).bits) else { return false }
-    state.pointee.signalledCount.store(state.pointee.signalled.count, ordering: .releasing)
+    guard state.pointee.signalled.append(bits) else { return false }
+    noteSignalledCount()
     return true
+  }
+
+  /// Asks for the cache line that others' signals write (`ModeState`).
+  @inline(__always)
+  func prefetchSignals() { treadle_system_prefetch_for_writing(UnsafeMutableRawPointer(state) + 128) }
+
+  /// The gate is held.
+  @inline(__always)
+  func noteSignalledCount() {
+    let count = state.pointee.signalled.count &+ (state.pointee.loneSignal == 0 ? 0 : 1)
+    state.pointee.signalledCount.store(count, ordering: .releasing)
   }
 
   /// The same among the owner's own signals. Owner.

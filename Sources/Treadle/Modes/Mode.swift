@@ -55,6 +55,7 @@ struct Mode {
     treadle_system_free(state.pointee.name)
     state.pointee.name = nil
     state.pointee.signalled.free()
+    state.pointee.loneSignal = 0
     state.pointee.signalledCount.store(0, ordering: .relaxed)
     state.pointee.staleSignals = 0
     state.pointee.signalsAreMixed = false

@@ -55,7 +55,9 @@ struct ModeState: ~Copyable {
 
   /// Signalled sources that no pass has collected yet, in the order in which they were queued. Gate.
   var signalled: Buffer<UInt64>
-  /// `signalled.count`, for a look without the gate.
+  /// In place of one in `signalled`, which has memory of its own: the first that is queued when nothing is. 0: none. Gate.
+  var loneSignal: UInt64
+  /// How many there are, for a look without the gate.
   let signalledCount: Atomic<Int>
   /// How many of them are known to be stale. Gate.
   var staleSignals: Int

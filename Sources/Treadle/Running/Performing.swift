@@ -35,9 +35,17 @@ extension Loop {
   @inline(__always)
   func takeSignalled(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let queue = frame.pointee.mode.state
-    let isMixed = queue.pointee.signalsAreMixed
-    frame.pointee.collected.takeAll(of: &queue.pointee.signalled)
-    queue.pointee.signalledCount.store(0, ordering: .releasing)
+    var isMixed = queue.pointee.signalsAreMixed
+    let lone = queue.pointee.loneSignal
+    if !queue.pointee.signalled.isEmpty {
+      frame.pointee.collected.takeAll(of: &queue.pointee.signalled)
+      // It goes before them, by its time.
+      if lone != 0 { isMixed = true }
+    }
+    // Without memory it waits for the next pass.
+    let isTaken = lone == 0 || frame.pointee.collected.append(lone)
+    if isTaken { queue.pointee.loneSignal = 0 }
+    queue.pointee.signalledCount.store(isTaken ? 0 : 1, ordering: .releasing)
     queue.pointee.staleSignals = 0
     queue.pointee.signalsAreMixed = false
     queue.pointee.ownStreak = 0
@@ -251,13 +259,18 @@ extension Loop {
     if kept == 0 { return }
     // Those signalled meanwhile join them in the larger of the two rooms, so that nothing is allocated.
     state.pointee.gate.lock()
+    let lone = mode.state.pointee.loneSignal
+    mode.state.pointee.loneSignal = 0
+    if lone != 0 && !frame.pointee.collected.append(lone) {
+      Mention(bits: lone).item(.source, in: mode)?.forgetSignal(self)
+    }
     for bits in mode.state.pointee.signalled.elements where !frame.pointee.collected.append(bits) {
       // Out of memory: without its place in the queue a signal must not stand in the way of later ones.
       Mention(bits: bits).item(.source, in: mode)?.forgetSignal(self)
     }
     swap(&frame.pointee.collected, &mode.state.pointee.signalled)
     mode.state.pointee.signalsAreMixed = true
-    mode.state.pointee.signalledCount.store(mode.state.pointee.signalled.count, ordering: .releasing)
+    mode.noteSignalledCount()
     state.pointee.gate.unlock()
     frame.pointee.collected.removeAll()
     frame.pointee.collectedIndex = 0

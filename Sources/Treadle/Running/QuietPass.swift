@@ -38,10 +38,13 @@ extension Loop {
         }
         if mustEnd(frame) { return unprotect() }
       }
-      if !startQuietPass(frame) {
+      if startQuietPass(frame) { continue }
+      // Where that has got further, to what is not quiet, there is nothing to wait for.
+      if frame.pointee.step == .sources {
+        if waitInQuiet(frame) && startQuietPass(frame) { continue }
         if frame.pointee.step == .sources { frame.pointee.step = .blocksAfterSources }
-        return unprotect()
       }
+      return unprotect()
     }
   }
 

@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// Performing requests one after the other, as long as nothing else can have any effect in the passes between them: they
-/// are the same then, and the waits between them, with nobody to tell of either.
+/// Passes one after the other, and the waits between them, as long as nothing but one kind of thing can have any effect
+/// in them: nobody can tell them from whole ones.
 extension Loop {
   /// Performs the request that the frame's callout names, and those that come after it in quiet passes.
   func performRequests(_ frame: UnsafeMutablePointer<Frame>) {
@@ -15,43 +15,42 @@ extension Loop {
       // The rest is `advance`'s.
       if mustEnd(frame) || frame.pointee.requestLimit != 0 { return }
       settle(frame)
-      guard isQuietBetweenRequests(frame), let next = awaitPlainRequest(frame) else { return }
+      guard waitInQuiet(frame), let next = takePlainRequest(frame) else { return }
       frame.pointee.callout.setRequest(next)
     }
   }
 
-  /// Whether a run has nothing but requests to look after: no observer, source, block, timer, descriptor, deadline or
-  /// stop, no call whose end it awaits, no release that was put off, nobody who ends it.
+  /// Whether a run has nothing to look after but what others may bring: no observer, own signal, block, timer, descriptor,
+  /// deadline or stop, no call whose end it awaits, no release that was put off, nobody who ends it.
   @inline(__always)
-  private func isQuietBetweenRequests(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+  private func isQuiet(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let mode = frame.pointee.mode.state
-    return !mustEnd(frame) && frame.pointee.isEndless && frame.pointee.outer == nil && frame.pointee.awaited == nil
+    return !mustEnd(frame) && frame.pointee.mayBeQuiet && frame.pointee.isEndless
       && frame.pointee.collected[frame.pointee.collectedIndex] == nil
-      && mode.pointee.isCommon
       && mode.pointee.interest.load(ordering: .acquiring) == 0
       && mode.pointee.content.load(ordering: .acquiring) != 0
       && mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever
       && mode.pointee.poller.load(ordering: .acquiring) == nil
-      && mode.pointee.signalledCount.load(ordering: .acquiring) == 0 && mode.pointee.ownSignals.isEmpty
+      && mode.pointee.ownSignals.isEmpty && frame.pointee.requestLimit == 0
       && state.pointee.incomingCount.load(ordering: .acquiring) == 0 && state.pointee.deferred.isEmpty
+      && state.pointee.firstRequest.load(ordering: .acquiring) == nil
       && !state.pointee.isChasing && !state.pointee.isSelfWoken
       && Pool.isUnused(since: frame.pointee.poolMark) && !isStopAsked
   }
 
-  /// The next request, if it comes soon and is all that has come. Nil: `advance` looks at everything, with the pass that
-  /// handled the last one, behind which another begins.
-  @inline(__always)
-  private func awaitPlainRequest(_ frame: UnsafeMutablePointer<Frame>) -> UnsafeMutablePointer<RequestNode>? {
+  /// Waits for what comes soon: true if something has come, or was there. False: `advance` looks at everything, in the
+  /// rest of the pass that handled the last thing, behind which another begins.
+  @inline(never)
+  func waitInQuiet(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    unprotect()
+    if !isQuiet(frame) { return false }
     openWakeGate()
     // What came before that is looked at now; what comes later ends the wait.
-    if !hasIncomingRequests {
-      if hasWork(frame.pointee.mode) { return nil }
-      state.pointee.waiting.store(1, ordering: .releasing)
-      let isWoken = spin(frame.pointee.mode, until: Clock.forever, awaited: nil)
-      state.pointee.waiting.store(0, ordering: .releasing)
-      if !isWoken || !isQuietBetweenRequests(frame) { return nil }
-    }
-    return takePlainRequest(frame)
+    if hasWork(frame.pointee.mode) { return true }
+    state.pointee.waiting.store(1, ordering: .releasing)
+    let isWoken = spin(frame.pointee.mode, until: Clock.forever, awaited: nil)
+    state.pointee.waiting.store(0, ordering: .releasing)
+    return isWoken && isQuiet(frame)
   }
 
   /// Takes the first request out of the queue, if that is a plain one and nothing stands before it. Begins a pass.
@@ -60,7 +59,8 @@ extension Loop {
     state.pointee.gate.lock()
     defer { state.pointee.gate.unlock() }
     // Whoever moves requests to the list of those that wait has the lock until they are there.
-    guard let node = state.pointee.firstIncoming.load(ordering: .relaxed), node.pointee.isPlain, !mutex.isTaken,
+    guard let node = state.pointee.firstIncoming.load(ordering: .relaxed), node.pointee.isPlain,
+      frame.pointee.mode.state.pointee.isCommon, !mutex.isTaken,
       state.pointee.firstRequest.load(ordering: .acquiring) == nil,
       frame.pointee.mode.state.pointee.signalledCount.load(ordering: .acquiring) == 0
     else { return nil }
