@@ -46,6 +46,39 @@ TEST(own_signals_and_others_take_turns, "SRC0-7") {
     }
 }
 
+/* The first of another thread's signals is queued apart from those that follow it. */
+TEST(signals_of_another_thread_keep_their_order, "SRC0-6 SRC0-7") {
+    enum { COUNT = 6 };
+    make_all(COUNT, M);
+    for (int count = 1; count <= COUNT; count++) {
+        for (int i = 0; i < count; i++) on_thread(signal_there, sources[i]);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        check_order(count);
+    }
+    /* One that has left since is forgotten, first or not. */
+    for (int gone = 0; gone < COUNT; gone++) {
+        for (int i = 0; i < COUNT; i++) on_thread(signal_there, sources[i]);
+        CHECK_INT(treadle_loop_remove_source(treadle_loop_current(), sources[gone], M), TREADLE_OK);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(performed, COUNT - 1);
+        for (int i = 0; i < COUNT - 1; i++) CHECK_INT(order[i], i < gone ? i : i + 1);
+        performed = 0;
+        CHECK_INT(treadle_loop_add_source(treadle_loop_current(), sources[gone], M), TREADLE_OK);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(performed, 1); /* its signal was kept */
+        performed = 0;
+    }
+    /* A run that returns after each leaves the others in their order, and those that come meanwhile behind them. */
+    for (int i = 0; i < COUNT; i++) {
+        on_thread(signal_there, sources[i]);
+        if (i % 2 == 0) continue;
+        CHECK_INT(treadle_loop_run(treadle_loop_current(), M, 0, TREADLE_RUN_RETURN_AFTER_SOURCE), TREADLE_RUN_HANDLED_SOURCE);
+    }
+    CHECK_INT(performed, COUNT / 2);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    check_order(COUNT);
+}
+
 TEST(an_order_goes_before_the_time_of_own_signals, "SRC0-7") {
     treadle_source_context context = {.struct_size = sizeof context, .perform = note, .info = (void *)0, .order = -1};
     treadle_source first;

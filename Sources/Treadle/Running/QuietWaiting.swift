@@ -25,7 +25,7 @@ extension Loop {
   @inline(__always)
   private func isQuiet(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let mode = frame.pointee.mode.state
-    return !mustEnd(frame) && frame.pointee.mayBeQuiet && frame.pointee.isEndless
+    return !mustEnd(frame) && frame.pointee.mayBeQuiet
       && frame.pointee.collected[frame.pointee.collectedIndex] == nil
       && mode.pointee.interest.load(ordering: .acquiring) == 0
       && mode.pointee.content.load(ordering: .acquiring) != 0
