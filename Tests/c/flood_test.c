@@ -208,6 +208,29 @@ TEST(a_flood_wakes_a_run_inside_of_the_run, "WAKE-1 SRC0-6") {
     end_source(flooded);
 }
 
+static void move_and_run_other_mode(treadle_source source, void *info) {
+    treadle_loop loop = treadle_loop_current();
+    struct waker *waker = info;
+    (void)source;
+    begin_flood(waker);
+    CHECK_INT(treadle_loop_remove_source(loop, flooded, A), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(loop, flooded, "asleep"), TREADLE_OK);
+    run_until_woken(waker);
+    CHECK_INT(performs, 0);
+}
+TEST(a_flood_ends_when_its_source_leaves, "WAKE-1 SRC0-6") {
+    struct waker waker;
+    flooded = add_to_own_loop(count, NULL);
+    treadle_source mover = add_to_own_loop(move_and_run_other_mode, &waker);
+    CHECK_INT(treadle_source_signal(mover), TREADLE_OK);
+    CHECK_INT(poll_mode(A), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(poll_mode("asleep"), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(performs, 1);
+    unwatch_sleep(&waker.watch);
+    end_source(mover);
+    end_source(flooded);
+}
+
 static void flood_and_stop(treadle_source source, void *info) {
     (void)source;
     begin_flood(info);
