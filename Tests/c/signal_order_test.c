@@ -156,6 +156,55 @@ TEST(each_is_performed_once_a_pass, "SRC0-8 SRC0-9 RUN-13") {
     }
 }
 
+/* A source is signalled in its only mode, behind another source, then comes into a second mode and is performed there.
+ * When the other one signals it in the first mode, that is a new signal, which belongs to the next pass there. */
+static void note_and_signal(treadle_source source, void *info) {
+    note(source, info);
+    if (info == (void *)0) CHECK_INT(treadle_source_signal(sources[1]), TREADLE_OK);
+}
+static void *join_and_poll(void *mode) {
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), sources[1], mode), TREADLE_OK);
+    CHECK_INT(poll_mode(strcmp(mode, TREADLE_COMMON_MODES) == 0 ? M : mode), TREADLE_RUN_TIMED_OUT);
+    return NULL;
+}
+static void check_used_up_later(const char *first, const char *second, bool is_elsewhere, bool is_given_there, int rounds_before) {
+    make_all(2, first);
+    CHECK_INT(treadle_source_invalidate(sources[0]), TREADLE_OK);
+    sources[0] = make_source(note_and_signal, (void *)0);
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), sources[0], first), TREADLE_OK);
+    for (int i = 0; i < rounds_before; i++) { /* until the signals are the owner's */
+        CHECK_INT(treadle_source_signal(sources[1]), TREADLE_OK);
+        CHECK_INT(poll_mode(first), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(performed, 1);
+        performed = 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (is_given_there) on_thread(signal_there, sources[i]);
+        else CHECK_INT(treadle_source_signal(sources[i]), TREADLE_OK);
+    }
+    if (is_elsewhere) on_thread(join_and_poll, (void *)second);
+    else join_and_poll((void *)second);
+    CHECK_INT(performed, 1);
+    CHECK_INT(order[0], 1);
+    CHECK(!treadle_source_is_signalled(sources[1]));
+    performed = 0;
+    CHECK_INT(poll_mode(first), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(performed, 1);
+    CHECK_INT(order[0], 0);
+    CHECK(treadle_source_is_signalled(sources[1]));
+    CHECK_INT(poll_mode(first), TREADLE_RUN_TIMED_OUT);
+    check_order(2);
+}
+TEST(a_signal_that_a_later_mode_used_up_leaves_nothing_behind, "SRC0-7 SRC0-9 SRC0-11") {
+    for (int there = 0; there < 2; there++) {
+        check_used_up_later("first", "second", false, there, 0);
+        check_used_up_later("first", TREADLE_COMMON_MODES, false, there, 0);
+        check_used_up_later("first", "of another loop", true, there, 0);
+    }
+    check_used_up_later("first", "second", false, false, 4000);
+    check_used_up_later("first", "of another loop", true, false, 4000);
+}
+
 /* WAKE-4 by a signal that the owner gives to a source of another mode: the sleep ends, the source stays signalled. */
 static treadle_source elsewhere;
 static int rounds;

@@ -69,8 +69,13 @@ extension Item {
     alias.setLink(primary: self.slot, next: context.pointee.firstAlias)
     alias.cell.pointee.flags.store(Flag.alias, ordering: .releasing)
     context.pointee.firstAlias = slot
-    setFlag(newMode.state.pointee.isRecord ? Flag.aliased : Flag.aliased | Flag.scattered)
-    if kind == .source && !newMode.state.pointee.isRecord, let loop = mode?.loop { endFlood(on: loop) }
+    let old = setFlag(newMode.state.pointee.isRecord ? Flag.aliased : Flag.aliased | Flag.scattered)
+    if kind == .source && !newMode.state.pointee.isRecord, let mode, let loop = mode.loop {
+      endFlood(on: loop)
+      // The new mode may use the signal up, and so make the mention in this one's queue stale, which may count as being in
+      // order. Another mention says that it is not (`Mode.mention`). By the exchange: whoever signals later mentions it so.
+      if old & (Flag.signalled | Flag.scattered) == Flag.signalled { mode.mention(self) }
+    }
     return alias
   }
 

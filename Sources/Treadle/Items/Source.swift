@@ -122,10 +122,12 @@ extension Item {
     loop.state.pointee.gate.lock()
     var sleep = Sleep.awake
     var isQueued = true
+    let now = flags
     // If the owner has used the signal up already, and the source is its own by now, it must be let alone.
-    if isIn(mode) && !hasFlag(Flag.owned) {
+    if isIn(mode) && now & Flag.owned == 0 {
       setSignalTime(SignalTime.next(on: loop))
-      if old & Flag.ordered != 0 { mode.state.pointee.signalsAreMixed = true }
+      // If it has come into a second mode meanwhile, the signal may have been used up already.
+      if now & (Flag.ordered | Flag.scattered) != 0 { mode.state.pointee.signalsAreMixed = true }
       isQueued = mode.append(self)
       loop.noteCaller()
       if wake || hasFlag(Flag.wakeWanted) {

@@ -73,6 +73,9 @@ extension Loop {
       for bits in queue.pointee.ownSignals.elements { _ = frame.pointee.collected.append(bits) }
       queue.pointee.ownSignals.removeAll()
       queue.pointee.ownSignalsAreMixed = false
+    } else {
+      // Among what is taken now may be what says that some of them are stale.
+      queue.pointee.ownSignalsAreMixed = true
     }
     return true
   }
