@@ -73,7 +73,7 @@ extension Thread {
     // Aligned to a cache line by hand: more than 16 would come from the heap.
     return withUnsafeTemporaryAllocation(byteCount: waiterOffset &+ MemoryLayout<Waiter>.size &+ 48, alignment: 16) { room in
       guard let start = room.baseAddress else { return nil }
-      let base = start + Int(bitPattern: 0 &- UInt(bitPattern: start) & 63)
+      let base = start + Int(bitPattern: (0 &- UInt(bitPattern: start)) & 63)
       let waiter = (base + waiterOffset).bindMemory(to: Waiter.self, capacity: 1)
       waiter.initialize(to: Waiter(WaitEdge()))
       let node = base.bindMemory(to: RequestNode.self, capacity: 1)
