@@ -170,6 +170,7 @@ static void *join_and_poll(void *mode) {
 static void check_used_up_later(const char *first, const char *second, bool is_elsewhere, bool is_given_there, int rounds_before) {
     make_all(2, first);
     CHECK_INT(treadle_source_invalidate(sources[0]), TREADLE_OK);
+    CHECK_INT(treadle_source_release(sources[0]), TREADLE_OK);
     sources[0] = make_source(note_and_signal, (void *)0);
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), sources[0], first), TREADLE_OK);
     for (int i = 0; i < rounds_before; i++) { /* until the signals are the owner's */
@@ -194,6 +195,8 @@ static void check_used_up_later(const char *first, const char *second, bool is_e
     CHECK(treadle_source_is_signalled(sources[1]));
     CHECK_INT(poll_mode(first), TREADLE_RUN_TIMED_OUT);
     check_order(2);
+    free(sources);
+    free(order);
 }
 TEST(a_signal_that_a_later_mode_used_up_leaves_nothing_behind, "SRC0-7 SRC0-9 SRC0-11") {
     for (int there = 0; there < 2; there++) {
