@@ -22,7 +22,7 @@ extension Mode {
     if item.mode == nil { item.descriptor.pointee.number = number }
     // The kernel reports the membership as it will be once it is entered: one serial on.
     let bits = Mention(member).bits
-    let serial = (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask) &+ 0x100_0000
+    let serial = (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask) &+ Mention.serialStep
     try poller.add(
       member, mention: bits & ~0xFF00_0000 | UInt64(serial),
       wake: loop.state.pointee.wakeDescriptor.load(ordering: .acquiring))

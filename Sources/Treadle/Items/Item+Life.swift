@@ -16,11 +16,9 @@ extension Item {
       throw Failure.noMemory("object")
     }
     let cell = item.cell
-    cell.pointee.previous = 0
-    cell.pointee.next = 0
+    item.beginOutside()
     cell.pointee.link.store(UInt(bitPattern: code) | Item.codeMark, ordering: .relaxed)
     cell.pointee.info = info
-    cell.pointee.mode.store(cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
     if let context, !item.attach(context) {
       cell.pointee.flags.store(0, ordering: .relaxed)
       Slab(kind).free(slot)
@@ -30,6 +28,14 @@ extension Item {
     if let retain = context?.retain { cell.pointee.info = retain(info) }
     cell.pointee.flags.store(flags | Flag.valid, ordering: .releasing)
     return item
+  }
+
+  /// A new cell is in no chain, and a membership in no mode; its serial goes on from the slot's last use.
+  @inline(__always)
+  func beginOutside() {
+    cell.pointee.previous = 0
+    cell.pointee.next = 0
+    cell.pointee.mode.store(cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
   }
 
   /// Gives the item, which has none, its context. False when there is no memory.

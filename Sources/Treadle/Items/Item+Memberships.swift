@@ -61,11 +61,8 @@ extension Item {
     guard let context = needContext(), let slot = Slab(kind).allocate(), let alias = Item(kind, slot: slot) else {
       throw Failure.noMemory("membership")
     }
-    alias.cell.pointee.previous = 0
-    alias.cell.pointee.next = 0
     alias.cell.pointee.info = nil
-    alias.cell.pointee.mode.store(
-      alias.cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
+    alias.beginOutside()
     alias.setLink(primary: self.slot, next: context.pointee.firstAlias)
     alias.cell.pointee.flags.store(Flag.alias, ordering: .releasing)
     context.pointee.firstAlias = slot

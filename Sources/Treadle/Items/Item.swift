@@ -137,6 +137,15 @@ package struct Item {
     cell.pointee.flags.bitwiseAnd(~flag, ordering: .sequentiallyConsistent).oldValue
   }
 
+  /// Replaces the flags, if they are as expected. It is an exchange also where they stay the same (see
+  /// `Loop.isWakePending`): what the caller wrote before is seen by whoever exchanges them next.
+  @inline(__always)
+  func exchangeFlags(_ expected: UInt32, _ desired: UInt32) -> Bool {
+    cell.pointee.flags.compareExchange(
+      expected: expected, desired: desired, ordering: .sequentiallyConsistent
+    ).exchanged
+  }
+
   /// Uses up the signal of a source that is valid and has one: the flags before; otherwise 0.
   @inline(__always)
   func useSignal() -> UInt32 {

@@ -8,6 +8,8 @@ import TreadleBase
 /// of the object, so that whoever reads the queue later can tell whether it still means anything.
 struct Mention {
   static let slotMask: UInt32 = 0xFF_FFFF
+  /// From a membership's serial to the next one's, which stands above the mode's slot.
+  static let serialStep: UInt32 = 0x100_0000
 
   let bits: UInt64
 

@@ -129,8 +129,7 @@ extension Item {
     let flags = self.flags
     // Modes are left under the gate, too.
     if isIn(mode) && flags & ~Flag.wakeWanted == (old | Flag.signalled) & ~Flag.wakeWanted {
-      _ = cell.pointee.flags.compareExchange(
-        expected: flags, desired: flags & ~(Flag.signalled | Flag.wakeWanted) | Flag.owned, ordering: .sequentiallyConsistent)
+      _ = exchangeFlags(flags, flags & ~(Flag.signalled | Flag.wakeWanted) | Flag.owned)
     }
     loop.state.pointee.gate.unlock()
   }
@@ -177,7 +176,7 @@ extension Item {
       old = flags
       new = old & ~Flag.owned
       if old & Flag.valid != 0 && signalTime != 0 { new |= Flag.signalled }
-    } while !cell.pointee.flags.compareExchange(expected: old, desired: new, ordering: .sequentiallyConsistent).exchanged
+    } while !exchangeFlags(old, new)
   }
 }
 

@@ -41,23 +41,16 @@ extension Item {
       return old & Flag.owned == 0 ? slowly(source) : signalOwned(item.cell, handle, wake: wake)
     }
     if old & Flag.signalled == 0 {
-      if !item.replaceFlags(old, old | (wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled)) { return slowly(source) }
+      if !item.exchangeFlags(old, old | (wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled)) { return slowly(source) }
       return item.queueSignalled(old, wake: wake)
     }
     // Its loop is looked up before the exchange, behind which the processor would have to wait for it.
     let loop = wake ? item.mode?.loop : nil
-    if !item.replaceFlags(old, old | (wake ? Flag.repeated | Flag.wakeWanted : Flag.repeated)) { return slowly(source) }
+    if !item.exchangeFlags(old, old | (wake ? Flag.repeated | Flag.wakeWanted : Flag.repeated)) { return slowly(source) }
     // It is queued, or being performed by somebody who will look at the flag after us.
     if let loop, !loop.isWakePending { loop.wake() }
     if wake { item.countRepeat() }
     return Status.ok
-  }
-
-  /// Exchanges the flags also where they stay the same: see `Loop.isWakePending`. What the caller wrote before is seen by
-  /// whoever uses the signal up, and performs the source.
-  @inline(__always)
-  private func replaceFlags(_ old: UInt32, _ new: UInt32) -> Bool {
-    cell.pointee.flags.compareExchange(expected: old, desired: new, ordering: .sequentiallyConsistent).exchanged
   }
 
   /// Marks the source; every loop that has it will perform it (SRC0-6).
@@ -71,7 +64,7 @@ extension Item {
     repeat {
       if hasFlag(Flag.owned) { disownForSignal() }
       old = flags & ~Flag.owned
-    } while !replaceFlags(old, old | wanted | (old & Flag.signalled != 0 ? Flag.repeated : 0))
+    } while !exchangeFlags(old, old | wanted | (old & Flag.signalled != 0 ? Flag.repeated : 0))
     if old & (Flag.valid | Flag.signalled | Flag.scattered) != Flag.valid | Flag.signalled {
       return queueSignalled(old, wake: wake)
     }

@@ -236,27 +236,31 @@ extension Loop {
 extension Item {
   /// The cell becomes a membership in a mode. The loop's lock is held.
   fileprivate func enter(_ mode: Mode) {
-    let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
     if kind == .timer {
-      // Nobody looks at a timer's membership without one of the locks and counts on the order.
-      cell.pointee.mode.store((serial &+ 0x100_0000) | mode.slot, ordering: .releasing)
+      setTimerMode(mode.slot)
     } else {
-      cell.pointee.mode.store((serial &+ 0x100_0000) | mode.slot, ordering: .sequentiallyConsistent)
+      cell.pointee.mode.store(nextMembership(in: mode.slot), ordering: .sequentiallyConsistent)
     }
   }
 
   /// The membership ends; queued mentions of it are stale from here on. The loop's lock is held.
   fileprivate func exit(_ mode: Mode, of loop: Loop) {
-    if kind == .timer {
-      let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
-      cell.pointee.mode.store(serial &+ 0x100_0000, ordering: .releasing)
-      return
-    }
+    if kind == .timer { return setTimerMode(0) }
     // Under the gate, where those who signal look whether the membership still stands.
     loop.state.pointee.gate.lock()
-    let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
-    cell.pointee.mode.store(serial &+ 0x100_0000, ordering: .sequentiallyConsistent)
+    cell.pointee.mode.store(nextMembership(in: 0), ordering: .sequentiallyConsistent)
     if kind == .source { mode.state.pointee.staleSignals = mode.state.pointee.staleSignals &+ 1 }
     loop.state.pointee.gate.unlock()
   }
+
+  /// What the cell's word `mode` shows as of its next membership, in the mode of a slot; 0 for none.
+  @inline(__always)
+  private func nextMembership(in slot: UInt32) -> UInt32 {
+    (cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask) &+ Mention.serialStep | slot
+  }
+
+  /// A timer's next membership, or none. The loop's lock is held. Nobody looks at a timer's membership without one of
+  /// the locks and counts on the order.
+  @inline(__always)
+  func setTimerMode(_ slot: UInt32) { cell.pointee.mode.store(nextMembership(in: slot), ordering: .releasing) }
 }

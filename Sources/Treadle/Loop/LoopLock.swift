@@ -37,7 +37,7 @@ struct LoopLock {
 
   @inline(__always)
   func lockInline() {
-    if state.pointee.taken.exchange(1, ordering: .acquiring) != 0 { wait() }
+    if !tryToLockInline() { wait() }
   }
 
   /// False if somebody has it.
@@ -56,7 +56,7 @@ struct LoopLock {
 
   @inline(__always)
   private func tryToTake() -> Bool {
-    state.pointee.taken.load(ordering: .relaxed) == 0 && state.pointee.taken.exchange(1, ordering: .acquiring) == 0
+    state.pointee.taken.load(ordering: .relaxed) == 0 && tryToLockInline()
   }
 
   @inline(never)
@@ -68,7 +68,7 @@ struct LoopLock {
       looks &+= 1
     }
     state.pointee.sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
-    while state.pointee.taken.exchange(1, ordering: .acquiring) != 0 {
+    while !tryToLockInline() {
       _ = treadle_system_futex_wait(state, 1, Clock.after(LoopLock.longestSleep, from: Clock.now()))
     }
     state.pointee.sleepers.wrappingSubtract(1, ordering: .relaxed)

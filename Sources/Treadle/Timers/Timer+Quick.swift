@@ -17,14 +17,6 @@ extension Item {
   /// What a timer of the quick ways may be besides valid.
   private static let variants = Flag.once | Flag.indirect
 
-  /// Replaces the flags, if they are as expected.
-  @inline(__always)
-  func exchangeFlags(_ expected: UInt32, _ desired: UInt32) -> Bool {
-    cell.pointee.flags.compareExchange(
-      expected: expected, desired: desired, ordering: .sequentiallyConsistent
-    ).exchanged
-  }
-
   @inline(__always)
   private static func find(_ handle: Handle) -> Item? {
     guard let memory = Slab(.timer).find(handle) else { return nil }
@@ -48,10 +40,7 @@ extension Item {
       let item = Item(.timer, slot: Slab(.timer).allocateInline(own: 0, clients: 1))
     else { return 0 }
     item.begin(code: code, info: info)
-    item.cell.pointee.previous = 0
-    item.cell.pointee.next = 0
-    item.cell.pointee.mode.store(
-      item.cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
+    item.beginOutside()
     item.timer.pointee = TimerCell(date: date, sequence: 0, place: TimerQueue.Place.none)
     item.cell.pointee.flags.store(Flag.valid | Flag.once, ordering: .releasing)
     return item.handle.bits
@@ -87,23 +76,16 @@ extension Item {
   /// Into a mode, by the item's own cell. The loop's lock is held, and there is room.
   @inline(__always)
   private func enterQuickly(_ mode: Mode, _ queue: UnsafeMutablePointer<TimerQueue>) {
-    setMode(mode.slot)
+    setTimerMode(mode.slot)
     queue.pointee.insertExact(self)
     mode.noteEntry(timer.pointee.date)
-  }
-
-  /// Another membership, or none. The loop's lock is held.
-  @inline(__always)
-  func setMode(_ slot: UInt32) {
-    let serial = cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
-    cell.pointee.mode.store((serial &+ 0x100_0000) | slot, ordering: .releasing)
   }
 
   /// Out of a mode. The loop's lock is held; the mode's reference is the caller's to drop.
   @inline(__always)
   func exitQuickly(_ mode: Mode) {
     mode.countContent(-1)
-    setMode(0)
+    setTimerMode(0)
   }
 
   /// Adds a timer that is in no mode to the default mode of the calling thread's own loop.

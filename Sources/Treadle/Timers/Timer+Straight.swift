@@ -33,7 +33,7 @@ extension Item {
     else { return .locked }
     let item = Item(.timer, slot, memory)
     item.begin(code: code, info: info)
-    item.setMode(mode.slot)
+    item.setTimerMode(mode.slot)
     item.timer.pointee.date = date
     queue.pointee.insertFar(item, date)
     mode.noteEntry(date)
