@@ -59,7 +59,8 @@ int64_t treadle_system_read8(int32_t fd) {
     ssize_t size = preadv2(fd, &room, 1, -1, RWF_NOWAIT);
     if (size >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL && errno != ESPIPE)) return result(size);
     struct pollfd one = {.fd = fd, .events = POLLIN};
-    if (poll(&one, 1, 0) <= 0) return -EAGAIN;
+    static const struct timespec at_once;
+    if (ppoll(&one, 1, &at_once, NULL) <= 0) return -EAGAIN;
     return result(read(fd, &counter, sizeof counter));
 }
 

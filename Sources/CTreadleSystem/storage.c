@@ -22,5 +22,5 @@ void treadle_system_forget(void *memory) {
     forgotten = memory;
 }
 
-static __thread struct treadle_system_failure failure;
+static __thread struct treadle_system_failure failure __attribute__((tls_model("initial-exec")));
 struct treadle_system_failure *treadle_system_failure(void) { return &failure; }

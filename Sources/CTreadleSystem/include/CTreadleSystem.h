@@ -54,7 +54,8 @@ extern __thread struct treadle_system_thread treadle_system_thread_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 __attribute__((always_inline)) static inline struct treadle_system_thread *TREADLE_SYSTEM_NONNULL treadle_system_thread(void) { return &treadle_system_thread_state; }
 
-/* The calling thread's last failure; large, so in ordinary thread-local storage. */
+/* The calling thread's last failure. Initial-exec too, which costs no more room: the loader lays all of a library's
+ * storage where the part that asks for it must lie, and then no name of the loader's own is needed. */
 struct treadle_system_failure {
     uint64_t sequence;
     int32_t code, os_errno;

@@ -50,8 +50,6 @@ extension Loop {
         ownedByThread(try create(threadID: id))
       }
     treadle_system_exact_sleeps()
-    // Touched here, so that a signal handler of this thread that fails does not allocate it.
-    _ = treadle_system_failure().pointee.sequence
     let thread = treadle_system_thread()
     thread.pointee.loop = UnsafeMutableRawPointer(loop.state)
     return loop
