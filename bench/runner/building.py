@@ -73,5 +73,6 @@ def build_calls(found: list[Library]) -> Path | None:
         return None
     sources, output = sorted((BENCH / "calls").glob("*.c")), BUILD / "programs/calls"
     command = [libraries.compiler(), *OPTIONS, *map(str, sources), "-o", str(output), *own.options, *ffi.options]
+    command.append(f"-Wl,-rpath,{libraries.LIBRARY}")
     make(output, command, sources, newest_header())
     return output

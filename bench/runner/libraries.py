@@ -26,6 +26,7 @@ class Library:
     name: str
     version: str = ""
     options: list[str] = field(default_factory=list)
+    is_installed: bool = True  # else the program must be told where it is
 
 
 def output_of(*command: str) -> str:
@@ -59,8 +60,8 @@ def treadle(name: str) -> Library:
         raise SystemExit(f"bench: {LIBRARY} has no libtreadle.so: run make library, or set TREADLE_BUILD")
     text = (ROOT / "include/treadle/version.h").read_text(encoding="utf-8")
     numbers = re.findall(r"^#define TREADLE_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", text, re.M)
-    options = [f"-I{ROOT / 'include'}", f"-L{LIBRARY}", "-ltreadle", f"-Wl,-rpath,{LIBRARY}"]
-    return Library(name, ".".join(numbers), options)
+    options = [f"-I{ROOT / 'include'}", f"-L{LIBRARY}", "-ltreadle"]
+    return Library(name, ".".join(numbers), options, is_installed=False)
 
 
 def packaged(package: str, *modules: str):

@@ -20,15 +20,17 @@ MOST_ROUNDS = {"timer_cpu_1m": 2, "memory": 3, "scale_source": 3, "scale_timer":
 LONGEST = float(os.environ.get("TREADLE_BENCH_SECONDS", "90"))  # for one workload; then it is taken for hung
 
 
-def environment(library: Path | None = None) -> dict[str, str]:
-    """So that Python finds the package, and the package the library that is measured. With another library than the
-    one that the programs were linked with, so that they load that one."""
+def environment(library: Path = LIBRARY, names_it: bool = False) -> dict[str, str]:
+    """So that Python finds the package, and the package the library that is measured. A program that was linked with a
+    library which is not installed has it named to the loader: to search a folder, as a build's own programs do, takes
+    some twenty calls of the kernel, which no user of an installed library has, and no other library here."""
+    path = str(library / "libtreadle.so.1")
     return {
         **os.environ,
-        **({"LD_LIBRARY_PATH": str(library)} if library else {}),
+        **({"LD_PRELOAD": path} if names_it else {}),
         "PYTHONPATH": str(ROOT / "bindings/python"),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "TREADLE_LIBRARY": str((library or LIBRARY) / "libtreadle.so.1"),
+        "TREADLE_LIBRARY": path,
     }
 
 
@@ -39,13 +41,13 @@ class Program:
     command: list[str]
     name: str = ""
     role: str = "peer"
+    is_installed: bool = True
     workloads: list[str] = field(default_factory=list)
 
     def ask(self) -> None:
         command = [*self.command, "list"]
-        done = subprocess.run(
-            command, check=True, stdout=subprocess.PIPE, text=True, timeout=LONGEST, env=environment()
-        )
+        own = environment(names_it=not self.is_installed)
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=LONGEST, env=own)
         first, *self.workloads = done.stdout.split("\n")[:-1]
         self.name, self.role = first.split()
 
@@ -76,7 +78,7 @@ class Results:
 def programs_of(found: list[libraries.Library]) -> list[Program]:
     """The built programs, asked for what they can do."""
     building.build(found)
-    programs = [Program([str(building.program(library))]) for library in found]
+    programs = [Program([str(building.program(each))], is_installed=each.is_installed) for each in found]
     calls = building.build_calls(found)
     if calls:
         programs += [Program([str(calls), way]) for way in ("treadle", "libffi", "direct", "plain", "byhand")]
@@ -88,7 +90,7 @@ def programs_of(found: list[libraries.Library]) -> list[Program]:
     return programs
 
 
-def run(program: Program, workload: str, is_quick: bool, library: Path | None = None) -> tuple[list[str], str]:
+def run(program: Program, workload: str, is_quick: bool, library: Path = LIBRARY) -> tuple[list[str], str]:
     """The lines of a run, and what went wrong, if anything did."""
     command = [*program.command, "run", workload, *(["quick"] if is_quick else [])]
     try:
@@ -99,7 +101,7 @@ def run(program: Program, workload: str, is_quick: bool, library: Path | None = 
             stderr=subprocess.PIPE,
             text=True,
             timeout=LONGEST,
-            env=environment(library),
+            env=environment(library, not program.is_installed),
         )
     except subprocess.TimeoutExpired:
         return [], f"no end after {LONGEST:.0f} s"
