@@ -314,11 +314,6 @@ TEST(who_waits_for_a_callback_is_told, "OBJ-5 ABI-5") {
 
 /* --- Armed at a date ------------------------------------------------------------------------------ */
 
-static int64_t next_fire(treadle_timer timer) {
-    int64_t at = -1;
-    CHECK_INT(treadle_timer_get_next_fire(timer, &at), TREADLE_OK);
-    return at;
-}
 TEST(a_timer_at_a_date_in_one_call, "NST-1 NST-5 TMR-1 TMR-2 TMR-8") {
     const int64_t dates[] = {INT64_MIN, -1, 0, 1, treadle_time_now() - 5, FAR_AWAY + 3, INT64_MAX};
     const int64_t intervals[] = {0, 1, 999, 1000, 12345, INT64_MAX};

@@ -188,6 +188,23 @@ static void end_source(treadle_source source) {
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
 }
 
+/* What the next tests have in common: a source of the own loop, and another one, signalled, whose callback has a thread
+ * flood the first. */
+struct scene {
+    struct waker waker;
+    treadle_source beginner;
+};
+static void open_scene(struct scene *scene, treadle_perform_fn begin) {
+    flooded = add_to_own_loop(count, NULL);
+    scene->beginner = add_to_own_loop(begin, &scene->waker);
+    CHECK_INT(treadle_source_signal(scene->beginner), TREADLE_OK);
+}
+static void close_scene(struct scene *scene) {
+    unwatch_sleep(&scene->waker.watch);
+    end_source(scene->beginner);
+    end_source(flooded);
+}
+
 static void run_other_mode(treadle_source source, void *info) {
     struct waker *waker = info;
     (void)source;
@@ -196,16 +213,12 @@ static void run_other_mode(treadle_source source, void *info) {
     CHECK_INT(performs, 0);
 }
 TEST(a_flood_wakes_a_run_inside_of_the_run, "WAKE-1 SRC0-6") {
-    struct waker waker;
-    flooded = add_to_own_loop(count, NULL);
-    treadle_source runner = add_to_own_loop(run_other_mode, &waker);
-    CHECK_INT(treadle_source_signal(runner), TREADLE_OK);
+    struct scene scene;
+    open_scene(&scene, run_other_mode);
     CHECK_INT(poll_mode(A), TREADLE_RUN_TIMED_OUT);
     while (performs == 0) CHECK(poll_mode(A) >= 0);
     CHECK_INT(performs, 1);
-    unwatch_sleep(&waker.watch);
-    end_source(runner);
-    end_source(flooded);
+    close_scene(&scene);
 }
 
 static void move_and_run_other_mode(treadle_source source, void *info) {
@@ -219,16 +232,12 @@ static void move_and_run_other_mode(treadle_source source, void *info) {
     CHECK_INT(performs, 0);
 }
 TEST(a_flood_ends_when_its_source_leaves, "WAKE-1 SRC0-6") {
-    struct waker waker;
-    flooded = add_to_own_loop(count, NULL);
-    treadle_source mover = add_to_own_loop(move_and_run_other_mode, &waker);
-    CHECK_INT(treadle_source_signal(mover), TREADLE_OK);
+    struct scene scene;
+    open_scene(&scene, move_and_run_other_mode);
     CHECK_INT(poll_mode(A), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(poll_mode("asleep"), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(performs, 1);
-    unwatch_sleep(&waker.watch);
-    end_source(mover);
-    end_source(flooded);
+    close_scene(&scene);
 }
 
 static void flood_and_stop(treadle_source source, void *info) {
@@ -237,19 +246,15 @@ static void flood_and_stop(treadle_source source, void *info) {
     CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
 }
 TEST(a_flood_wakes_the_next_run, "WAKE-1 WAKE-2 SRC0-6") {
-    struct waker waker;
-    flooded = add_to_own_loop(count, NULL);
-    treadle_source stopper = add_to_own_loop(flood_and_stop, &waker);
-    CHECK_INT(treadle_source_signal(stopper), TREADLE_OK);
+    struct scene scene;
+    open_scene(&scene, flood_and_stop);
     CHECK_INT(treadle_loop_run(treadle_loop_current(), A, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
     CHECK_INT(performs, 0);
-    run_until_woken(&waker); /* and its first sleep was one: WAKE-2 */
+    run_until_woken(&scene.waker); /* and its first sleep was one: WAKE-2 */
     CHECK_INT(performs, 0);
     CHECK_INT(poll_mode(A), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(performs, 1);
-    unwatch_sleep(&waker.watch);
-    end_source(stopper);
-    end_source(flooded);
+    close_scene(&scene);
 }
 
 static void flood_and_move(treadle_source source, void *info) {
@@ -267,14 +272,10 @@ static void flood_and_move(treadle_source source, void *info) {
     CHECK_INT(performs, 2);
 }
 TEST(a_flooded_source_takes_its_signal_along, "SRC0-6 WAKE-1") {
-    struct waker waker;
-    flooded = add_to_own_loop(count, NULL);
-    treadle_source mover = add_to_own_loop(flood_and_move, &waker);
-    CHECK_INT(treadle_source_signal(mover), TREADLE_OK);
+    struct scene scene;
+    open_scene(&scene, flood_and_move);
     CHECK_INT(poll_mode(A), TREADLE_RUN_TIMED_OUT);
-    unwatch_sleep(&waker.watch);
-    end_source(mover);
-    end_source(flooded);
+    close_scene(&scene);
 }
 
 /* All on the thread that floods, which knows by heart where the source was. */

@@ -66,6 +66,12 @@ HELPER treadle_descriptor make_descriptor(treadle_ready_fn ready, void *info, in
     return descriptor;
 }
 
+HELPER int64_t next_fire(treadle_timer timer) {
+    int64_t date = -1;
+    CHECK_INT(treadle_timer_get_next_fire(timer, &date), TREADLE_OK);
+    return date;
+}
+
 /* A date that no test reaches: for timers that only keep a mode from being empty. */
 #define FAR_AWAY (treadle_time_now() + SECONDS(100000))
 

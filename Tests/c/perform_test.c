@@ -3,25 +3,8 @@
  *
  * perform_test.c: performing functions on one's own thread: when, in which order and mode, and what it means for the
  * run. perform_thread_test.c has other threads, perform_end_test.c those that end meanwhile. */
-#include "thread_jobs.h"
+#include "perform_jobs.h"
 
-#include "t1_probe.h"
-
-#define MODE TREADLE_DEFAULT_MODE
-
-static treadle_thread self;
-static treadle_loop loop;
-static void begin(void) {
-    self = treadle_thread_current();
-    loop = treadle_loop_current();
-}
-static void trace_number(struct job *job) { trace("%d", job->number); }
-/* A job on this thread that writes its number. */
-static void queue(struct job *job, int number, const char *mode) {
-    job_make(job, trace_number, NULL);
-    job->number = number;
-    CHECK_INT(mode ? job_perform_in(job, self, mode, 0) : job_perform(job, self, 0), TREADLE_OK);
-}
 static void count_pass(treadle_observer observer, uint32_t activity, void *info) {
     (void)observer, (void)activity, (void)info;
     trace("|");

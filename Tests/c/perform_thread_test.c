@@ -2,25 +2,7 @@
  * Copyright the Treadle authors
  *
  * perform_thread_test.c: performing functions on other threads, with and without waiting, and on the main thread. */
-#include "thread_jobs.h"
-
-#include "t1_probe.h"
-
-#define MODE TREADLE_DEFAULT_MODE
-
-static treadle_thread self;
-static treadle_loop loop;
-static void begin(void) {
-    self = treadle_thread_current();
-    loop = treadle_loop_current();
-}
-static void trace_number(struct job *job) { trace("%d", job->number); }
-/* A job on the thread `self` that writes its number. */
-static void queue(struct job *job, int number, const char *mode) {
-    job_make(job, trace_number, NULL);
-    job->number = number;
-    CHECK_INT(mode ? job_perform_in(job, self, mode, 0) : job_perform(job, self, 0), TREADLE_OK);
-}
+#include "perform_jobs.h"
 
 /* --- On another thread ---------------------------------------------------------------------------- */
 

@@ -3,18 +3,14 @@
  *
  * quiet_pass_test.c: a loop that has nothing but signalled sources to care for goes from pass to pass without
  * looking around. Whatever else comes up has its turn all the same, and no pass later than it would have. */
-#include "helpers.h"
-
-#define MODE TREADLE_DEFAULT_MODE
+#include "coming_up.h"
 
 /* A source that signals itself in each pass, so that the run never sleeps, and what comes up meanwhile: `come_up`
  * is called in the third pass, or by another thread once the loop is busy; `seen` says how many passes there were
  * when the loop noticed. */
-static treadle_loop loop;
 static treadle_source spinner;
-static void (*come_up)(void);
 static atomic_long passes, seen, known;
-enum { THIRD = 3, BUSY = 3000 }; /* sources are the own loop's by then */
+enum { BUSY = 3000 }; /* sources are the own loop's by then */
 
 static void note(void) {
     atomic_store(&seen, atomic_load(&passes));
@@ -26,44 +22,6 @@ static void spin(treadle_source source, void *info) {
     if (pass == THIRD && come_up) come_up();
     if (treadle_source_is_valid(source)) CHECK_INT(treadle_source_signal(source), TREADLE_OK);
 }
-static void note_block(void *info) { (void)info, note(); }
-static void note_timer(treadle_timer timer, void *info) { (void)timer, (void)info, note(); }
-static void note_source(treadle_source source, void *info) { (void)source, (void)info, note(); }
-static void note_activity(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, (void)info, note(); }
-static void note_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info, note(); }
-static void note_request(void *target, void *argument) { (void)target, (void)argument, note(); }
-
-static void come_block(void) {
-    treadle_block block = {.struct_size = sizeof block, .fn = note_block};
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
-}
-static void come_post(void) { CHECK_INT(treadle_loop_post(loop, note_block, NULL), TREADLE_OK); }
-static void come_timer(void) {
-    treadle_timer timer = make_timer(note_timer, NULL, 1, 0);
-    CHECK_INT(treadle_loop_add_timer(loop, timer, MODE), TREADLE_OK);
-    CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
-}
-static void come_descriptor(void) {
-    treadle_descriptor descriptor = make_descriptor(note_ready, NULL, eventfd(1, EFD_CLOEXEC), TREADLE_READABLE);
-    CHECK_INT(treadle_loop_add_descriptor(loop, descriptor, MODE), TREADLE_OK);
-    CHECK_INT(treadle_descriptor_release(descriptor), TREADLE_OK);
-}
-static void come_observer(void) {
-    treadle_observer observer = make_observer(note_activity, NULL, TREADLE_BEFORE_SOURCES);
-    CHECK_INT(treadle_loop_add_observer(loop, observer, MODE), TREADLE_OK);
-    CHECK_INT(treadle_observer_release(observer), TREADLE_OK);
-}
-static void come_source(void) {
-    treadle_source source = make_source(note_source, NULL);
-    CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
-    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
-    CHECK_INT(treadle_source_release(source), TREADLE_OK);
-}
-static treadle_thread thread;
-static void come_request(void) {
-    treadle_request request = {.struct_size = sizeof request, .fn = note_request};
-    CHECK_INT(treadle_thread_perform(thread, &request, NULL, 0, 0), TREADLE_OK);
-}
 static void come_stop(void) {
     CHECK_INT(treadle_loop_stop(loop), TREADLE_OK);
     note();
@@ -72,8 +30,7 @@ static void come_requested_stop(void) {
     CHECK_INT(treadle_loop_request_stop(loop, 0), TREADLE_OK);
     atomic_store(&seen, atomic_load(&passes));
 }
-static void (*const events[])(void) = {come_block,    come_post,   come_timer,   come_descriptor,    come_observer,
-                                       come_source, come_request, come_stop, come_requested_stop};
+static void (*const events[])(void) = {ALL_THAT_COMES, come_stop, come_requested_stop};
 enum { EVENTS = sizeof events / sizeof *events };
 
 static int64_t deadline = TREADLE_FOREVER;
@@ -106,7 +63,7 @@ static void send_away(void) {
 /* Runs the loop of the calling thread, with the spinner alone in the mode, until something stops it. */
 static treadle_status run_spinner(void) {
     loop = treadle_loop_current();
-    thread = treadle_thread_current();
+    loop_thread = treadle_thread_current();
     atomic_store(&passes, 0);
     atomic_store(&seen, -1);
     spinner = make_source(spin, NULL);
@@ -208,7 +165,7 @@ static void *request_and_signal(void *info) {
     treadle_request request = {.struct_size = sizeof request, .fn = count_request};
     while (atomic_load(&passes) < BUSY) sched_yield();
     for (int i = scaled(2000); i > 0; i--) {
-        CHECK_INT(treadle_thread_perform(thread, &request, NULL, 0, 0), TREADLE_OK);
+        CHECK_INT(treadle_thread_perform(loop_thread, &request, NULL, 0, 0), TREADLE_OK);
         CHECK_INT(treadle_source_signal(behind), TREADLE_OK);
         await(&has_checked);
     }
@@ -222,7 +179,7 @@ TEST(a_request_is_performed_before_what_was_signalled_later, "PERF-5 SRC0-7") {
     behind = make_source(check_requests, NULL);
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), behind, MODE), TREADLE_OK);
     loop = treadle_loop_current();
-    thread = treadle_thread_current();
+    loop_thread = treadle_thread_current();
     CHECK_INT(pthread_create(&other, NULL, request_and_signal, NULL), 0);
     CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
     CHECK_INT(pthread_join(other, NULL), 0);

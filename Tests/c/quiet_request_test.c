@@ -3,59 +3,15 @@
  *
  * quiet_request_test.c: a loop that only performs for threads that wait goes from one request to the next without
  * looking around. Whatever else comes up has its turn all the same; and requests keep their order. */
-#include "helpers.h"
+#include "coming_up.h"
 
-#define MODE TREADLE_DEFAULT_MODE
-enum { THIRD = 3, BUSY = 200, CALLERS = 3 };
+enum { BUSY = 200, CALLERS = 3 };
 
-/* Something that comes up in the third request, or by another thread once the loop is busy with requests. */
-static treadle_loop loop;
-static treadle_thread loop_thread;
-static void (*come_up)(void);
 static atomic_long performed;
 static atomic_bool is_seen;
 static sem_t is_ready;
-
 static void note(void) { atomic_store(&is_seen, true); }
-static void note_block(void *info) { (void)info, note(); }
-static void note_timer(treadle_timer timer, void *info) { (void)timer, (void)info, note(); }
-static void note_source(treadle_source source, void *info) { (void)source, (void)info, note(); }
-static void note_activity(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, (void)info, note(); }
-static void note_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info, note(); }
-static void note_request(void *target, void *argument) { (void)target, (void)argument, note(); }
-
-static void come_block(void) {
-    treadle_block block = {.struct_size = sizeof block, .fn = note_block};
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
-}
-static void come_post(void) { CHECK_INT(treadle_loop_post(loop, note_block, NULL), TREADLE_OK); }
-static void come_timer(void) {
-    treadle_timer timer = make_timer(note_timer, NULL, 1, 0);
-    CHECK_INT(treadle_loop_add_timer(loop, timer, MODE), TREADLE_OK);
-    CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
-}
-static void come_descriptor(void) {
-    treadle_descriptor descriptor = make_descriptor(note_ready, NULL, eventfd(1, EFD_CLOEXEC), TREADLE_READABLE);
-    CHECK_INT(treadle_loop_add_descriptor(loop, descriptor, MODE), TREADLE_OK);
-    CHECK_INT(treadle_descriptor_release(descriptor), TREADLE_OK);
-}
-static void come_observer(void) {
-    treadle_observer observer = make_observer(note_activity, NULL, TREADLE_BEFORE_SOURCES);
-    CHECK_INT(treadle_loop_add_observer(loop, observer, MODE), TREADLE_OK);
-    CHECK_INT(treadle_observer_release(observer), TREADLE_OK);
-}
-static void come_source(void) {
-    treadle_source source = make_source(note_source, NULL);
-    CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
-    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
-    CHECK_INT(treadle_source_release(source), TREADLE_OK);
-}
-static void come_request(void) {
-    const char *modes[] = {MODE};
-    treadle_request request = {.struct_size = sizeof request, .fn = note_request};
-    CHECK_INT(treadle_thread_perform(loop_thread, &request, modes, 1, 0), TREADLE_OK);
-}
-static void (*const all[])(void) = {come_block, come_post, come_timer, come_descriptor, come_observer, come_source, come_request};
+static void (*const all[])(void) = {ALL_THAT_COMES};
 
 static void work(void *target, void *argument) {
     (void)target, (void)argument;

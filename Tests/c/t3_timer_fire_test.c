@@ -6,11 +6,6 @@
 
 static const char *const M = TREADLE_DEFAULT_MODE;
 
-static int64_t next_fire(treadle_timer timer) {
-    int64_t date = -1;
-    CHECK_INT(treadle_timer_get_next_fire(timer, &date), TREADLE_OK);
-    return date;
-}
 static treadle_timer add_timer(treadle_timer_fn fire, void *info, int64_t fire_at, int64_t interval_ns) {
     treadle_timer timer = make_timer(fire, info, fire_at, interval_ns);
     CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, M), TREADLE_OK);

@@ -7,11 +7,6 @@
 
 static const char *const M = TREADLE_DEFAULT_MODE;
 
-static int64_t next_fire(treadle_timer timer) {
-    int64_t date = -1;
-    CHECK_INT(treadle_timer_get_next_fire(timer, &date), TREADLE_OK);
-    return date;
-}
 static void add(treadle_timer timer) { CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, M), TREADLE_OK); }
 
 struct grid {

@@ -11,11 +11,6 @@ static void fire(treadle_timer timer, void *info) {
     CHECK(timer && (!info || info == &fires));
     fires++;
 }
-static int64_t next_fire(treadle_timer timer) {
-    int64_t date = -1;
-    CHECK_INT(treadle_timer_get_next_fire(timer, &date), TREADLE_OK);
-    return date;
-}
 static int64_t interval_of(treadle_timer timer) {
     int64_t interval = -1;
     CHECK_INT(treadle_timer_get_interval(timer, &interval), TREADLE_OK);

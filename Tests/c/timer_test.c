@@ -16,11 +16,6 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     return result;
 }
 
-static int64_t next_fire(treadle_timer timer) {
-    int64_t date = -1;
-    CHECK_INT(treadle_timer_get_next_fire(timer, &date), TREADLE_OK);
-    return date;
-}
 static int64_t interval(treadle_timer timer) {
     int64_t nanoseconds = -1;
     CHECK_INT(treadle_timer_get_interval(timer, &nanoseconds), TREADLE_OK);

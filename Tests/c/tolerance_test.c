@@ -11,11 +11,6 @@ static int64_t tolerance(treadle_timer timer) {
     CHECK_INT(treadle_timer_get_tolerance(timer, &nanoseconds), TREADLE_OK);
     return nanoseconds;
 }
-static int64_t next_fire(treadle_timer timer) {
-    int64_t date = -1;
-    CHECK_INT(treadle_timer_get_next_fire(timer, &date), TREADLE_OK);
-    return date;
-}
 static treadle_timer add_timer(treadle_timer_fn fire, int64_t fire_at, int64_t interval_ns, int64_t tolerance_ns) {
     treadle_timer_context context = {
         .struct_size = sizeof context, .fire = fire, .fire_at = fire_at, .interval_ns = interval_ns, .tolerance_ns = tolerance_ns};
