@@ -11,16 +11,18 @@ public func treadle_closure_create(
   _ config: UnsafePointer<treadle_closure_config>?, _ out_closure: UnsafeMutablePointer<treadle_closure?>?
 ) -> treadle_status {
   status("treadle_closure_create") { place throws(Failure) in
+    out_closure?.pointee = nil
+    let known = try copyKnownPart(config, "config")
     do throws(Failure) {
       let out = try need(out_closure, nil, "out_closure")
-      let known = try copyStruct(config, "config")
+      _ = try copyStruct(config, "config")
       try Loop.startRuntime()
       guard let handler = known.handler else { throw Failure(Status.argument, "handler", "is NULL") }
       let function = unsafeBitCast(handler, to: ClosureHandler.Function.self)
       out.pointee = pointer(
         try makeClosure(known, ClosureHandler(function, info: known.info, destroy: known.destroy), &place))
     } catch {
-      destroyInfo(of: config)
+      known.destroy?(known.info)
       throw error
     }
     return Status.ok
@@ -45,12 +47,6 @@ public func treadle_host_create_closure(
       })
     return Status.ok
   }
-}
-
-/// Gives back the info of a closure that was refused, unless the struct is too short to have a `destroy`.
-private func destroyInfo(of config: UnsafePointer<treadle_closure_config>?) {
-  guard let known = try? copyKnownPart(config, "config") else { return }
-  known.destroy?(known.info)
 }
 
 private func makeClosure(

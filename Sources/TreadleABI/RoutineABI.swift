@@ -125,23 +125,19 @@ public func treadle_routine_create(
   _ config: UnsafePointer<treadle_routine_config>?, _ out_routine: UnsafeMutablePointer<treadle_routine?>?
 ) -> treadle_status {
   status("treadle_routine_create") { place throws(Failure) in
+    out_routine?.pointee = nil
+    let known = try copyKnownPart(config, "config")
     do throws(Failure) {
       let out = try need(out_routine, nil, "out_routine")
-      let known = try copyStruct(config, "config")
+      _ = try copyStruct(config, "config")
       try Loop.startRuntime()
       out.pointee = pointer(try makeRoutine(known, &place))
     } catch {
-      destroyInfo(of: config)
+      known.destroy?(known.info)
       throw error
     }
     return Status.ok
   }
-}
-
-/// Gives back the info of a routine that was refused, unless the struct is too short to have a `destroy`.
-private func destroyInfo(of config: UnsafePointer<treadle_routine_config>?) {
-  guard let config, config.pointee.struct_size >= MemoryLayout<treadle_routine_config>.size else { return }
-  config.pointee.destroy?(config.pointee.info)
 }
 
 private func makeRoutine(_ config: treadle_routine_config, _ place: inout Place?) throws(Failure) -> Handle {

@@ -36,10 +36,7 @@ package struct Buffer<Element: BitwiseCopyable> {
   @inline(__always)
   package mutating func append(_ element: Element) -> Bool {
     if count == capacity && !reserve(count &+ 1) { return false }
-    guard let base else { return false }
-    base[count] = element
-    count &+= 1
-    return true
+    return put(element)
   }
 
   /// Fetches the memory a few elements ahead of the next one into the cache, where somebody else has read the old ones.
@@ -51,7 +48,13 @@ package struct Buffer<Element: BitwiseCopyable> {
   /// The same without taking memory: false when there is no room.
   @inline(__always)
   package mutating func appendInRoom(_ element: Element) -> Bool {
-    guard count < capacity, let base else { return false }
+    count < capacity && put(element)
+  }
+
+  /// Behind the last one, where there is room.
+  @inline(__always)
+  private mutating func put(_ element: Element) -> Bool {
+    guard let base else { return false }
     base[count] = element
     count &+= 1
     return true

@@ -143,19 +143,24 @@ extension Item {
     let handle = Handle(bits: timer)
     guard let item = locate(handle) else { return false }
     guard let (mode, loop) = item.lockOnlyMode(handle) else { return !item.isValid && releaseQuickly(timer) }
-    guard let queue = mode.state.pointee.queue, item.flags == Flag.valid | Flag.once, item.context == nil,
-      item.cell.pointee.reference.endLast(generation: handle.generation)
-    else {
+    guard let queue = mode.state.pointee.queue, item.endPlain(handle) else {
       loop.mutex.unlockInline()
       return false
     }
-    // It is nobody's from here on. Who has found it before takes the lock first, and finds it in no mode then.
+    // Who has found it before takes the lock first, and finds it in no mode then.
     queue.pointee.remove(item)
     item.exitQuickly(mode)
     item.cell.pointee.flags.store(0, ordering: .relaxed)
     loop.state.pointee.timerStock.put(Slab(.timer), item.slot, UnsafeMutableRawPointer(item.cell))
     loop.mutex.unlockInline()
     return true
+  }
+
+  /// Whether this was a plain one-shot to which nobody else referred: then it is nobody's from here on. The loop's lock is
+  /// held, and whatever else must be true was asked before.
+  @inline(__always)
+  func endPlain(_ handle: Handle) -> Bool {
+    flags == Flag.valid | Flag.once && context == nil && cell.pointee.reference.endLast(generation: handle.generation)
   }
 
   /// Locks the loop of a timer in one mode. From here on that mode keeps it.

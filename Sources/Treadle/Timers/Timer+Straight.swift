@@ -48,9 +48,8 @@ extension Item {
   package static func discardStraight(_ timer: UInt) -> Bool {
     let handle = Handle(bits: timer)
     guard let item = locate(handle), let (mode, loop) = item.lockOwnDefaultModeIfFree() else { return false }
-    guard item.isIn(mode), let queue = mode.state.pointee.queue, item.flags == Flag.valid | Flag.once,
-      item.context == nil, queue.pointee.isInChain(item), loop.state.pointee.timerStock.hasRoom,
-      item.cell.pointee.reference.endLast(generation: handle.generation)
+    guard item.isIn(mode), let queue = mode.state.pointee.queue, queue.pointee.isInChain(item),
+      loop.state.pointee.timerStock.hasRoom, item.endPlain(handle)
     else {
       loop.mutex.unlockInline()
       return false
