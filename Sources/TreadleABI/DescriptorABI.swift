@@ -53,6 +53,47 @@ private func makeDescriptor(_ context: treadle_descriptor_context) throws(Failur
   }
 }
 
+// What is done all the time tries the quick way first, which says yes or does nothing (Descriptor+Quick.swift).
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_descriptor_watch")
+public func treadle_descriptor_watch(
+  _ fd: Int32, _ events: UInt32, _ ready: treadle_ready_fn?, _ info: UnsafeMutableRawPointer?,
+  _ release: treadle_release_fn?, _ out_descriptor: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  if events & ~3 == 0 && events != 0 && release == nil, let ready {
+    let code = unsafeBitCast(ready, to: UnsafeMutableRawPointer?.self)
+    if Item.watchQuickly(code: code, info: info, number: fd, events: events, out: out_descriptor) { return Status.ok }
+  }
+  return watchDescriptor(fd, events, ready, info, release, out_descriptor)
+}
+
+@inline(never)
+private func watchDescriptor(
+  _ fd: Int32, _ events: UInt32, _ ready: treadle_ready_fn?, _ info: UnsafeMutableRawPointer?,
+  _ release: treadle_release_fn?, _ out: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_descriptor_watch") { () throws(Failure) in
+    out?.pointee = nil
+    do throws(Failure) {
+      if ready == nil { throw Failure(Status.argument, "ready", "is NULL") }
+      try checkEvents(events, allowsNone: false)
+      if fd < 0 { throw Failure(Status.argument, "fd", "is negative") }
+      let loop = try Loop.current()
+      var context = treadle_descriptor_context()
+      context.info = info
+      context.release = release
+      context.ready = ready
+      context.fd = fd
+      context.events = events
+      return try addToDefault(try makeDescriptor(context), of: loop, "descriptor", out)
+    } catch {
+      release?(info)
+      throw error
+    }
+  }
+}
+
 @implementation @_cdecl("treadle_descriptor_set_events")
 public func treadle_descriptor_set_events(_ descriptor: OpaquePointer?, _ events: UInt32) -> treadle_status {
   status("treadle_descriptor_set_events") { () throws(Failure) in
@@ -102,6 +143,18 @@ public func treadle_descriptor_invalidate(_ descriptor: OpaquePointer?) -> tread
     try Item.holding(.descriptor, bits(descriptor), "descriptor") { $0.invalidate() }
     return Status.ok
   }
+}
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_descriptor_discard")
+public func treadle_descriptor_discard(_ descriptor: OpaquePointer?) -> treadle_status {
+  if Item.discardQuickly(descriptor: bits(descriptor)) { return Status.ok }
+  return discardDescriptor(descriptor)
+}
+
+@inline(never)
+private func discardDescriptor(_ descriptor: OpaquePointer?) -> treadle_status {
+  status("treadle_descriptor_discard") { () throws(Failure) in try discard(.descriptor, descriptor, "descriptor") }
 }
 
 @implementation @_cdecl("treadle_descriptor_close")

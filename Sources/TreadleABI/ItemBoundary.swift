@@ -6,8 +6,9 @@ import Treadle
 import TreadleBase
 
 // What the four kinds of items have in common at the boundary. Also who only counts references holds the item
-// meanwhile: its slot may serve another one as soon as it is looked up.
+// meanwhile: its slot may serve another one as soon as it is looked up. Each of these is there once, for all kinds.
 
+@inline(never)
 func retain(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
   let result = try Item.holding(kind, bits(handle), subject) { $0.retain() }
   if result == Status.range { throw Failure(Status.range, subject, "has as many references as it can have") }
@@ -15,11 +16,13 @@ func retain(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) thr
   return result
 }
 
+@inline(never)
 func release(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
   try Item.holding(kind, bits(handle), subject) { item throws(Failure) in try item.release(subject) }
   return Status.ok
 }
 
+@inline(never)
 func info(
   _ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString,
   _ out: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
@@ -29,6 +32,7 @@ func info(
   return Status.ok
 }
 
+@inline(never)
 func order(
   _ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString, _ out: UnsafeMutablePointer<Int64>?
 ) throws(Failure) -> Int32 {
@@ -37,6 +41,7 @@ func order(
   return Status.ok
 }
 
+@inline(never)
 func describe(
   _ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString, _ buffer: UnsafeMutablePointer<CChar>?,
   _ capacity: Int, _ outLength: UnsafeMutablePointer<Int>?
@@ -57,6 +62,7 @@ func describe(
   }
 }
 
+@inline(never)
 func add(
   _ kind: Kind, _ loop: OpaquePointer?, _ handle: OpaquePointer?, _ subject: StaticString,
   _ mode: UnsafePointer<CChar>?
@@ -64,6 +70,7 @@ func add(
   try holdingBoth(kind, loop, handle, subject) { loop, item throws(Failure) in try loop.add(item, needMode(mode)) }
 }
 
+@inline(never)
 func remove(
   _ kind: Kind, _ loop: OpaquePointer?, _ handle: OpaquePointer?, _ subject: StaticString,
   _ mode: UnsafePointer<CChar>?
@@ -71,6 +78,7 @@ func remove(
   try holdingBoth(kind, loop, handle, subject) { loop, item throws(Failure) in loop.remove(item, try needMode(mode)) }
 }
 
+@inline(never)
 func contains(
   _ kind: Kind, _ loop: OpaquePointer?, _ handle: OpaquePointer?, _ subject: StaticString,
   _ mode: UnsafePointer<CChar>?
@@ -86,6 +94,37 @@ private func holdingBoth<Result>(
   try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
     try Item.holding(kind, bits(handle), subject) { item throws(Failure) in try body(loop, item) }
   }
+}
+
+/// Adds a new item, of which nobody knows yet, to the default mode of the calling thread's loop, and hands it out; without
+/// `out` the mode has the only reference. If that fails there is no item, and the info stays the caller's.
+@inline(never)
+func addToDefault(
+  _ item: Item, of loop: Loop, _ subject: StaticString, _ out: UnsafeMutablePointer<OpaquePointer?>?
+) throws(Failure) -> Int32 {
+  do throws(Failure) {
+    _ = try CommonModes.addToDefault(item, of: loop)
+  } catch {
+    item.forgetInfo()
+    try? item.release(subject)
+    throw error
+  }
+  guard let out else {
+    try item.release(subject)
+    return Status.ok
+  }
+  out.pointee = pointer(item.handle)
+  return Status.ok
+}
+
+/// Invalidates, then returns a reference that the client owns.
+@inline(never)
+func discard(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
+  try Item.holding(kind, bits(handle), subject) { item throws(Failure) in
+    item.invalidate()
+    try item.release(subject)
+  }
+  return Status.ok
 }
 
 /// A plain callback or its routine: not both.

@@ -127,20 +127,7 @@ private func scheduleTimer(
       context.fire = fire
       context.fire_at = fire_at
       context.interval_ns = interval_ns
-      let item = try makeTimer(context)
-      do throws(Failure) {
-        _ = try CommonModes.addToDefault(item, of: loop)
-      } catch {
-        item.forgetInfo()
-        try? item.release("timer")
-        throw error
-      }
-      guard let out_timer else {
-        try item.release("timer")
-        return Status.ok
-      }
-      out_timer.pointee = pointer(item.handle)
-      return Status.ok
+      return try addToDefault(try makeTimer(context), of: loop, "timer", out_timer)
     } catch {
       release?(info)
       throw error
@@ -274,13 +261,7 @@ public func treadle_timer_discard(_ timer: OpaquePointer?) -> treadle_status {
 @inline(never)
 private func discardTimer(_ timer: OpaquePointer?) -> treadle_status {
   if Item.discardQuickly(bits(timer)) { return Status.ok }
-  return status("treadle_timer_discard") { () throws(Failure) in
-    try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in
-      item.invalidate()
-      try item.release("timer")
-    }
-    return Status.ok
-  }
+  return status("treadle_timer_discard") { () throws(Failure) in try discard(.timer, timer, "timer") }
 }
 
 @implementation @_cdecl("treadle_timer_close")

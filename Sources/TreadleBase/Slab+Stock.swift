@@ -68,7 +68,12 @@ extension Slab {
   }
 
   func giveGroup(_ group: UInt32) { withGate { pushGroup(group) } }
-  func giveBack(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) { withGate { pushFree(slot, memory) } }
+  @inline(__always)
+  package func giveBack(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
+    state.pointee.gate.lock()
+    pushFree(slot, memory)
+    state.pointee.gate.unlock()
+  }
 
   /// Up to so many that follow one another and that nobody has had yet: from the first up to but not including the
   /// second; none when there is no memory. The gate is held.

@@ -15,13 +15,11 @@ static const char *const handle_names[] = {"loop", "source", "descriptor", "time
 struct handles {
     void *of[HANDLE_KINDS];
     const char *mode;
-    int fd;
+    int fd, copy; /* copy: of fd, which no other source watches */
     char text[512];
     union {
-        int64_t i64;
-        uint64_t u64;
-        uint32_t u32;
-        int32_t i32;
+        int64_t i64; uint64_t u64;
+        int32_t i32; uint32_t u32;
         size_t size;
         double real;
         void *pointer;
@@ -157,6 +155,9 @@ MAKES(make_tl, treadle_loop, treadle_thread_copy_loop(N, &object), treadle_loop_
 MAKES(make_ts, treadle_timer, treadle_timer_schedule(SECONDS(100000), true, call_schedule, NULL, NULL, &object), treadle_timer_discard)
 MAKES(make_tsa, treadle_timer, treadle_timer_schedule_at(INT64_MAX, 1, call_schedule, NULL, NULL, &object), treadle_timer_discard)
 static treadle_status call_discard(treadle_timer timer) { return treadle_timer_retain(timer), treadle_timer_discard(timer); }
+static void call_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
+MAKES(make_dw, treadle_descriptor, treadle_descriptor_watch(h->copy, TREADLE_READABLE, call_ready, NULL, NULL, &object), treadle_descriptor_discard)
+static treadle_status call_discard_d(treadle_descriptor object) { return treadle_descriptor_retain(object), treadle_descriptor_discard(object); }
 MAKES(make_hth, treadle_thread, treadle_host_create_thread(H, 1, &object), treadle_thread_release)
 static treadle_status call_cancel(void) {
     treadle_perform_after(SECONDS(100000), REQUEST, NULL, 0);
@@ -343,6 +344,7 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_report_error, 0, 's', 0, call_report())                                                              \
     X(treadle_timer_schedule, 0, 's', 8, make_ts(h))                                                               \
     X(treadle_timer_schedule_at, 0, 's', 8, make_tsa(h))                                                           \
+    X(treadle_descriptor_watch, 0, 's', 8, make_dw(h))                                                             \
     X(treadle_timer_fire, U(TIMER), 's', 0, treadle_timer_fire(T))                                                 \
     X(treadle_thread_create, 0, 's', 8, make_th(h))                                                                \
     X(treadle_thread_detach_new, 0, 's', 8, make_td(h))                                                            \
@@ -430,6 +432,7 @@ static treadle_status call_run_default(treadle_loop loop) {
     ITEM_ENDS(X, descriptor, DESCRIPTOR, D)                                                                        \
     ITEM_ENDS(X, timer, TIMER, T)                                                                                  \
     X(treadle_timer_discard, U(TIMER), 's', 0, call_discard(T))                                                    \
+    X(treadle_descriptor_discard, U(DESCRIPTOR), 's', 0, call_discard_d(D))                                        \
     ITEM_ENDS(X, observer, OBSERVER, O)                                                                            \
     X(treadle_host_quiesce, U(HOST), 's', 0, treadle_host_quiesce(H, 0))
 
@@ -464,7 +467,7 @@ HELPER void handles_make(struct handles *h, treadle_loop loop, const char *mode)
                                      .arguments = &argument, .argument_count = 1};
     h->mode = mode;
     h->of[LOOP] = loop;
-    CHECK((h->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)) >= 0);
+    CHECK((h->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)) >= 0 && (h->copy = dup(h->fd)) >= 0);
     h->of[SOURCE] = make_source(NULL, NULL);
     h->of[DESCRIPTOR] = make_descriptor(NULL, NULL, h->fd, TREADLE_READABLE);
     h->of[TIMER] = make_timer(NULL, NULL, FAR_AWAY, SECONDS(1));
@@ -479,12 +482,10 @@ HELPER void handles_make(struct handles *h, treadle_loop loop, const char *mode)
 }
 HELPER void handles_end(struct handles *h) {
     treadle_source_invalidate(h->of[SOURCE]);
-    treadle_descriptor_invalidate(h->of[DESCRIPTOR]);
-    treadle_timer_invalidate(h->of[TIMER]);
     treadle_observer_invalidate(h->of[OBSERVER]);
     CHECK_INT(treadle_source_release(h->of[SOURCE]), TREADLE_OK);
-    CHECK_INT(treadle_descriptor_release(h->of[DESCRIPTOR]), TREADLE_OK);
-    CHECK_INT(treadle_timer_release(h->of[TIMER]), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_discard(h->of[DESCRIPTOR]), TREADLE_OK);
+    CHECK_INT(treadle_timer_discard(h->of[TIMER]), TREADLE_OK);
     CHECK_INT(treadle_observer_release(h->of[OBSERVER]), TREADLE_OK);
     CHECK_INT(treadle_routine_release(h->of[ROUTINE]), TREADLE_OK);
     CHECK_INT(treadle_lock_release(h->of[LOCK]), TREADLE_OK);
@@ -492,7 +493,7 @@ HELPER void handles_end(struct handles *h) {
     CHECK_INT(treadle_thread_release(h->of[THREAD]), TREADLE_OK);
     CHECK_INT(treadle_invocation_release(h->of[INVOCATION]), TREADLE_OK);
     CHECK_INT(treadle_closure_release(h->of[CLOSURE]), TREADLE_OK);
-    close(h->fd);
+    close(h->fd), close(h->copy);
 }
 
 #endif

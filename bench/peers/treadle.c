@@ -119,20 +119,14 @@ static void free_timer(void *loop, void *timer) {
 }
 
 static void *make_descriptor(void *loop, int fd, const struct callback *callback, void *info) {
-    treadle_descriptor_context context = TREADLE_INIT(treadle_descriptor_context);
-    treadle_descriptor descriptor;
-    context.info = info;
-    context.fd = fd;
-    context.events = TREADLE_READABLE;
-    context.ready = (treadle_ready_fn)(void *)callback->value;
-    check(treadle_descriptor_create(&context, &descriptor));
-    check(treadle_loop_add_descriptor(((struct loop *)loop)->loop, descriptor, TREADLE_DEFAULT_MODE));
+    treadle_descriptor descriptor; /* on this thread's loop, which is the one meant */
+    (void)loop;
+    check(treadle_descriptor_watch(fd, TREADLE_READABLE, (treadle_ready_fn)(void *)callback->value, info, NULL, &descriptor));
     return descriptor;
 }
 static void free_descriptor(void *loop, void *descriptor) {
     (void)loop;
-    check(treadle_descriptor_invalidate(descriptor));
-    check(treadle_descriptor_release(descriptor));
+    check(treadle_descriptor_discard(descriptor));
 }
 
 static void make_hook(void *loop, const struct callback *callback, void *info) {

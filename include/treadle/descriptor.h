@@ -61,6 +61,16 @@ typedef struct treadle_descriptor_context {
 TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
                                                      treadle_descriptor *out_descriptor);
 
+/** Makes a descriptor source and adds it to the default mode of the calling thread's loop, in one call that costs less
+ *  than both: ready is called with info while fd is ready for events (TREADLE_READABLE, TREADLE_WRITABLE or both), as with
+ *  a context. release (may be NULL) gets info back when the source is freed. fd stays the client's, as in the context. The loop
+ *  holds the source; out_descriptor may be NULL, else discard or release the handle (OBJ-3).
+ *  [any] Errors, with release called: TREADLE_E_ARG for a NULL ready, no or unknown events, a descriptor that is negative or
+ *  not open; TREADLE_E_EXISTS if another source watches the same descriptor in that mode (SRC1-7); TREADLE_E_NOMEM;
+ *  TREADLE_E_SYSTEM, with os_errno, if the kernel refuses. Since 1.0. */
+TREADLE_API treadle_status treadle_descriptor_watch(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info,
+                                                    treadle_release_fn release, treadle_descriptor *out_descriptor);
+
 /** Changes what is watched for, at once also in a sleeping loop. 0 pauses the source: it stays in its
  *  modes and keeps them from being empty.
  *  [any] Errors: TREADLE_E_ARG for unknown events; TREADLE_E_STATE if invalid; TREADLE_E_SYSTEM.
@@ -89,6 +99,13 @@ TREADLE_API treadle_status treadle_descriptor_release(treadle_descriptor descrip
  *  thread one may be running still, or about to start (OBJ-5, OBJ-9).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_invalidate(treadle_descriptor descriptor);
+
+/** Invalidates the descriptor source, then returns a reference that the caller owns, as treadle_descriptor_invalidate and
+ *  treadle_descriptor_release do, in one call that costs less than both: for what the client is done with (OBJ-4, OBJ-5).
+ *  The descriptor stays open. Others' references stay good, for an invalid descriptor source.
+ *  [any] Errors: as treadle_descriptor_release; a descriptor source of which the caller owns no reference is invalid all the
+ *  same. Since 1.0. */
+TREADLE_API treadle_status treadle_descriptor_discard(treadle_descriptor descriptor);
 
 /** Invalidates, then waits until no callback of the descriptor source runs on another thread.
  *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.

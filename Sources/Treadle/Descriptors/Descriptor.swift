@@ -80,7 +80,8 @@ extension Item {
     return item
   }
 
-  private static func demandOpen(_ number: Int32) throws(Failure) {
+  /// The client means an open one.
+  static func demandOpen(_ number: Int32) throws(Failure) {
     if treadle_system_is_open(number) < 0 {
       throw Failure(Status.argument, "fd", "is not an open descriptor", osError: treadle_system_ebadf())
     }
@@ -105,6 +106,7 @@ extension Item {
   }
 
   /// Changes what every membership watches for.
+  @_optimize(size)
   package func setWatchedEvents(_ events: UInt32) throws(Failure) {
     guard isValid else { throw Failure(Status.state, "descriptor", "is invalid") }
     lock()
@@ -123,6 +125,7 @@ extension Item {
   /// In every membership: the item's own cell, whose events are the source's, is the first of them. A loop
   /// reads what a member watches under its own lock alone, so only there is it changed. The item's lock is
   /// held.
+  @_optimize(size)
   private func change(from old: UInt16, to new: UInt16, _ failure: inout Failure?) {
     var next: Item? = self
     while let member = next {

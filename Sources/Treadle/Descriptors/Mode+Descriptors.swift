@@ -21,10 +21,8 @@ extension Mode {
     member.descriptor.pointee = DescriptorCell(number: number, events: item.descriptor.pointee.events, strikes: 0)
     if item.mode == nil { item.descriptor.pointee.number = number }
     // The kernel reports the membership as it will be once it is entered: one serial on.
-    let bits = Mention(member).bits
-    let serial = (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask) &+ Mention.serialStep
     try poller.add(
-      member, mention: bits & ~0xFF00_0000 | UInt64(serial),
+      member, mention: Mention(member, as: member.nextMembership(in: slot)).bits,
       wake: loop.state.pointee.wakeDescriptor.load(ordering: .acquiring))
   }
 

@@ -18,6 +18,7 @@ struct Poller {
   private static let edgeTriggeredIn: UInt32 = 0x8000_0001
 
   /// The caller holds the loop's lock.
+  @_optimize(size)
   static func make(for loop: Loop) throws(Failure) -> Poller {
     let wake = try needWakeDescriptor(loop)
     let epoll = try makeSet(wake)
@@ -60,6 +61,7 @@ struct Poller {
 
   // MARK: Registrations: the loop's lock is held
 
+  @_optimize(size)
   func add(_ member: Item, mention: UInt64, wake: Int32) throws(Failure) {
     let number = member.descriptor.pointee.number
     // A number that the client closed may be one of ours by now.
@@ -88,10 +90,24 @@ struct Poller {
     state.pointee.owners.set(Int(number), member.slot)
   }
 
+  /// Whether a number that was seen before is watched by nobody, and is none of ours.
+  @inline(__always)
+  func isFree(_ number: Int32, wake: Int32) -> Bool {
+    number != wake && number != state.pointee.epoll && state.pointee.owners[Int(number)] == 0
+  }
+
+  /// Watches such a number for a membership that is about to begin. False if the kernel refuses.
+  @inline(__always)
+  func enter(_ member: Item, _ number: Int32, _ events: UInt32, mention: UInt64) -> Bool {
+    let kernelEvents = Readiness.toKernel(events)
+    if treadle_system_epoll_control(state.pointee.epoll, 1, number, kernelEvents, mention) != 0 { return false }
+    state.pointee.owners.set(Int(number), member.slot)
+    return true
+  }
+
   func remove(_ member: Item) {
     let number = member.descriptor.pointee.number
-    let wasAlwaysReady = isAlwaysReady(member.slot)
-    forgetAlwaysReady(member.slot)
+    let wasAlwaysReady = !state.pointee.alwaysReady.isEmpty && forgetAlwaysReady(member.slot)
     // A number that was closed and is watched by another source now must be left alone.
     guard state.pointee.owners[Int(number)] == member.slot else { return }
     state.pointee.owners.set(Int(number), 0)
@@ -99,12 +115,13 @@ struct Poller {
     if treadle_system_epoll_control(state.pointee.epoll, 2, number, 0, 0) < 0 { state.pointee.hasGhosts = true }
   }
 
+  @_optimize(size)
   func change(_ member: Item, mention: UInt64, from old: UInt16, to events: UInt16) throws(Failure) {
     let number = member.descriptor.pointee.number
     let kernelEvents = Readiness.toKernel(UInt32(events))
     if old == events || state.pointee.owners[Int(number)] != member.slot { return }
     if events == 0 {
-      forgetAlwaysReady(member.slot)
+      _ = forgetAlwaysReady(member.slot)
       treadle_system_epoll_control(state.pointee.epoll, 2, number, 0, 0)
       return
     }
@@ -138,9 +155,12 @@ struct Poller {
 
   /// Whether a registration still watches its number's present file: not if the number was closed (and
   /// perhaps used again) meanwhile.
+  @_optimize(size)
   func isStanding(_ member: Item) -> Bool {
     let events = UInt32(member.descriptor.pointee.events)
     let number = member.descriptor.pointee.number
+    // If another source watches the number by now, what the kernel has for it is that one's.
+    if state.pointee.owners[Int(number)] != member.slot { return false }
     if events == 0 || isAlwaysReady(member.slot) { return treadle_system_is_open(number) == 0 }
     let result = treadle_system_epoll_control(
       state.pointee.epoll, 3, number, Readiness.toKernel(events), Mention(member).bits)
@@ -151,13 +171,17 @@ struct Poller {
     state.pointee.alwaysReadyCount.store(state.pointee.alwaysReady.count, ordering: .releasing)
   }
 
+  @_optimize(size)
   private func isAlwaysReady(_ slot: UInt32) -> Bool {
     for bits in state.pointee.alwaysReady.elements where Mention(bits: bits).slot == slot { return true }
     return false
   }
 
-  private func forgetAlwaysReady(_ slot: UInt32) {
-    if state.pointee.alwaysReady.isEmpty { return }
+  /// False if it was not among them.
+  @inline(never)
+  @_optimize(size)
+  private func forgetAlwaysReady(_ slot: UInt32) -> Bool {
+    let before = state.pointee.alwaysReady.count
     var kept = 0
     for bits in state.pointee.alwaysReady.elements where Mention(bits: bits).slot != slot {
       state.pointee.alwaysReady.set(kept, bits)
@@ -165,17 +189,19 @@ struct Poller {
     }
     state.pointee.alwaysReady.truncate(kept)
     countAlwaysReady()
+    return kept != before
   }
 
   /// A closed number whose file lives on elsewhere keeps reporting, and cannot be taken out any more: the
   /// set is made anew without it. False when that fails. The loop's lock is held.
+  @_optimize(size)
   func rebuild(wake: Int32, members: MemberList) -> Bool {
     guard let epoll = try? Poller.makeSet(wake) else { return false }
     var next = members.first
     while let member = Item(.descriptor, slot: next) {
       next = member.cell.pointee.next
       let number = member.descriptor.pointee.number
-      guard state.pointee.owners[Int(number)] == member.slot, isStanding(member), !isAlwaysReady(member.slot) else {
+      guard isStanding(member), !isAlwaysReady(member.slot) else {
         continue
       }
       let events = Readiness.toKernel(UInt32(member.descriptor.pointee.events))
@@ -195,6 +221,7 @@ struct Poller {
 
   /// Has the interrupt descriptor reported once more, if it is readable. It reports once for each arming,
   /// so that runs which do not ask for interrupts are not disturbed.
+  @_optimize(size)
   func armInterrupt(_ number: Int32) {
     state.pointee.wasInterrupted = false
     if state.pointee.interrupt != number && state.pointee.interrupt >= 0 {
@@ -204,10 +231,14 @@ struct Poller {
       state.pointee.interrupt = -1
       return
     }
-    let operation: Int32 = state.pointee.interrupt == number ? 3 : 1
-    let result = treadle_system_epoll_control(
-      state.pointee.epoll, operation, number, Poller.oneShotIn, Poller.interruptMention)
-    state.pointee.interrupt = result < 0 ? -1 : number
+    // Added also where it was in the set: its number may have been closed, and used again, since.
+    let isArmed =
+      state.pointee.interrupt == number && controlInterrupt(3, number) || controlInterrupt(1, number)
+    state.pointee.interrupt = isArmed ? number : -1
+  }
+
+  private func controlInterrupt(_ operation: Int32, _ number: Int32) -> Bool {
+    treadle_system_epoll_control(state.pointee.epoll, operation, number, Poller.oneShotIn, Poller.interruptMention) >= 0
   }
 
   /// Whether it has reported.
@@ -252,6 +283,7 @@ struct Poller {
   }
 
   /// Queues the always ready descriptors behind what the kernel reported. The loop's lock is held.
+  @_optimize(size)
   func appendAlwaysReady() {
     for bits in state.pointee.alwaysReady.elements {
       _ = state.pointee.events.append(treadle_system_event(data: bits, events: 0x005, reserved: 0))

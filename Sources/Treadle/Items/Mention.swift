@@ -23,6 +23,12 @@ struct Mention {
     bits = UInt64(item.slot | serial) | UInt64(item.generation) << 32
   }
 
+  /// Of the membership that a cell is going to be, as its word `mode` will show it.
+  @inline(__always)
+  init(_ item: Item, as membership: UInt32) {
+    bits = UInt64(item.slot | membership & ~Mention.slotMask) | UInt64(item.generation) << 32
+  }
+
   /// The handle of the item of a kind, if the membership is its own cell's.
   @inline(__always)
   func handle(_ kind: Kind) -> Handle { Handle(kind: kind, slot: slot, generation: generation) }

@@ -255,7 +255,7 @@ extension Item {
 
   /// What the cell's word `mode` shows as of its next membership, in the mode of a slot; 0 for none.
   @inline(__always)
-  private func nextMembership(in slot: UInt32) -> UInt32 {
+  func nextMembership(in slot: UInt32) -> UInt32 {
     (cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask) &+ Mention.serialStep | slot
   }
 

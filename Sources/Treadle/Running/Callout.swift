@@ -86,39 +86,13 @@ extension Loop {
   typealias PlainItem = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
   typealias PlainItemWithValue = @convention(c) (OpaquePointer?, UInt32, UnsafeMutableRawPointer?) -> Void
 
+  /// An observer or a descriptor source that is the frame's callout, and what it is told: that is the callout's value.
   @inline(__always)
-  func call(_ frame: UnsafeMutablePointer<Frame>) {
-    // Part by part here and in `settle`: a copy of the whole, just after its parts were written, would have
-    // to wait for the processor's store buffer.
-    let kind = frame.pointee.callout.kind
-    if kind == .request {
-      if let node = frame.pointee.callout.request {
-        if !RequestNode.perform(node, on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
-      }
-      return
-    }
-    guard let item = frame.pointee.callout.item else { return }
-    if item.hasFlag(Item.Flag.indirect) {
-      callIndirectly(item, frame)
-      return
-    }
-    guard let code = item.code else { return }
-    let handle = item.handlePointer
-    let info = item.cell.pointee.info
-    switch kind {
-    case .descriptor:
-      unsafeBitCast(code, to: PlainItemWithValue.self)(handle, frame.pointee.callout.value, info)
-    default: unsafeBitCast(code, to: PlainItem.self)(handle, info)
-    }
-  }
-
-  /// The same for an observer that is the frame's callout.
-  @inline(__always)
-  func callObserver(_ item: Item, _ activity: UInt32, _ frame: UnsafeMutablePointer<Frame>) {
+  func callWithValue(_ item: Item, _ value: UInt32, _ frame: UnsafeMutablePointer<Frame>) {
     if item.hasFlag(Item.Flag.indirect) {
       callIndirectly(item, frame)
     } else if let code = item.code {
-      unsafeBitCast(code, to: PlainItemWithValue.self)(item.handlePointer, activity, item.cell.pointee.info)
+      unsafeBitCast(code, to: PlainItemWithValue.self)(item.handlePointer, value, item.cell.pointee.info)
     }
   }
 
@@ -209,6 +183,8 @@ extension Loop {
   /// What follows a callout: references go back, timers take their next date, one-shots end.
   @inline(__always)
   func settle(_ frame: UnsafeMutablePointer<Frame>) {
+    // Part by part: a copy of the whole, just after its parts were written, would have to wait for the processor's store
+    // buffer.
     let kind = frame.pointee.callout.kind
     if kind == .none { return }
     frame.pointee.callout.set(.none)

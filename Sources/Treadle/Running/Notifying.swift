@@ -43,7 +43,7 @@ extension Loop {
       }
       guard let item = takeObserver(frame, activity) else { return }
       frame.pointee.callout.setItem(.observer, item, value: activity)
-      callObserver(item, activity, frame)
+      callWithValue(item, activity, frame)
       frame.pointee.callout.set(.none)
       // Protected until something else is, or nothing.
       if item.hasFlag(Item.Flag.once) { item.invalidate() }

@@ -292,7 +292,7 @@ extension Loop {
     return frame.pointee.mode.pollDescriptors() && nextReported(frame)
   }
 
-  private func nextReported(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+  func nextReported(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     while let (item, events) = frame.pointee.mode.takeReady() {
       if item.hasFlag(Item.Flag.acknowledged) && !item.acknowledge(frame.pointee.mode) {
         item.drop()

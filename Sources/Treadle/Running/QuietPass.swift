@@ -103,7 +103,7 @@ extension Loop {
 
   /// Neither blocks nor requests.
   @inline(__always)
-  private var hasNothingToPerform: Bool {
+  var hasNothingToPerform: Bool {
     state.pointee.incomingCount.load(ordering: .acquiring) == 0 && state.pointee.deferred.isEmpty && !hasRequests
   }
 

@@ -34,7 +34,7 @@ extension Loop {
       case .observer: tellObservers(frame)
       case .block: callBlocks(frame)
       case .request: performRequests(frame)
-      default: call(frame)
+      default: performDescriptors(frame)
       }
     }
   }

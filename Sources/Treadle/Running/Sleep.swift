@@ -194,9 +194,7 @@ extension Loop {
 
   /// A descriptor that interrupts runs which return on interrupts; -1 for none.
   package func setInterruptDescriptor(_ number: Int32) throws(Failure) {
-    if number >= 0 && treadle_system_is_open(number) < 0 {
-      throw Failure(Status.argument, "fd", "is not an open descriptor", osError: treadle_system_ebadf())
-    }
+    if number >= 0 { try Item.demandOpen(number) }
     state.pointee.interruptDescriptor.store(max(number, -1), ordering: .sequentiallyConsistent)
     interruptSleep()
   }

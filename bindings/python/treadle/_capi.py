@@ -454,12 +454,14 @@ PROTOTYPES = {
     "treadle_loop_remove_source": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
     "treadle_loop_contains_source": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], False),
     "treadle_descriptor_create": Prototype(c_int32, [POINTER(treadle_descriptor_context), POINTER(c_void_p)], False),
+    "treadle_descriptor_watch": Prototype(c_int32, [c_int32, c_uint32, treadle_ready_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
     "treadle_descriptor_set_events": Prototype(c_int32, [c_void_p, c_uint32], True),
     "treadle_descriptor_get_events": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
     "treadle_descriptor_get_fd": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
     "treadle_descriptor_retain": Prototype(c_int32, [c_void_p], True),
     "treadle_descriptor_release": Prototype(c_int32, [c_void_p], False),
     "treadle_descriptor_invalidate": Prototype(c_int32, [c_void_p], False),
+    "treadle_descriptor_discard": Prototype(c_int32, [c_void_p], False),
     "treadle_descriptor_close": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_descriptor_is_valid": Prototype(c_bool, [c_void_p], True),
     "treadle_descriptor_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
@@ -681,12 +683,14 @@ class Functions:
     treadle_loop_remove_source: Callable[..., Any]
     treadle_loop_contains_source: Callable[..., Any]
     treadle_descriptor_create: Callable[..., Any]
+    treadle_descriptor_watch: Callable[..., Any]
     treadle_descriptor_set_events: Callable[..., Any]
     treadle_descriptor_get_events: Callable[..., Any]
     treadle_descriptor_get_fd: Callable[..., Any]
     treadle_descriptor_retain: Callable[..., Any]
     treadle_descriptor_release: Callable[..., Any]
     treadle_descriptor_invalidate: Callable[..., Any]
+    treadle_descriptor_discard: Callable[..., Any]
     treadle_descriptor_close: Callable[..., Any]
     treadle_descriptor_is_valid: Callable[..., Any]
     treadle_descriptor_get_info: Callable[..., Any]

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * descriptor_discard_test.c: a descriptor source that is made and added in one call, and one that is invalidated and
+ * released in one call, in whatever state it is, by whomever; and what becomes of the descriptor then. */
+#include "helpers.h"
+#include <sys/resource.h>
+
+static const char *const M = TREADLE_DEFAULT_MODE;
+
+static atomic_int performed, released;
+static void on_ready(treadle_descriptor source, uint32_t events, void *info) {
+    (void)source, (void)info;
+    CHECK(events & TREADLE_READABLE);
+    atomic_fetch_add(&performed, 1);
+}
+static void count_release(void *info) { (void)info, atomic_fetch_add(&released, 1); }
+static int take(atomic_int *counter) { return atomic_exchange(counter, 0); }
+static int make_fd(unsigned value) {
+    int fd = eventfd(value, EFD_NONBLOCK | EFD_CLOEXEC);
+    CHECK(fd >= 0);
+    return fd;
+}
+static treadle_descriptor watch(int fd) {
+    treadle_descriptor source = NULL;
+    CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, NULL, &source), TREADLE_OK);
+    return source;
+}
+static void add(treadle_descriptor source, const char *mode) {
+    CHECK_INT(treadle_loop_add_descriptor(treadle_loop_current(), source, mode), TREADLE_OK);
+}
+/* Keeps the mode from being empty. */
+static void keep_mode(void) {
+    treadle_source keeper = make_source(NULL, NULL);
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), keeper, M), TREADLE_OK);
+}
+static void count_ready(treadle_descriptor source, uint32_t events, void *info) { (void)source, (void)events, ++*(int *)info; }
+static void count_wait(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, ++*(int *)info; }
+/* How often a run that nothing ends before its time wakes up. */
+static int wakes_of_a_quiet_run(void) {
+    int wakes = 0;
+    treadle_observer observer = make_observer(count_wait, &wakes, TREADLE_AFTER_WAITING);
+    CHECK_INT(treadle_loop_add_observer(treadle_loop_current(), observer, M), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), M, MILLISECONDS(20), 0), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(treadle_observer_invalidate(observer), TREADLE_OK);
+    CHECK_INT(treadle_observer_release(observer), TREADLE_OK);
+    return wakes;
+}
+
+/* --- In every state ------------------------------------------------------------------------------- */
+
+enum { HAS_RELEASE = 1, IS_ACKNOWLEDGED = 2, IS_READY = 4, VARIANTS = 8 };
+static treadle_descriptor make(int variant, int fd) {
+    treadle_descriptor_context context = {
+        .struct_size = sizeof context, .ready = on_ready, .fd = fd, .events = TREADLE_READABLE};
+    treadle_descriptor source = NULL;
+    if (variant & HAS_RELEASE) context.release = count_release;
+    if (variant & IS_ACKNOWLEDGED) context.flags = TREADLE_DESCRIPTOR_ACKNOWLEDGED;
+    CHECK_INT(treadle_descriptor_create(&context, &source), TREADLE_OK);
+    return source;
+}
+static void be_left_alone(treadle_descriptor source) { (void)source; }
+static void be_added(treadle_descriptor source) { add(source, M); }
+static void be_added_twice(treadle_descriptor source) { add(source, "another"), add(source, M); }
+static void be_common(treadle_descriptor source) { add(source, TREADLE_COMMON_MODES); }
+static void be_elsewhere(treadle_descriptor source) { add(source, "another"); }
+static void be_removed(treadle_descriptor source) {
+    add(source, M);
+    CHECK_INT(treadle_loop_remove_descriptor(treadle_loop_current(), source, M), TREADLE_OK);
+}
+static void be_paused(treadle_descriptor source) {
+    add(source, M);
+    CHECK_INT(treadle_descriptor_set_events(source, 0), TREADLE_OK);
+}
+static void be_invalid(treadle_descriptor source) {
+    add(source, M);
+    CHECK_INT(treadle_descriptor_invalidate(source), TREADLE_OK);
+}
+static void (*const states[])(treadle_descriptor source) = {be_left_alone, be_added,   be_added_twice, be_common,
+                                                            be_elsewhere,  be_removed, be_paused,      be_invalid};
+enum { STATES = sizeof states / sizeof *states };
+
+TEST(it_is_invalid_then_released, "OBJ-4 OBJ-5 SRC1-8 SRC1-10 MODE-7") {
+    int neighbours_fd = make_fd(0);
+    for (int variant = 0; variant < VARIANTS; variant++) {
+        for (int state = 0; state < STATES; state++) {
+            for (int is_shared = 0; is_shared < 2; is_shared++) {
+                int fd = make_fd(variant & IS_READY ? 1 : 0), number;
+                treadle_descriptor source = make(variant, fd), neighbour = watch(neighbours_fd);
+                states[state](source);
+                if (is_shared) CHECK_INT(treadle_descriptor_retain(source), TREADLE_OK);
+                CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+                CHECK(!treadle_descriptor_is_valid(source));
+                CHECK_INT(treadle_descriptor_get_fd(source, &number), is_shared ? TREADLE_OK : TREADLE_E_STALE);
+                if (is_shared) CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+                CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
+                CHECK_ERROR(treadle_descriptor_discard(source), TREADLE_E_STALE, "descriptor");
+                CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+                CHECK_INT(treadle_loop_run(treadle_loop_current(), "another", 0, 0), TREADLE_RUN_FINISHED);
+                CHECK_INT(take(&performed), 0);
+                CHECK(fcntl(fd, F_GETFD) >= 0); /* it stays open */
+                CHECK(treadle_loop_contains_descriptor(treadle_loop_current(), neighbour, M));
+                CHECK_INT(treadle_descriptor_discard(neighbour), TREADLE_OK);
+                CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
+                close(fd);
+            }
+        }
+    }
+}
+TEST(who_owns_no_reference_ends_it_all_the_same, "OBJ-2 OBJ-5") {
+    for (int variant = 0; variant < VARIANTS; variant++) {
+        int fd = make_fd(1);
+        treadle_descriptor source = make(variant, fd);
+        add(source, M);
+        CHECK_INT(treadle_descriptor_release(source), TREADLE_OK);
+        CHECK(treadle_descriptor_is_valid(source)); /* its mode keeps it */
+        CHECK_ERROR(treadle_descriptor_discard(source), TREADLE_E_STALE, "descriptor");
+        CHECK(!treadle_descriptor_is_valid(source));
+        CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
+    }
+}
+TEST(what_is_no_descriptor_source_is_refused, "OBJ-2") {
+    treadle_source source = make_source(NULL, NULL);
+    CHECK_ERROR(treadle_descriptor_discard(NULL), TREADLE_E_ARG, "descriptor");
+    CHECK_ERROR(treadle_descriptor_discard((treadle_descriptor)source), TREADLE_E_KIND, "descriptor");
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
+}
+
+/* --- Watched in one call --------------------------------------------------------------------------- */
+
+TEST(a_source_is_made_and_added_in_one_call, "SRC1-1 SRC1-10 OBJ-3") {
+    for (int has_release = 0; has_release < 2; has_release++) {
+        for (uint32_t events = 1; events <= 3; events++) {
+            int fd = make_fd(7), number = -1;
+            uint32_t watched = 0;
+            void *info = NULL;
+            treadle_descriptor source = NULL;
+            CHECK_INT(treadle_descriptor_watch(fd, events, on_ready, &fd, has_release ? count_release : NULL, &source), TREADLE_OK);
+            CHECK(treadle_descriptor_is_valid(source) && treadle_loop_contains_descriptor(treadle_loop_current(), source, M));
+            CHECK_INT(treadle_descriptor_get_fd(source, &number), TREADLE_OK);
+            CHECK_INT(treadle_descriptor_get_events(source, &watched), TREADLE_OK);
+            CHECK_INT(treadle_descriptor_get_info(source, &info), TREADLE_OK);
+            CHECK(number == fd && watched == events && info == &fd);
+            if (events & TREADLE_READABLE) {
+                CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+                CHECK_INT(take(&performed), 1);
+            }
+            CHECK_INT(treadle_loop_add_descriptor(treadle_loop_current(), source, "another"), TREADLE_OK); /* as any other */
+            CHECK_INT(treadle_descriptor_set_events(source, TREADLE_READABLE), TREADLE_OK);
+            CHECK_INT(treadle_loop_run(treadle_loop_current(), "another", 0, 0), TREADLE_RUN_TIMED_OUT);
+            CHECK_INT(take(&performed), 1);
+            CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+            CHECK_INT(take(&released), has_release);
+            CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
+            close(fd);
+        }
+    }
+}
+TEST(without_a_handle_it_is_the_loop_s, "OBJ-3 OBJ-4") {
+    for (int has_release = 0; has_release < 2; has_release++) {
+        int fd = make_fd(1);
+        treadle_descriptor first = watch(make_fd(0)); /* so that the mode has a set already */
+        CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, has_release ? count_release : NULL, NULL), TREADLE_OK);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(take(&performed), 1);
+        CHECK_INT(treadle_descriptor_discard(first), TREADLE_OK);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(take(&performed), 1);
+    }
+}
+TEST(what_cannot_be_watched, "SRC1-7 SRC1-8") {
+    int fd = make_fd(0), closed = fcntl(fd, F_DUPFD_CLOEXEC, 300);
+    close(closed);
+    for (int has_set = 0; has_set < 2; has_set++) {
+        treadle_descriptor source = NULL;
+#define REFUSED(expected, subject, ...)                                                \
+    source = (treadle_descriptor)&source;                                              \
+    CHECK_ERROR(treadle_descriptor_watch(__VA_ARGS__, &source), expected, subject);    \
+    CHECK(!source);                                                                    \
+    CHECK_INT(take(&released), 1)
+        REFUSED(TREADLE_E_ARG, "ready", fd, TREADLE_READABLE, NULL, NULL, count_release);
+        REFUSED(TREADLE_E_ARG, "events", fd, 0, on_ready, NULL, count_release);
+        REFUSED(TREADLE_E_ARG, "events", fd, TREADLE_HANGUP | TREADLE_READABLE, on_ready, NULL, count_release);
+        REFUSED(TREADLE_E_ARG, "fd", -1, TREADLE_READABLE, on_ready, NULL, count_release);
+        REFUSED(TREADLE_E_ARG, "fd", INT32_MIN, TREADLE_READABLE, on_ready, NULL, count_release);
+        REFUSED(TREADLE_E_ARG, "fd", closed, TREADLE_READABLE, on_ready, NULL, count_release);
+        REFUSED(TREADLE_E_ARG, "fd", INT32_MAX, TREADLE_READABLE, on_ready, NULL, count_release);
+        CHECK_ERROR(treadle_descriptor_watch(closed, TREADLE_READABLE, on_ready, NULL, NULL, &source), TREADLE_E_ARG, "fd");
+        CHECK(!source);
+        CHECK_INT(poll_mode(M), has_set ? TREADLE_RUN_TIMED_OUT : TREADLE_RUN_FINISHED);
+        if (has_set) {
+            CHECK_ERROR(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, NULL, &source), TREADLE_E_EXISTS, "fd");
+            REFUSED(TREADLE_E_EXISTS, "fd", fd, TREADLE_WRITABLE, on_ready, NULL, count_release);
+        } else {
+            watch(fd);
+        }
+    }
+}
+TEST(a_regular_file_is_always_ready, "SRC1-2 OBJ-5") {
+    treadle_descriptor first = watch(make_fd(0)), source = NULL;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, NULL, &source), TREADLE_OK);
+    for (int i = 0; i < 3; i++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(take(&performed), 3);
+    CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(take(&performed), 0);
+    CHECK_INT(treadle_descriptor_discard(first), TREADLE_OK);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
+}
+
+/* --- The descriptor afterwards --------------------------------------------------------------------- */
+
+TEST(a_descriptor_that_stays_open_reports_nothing_more, "SRC1-8 OBJ-9") {
+    keep_mode();
+    int fds[8];
+    for (int i = 0; i < 8; i++) {
+        fds[i] = make_fd(0);
+        CHECK_INT(treadle_descriptor_discard(watch(fds[i])), TREADLE_OK);
+    }
+    for (int i = 0; i < 8; i++) CHECK_INT(eventfd_write(fds[i], 1), 0);
+    CHECK_INT(wakes_of_a_quiet_run(), 1);
+    CHECK_INT(take(&performed), 0);
+    for (int i = 0; i < 8; i++) { /* and is watched again at any time */
+        treadle_descriptor source = watch(fds[i]);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(take(&performed), 1);
+        CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+    }
+    CHECK_INT(wakes_of_a_quiet_run(), 1);
+}
+TEST(a_number_is_used_again_at_once, "SRC1-8 SRC1-9") {
+    keep_mode();
+    int number = make_fd(0);
+    for (int round = 0; round < 300; round++) {
+        treadle_descriptor source = watch(number);
+        CHECK_INT(eventfd_write(number, 1), 0);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(take(&performed), 1);
+        CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+        if (round % 3 == 0) continue; /* the same file once more */
+        close(number);
+        CHECK_INT(make_fd(0), number);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    }
+    CHECK_INT(take(&performed), 0);
+    CHECK_INT(wakes_of_a_quiet_run(), 1);
+}
+/* A copy keeps the file alive, of which nobody knows the number any more. */
+TEST(a_closed_descriptor_with_a_copy_reports_nothing_more, "SRC1-8") {
+    keep_mode();
+    treadle_descriptor other = watch(make_fd(0));
+    int copies[6], others_fd = -1;
+    CHECK_INT(treadle_descriptor_get_fd(other, &others_fd), TREADLE_OK);
+    for (int i = 0; i < 6; i++) {
+        int fd = make_fd(0);
+        treadle_descriptor source = watch(fd);
+        copies[i] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+        CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+        close(fd);
+        if (i % 2) { /* the number is another file's */
+            CHECK_INT(make_fd(0), fd);
+            CHECK_INT(treadle_descriptor_discard(watch(fd)), TREADLE_OK);
+            source = watch(fd);
+        }
+        CHECK_INT(eventfd_write(copies[i], 1), 0);
+        CHECK_INT(wakes_of_a_quiet_run(), 1);
+        if (i % 2) CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+    }
+    CHECK_INT(take(&performed), 0);
+    CHECK_INT(eventfd_write(others_fd, 1), 0);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(take(&performed), 1);
+}
+/* The same in the callback of a batch: reports that were taken already are passed over. */
+static treadle_descriptor batch[16];
+static int batch_fds[16];
+static bool batch_closes;
+static void discard_all_but_one(treadle_descriptor source, uint32_t events, void *info) {
+    (void)source, (void)info;
+    atomic_fetch_add(&performed, 1);
+    CHECK(events & TREADLE_READABLE);
+    for (int i = 0; i < 15; i++) {
+        if (!batch[i]) continue;
+        CHECK_INT(treadle_descriptor_discard(batch[i]), TREADLE_OK);
+        CHECK(!treadle_descriptor_is_valid(batch[i]));
+        if (batch_closes) close(batch_fds[i]);
+        batch[i] = NULL;
+    }
+    CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
+}
+TEST(a_callback_discards_itself_and_others_that_are_ready, "OBJ-9 SRC1-5 SRC1-8") {
+    keep_mode();
+    for (int round = 0; round < 20; round++) {
+        batch_closes = round % 2;
+        for (int i = 0; i < 16; i++) {
+            batch_fds[i] = make_fd(1);
+            CHECK_INT(treadle_descriptor_watch(batch_fds[i], TREADLE_READABLE, discard_all_but_one, NULL, NULL, &batch[i]), TREADLE_OK);
+        }
+        CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_STOPPED);
+        CHECK_INT(take(&performed), 1);
+        CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_STOPPED); /* the one that is left */
+        CHECK_INT(take(&performed), 1);
+        CHECK_INT(treadle_descriptor_discard(batch[15]), TREADLE_OK);
+        CHECK_INT(wakes_of_a_quiet_run(), 1);
+        for (int i = 0; i < (batch_closes ? 1 : 16); i++) close(batch_fds[batch_closes ? 15 : i]);
+    }
+}
+/* The loop's interrupt has the number of one that was given up, or is one. */
+TEST(a_descriptor_that_was_given_up_interrupts, "SRC1-8 RUN-14") {
+    treadle_loop loop = treadle_loop_current();
+    keep_mode();
+    int fd = make_fd(0);
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(treadle_descriptor_discard(watch(fd)), TREADLE_OK);
+        if (i % 2) {
+            close(fd);
+            CHECK_INT(make_fd(0), fd);
+        }
+        CHECK_INT(eventfd_write(fd, 1), 0);
+        CHECK_INT(treadle_loop_set_interrupt_descriptor(loop, fd), TREADLE_OK);
+        CHECK_INT(treadle_loop_run(loop, M, TREADLE_FOREVER, TREADLE_RUN_RETURN_ON_INTERRUPT), TREADLE_RUN_INTERRUPTED);
+        CHECK_INT(treadle_loop_run(loop, M, TREADLE_FOREVER, TREADLE_RUN_RETURN_ON_INTERRUPT), TREADLE_RUN_INTERRUPTED);
+        CHECK_INT(treadle_loop_set_interrupt_descriptor(loop, -1), TREADLE_OK);
+        CHECK_INT(wakes_of_a_quiet_run(), 1);
+    }
+    CHECK_INT(take(&performed), 0);
+}
+/* A source whose number another one has taken over, while a copy keeps its file alive and reporting: it neither takes
+ * that one's registration nor stays in the way for long. */
+TEST(a_number_taken_over_is_not_given_back, "SRC1-7 SRC1-8") {
+    int fd = make_fd(1), copy, late = 0;
+    treadle_descriptor old = NULL, new = NULL;
+    CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, NULL, &old), TREADLE_OK);
+    copy = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+    close(fd);
+    CHECK_INT(make_fd(0), fd);
+    CHECK_INT(treadle_descriptor_watch(fd, TREADLE_WRITABLE, count_ready, &late, NULL, &new), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_set_events(new, TREADLE_READABLE), TREADLE_OK);
+    for (int i = 0; i < 300; i++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    take(&performed);
+    CHECK_INT(late, 0);
+    CHECK_INT(eventfd_write(fd, 1), 0);
+    for (int i = 0; i < 10; i++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(late, 10);
+    CHECK_INT(take(&performed), 0);
+    CHECK_INT(treadle_descriptor_discard(old), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_discard(new), TREADLE_OK);
+    close(copy);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
+}
+
+/* --- Many, and other threads ----------------------------------------------------------------------- */
+
+TEST(many_come_and_go_in_any_order, "SRC1-5 SRC1-8 OBJ-4") {
+    enum { MANY = 400 };
+    static treadle_descriptor sources[MANY];
+    static int fds[MANY];
+    unsigned seed = 5;
+    for (int life = 0; life < scaled(10000); life++) {
+        int i = rand_r(&seed) % MANY;
+        if (sources[i]) {
+            CHECK_INT(treadle_descriptor_discard(sources[i]), TREADLE_OK);
+            sources[i] = NULL;
+            if (rand_r(&seed) % 8) close(fds[i]), fds[i] = 0;
+        } else {
+            if (!fds[i]) fds[i] = make_fd(0);
+            sources[i] = watch(fds[i]);
+            if (rand_r(&seed) % 8 == 0) CHECK_INT(eventfd_write(fds[i], 1), 0);
+        }
+        if (life % 100 == 0) CHECK(poll_mode(M) >= 0);
+    }
+    /* Each that is ready has its turn, and no other. */
+    int ready = 0;
+    for (int i = 0; i < MANY; i++) {
+        eventfd_t value;
+        if (!sources[i]) continue;
+        if (eventfd_read(fds[i], &value) != 0) continue;
+        CHECK_INT(eventfd_write(fds[i], value), 0);
+        ready++;
+    }
+    take(&performed);
+    for (int i = 0; i < ready; i++) CHECK(poll_mode(M) >= 0);
+    CHECK_INT(take(&performed), ready);
+    for (int i = 0; i < MANY; i++) if (sources[i]) CHECK_INT(treadle_descriptor_discard(sources[i]), TREADLE_OK);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
+}
+
+enum { RACERS = 2, SHARED = 16 };
+static treadle_descriptor shared[SHARED];
+static pthread_barrier_t barrier;
+static void *discard_all(void *number) {
+    for (int round = scaled(300); round > 0; round--) {
+        pthread_barrier_wait(&barrier);
+        for (int i = 0; i < SHARED; i++) CHECK_INT(treadle_descriptor_discard(shared[number ? i : SHARED - 1 - i]), TREADLE_OK);
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+/* Two threads, or one and the loop's own, have a reference each to sources that are performed about now. */
+TEST(threads_discard_what_is_ready, "OBJ-4 OBJ-5 SRC1-8") {
+    pthread_t threads[RACERS];
+    int fds[SHARED];
+    keep_mode();
+    CHECK_INT(pthread_barrier_init(&barrier, NULL, RACERS + 1), 0);
+    for (int i = 0; i < SHARED; i++) fds[i] = make_fd(1);
+    for (intptr_t i = 0; i < RACERS; i++) CHECK_INT(pthread_create(&threads[i], NULL, discard_all, (void *)i), 0);
+    for (int round = scaled(300); round > 0; round--) {
+        for (int i = 0; i < SHARED; i++) {
+            CHECK_INT(treadle_descriptor_watch(fds[i], TREADLE_READABLE, on_ready, NULL, i % 2 ? count_release : NULL, &shared[i]), TREADLE_OK);
+            CHECK_INT(treadle_descriptor_retain(shared[i]), TREADLE_OK);
+            if (round % 2) CHECK_INT(treadle_descriptor_retain(shared[i]), TREADLE_OK);
+        }
+        pthread_barrier_wait(&barrier);
+        for (int i = 0; i < 10; i++) CHECK(poll_mode(M) >= 0);
+        if (round % 2) for (int i = 0; i < SHARED; i++) CHECK_INT(treadle_descriptor_discard(shared[i]), TREADLE_OK);
+        pthread_barrier_wait(&barrier);
+        take(&performed);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(take(&performed), 0);
+        CHECK_INT(take(&released), SHARED / 2);
+        for (int i = 0; i < SHARED; i++) CHECK_INT(treadle_descriptor_retain(shared[i]), TREADLE_E_STALE);
+    }
+    for (int i = 0; i < RACERS; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+    pthread_barrier_destroy(&barrier);
+}
+/* Another thread gives up what a sleeping loop watches, and the descriptor is ready then. */
+TEST(a_sleeping_loop_s_source_is_discarded, "OBJ-5 MODE-10 SRC1-8") {
+    struct worker worker;
+    int fd = make_fd(0);
+    worker_start(&worker);
+    for (int i = 0; i < 20; i++) {
+        treadle_descriptor source = make(i % 2 ? HAS_RELEASE : 0, fd);
+        CHECK_INT(treadle_loop_add_descriptor(worker.loop, source, M), TREADLE_OK);
+        worker_await_sleep(&worker);
+        CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+        CHECK_INT(eventfd_write(fd, 1), 0);
+        CHECK_INT(eventfd_read(fd, &(eventfd_t){0}), 0);
+    }
+    worker_stop(&worker);
+    CHECK_INT(take(&performed), 0);
+    CHECK_INT(take(&released), 10);
+}
+
+/* Somebody waits for the end of a callback; the source is discarded meanwhile. */
+static sem_t in_callback, may_return;
+static void stay(treadle_descriptor source, uint32_t events, void *info) {
+    (void)source, (void)events;
+    CHECK_INT(eventfd_read(*(int *)info, &(eventfd_t){0}), 0);
+    sem_post(&in_callback);
+    await(&may_return);
+}
+static void *discard_it(void *source) {
+    CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+    sem_post(&may_return);
+    return NULL;
+}
+TEST(who_waits_for_a_callback_is_told, "OBJ-5 ABI-5") {
+    struct worker worker;
+    int fd = make_fd(0);
+    CHECK_INT(sem_init(&in_callback, 0, 0), 0);
+    CHECK_INT(sem_init(&may_return, 0, 0), 0);
+    worker_start(&worker);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        treadle_descriptor source = make_descriptor(stay, &fd, fd, TREADLE_READABLE);
+        CHECK_INT(treadle_descriptor_retain(source), TREADLE_OK);
+        CHECK_INT(treadle_loop_add_descriptor(worker.loop, source, M), TREADLE_OK);
+        CHECK_INT(eventfd_write(fd, 1), 0);
+        await(&in_callback);
+        CHECK_INT(pthread_create(&thread, NULL, discard_it, source), 0);
+        CHECK_INT(treadle_descriptor_close(source, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(pthread_join(thread, NULL), 0);
+        CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+        CHECK_INT(treadle_descriptor_retain(source), TREADLE_E_STALE);
+    }
+    worker_stop(&worker);
+}
+
+TEST_MAIN()
