@@ -18,6 +18,23 @@ int epoll_wait(int epoll, struct epoll_event *events, int count, int timeout) {
     atomic_fetch_add(&waits, 1);
     return real(epoll, events, count, timeout);
 }
+static int registrations, looks;
+int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
+    static int (*real)(int, int, int, struct epoll_event *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "epoll_ctl");
+    registrations++;
+    return real(epoll, operation, fd, event);
+}
+int fcntl(int fd, int command, ...) {
+    static int (*real)(int, int, ...);
+    va_list arguments;
+    va_start(arguments, command);
+    long argument = command == F_GETFD ? 0 : va_arg(arguments, long);
+    va_end(arguments);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "fcntl");
+    looks++;
+    return real(fd, command, argument);
+}
 int eventfd_write(int fd, eventfd_t value) {
     static int (*real)(int, eventfd_t);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "eventfd_write");
@@ -112,6 +129,40 @@ TEST(a_pass_waits_in_the_kernel_once, "PASS-8 PASS-10 PASS-12") {
     CHECK_INT(handled, MANY);
     CHECK(passes >= MANY);
     CHECK(atomic_load(&waits) - before <= passes);
+}
+
+/* Descriptors come and go; `stays_open`: not those, but their sources. */
+static void count_and_stop(treadle_descriptor descriptor, uint32_t events, void *info) {
+    (void)descriptor, (void)events, (void)info;
+    handled++;
+    CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
+}
+static int calls_of_lives(bool stays_open) {
+    treadle_descriptor descriptor = NULL;
+    int before = 0, fd = -1;
+    handled = 0;
+    for (int i = 0; i <= MANY; i++) {
+        if (i == 1) before = registrations, looks = 0; /* the mode's set is made with the first */
+        if (fd < 0) CHECK((fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC)) >= 0);
+        CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, count_and_stop, NULL, NULL, &descriptor), TREADLE_OK);
+        CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_STOPPED);
+        CHECK_INT(treadle_descriptor_discard(descriptor), TREADLE_OK);
+        if (stays_open) {
+            treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0);
+        } else {
+            CHECK_INT(close(fd), 0);
+            fd = -1;
+        }
+    }
+    CHECK_INT(handled, MANY + 1);
+    CHECK_INT(looks, 0);
+    return registrations - before;
+}
+TEST(a_descriptor_that_comes_and_goes_takes_one_call, "SRC1-8") { CHECK_INT(calls_of_lives(false), MANY); }
+TEST(a_descriptor_that_stays_open_takes_two, "SRC1-8") {
+    treadle_source keeper = make_source(NULL, NULL);
+    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), keeper, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(calls_of_lives(true), 2 * MANY);
 }
 
 TEST(a_loop_without_descriptors_needs_no_kernel_object, "RL-4 RUN-14") {

@@ -58,7 +58,7 @@ extension Item {
       item.cell.pointee.reference.endLast(generation: handle.generation)
     else { return false }
     // It is nobody's from here on: reports about it are stale, and who has found it before finds another generation.
-    poller.remove(item)
+    poller.remove(item, isOver: true)
     mode.state.pointee.descriptors.remove(item)
     mode.countContent(-1)
     item.cell.pointee.mode.store(item.nextMembership(in: 0), ordering: .releasing)

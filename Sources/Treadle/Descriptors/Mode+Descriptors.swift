@@ -42,7 +42,9 @@ extension Mode {
     return try? needPoller(loop)
   }
 
-  func unwatch(_ member: Item) { poller?.remove(member) }
+  func unwatch(_ member: Item, of item: Item) {
+    poller?.remove(member, isOver: !item.isValid && loop?.isCurrent == true)
+  }
 
   func rewatch(_ member: Item, from old: UInt16, to events: UInt16) throws(Failure) {
     try poller?.change(member, mention: Mention(member).bits, from: old, to: events)
@@ -70,13 +72,46 @@ extension Mode {
   /// The loop's one kernel wait. Returns the number of events, or -errno. Owner, no lock.
   func waitForDescriptors(_ poller: Poller, until: Int64) -> Int32 {
     let hasAlwaysReady = poller.state.pointee.alwaysReadyCount.load(ordering: .acquiring) > 0
+    let mayStray = poller.state.pointee.mayStray.load(ordering: .acquiring)
     let result = poller.wait(until: hasAlwaysReady ? 0 : until)
+    if mayStray && reportsStray(poller) { dropStrays(poller) }
     if hasAlwaysReady {
       loop?.mutex.lock()
       poller.appendAlwaysReady()
       loop?.mutex.unlock()
     }
     return result
+  }
+
+  /// Whether one of the reports just taken may be about what nobody watches. What the lock guards is not looked at: only a yes
+  /// counts, and has to be confirmed.
+  @inline(__always)
+  private func reportsStray(_ poller: Poller) -> Bool {
+    for event in poller.state.pointee.events.elements where Mention(bits: event.data).cell(.descriptor, in: self) == nil {
+      return true
+    }
+    return false
+  }
+
+  /// What nobody watches is taken out before anything comes of its reports: nobody shall be woken by them. One that another
+  /// thread took out a moment ago is not told from it, and costs as much, but once.
+  @inline(never)
+  @_optimize(size)
+  private func dropStrays(_ poller: Poller) {
+    guard let loop else { return }
+    loop.mutex.lock()
+    defer { loop.mutex.unlock() }
+    let dropped = poller.dropReports { Mention(bits: $0).cell(.descriptor, in: self) != nil }
+    if dropped != 0 && !poller.takeOutLeftBehind(dropped) { _ = rebuild(poller, loop) }
+  }
+
+  /// Arms a run's interrupt, which may have the number of a descriptor that was left behind. Owner, no lock.
+  func armInterrupt(_ poller: Poller, _ number: Int32) {
+    if poller.armInterrupt(number) { return }
+    loop?.mutex.lock()
+    let wasLeft = poller.takeOutLeftBehind(number: number)
+    loop?.mutex.unlock()
+    if wasLeft { _ = poller.armInterrupt(number) }
   }
 
   /// The next ready descriptor source, with one reference held, and what it is ready for. Reports about
@@ -88,9 +123,7 @@ extension Mode {
       // A membership ends under the lock: until it is open again, the cell is what it seems to be.
       loop.mutex.lock()
       guard let member = mention.cell(.descriptor, in: self) else {
-        // Something reports that was taken out: if descriptors were closed before that, the set is made anew
-        // without them. Otherwise it is a report from before.
-        if poller.state.pointee.hasGhosts { _ = rebuild(poller, loop) }
+        // A report from before it was taken out.
         loop.mutex.unlock()
         continue
       }

@@ -8,12 +8,20 @@ import TreadleBase
 /// The descriptors of one mode: a level-triggered epoll set, of which up to 256 events are taken at a
 /// time and handled one a pass. The loop's wake descriptor is in every set, edge-triggered, and never
 /// read.
+///
+/// A descriptor whose source has ended on the loop's own thread is *left behind* in the set: as a rule the client closes it
+/// next, and then the kernel takes it out itself. Should it report all the same, because it stays open or its file lives on
+/// under another number, it is taken out then, by its number or by making the set anew; its report means nothing, since its
+/// source's slot is in another generation, or is invalid. From then on nothing is left behind in this set any more. A source
+/// that merely leaves the mode may come back with another number, and is taken out at once.
 struct Poller {
   let state: UnsafeMutablePointer<PollerState>
 
   private static let wakeMention: UInt64 = 0
   /// No membership is mentioned so: generation and slot are those of nothing.
   private static let interruptMention = UInt64.max
+  /// In `owners`: nobody watches the number, but it may still be in the set.
+  private static let leftBehind = UInt32.max
   private static let oneShotIn: UInt32 = 0x4000_0001
   private static let edgeTriggeredIn: UInt32 = 0x8000_0001
 
@@ -69,7 +77,7 @@ struct Poller {
     try reserveOwner(number)
     if let owner = owner(of: number) {
       if isStanding(owner) { throw Failure(Status.exists, "fd", "is watched by another source in this mode") }
-      state.pointee.hasGhosts = true
+      state.pointee.mayStray.store(true, ordering: .releasing)
     }
     let kernelEvents = Readiness.toKernel(UInt32(member.descriptor.pointee.events))
     if kernelEvents == 0 {
@@ -93,7 +101,8 @@ struct Poller {
   /// Whether a number that was seen before is watched by nobody, and is none of ours.
   @inline(__always)
   func isFree(_ number: Int32, wake: Int32) -> Bool {
-    number != wake && number != state.pointee.epoll && state.pointee.owners[Int(number)] == 0
+    guard number != wake, number != state.pointee.epoll, let owner = state.pointee.owners[Int(number)] else { return false }
+    return owner == 0 || owner == Poller.leftBehind
   }
 
   /// Watches such a number for a membership that is about to begin. False if the kernel refuses.
@@ -105,14 +114,37 @@ struct Poller {
     return true
   }
 
-  func remove(_ member: Item) {
+  /// isOver: its source has ended, on the loop's own thread.
+  func remove(_ member: Item, isOver: Bool) {
     let number = member.descriptor.pointee.number
     let wasAlwaysReady = !state.pointee.alwaysReady.isEmpty && forgetAlwaysReady(member.slot)
     // A number that was closed and is watched by another source now must be left alone.
     guard state.pointee.owners[Int(number)] == member.slot else { return }
-    state.pointee.owners.set(Int(number), 0)
-    if member.descriptor.pointee.events == 0 || wasAlwaysReady { return }
-    if treadle_system_epoll_control(state.pointee.epoll, 2, number, 0, 0) < 0 { state.pointee.hasGhosts = true }
+    let isInSet = member.descriptor.pointee.events != 0 && !wasAlwaysReady
+    let isLeft = isInSet && isOver && !state.pointee.hasStrayed
+    state.pointee.owners.set(Int(number), isLeft ? Poller.leftBehind : 0)
+    if isLeft || isInSet && !takeOut(number) { state.pointee.mayStray.store(true, ordering: .releasing) }
+  }
+
+  private func takeOut(_ number: Int32) -> Bool {
+    treadle_system_epoll_control(state.pointee.epoll, 2, number, 0, 0) >= 0
+  }
+
+  /// Something has reported that nobody watches: so many, at most. Takes out all that was left behind. False if that is not
+  /// as many: then the set has to be made anew. Owner.
+  @_optimize(size)
+  func takeOutLeftBehind(_ reports: Int) -> Bool {
+    state.pointee.hasStrayed = true
+    var taken = 0
+    var number: Int32 = 0
+    for owner in state.pointee.owners.elements {
+      if owner == Poller.leftBehind {
+        state.pointee.owners.set(Int(number), 0)
+        if number != state.pointee.interrupt && takeOut(number) { taken &+= 1 }
+      }
+      number &+= 1
+    }
+    return taken >= reports
   }
 
   @_optimize(size)
@@ -136,7 +168,8 @@ struct Poller {
   }
 
   private func owner(of number: Int32) -> Item? {
-    Item(.descriptor, slot: state.pointee.owners[Int(number)] ?? 0)
+    guard let slot = state.pointee.owners[Int(number)], slot != Poller.leftBehind else { return nil }
+    return Item(.descriptor, slot: slot)
   }
 
   static func demandOpen(_ number: Int32) throws(Failure) {
@@ -213,28 +246,32 @@ struct Poller {
     treadle_system_close(state.pointee.epoll)
     state.pointee.epoll = epoll
     state.pointee.interrupt = -1
-    state.pointee.hasGhosts = false
+    state.pointee.mayStray.store(false, ordering: .releasing)
     return true
   }
 
   // MARK: Interrupts: the owner's
 
   /// Has the interrupt descriptor reported once more, if it is readable. It reports once for each arming,
-  /// so that runs which do not ask for interrupts are not disturbed.
+  /// so that runs which do not ask for interrupts are not disturbed. False if the kernel refuses.
   @_optimize(size)
-  func armInterrupt(_ number: Int32) {
+  func armInterrupt(_ number: Int32) -> Bool {
     state.pointee.wasInterrupted = false
-    if state.pointee.interrupt != number && state.pointee.interrupt >= 0 {
-      treadle_system_epoll_control(state.pointee.epoll, 2, state.pointee.interrupt, 0, 0)
-    }
-    if number < 0 {
-      state.pointee.interrupt = -1
-      return
-    }
+    if state.pointee.interrupt != number && state.pointee.interrupt >= 0 { _ = takeOut(state.pointee.interrupt) }
     // Added also where it was in the set: its number may have been closed, and used again, since.
     let isArmed =
-      state.pointee.interrupt == number && controlInterrupt(3, number) || controlInterrupt(1, number)
+      number >= 0
+      && (state.pointee.interrupt == number && controlInterrupt(3, number) || controlInterrupt(1, number))
     state.pointee.interrupt = isArmed ? number : -1
+    return isArmed || number < 0
+  }
+
+  /// Takes a number out that was left behind, and perhaps is the interrupt descriptor's now. The loop's lock is held.
+  @_optimize(size)
+  func takeOutLeftBehind(number: Int32) -> Bool {
+    guard state.pointee.owners[Int(number)] == Poller.leftBehind else { return false }
+    state.pointee.owners.set(Int(number), 0)
+    return takeOut(number)
   }
 
   private func controlInterrupt(_ operation: Int32, _ number: Int32) -> Bool {
@@ -273,6 +310,20 @@ struct Poller {
       return kept
     }
     return result
+  }
+
+  /// How many of the events just taken, that are not the loop's own, mean something else than the caller's; those that do
+  /// are kept.
+  @inline(__always)
+  func dropReports(unless means: (UInt64) -> Bool) -> Int {
+    var kept = 0
+    for event in state.pointee.events.elements where means(event.data) {
+      state.pointee.events.set(kept, event)
+      kept &+= 1
+    }
+    let dropped = state.pointee.events.count &- kept
+    state.pointee.events.truncate(kept)
+    return dropped
   }
 
   @inline(__always)

@@ -17,8 +17,11 @@ struct PollerState: ~Copyable {
   /// `alwaysReady.count`, for a look without the lock.
   let alwaysReadyCount: Atomic<Int>
 
-  /// A descriptor was closed before it was taken out, so its file may go on reporting. Lock.
-  var hasGhosts: Bool
+  /// The kernel may go on reporting what nobody watches any more: a descriptor that was closed before it was taken out, but
+  /// whose file lives on; or one that was left behind (`Poller.leftBehind`). Written under the lock.
+  let mayStray: Atomic<Bool>
+  /// Such a report has come. Lock.
+  var hasStrayed: Bool
   /// The interrupt descriptor that is in the set; -1 for none. Owner.
   var interrupt: Int32
   /// The interrupt descriptor was seen readable. Owner.
@@ -33,7 +36,8 @@ struct PollerState: ~Copyable {
     owners = Buffer()
     alwaysReady = Buffer()
     alwaysReadyCount = Atomic(0)
-    hasGhosts = false
+    mayStray = Atomic(false)
+    hasStrayed = false
     interrupt = -1
     wasInterrupted = false
     events = Buffer()

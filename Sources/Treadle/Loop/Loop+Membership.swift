@@ -188,7 +188,7 @@ extension Loop {
       switch item.kind {
       case .source: mode.state.pointee.sources.remove(member)
       case .descriptor:
-        mode.unwatch(member)
+        mode.unwatch(member, of: item)
         mode.state.pointee.descriptors.remove(member)
       case .timer: mode.unschedule(member)
       default: mode.removeObserver(member)

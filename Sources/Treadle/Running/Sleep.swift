@@ -149,7 +149,7 @@ extension Loop {
       let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
       let until = min(deadline, mode.nextWake())
       let poller = mode.poller ?? (returnOnInterrupt ? mode.pollerForInterrupts() : nil)
-      if returnOnInterrupt, let poller { poller.armInterrupt(state.pointee.interruptDescriptor.load(ordering: .acquiring)) }
+      if returnOnInterrupt, let poller { mode.armInterrupt(poller, state.pointee.interruptDescriptor.load(ordering: .acquiring)) }
       // Under the gate, because those who queue blocks and signals look for a sleeper under it.
       state.pointee.gate.lock()
       let isFlooded = mode.stopFlood()
