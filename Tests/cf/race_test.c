@@ -102,7 +102,8 @@ TEST(everything_is_changed_while_it_is_served, "OBJ-6 FD-3 FD-6 SOCK-7 TMR-16") 
     CFRunLoopAddObserver(loop, observer, kCFRunLoopDefaultMode);
     pthread_t threads[CALLERS];
     for (intptr_t i = 0; i < CALLERS; i++) CHECK(pthread_create(&threads[i], NULL, change_and_ask, (void *)i) == 0);
-    while (atomic_load(&done) < CALLERS) CFRunLoopRunInMode(kCFRunLoopDefaultMode, 3600, true);
+    do CFRunLoopRunInMode(kCFRunLoopDefaultMode, 3600, true);
+    while (atomic_load(&done) < CALLERS);
     for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
     CHECK(calls > 0);
     CFFileDescriptorInvalidate(descriptor);
