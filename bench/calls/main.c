@@ -7,7 +7,8 @@
  *   calls treadle|libffi|direct|plain|byhand run WORKLOAD [quick] */
 #include "calls.h"
 
-#include <sched.h>
+#include "../harness/processors.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,21 +50,9 @@ void tell_part(const char *workload, const char *suffix, double value, const cha
 void tell(const char *figure, double value, const char *unit) { tell_part(figure, "", value, unit); }
 
 static void find_processors(void) {
-    cpu_set_t allowed;
-    demand(sched_getaffinity(0, sizeof allowed, &allowed) == 0, "the system tells the allowed processors");
-    int found = 0;
-    for (int processor = 0; processor < CPU_SETSIZE && found < 2; processor++) {
-        if (!CPU_ISSET(processor, &allowed)) continue;
-        if (found++ == 0) first_processor = processor;
-        second_processor = processor;
-    }
+    demand(two_processors(&first_processor, &second_processor), "the system tells the allowed processors");
 }
-void bind_thread(int processor) {
-    cpu_set_t only;
-    CPU_ZERO(&only);
-    CPU_SET(processor, &only);
-    demand(sched_setaffinity(0, sizeof only, &only) == 0, "a thread can be bound to a processor");
-}
+void bind_thread(int processor) { demand(bind_to(processor), "a thread can be bound to a processor"); }
 
 static bool can_run(const struct workload *workload, int way) {
     if (workload->needs_two_processors && first_processor == second_processor) return false;

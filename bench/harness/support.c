@@ -2,8 +2,9 @@
  * Copyright the Treadle authors */
 #include "support.h"
 
+#include "processors.h"
+
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -68,22 +69,9 @@ double quantile(int64_t *values, size_t count, double part) {
 }
 
 void find_processors(void) {
-    cpu_set_t allowed;
-    demand(sched_getaffinity(0, sizeof allowed, &allowed) == 0, "the system tells the allowed processors");
-    int found = 0;
-    for (int processor = 0; processor < CPU_SETSIZE && found < 2; processor++) {
-        if (!CPU_ISSET(processor, &allowed)) continue;
-        if (found++ == 0) loop_processor = processor;
-        other_processor = processor;
-    }
+    demand(two_processors(&loop_processor, &other_processor), "the system tells the allowed processors");
 }
-
-void bind_thread(int processor) {
-    cpu_set_t only;
-    CPU_ZERO(&only);
-    CPU_SET(processor, &only);
-    demand(sched_setaffinity(0, sizeof only, &only) == 0, "a thread can be bound to a processor");
-}
+void bind_thread(int processor) { demand(bind_to(processor), "a thread can be bound to a processor"); }
 void bind_for_library(int processor) {
     if (!library.has_own_threads) bind_thread(processor);
 }
