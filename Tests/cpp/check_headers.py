@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
 """Checks the C++ headers: all of them together compile with each compiler as each standard, and each one alone and twice
-with each compiler as one of them; all of them make one program of two units; and every public declaration says since when
+with the compilers by turns, each as one of them; all of them make one program of two units; and every public declaration says since when
 it exists, every function also on which thread it may be called and how it fails.
 
     python3 Tests/cpp/check_headers.py COMPILER..."""
@@ -159,11 +159,12 @@ def complaints_about(declaration: Declaration) -> list[str]:
 
 
 def main() -> int:
-    complaints = [link_two_units(compiler) for compiler in sys.argv[1:]]
-    for number, compiler in enumerate(sys.argv[1:]):
-        complaints += [compile_alone(compiler, standard, HEADERS[0]) for standard in STANDARDS]
-        alone = STANDARDS[number % len(STANDARDS)]
-        complaints += [compile_alone(compiler, alone, header) for header in HEADERS[1:]]
+    compilers = sys.argv[1:]
+    complaints = [link_two_units(compiler) for compiler in compilers]
+    complaints += [compile_alone(compiler, standard, HEADERS[0]) for compiler in compilers for standard in STANDARDS]
+    # What a header lacks of the others, it lacks with every compiler: they share the standard library.
+    ways = [(compiler, STANDARDS[number % len(STANDARDS)]) for number, compiler in enumerate(compilers)]
+    complaints += [compile_alone(*ways[number % len(ways)], header) for number, header in enumerate(HEADERS[1:])]
     found = [declaration for header in HEADERS for declaration in public_declarations(header)]
     complaints += ["\n".join(complaints_about(declaration)) for declaration in found]
     if len(found) < 150:
