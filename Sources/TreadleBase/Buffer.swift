@@ -54,11 +54,14 @@ package struct Buffer<Element: BitwiseCopyable> {
   /// Behind the last one, where there is room.
   @inline(__always)
   private mutating func put(_ element: Element) -> Bool {
-    guard let base else { return false }
-    base[count] = element
+    base.unsafelyUnwrapped[count] = element
     count &+= 1
     return true
   }
+
+  /// The element, if there is exactly one.
+  @inline(__always)
+  package var only: Element? { count == 1 ? base.unsafelyUnwrapped[0] : nil }
 
   @inline(__always)
   package func hasRoom(_ more: Int) -> Bool { capacity &- count >= more }

@@ -10,7 +10,7 @@
 
 #define MODE TREADLE_DEFAULT_MODE
 
-/* The loop and its thread; what comes up on it in the third call, or by another thread once the loop is busy. */
+/* The loop and its thread; what comes up on it in one call, or by another thread once the loop is busy. */
 static treadle_loop loop;
 static treadle_thread loop_thread;
 static void (*come_up)(void);

@@ -6,11 +6,12 @@
 #include "coming_up.h"
 
 /* A source that signals itself in each pass, so that the run never sleeps, and what comes up meanwhile: `come_up`
- * is called in the third pass, or by another thread once the loop is busy; `seen` says how many passes there were
+ * is called in one pass, or by another thread once the loop is busy; `seen` says how many passes there were
  * when the loop noticed. */
 static treadle_source spinner;
 static atomic_long passes, seen, known;
 enum { BUSY = 3000 }; /* sources are the own loop's by then */
+static long come_at = THIRD;
 
 static void note(void) {
     atomic_store(&seen, atomic_load(&passes));
@@ -19,7 +20,7 @@ static void note(void) {
 static void spin(treadle_source source, void *info) {
     (void)info;
     long pass = atomic_fetch_add(&passes, 1) + 1;
-    if (pass == THIRD && come_up) come_up();
+    if (pass == come_at && come_up) come_up();
     if (treadle_source_is_valid(source)) CHECK_INT(treadle_source_signal(source), TREADLE_OK);
 }
 static void come_stop(void) {
@@ -80,16 +81,85 @@ static treadle_status run_spinner(void) {
 static void *see_in_time(void *event) {
     come_up = *(void (**)(void))event;
     CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
-    CHECK_INT(atomic_load(&seen), THIRD);
-    CHECK(atomic_load(&passes) <= THIRD + 1); /* the pass that is stopped is completed */
+    CHECK_INT(atomic_load(&seen), come_at);
+    CHECK(atomic_load(&passes) <= come_at + 1); /* the pass that is stopped is completed */
     return NULL;
 }
+/* Early, and when the source has long been performed in one quiet pass after the other. */
+static void see_early_and_late(void (*const *event)(void)) {
+    for (come_at = THIRD; come_at <= BUSY; come_at += BUSY - THIRD) on_thread(see_in_time, (void *)event);
+    come_at = THIRD;
+}
 TEST(what_comes_up_in_a_callback_has_its_turn_before_the_next_one, "PASS-2 PASS-6 PASS-12 PASS-14 STOP-4 SRC0-9 PERF-5") {
+    allow_owned_sources();
     /* Each on a thread of its own, whose loop has never had any of the others. */
     for (int i = 0; i < 2 * EVENTS; i++) {
         has_company = i >= EVENTS;
-        on_thread(see_in_time, (void *)&events[i % EVENTS]);
+        see_early_and_late(&events[i % EVENTS]);
     }
+    has_company = false;
+}
+
+/* In another mode there is a source, or nothing: a run there only looks whether a request is for it, or leaves a block alone.
+ * Neither is among what has just come in any more. */
+static void run_elsewhere(bool is_empty) {
+    treadle_source other = make_source(note_source, NULL);
+    CHECK_INT(treadle_loop_add_source(loop, other, "elsewhere"), TREADLE_OK);
+    if (is_empty) CHECK_INT(treadle_loop_remove_source(loop, other, "elsewhere"), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(loop, "elsewhere", 0, 0), is_empty ? TREADLE_RUN_FINISHED : TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(treadle_source_invalidate(other), TREADLE_OK);
+    CHECK_INT(treadle_source_release(other), TREADLE_OK);
+}
+static void come_request_before_look(void) {
+    come_request();
+    run_elsewhere(true);
+}
+static void come_block_before_inner_run(void) {
+    come_block();
+    run_elsewhere(false);
+}
+static void (*const hidden[])(void) = {come_request_before_look, come_block_before_inner_run};
+TEST(what_is_not_at_hand_any_more_has_its_turn_as_well, "PERF-5 PERF-6 BLK-5") {
+    allow_owned_sources();
+    for (int i = 0; i < 2; i++) see_early_and_late(&hidden[i]);
+}
+
+/* A source that has been performed in one pass after the other is kept while its callback runs, also after a callback with
+ * another run in it. */
+static atomic_int info_released, is_calling;
+static void release_info(void *info) {
+    (void)info;
+    CHECK_INT(atomic_load(&is_calling), 0);
+    atomic_fetch_add(&info_released, 1);
+}
+static void end_itself(treadle_source source, void *info) {
+    (void)info;
+    long pass = atomic_fetch_add(&passes, 1) + 1;
+    atomic_store(&is_calling, 1);
+    if (pass == BUSY) run_elsewhere(false);
+    if (pass <= BUSY) {
+        CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    } else {
+        CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
+        CHECK_INT(treadle_source_release(source), TREADLE_OK);
+        CHECK_INT(atomic_load(&info_released), 0);
+    }
+    atomic_store(&is_calling, 0);
+}
+TEST(a_source_is_kept_until_its_callback_returns, "OBJ-3 SRC0-2 SRC0-9") {
+    treadle_source_context context = TREADLE_INIT(treadle_source_context);
+    treadle_source source;
+    loop = treadle_loop_current();
+    atomic_store(&passes, 0);
+    context.perform = end_itself;
+    context.info = &info_released;
+    context.release = release_info;
+    CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(loop, MODE, TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
+    CHECK_INT(atomic_load(&passes), BUSY + 1);
+    CHECK_INT(atomic_load(&info_released), 1);
 }
 
 /* --- From outside --------------------------------------------------------------------------------- */
@@ -116,6 +186,7 @@ static void *see_from_outside(void *event) {
     return NULL;
 }
 TEST(what_comes_up_outside_has_its_turn_in_the_next_pass, "PASS-2 PASS-6 PASS-12 PASS-14 STOP-7 SRC0-9 PERF-5 OBJ-6") {
+    allow_owned_sources();
     for (int round = scaled(30); round > 0; round--) {
         has_company = round % 2 == 0;
         for (int i = 0; i < EVENTS; i++) on_thread(see_from_outside, (void *)&events[i]);
@@ -147,6 +218,7 @@ static void *see_of_observer(void *event) {
     return NULL;
 }
 TEST(what_an_observer_brings_up_has_its_turn_in_the_pass, "PASS-3 PASS-4 PASS-5 PASS-14 SRC0-13") {
+    allow_owned_sources();
     for (int i = 0; i < EVENTS; i++) on_thread(see_of_observer, (void *)&events[i]);
 }
 
@@ -221,9 +293,11 @@ static void release_and_note(void *info) { (void)info, note(); }
 static void put_off(void) { CHECK_INT(treadle_pool_add(&loop, release_and_note), TREADLE_OK); }
 TEST(what_was_put_off_is_released_before_the_next_pass, "POOL-3") {
     come_up = put_off;
-    CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
-    CHECK_INT(atomic_load(&seen), THIRD);
-    CHECK_INT(atomic_load(&passes), THIRD);
+    for (come_at = THIRD; come_at <= BUSY; come_at += BUSY - THIRD) {
+        CHECK_INT(run_spinner(), TREADLE_RUN_STOPPED);
+        CHECK_INT(atomic_load(&seen), come_at);
+        CHECK_INT(atomic_load(&passes), come_at);
+    }
 }
 
 TEST(a_run_that_is_to_end_by_itself_does, "RUN-2 RUN-6") {

@@ -20,7 +20,7 @@ extension Mode {
     let poller = try needPoller(loop)
     member.descriptor.pointee = DescriptorCell(number: number, events: item.descriptor.pointee.events, strikes: 0)
     if item.mode == nil { item.descriptor.pointee.number = number }
-    // The kernel reports the membership as it will be once it is entered: one serial on.
+    // The kernel reports the membership as it will be once it is entered.
     try poller.add(
       member, mention: Mention(member, as: member.nextMembership(in: slot)).bits,
       wake: loop.state.pointee.wakeDescriptor.load(ordering: .acquiring))
@@ -30,6 +30,7 @@ extension Mode {
     if let poller { return poller }
     let made = try Poller.make(for: loop)
     state.pointee.poller.store(made.state, ordering: .sequentiallyConsistent)
+    noteRevision()
     return made
   }
 

@@ -36,7 +36,7 @@ extension Host {
     if host.isClosed || loop.mustEnd(frame) { return 0 }
     let event = memory.assumingMemoryBound(to: Event.self)
     switch (event.pointee.kind, frame.pointee.callout.kind) {
-    case (Event.Kind.perform, .source):
+    case (Event.Kind.perform, .source), (Event.Kind.perform, .sourceInHand):
       guard let item = loop.handOnSource(frame, to: host), let context = item.context else { return 0 }
       event.pointee.subject = UnsafeMutableRawPointer(item.handlePointer)
       event.pointee.token = context.pointee.token

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 import Synchronization
 import TreadleBase
 
 /// A queued mention of a membership: the cell's slot, the serial of the membership and the generation
 /// of the object, so that whoever reads the queue later can tell whether it still means anything.
+///
+///     bit 63..56   55..32       31..29   28..5   4..1   0
+///         serial   generation   0        slot    kind   1
+///
+/// It is laid out as a handle is, with the serial in the place of the tag: of a membership of an item's own cell it
+/// becomes the item's handle with hardly any work, in every call of a callback.
 struct Mention {
   static let slotMask: UInt32 = 0xFF_FFFF
-  /// From a membership's serial to the next one's, which stands above the mode's slot.
+  /// From a membership's serial to the next one's, which stands above the mode's slot in the cell's word `mode`.
   static let serialStep: UInt32 = 0x100_0000
+  private static let serialShift: UInt64 = 56
 
   let bits: UInt64
 
@@ -18,29 +26,33 @@ struct Mention {
 
   /// Of the membership that a cell is now.
   @inline(__always)
-  init(_ item: Item) {
-    let serial = item.cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask
-    bits = UInt64(item.slot | serial) | UInt64(item.generation) << 32
-  }
+  init(_ item: Item) { self.init(item, as: item.cell.pointee.mode.load(ordering: .relaxed)) }
 
   /// Of the membership that a cell is going to be, as its word `mode` will show it.
   @inline(__always)
   init(_ item: Item, as membership: UInt32) {
-    bits = UInt64(item.slot | membership & ~Mention.slotMask) | UInt64(item.generation) << 32
+    bits =
+      UInt64(membership >> 24) << Mention.serialShift | UInt64(item.generation) << 32
+      | UInt64(item.slot) << 5 | UInt64(item.kind.rawValue << 1 | 1)
   }
 
-  /// The handle of the item of a kind, if the membership is its own cell's.
+  /// The handle of the item, if the membership is its own cell's.
   @inline(__always)
-  func handle(_ kind: Kind) -> Handle { Handle(kind: kind, slot: slot, generation: generation) }
+  var handle: Handle {
+    Handle(bits: UInt(bits & ~(0xFF << Mention.serialShift)) | UInt(treadle_system_tag()) << UInt(Mention.serialShift))
+  }
 
+  /// What `Loop.calling` says of the cell.
   @inline(__always)
-  var slot: UInt32 { UInt32(truncatingIfNeeded: bits) & Mention.slotMask }
+  var tag: UInt32 { UInt32(truncatingIfNeeded: bits) }
   @inline(__always)
-  var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) }
+  var slot: UInt32 { UInt32(truncatingIfNeeded: bits >> 5) & Mention.slotMask }
+  @inline(__always)
+  var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) & 0xFF_FFFF }
 
   /// What the cell's word `mode` shows while it is still the same membership, in this mode.
   @inline(__always)
-  func membership(in mode: Mode) -> UInt32 { mode.slot | (UInt32(truncatingIfNeeded: bits) & ~Mention.slotMask) }
+  func membership(in mode: Mode) -> UInt32 { mode.slot | (UInt32(truncatingIfNeeded: bits >> 32) & ~Mention.slotMask) }
 
   /// Whether the cell of the slot is still the same membership, in this mode.
   @inline(__always)

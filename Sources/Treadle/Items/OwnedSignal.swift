@@ -31,8 +31,7 @@ enum OwnedSignal {
 /// The owned source that is being performed, for its signals to itself: while `LoopState.calling` names it, it is what its
 /// handle means. That stands in the thread's own storage, which the child of a fork empties; 0: there is none.
 struct SourceInHand {
-  var mention: UInt64
-  var cell: UnsafeMutablePointer<ItemCell>?
+  var signal: QueuedSignal?
   /// The mode that it is performed in, and what the cell's word `mode` shows while it is in that one.
   var mode: UnsafeMutablePointer<ModeState>?
   var membership: UInt32
@@ -52,7 +51,8 @@ extension Item {
   @inline(__always)
   static func signalInHand(_ handle: UInt, wake: Bool) -> Int32 {
     let loop = Loop(treadle_system_thread().pointee.loop.unsafelyUnwrapped)
-    let cell = loop.state.pointee.inHand.cell.unsafelyUnwrapped
+    let signal = loop.state.pointee.inHand.signal.unsafelyUnwrapped
+    let cell = signal.cell
     let mode = loop.state.pointee.inHand.mode.unsafelyUnwrapped
     let item = Item(.source, 0, UnsafeMutableRawPointer(cell))
     loop.openWindow(loop.state.pointee.calling.load(ordering: .relaxed))
@@ -63,7 +63,7 @@ extension Item {
       isSignalled = item.signalTime != 0
       if !isSignalled {
         let time = SignalTime.followingOfOwner(on: loop)
-        if time != 0 && mode.pointee.ownSignals.appendInRoom(loop.state.pointee.inHand.mention) {
+        if time != 0 && mode.pointee.ownSignals.appendInRoom(signal) {
           loop.state.pointee.ownTime = time
           item.setSignalTime(time)
           isSignalled = true
@@ -71,14 +71,14 @@ extension Item {
       }
     }
     loop.closeWindow()
-    if !isSignalled { return signalOwned(cell, Handle(bits: handle), wake: wake) }
+    if !isSignalled { return signalFully(cell, Handle(bits: handle), wake: wake) }
     if wake { loop.state.pointee.isSelfWoken = true }
     return Status.ok
   }
 
-  /// Signals the owned source that a client's handle means.
+  /// Signals the source of a cell that a client's handle means, with all that may be to do.
   @inline(never)
-  static func signalOwned(_ cell: UnsafeMutablePointer<ItemCell>, _ handle: Handle, wake: Bool) -> Int32 {
+  static func signalFully(_ cell: UnsafeMutablePointer<ItemCell>, _ handle: Handle, wake: Bool) -> Int32 {
     Item(.source, handle.slot, UnsafeMutableRawPointer(cell)).signal(wake: wake)
   }
 
@@ -93,7 +93,7 @@ extension Item {
     if flags & Item.windowMask == Flag.valid | Flag.owned, let mode, mode.state.pointee.loop == loop.state {
       isSignalled = signalTime != 0
       // Growing the queue is not for a window.
-      if !isSignalled && mode.state.pointee.ownSignals.appendInRoom(Mention(self).bits) {
+      if !isSignalled && mode.state.pointee.ownSignals.appendInRoom(QueuedSignal(self)) {
         setSignalTime(SignalTime.nextOfOwner(on: loop))
         if flags & Flag.ordered != 0 { mode.state.pointee.ownSignalsAreMixed = true }
         isSignalled = true
@@ -188,19 +188,26 @@ extension Loop {
     treadle_system_light_barrier()
   }
 
+  /// The source that the owner performs, while the innermost run's callout says that it is the one in hand. Owner.
+  var itemInHand: Item? {
+    state.pointee.inHand.signal?.item
+  }
+
   @inline(__always)
   func closeWindow() { state.pointee.touching.store(0, ordering: .releasing) }
 
   /// Uses up the signal of an owned source, which is in hand and protected from here on (`Protecting.swift`): who takes it out
   /// of the mode disowns it first, and so sees in `calling` what was written here, or the owner sees that it is not owned.
-  /// False, and nothing was used up, if `take` has to look at the mention: the source is not owned, or not due, somebody has
-  /// its lock, or something was left to the owner. Owner.
+  /// The source's handle; or 0, and nothing was used up, if `take` has to look at the mention: the source is not owned, or not
+  /// due, somebody has its lock, or something was left to the owner. Owner.
   @inline(__always)
-  func useOwnedSignal(_ item: Item, _ mention: Mention, in mode: Mode) -> Bool {
-    let tag = Loop.tag(item)
+  func useOwnedSignal(_ signal: QueuedSignal, in mode: Mode) -> UInt {
+    let item = signal.item
+    let mention = Mention(bits: signal.mention)
+    let tag = mention.tag
     let membership = mention.membership(in: mode)
     openWindow(tag)
-    var isUsed = false
+    var handle: UInt = 0
     if item.cell.pointee.flags.load(ordering: .relaxed) & Item.windowMask == Item.Flag.valid | Item.Flag.owned,
       item.signalTime != 0, item.generation == mention.generation, item.cell.pointee.mode.load(ordering: .relaxed) == membership
     {
@@ -208,15 +215,25 @@ extension Loop {
       treadle_system_light_barrier()
       if state.pointee.left.load(ordering: .relaxed) == 0 {
         item.setSignalTime(0)
-        treadle_system_thread().pointee.in_hand = mention.handle(.source).bits
-        state.pointee.inHand.mention = mention.bits
-        state.pointee.inHand.cell = item.cell
+        handle = mention.handle.bits
+        state.pointee.inHand.signal = signal
         state.pointee.inHand.membership = membership
-        isUsed = true
-      } else {
-        treadle_system_thread().pointee.in_hand = 0
       }
+      treadle_system_thread().pointee.in_hand = handle
     }
+    closeWindow()
+    return handle
+  }
+
+  /// The same for the source that is in hand still, since it was performed: so it is what it was, and protected, unless it
+  /// has another membership by now. Owner.
+  @inline(__always)
+  func useSignalInHand(_ item: Item) -> Bool {
+    openWindow(state.pointee.calling.load(ordering: .relaxed))
+    let isUsed =
+      item.cell.pointee.flags.load(ordering: .relaxed) & Item.windowMask == Item.Flag.valid | Item.Flag.owned
+      && item.signalTime != 0 && item.cell.pointee.mode.load(ordering: .relaxed) == state.pointee.inHand.membership
+    if isUsed { item.setSignalTime(0) }
     closeWindow()
     return isUsed
   }

@@ -21,7 +21,7 @@ extension Item {
   }
 
   /// Signals the source that a client's handle means; `slowly` is for all that is unusual.
-  @inline(never)
+  @inline(__always)
   package static func signal(_ source: OpaquePointer?, wake: Bool, slowly: @convention(c) (OpaquePointer?) -> Int32) -> Int32 {
     let handle = UInt(bitPattern: source)
     return isInHand(handle) ? signalInHand(handle, wake: wake) : signalQuickly(source, wake: wake, slowly: slowly)
@@ -30,7 +30,7 @@ extension Item {
   /// The same, quickly if it is a source of a single mode and nobody meddles: one exchange when it is signalled already, as
   /// it mostly is when signals come fast.
   @inline(never)
-  private static func signalQuickly(
+  package static func signalQuickly(
     _ source: OpaquePointer?, wake: Bool, slowly: @convention(c) (OpaquePointer?) -> Int32
   ) -> Int32 {
     let handle = Handle(bits: UInt(bitPattern: source))
@@ -38,7 +38,7 @@ extension Item {
     let item = Item(.source, handle.slot, memory)
     let old = item.cell.pointee.flags.load(ordering: .relaxed)
     if old & (Flag.valid | Flag.scattered | Flag.alias | Flag.owned) != Flag.valid {
-      return old & Flag.owned == 0 ? slowly(source) : signalOwned(item.cell, handle, wake: wake)
+      return old & Flag.owned == 0 ? slowly(source) : signalFully(item.cell, handle, wake: wake)
     }
     if old & Flag.signalled == 0 {
       if !item.exchangeFlags(old, old | (wake ? Flag.signalled | Flag.wakeWanted : Flag.signalled)) { return slowly(source) }
@@ -224,7 +224,7 @@ extension Mode {
   @inline(__always)
   func appendOwn(_ member: Item) -> Bool {
     if state.pointee.ownSignals.isFull { dropStaleOwnSignals() }
-    return state.pointee.ownSignals.append(Mention(member).bits)
+    return state.pointee.ownSignals.append(QueuedSignal(member))
   }
 
   /// Queues a membership of a source that may be queued already: where it takes its turn is decided by
@@ -265,8 +265,9 @@ extension Mode {
   @inline(never)
   private func dropStaleOwnSignals() {
     var kept = 0
-    for bits in state.pointee.ownSignals.elements where Mention(bits: bits).item(.source, in: self)?.isSignalled == true {
-      state.pointee.ownSignals.set(kept, bits)
+    for signal in state.pointee.ownSignals.elements
+    where Mention(bits: signal.mention).item(.source, in: self)?.isSignalled == true {
+      state.pointee.ownSignals.set(kept, signal)
       kept &+= 1
     }
     state.pointee.ownSignals.truncate(kept)

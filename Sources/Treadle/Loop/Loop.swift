@@ -38,7 +38,7 @@ package struct Loop {
   }
 
   /// Where the lock lies in the loop's slot, behind `LoopState`.
-  static let lockOffset = 448
+  static let lockOffset = 456
 
   /// Guards the modes and what is in them (`LoopState`).
   @inline(__always)

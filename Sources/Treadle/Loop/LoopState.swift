@@ -103,6 +103,9 @@ struct LoopState: ~Copyable {
   let firstRequest: Atomic<UnsafeMutablePointer<RequestNode>?>
   var lastRequest: UnsafeMutablePointer<RequestNode>?
   var requestRemovals: UInt64
+  /// Counts what makes passes more than quiet: an observer, an earlier timer or the first descriptor of a mode has come, or
+  /// a request waits. Written under the lock, behind what it counts (`Loop.startQuietPass`).
+  let revision: Atomic<UInt64>
 
   /// An empty queue that changes places with `incoming`. Owner.
   var spare: Buffer<BlockEntry>

@@ -84,6 +84,10 @@ struct Mode {
     state.pointee.content.store(state.pointee.content.load(ordering: .relaxed) &+ difference, ordering: .releasing)
   }
 
+  /// The caller holds the lock.
+  @inline(__always)
+  func noteRevision() { loop?.noteRevision() }
+
   /// The list of one kind of members. The caller holds the lock.
   func withList(_ kind: Kind, _ body: (inout MemberList) -> Void) {
     switch kind {

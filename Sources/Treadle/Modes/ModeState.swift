@@ -43,7 +43,7 @@ struct ModeState: ~Copyable {
   let disowned: Atomic<UInt32>
   /// Sources that the owner has signalled itself and that no pass has collected yet, in the order of their signals.
   /// They may be out of order, since some of them have an order, or in the queue twice. Owner.
-  var ownSignals: Buffer<UInt64>
+  var ownSignals: Buffer<QueuedSignal>
   var ownSignalsAreMixed: Bool
   /// Timers were handled when last there was something to handle: a descriptor goes first next time
   /// (PASS-12). Owner.

@@ -113,6 +113,7 @@ extension Mode {
       next = member.cell.pointee.next
     }
     state.pointee.interest.store(interest, ordering: .releasing)
+    noteRevision()
   }
 
   /// Whether any observer wants to be told of an activity. Any thread, no lock.

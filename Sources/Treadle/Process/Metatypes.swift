@@ -14,6 +14,7 @@ import TreadleBase
       meet(Buffer<UInt32>.self)
       meet(Buffer<UInt64>.self)
       meet(Buffer<BlockEntry>.self)
+      meet(Buffer<QueuedSignal>.self)
       meet(Buffer<NotificationEntry>.self)
       meet(Buffer<PoolEntry>.self)
       meet(Buffer<Int>.self)

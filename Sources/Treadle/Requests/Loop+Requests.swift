@@ -90,6 +90,7 @@ extension Loop {
     if let end = state.pointee.lastRequest { end.pointee.next = last } else { firstRequest = last }
     while let next = last.pointee.next { last = next }
     state.pointee.lastRequest = last
+    noteRevision()
   }
 
   private func admits(_ mode: Mode, _ node: UnsafeMutablePointer<RequestNode>) -> Bool {

@@ -10,6 +10,8 @@ struct Callout {
   enum Kind: UInt8 {
     case none
     case source
+    /// A source of which nothing is noted here: it is the one in hand (`Loop.itemInHand`).
+    case sourceInHand
     case descriptor
     case timer
     case observer
@@ -34,13 +36,6 @@ struct Callout {
     self.item = item
     self.value = value
     isHeld = false
-  }
-
-  /// A source after another one, of which nothing was held.
-  @inline(__always)
-  mutating func setOwnedSource(_ item: Item) {
-    kind = .source
-    self.item = item
   }
 
   /// What is left of a notification; the observers follow one by one.
@@ -106,10 +101,9 @@ extension Loop {
     }
   }
 
-  /// The same for an owned source that is in hand.
+  /// The same for an owned source that is in hand, and so has this handle.
   @inline(__always)
-  func callInHand(_ item: Item, _ frame: UnsafeMutablePointer<Frame>) {
-    let handle = treadle_system_thread().pointee.in_hand
+  func callInHand(_ item: Item, _ handle: UInt, _ frame: UnsafeMutablePointer<Frame>) {
     if let code = item.plainCode {
       unsafeBitCast(code, to: PlainItem.self)(OpaquePointer(bitPattern: handle), item.cell.pointee.info)
     } else if let direct = item.context?.pointee.main.direct {
@@ -173,7 +167,7 @@ extension Loop {
 
   private static func eventKind(_ kind: Callout.Kind) -> UInt32 {
     switch kind {
-    case .source: Event.Kind.perform
+    case .source, .sourceInHand: Event.Kind.perform
     case .timer: Event.Kind.timer
     case .observer: Event.Kind.observer
     default: Event.Kind.descriptor
@@ -189,7 +183,7 @@ extension Loop {
     if kind == .none { return }
     frame.pointee.callout.set(.none)
     switch kind {
-    case .source: endSource(frame)
+    case .source, .sourceInHand: endSource(frame)
     case .descriptor: frame.pointee.callout.item?.drop()
     case .block: if let node = frame.pointee.callout.block.node { BlockNode.free(node) }
     case .timer: if let item = frame.pointee.callout.item { settleTimer(item) }

@@ -52,6 +52,9 @@ struct Frame {
   var wasInterrupted: Bool
   /// Nothing but a stop or an empty mode ends the run, and there is none around it (`Loop.startQuietPass`).
   var mayBeQuiet: Bool
+  /// The loop's `revision` as of which the passes are quiet, and no observer or descriptor is to be looked after;
+  /// `unknown` where that was not looked at, or something else was done since.
+  var quietRevision: UInt64
   /// Not 0: the kernel refused to wait, with this result.
   var systemResult: Int32
 
@@ -69,6 +72,10 @@ struct Frame {
   /// Signalled sources that this pass has taken, and the next one's index.
   var collected: Buffer<UInt64>
   var collectedIndex: Int
+  /// Owned sources that a quiet pass has taken in their stead, and the next one's index. For each of them there is room in
+  /// `collected`, where they go before anything else looks at what was taken (`Loop.collectRest`).
+  var owned: Buffer<QueuedSignal>
+  var ownedIndex: Int
   /// What sorting them takes.
   var sorted: Buffer<StableSort.Keyed>
   var sortingRoom: Buffer<StableSort.Keyed>
@@ -84,20 +91,21 @@ struct Frame {
 
   /// A fresh one in new memory.
   init(mode: Mode, timeout: Int64, flags: UInt32) {
-    self.init(mode: mode, timeout: timeout, flags: flags, collected: Buffer(), sorted: Buffer(), sortingRoom: Buffer(), timers: TimerBatch())
+    self.init(mode: mode, timeout: timeout, flags: flags, collected: Buffer(), owned: Buffer(), sorted: Buffer(), sortingRoom: Buffer(), timers: TimerBatch())
   }
 
   /// A fresh one in the memory, and with the rooms, of one that is over.
   init(mode: Mode, timeout: Int64, flags: UInt32, reusing old: UnsafeMutablePointer<Frame>) {
     self.init(
-      mode: mode, timeout: timeout, flags: flags, collected: old.pointee.collected, sorted: old.pointee.sorted,
-      sortingRoom: old.pointee.sortingRoom, timers: old.pointee.timers.emptied())
+      mode: mode, timeout: timeout, flags: flags, collected: old.pointee.collected, owned: old.pointee.owned,
+      sorted: old.pointee.sorted, sortingRoom: old.pointee.sortingRoom, timers: old.pointee.timers.emptied())
     self.collected.removeAll()
+    self.owned.removeAll()
   }
 
   private init(
-    mode: Mode, timeout: Int64, flags: UInt32, collected: Buffer<UInt64>, sorted: Buffer<StableSort.Keyed>,
-    sortingRoom: Buffer<StableSort.Keyed>, timers: TimerBatch
+    mode: Mode, timeout: Int64, flags: UInt32, collected: Buffer<UInt64>, owned: Buffer<QueuedSignal>,
+    sorted: Buffer<StableSort.Keyed>, sortingRoom: Buffer<StableSort.Keyed>, timers: TimerBatch
   ) {
     outer = nil
     self.mode = mode
@@ -116,6 +124,7 @@ struct Frame {
     failed = false
     wasInterrupted = false
     mayBeQuiet = false
+    quietRevision = Frame.unknown
     systemResult = 0
     sweep = nil
     sweepIndex = 0
@@ -126,6 +135,8 @@ struct Frame {
     poolMark = 0
     self.collected = collected
     collectedIndex = 0
+    self.owned = owned
+    ownedIndex = 0
     self.sorted = sorted
     self.sortingRoom = sortingRoom
     batch = Buffer()
@@ -134,6 +145,22 @@ struct Frame {
     self.timers = timers
     callout = Callout()
   }
+
+  @inline(__always)
+  mutating func beginPass() {
+    handled = false
+    asked = false
+  }
+
+  /// Nothing that was signalled is left to perform.
+  @inline(__always)
+  mutating func clearCollected() {
+    collected.removeAll()
+    collectedIndex = 0
+  }
+
+  /// No revision of a loop.
+  static let unknown = UInt64.max
 
   /// How many a loop keeps for its next runs.
   static let mostKept = 4
@@ -145,6 +172,7 @@ struct Frame {
 
   static func free(_ frame: UnsafeMutablePointer<Frame>) {
     frame.pointee.collected.free()
+    frame.pointee.owned.free()
     frame.pointee.sorted.free()
     frame.pointee.sortingRoom.free()
     frame.pointee.batch.free()

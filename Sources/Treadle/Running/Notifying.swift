@@ -94,7 +94,7 @@ extension Loop {
     while entry < end && !isOver {
       if entry.pointee.activities & activity != 0 {
         guard let code = entry.pointee.code, let cell = entry.pointee.cell,
-          protectObserver(Loop.tag(.observer, entry.pointee.slot)), isCurrentSweep(frame)
+          protectObserver(Loop.tag(entry.pointee.handle)), isCurrentSweep(frame)
         else { break }
         let item = Item(.observer, entry.pointee.slot, UnsafeMutableRawPointer(cell))
         frame.pointee.callout.setNextObserver(item)

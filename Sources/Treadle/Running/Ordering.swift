@@ -8,7 +8,13 @@ import TreadleBase
 extension Loop {
   /// Sorts what was collected, each source once, without those that are not signalled any more; unless it
   /// is in order already, as it is when plain sources were signalled once each.
+  @inline(__always)
   func putInOrder(_ frame: UnsafeMutablePointer<Frame>) {
+    if frame.pointee.collected.count > 1 { putSeveralInOrder(frame) }
+  }
+
+  @inline(never)
+  private func putSeveralInOrder(_ frame: UnsafeMutablePointer<Frame>) {
     if isInOrder(frame, orders: false) { return }
     // An order is in the source's context. What is a member stays one while the lock is held, and so keeps it.
     let lock = mutex

@@ -2,7 +2,6 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import CTreadleSystem
 import Synchronization
 import TreadleBase
 
@@ -54,8 +53,7 @@ extension Loop {
         letOthersQueueMore(frame.pointee.mode)
         openWakeGate()
         frame.pointee.poolMark = Pool.mark
-        frame.pointee.handled = false
-        frame.pointee.asked = false
+        frame.pointee.beginPass()
         fallthrough
 
       case .beforeTimers:

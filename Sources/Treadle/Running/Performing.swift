@@ -12,8 +12,7 @@ extension Loop {
   /// the time of the first signal (SRC0-7).
   @inline(__always)
   func collectSources(_ frame: UnsafeMutablePointer<Frame>) {
-    frame.pointee.collected.removeAll()
-    frame.pointee.collectedIndex = 0
+    frame.pointee.clearCollected()
     var isMixed = false
     if frame.pointee.mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0 {
       letOthersQueueMore(frame.pointee.mode)
@@ -26,7 +25,7 @@ extension Loop {
       collectFromOuterRuns(frame)
       isMixed = true
     }
-    if isMixed && frame.pointee.collected.count > 1 { putInOrder(frame) }
+    if isMixed { putInOrder(frame) }
     collectRequests(frame)
   }
 
@@ -57,27 +56,43 @@ extension Loop {
   @inline(__always)
   func takeOwnSignals(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let queue = frame.pointee.mode.state
-    if !frame.pointee.collected.isEmpty { return joinOwnSignals(frame) }
-    let isMixed = queue.pointee.ownSignalsAreMixed
-    frame.pointee.collected.takeAll(of: &queue.pointee.ownSignals)
-    queue.pointee.ownSignalsAreMixed = false
-    return isMixed
-  }
-
-  @inline(never)
-  @_optimize(size)
-  private func joinOwnSignals(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    let queue = frame.pointee.mode.state
+    let isMixed = queue.pointee.ownSignalsAreMixed || !frame.pointee.collected.isEmpty
     // Without memory they wait for the next pass.
     if frame.pointee.collected.reserve(frame.pointee.collected.count &+ queue.pointee.ownSignals.count) {
-      for bits in queue.pointee.ownSignals.elements { _ = frame.pointee.collected.append(bits) }
+      for signal in queue.pointee.ownSignals.elements { _ = frame.pointee.collected.appendInRoom(signal.mention) }
       queue.pointee.ownSignals.removeAll()
       queue.pointee.ownSignalsAreMixed = false
     } else {
       // Among what is taken now may be what says that some of them are stale.
       queue.pointee.ownSignalsAreMixed = true
     }
+    return isMixed
+  }
+
+  /// The same for a pass that has nothing else, if they are in order, and there is room for them in `collected`: as they are.
+  /// False if not.
+  @inline(__always)
+  func takeOwned(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    let queue = frame.pointee.mode.state
+    if queue.pointee.ownSignalsAreMixed || !frame.pointee.collected.hasRoom(queue.pointee.ownSignals.count) { return false }
+    frame.pointee.owned.takeAll(of: &queue.pointee.ownSignals)
+    frame.pointee.ownedIndex = 0
     return true
+  }
+
+  /// What a pass has taken so, and not reached, is what it has collected.
+  @inline(__always)
+  func collectRest(_ frame: UnsafeMutablePointer<Frame>) {
+    if frame.pointee.ownedIndex < frame.pointee.owned.count { collectOwned(frame) }
+  }
+
+  @inline(never)
+  @_optimize(size)
+  private func collectOwned(_ frame: UnsafeMutablePointer<Frame>) {
+    while let signal = frame.pointee.owned[frame.pointee.ownedIndex], frame.pointee.collected.appendInRoom(signal.mention) {
+      frame.pointee.ownedIndex &+= 1
+    }
+    frame.pointee.owned.removeAll()
   }
 
   /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they
@@ -103,6 +118,7 @@ extension Loop {
   /// one before it. Owner.
   @_optimize(size)
   func handOnSource(_ frame: UnsafeMutablePointer<Frame>, to host: Host) -> Item? {
+    collectRest(frame)
     if frame.pointee.requestLimit != 0 || frame.pointee.flags & Frame.Flag.returnAfterSource != 0 { return nil }
     frame.pointee.callout.set(.none)
     if frame.pointee.callout.isHeld { frame.pointee.callout.item?.drop() }
@@ -202,7 +218,7 @@ extension Loop {
     member.prefetchForWriting()
     if member.cell.pointee.flags.load(ordering: .relaxed) & Item.Flag.owned != 0 {
       state.pointee.inHand.mode = mode.state
-      if !useOwnedSignal(member, mention, in: mode) { return takeDisowned(mention, member, frame) }
+      if useOwnedSignal(QueuedSignal(mention, member.cell), in: mode) == 0 { return takeDisowned(mention, member, frame) }
       frame.pointee.handled = true
       return member
     }
@@ -275,8 +291,7 @@ extension Loop {
     mode.state.pointee.signalsAreMixed = true
     mode.noteSignalledCount()
     state.pointee.gate.unlock()
-    frame.pointee.collected.removeAll()
-    frame.pointee.collectedIndex = 0
+    frame.pointee.clearCollected()
   }
 
   // MARK: PASS-12

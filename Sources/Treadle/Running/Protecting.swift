@@ -24,11 +24,11 @@ import TreadleBase
 ///
 /// Only the innermost run's call is protected so; before a run inside of it begins, it is counted.
 extension Loop {
-  /// Names an item in `calling` and `left`; never 0.
+  /// Names an item in `calling` and `left`, as the low half of its mentions and its handle does; never 0.
   @inline(__always)
-  static func tag(_ item: Item) -> UInt32 { tag(item.kind, item.slot) }
+  static func tag(_ item: Item) -> UInt32 { item.slot << 5 | item.kind.rawValue << 1 | 1 }
   @inline(__always)
-  static func tag(_ kind: Kind, _ slot: UInt32) -> UInt32 { slot | kind.rawValue << 24 }
+  static func tag(_ handle: UInt) -> UInt32 { UInt32(truncatingIfNeeded: handle) }
 
   /// From here on the item is protected, if its membership stands when it is looked at after this. True if the
   /// client may have been called meanwhile. Owner.
@@ -87,6 +87,7 @@ extension Loop {
 
   /// Counts what a run calls, for another run is about to begin inside of the call. Owner.
   func holdCalled(_ frame: UnsafeMutablePointer<Frame>) {
+    if frame.pointee.callout.kind == .sourceInHand, let item = itemInHand { frame.pointee.callout.setItem(.source, item) }
     let kind = frame.pointee.callout.kind
     if kind == .source || kind == .observer, !frame.pointee.callout.isHeld, let item = frame.pointee.callout.item {
       item.cell.pointee.reference.retainHeld()
@@ -116,7 +117,7 @@ extension Loop {
 
   /// Drops a reference that was left, when the call is over.
   private static func dropTagged(_ tag: UInt32) {
-    guard let kind = Kind(rawValue: tag >> 24), let item = Item(kind, slot: tag & Mention.slotMask) else { return }
+    guard let kind = Kind(rawValue: tag >> 1 & 15), let item = Item(kind, slot: tag >> 5) else { return }
     if kind == .observer { item.releaseAfterCalls() }
     item.drop()
   }

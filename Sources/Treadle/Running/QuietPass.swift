@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 import Synchronization
 import TreadleBase
 
@@ -12,6 +13,7 @@ extension Loop {
   @inline(__always)
   func performSources(_ frame: UnsafeMutablePointer<Frame>) {
     guard let first = frame.pointee.callout.item else { return }
+    frame.pointee.quietRevision = Frame.unknown
     callPlainItem(first, frame)
     var hasCalled = true
     while true {
@@ -26,7 +28,7 @@ extension Loop {
           if mustEnd(frame) { return unprotect() }
         }
       }
-      hasCalled = performOwnedSources(frame)
+      hasCalled = performOwnedSources(frame) || frame.pointee.quietRevision != Frame.unknown && performLoneSources(frame)
       if hasCalled { continue }
       if frame.pointee.collectedIndex < frame.pointee.collected.count {
         // What is dropped here may call the client, who may end everything.
@@ -52,23 +54,68 @@ extension Loop {
   /// the run is to end, or another run was inside of it.
   @inline(__always)
   private func performOwnedSources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    if frame.pointee.flags & Frame.Flag.returnAfterSource != 0 { return false }
     let mode = frame.pointee.mode
     state.pointee.inHand.mode = mode.state
-    // They stay where they are while this run performs them; the index is looked at and changed by others.
-    let entries = frame.pointee.collected.elements
-    guard let first = entries.baseAddress else { return false }
-    while frame.pointee.collectedIndex < entries.count {
-      let mention = Mention(bits: first[frame.pointee.collectedIndex])
-      guard let item = Item(.source, slot: mention.slot), useOwnedSignal(item, mention, in: mode) else { break }
-      frame.pointee.collectedIndex &+= 1
+    // They stay where they are, but a callback may have those collected that are left.
+    while frame.pointee.ownedIndex < frame.pointee.owned.count {
+      let signal = frame.pointee.owned.elements.baseAddress.unsafelyUnwrapped[frame.pointee.ownedIndex]
+      let handle = useOwnedSignal(signal, in: mode)
+      if handle == 0 { break }
+      frame.pointee.ownedIndex &+= 1
       frame.pointee.handled = true
-      frame.pointee.callout.setOwnedSource(item)
-      callInHand(item, frame)
+      frame.pointee.callout.set(.sourceInHand)
+      callInHand(signal.item, handle, frame)
+      if mustEnd(frame) || frame.pointee.callout.isHeld {
+        collectRest(frame)
+        return true
+      }
+    }
+    collectRest(frame)
+    frame.pointee.callout.set(.none)
+    return false
+  }
+
+  /// Performs the only signalled source of each of the next passes, as long as nothing but such sources comes up in them, and
+  /// they are owned. It is not even collected: its place in the queue is free as soon as its signal is used up. True if
+  /// something came up in the last callback, as in `performOwnedSources`, where the rest of this pass was performed.
+  @inline(__always)
+  private func performLoneSources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    let mode = frame.pointee.mode
+    if frame.pointee.collectedIndex < frame.pointee.collected.count { return false }
+    // No handle, so that the first one is looked at.
+    var handle = UInt.max
+    while let signal = startLonePass(frame) {
+      // The one of the pass before is in hand still, unless its callback did more than usual.
+      if signal.mention == state.pointee.inHand.signal?.mention && treadle_system_thread().pointee.in_hand == handle {
+        if !useSignalInHand(signal.item) { break }
+      } else {
+        handle = useOwnedSignal(signal, in: mode)
+        if handle == 0 { break }
+      }
+      mode.state.pointee.ownSignals.removeAll()
+      mode.state.pointee.ownSignalsAreMixed = false
+      frame.pointee.handled = true
+      frame.pointee.callout.set(.sourceInHand)
+      callInHand(signal.item, handle, frame)
       if mustEnd(frame) || frame.pointee.callout.isHeld { return true }
     }
     frame.pointee.callout.set(.none)
     return false
+  }
+
+  /// PASS-6 to PASS-5 of the next pass, if that is quiet without a look at all that could have any effect: nothing of that
+  /// has changed since it was looked at. The only signal that there is, if it is the owner's; nil otherwise.
+  @inline(__always)
+  private func startLonePass(_ frame: UnsafeMutablePointer<Frame>) -> QueuedSignal? {
+    let mode = frame.pointee.mode.state
+    guard let signal = mode.pointee.ownSignals.only,
+      state.pointee.revision.load(ordering: .acquiring) == frame.pointee.quietRevision,
+      mode.pointee.signalledCount.load(ordering: .acquiring) == 0,
+      state.pointee.incomingCount.load(ordering: .acquiring) == 0, !hasIncomingRequests,
+      Pool.isUnused(since: frame.pointee.poolMark), !isStopAsked
+    else { return nil }
+    openWakeGate()
+    return signal
   }
 
   /// PASS-6 to PASS-5 of the next pass in one, for a run in which nothing but signalled sources and plain observers can have
@@ -79,13 +126,15 @@ extension Loop {
   private func startQuietPass(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let mode = frame.pointee.mode.state
     let hasOthers = mode.pointee.signalledCount.load(ordering: .acquiring) != 0
-    guard hasOthers || !mode.pointee.ownSignals.isEmpty, frame.pointee.mayBeQuiet else { return false }
-    if mode.pointee.poller.load(ordering: .acquiring) != nil && !findsNothingReady(frame) { return false }
-    guard mode.pointee.content.load(ordering: .acquiring) != 0,
-      mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever, hasNothingToPerform,
-      Pool.isUnused(since: frame.pointee.poolMark), !isStopAsked
-    else { return false }
-    if mode.pointee.interest.load(ordering: .acquiring) != 0 {
+    guard hasOthers || !mode.pointee.ownSignals.isEmpty else { return false }
+    // Before all that it counts.
+    let revision = state.pointee.revision.load(ordering: .acquiring)
+    let hasDescriptors = mode.pointee.poller.load(ordering: .acquiring) != nil
+    if hasDescriptors && !(frame.pointee.mayBeQuiet && findsNothingReady(frame)) { return false }
+    if !hasOnlySources(frame) || hasIncomingRequests { return false }
+    let isTold = mode.pointee.interest.load(ordering: .acquiring) != 0
+    frame.pointee.quietRevision = hasDescriptors || isTold ? Frame.unknown : revision
+    if isTold {
       if !startToldPass(frame) { return false }
     } else if hasOthers {
       return startQuietPassWithOthers(frame)
@@ -93,16 +142,31 @@ extension Loop {
       // A request that was queued before the owner signalled a source was seen just now.
       openWakeGate()
     }
-    frame.pointee.collected.removeAll()
-    frame.pointee.collectedIndex = 0
-    frame.pointee.handled = false
-    frame.pointee.asked = false
-    if takeOwnSignals(frame) && frame.pointee.collected.count > 1 { putInOrder(frame) }
+    frame.pointee.clearCollected()
+    frame.pointee.beginPass()
+    if !takeOwned(frame) && takeOwnSignals(frame) { putInOrder(frame) }
     return true
   }
 
-  /// Neither blocks nor requests.
+  /// Something has come that passes which have been quiet so far have to look after. The lock is held.
   @inline(__always)
+  func noteRevision() {
+    state.pointee.revision.store(state.pointee.revision.load(ordering: .relaxed) &+ 1, ordering: .releasing)
+  }
+
+  /// Whether nothing but sources, observers, descriptors and requests that come in can have any effect in the next pass: no
+  /// block, request that waits, timer, deadline or stop, no call whose end is awaited, no release that was put off.
+  @inline(__always)
+  private func hasOnlySources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    let mode = frame.pointee.mode.state
+    return frame.pointee.mayBeQuiet && mode.pointee.content.load(ordering: .acquiring) != 0
+      && mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever
+      && state.pointee.incomingCount.load(ordering: .acquiring) == 0 && state.pointee.deferred.isEmpty
+      && state.pointee.firstRequest.load(ordering: .acquiring) == nil
+      && Pool.isUnused(since: frame.pointee.poolMark) && !isStopAsked
+  }
+
+  /// Neither blocks nor requests.
   var hasNothingToPerform: Bool {
     state.pointee.incomingCount.load(ordering: .acquiring) == 0 && state.pointee.deferred.isEmpty && !hasRequests
   }
@@ -124,8 +188,7 @@ extension Loop {
     unprotect()
     letOthersQueueMore(frame.pointee.mode)
     openWakeGate()
-    frame.pointee.handled = false
-    frame.pointee.asked = false
+    frame.pointee.beginPass()
     guard tellQuietly(frame, Activity.beforeTimers, at: .beforeTimers),
       tellQuietly(frame, Activity.beforeSources, at: .beforeSources)
     else { return false }
@@ -147,10 +210,8 @@ extension Loop {
       state.pointee.gate.unlock()
       return false
     }
-    frame.pointee.collected.removeAll()
-    frame.pointee.collectedIndex = 0
-    frame.pointee.handled = false
-    frame.pointee.asked = false
+    frame.pointee.clearCollected()
+    frame.pointee.beginPass()
     // PASS-1. Under the gate, which whoever gives a reason for a wake-up takes before or after this.
     state.pointee.wakePending.store(0, ordering: .relaxed)
     state.pointee.isSelfWoken = false
@@ -158,7 +219,7 @@ extension Loop {
     var isMixed = takeSignalled(frame)
     state.pointee.gate.unlock()
     if !frame.pointee.mode.state.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
-    if isMixed && frame.pointee.collected.count > 1 { putInOrder(frame) }
+    if isMixed { putInOrder(frame) }
     return true
   }
 }

@@ -29,7 +29,7 @@ extension Loop {
       switch frame.pointee.callout.kind {
       case .done: return try pop(frame)
       case .wait: wait(frame)
-      case .source: performSources(frame)
+      case .source, .sourceInHand: performSources(frame)
       case .timer: fireTimers(frame)
       case .observer: tellObservers(frame)
       case .block: callBlocks(frame)
@@ -48,7 +48,11 @@ extension Loop {
   }
 
   func push(_ mode: Mode, timeout: Int64, flags: UInt32) throws(Failure) -> UnsafeMutablePointer<Frame> {
-    if let outer = state.pointee.frame { holdCalled(outer) }
+    if let outer = state.pointee.frame {
+      holdCalled(outer)
+      outer.pointee.quietRevision = Frame.unknown
+      collectRest(outer)
+    }
     let frame: UnsafeMutablePointer<Frame>
     if let spare = state.pointee.spareFrames {
       state.pointee.spareFrames = spare.pointee.outer
@@ -214,6 +218,8 @@ extension Loop {
     var frame = state.pointee.frame
     while let run = frame {
       if run.pointee.callout.isOf(item) { return true }
+      // Only the innermost run's is in hand (`holdCalled`).
+      if run.pointee.callout.kind == .sourceInHand && itemInHand?.cell == item.cell { return true }
       frame = run.pointee.outer
     }
     return false

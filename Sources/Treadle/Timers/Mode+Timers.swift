@@ -38,6 +38,7 @@ extension Mode {
   func noteDate(_ date: Int64) {
     if date < state.pointee.earliest.load(ordering: .relaxed) {
       state.pointee.earliest.store(date, ordering: .sequentiallyConsistent)
+      noteRevision()
     }
   }
 
