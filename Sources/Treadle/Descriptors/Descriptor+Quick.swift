@@ -7,11 +7,12 @@ import TreadleBase
 
 /// The quick ways of descriptor sources, for what almost all are: in the default mode of the calling thread's own loop,
 /// with nothing but a plain callback. Each does the whole of a client's call under one lock. It either does it, or does
-/// nothing and says so: then the general way does it, and finds what is wrong with the arguments.
+/// nothing and says so: then the general way does it, and finds what is wrong with the arguments. They are a part of the
+/// exported functions, which then have nothing to save for another call.
 extension Item {
   /// A source that watches a descriptor there; its handle goes to `out`, if there is one, and otherwise the mode has the
   /// only reference. Nobody has to ask before whether the descriptor is open: the kernel says so when it is to watch it.
-  @inline(never)
+  @inline(__always)
   package static func watchQuickly(
     code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, number: Int32, events: UInt32,
     out: UnsafeMutablePointer<OpaquePointer?>?
@@ -43,7 +44,7 @@ extension Item {
   /// Ends a source that is there and in no other mode, and drops a reference of the client's, with nobody else to refer
   /// to it: so its callback does not run, and nobody has its lock. Whoever may change its flags or its context, or adds it
   /// to a mode, refers to it meanwhile, and what is in a mode is so until somebody takes that loop's lock.
-  @inline(never)
+  @inline(__always)
   package static func discardQuickly(descriptor: UInt) -> Bool {
     let handle = Handle(bits: descriptor)
     guard let memory = Slab(.descriptor).locate(handle), let loop = Loop.existing, let mode = loop.defaultMode,

@@ -122,10 +122,10 @@ extension Mode {
     while let event = poller.takeEvent() {
       let mention = Mention(bits: event.data)
       // A membership ends under the lock: until it is open again, the cell is what it seems to be.
-      loop.mutex.lock()
+      loop.mutex.lockInline()
       guard let member = mention.cell(.descriptor, in: self) else {
         // A report from before it was taken out.
-        loop.mutex.unlock()
+        loop.mutex.unlockInline()
         continue
       }
       let item = member.primary
@@ -133,7 +133,7 @@ extension Mode {
       let isWanted = item.isValid && watched != 0 && item.cell.pointee.reference.retain(generation: item.generation)
       if isWanted { member.descriptor.pointee.strikes &+= 1 }
       let isGone = isWanted && member.descriptor.pointee.strikes % 64 == 0 && isGone(member, poller, loop)
-      loop.mutex.unlock()
+      loop.mutex.unlockInline()
       if !isWanted { continue }
       var events = Readiness.fromKernel(event.events, watched: watched)
       if isGone { events |= Readiness.failed }
