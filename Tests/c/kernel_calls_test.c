@@ -159,6 +159,18 @@ static int calls_of_lives(bool stays_open) {
     return registrations - before;
 }
 TEST(a_descriptor_that_comes_and_goes_takes_one_call, "SRC1-8") { CHECK_INT(calls_of_lives(false), MANY); }
+TEST(a_silent_descriptor_that_stays_open_takes_two, "SRC1-8") {
+    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), before = 0;
+    for (int i = 0; i <= MANY; i++) {
+        treadle_descriptor descriptor = NULL;
+        if (i == 1) before = registrations, looks = 0;
+        CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, count_and_stop, NULL, NULL, &descriptor), TREADLE_OK);
+        CHECK_INT(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(treadle_descriptor_discard(descriptor), TREADLE_OK);
+    }
+    CHECK_INT(registrations - before, 2 * MANY);
+    CHECK_INT(looks, 0);
+}
 TEST(a_descriptor_that_stays_open_takes_two, "SRC1-8") {
     treadle_source keeper = make_source(NULL, NULL);
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), keeper, TREADLE_DEFAULT_MODE), TREADLE_OK);

@@ -109,7 +109,12 @@ struct Poller {
   @inline(__always)
   func enter(_ member: Item, _ number: Int32, _ events: UInt32, mention: UInt64) -> Bool {
     let kernelEvents = Readiness.toKernel(events)
-    if treadle_system_epoll_control(state.pointee.epoll, 1, number, kernelEvents, mention) != 0 { return false }
+    var result = treadle_system_epoll_control(state.pointee.epoll, 1, number, kernelEvents, mention)
+    if result == 0 &- treadle_system_eexist() {
+      // It was left behind, and is still the same file.
+      result = treadle_system_epoll_control(state.pointee.epoll, 3, number, kernelEvents, mention)
+    }
+    if result != 0 { return false }
     state.pointee.owners.set(Int(number), member.slot)
     return true
   }
