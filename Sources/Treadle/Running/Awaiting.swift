@@ -7,13 +7,12 @@ import TreadleBase
 
 /// Waiting for a loop's answer without sleeping, the other half of `Spinning`: whoever has a loop perform something
 /// and waits for it looks for the answer a few microseconds long, if that loop answered from another processor the
-/// last time. A wait in vain halves the next one, down to none; answers that come soon after a sleep began bring it
-/// back. What is kept for this is a guess that all callers of the loop share, so nothing depends on its order.
+/// last time. A wait in vain halves the next one, down to none; an answer that comes soon after the sleep began brings
+/// back the longest. What is kept for this is a guess that all callers of the loop share, so nothing depends on its order.
 extension Loop {
   // Nanoseconds.
   private static let longest: Int32 = 20_000
   private static let shortest: Int32 = 1_000
-  private static let shortSleep: Int64 = 100_000
 
   /// The owner is about to answer somebody who waits.
   func noteAnswer() {
@@ -52,8 +51,8 @@ extension Loop {
     return false
   }
 
-  /// When a sleep begins that may tell whether spinning is of use again; 0 if that is known.
-  func sleepBegins() -> Int64 { state.pointee.answerBudget.load(ordering: .relaxed) < 0 ? Clock.now() : 0 }
+  /// When a sleep begins that may tell whether waits are to be longer again; 0 if they are not shorter.
+  func sleepBegins() -> Int64 { state.pointee.answerBudget.load(ordering: .relaxed) == 0 ? 0 : Clock.now() }
 
   func sleepEnded(since start: Int64) {
     if start != 0 && Clock.now() &- start < Loop.shortSleep { state.pointee.answerBudget.store(0, ordering: .relaxed) }

@@ -168,7 +168,7 @@ extension Loop {
         endOwnSleep()
         continue
       }
-      let start = state.pointee.spinBudget < 0 ? Clock.now() : 0
+      let start = sleepMayTell()
       let result: Int32
       if let poller {
         result = mode.waitForDescriptors(poller, until: until)

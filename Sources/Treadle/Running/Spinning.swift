@@ -11,12 +11,15 @@ import TreadleBase
 ///
 /// It does so only if the last call came from another processor: a caller on this one could not run
 /// meanwhile, and a loop that nobody calls sleeps at once. Each call pays for one such wait at most. A wait
-/// in vain halves the next one, down to none; callers that come again soon after a sleep began bring it back.
+/// in vain halves the next one, down to none; a call that comes soon after the sleep began brings back the longest.
+///
+/// Soon is longer than what two threads sleep that both have to be woken each time. Otherwise one that has lost its
+/// processor for a moment would leave both asleep for good, each too late for the other's wait.
 extension Loop {
   // Nanoseconds.
   private static let longestSpin: Int64 = 20_000
   private static let shortestSpin: Int64 = 1_000
-  private static let shortSleep: Int64 = 100_000
+  static let shortSleep: Int64 = 250_000
   /// How many looks begin a wait, a few nanoseconds apart: a pause takes longer than some answers.
   static let shortLooks = 48
 
@@ -71,8 +74,12 @@ extension Loop {
     return false
   }
 
+  /// When a sleep begins that may tell whether waits are to be longer again; 0 if they are not shorter. Owner.
+  @inline(__always)
+  func sleepMayTell() -> Int64 { state.pointee.spinBudget == 0 ? 0 : Clock.now() }
+
   /// A sleep ended after a time in which a caller that had to be woken itself may have answered: the next wait
-  /// may spin again. Owner.
+  /// is as long as possible. Owner.
   @inline(__always)
   func noteSleep(since start: Int64) {
     if start != 0 && Clock.now() &- start < Loop.shortSleep { state.pointee.spinBudget = 0 }
