@@ -154,16 +154,32 @@ void treadle_system_prepare_barrier(void) {
     uint32_t unknown = TREADLE_SYSTEM_BARRIER_UNKNOWN;
     __atomic_compare_exchange_n(&treadle_system_barrier, &unknown, state, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
+/* A time after which no light way began for those who ask; 0: none yet. */
+static int64_t barrier_lost;
 void treadle_system_forget_barrier(void) {
+    barrier_lost = 0;
     __atomic_store_n(&treadle_system_barrier, TREADLE_SYSTEM_BARRIER_UNKNOWN, __ATOMIC_RELEASE);
 }
-void treadle_system_heavy_barrier(void) {
+void treadle_system_heavy_barrier(bool light_side_asks) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #ifdef SYS_membarrier
-    if (!treadle_system_has_barrier()) return;
-    int saved = errno;
-    syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0);
-    errno = saved;
+    uint32_t state = __atomic_load_n(&treadle_system_barrier, __ATOMIC_ACQUIRE);
+    if (state == TREADLE_SYSTEM_BARRIER_THERE) {
+        int saved = errno;
+        bool is_done = syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0;
+        errno = saved;
+        if (is_done) return;
+        state = TREADLE_SYSTEM_BARRIER_LOST;
+        __atomic_store_n(&treadle_system_barrier, state, __ATOMIC_SEQ_CST);
+    }
+    if (state != TREADLE_SYSTEM_BARRIER_LOST) return;
+    /* No store stays inside of a processor for so long, and no look comes so late: an interrupt ends both. Read after the
+     * state was changed, by whomever. */
+    enum { LONG_ENOUGH = 5000000 };
+    int64_t from = treadle_system_now(), first = 0;
+    if (!__atomic_compare_exchange_n(&barrier_lost, &first, from, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && light_side_asks) from = first;
+    treadle_system_sleep_until(from + LONG_ENOUGH);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
 

@@ -129,7 +129,7 @@ static inline struct treadle_system_process *TREADLE_SYSTEM_NONNULL treadle_syst
 static inline uint32_t treadle_system_tag(void) {
     return __atomic_load_n(&treadle_system_process_state.tag, __ATOMIC_ACQUIRE);
 }
-static inline void treadle_system_set_tag(uint32_t tag) {
+__attribute__((always_inline)) static inline void treadle_system_set_tag(uint32_t tag) {
     __atomic_store_n(&treadle_system_process_state.tag, tag, __ATOMIC_RELEASE);
 }
 
@@ -202,15 +202,17 @@ static inline void treadle_system_prefetch_for_writing(void *address) {
 }
 /* Fences of which one side is free: what one thread wrote before the light one, or read after it, is before or after the
  * heavy one of another thread. Prepared once, before anybody uses either; where `has` is false both sides take ordinary
- * fences: the system has no such thing, or it would have cost too much. */
-enum { TREADLE_SYSTEM_BARRIER_UNKNOWN, TREADLE_SYSTEM_BARRIER_THERE, TREADLE_SYSTEM_BARRIER_MISSING };
+ * fences: the system has no such thing, or it would have cost too much. If a filter forbids it later it is lost: no light
+ * way begins any more, and the heavy side waits until those that had begun have long had their effect. */
+enum { TREADLE_SYSTEM_BARRIER_UNKNOWN, TREADLE_SYSTEM_BARRIER_THERE, TREADLE_SYSTEM_BARRIER_MISSING, TREADLE_SYSTEM_BARRIER_LOST };
 extern uint32_t treadle_system_barrier;
 void treadle_system_prepare_barrier(void);
 static inline bool treadle_system_has_barrier(void) {
     return __atomic_load_n(&treadle_system_barrier, __ATOMIC_RELAXED) == TREADLE_SYSTEM_BARRIER_THERE;
 }
 static inline void treadle_system_light_barrier(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
-void treadle_system_heavy_barrier(void);
+/* light_side_asks: it asks `has` each time, and takes an ordinary fence if not. */
+void treadle_system_heavy_barrier(bool light_side_asks);
 void treadle_system_forget_barrier(void); /* in the child of a fork */
 
 /* Between an atomic exchange and a look at something else: what was written before the exchange is seen by others

@@ -19,7 +19,8 @@ import TreadleBase
 /// releasing store. Or the look came after the fence: then it sees the lock, and the owner goes the way of all others. So
 /// whoever has disowned a source is alone with its signal, and moves it into `Flag.signalled`, where all threads exchange it.
 ///
-/// In the window there is no lock, no client and no call of the kernel. Without such fences no source is ever owned.
+/// In the window there is no lock, no client and no call of the kernel. Without such fences no source is ever owned; if the
+/// system does not give them any more, none becomes owned again, and who disowns one waits a few milliseconds instead.
 ///
 /// The fence takes both sides up to ten microseconds, a thousand times what an exchange does. So a source becomes owned only
 /// after `streak` signals of the owner's in its mode with none of another thread's among them, and so many more for each
@@ -166,7 +167,7 @@ extension Item {
   private func disownNow() {
     // An owned source is in a mode, and leaves it under the item's lock.
     if let mode, let loop = mode.loop, !loop.isCurrent {
-      treadle_system_heavy_barrier()
+      treadle_system_heavy_barrier(false)
       while loop.state.pointee.touching.load(ordering: .acquiring) == Loop.tag(self) { treadle_system_yield() }
       mode.state.pointee.disowned.wrappingAdd(1, ordering: .relaxed)
     }

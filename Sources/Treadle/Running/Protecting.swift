@@ -136,7 +136,7 @@ extension Loop {
   /// far, since a run begins with an exchange of `depth`.
   private func fenceOwner() {
     if isCurrent || state.pointee.depth.load(ordering: .sequentiallyConsistent) == 0 { return }
-    treadle_system_heavy_barrier()
+    treadle_system_heavy_barrier(true)
   }
 
   @inline(never)
