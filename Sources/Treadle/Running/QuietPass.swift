@@ -16,6 +16,7 @@ extension Loop {
     frame.pointee.quietRevision = Frame.unknown
     callPlainItem(first, frame)
     var hasCalled = true
+    var mayOwn = true
     while true {
       if hasCalled {
         // The rest is `advance`'s: also where requests have their turn.
@@ -28,8 +29,11 @@ extension Loop {
           if mustEnd(frame) { return unprotect() }
         }
       }
-      hasCalled = performOwnedSources(frame) || frame.pointee.quietRevision != Frame.unknown && performLoneSources(frame)
+      hasCalled =
+        mayOwn
+        && (performOwnedSources(frame) || frame.pointee.quietRevision != Frame.unknown && performLoneSources(frame))
       if hasCalled { continue }
+      mayOwn = true
       if frame.pointee.collectedIndex < frame.pointee.collected.count {
         // What is dropped here may call the client, who may end everything.
         if let next = takeSource(frame) {
@@ -43,7 +47,11 @@ extension Loop {
       if startQuietPass(frame) { continue }
       // Where that has got further, to what is not quiet, there is nothing to wait for.
       if frame.pointee.step == .sources {
-        if waitInQuiet(frame) && startQuietPass(frame) { continue }
+        if waitInQuiet(frame) && startPassAfterWait(frame) {
+          // The owner has signalled nothing meanwhile.
+          mayOwn = false
+          continue
+        }
         if frame.pointee.step == .sources { frame.pointee.step = .blocksAfterSources }
       }
       return unprotect()
@@ -148,6 +156,13 @@ extension Loop {
     return true
   }
 
+  /// The same behind a quiet wait, which has looked at all that others may have changed.
+  @inline(__always)
+  private func startPassAfterWait(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    frame.pointee.mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0
+      ? startQuietPassWithOthers(frame) : startQuietPass(frame)
+  }
+
   /// Something has come that passes which have been quiet so far have to look after. The lock is held.
   @inline(__always)
   func noteRevision() {
@@ -158,12 +173,23 @@ extension Loop {
   /// block, request that waits, timer, deadline or stop, no call whose end is awaited, no release that was put off.
   @inline(__always)
   private func hasOnlySources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    hasOnlyOwnSources(frame) && hasOnlySourcesOfOthers(frame)
+  }
+
+  /// What of that nobody but the owner changes.
+  @inline(__always)
+  func hasOnlyOwnSources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    frame.pointee.mayBeQuiet && state.pointee.deferred.isEmpty && Pool.isUnused(since: frame.pointee.poolMark)
+  }
+
+  /// What of that others may change at any time.
+  @inline(__always)
+  func hasOnlySourcesOfOthers(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let mode = frame.pointee.mode.state
-    return frame.pointee.mayBeQuiet && mode.pointee.content.load(ordering: .acquiring) != 0
+    return mode.pointee.content.load(ordering: .acquiring) != 0
       && mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever
-      && state.pointee.incomingCount.load(ordering: .acquiring) == 0 && state.pointee.deferred.isEmpty
-      && state.pointee.firstRequest.load(ordering: .acquiring) == nil
-      && Pool.isUnused(since: frame.pointee.poolMark) && !isStopAsked
+      && state.pointee.incomingCount.load(ordering: .acquiring) == 0
+      && state.pointee.firstRequest.load(ordering: .acquiring) == nil && !isStopAsked
   }
 
   /// Neither blocks nor requests.

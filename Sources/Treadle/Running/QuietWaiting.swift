@@ -24,33 +24,38 @@ extension Loop {
   /// deadline or stop, no call whose end it awaits, no release that was put off, nobody who ends it.
   @inline(__always)
   private func isQuiet(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    let mode = frame.pointee.mode.state
-    return !mustEnd(frame) && frame.pointee.mayBeQuiet
+    !frame.pointee.failed && hasOnlyOwnSources(frame)
       && frame.pointee.collected[frame.pointee.collectedIndex] == nil
-      && mode.pointee.interest.load(ordering: .acquiring) == 0
-      && mode.pointee.content.load(ordering: .acquiring) != 0
-      && mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever
-      && mode.pointee.poller.load(ordering: .acquiring) == nil
-      && mode.pointee.ownSignals.isEmpty && frame.pointee.requestLimit == 0
-      && state.pointee.incomingCount.load(ordering: .acquiring) == 0 && state.pointee.deferred.isEmpty
-      && state.pointee.firstRequest.load(ordering: .acquiring) == nil
-      && !state.pointee.isChasing && !state.pointee.isSelfWoken
-      && Pool.isUnused(since: frame.pointee.poolMark) && !isStopAsked
+      && frame.pointee.mode.state.pointee.ownSignals.isEmpty && frame.pointee.requestLimit == 0
+      && !state.pointee.isChasing && !state.pointee.isSelfWoken && isLeftInQuiet(frame)
   }
 
-  /// Waits for what comes soon: true if something has come, or was there. False: `advance` looks at everything, in the
-  /// rest of the pass that handled the last thing, behind which another begins.
+  /// What of that others may change while the owner waits.
+  @inline(__always)
+  private func isLeftInQuiet(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    let mode = frame.pointee.mode.state
+    return !treadle_system_is_closed() && mode.pointee.interest.load(ordering: .acquiring) == 0
+      && mode.pointee.poller.load(ordering: .acquiring) == nil && hasOnlySourcesOfOthers(frame)
+  }
+
+  /// Waits for what comes soon: true if something has come, or was there, and the run is quiet still. False: `advance` looks
+  /// at everything, in the rest of the pass that handled the last thing, behind which another begins.
   @inline(never)
   func waitInQuiet(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     unprotect()
+    // A whole pass would find nothing to chase either.
+    if state.pointee.isChasing && !state.pointee.isOverrun && !hasWork(frame.pointee.mode) { state.pointee.isChasing = false }
     if !isQuiet(frame) { return false }
     openWakeGate()
     // What came before that is looked at now; what comes later ends the wait.
-    if hasWork(frame.pointee.mode) { return true }
-    state.pointee.waiting.store(1, ordering: .releasing)
-    let isWoken = spin(frame.pointee.mode, until: Clock.forever, awaited: nil)
-    state.pointee.waiting.store(0, ordering: .releasing)
-    return isWoken && isQuiet(frame)
+    if !hasWork(frame.pointee.mode) {
+      state.pointee.waiting.store(1, ordering: .releasing)
+      let isWoken = spin(frame.pointee.mode, until: Clock.forever, awaited: nil)
+      state.pointee.waiting.store(0, ordering: .releasing)
+      if !isWoken { return false }
+    }
+    // Behind the look that found something: what the same thread did before, as to stop the run, is seen.
+    return isLeftInQuiet(frame)
   }
 
   /// Takes the first request out of the queue, if that is a plain one and nothing stands before it. Begins a pass.
