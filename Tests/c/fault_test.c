@@ -233,24 +233,30 @@ static void *sleep_through(void *info) {
     arm(attempt->kinds, attempt->error, attempt->at, attempt->for_ever);
     CHECK_INT(treadle_loop_run(loop, M, MILLISECONDS(8), 0), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(fires, 1);
-    CHECK(activities >= 1 && activities <= 2); /* the timer, the end: both waited for */
+    CHECK(activities <= 2); /* the timer, the end: what is waited for; an interruption is not */
     CHECK_INT(write(pipe_ends[1], "x", 1), 1);
     CHECK_INT(treadle_loop_run(loop, M, SECONDS(1000), TREADLE_RUN_RETURN_AFTER_SOURCE), TREADLE_RUN_HANDLED_SOURCE);
     attempt->hits = disarm();
     return NULL;
 }
+/* On a very busy machine both dates may have passed before the first wait: then it has shown nothing. */
+static void see_it_sleep_through(struct attempt *attempt) {
+    do {
+        fires = readies = activities = 0;
+        on_thread(sleep_through, attempt);
+    } while (!activities);
+}
 TEST(an_interrupted_wait_goes_on, "RUN-14") {
     struct attempt attempt = {.kinds = FAULT_EPOLL_WAIT, .error = EINTR};
     do {
         attempt.at++;
-        fires = readies = activities = 0;
-        on_thread(sleep_through, &attempt);
+        see_it_sleep_through(&attempt);
     } while (attempt.hits);
     CHECK(attempt.at > 2);
 }
 TEST(a_kernel_without_pwait2, "RUN-14") {
     struct attempt attempt = {.kinds = FAULT_PWAIT2, .error = ENOSYS, .at = 1, .for_ever = true};
-    on_thread(sleep_through, &attempt);
+    see_it_sleep_through(&attempt);
     CHECK(attempt.hits > 0);
 }
 
