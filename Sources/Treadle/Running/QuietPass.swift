@@ -16,7 +16,6 @@ extension Loop {
     frame.pointee.quietRevision = Frame.unknown
     callPlainItem(first, frame)
     var hasCalled = true
-    var mayOwn = true
     while true {
       if hasCalled {
         // The rest is `advance`'s: also where requests have their turn.
@@ -29,11 +28,8 @@ extension Loop {
           if mustEnd(frame) { return unprotect() }
         }
       }
-      hasCalled =
-        mayOwn
-        && (performOwnedSources(frame) || frame.pointee.quietRevision != Frame.unknown && performLoneSources(frame))
+      hasCalled = performOwnedSources(frame) || frame.pointee.quietRevision != Frame.unknown && performLoneSources(frame)
       if hasCalled { continue }
-      mayOwn = true
       if frame.pointee.collectedIndex < frame.pointee.collected.count {
         // What is dropped here may call the client, who may end everything.
         if let next = takeSource(frame) {
@@ -47,11 +43,7 @@ extension Loop {
       if startQuietPass(frame) { continue }
       // Where that has got further, to what is not quiet, there is nothing to wait for.
       if frame.pointee.step == .sources {
-        if waitInQuiet(frame) && startPassAfterWait(frame) {
-          // The owner has signalled nothing meanwhile.
-          mayOwn = false
-          continue
-        }
+        if waitInQuiet(frame) && startQuietPass(frame) { continue }
         if frame.pointee.step == .sources { frame.pointee.step = .blocksAfterSources }
       }
       return unprotect()
@@ -154,13 +146,6 @@ extension Loop {
     frame.pointee.beginPass()
     if !takeOwned(frame) && takeOwnSignals(frame) { putInOrder(frame) }
     return true
-  }
-
-  /// The same behind a quiet wait, which has looked at all that others may have changed.
-  @inline(__always)
-  private func startPassAfterWait(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    frame.pointee.mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0
-      ? startQuietPassWithOthers(frame) : startQuietPass(frame)
   }
 
   /// Something has come that passes which have been quiet so far have to look after. The lock is held.
