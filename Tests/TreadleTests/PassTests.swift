@@ -26,7 +26,7 @@ struct PassTests {
       let callout = step(loop, frame)
       switch callout.kind {
       case .observer: trace.append("observer \(String(callout.value, radix: 16))")
-      case .source: trace.append("source")
+      case .source, .sourceInHand: trace.append("source")
       case .timer: trace.append("timer")
       case .descriptor: trace.append("descriptor")
       case .block: trace.append("block")

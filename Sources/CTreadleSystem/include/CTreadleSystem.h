@@ -129,7 +129,7 @@ static inline struct treadle_system_process *TREADLE_SYSTEM_NONNULL treadle_syst
 static inline uint32_t treadle_system_tag(void) {
     return __atomic_load_n(&treadle_system_process_state.tag, __ATOMIC_ACQUIRE);
 }
-__attribute__((always_inline)) static inline void treadle_system_set_tag(uint32_t tag) {
+static inline void treadle_system_set_tag(uint32_t tag) {
     __atomic_store_n(&treadle_system_process_state.tag, tag, __ATOMIC_RELEASE);
 }
 
