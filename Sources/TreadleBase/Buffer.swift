@@ -91,6 +91,21 @@ package struct Buffer<Element: BitwiseCopyable> {
     other.count = 0
   }
 
+  /// The array's memory, to be exchanged for another one's: of elements of any kind, of which it has none then but those
+  /// that the caller has written there.
+  @inline(__always)
+  package mutating func exchange(_ memory: Memory, count: Int) -> Memory {
+    let own = self.memory
+    base = memory.base?.assumingMemoryBound(to: Element.self)
+    capacity = memory.bytes / MemoryLayout<Element>.stride
+    self.count = count
+    return own
+  }
+
+  package typealias Memory = (base: UnsafeMutableRawPointer?, bytes: Int)
+  @inline(__always)
+  package var memory: Memory { (UnsafeMutableRawPointer(base), capacity &* MemoryLayout<Element>.stride) }
+
   /// Shortens the array to its first `count` elements.
   @inline(__always)
   package mutating func truncate(_ count: Int) {

@@ -57,16 +57,33 @@ extension Loop {
   func takeOwnSignals(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let queue = frame.pointee.mode.state
     let isMixed = queue.pointee.ownSignalsAreMixed || !frame.pointee.collected.isEmpty
-    // Without memory they wait for the next pass.
-    if frame.pointee.collected.reserve(frame.pointee.collected.count &+ queue.pointee.ownSignals.count) {
+    if frame.pointee.collected.isEmpty {
+      takeOwnSignalsWhereTheyAre(frame)
+    } else if frame.pointee.collected.reserve(frame.pointee.collected.count &+ queue.pointee.ownSignals.count) {
       for signal in queue.pointee.ownSignals.elements { _ = frame.pointee.collected.appendInRoom(signal.mention) }
       queue.pointee.ownSignals.removeAll()
-      queue.pointee.ownSignalsAreMixed = false
     } else {
-      // Among what is taken now may be what says that some of them are stale.
+      // Without memory they wait for the next pass. Among what is taken now may be what says that some of them are stale.
       queue.pointee.ownSignalsAreMixed = true
+      return isMixed
     }
+    queue.pointee.ownSignalsAreMixed = false
     return isMixed
+  }
+
+  /// The mentions are written over the signals that they are taken from, and the frame's empty room is the queue's then: so
+  /// what is signalled is performed without any memory.
+  private func takeOwnSignalsWhereTheyAre(_ frame: UnsafeMutablePointer<Frame>) {
+    let queue = frame.pointee.mode.state
+    let (base, bytes) = queue.pointee.ownSignals.memory
+    var count = 0
+    for signal in queue.pointee.ownSignals.elements {
+      // It is half as large, and so lies in front of what has not been read.
+      base?.storeBytes(of: signal.mention, toByteOffset: count &* MemoryLayout<UInt64>.stride, as: UInt64.self)
+      count &+= 1
+    }
+    let room = frame.pointee.collected.exchange((base, bytes), count: count)
+    _ = queue.pointee.ownSignals.exchange(room, count: 0)
   }
 
   /// The same for a pass that has nothing else, if they are in order, and there is room for them in `collected`: as they are.
