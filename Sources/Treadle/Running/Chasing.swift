@@ -17,7 +17,7 @@ extension Loop {
   private static let enough = 64
   // Nanoseconds.
   private static let shortestPause: Int64 = 400
-  private static let longestPause: Int64 = 3200
+  private static let longestPause: Int64 = 6400
 
   /// What the owner takes now; the gate is held.
   @inline(__always)
