@@ -48,11 +48,11 @@ public func treadle_source_signal(_ source: OpaquePointer?) -> treadle_status {
   Item.signal(source, wake: false) { signalSlowly("treadle_source_signal", $0, wake: false) }
 }
 
+/// `treadle_source_signal_and_wake` begins in C (signal.c), where a flood's signals end, and goes on here.
 @_optimize(speed)
-@implementation @_cdecl("treadle_source_signal_and_wake")
-public func treadle_source_signal_and_wake(_ source: OpaquePointer?) -> treadle_status {
-  Item.isFlooded(bits(source))
-    ? Status.ok : Item.signal(source, wake: true) { signalSlowly("treadle_source_signal_and_wake", $0, wake: true) }
+@_cdecl("libtreadle_signal_and_wake")
+public func signalAndWake(_ source: OpaquePointer?) -> treadle_status {
+  Item.signal(source, wake: true) { signalSlowly("treadle_source_signal_and_wake", $0, wake: true) }
 }
 
 @inline(never)

@@ -31,6 +31,20 @@ struct LayoutTests {
     #expect(MemoryLayout<Event>.offset(of: \.argument) == MemoryLayout<treadle_event>.offset(of: \.argument))
   }
 
+  @Test("a signal of a flood looks at what the core means")
+  func floods() {
+    #expect(Item.floodMask == UInt32(TREADLE_SYSTEM_FLOOD_MASK))
+    #expect(Item.isFlooded == UInt32(TREADLE_SYSTEM_FLOODED))
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 64)
+    defer { memory.deallocate() }
+    memory.initializeMemory(as: UInt8.self, repeating: 0, count: 64)
+    let cell = memory.assumingMemoryBound(to: ItemCell.self)
+    memory.storeBytes(of: 0x1234_5678, toByteOffset: Int(TREADLE_SYSTEM_FLAGS_OFFSET), as: UInt32.self)
+    #expect(cell.pointee.flags.load(ordering: .relaxed) == 0x1234_5678)
+    memory.storeBytes(of: 0xABCDEF << UInt64(TREADLE_SYSTEM_GENERATION_SHIFT), as: UInt64.self)
+    #expect(cell.pointee.reference.generation == 0xABCDEF)
+  }
+
   @Test("every object fits its slot")
   func slots() {
     #expect(MemoryLayout<LoopState>.size <= Loop.lockOffset)

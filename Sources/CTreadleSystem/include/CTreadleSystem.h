@@ -238,7 +238,15 @@ static inline void treadle_system_full_fence(void) {
 #else
 #define TREADLE_SYSTEM_FENCES_ARE_KNOWN 1
 #endif
-static inline bool treadle_system_fences_are_known(void) { return TREADLE_SYSTEM_FENCES_ARE_KNOWN; }
+
+/* What a source's flags show while it is flooded, and where they lie in its cell: Item.Flag, ItemCell (Items/Flooding.swift).
+ * The generation stands above bit 40 of the cell's first word (Reference). */
+enum {
+    TREADLE_SYSTEM_FLOOD_MASK = 0x410007,
+    TREADLE_SYSTEM_FLOODED = 0x400003,
+    TREADLE_SYSTEM_FLAGS_OFFSET = 8,
+    TREADLE_SYSTEM_GENERATION_SHIFT = 40
+};
 void treadle_system_yield(void);
 int32_t treadle_system_processor(void); /* the one that the calling thread runs on, or -1 */
 

@@ -30,29 +30,9 @@ extension Item {
   private static let proof: UInt16 = 16
   private static let credit: UInt16 = 64
 
-  /// Whether the calling thread floods the source that a client's handle means: it is signalled by that.
-  @inline(__always)
-  package static func isFlooded(_ handle: UInt) -> Bool {
-    let thread = treadle_system_thread()
-    guard thread.pointee.flood == UInt64(handle), let memory = thread.pointee.flooded_cell else { return false }
-    let cell = memory.assumingMemoryBound(to: ItemCell.self)
-    let flags: UInt32
-    if treadle_system_fences_are_known() {
-      treadle_system_full_fence()
-      flags = cell.pointee.flags.load(ordering: .relaxed)
-    } else {
-      // A sanitizer understands an exchange.
-      flags = cell.pointee.flags.bitwiseOr(0, ordering: .sequentiallyConsistent).oldValue
-    }
-    // It may be gone, and another one in its place.
-    return isInFlood(flags) && cell.pointee.reference.generation == thread.pointee.flood_generation
-  }
-
-  @inline(__always)
-  fileprivate static func isInFlood(_ flags: UInt32) -> Bool {
-    let all = Flag.valid | Flag.signalled | Flag.flooded
-    return flags & (all | Flag.scattered | Flag.alias) == all
-  }
+  /// What the exported function looks for, behind its fence (signal.c).
+  static let floodMask = isFlooded | Flag.scattered | Flag.alias
+  static let isFlooded = Flag.valid | Flag.signalled | Flag.flooded
 
   /// The calling thread has signalled a source that was signalled already, and asked for a wake-up.
   @inline(__always)
@@ -117,7 +97,7 @@ extension Mode {
     guard let loop, loop.state.pointee.currentMode.load(ordering: .relaxed) == slot else { return false }
     var old = item.flags
     // By another thread.
-    if Item.isInFlood(old) { return true }
+    if old & Item.floodMask == Item.isFlooded { return true }
     if floodedSource?.hasFlag(Item.Flag.flooded) == true { return false }
     let needed = Item.Flag.valid | Item.Flag.signalled
     let forbidden = Item.Flag.flooded | Item.Flag.scattered | Item.Flag.alias
