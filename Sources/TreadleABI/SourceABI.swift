@@ -48,7 +48,7 @@ public func treadle_source_signal(_ source: OpaquePointer?) -> treadle_status {
   Item.signal(source, wake: false) { signalSlowly("treadle_source_signal", $0, wake: false) }
 }
 
-/// `treadle_source_signal_and_wake` begins in C (signal.c), where a flood's signals end, and goes on here.
+/// `treadle_source_signal_and_wake` begins in C (`CTreadleSignal`), where a flood's signals end, and goes on here.
 @_optimize(speed)
 @_cdecl("libtreadle_signal_and_wake")
 public func signalAndWake(_ source: OpaquePointer?) -> treadle_status {

@@ -30,7 +30,7 @@ extension Item {
   private static let proof: UInt16 = 16
   private static let credit: UInt16 = 64
 
-  /// What the exported function looks for, behind its fence (signal.c).
+  /// What the exported function looks for, behind its fence (`CTreadleSignal`).
   static let floodMask = isFlooded | Flag.scattered | Flag.alias
   static let isFlooded = Flag.valid | Flag.signalled | Flag.flooded
 

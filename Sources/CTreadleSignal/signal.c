@@ -3,10 +3,8 @@
  *
  * signal.c: the one exported function that does not begin in Swift. A signal more of a flooded source is a fence and a
  * look, of which what Swift puts around an exported function would be a fifth. */
+#include "CTreadleSignal.h"
 #include "CTreadleSystem.h"
-
-int32_t libtreadle_signal_and_wake(void *source); /* Swift's (SourceABI.swift): all other signals */
-int32_t treadle_source_signal_and_wake(void *source);
 
 /* Whether the calling thread floods the source that a client's handle means: it is signalled by that. Flooding.swift
  * says why this look is enough. */
