@@ -33,6 +33,7 @@ def build() -> Path:
     program, source = building.BUILD / "threads", building.BENCH / "threads.c"
     options = libraries.treadle("treadle").options
     command = [libraries.compiler(), *building.OPTIONS, str(source), "-o", str(program), *options]
+    command.append(f"-Wl,-rpath,{libraries.LIBRARY}")
     building.make(program, command, [source], building.newest_header())
     return program
 
