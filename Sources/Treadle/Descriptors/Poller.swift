@@ -83,11 +83,7 @@ struct Poller {
     if kernelEvents == 0 {
       try Poller.demandOpen(number)
     } else {
-      var result = treadle_system_epoll_control(state.pointee.epoll, 1, number, kernelEvents, mention)
-      if result == 0 &- treadle_system_eexist() {
-        // The same file under the same number as before it was closed, kept alive by a copy: taken over.
-        result = treadle_system_epoll_control(state.pointee.epoll, 3, number, kernelEvents, mention)
-      }
+      let result = putIn(number, kernelEvents, mention)
       if result == 0 &- treadle_system_eperm() {
         guard state.pointee.alwaysReady.append(mention) else { throw Failure.noMemory("descriptor") }
         countAlwaysReady()
@@ -108,13 +104,7 @@ struct Poller {
   /// Watches such a number for a membership that is about to begin. False if the kernel refuses.
   @inline(__always)
   func enter(_ member: Item, _ number: Int32, _ events: UInt32, mention: UInt64) -> Bool {
-    let kernelEvents = Readiness.toKernel(events)
-    var result = treadle_system_epoll_control(state.pointee.epoll, 1, number, kernelEvents, mention)
-    if result == 0 &- treadle_system_eexist() {
-      // It was left behind, and is still the same file.
-      result = treadle_system_epoll_control(state.pointee.epoll, 3, number, kernelEvents, mention)
-    }
-    if result != 0 { return false }
+    if putIn(number, Readiness.toKernel(events), mention) != 0 { return false }
     state.pointee.owners.set(Int(number), member.slot)
     return true
   }
@@ -131,6 +121,16 @@ struct Poller {
     if isLeft || isInSet && !takeOut(number) { state.pointee.mayStray.store(true, ordering: .releasing) }
   }
 
+  /// If the number is in the set it means the same file still, and was left behind, or closed while a copy kept the file
+  /// alive: it is taken over.
+  @inline(__always)
+  private func putIn(_ number: Int32, _ kernelEvents: UInt32, _ mention: UInt64) -> Int32 {
+    let result = treadle_system_epoll_control(state.pointee.epoll, 1, number, kernelEvents, mention)
+    if result != 0 &- treadle_system_eexist() { return result }
+    return treadle_system_epoll_control(state.pointee.epoll, 3, number, kernelEvents, mention)
+  }
+
+  @discardableResult
   private func takeOut(_ number: Int32) -> Bool {
     treadle_system_epoll_control(state.pointee.epoll, 2, number, 0, 0) >= 0
   }
@@ -158,8 +158,8 @@ struct Poller {
     let kernelEvents = Readiness.toKernel(UInt32(events))
     if old == events || state.pointee.owners[Int(number)] != member.slot { return }
     if events == 0 {
-      _ = forgetAlwaysReady(member.slot)
-      treadle_system_epoll_control(state.pointee.epoll, 2, number, 0, 0)
+      forgetAlwaysReady(member.slot)
+      takeOut(number)
       return
     }
     if old != 0 && isAlwaysReady(member.slot) { return }
@@ -218,6 +218,7 @@ struct Poller {
   /// False if it was not among them.
   @inline(never)
   @_optimize(size)
+  @discardableResult
   private func forgetAlwaysReady(_ slot: UInt32) -> Bool {
     let before = state.pointee.alwaysReady.count
     var kept = 0
@@ -262,7 +263,7 @@ struct Poller {
   @_optimize(size)
   func armInterrupt(_ number: Int32) -> Bool {
     state.pointee.wasInterrupted = false
-    if state.pointee.interrupt != number && state.pointee.interrupt >= 0 { _ = takeOut(state.pointee.interrupt) }
+    if state.pointee.interrupt != number && state.pointee.interrupt >= 0 { takeOut(state.pointee.interrupt) }
     // Added also where it was in the set: its number may have been closed, and used again, since.
     let isArmed =
       number >= 0

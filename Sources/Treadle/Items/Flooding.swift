@@ -99,9 +99,7 @@ extension Mode {
     // By another thread.
     if old & Item.floodMask == Item.isFlooded { return true }
     if floodedSource?.hasFlag(Item.Flag.flooded) == true { return false }
-    let needed = Item.Flag.valid | Item.Flag.signalled
-    let forbidden = Item.Flag.flooded | Item.Flag.scattered | Item.Flag.alias
-    while old & (needed | forbidden) == needed {
+    while old & Item.floodMask == Item.isFlooded & ~Item.Flag.flooded {
       let (isExchanged, original) = item.cell.pointee.flags.weakCompareExchange(
         expected: old, desired: old | Item.Flag.flooded | Item.Flag.repeated, ordering: .sequentiallyConsistent)
       if isExchanged {

@@ -204,7 +204,7 @@ extension Loop {
   @inline(__always)
   func useOwnedSignal(_ signal: QueuedSignal, in mode: Mode) -> UInt {
     let item = signal.item
-    let mention = Mention(bits: signal.mention)
+    let mention = signal.mention
     let tag = mention.tag
     let membership = mention.membership(in: mode)
     openWindow(tag)

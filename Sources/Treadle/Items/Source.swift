@@ -266,7 +266,7 @@ extension Mode {
   private func dropStaleOwnSignals() {
     var kept = 0
     for signal in state.pointee.ownSignals.elements
-    where Mention(bits: signal.mention).item(.source, in: self)?.isSignalled == true {
+    where signal.mention.item(.source, in: self)?.isSignalled == true {
       state.pointee.ownSignals.set(kept, signal)
       kept &+= 1
     }

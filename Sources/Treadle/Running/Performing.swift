@@ -60,7 +60,7 @@ extension Loop {
     if frame.pointee.collected.isEmpty {
       takeOwnSignalsWhereTheyAre(frame)
     } else if frame.pointee.collected.reserve(frame.pointee.collected.count &+ queue.pointee.ownSignals.count) {
-      for signal in queue.pointee.ownSignals.elements { _ = frame.pointee.collected.appendInRoom(signal.mention) }
+      for signal in queue.pointee.ownSignals.elements { _ = frame.pointee.collected.appendInRoom(signal.mention.bits) }
       queue.pointee.ownSignals.removeAll()
     } else {
       // Without memory they wait for the next pass. Among what is taken now may be what says that some of them are stale.
@@ -79,7 +79,7 @@ extension Loop {
     var count = 0
     for signal in queue.pointee.ownSignals.elements {
       // It is half as large, and so lies in front of what has not been read.
-      base?.storeBytes(of: signal.mention, toByteOffset: count &* MemoryLayout<UInt64>.stride, as: UInt64.self)
+      base?.storeBytes(of: signal.mention.bits, toByteOffset: count &* MemoryLayout<UInt64>.stride, as: UInt64.self)
       count &+= 1
     }
     let room = frame.pointee.collected.exchange((base, bytes), count: count)
@@ -106,7 +106,7 @@ extension Loop {
   @inline(never)
   @_optimize(size)
   private func collectOwned(_ frame: UnsafeMutablePointer<Frame>) {
-    while let signal = frame.pointee.owned[frame.pointee.ownedIndex], frame.pointee.collected.appendInRoom(signal.mention) {
+    while let signal = frame.pointee.owned[frame.pointee.ownedIndex], frame.pointee.collected.appendInRoom(signal.mention.bits) {
       frame.pointee.ownedIndex &+= 1
     }
     frame.pointee.owned.removeAll()

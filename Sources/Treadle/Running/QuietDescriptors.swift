@@ -28,10 +28,8 @@ extension Loop {
   @inline(__always)
   private func startDescriptorPass(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let mode = frame.pointee.mode.state
-    guard frame.pointee.mayBeQuiet, mode.pointee.interest.load(ordering: .acquiring) == 0,
-      mode.pointee.content.load(ordering: .acquiring) != 0,
-      mode.pointee.earliest.load(ordering: .acquiring) == Clock.forever, !state.pointee.isChasing,
-      Pool.isUnused(since: frame.pointee.poolMark), frame.pointee.mode.poller?.hasEvents == true
+    guard hasOnlySources(frame), mode.pointee.interest.load(ordering: .acquiring) == 0, !state.pointee.isChasing,
+      frame.pointee.mode.poller?.hasEvents == true
     else { return false }
     // PASS-1. What came before that is looked at now; what comes later counts as come in this pass.
     openWakeGate()

@@ -86,7 +86,7 @@ extension Loop {
     var handle = UInt.max
     while let signal = startLonePass(frame) {
       // The one of the pass before is in hand still, unless its callback did more than usual.
-      if signal.mention == state.pointee.inHand.signal?.mention && treadle_system_thread().pointee.in_hand == handle {
+      if signal.mention.bits == state.pointee.inHand.signal?.mention.bits && treadle_system_thread().pointee.in_hand == handle {
         if !useSignalInHand(signal.item) { break }
       } else {
         handle = useOwnedSignal(signal, in: mode)
@@ -157,7 +157,7 @@ extension Loop {
   /// Whether nothing but sources, observers, descriptors and requests that come in can have any effect in the next pass: no
   /// block, request that waits, timer, deadline or stop, no call whose end is awaited, no release that was put off.
   @inline(__always)
-  private func hasOnlySources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+  func hasOnlySources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     hasOnlyOwnSources(frame) && hasOnlySourcesOfOthers(frame)
   }
 
