@@ -5,14 +5,13 @@
  * the owner's instructions, and then waits until the owner has left it alone. Here the fence is refused, and the owner is
  * held where it happens to be. The test program stands between the library and the C library's functions that enter the
  * kernel. Where the system has no such fence, nobody owns a source, and the same is true. */
-#include "helpers.h"
+#include "owned_sources.h"
 
 #include <dlfcn.h>
 
 #if !THREAD_SANITIZER && !ADDRESS_SANITIZER /* which stand there themselves */
 
-#define MODE TREADLE_DEFAULT_MODE
-enum { LONG_ENOUGH = 4000, PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
 
 /* Looked up before there is a second thread: to look up takes a lock, which the owner must not have while it is held. */
 static __typeof__(&syscall) real_syscall;
@@ -57,44 +56,18 @@ int sched_yield(void) {
     return real_sched_yield();
 }
 
-static treadle_loop loop;
-static treadle_source sources[3];
 static void note(treadle_source source, void *info) {
     (void)source;
     trace("%d", (int)(intptr_t)info);
 }
-static void signal_own(int number) { CHECK_INT(treadle_source_signal(sources[number]), TREADLE_OK); }
-static void poll(const char *expected) {
-    CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
-    CHECK_TRACE(expected);
-}
-static void make_own(void) {
-    for (int round = 0; round < LONG_ENOUGH; round++) {
-        for (int i = 0; i < 3; i++) signal_own(i);
-        CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
-        trace_clear();
-    }
-}
-static void *signal_there(void *source) {
-    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
-    return NULL;
-}
-static void *leave_there(void *source) {
-    CHECK_INT(treadle_loop_remove_source(loop, source, MODE), TREADLE_OK);
-    return NULL;
-}
 TEST(a_fence_that_is_refused_is_not_asked_for_again, "SRC0-6 SRC0-7 SRC0-10") {
-    loop = treadle_loop_current();
-    for (intptr_t i = 0; i < 3; i++) {
-        sources[i] = make_source(note, (void *)i);
-        CHECK_INT(treadle_loop_add_source(loop, sources[i], MODE), TREADLE_OK);
-    }
-    make_own();
+    add_sources(3, note);
+    signal_long_enough(3);
     on_thread(signal_there, sources[0]);
     CHECK_INT(asked, has_fence ? 1 : 0);
     CHECK_INT(slept, 0);
-    poll("0");
-    make_own();
+    poll(MODE, "0");
+    signal_long_enough(3);
 
     is_refused = true;
     for (int i = 0; i < 3; i++) signal_own(i);
@@ -104,20 +77,20 @@ TEST(a_fence_that_is_refused_is_not_asked_for_again, "SRC0-6 SRC0-7 SRC0-10") {
         CHECK_INT(slept, has_fence ? i + 1 : 0); /* so long that the owner's stores have come out */
         CHECK(treadle_source_is_signalled(sources[i]));
     }
-    poll("1 2");
+    poll(MODE, "1 2");
     CHECK_INT(treadle_loop_add_source(loop, sources[0], MODE), TREADLE_OK);
-    poll("0");
+    poll(MODE, "0");
     on_thread(signal_there, sources[2]);
     CHECK_INT(slept, has_fence ? 3 : 0);
-    poll("2");
+    poll(MODE, "2");
 
     /* From here on no source is its owner's. */
-    make_own();
+    signal_long_enough(3);
     for (int i = 2; i >= 0; i--) {
         signal_own(i);
         on_thread(signal_there, sources[i]);
     }
-    poll("2 1 0");
+    poll(MODE, "2 1 0");
     CHECK_INT(asked, has_fence ? 2 : 0);
     CHECK_INT(slept, has_fence ? 3 : 0);
 }
@@ -152,8 +125,8 @@ TEST(an_observer_is_taken_out_though_the_fence_is_refused, "OBS-4 OBJ-9") {
     }
     is_refused = true;
     signal_own(0);
-    poll("");
-    poll("");
+    poll(MODE, "");
+    poll(MODE, "");
     for (int i = 0; i < 2; i++) CHECK_INT(told[i], 1);
 }
 

@@ -4,14 +4,10 @@
  * owned_source_test.c: a source that nobody but its own loop's thread signals has its signals without an exchange, after
  * some thousand of them. Nobody is to see that: whatever another thread does to such a source, at whatever moment, it is
  * what it is with every source. So each test first signals its sources that often. */
-#include "helpers.h"
+#include "owned_sources.h"
 
-#define MODE TREADLE_DEFAULT_MODE
 #define SECOND "test.second"
-enum { LONG_ENOUGH = 4000, MANY = 8 };
 
-static treadle_loop loop;
-static treadle_source sources[MANY];
 static void (*scene)(void); /* what the next callback of source 0 does besides */
 
 static void note(treadle_source source, void *info) {
@@ -23,35 +19,13 @@ static void note(treadle_source source, void *info) {
         now();
     }
 }
-static void signal_own(int number) { CHECK_INT(treadle_source_signal(sources[number]), TREADLE_OK); }
-static void poll(const char *mode, const char *expected) {
-    CHECK_INT(poll_mode(mode), TREADLE_RUN_TIMED_OUT);
-    CHECK_TRACE(expected);
-}
-/* They are the loop's own from here on, where the system lets them be. */
 static void make_own(int count) {
-    loop = treadle_loop_current();
-    for (intptr_t i = 0; i < count; i++) {
-        sources[i] = make_source(note, (void *)i);
-        CHECK_INT(treadle_loop_add_source(loop, sources[i], MODE), TREADLE_OK);
-    }
-    for (int round = 0; round < LONG_ENOUGH; round++) {
-        for (int i = 0; i < count; i++) signal_own(i);
-        CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
-        trace_clear();
-    }
+    add_sources(count, note);
+    signal_long_enough(count);
 }
 
 /* --- One thing after the other --------------------------------------------------------------------- */
 
-static void *signal_there(void *source) {
-    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
-    return NULL;
-}
-static void *leave_there(void *source) {
-    CHECK_INT(treadle_loop_remove_source(loop, source, MODE), TREADLE_OK);
-    return NULL;
-}
 static void *join_there(void *source) {
     CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
     return NULL;
