@@ -16,7 +16,11 @@ var settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 if embedded {
-  settings += [.enableExperimentalFeature("Embedded"), .unsafeFlags(["-wmo", "-Xfrontend", "-function-sections"])]
+  // A function that calls none needs no frame: debuggers find their way through those that do.
+  settings += [
+    .enableExperimentalFeature("Embedded"),
+    .unsafeFlags(["-wmo", "-Xfrontend", "-function-sections", "-Xcc", "-momit-leaf-frame-pointer"]),
+  ]
 }
 
 // How many tables of 1,024 stubs the pool of closures has: 1 to 64.
@@ -27,7 +31,7 @@ let small = settings + (embedded ? [.unsafeFlags(["-Osize"])] : [])
 
 /// Calls of the C library go straight through the table of addresses, which is complete from the start: no code between.
 /// Each function is a section, so that those that all programs run can lie side by side.
-let direct: [CSetting] = embedded ? [.unsafeFlags(["-fno-plt", "-ffunction-sections"])] : []
+let direct: [CSetting] = embedded ? [.unsafeFlags(["-fno-plt", "-ffunction-sections", "-momit-leaf-frame-pointer"])] : []
 
 var targets: [Target] = [
   // The contract: the installed headers are the ones that the compiler checks the library against.

@@ -42,17 +42,18 @@ private func makeSource(_ context: treadle_source_context) throws(Failure) -> It
   }
 }
 
+/// `treadle_source_signal` and `treadle_source_signal_and_wake` begin in C (`CTreadleSignal`), where the quickest signals end,
+/// and go on here.
 @_optimize(speed)
-@implementation @_cdecl("treadle_source_signal")
-public func treadle_source_signal(_ source: OpaquePointer?) -> treadle_status {
-  Item.signal(source, wake: false) { signalSlowly("treadle_source_signal", $0, wake: false) }
+@_cdecl("libtreadle_signal")
+public func signal(_ source: OpaquePointer?) -> treadle_status {
+  Item.signalQuickly(source, wake: false) { signalSlowly("treadle_source_signal", $0, wake: false) }
 }
 
-/// `treadle_source_signal_and_wake` begins in C (`CTreadleSignal`), where a flood's signals end, and goes on here.
 @_optimize(speed)
 @_cdecl("libtreadle_signal_and_wake")
 public func signalAndWake(_ source: OpaquePointer?) -> treadle_status {
-  Item.signal(source, wake: true) { signalSlowly("treadle_source_signal_and_wake", $0, wake: true) }
+  Item.signalQuickly(source, wake: true) { signalSlowly("treadle_source_signal_and_wake", $0, wake: true) }
 }
 
 @inline(never)

@@ -38,7 +38,7 @@ package enum Kind: UInt32 {
 ///
 /// The tag tells the handles of one life of the process (see `Runtime`) from garbage, the generation
 /// tells the objects that used one slot in turn.
-package struct Handle {
+package struct Handle: BitwiseCopyable {
   package let bits: UInt
 
   @inline(__always)

@@ -45,6 +45,36 @@ struct LayoutTests {
     #expect(cell.pointee.reference.generation == 0xABCDEF)
   }
 
+  @Test("a signal that a source gives itself finds what the core means")
+  func hands() throws {
+    let loop = try Loop.current()
+    #expect(MemoryLayout<LoopState>.size == Int(TREADLE_SYSTEM_HAND_OFFSET) + MemoryLayout<treadle_system_hand>.size)
+    let clock = UnsafeMutableRawPointer(loop.state) + Int(TREADLE_SYSTEM_CLOCK_OFFSET)
+    #expect(clock.load(as: UInt64.self) == loop.clock)
+    loop.advanceClock()
+    #expect(clock.load(as: UInt64.self) == loop.clock)
+    let own = loop.hand.pointee.own_time
+    loop.state.pointee.hand.own_time = own &+ 1
+    #expect(loop.hand.pointee.own_time == own &+ 1)
+    let source = try Item.source(code: nil, info: nil, options: ItemOptions())
+    source.setSignalTime(0x1234)
+    let time = UnsafeMutableRawPointer(source.cell) + Int(TREADLE_SYSTEM_SIGNAL_TIME_OFFSET)
+    #expect(time.load(as: UInt64.self) == 0x1234)
+    let signal = QueuedSignal(source)
+    #expect(UnsafeMutableRawPointer(signal.cell) == UnsafeMutableRawPointer(source.cell))
+    #expect(signal.mention.bits == Mention(source).bits)
+    var queue = Buffer<QueuedSignal>()
+    let isQueued = queue.append(signal)
+    #expect(isQueued)
+    withUnsafeBytes(of: &queue) { bytes in
+      let seen = bytes.load(as: treadle_system_signals.self)
+      #expect(seen.count == 1 && seen.capacity >= 1)
+      #expect(seen.base?.pointee.handle == UInt64(signal.handle.bits) && seen.base?.pointee.place == UInt64(signal.place))
+    }
+    queue.free()
+    try source.release("source")
+  }
+
   @Test("every object fits its slot")
   func slots() {
     #expect(MemoryLayout<LoopState>.size <= Loop.lockOffset)

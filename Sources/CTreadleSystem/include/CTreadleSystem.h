@@ -247,6 +247,42 @@ enum {
     TREADLE_SYSTEM_FLAGS_OFFSET = 8,
     TREADLE_SYSTEM_GENERATION_SHIFT = 40
 };
+
+/* A queue of the signals that a loop's owner gives itself, as Swift lays it out (Buffer, QueuedSignal). */
+struct treadle_system_signals {
+    int64_t capacity;
+    struct treadle_system_signal {
+        uint64_t handle, place;
+    } *base;
+    int64_t count;
+};
+/* The owned source that a loop's thread performs, for its signals to itself, and what it owns besides: a part of the loop's
+ * state, where the loop's clock is another (Items/OwnedSignal.swift says what all of it means). Owner, but for the window. */
+struct treadle_system_hand {
+    uint64_t as_of;    /* the clock's reading as of which the source was owned, and in the mode; own_time is no earlier */
+    uint64_t own_time; /* the last SignalTime that the owner gave itself */
+    struct treadle_system_signals *queue; /* of the mode that the source is performed in */
+    void *cell;        /* the source's */
+    uint64_t place;    /* of its signals in the queue (QueuedSignal) */
+    uint32_t window;   /* the tag of the source whose signal the owner is at; 0: none. Atomic */
+    bool is_woken;     /* the owner has woken itself since the pass began, by a signal that it gave */
+};
+enum {
+    TREADLE_SYSTEM_CLOCK_OFFSET = 80,
+    TREADLE_SYSTEM_HAND_OFFSET = 416,
+    TREADLE_SYSTEM_SIGNAL_TIME_OFFSET = 40,
+    TREADLE_SYSTEM_TIME_STEP = 1 << 12 /* of a loop's clock (SignalTime) */
+};
+static inline void treadle_system_open_window(struct treadle_system_hand *TREADLE_SYSTEM_NONNULL hand, uint32_t tag) {
+    __atomic_store_n(&hand->window, tag, __ATOMIC_RELAXED);
+    treadle_system_light_barrier();
+}
+static inline void treadle_system_close_window(struct treadle_system_hand *TREADLE_SYSTEM_NONNULL hand) {
+    __atomic_store_n(&hand->window, 0, __ATOMIC_RELEASE);
+}
+static inline uint32_t treadle_system_window(const struct treadle_system_hand *TREADLE_SYSTEM_NONNULL hand) {
+    return __atomic_load_n(&hand->window, __ATOMIC_ACQUIRE);
+}
 void treadle_system_yield(void);
 int32_t treadle_system_processor(void); /* the one that the calling thread runs on, or -1 */
 

@@ -11,8 +11,7 @@ import TreadleBase
 ///     bit 63..56   55..32       31..29   28..5   4..1   0
 ///         serial   generation   0        slot    kind   1
 ///
-/// It is laid out as a handle is, with the serial in the place of the tag: of a membership of an item's own cell it
-/// becomes the item's handle with hardly any work, in every call of a callback.
+/// It is laid out as a handle is, with the serial in the place of the tag.
 struct Mention {
   static let slotMask: UInt32 = 0xFF_FFFF
   /// From a membership's serial to the next one's, which stands above the mode's slot in the cell's word `mode`.
@@ -28,18 +27,18 @@ struct Mention {
   @inline(__always)
   init(_ item: Item) { self.init(item, as: item.cell.pointee.mode.load(ordering: .relaxed)) }
 
+  /// The same of the cell that a handle means, as its word `mode` shows the membership.
+  @inline(__always)
+  init(_ handle: Handle, as membership: UInt32) {
+    bits = UInt64(handle.bits) & ~(0xFF << Mention.serialShift) | UInt64(membership >> 24) << Mention.serialShift
+  }
+
   /// Of the membership that a cell is going to be, as its word `mode` will show it.
   @inline(__always)
   init(_ item: Item, as membership: UInt32) {
     bits =
       UInt64(membership >> 24) << Mention.serialShift | UInt64(item.generation) << 32
       | UInt64(item.slot) << 5 | UInt64(item.kind.rawValue << 1 | 1)
-  }
-
-  /// The handle of the item, if the membership is its own cell's.
-  @inline(__always)
-  var handle: Handle {
-    Handle(bits: UInt(bits & ~(0xFF << Mention.serialShift)) | UInt(treadle_system_tag()) << UInt(Mention.serialShift))
   }
 
   /// What `Loop.calling` says of the cell.

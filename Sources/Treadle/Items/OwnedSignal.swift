@@ -9,15 +9,21 @@ import TreadleBase
 ///
 /// A source is *owned* when the owner of the loop that it is in has given it its signals for a while: `Item.Flag.owned`. Its
 /// signal is then the time of the signal in its cell, and 0 if there is none; `Flag.signalled` is not set. The owner alone
-/// writes that, with plain stores, in a *window*: it names the source in `LoopState.touching`, looks whether the source is owned
+/// writes that, with plain stores, in a *window*: it names the source in the hand's `window`, looks whether the source is owned
 /// still and nobody has the item's lock, does what it has to, and takes the name back.
 ///
 /// Whoever else wants to change the signal, or whose it is (a signal from another thread, a removal, a second mode), *disowns*
-/// the source first. He takes the item's lock, has the kernel put a fence into the owner's instructions, and waits until
-/// `touching` does not name the source. Either the owner's look at the flags came before that fence: then its store to
-/// `touching` did too, and is seen, and what was done in the window is seen once the name is gone, for it is taken back by a
-/// releasing store. Or the look came after the fence: then it sees the lock, and the owner goes the way of all others. So
-/// whoever has disowned a source is alone with its signal, and moves it into `Flag.signalled`, where all threads exchange it.
+/// the source first. He takes the item's lock, has the loop's clock go on, has the kernel put a fence into the owner's
+/// instructions, and waits until `window` does not name the source. Either the owner's look came before that fence: then its
+/// store to `window` did too, and is seen, and what was done in the window is seen once the name is gone, for it is taken
+/// back by a releasing store. Or the look came after the fence: then it sees the lock, and the clock, and the owner goes the way
+/// of all others. So whoever has disowned a source is alone with its signal, and moves it into `Flag.signalled`, where all
+/// threads exchange it.
+///
+/// The clock (`LoopState.clock`) saves most of those looks. It goes on whenever a source of the loop is disowned, and whenever
+/// another thread signals one: what was the owner's *as of* some reading of it is so still, and nobody else has signalled
+/// anything since, while it shows the same. So a queue of the owner's signals has the reading as of which all in it were owned
+/// (`ModeState.ownedAsOf`), and so has the source in hand.
 ///
 /// In the window there is no lock, no client and no call of the kernel. Without such fences no source is ever owned; if the
 /// system does not give them any more, none becomes owned again, and who disowns one waits a few milliseconds instead.
@@ -29,53 +35,10 @@ enum OwnedSignal {
   static let streak: UInt32 = 1024
 }
 
-/// The owned source that is being performed, for its signals to itself: while `LoopState.calling` names it, it is what its
-/// handle means. That stands in the thread's own storage, which the child of a fork empties; 0: there is none.
-struct SourceInHand {
-  var signal: QueuedSignal?
-  /// The mode that it is performed in, and what the cell's word `mode` shows while it is in that one.
-  var mode: UnsafeMutablePointer<ModeState>?
-  var membership: UInt32
-}
-
 extension Item {
   /// What the flags of an owned source show in a window.
   @inline(__always)
   static var windowMask: UInt32 { Flag.valid | Flag.owned | Flag.locked }
-
-  /// Whether the calling thread performs the owned source that a handle means.
-  @inline(__always)
-  static func isInHand(_ handle: UInt) -> Bool { treadle_system_thread().pointee.in_hand == handle && handle != 0 }
-
-  /// A source that is performed signals itself. Nothing is called from here but what takes over, so that no register has to be
-  /// kept.
-  @inline(__always)
-  static func signalInHand(_ handle: UInt, wake: Bool) -> Int32 {
-    let loop = Loop(treadle_system_thread().pointee.loop.unsafelyUnwrapped)
-    let signal = loop.state.pointee.inHand.signal.unsafelyUnwrapped
-    let cell = signal.cell
-    let mode = loop.state.pointee.inHand.mode.unsafelyUnwrapped
-    let item = Item(.source, 0, UnsafeMutableRawPointer(cell))
-    loop.openWindow(loop.state.pointee.calling.load(ordering: .relaxed))
-    var isSignalled = false
-    if cell.pointee.flags.load(ordering: .relaxed) & (windowMask | Flag.ordered) == Flag.valid | Flag.owned,
-      cell.pointee.mode.load(ordering: .relaxed) == loop.state.pointee.inHand.membership
-    {
-      isSignalled = item.signalTime != 0
-      if !isSignalled {
-        let time = SignalTime.followingOfOwner(on: loop)
-        if time != 0 && mode.pointee.ownSignals.appendInRoom(signal) {
-          loop.state.pointee.ownTime = time
-          item.setSignalTime(time)
-          isSignalled = true
-        }
-      }
-    }
-    loop.closeWindow()
-    if !isSignalled { return signalFully(cell, Handle(bits: handle), wake: wake) }
-    if wake { loop.state.pointee.isSelfWoken = true }
-    return Status.ok
-  }
 
   /// Signals the source of a cell that a client's handle means, with all that may be to do.
   @inline(never)
@@ -101,7 +64,7 @@ extension Item {
       }
     }
     loop.closeWindow()
-    if isSignalled && wake { loop.state.pointee.isSelfWoken = true }
+    if isSignalled && wake { loop.hand.pointee.is_woken = true }
     return isSignalled
   }
 
@@ -166,10 +129,13 @@ extension Item {
   @inline(never)
   private func disownNow() {
     // An owned source is in a mode, and leaves it under the item's lock.
-    if let mode, let loop = mode.loop, !loop.isCurrent {
-      treadle_system_heavy_barrier(false)
-      while loop.state.pointee.touching.load(ordering: .acquiring) == Loop.tag(self) { treadle_system_yield() }
-      mode.state.pointee.disowned.wrappingAdd(1, ordering: .relaxed)
+    if let mode, let loop = mode.loop {
+      loop.advanceClock()
+      if !loop.isCurrent {
+        treadle_system_heavy_barrier(false)
+        while treadle_system_window(loop.hand) == Loop.tag(self) { treadle_system_yield() }
+        mode.state.pointee.disowned.wrappingAdd(1, ordering: .relaxed)
+      }
     }
     var old: UInt32
     var new: UInt32
@@ -185,57 +151,118 @@ extension Loop {
   /// From here on the signal of the source that a tag names is the owner's, if its flags say so. Owner.
   @inline(__always)
   func openWindow(_ tag: UInt32) {
-    state.pointee.touching.store(tag, ordering: .relaxed)
-    treadle_system_light_barrier()
+    treadle_system_open_window(hand, tag)
+  }
+
+  /// The owned source that the owner performs, for its signals to itself: those that find it in hand end in `CTreadleSignal`.
+  /// That is while the thread's `in_hand` is its handle, which the child of a fork forgets; 0: there is none.
+  @inline(__always)
+  var hand: UnsafeMutablePointer<treadle_system_hand> {
+    (UnsafeMutableRawPointer(state) + Int(TREADLE_SYSTEM_HAND_OFFSET)).assumingMemoryBound(to: treadle_system_hand.self)
   }
 
   /// The source that the owner performs, while the innermost run's callout says that it is the one in hand. Owner.
   var itemInHand: Item? {
-    state.pointee.inHand.signal?.item
+    guard let cell = hand.pointee.cell else { return nil }
+    return Item(.source, state.pointee.calling.load(ordering: .relaxed) >> 5, cell)
   }
 
   @inline(__always)
-  func closeWindow() { state.pointee.touching.store(0, ordering: .releasing) }
+  func closeWindow() { treadle_system_close_window(hand) }
 
-  /// Uses up the signal of an owned source, which is in hand and protected from here on (`Protecting.swift`): who takes it out
-  /// of the mode disowns it first, and so sees in `calling` what was written here, or the owner sees that it is not owned.
-  /// The source's handle; or 0, and nothing was used up, if `take` has to look at the mention: the source is not owned, or not
-  /// due, somebody has its lock, or something was left to the owner. Owner.
+  /// Where what the caller looks at behind this is the owner's, it is so as long as the clock shows the same.
   @inline(__always)
-  func useOwnedSignal(_ signal: QueuedSignal, in mode: Mode) -> UInt {
+  var clock: UInt64 { state.pointee.clock.load(ordering: .acquiring) }
+
+  /// Has all that was the owner's as of a reading be looked at again. Any thread, no lock of the loop.
+  func advanceClock() {
+    state.pointee.gate.lock()
+    _ = SignalTime.next(on: self)
+    state.pointee.gate.unlock()
+  }
+
+  /// No reading of the clock.
+  static let never = UInt64.max
+
+  /// Uses up the signal of a source that was owned, and in the mode, as of a reading of the clock, which is the one of the hand.
+  /// It is in hand and protected from here on (`Protecting.swift`): who takes it out of the mode disowns it first, and so sees in
+  /// `calling` what was written here, or the owner sees that the clock has gone on. False if nothing was used up:
+  /// `findOwnedSignal` has to look. Owner.
+  @inline(__always)
+  func useOwnedSignal(_ signal: QueuedSignal, asOf reading: UInt64) -> Bool {
     let item = signal.item
-    let mention = signal.mention
-    let tag = mention.tag
-    let membership = mention.membership(in: mode)
-    openWindow(tag)
-    var handle: UInt = 0
-    if item.cell.pointee.flags.load(ordering: .relaxed) & Item.windowMask == Item.Flag.valid | Item.Flag.owned,
-      item.signalTime != 0, item.generation == mention.generation, item.cell.pointee.mode.load(ordering: .relaxed) == membership
-    {
-      state.pointee.calling.store(tag, ordering: .relaxed)
-      treadle_system_light_barrier()
-      if state.pointee.left.load(ordering: .relaxed) == 0 {
-        item.setSignalTime(0)
-        handle = mention.handle.bits
-        state.pointee.inHand.signal = signal
-        state.pointee.inHand.membership = membership
-      }
-      treadle_system_thread().pointee.in_hand = handle
+    openWindow(signal.tag)
+    let isUsed = clock == reading && item.signalTime != 0 && say(signal.tag)
+    if isUsed {
+      item.setSignalTime(0)
+      takeInHand(signal)
+      treadle_system_thread().pointee.in_hand = signal.handle.bits
     }
     closeWindow()
-    return handle
+    return isUsed
   }
 
-  /// The same for the source that is in hand still, since it was performed: so it is what it was, and protected, unless it
-  /// has another membership by now. Owner.
-  @inline(__always)
-  func useSignalInHand(_ item: Item) -> Bool {
-    openWindow(state.pointee.calling.load(ordering: .relaxed))
-    let isUsed =
-      item.cell.pointee.flags.load(ordering: .relaxed) & Item.windowMask == Item.Flag.valid | Item.Flag.owned
-      && item.signalTime != 0 && item.cell.pointee.mode.load(ordering: .relaxed) == state.pointee.inHand.membership
-    if isUsed { item.setSignalTime(0) }
+  /// The same for a signal that the owner has given, whatever has become of its source since. False also if the source is not
+  /// owned, or not due, somebody has its lock, or something was left to the owner: `take` has to look at the mention. Owner.
+  @inline(never)
+  func findOwnedSignal(_ signal: QueuedSignal, in mode: Mode) -> Bool {
+    let item = signal.item
+    openWindow(signal.tag)
+    var isUsed = false
+    let reading = clock
+    let flags = item.flags
+    if flags & Item.windowMask == Item.Flag.valid | Item.Flag.owned, item.signalTime != 0,
+      signal.mention.means(item, in: mode)
+    {
+      isUsed = say(signal.tag)
+      if isUsed {
+        item.setSignalTime(0)
+        takeInHand(signal)
+        openHand(asOf: reading, in: mode)
+      }
+      // One that has an order does not merely go behind the others when it signals itself.
+      treadle_system_thread().pointee.in_hand = isUsed && flags & Item.Flag.ordered == 0 ? signal.handle.bits : 0
+    }
     closeWindow()
     return isUsed
+  }
+
+  /// Says in `calling` what is called next. False if something was left to the owner.
+  @inline(__always)
+  private func say(_ tag: UInt32) -> Bool {
+    state.pointee.calling.store(tag, ordering: .relaxed)
+    treadle_system_light_barrier()
+    return state.pointee.left.load(ordering: .relaxed) == 0
+  }
+
+  @inline(__always)
+  private func takeInHand(_ signal: QueuedSignal) {
+    hand.pointee.cell = UnsafeMutableRawPointer(signal.cell)
+    hand.pointee.place = UInt64(signal.place)
+  }
+
+  /// What comes into the hand from here on was the owner's, and in the mode, as of a reading of the clock. Owner.
+  @inline(__always)
+  func openHand(asOf reading: UInt64, in mode: Mode) {
+    treadle_system_thread().pointee.in_hand = 0
+    hand.pointee.queue = mode.ownSignals
+    hand.pointee.as_of = reading
+    noteReading(reading)
+  }
+
+  /// The owner's own times go on behind a reading of the clock. Owner.
+  @inline(__always)
+  private func noteReading(_ reading: UInt64) {
+    if reading != Loop.never && hand.pointee.own_time < reading { hand.pointee.own_time = reading }
+  }
+}
+
+extension Mode {
+  /// The queue of the owner's own signals, as `CTreadleSignal` sees it.
+  @inline(__always)
+  fileprivate var ownSignals: UnsafeMutablePointer<treadle_system_signals> {
+    withUnsafeMutablePointer(to: &state.pointee.ownSignals) {
+      UnsafeMutableRawPointer($0).assumingMemoryBound(to: treadle_system_signals.self)
+    }
   }
 }

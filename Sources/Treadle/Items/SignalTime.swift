@@ -12,7 +12,7 @@ import TreadleBase
 /// its source is in no mode or in several, begins a new *era* of the whole process, and every later signal names the era
 /// it was given in, in the high half of its number. Where the numbers of an era or a step run out, a new era begins.
 enum SignalTime {
-  private static let step: UInt64 = 1 << 12
+  private static let step = UInt64(TREADLE_SYSTEM_TIME_STEP)
 
   /// The next of a loop. Its gate is held.
   @inline(__always)
@@ -29,19 +29,10 @@ enum SignalTime {
   @inline(__always)
   static func nextOfOwner(on loop: Loop) -> UInt64 {
     let base = max(loop.state.pointee.clock.load(ordering: .relaxed), UInt64(treadle_system_era()) << 32)
-    var time = max(loop.state.pointee.ownTime, base) &+ 1
+    var time = max(loop.hand.pointee.own_time, base) &+ 1
     if time & (step &- 1) == 0 { time = anywhere() &+ 1 }
-    loop.state.pointee.ownTime = time
+    loop.hand.pointee.own_time = time
     return time
-  }
-
-  /// The one after the owner's last, which is the next as well unless others were given some since; then 0.
-  @inline(__always)
-  static func followingOfOwner(on loop: Loop) -> UInt64 {
-    let time = loop.state.pointee.ownTime &+ 1
-    let isNext = time > loop.state.pointee.clock.load(ordering: .relaxed) && time >> 32 == UInt64(treadle_system_era())
-      && time & (step &- 1) != 0
-    return isNext ? time : 0
   }
 
   /// Later than every signal so far, wherever it was given.

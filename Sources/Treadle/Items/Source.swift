@@ -20,15 +20,8 @@ extension Item {
       .source, flags: flags, code: code, info: info, context: options.value.isTrivial ? nil : options.value)
   }
 
-  /// Signals the source that a client's handle means; `slowly` is for all that is unusual.
-  @inline(__always)
-  package static func signal(_ source: OpaquePointer?, wake: Bool, slowly: @convention(c) (OpaquePointer?) -> Int32) -> Int32 {
-    let handle = UInt(bitPattern: source)
-    return isInHand(handle) ? signalInHand(handle, wake: wake) : signalQuickly(source, wake: wake, slowly: slowly)
-  }
-
-  /// The same, quickly if it is a source of a single mode and nobody meddles: one exchange when it is signalled already, as
-  /// it mostly is when signals come fast.
+  /// Signals the source that a client's handle means, quickly if it is one of a single mode and nobody meddles: one exchange
+  /// when it is signalled already, as it mostly is when signals come fast. `slowly` is for all that is unusual.
   @inline(never)
   package static func signalQuickly(
     _ source: OpaquePointer?, wake: Bool, slowly: @convention(c) (OpaquePointer?) -> Int32
@@ -98,7 +91,7 @@ extension Item {
   @inline(__always)
   private func queueForOwner(_ mode: Mode, _ loop: Loop, _ old: UInt32, wake: Bool) -> Bool {
     setSignalTime(SignalTime.nextOfOwner(on: loop))
-    if wake || hasFlag(Flag.wakeWanted) { loop.state.pointee.isSelfWoken = true }
+    if wake || hasFlag(Flag.wakeWanted) { loop.hand.pointee.is_woken = true }
     if old & Flag.ordered != 0 { mode.state.pointee.ownSignalsAreMixed = true }
     // If the source has left the mode meanwhile, the mention is stale from the beginning.
     if !mode.appendOwn(self) { return false }
@@ -220,10 +213,11 @@ extension Mode {
     state.pointee.signalledCount.store(count, ordering: .releasing)
   }
 
-  /// The same among the owner's own signals. Owner.
+  /// The same among the owner's own signals, of a source that is not owned. Owner.
   @inline(__always)
   func appendOwn(_ member: Item) -> Bool {
     if state.pointee.ownSignals.isFull { dropStaleOwnSignals() }
+    state.pointee.ownedAsOf = Loop.never
     return state.pointee.ownSignals.append(QueuedSignal(member))
   }
 

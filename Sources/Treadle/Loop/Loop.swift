@@ -38,7 +38,7 @@ package struct Loop {
   }
 
   /// Where the lock lies in the loop's slot, behind `LoopState`.
-  static let lockOffset = 456
+  static let lockOffset = 464
 
   /// Guards the modes and what is in them (`LoopState`).
   @inline(__always)
@@ -141,11 +141,11 @@ package struct Loop {
     state.pointee.isCalledFromOutside = false
     state.pointee.isChasing = false
     state.pointee.isOverrun = false
-    state.pointee.isSelfWoken = false
+    hand.pointee.is_woken = false
     state.pointee.timerStock.empty(into: Slab(.timer))
     state.pointee.lastReading = 0
     state.pointee.readingTick = 0
-    state.pointee.touching.store(0, ordering: .relaxed)
+    closeWindow()
     Slab(.loop).free(state.pointee.slot)
   }
 }

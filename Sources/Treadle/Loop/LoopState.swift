@@ -86,19 +86,12 @@ struct LoopState: ~Copyable {
   let calling: Atomic<UInt32>
   /// One whose mode's reference the owner is to drop after its call; 0 for none. Written under the gate.
   let left: Atomic<UInt32>
-  /// The owner has woken itself since the pass began, by a signal that it gave: as `wakePending`. Owner.
-  var isSelfWoken: Bool
   /// `lastReading` was taken since the innermost run's pass began, or its sleep ended. Owner.
   var hasReading: Bool
   /// What was last taken was little, and from another thread (`letOthersQueueMore`). Owner.
   var isChasing: Bool
   /// A source that was performed since had been signalled more than once. Owner.
   var isOverrun: Bool
-  /// The owned source whose signal the owner has in hand, as `Loop.tag`; 0 for none. Written by the owner, atomic
-  /// (`OwnedSignal.swift`).
-  let touching: Atomic<UInt32>
-  /// The last `SignalTime` that the owner gave itself. Owner.
-  var ownTime: UInt64
   /// Requests that wait for their pass: written under the lock. How often some were taken out. Lock.
   let firstRequest: Atomic<UnsafeMutablePointer<RequestNode>?>
   var lastRequest: UnsafeMutablePointer<RequestNode>?
@@ -129,6 +122,6 @@ struct LoopState: ~Copyable {
   var defaultMode: UnsafeMutablePointer<ModeState>?
   /// Where the timers' slots of quick calls come from and go to (`Timer+Quick`). Lock.
   var timerStock: SlotStock
-  /// Of the source that the thread's `in_hand` means. Owner.
-  var inHand: SourceInHand
+  /// The owned source that is performed (`Loop.hand`).
+  var hand: treadle_system_hand
 }

@@ -62,6 +62,7 @@ struct Mode {
     state.pointee.flood = 0
     state.pointee.ownSignals.free()
     state.pointee.ownSignalsAreMixed = false
+    state.pointee.ownedAsOf = 0
     state.pointee.ownStreak = 0
     state.pointee.disowned.store(0, ordering: .relaxed)
     if let snapshot = state.pointee.snapshot { ObserverSnapshot.release(snapshot) }

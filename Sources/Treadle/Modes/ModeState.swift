@@ -45,6 +45,8 @@ struct ModeState: ~Copyable {
   /// They may be out of order, since some of them have an order, or in the queue twice. Owner.
   var ownSignals: Buffer<QueuedSignal>
   var ownSignalsAreMixed: Bool
+  /// The loop's clock as of which all of them were signals of owned sources (`OwnedSignal`), or `Loop.never`. Owner.
+  var ownedAsOf: UInt64
   /// Timers were handled when last there was something to handle: a descriptor goes first next time
   /// (PASS-12). Owner.
   var lastWasTimers: Bool

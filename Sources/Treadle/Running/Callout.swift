@@ -101,13 +101,14 @@ extension Loop {
     }
   }
 
-  /// The same for an owned source that is in hand, and so has this handle.
+  /// The same for an owned source that is in hand.
   @inline(__always)
-  func callInHand(_ item: Item, _ handle: UInt, _ frame: UnsafeMutablePointer<Frame>) {
-    if let code = item.plainCode {
-      unsafeBitCast(code, to: PlainItem.self)(OpaquePointer(bitPattern: handle), item.cell.pointee.info)
+  func callInHand(_ signal: QueuedSignal, _ frame: UnsafeMutablePointer<Frame>) {
+    let item = signal.item
+    if let code = item.plainCode, _fastPath(true) {
+      unsafeBitCast(code, to: PlainItem.self)(OpaquePointer(bitPattern: signal.handle.bits), item.cell.pointee.info)
     } else if let direct = item.context?.pointee.main.direct {
-      direct.pointee.perform(subject: UnsafeMutableRawPointer(bitPattern: handle), value: 0)
+      direct.pointee.perform(subject: UnsafeMutableRawPointer(bitPattern: signal.handle.bits), value: 0)
     } else {
       callPlainItem(item, frame)
     }
@@ -138,7 +139,7 @@ extension Loop {
       var event = Event(
         Event.Kind.block, token: node.pointee.token, loop: self, subject: 0, mode: frame.pointee.mode.name)
       if !invoke(node.pointee.indirect.object, &event) {
-        frame.pointee.failed = true
+        frame.pointee.fail()
       } else {
         // By now it may be another one of the host's.
         frame.pointee.callout.block.node?.pointee.complete()
@@ -162,7 +163,7 @@ extension Loop {
       subject: item.handle.bits, mode: frame.pointee.mode.name)
     if callout.kind == .timer { event.late = Clock.now() &- item.timer.pointee.date }
     if callout.kind == .descriptor { event.descriptor = item.descriptorNumber(in: frame.pointee.mode) }
-    if !invoke(context.pointee.main.object, &event) { frame.pointee.failed = true }
+    if !invoke(context.pointee.main.object, &event) { frame.pointee.fail() }
   }
 
   private static func eventKind(_ kind: Callout.Kind) -> UInt32 {

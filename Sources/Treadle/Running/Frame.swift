@@ -48,7 +48,7 @@ struct Frame {
   var asked: Bool
   var isDraining: Bool
   /// A host's callback did not complete: the run ends here.
-  var failed: Bool
+  private(set) var failed: Bool
   var wasInterrupted: Bool
   /// Nothing but a stop or an empty mode ends the run, and there is none around it (`Loop.startQuietPass`).
   var mayBeQuiet: Bool
@@ -76,6 +76,9 @@ struct Frame {
   /// `collected`, where they go before anything else looks at what was taken (`Loop.collectRest`).
   var owned: Buffer<QueuedSignal>
   var ownedIndex: Int
+  /// The loop's clock as of which all of them were owned, and nothing but that has to be looked at between two of their
+  /// callbacks; or `Loop.never`.
+  var ownedAsOf: UInt64
   /// What sorting them takes.
   var sorted: Buffer<StableSort.Keyed>
   var sortingRoom: Buffer<StableSort.Keyed>
@@ -137,6 +140,7 @@ struct Frame {
     collectedIndex = 0
     self.owned = owned
     ownedIndex = 0
+    ownedAsOf = Loop.never
     self.sorted = sorted
     self.sortingRoom = sortingRoom
     batch = Buffer()
@@ -151,6 +155,12 @@ struct Frame {
     handled = false
     asked = false
   }
+
+  mutating func fail() {
+    failed = true
+    ownedAsOf = Loop.never
+  }
+  mutating func forgetFailure() { failed = false }
 
   /// Nothing that was signalled is left to perform.
   @inline(__always)

@@ -138,7 +138,7 @@ extension Loop {
   /// PASS-1: a wake-up given before counts no more, since this pass looks at everything.
   @inline(__always)
   func openWakeGate() {
-    state.pointee.isSelfWoken = false
+    hand.pointee.is_woken = false
     state.pointee.hasReading = false
     if state.pointee.wakePending.load(ordering: .acquiring) != 0 {
       state.pointee.wakePending.store(0, ordering: .sequentiallyConsistent)

@@ -94,6 +94,10 @@ extension Loop {
     if queue.pointee.ownSignalsAreMixed || !frame.pointee.collected.hasRoom(queue.pointee.ownSignals.count) { return false }
     frame.pointee.owned.takeAll(of: &queue.pointee.ownSignals)
     frame.pointee.ownedIndex = 0
+    let reading = clock
+    frame.pointee.ownedAsOf = queue.pointee.ownedAsOf == reading ? reading : Loop.never
+    // Of those that come from now on.
+    queue.pointee.ownedAsOf = reading
     return true
   }
 
@@ -234,8 +238,8 @@ extension Loop {
     guard let member = Item(.source, slot: mention.slot) else { return nil }
     member.prefetchForWriting()
     if member.cell.pointee.flags.load(ordering: .relaxed) & Item.Flag.owned != 0 {
-      state.pointee.inHand.mode = mode.state
-      if useOwnedSignal(QueuedSignal(mention, member.cell), in: mode) == 0 { return takeDisowned(mention, member, frame) }
+      if !mention.means(member, in: mode) { return nil }
+      if !findOwnedSignal(QueuedSignal(member), in: mode) { return takeDisowned(mention, member, frame) }
       frame.pointee.handled = true
       return member
     }

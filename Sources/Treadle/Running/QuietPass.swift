@@ -51,28 +51,34 @@ extension Loop {
   }
 
   /// Performs the pass's next sources, as long as they are owned ones. True if something came up in the last one's callback:
-  /// the run is to end, or another run was inside of it.
+  /// see `mustLookAround`.
   @inline(__always)
   private func performOwnedSources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
-    let mode = frame.pointee.mode
-    state.pointee.inHand.mode = mode.state
+    if frame.pointee.ownedIndex >= frame.pointee.owned.count { return false }
+    frame.pointee.callout.set(.sourceInHand)
+    openHand(asOf: frame.pointee.ownedAsOf, in: frame.pointee.mode)
+    var hasCalled = false
     // They stay where they are, but a callback may have those collected that are left.
     while frame.pointee.ownedIndex < frame.pointee.owned.count {
       let signal = frame.pointee.owned.elements.baseAddress.unsafelyUnwrapped[frame.pointee.ownedIndex]
-      let handle = useOwnedSignal(signal, in: mode)
-      if handle == 0 { break }
-      frame.pointee.ownedIndex &+= 1
-      frame.pointee.handled = true
-      frame.pointee.callout.set(.sourceInHand)
-      callInHand(signal.item, handle, frame)
-      if mustEnd(frame) || frame.pointee.callout.isHeld {
-        collectRest(frame)
-        return true
+      if !useOwnedSignal(signal, asOf: frame.pointee.ownedAsOf) {
+        if mustLookAround(frame) || !findOwnedSignal(signal, in: frame.pointee.mode) { break }
       }
+      frame.pointee.ownedIndex &+= 1
+      hasCalled = true
+      callInHand(signal, frame)
     }
+    if hasCalled { frame.pointee.handled = true }
     collectRest(frame)
+    if mustLookAround(frame) { return true }
     frame.pointee.callout.set(.none)
     return false
+  }
+
+  /// Whether something came up in a callback: the run is to end, or another run was inside of it.
+  @inline(__always)
+  private func mustLookAround(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
+    mustEnd(frame) || frame.pointee.callout.isHeld
   }
 
   /// Performs the only signalled source of each of the next passes, as long as nothing but such sources comes up in them, and
@@ -82,22 +88,17 @@ extension Loop {
   private func performLoneSources(_ frame: UnsafeMutablePointer<Frame>) -> Bool {
     let mode = frame.pointee.mode
     if frame.pointee.collectedIndex < frame.pointee.collected.count { return false }
-    // No handle, so that the first one is looked at.
-    var handle = UInt.max
+    openHand(asOf: mode.state.pointee.ownedAsOf, in: mode)
     while let signal = startLonePass(frame) {
-      // The one of the pass before is in hand still, unless its callback did more than usual.
-      if signal.mention.bits == state.pointee.inHand.signal?.mention.bits && treadle_system_thread().pointee.in_hand == handle {
-        if !useSignalInHand(signal.item) { break }
-      } else {
-        handle = useOwnedSignal(signal, in: mode)
-        if handle == 0 { break }
-      }
+      let reading = mode.state.pointee.ownSignalsAreMixed ? Loop.never : mode.state.pointee.ownedAsOf
+      if !useOwnedSignal(signal, asOf: reading) && !findOwnedSignal(signal, in: mode) { break }
       mode.state.pointee.ownSignals.removeAll()
       mode.state.pointee.ownSignalsAreMixed = false
+      mode.state.pointee.ownedAsOf = hand.pointee.as_of
       frame.pointee.handled = true
       frame.pointee.callout.set(.sourceInHand)
-      callInHand(signal.item, handle, frame)
-      if mustEnd(frame) || frame.pointee.callout.isHeld { return true }
+      callInHand(signal, frame)
+      if mustLookAround(frame) { return true }
     }
     frame.pointee.callout.set(.none)
     return false
@@ -225,7 +226,7 @@ extension Loop {
     frame.pointee.beginPass()
     // PASS-1. Under the gate, which whoever gives a reason for a wake-up takes before or after this.
     state.pointee.wakePending.store(0, ordering: .relaxed)
-    state.pointee.isSelfWoken = false
+    hand.pointee.is_woken = false
     state.pointee.hasReading = false
     var isMixed = takeSignalled(frame)
     state.pointee.gate.unlock()

@@ -11,7 +11,7 @@ extension Loop {
   /// Performs the request that the frame's callout names, and those that come after it in quiet passes.
   func performRequests(_ frame: UnsafeMutablePointer<Frame>) {
     while let node = frame.pointee.callout.request {
-      if !RequestNode.perform(node, on: self, mode: frame.pointee.mode.name) { frame.pointee.failed = true }
+      if !RequestNode.perform(node, on: self, mode: frame.pointee.mode.name) { frame.pointee.fail() }
       // The rest is `advance`'s.
       if mustEnd(frame) || frame.pointee.requestLimit != 0 { return }
       settle(frame)
@@ -27,7 +27,7 @@ extension Loop {
     !frame.pointee.failed && hasOnlyOwnSources(frame)
       && frame.pointee.collected[frame.pointee.collectedIndex] == nil
       && frame.pointee.mode.state.pointee.ownSignals.isEmpty && frame.pointee.requestLimit == 0
-      && !state.pointee.isChasing && !state.pointee.isSelfWoken && isLeftInQuiet(frame)
+      && !state.pointee.isChasing && !hand.pointee.is_woken && isLeftInQuiet(frame)
   }
 
   /// What of that others may change while the owner waits.

@@ -66,8 +66,8 @@ extension Loop {
     reinstateOuterTimers(mode)
     frame.pointee.outerStop = state.pointee.stopPending.exchange(0, ordering: .acquiringAndReleasing)
     frame.pointee.outerWake = state.pointee.wakePending.exchange(0, ordering: .acquiringAndReleasing)
-    if state.pointee.isSelfWoken { frame.pointee.outerWake = 1 }
-    state.pointee.isSelfWoken = false
+    if hand.pointee.is_woken { frame.pointee.outerWake = 1 }
+    hand.pointee.is_woken = false
     state.pointee.hasReading = false
     state.pointee.frame = frame
     state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
@@ -105,7 +105,7 @@ extension Loop {
     }
     _ = endFlood(of: frame.pointee.mode)
     state.pointee.wakePending.store(frame.pointee.outerWake, ordering: .sequentiallyConsistent)
-    state.pointee.isSelfWoken = false
+    hand.pointee.is_woken = false
     if frame.pointee.outer != nil { mixSignals(frame.pointee.mode) }
     keepOrFree(frame)
     if treadle_system_is_closed() { Rest.announce() }
@@ -161,12 +161,12 @@ extension Loop {
   // MARK: Ends out of turn
 
   /// A host's callback failed: the innermost run ends.
-  func failRun() { state.pointee.frame?.pointee.failed = true }
+  func failRun() { state.pointee.frame?.pointee.fail() }
 
   /// The innermost run ends, with a result out of turn: a host's callback failed, or everything was shut down.
   /// What it had taken but not handled is put back. After a shutdown no observer is told.
   func abandonPass(_ frame: UnsafeMutablePointer<Frame>, _ result: Int32) {
-    frame.pointee.failed = false
+    frame.pointee.forgetFailure()
     if frame.pointee.result == result { return }
     frame.pointee.result = result
     if result == Status.closed { endNotification(frame) }

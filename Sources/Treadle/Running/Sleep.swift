@@ -127,7 +127,7 @@ extension Loop {
   /// Whether a wake-up was given since the pass began.
   @inline(__always)
   var isWoken: Bool {
-    state.pointee.isSelfWoken || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
+    hand.pointee.is_woken || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
   }
 
   @inline(__always)
@@ -144,7 +144,7 @@ extension Loop {
   ) -> Sleep.End {
     state.pointee.waiting.store(1, ordering: .releasing)
     defer { state.pointee.waiting.store(0, ordering: .releasing) }
-    if !returnOnInterrupt && !state.pointee.isSelfWoken && spin(mode, until: deadline, awaited: awaited) { return .somethingToDo }
+    if !returnOnInterrupt && !hand.pointee.is_woken && spin(mode, until: deadline, awaited: awaited) { return .somethingToDo }
     while true {
       let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
       let until = min(deadline, mode.nextWake())
