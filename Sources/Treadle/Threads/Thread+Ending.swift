@@ -65,6 +65,7 @@ extension Thread {
     object?.releaseValues()
     if let memory = thread.pointee.loop {
       Loop(memory).tearDown()
+      thread.pointee.in_hand = 0
       thread.pointee.loop = nil
     }
     Pool.end()
