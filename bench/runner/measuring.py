@@ -101,7 +101,8 @@ def run(program: Program, workload: str, is_quick: bool, library: Path = LIBRARY
             stderr=subprocess.PIPE,
             text=True,
             timeout=LONGEST,
-            env=environment(library, not program.is_installed),
+            # Another one than it was linked with has to be named in any case.
+            env=environment(library, not program.is_installed or library != LIBRARY),
         )
     except subprocess.TimeoutExpired:
         return [], f"no end after {LONGEST:.0f} s"
