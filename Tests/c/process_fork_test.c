@@ -10,6 +10,11 @@
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "die_after_fork=0"; }
 
+/* The address sanitizer keeps freed memory under a lock of its own, which a child may inherit locked: its first thread to end
+ * would wait for that for ever. Without such a store nobody takes the lock. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "quarantine_size_mb=0:thread_local_quarantine_size_kb=0"; }
+
 static pid_t parent;
 static pid_t fork_child(void) {
     fflush(NULL);
