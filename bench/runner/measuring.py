@@ -81,7 +81,7 @@ def programs_of(found: list[libraries.Library]) -> list[Program]:
     programs = [Program([str(building.program(each))], is_installed=each.is_installed) for each in found]
     calls = building.build_calls(found)
     if calls:
-        programs += [Program([str(calls), way]) for way in ("treadle", "libffi", "direct", "plain", "byhand")]
+        programs += [Program([str(calls), way], is_installed=False) for way in ("treadle", "libffi", "direct", "plain", "byhand")]
     if any(library.name == "treadle" for library in found):
         folder = Path(ROOT, "bench/python")
         programs += [Program([sys.executable, str(path)]) for path in sorted(folder.glob("with_*.py"))]
@@ -101,8 +101,7 @@ def run(program: Program, workload: str, is_quick: bool, library: Path = LIBRARY
             stderr=subprocess.PIPE,
             text=True,
             timeout=LONGEST,
-            # Another one than it was linked with has to be named in any case.
-            env=environment(library, not program.is_installed or library != LIBRARY),
+            env=environment(library, not program.is_installed),
         )
     except subprocess.TimeoutExpired:
         return [], f"no end after {LONGEST:.0f} s"

@@ -170,7 +170,7 @@ extension Loop {
   @inline(__always)
   func closeWindow() { treadle_system_close_window(hand) }
 
-  /// Where what the caller looks at behind this is the owner's, it is so as long as the clock shows the same.
+  /// A reading of the loop's clock: what is found to be the owner's behind it stays so while the clock shows the same.
   @inline(__always)
   var clock: UInt64 { state.pointee.clock.load(ordering: .acquiring) }
 
@@ -192,7 +192,7 @@ extension Loop {
   func useOwnedSignal(_ signal: QueuedSignal, asOf reading: UInt64) -> Bool {
     let item = signal.item
     openWindow(signal.tag)
-    let isUsed = clock == reading && item.signalTime != 0 && say(signal.tag)
+    let isUsed = clock == reading && item.signalTime != 0 && protectLightly(signal.tag)
     if isUsed {
       item.setSignalTime(0)
       takeInHand(signal)
@@ -214,7 +214,7 @@ extension Loop {
     if flags & Item.windowMask == Item.Flag.valid | Item.Flag.owned, item.signalTime != 0,
       signal.mention.means(item, in: mode)
     {
-      isUsed = say(signal.tag)
+      isUsed = protectLightly(signal.tag)
       if isUsed {
         item.setSignalTime(0)
         takeInHand(signal)
@@ -225,14 +225,6 @@ extension Loop {
     }
     closeWindow()
     return isUsed
-  }
-
-  /// Says in `calling` what is called next. False if something was left to the owner.
-  @inline(__always)
-  private func say(_ tag: UInt32) -> Bool {
-    state.pointee.calling.store(tag, ordering: .relaxed)
-    treadle_system_light_barrier()
-    return state.pointee.left.load(ordering: .relaxed) == 0
   }
 
   @inline(__always)

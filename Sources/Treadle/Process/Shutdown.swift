@@ -35,6 +35,7 @@ package enum Shutdown {
       let loop = Loop(memory)
       guard loop.state.pointee.reference.retain(generation: loop.state.pointee.reference.generation) else { return true }
       loop.requestStop(allLevels: true)
+      // Between two of its own sources a loop looks at nothing else.
       loop.advanceClock()
       loop.discardRequests()
       if !loop.isCurrent && loop.state.pointee.depth.load(ordering: .sequentiallyConsistent) != 0 {

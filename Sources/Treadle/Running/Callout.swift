@@ -105,7 +105,7 @@ extension Loop {
   @inline(__always)
   func callInHand(_ signal: QueuedSignal, _ frame: UnsafeMutablePointer<Frame>) {
     let item = signal.item
-    if let code = item.plainCode, _fastPath(true) {
+    if let code = item.plainCode {
       unsafeBitCast(code, to: PlainItem.self)(OpaquePointer(bitPattern: signal.handle.bits), item.cell.pointee.info)
     } else if let direct = item.context?.pointee.main.direct {
       direct.pointee.perform(subject: UnsafeMutableRawPointer(bitPattern: signal.handle.bits), value: 0)

@@ -47,12 +47,16 @@ extension Loop {
   /// `dropMembership`. False if something was left to the owner: `protect` takes it. Owner.
   @inline(__always)
   func protectObserver(_ tag: UInt32) -> Bool {
-    if treadle_system_has_barrier() {
-      state.pointee.calling.store(tag, ordering: .releasing)
-      treadle_system_light_barrier()
-    } else {
-      state.pointee.calling.store(tag, ordering: .sequentiallyConsistent)
-    }
+    if treadle_system_has_barrier() { return protectLightly(tag) }
+    state.pointee.calling.store(tag, ordering: .sequentiallyConsistent)
+    return state.pointee.left.load(ordering: .sequentiallyConsistent) == 0
+  }
+
+  /// The same where the other half is certain to fence the owner. Owner.
+  @inline(__always)
+  func protectLightly(_ tag: UInt32) -> Bool {
+    state.pointee.calling.store(tag, ordering: .releasing)
+    treadle_system_light_barrier()
     return state.pointee.left.load(ordering: .sequentiallyConsistent) == 0
   }
 
