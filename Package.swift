@@ -40,7 +40,6 @@ var targets: [Target] = [
   .target(name: "CTreadleSystem", cSettings: direct),
   .target(name: "CTreadleForeign", dependencies: ["CFFI"], linkerSettings: [.linkedLibrary("ffi")]),
   .target(name: "CTreadleStubs", cSettings: direct + [.define("TREADLE_STUB_TABLES", to: stubTables)]),
-  .target(name: "CTreadleSignal", dependencies: ["CTreadleSystem"], cSettings: direct),
   .target(name: "TreadleBase", dependencies: ["CTreadleSystem"], swiftSettings: settings),
   .target(name: "Treadle", dependencies: ["TreadleBase", "CTreadleSystem"], swiftSettings: settings),
   .target(
@@ -48,7 +47,7 @@ var targets: [Target] = [
     swiftSettings: small),
   .target(
     name: "TreadleABI",
-    dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem", "CTreadleSignal"],
+    dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem"],
     swiftSettings: small),
   // CoreFoundation's names over the C interface: a library of its own, which knows the headers only.
   .target(

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,39 +78,21 @@ int32_t treadle_system_epoll_control(int32_t epoll, int32_t operation, int32_t f
     return (int32_t)result(epoll_ctl(epoll, operation, fd, &event));
 }
 
-/* Kernels and tools without epoll_pwait2: ppoll has the resolution, and epoll is then ready at once. */
-static long wait_with_ppoll(int epoll, struct epoll_event *events, int count, const struct timespec *left) {
-    struct pollfd one = {.fd = epoll, .events = POLLIN};
-    int ready = ppoll(&one, 1, left, NULL);
-    return ready <= 0 ? ready : epoll_wait(epoll, events, count, 0);
-}
-
-int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *out, int32_t count, int64_t until) {
-    static int without_pwait2;
+int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *out, int32_t count, bool waits) {
     struct epoll_event events[BATCH];
-    long n;
-    if (count > BATCH) count = BATCH;
-    if (until <= 0) {
-        n = epoll_wait(epoll, events, count, 0);
-    } else if (until == INT64_MAX) {
-        n = epoll_wait(epoll, events, count, -1);
-    } else {
-        int64_t now = treadle_system_now();
-        struct timespec left = timespec_of(until > now ? until - now : 0);
-        n = -1;
-#ifdef SYS_epoll_pwait2
-        if (!__atomic_load_n(&without_pwait2, __ATOMIC_RELAXED)) n = syscall(SYS_epoll_pwait2, epoll, events, count, &left, NULL, 0);
-        if (n < 0 && errno == ENOSYS) __atomic_store_n(&without_pwait2, 1, __ATOMIC_RELAXED);
-#else
-        __atomic_store_n(&without_pwait2, 1, __ATOMIC_RELAXED);
-#endif
-        if (__atomic_load_n(&without_pwait2, __ATOMIC_RELAXED)) n = wait_with_ppoll(epoll, events, count, &left);
-    }
-    for (long i = 0; i < n; i++) {
+    int n = epoll_wait(epoll, events, count < BATCH ? count : BATCH, waits ? -1 : 0);
+    for (int i = 0; i < n; i++) {
         out[i].data = events[i].data.u64;
         out[i].events = events[i].events;
     }
     return (int32_t)result(n);
+}
+
+int32_t treadle_system_timerfd(void) { return (int32_t)result(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)); }
+int32_t treadle_system_timerfd_set(int32_t timer, int64_t date) {
+    /* A date of all zeros would disarm it. */
+    struct itimerspec at = {.it_value = timespec_of(date == INT64_MAX ? 0 : date > 0 ? date : 1)};
+    return (int32_t)result(timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL));
 }
 
 int32_t treadle_system_futex_wait(void *word, uint32_t expected, int64_t until) {
@@ -125,62 +107,6 @@ int32_t treadle_system_futex_wake(void *word, int32_t count) {
     int32_t value = (int32_t)result(syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0));
     errno = saved;
     return value;
-}
-
-#if defined(__has_include) && __has_include(<sys/single_threaded.h>)
-#include <sys/single_threaded.h>
-#define MAY_HAVE_THREADS !__libc_single_threaded
-#else
-#define MAY_HAVE_THREADS 1
-#endif
-#ifdef __has_feature
-#define THREAD_SANITIZER __has_feature(thread_sanitizer)
-#else
-#define THREAD_SANITIZER 0
-#endif
-/* From the kernel's header, which may be older than the kernel. */
-enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
-void treadle_system_prepare_barrier(void) {
-    if (__atomic_load_n(&treadle_system_barrier, __ATOMIC_ACQUIRE) != TREADLE_SYSTEM_BARRIER_UNKNOWN) return;
-    uint32_t state = TREADLE_SYSTEM_BARRIER_MISSING;
-#ifdef SYS_membarrier
-    /* To register costs a process that has threads some ten milliseconds: more than it is worth. The thread sanitizer
-     * would not see what it orders. */
-    int saved = errno;
-    if (!THREAD_SANITIZER && !MAY_HAVE_THREADS && syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) state = TREADLE_SYSTEM_BARRIER_THERE;
-    errno = saved;
-#endif
-    /* Of several threads that come here at once the first decides. */
-    uint32_t unknown = TREADLE_SYSTEM_BARRIER_UNKNOWN;
-    __atomic_compare_exchange_n(&treadle_system_barrier, &unknown, state, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-/* A time after which no light way began for those who ask; 0: none yet. */
-static int64_t barrier_lost;
-void treadle_system_forget_barrier(void) {
-    barrier_lost = 0;
-    __atomic_store_n(&treadle_system_barrier, TREADLE_SYSTEM_BARRIER_UNKNOWN, __ATOMIC_RELEASE);
-}
-void treadle_system_heavy_barrier(bool light_side_asks) {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#ifdef SYS_membarrier
-    uint32_t state = __atomic_load_n(&treadle_system_barrier, __ATOMIC_ACQUIRE);
-    if (state == TREADLE_SYSTEM_BARRIER_THERE) {
-        int saved = errno;
-        bool is_done = syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0;
-        errno = saved;
-        if (is_done) return;
-        state = TREADLE_SYSTEM_BARRIER_LOST;
-        __atomic_store_n(&treadle_system_barrier, state, __ATOMIC_SEQ_CST);
-    }
-    if (state != TREADLE_SYSTEM_BARRIER_LOST) return;
-    /* No store stays inside of a processor for so long, and no look comes so late: an interrupt ends both. Read after the
-     * state was changed, by whomever. */
-    enum { LONG_ENOUGH = 5000000 };
-    int64_t from = treadle_system_now(), first = 0;
-    if (!__atomic_compare_exchange_n(&barrier_lost, &first, from, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && light_side_asks) from = first;
-    treadle_system_sleep_until(from + LONG_ENOUGH);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
 }
 
 static uint32_t rest;
@@ -201,16 +127,6 @@ void *treadle_system_zeroed(size_t size) {
     memory += sizeof(void *);
     return memory + (-(uintptr_t)memory & 63);
 }
-void treadle_system_provide(void *memory, size_t size) {
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* since Linux 5.14; C libraries learnt of it later */
-#endif
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t start = (uintptr_t)memory & ~(page - 1), end = ((uintptr_t)memory + size) & ~(page - 1);
-    int saved = errno;
-    if (end > start) madvise((void *)start, end - start, MADV_POPULATE_WRITE);
-    errno = saved;
-}
 void *treadle_system_allocate(size_t size) { return malloc(size); }
 void *treadle_system_reallocate(void *memory, size_t size) { return realloc(memory, size); }
 void treadle_system_free(void *memory) { free(memory); }
@@ -219,6 +135,7 @@ void treadle_system_exact_sleeps(void) { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL,
 int32_t treadle_system_eintr(void) { return EINTR; }
 int32_t treadle_system_eperm(void) { return EPERM; }
 int32_t treadle_system_eexist(void) { return EEXIST; }
+int32_t treadle_system_enoent(void) { return ENOENT; }
 int32_t treadle_system_ebadf(void) { return EBADF; }
 int32_t treadle_system_enomem(void) { return ENOMEM; }
 int32_t treadle_system_edeadlk(void) { return EDEADLK; }

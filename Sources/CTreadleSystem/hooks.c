@@ -14,15 +14,13 @@ static int watch_forks(void (*child)(void)) { return pthread_atfork(NULL, NULL, 
 #endif
 
 static pthread_key_t key;
-static void (*on_thread_exit)(void);
 
 static void destructor(void *value) {
     (void)value;
-    on_thread_exit();
+    libtreadle_thread_exits();
 }
 
-int32_t treadle_system_install_hooks(void (*thread_exit)(void), void (*child)(void)) {
-    on_thread_exit = thread_exit;
+int32_t treadle_system_install_hooks(void (*child)(void)) {
     int32_t error = pthread_key_create(&key, destructor);
     if (error) return -error;
     error = watch_forks(child);

@@ -8,13 +8,11 @@ uint32_t treadle_system_eras;
 uint32_t treadle_system_thread_numbers;
 uint32_t treadle_system_wait_gate[16];
 uint32_t treadle_system_pool_numbers;
-uint32_t treadle_system_barrier;
 struct treadle_system_mutex treadle_system_start_mutex;
+struct treadle_system_item_mutex treadle_system_item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS];
 struct treadle_system_registry treadle_system_notifications, treadle_system_last_resort;
-__attribute__((section(".bss.treadle_home"))) struct treadle_system_home treadle_system_home_state;
-
-__attribute__((section(".rodata.treadle_mode_names"))) const struct treadle_system_mode_names treadle_system_mode_names_known = {
-    .standard = "kCFRunLoopDefaultMode", .common = "kCFRunLoopCommonModes", .call = "TreadleCallMode"};
+struct treadle_system_slab treadle_system_slabs[TREADLE_SYSTEM_KINDS];
+void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
 
 static void *forgotten;
 void treadle_system_forget(void *memory) {

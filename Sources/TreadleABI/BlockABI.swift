@@ -5,25 +5,13 @@ public import CTreadle
 import Treadle
 import TreadleBase
 
-@implementation @_cdecl("treadle_loop_post")
 @_optimize(speed)
+@implementation @_cdecl("treadle_loop_post")
 public func treadle_loop_post(
-  _ loop: OpaquePointer?, _ fn: treadle_block_fn?, _ info: UnsafeMutableRawPointer?
-) -> treadle_status {
-  if let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self), Loop.postQuickly(bits(loop), code, info) {
-    return Status.ok
-  }
-  return postOrSayWhyNot(loop, fn, info)
-}
-
-/// What could not be posted quickly is not queued: it is tried again.
-@inline(never)
-private func postOrSayWhyNot(
   _ loop: OpaquePointer?, _ fn: treadle_block_fn?, _ info: UnsafeMutableRawPointer?
 ) -> treadle_status {
   status("treadle_loop_post") { () throws(Failure) in
     guard let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self) else {
-      _ = try Loop(bits(loop), "loop")
       throw Failure(Status.argument, "fn", "is NULL")
     }
     return try Loop.post(bits(loop), code, info)
@@ -39,7 +27,6 @@ public func treadle_loop_perform_block(
     var block = try copyKnownPart(block, "block")
     do throws(Failure) {
       block = try copyStruct(given, "block")
-      let loop = try Loop(bits(loop), "loop")
       if block.fn == nil && block.routine == nil { throw Failure(Status.argument, "fn", "is NULL, and so is routine") }
       let modes = try modeList(block.modes, block.mode_count)
       let routine = try mainCallback(hasPlain: block.fn != nil, block.routine, "routine")
@@ -47,8 +34,7 @@ public func treadle_loop_perform_block(
         let node = BlockNode(
           code: unsafeBitCast(block.fn, to: UnsafeMutableRawPointer?.self), indirect: routine, info: block.info,
           destroy: block.destroy)
-        return try Loop.holding(loop.handle.bits, "loop") { loop throws(Failure) in try loop.perform(node, modes: modes)
-        }
+        return try Loop.holding(bits(loop), "loop") { loop throws(Failure) in try loop.perform(node, modes: modes) }
       } catch {
         drop(routine)
         throw error

@@ -16,7 +16,7 @@ public func treadle_closure_create(
     do throws(Failure) {
       let out = try need(out_closure, nil, "out_closure")
       _ = try copyStruct(config, "config")
-      try Loop.startRuntime()
+      try Runtime.start()
       guard let handler = known.handler else { throw Failure(Status.argument, "handler", "is NULL") }
       let function = unsafeBitCast(handler, to: ClosureHandler.Function.self)
       out.pointee = pointer(
@@ -95,7 +95,7 @@ private func wait(_ config: treadle_closure_config) -> CarriedCall.Wait {
 /// The modes in which calls are delivered; nil for the common ones and the call mode.
 private func checkTarget(
   _ config: treadle_closure_config, _ whenFull: CarrierPlan.WhenFull
-) throws(Failure) -> Thread.Modes? {
+) throws(Failure) -> ModeNames? {
   if isInline(config) {
     guard config.loop == nil, config.thread == nil else {
       throw Failure(Status.argument, "loop", "or thread is given, but the calling thread handles the calls")
@@ -130,11 +130,7 @@ private func checkSignature(_ signature: Signature, _ place: inout Place?) throw
 
 /// The loop that calls are carried to, held.
 private func holdTarget(_ config: treadle_closure_config) throws(Failure) -> Loop {
-  if config.loop != nil {
-    let loop = try Loop(bits(config.loop), "loop")
-    try loop.hold(bits(config.loop), "loop")
-    return loop
-  }
+  if config.loop != nil { return try Loop.hold(bits(config.loop), "loop") }
   return try Thread.holding(config.thread) { thread throws(Failure) in try thread.holdLoopForCalls() }
 }
 
@@ -214,7 +210,7 @@ public func treadle_closure_pool_get_info(
 ) -> treadle_status {
   status("treadle_closure_pool_get_info") { () throws(Failure) in
     _ = try copyStruct(UnsafePointer(out_info), "out_info")
-    try Loop.startRuntime()
+    try Runtime.start()
     let counts = ClosurePool.counts
     guard let out_info else { return Status.ok }
     out_info.pointee.capacity = counts.capacity

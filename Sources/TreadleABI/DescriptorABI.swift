@@ -12,13 +12,19 @@ public func treadle_descriptor_create(
   status("treadle_descriptor_create") { () throws(Failure) in
     let out = try need(out_descriptor, nil, "out_descriptor")
     let context = try copyStruct(context, "context")
-    try checkEvents(context.events, allowsNone: false)
-    if context.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
-    if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
-    if context.fd < 0 && context.get_fd == nil { throw Failure(Status.argument, "fd", "is negative") }
+    try check(context)
     out.pointee = pointer(try makeDescriptor(context).handle)
     return Status.ok
   }
+}
+
+/// Of what the client says of a new source. One that nobody is told of would be ready again and again.
+private func check(_ context: treadle_descriptor_context) throws(Failure) {
+  if context.ready == nil && context.ready_routine == nil { throw Failure(Status.argument, "ready", "is NULL") }
+  try checkEvents(context.events, allowsNone: false)
+  if context.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+  if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
+  if context.fd < 0 && context.get_fd == nil { throw Failure(Status.argument, "fd", "is negative") }
 }
 
 func checkEvents(_ events: UInt32, allowsNone: Bool) throws(Failure) {
@@ -33,7 +39,7 @@ private func makeDescriptor(_ context: treadle_descriptor_context) throws(Failur
     context.retain == nil && context.release == nil && context.describe == nil && context.equal == nil
     && context.get_fd == nil && context.ready_routine == nil
   if isPlain {
-    return try Item.plainDescriptor(
+    return try Item.descriptor(
       code: code, info: context.info, number: context.fd, events: context.events, isAcknowledged: isAcknowledged)
   }
   let ready = try mainCallback(hasPlain: context.ready != nil, context.ready_routine, "ready_routine")
@@ -53,40 +59,24 @@ private func makeDescriptor(_ context: treadle_descriptor_context) throws(Failur
   }
 }
 
-// What is done all the time tries the quick way first, which says yes or does nothing (Descriptor+Quick.swift).
-
 @_optimize(speed)
 @implementation @_cdecl("treadle_descriptor_watch")
 public func treadle_descriptor_watch(
   _ fd: Int32, _ events: UInt32, _ ready: treadle_ready_fn?, _ info: UnsafeMutableRawPointer?,
   _ release: treadle_release_fn?, _ out_descriptor: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  if events & ~3 == 0 && events != 0 && release == nil, let ready {
-    let code = unsafeBitCast(ready, to: UnsafeMutableRawPointer?.self)
-    if Item.watchQuickly(code: code, info: info, number: fd, events: events, out: out_descriptor) { return Status.ok }
-  }
-  return watchDescriptor(fd, events, ready, info, release, out_descriptor)
-}
-
-@inline(never)
-private func watchDescriptor(
-  _ fd: Int32, _ events: UInt32, _ ready: treadle_ready_fn?, _ info: UnsafeMutableRawPointer?,
-  _ release: treadle_release_fn?, _ out: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
   status("treadle_descriptor_watch") { () throws(Failure) in
-    out?.pointee = nil
+    out_descriptor?.pointee = nil
     do throws(Failure) {
-      if ready == nil { throw Failure(Status.argument, "ready", "is NULL") }
-      try checkEvents(events, allowsNone: false)
-      if fd < 0 { throw Failure(Status.argument, "fd", "is negative") }
-      let loop = try Loop.current()
       var context = treadle_descriptor_context()
       context.info = info
       context.release = release
       context.ready = ready
       context.fd = fd
       context.events = events
-      return try addToDefault(try makeDescriptor(context), of: loop, "descriptor", out)
+      try check(context)
+      let loop = try Loop.current()
+      return try addToDefault(try makeDescriptor(context), of: loop, out_descriptor)
     } catch {
       release?(info)
       throw error
@@ -148,27 +138,18 @@ public func treadle_descriptor_invalidate(_ descriptor: OpaquePointer?) -> tread
 @_optimize(speed)
 @implementation @_cdecl("treadle_descriptor_discard")
 public func treadle_descriptor_discard(_ descriptor: OpaquePointer?) -> treadle_status {
-  if Item.discardQuickly(descriptor: bits(descriptor)) { return Status.ok }
-  return discardDescriptor(descriptor)
-}
-
-@inline(never)
-private func discardDescriptor(_ descriptor: OpaquePointer?) -> treadle_status {
   status("treadle_descriptor_discard") { () throws(Failure) in try discard(.descriptor, descriptor, "descriptor") }
 }
 
 @implementation @_cdecl("treadle_descriptor_close")
 public func treadle_descriptor_close(_ descriptor: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
-  status("treadle_descriptor_close") { () throws(Failure) in
-    try Item(.descriptor, bits(descriptor), "descriptor").close(timeout: timeout_ns, "descriptor")
-    return Status.ok
-  }
+  status("treadle_descriptor_close") { () throws(Failure) in try close(.descriptor, descriptor, timeout_ns, "descriptor") }
 }
 
 @implementation @_cdecl("treadle_descriptor_is_valid")
 public func treadle_descriptor_is_valid(_ descriptor: OpaquePointer?) -> Bool {
   answer("treadle_descriptor_is_valid", false) { () throws(Failure) in
-    try Item(.descriptor, bits(descriptor), "descriptor").isValid
+    try Item.isValid(.descriptor, bits(descriptor), "descriptor")
   }
 }
 

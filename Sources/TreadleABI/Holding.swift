@@ -23,11 +23,10 @@ extension Loop {
   static func holding<Result>(
     _ handle: UInt, _ subject: StaticString, _ body: (Loop) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let loop = try Loop(handle, subject)
     // The calling thread's own loop does not go away during the call.
-    let isHeld = !loop.isCurrent
-    if isHeld { try loop.hold(handle, subject) }
-    defer { if isHeld { loop.letGo() } }
+    if let loop = Loop.existing, loop.handle.bits == handle { return try body(loop) }
+    let loop = try Loop.hold(handle, subject)
+    defer { loop.letGo() }
     return try body(loop)
   }
 }

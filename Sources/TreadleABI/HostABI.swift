@@ -160,7 +160,7 @@ public func treadle_host_wait(
 public func treadle_host_end_wait(_ word: UnsafeMutablePointer<UInt32>?) -> treadle_status {
   status("treadle_host_end_wait") { () throws(Failure) in
     let known = try HostWord(word)
-    try Loop.startRuntime()
+    try Runtime.start()
     known.end()
     return Status.ok
   }

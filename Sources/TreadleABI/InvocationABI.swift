@@ -17,7 +17,7 @@ public func treadle_invocation_create(
       let out = try need(out_invocation, nil, "out_invocation")
       _ = try copyStruct(config, "config")
       guard let code = known.code else { throw Failure(Status.argument, "code", "is NULL") }
-      try Loop.startRuntime()
+      try Runtime.start()
       let signature = try internSignature(known.signature, "signature", &place).signature
       out.pointee = pointer(try Invocation.create(signature, code: code, destroy: known.destroy, info: known.info))
     } catch {

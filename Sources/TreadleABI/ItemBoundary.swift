@@ -5,20 +5,26 @@ import CTreadle
 import Treadle
 import TreadleBase
 
-// What the four kinds of items have in common at the boundary. Also who only counts references holds the item
-// meanwhile: its slot may serve another one as soon as it is looked up. Each of these is there once, for all kinds.
+// What the four kinds of items have in common at the boundary: each of these is there once, for all kinds. A call names
+// the generation that the handle has, or holds the item: its slot may serve another one as soon as it is looked up.
 
+/// Adds a reference of the client's, to an object of any kind.
 @inline(never)
 func retain(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
-  let result = try Item.holding(kind, bits(handle), subject) { $0.retain() }
-  if result == Status.range { throw Failure(Status.range, subject, "has as many references as it can have") }
-  if result < 0 { throw Failure(result, subject, "is not the handle of a living object") }
-  return result
+  try Slab(kind).retainForClient(bits(handle), subject)
+  return Status.ok
 }
 
 @inline(never)
 func release(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
-  try Item.holding(kind, bits(handle), subject) { item throws(Failure) in try item.release(subject) }
+  try Item.release(kind, bits(handle), subject)
+  return Status.ok
+}
+
+/// Invalidates the item and waits until its callbacks have ended.
+@inline(never)
+func close(_ kind: Kind, _ handle: OpaquePointer?, _ timeout: Int64, _ subject: StaticString) throws(Failure) -> Int32 {
+  try Item.hold(kind, bits(handle), subject).close(timeout: timeout, subject)
   return Status.ok
 }
 
@@ -100,20 +106,16 @@ private func holdingBoth<Result>(
 /// `out` the mode has the only reference. If that fails there is no item, and the info stays the caller's.
 @inline(never)
 func addToDefault(
-  _ item: Item, of loop: Loop, _ subject: StaticString, _ out: UnsafeMutablePointer<OpaquePointer?>?
+  _ item: Item, of loop: Loop, _ out: UnsafeMutablePointer<OpaquePointer?>?
 ) throws(Failure) -> Int32 {
   do throws(Failure) {
-    _ = try CommonModes.addToDefault(item, of: loop)
+    _ = try loop.addToDefaultMode(item)
   } catch {
     item.forgetInfo()
-    try? item.release(subject)
+    item.giveUp()
     throw error
   }
-  guard let out else {
-    try item.release(subject)
-    return Status.ok
-  }
-  out.pointee = pointer(item.handle)
+  if let out { out.pointee = pointer(item.handle) } else { item.giveUp() }
   return Status.ok
 }
 
@@ -122,7 +124,7 @@ func addToDefault(
 func discard(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
   try Item.holding(kind, bits(handle), subject) { item throws(Failure) in
     item.invalidate()
-    try item.release(subject)
+    try Item.release(kind, bits(handle), subject)
   }
   return Status.ok
 }

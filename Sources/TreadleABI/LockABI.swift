@@ -20,21 +20,14 @@ public func treadle_lock_create(
 @implementation @_cdecl("treadle_lock_retain")
 public func treadle_lock_retain(_ lock: OpaquePointer?) -> treadle_status {
   status("treadle_lock_retain") { () throws(Failure) in
-    let held = try ClientLock.hold(bits(lock), "lock")
-    defer { held.letGo() }
-    let result = held.retain()
-    if result == Status.range { throw Failure(Status.range, "lock", "has as many references as it can have") }
-    if result < 0 { throw Failure(result, "lock", "is not the handle of a living object") }
-    return result
+    try retain(.lock, lock, "lock")
   }
 }
 
 @implementation @_cdecl("treadle_lock_release")
 public func treadle_lock_release(_ lock: OpaquePointer?) -> treadle_status {
   status("treadle_lock_release") { () throws(Failure) in
-    let held = try ClientLock.hold(bits(lock), "lock")
-    defer { held.letGo() }
-    try held.release()
+    try ClientLock.release(bits(lock))
     return Status.ok
   }
 }
@@ -61,7 +54,11 @@ public func treadle_lock_unlock(_ lock: OpaquePointer?) -> treadle_status {
 
 @implementation @_cdecl("treadle_lock_get_pthread_mutex")
 public func treadle_lock_get_pthread_mutex(_ lock: OpaquePointer?) -> UnsafeMutableRawPointer? {
-  answer("treadle_lock_get_pthread_mutex", nil) { () throws(Failure) in try ClientLock(bits(lock), "lock").native }
+  answer("treadle_lock_get_pthread_mutex", nil) { () throws(Failure) in
+    let lock = try ClientLock.hold(bits(lock), "lock")
+    defer { lock.letGo() }
+    return lock.native
+  }
 }
 
 @implementation @_cdecl("treadle_condition_create")
@@ -76,21 +73,14 @@ public func treadle_condition_create(_ out_condition: UnsafeMutablePointer<Opaqu
 @implementation @_cdecl("treadle_condition_retain")
 public func treadle_condition_retain(_ condition: OpaquePointer?) -> treadle_status {
   status("treadle_condition_retain") { () throws(Failure) in
-    let held = try ClientCondition.hold(bits(condition), "condition")
-    defer { held.letGo() }
-    let result = held.retain()
-    if result == Status.range { throw Failure(Status.range, "condition", "has as many references as it can have") }
-    if result < 0 { throw Failure(result, "condition", "is not the handle of a living object") }
-    return result
+    try retain(.condition, condition, "condition")
   }
 }
 
 @implementation @_cdecl("treadle_condition_release")
 public func treadle_condition_release(_ condition: OpaquePointer?) -> treadle_status {
   status("treadle_condition_release") { () throws(Failure) in
-    let held = try ClientCondition.hold(bits(condition), "condition")
-    defer { held.letGo() }
-    try held.release()
+    try ClientCondition.release(bits(condition))
     return Status.ok
   }
 }
@@ -132,6 +122,8 @@ public func treadle_condition_broadcast(_ condition: OpaquePointer?) -> treadle_
 @implementation @_cdecl("treadle_condition_get_pthread_cond")
 public func treadle_condition_get_pthread_cond(_ condition: OpaquePointer?) -> UnsafeMutableRawPointer? {
   answer("treadle_condition_get_pthread_cond", nil) { () throws(Failure) in
-    try ClientCondition(bits(condition), "condition").native
+    let condition = try ClientCondition.hold(bits(condition), "condition")
+    defer { condition.letGo() }
+    return condition.native
   }
 }

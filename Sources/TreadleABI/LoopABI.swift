@@ -29,17 +29,14 @@ public func treadle_loop_copy_of_thread(
 @implementation @_cdecl("treadle_loop_retain")
 public func treadle_loop_retain(_ loop: OpaquePointer?) -> treadle_status {
   status("treadle_loop_retain") { () throws(Failure) in
-    let result = try Loop.holding(bits(loop), "loop") { $0.retain() }
-    if result == Status.range { throw Failure(Status.range, "loop", "has as many references as it can have") }
-    if result < 0 { throw Failure(result, "loop", "is not the handle of a living object") }
-    return result
+    try retain(.loop, loop, "loop")
   }
 }
 
 @implementation @_cdecl("treadle_loop_release")
 public func treadle_loop_release(_ loop: OpaquePointer?) -> treadle_status {
   status("treadle_loop_release") { () throws(Failure) in
-    try Loop.holding(bits(loop), "loop") { loop throws(Failure) in try loop.release() }
+    try Loop.release(bits(loop))
     return Status.ok
   }
 }
@@ -49,7 +46,7 @@ public func treadle_loop_run(
   _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ timeout_ns: Int64, _ flags: UInt32
 ) -> treadle_status {
   status("treadle_loop_run") { () throws(Failure) in
-    let loop = try Loop(bits(loop), "loop")
+    let loop = try Loop(unheld: bits(loop), "loop")
     if flags & ~3 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
     return try loop.run(mode.map { ModeName($0) }, timeout: timeout_ns, flags: flags)
   }
@@ -57,7 +54,7 @@ public func treadle_loop_run(
 
 @implementation @_cdecl("treadle_loop_run_default")
 public func treadle_loop_run_default(_ loop: OpaquePointer?) -> treadle_status {
-  status("treadle_loop_run_default") { () throws(Failure) in try Loop(bits(loop), "loop").runDefault() }
+  status("treadle_loop_run_default") { () throws(Failure) in try Loop(unheld: bits(loop), "loop").runDefault() }
 }
 
 @implementation @_cdecl("treadle_loop_set_interrupt_descriptor")
@@ -76,7 +73,7 @@ public func treadle_loop_stop(_ loop: OpaquePointer?) -> treadle_status {
 @implementation @_cdecl("treadle_loop_request_stop")
 public func treadle_loop_request_stop(_ loop: OpaquePointer?, _ flags: UInt32) -> treadle_status {
   status("treadle_loop_request_stop") { () throws(Failure) in
-    let loop = try Loop(bits(loop), "loop")
+    let loop = try Loop(unheld: bits(loop), "loop")
     if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
     loop.requestStop(allLevels: flags & 1 != 0)
     return Status.ok
@@ -86,19 +83,19 @@ public func treadle_loop_request_stop(_ loop: OpaquePointer?, _ flags: UInt32) -
 @implementation @_cdecl("treadle_loop_wake")
 public func treadle_loop_wake(_ loop: OpaquePointer?) -> treadle_status {
   status("treadle_loop_wake") { () throws(Failure) in
-    try Loop(bits(loop), "loop").wake()
+    try Loop(unheld: bits(loop), "loop").wake()
     return Status.ok
   }
 }
 
 @implementation @_cdecl("treadle_loop_is_waiting")
 public func treadle_loop_is_waiting(_ loop: OpaquePointer?) -> Bool {
-  answer("treadle_loop_is_waiting", false) { () throws(Failure) in try Loop(bits(loop), "loop").isWaiting }
+  answer("treadle_loop_is_waiting", false) { () throws(Failure) in try Loop(unheld: bits(loop), "loop").isWaiting }
 }
 
 @implementation @_cdecl("treadle_loop_is_current")
 public func treadle_loop_is_current(_ loop: OpaquePointer?) -> Bool {
-  answer("treadle_loop_is_current", false) { () throws(Failure) in try Loop(bits(loop), "loop").belongsToCaller }
+  answer("treadle_loop_is_current", false) { () throws(Failure) in try Loop(unheld: bits(loop), "loop").belongsToCaller }
 }
 
 @implementation @_cdecl("treadle_loop_get_thread_id")
@@ -107,7 +104,7 @@ public func treadle_loop_get_thread_id(
 ) -> treadle_status {
   status("treadle_loop_get_thread_id") { () throws(Failure) in
     let out = try need(out_thread_id, 0, "out_thread_id")
-    out.pointee = try Loop(bits(loop), "loop").threadID
+    out.pointee = try Loop(unheld: bits(loop), "loop").threadID
     return Status.ok
   }
 }

@@ -35,7 +35,7 @@ private func makeObserver(_ context: treadle_observer_context) throws(Failure) -
 @implementation @_cdecl("treadle_observer_repeats")
 public func treadle_observer_repeats(_ observer: OpaquePointer?) -> Bool {
   answer("treadle_observer_repeats", false) { () throws(Failure) in
-    try Item(.observer, bits(observer), "observer").repeats
+    try Item.holding(.observer, bits(observer), "observer") { $0.repeats }
   }
 }
 
@@ -70,16 +70,13 @@ public func treadle_observer_invalidate(_ observer: OpaquePointer?) -> treadle_s
 
 @implementation @_cdecl("treadle_observer_close")
 public func treadle_observer_close(_ observer: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
-  status("treadle_observer_close") { () throws(Failure) in
-    try Item(.observer, bits(observer), "observer").close(timeout: timeout_ns, "observer")
-    return Status.ok
-  }
+  status("treadle_observer_close") { () throws(Failure) in try close(.observer, observer, timeout_ns, "observer") }
 }
 
 @implementation @_cdecl("treadle_observer_is_valid")
 public func treadle_observer_is_valid(_ observer: OpaquePointer?) -> Bool {
   answer("treadle_observer_is_valid", false) { () throws(Failure) in
-    try Item(.observer, bits(observer), "observer").isValid
+    try Item.isValid(.observer, bits(observer), "observer")
   }
 }
 

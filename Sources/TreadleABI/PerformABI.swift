@@ -11,28 +11,6 @@ public func treadle_thread_perform(
   _ thread: OpaquePointer?, _ request: UnsafePointer<treadle_request>?,
   _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ mode_count: Int, _ flags: UInt32
 ) -> treadle_status {
-  if flags == 1, modes == nil, mode_count == 0, let request, let result = performPlain(thread, request) {
-    if result == Status.ok { return result }
-    return status("treadle_thread_perform") { () throws(Failure) in try checkOutcome(result) }
-  }
-  return performSlowly(thread, request, modes, mode_count, flags)
-}
-
-/// A waited request that has a function of its own and gives nothing back, as most are. Nil: the general way has to do.
-@inline(__always)
-private func performPlain(_ thread: OpaquePointer?, _ request: UnsafePointer<treadle_request>) -> Int32? {
-  guard request.pointee.struct_size == MemoryLayout<treadle_request>.size, let function = request.pointee.fn,
-    request.pointee.routine == nil, request.pointee.release_target == nil, request.pointee.release_argument == nil
-  else { return nil }
-  return Thread.performPlain(
-    bits(thread), function, target: request.pointee.target, argument: request.pointee.argument)
-}
-
-@inline(never)
-private func performSlowly(
-  _ thread: OpaquePointer?, _ request: UnsafePointer<treadle_request>?,
-  _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ mode_count: Int, _ flags: UInt32
-) -> treadle_status {
   status("treadle_thread_perform") { () throws(Failure) in
     try perform(request, modes, mode_count, flags) { () throws(Failure) in try Thread.hold(bits(thread), "thread") }
   }
@@ -100,7 +78,7 @@ public func treadle_perform_in_background(
     out_thread?.pointee = nil
     return try takingOver(request) { request throws(Failure) in
       let thread = try Thread.performInBackground(request)
-      if let out_thread { out_thread.pointee = pointer(thread.handle) } else { try? thread.release() }
+      if let out_thread { out_thread.pointee = pointer(thread.handle) } else { try? Thread.release(thread.handle.bits) }
       return Status.ok
     }
   }
@@ -159,7 +137,7 @@ private func makeRequest(_ given: treadle_request) throws(Failure) -> Request {
 /// A client's list of modes; nil when it gives none.
 func requestModes(
   _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ count: Int
-) throws(Failure) -> Thread.Modes? {
+) throws(Failure) -> ModeNames? {
   let list = try modeList(modes, count)
   return modes == nil ? nil : list
 }

@@ -25,10 +25,8 @@ public func treadle_pool_pop(_ token: UInt64) -> treadle_status {
 @implementation @_cdecl("treadle_pool_add")
 public func treadle_pool_add(_ object: UnsafeMutableRawPointer?, _ release: treadle_release_fn?) -> treadle_status {
   status("treadle_pool_add") { () throws(Failure) in
-    guard let code = unsafeBitCast(release, to: UnsafeMutableRawPointer?.self) else {
-      throw Failure(Status.argument, "release", "is NULL")
-    }
-    try Pool.add(code, object)
+    guard let release else { throw Failure(Status.argument, "release", "is NULL") }
+    try Pool.add(release, object)
     return Status.ok
   }
 }

@@ -15,7 +15,7 @@ public func treadle_signature_parse(
 ) -> treadle_status {
   status("treadle_signature_parse") { place throws(Failure) in
     let out = try need(out_signature, nil, "out_signature")
-    try Loop.startRuntime()
+    try Runtime.start()
     out.pointee = pointer(try internSignature(encoding, "encoding", &place).handle)
     return Status.ok
   }
@@ -130,7 +130,7 @@ public func treadle_routine_create(
     do throws(Failure) {
       let out = try need(out_routine, nil, "out_routine")
       _ = try copyStruct(config, "config")
-      try Loop.startRuntime()
+      try Runtime.start()
       out.pointee = pointer(try makeRoutine(known, &place))
     } catch {
       known.destroy?(known.info)

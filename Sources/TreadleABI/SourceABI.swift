@@ -42,29 +42,22 @@ private func makeSource(_ context: treadle_source_context) throws(Failure) -> It
   }
 }
 
-/// `treadle_source_signal` and `treadle_source_signal_and_wake` begin in C (`CTreadleSignal`), where the quickest signals end,
-/// and go on here.
 @_optimize(speed)
-@_cdecl("libtreadle_signal")
-public func signal(_ source: OpaquePointer?) -> treadle_status {
-  Item.signalQuickly(source, wake: false) { signalSlowly("treadle_source_signal", $0, wake: false) }
+@implementation @_cdecl("treadle_source_signal")
+public func treadle_source_signal(_ source: OpaquePointer?) -> treadle_status {
+  status("treadle_source_signal") { () throws(Failure) in try Item.signal(source, wake: false) }
 }
 
 @_optimize(speed)
-@_cdecl("libtreadle_signal_and_wake")
-public func signalAndWake(_ source: OpaquePointer?) -> treadle_status {
-  Item.signalQuickly(source, wake: true) { signalSlowly("treadle_source_signal_and_wake", $0, wake: true) }
-}
-
-@inline(never)
-private func signalSlowly(_ function: StaticString, _ source: OpaquePointer?, wake: Bool) -> treadle_status {
-  status(function) { () throws(Failure) in try Item(.source, bits(source), "source").signal(wake: wake) }
+@implementation @_cdecl("treadle_source_signal_and_wake")
+public func treadle_source_signal_and_wake(_ source: OpaquePointer?) -> treadle_status {
+  status("treadle_source_signal_and_wake") { () throws(Failure) in try Item.signal(source, wake: true) }
 }
 
 @implementation @_cdecl("treadle_source_is_signalled")
 public func treadle_source_is_signalled(_ source: OpaquePointer?) -> Bool {
   answer("treadle_source_is_signalled", false) { () throws(Failure) in
-    try Item(.source, bits(source), "source").isSignalled
+    try Item.holding(.source, bits(source), "source") { $0.isSignalled }
   }
 }
 
@@ -88,15 +81,12 @@ public func treadle_source_invalidate(_ source: OpaquePointer?) -> treadle_statu
 
 @implementation @_cdecl("treadle_source_close")
 public func treadle_source_close(_ source: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
-  status("treadle_source_close") { () throws(Failure) in
-    try Item(.source, bits(source), "source").close(timeout: timeout_ns, "source")
-    return Status.ok
-  }
+  status("treadle_source_close") { () throws(Failure) in try close(.source, source, timeout_ns, "source") }
 }
 
 @implementation @_cdecl("treadle_source_is_valid")
 public func treadle_source_is_valid(_ source: OpaquePointer?) -> Bool {
-  answer("treadle_source_is_valid", false) { () throws(Failure) in try Item(.source, bits(source), "source").isValid }
+  answer("treadle_source_is_valid", false) { () throws(Failure) in try Item.isValid(.source, bits(source), "source") }
 }
 
 @implementation @_cdecl("treadle_source_get_info")

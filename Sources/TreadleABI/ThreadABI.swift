@@ -94,24 +94,23 @@ func handOut(
   do throws(Failure) {
     try body()
   } catch {
-    try? thread.release()
+    try? Thread.release(thread.handle.bits)
     throw error
   }
-  if let out { out.pointee = pointer(thread.handle) } else { try thread.release() }
+  if let out { out.pointee = pointer(thread.handle) } else { try Thread.release(thread.handle.bits) }
 }
 
 @implementation @_cdecl("treadle_thread_retain")
 public func treadle_thread_retain(_ thread: OpaquePointer?) -> treadle_status {
   status("treadle_thread_retain") { () throws(Failure) in
-    try Thread.holding(thread) { thread throws(Failure) in try thread.retain() }
-    return Status.ok
+    try retain(.thread, thread, "thread")
   }
 }
 
 @implementation @_cdecl("treadle_thread_release")
 public func treadle_thread_release(_ thread: OpaquePointer?) -> treadle_status {
   status("treadle_thread_release") { () throws(Failure) in
-    try Thread.holding(thread) { thread throws(Failure) in try thread.release() }
+    try Thread.release(bits(thread))
     return Status.ok
   }
 }

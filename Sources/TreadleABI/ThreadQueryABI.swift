@@ -58,8 +58,7 @@ public func treadle_thread_copy_loop(
     let out = try need(out_loop, nil, "out_loop")
     let loop = try Thread.holding(thread) { thread throws(Failure) in try thread.holdLoop() }
     defer { loop.letGo() }
-    let result = loop.retain()
-    if result < 0 { throw Failure(result, "loop", "has as many references as it can have") }
+    try Slab(.loop).retainForClient(loop.handle.bits, "loop")
     out.pointee = pointer(loop.handle)
     return Status.ok
   }

@@ -5,36 +5,9 @@ public import CTreadle
 import Treadle
 import TreadleBase
 
-// What is done all the time tries the quick way first, which says yes or does nothing (Timer+Quick.swift).
-
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_create")
 public func treadle_timer_create(
-  _ context: UnsafePointer<treadle_timer_context>?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  if let context, let out_timer, context.pointee.struct_size == MemoryLayout<treadle_timer_context>.size,
-    isPlain(context)
-  {
-    let code = unsafeBitCast(context.pointee.fire, to: UnsafeMutableRawPointer?.self)
-    let timer = Item.makePlainTimer(code: code, info: context.pointee.info, date: context.pointee.fire_at)
-    if timer != 0 {
-      out_timer.pointee = OpaquePointer(bitPattern: timer)
-      return Status.ok
-    }
-  }
-  return createTimer(context, out_timer)
-}
-
-/// A one-shot with nothing but a plain callback.
-@inline(__always)
-private func isPlain(_ context: UnsafePointer<treadle_timer_context>) -> Bool {
-  context.pointee.retain == nil && context.pointee.release == nil && context.pointee.describe == nil
-    && context.pointee.fire_routine == nil && context.pointee.order == 0 && context.pointee.interval_ns == 0
-    && context.pointee.tolerance_ns <= 0
-}
-
-@inline(never)
-private func createTimer(
   _ context: UnsafePointer<treadle_timer_context>?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
   status("treadle_timer_create") { () throws(Failure) in
@@ -81,41 +54,6 @@ public func treadle_timer_schedule_at(
   _ fire_at: Int64, _ interval_ns: Int64, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
   _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  if interval_ns == 0 && release == nil, let fire, let loop = Loop.existing {
-    let code = unsafeBitCast(fire, to: UnsafeMutableRawPointer?.self)
-    switch Item.scheduleStraight(code: code, info: info, date: fire_at, on: loop, out: out_timer) {
-    case .done: return Status.ok
-    case .locked: return scheduleTimerLocked(fire_at, interval_ns, fire, info, release, out_timer)
-    case .no: break
-    }
-  }
-  return scheduleTimer(fire_at, interval_ns, fire, info, release, out_timer)
-}
-
-/// The lock of the calling thread's loop is held.
-@inline(never)
-@_optimize(speed)
-private func scheduleTimerLocked(
-  _ fire_at: Int64, _ interval_ns: Int64, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
-  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  if let loop = Loop.existing {
-    let code = unsafeBitCast(fire, to: UnsafeMutableRawPointer?.self)
-    let timer = Item.makeScheduledTimer(
-      code: code, info: info, date: fire_at, on: loop, clients: out_timer == nil ? 0 : 1)
-    if timer != 0 {
-      out_timer?.pointee = OpaquePointer(bitPattern: timer)
-      return Status.ok
-    }
-  }
-  return scheduleTimer(fire_at, interval_ns, fire, info, release, out_timer)
-}
-
-@inline(never)
-private func scheduleTimer(
-  _ fire_at: Int64, _ interval_ns: Int64, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
-  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
   status("treadle_timer_schedule_at") { () throws(Failure) in
     out_timer?.pointee = nil
     do throws(Failure) {
@@ -127,7 +65,7 @@ private func scheduleTimer(
       context.fire = fire
       context.fire_at = fire_at
       context.interval_ns = interval_ns
-      return try addToDefault(try makeTimer(context), of: loop, "timer", out_timer)
+      return try addToDefault(try makeTimer(context), of: loop, out_timer)
     } catch {
       release?(info)
       throw error
@@ -144,8 +82,20 @@ public func treadle_timer_fire(_ timer: OpaquePointer?) -> treadle_status {
   }
 }
 
+@inline(__always)
 private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item {
   let code = unsafeBitCast(context.fire, to: UnsafeMutableRawPointer?.self)
+  let isPlain =
+    context.retain == nil && context.release == nil && context.describe == nil && context.fire_routine == nil
+    && context.order == 0 && context.interval_ns == 0 && context.tolerance_ns <= 0
+  return isPlain
+    ? try Item.timer(code: code, info: context.info, date: context.fire_at) : try makeTimerWithOptions(context, code)
+}
+
+@inline(never)
+private func makeTimerWithOptions(
+  _ context: treadle_timer_context, _ code: UnsafeMutableRawPointer?
+) throws(Failure) -> Item {
   let fire = try mainCallback(hasPlain: context.fire != nil, context.fire_routine, "fire_routine")
   do throws(Failure) {
     let options = ItemOptions(
@@ -162,21 +112,12 @@ private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_set_next_fire")
 public func treadle_timer_set_next_fire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
-  if Item.postponeStraight(bits(timer), time) { return Status.ok }
-  return setNextFire(timer, time)
-}
-
-@inline(never)
-private func setNextFire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
-  if Item.setDateInOneMode(bits(timer), time) { return Status.ok }
-  return status("treadle_timer_set_next_fire") { () throws(Failure) in
-    try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in item.setNextFire(time) }
-  }
+  status("treadle_timer_set_next_fire") { () throws(Failure) in try Item.setNextFire(bits(timer), time) }
 }
 
 @implementation @_cdecl("treadle_timer_repeats")
 public func treadle_timer_repeats(_ timer: OpaquePointer?) -> Bool {
-  answer("treadle_timer_repeats", false) { () throws(Failure) in try Item(.timer, bits(timer), "timer").repeats }
+  answer("treadle_timer_repeats", false) { () throws(Failure) in try Item.holding(.timer, bits(timer), "timer") { $0.repeats } }
 }
 
 @implementation @_cdecl("treadle_timer_set_tolerance")
@@ -227,24 +168,12 @@ public func treadle_timer_retain(_ timer: OpaquePointer?) -> treadle_status {
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_release")
 public func treadle_timer_release(_ timer: OpaquePointer?) -> treadle_status {
-  if Item.releaseQuickly(bits(timer)) { return Status.ok }
-  return releaseTimer(timer)
-}
-
-@inline(never)
-private func releaseTimer(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_release") { () throws(Failure) in try release(.timer, timer, "timer") }
 }
 
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_invalidate")
 public func treadle_timer_invalidate(_ timer: OpaquePointer?) -> treadle_status {
-  if Item.invalidateInOneMode(bits(timer)) { return Status.ok }
-  return invalidateTimer(timer)
-}
-
-@inline(never)
-private func invalidateTimer(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_invalidate") { () throws(Failure) in
     try Item.holding(.timer, bits(timer), "timer") { $0.invalidate() }
     return Status.ok
@@ -254,27 +183,17 @@ private func invalidateTimer(_ timer: OpaquePointer?) -> treadle_status {
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_discard")
 public func treadle_timer_discard(_ timer: OpaquePointer?) -> treadle_status {
-  if Item.discardStraight(bits(timer)) { return Status.ok }
-  return discardTimer(timer)
-}
-
-@inline(never)
-private func discardTimer(_ timer: OpaquePointer?) -> treadle_status {
-  if Item.discardQuickly(bits(timer)) { return Status.ok }
-  return status("treadle_timer_discard") { () throws(Failure) in try discard(.timer, timer, "timer") }
+  status("treadle_timer_discard") { () throws(Failure) in try discard(.timer, timer, "timer") }
 }
 
 @implementation @_cdecl("treadle_timer_close")
 public func treadle_timer_close(_ timer: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
-  status("treadle_timer_close") { () throws(Failure) in
-    try Item(.timer, bits(timer), "timer").close(timeout: timeout_ns, "timer")
-    return Status.ok
-  }
+  status("treadle_timer_close") { () throws(Failure) in try close(.timer, timer, timeout_ns, "timer") }
 }
 
 @implementation @_cdecl("treadle_timer_is_valid")
 public func treadle_timer_is_valid(_ timer: OpaquePointer?) -> Bool {
-  answer("treadle_timer_is_valid", false) { () throws(Failure) in try Item(.timer, bits(timer), "timer").isValid }
+  answer("treadle_timer_is_valid", false) { () throws(Failure) in try Item.isValid(.timer, bits(timer), "timer") }
 }
 
 @implementation @_cdecl("treadle_timer_get_info")
@@ -304,14 +223,6 @@ public func treadle_timer_get_order(
 @_optimize(speed)
 @implementation @_cdecl("treadle_loop_add_timer")
 public func treadle_loop_add_timer(
-  _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
-) -> treadle_status {
-  if let mode, Item.addToOwnLoop(bits(timer), bits(loop), mode) { return Status.ok }
-  return addTimer(loop, timer, mode)
-}
-
-@inline(never)
-private func addTimer(
   _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
 ) -> treadle_status {
   status("treadle_loop_add_timer") { () throws(Failure) in try add(.timer, loop, timer, "timer", mode) }

@@ -6,7 +6,7 @@ import CTreadleSystem
 /// A growable array of trivial elements that tells when memory is out instead of ending the process.
 /// All-zero bytes are an empty one. Not thread-safe: its owner says what guards it.
 package struct Buffer<Element: BitwiseCopyable> {
-  private var capacity: Int
+  package private(set) var capacity: Int
   private var base: UnsafeMutablePointer<Element>?
   package private(set) var count: Int
 
@@ -59,10 +59,6 @@ package struct Buffer<Element: BitwiseCopyable> {
     return true
   }
 
-  /// The element, if there is exactly one.
-  @inline(__always)
-  package var only: Element? { count == 1 ? base.unsafelyUnwrapped[0] : nil }
-
   @inline(__always)
   package func hasRoom(_ more: Int) -> Bool { capacity &- count >= more }
 
@@ -90,21 +86,6 @@ package struct Buffer<Element: BitwiseCopyable> {
     count = other.count
     other.count = 0
   }
-
-  /// The array's memory, to be exchanged for another one's: of elements of any kind, of which it has none then but those
-  /// that the caller has written there.
-  @inline(__always)
-  package mutating func exchange(_ memory: Memory, count: Int) -> Memory {
-    let own = self.memory
-    base = memory.base?.assumingMemoryBound(to: Element.self)
-    capacity = memory.bytes / MemoryLayout<Element>.stride
-    self.count = count
-    return own
-  }
-
-  package typealias Memory = (base: UnsafeMutableRawPointer?, bytes: Int)
-  @inline(__always)
-  package var memory: Memory { (UnsafeMutableRawPointer(base), capacity &* MemoryLayout<Element>.stride) }
 
   /// Shortens the array to its first `count` elements.
   @inline(__always)

@@ -21,6 +21,9 @@ package enum Kind: UInt32 {
   /// Modes have no handle; their slab is numbered with the others.
   case mode = 14
 
+  /// The raw values.
+  static var all: ClosedRange<UInt32> { 1...14 }
+
   /// Calls `body` with each kind of item, sources first (RL-8). An array of them would have to be allocated.
   @inline(__always)
   package static func forEachItemKind<Thrown: Error>(_ body: (Kind) throws(Thrown) -> Void) throws(Thrown) {
@@ -72,7 +75,7 @@ package struct Handle: BitwiseCopyable {
     let tag = treadle_system_tag()
     let isHandle = bits & 1 == 1 && bits & 0xE000_0000 == 0 && tag != 0 && bits >> 56 == UInt(tag)
     if isHandle, let kind = Kind(rawValue: UInt32(truncatingIfNeeded: bits >> 1) & 15), kind != .mode,
-      Slab(kind).isLive(slot: slot, generation: generation)
+      Slab(kind).find(self) != nil
     {
       return Failure(Status.kind, subject, "is a handle of another kind")
     }

@@ -3,134 +3,215 @@
 
 import Synchronization
 
-/// The first word of every object in a slab: which generation lives there, and how many references
-/// keep it alive. Clients' references and our own are counted apart, so that a client which releases
-/// once too often cannot take what a mode or a running callback holds.
+/// The first word of every object in a slab: a versioned reference count. It says which generation lives there, how many
+/// references keep it alive, and of an item the few marks that other threads change without a lock. So whoever changes
+/// anything through a handle changes it of the generation that the handle names, or finds that one gone (OBJ-11).
 ///
-///     63..40       39..20    19..0
-///     generation   clients   internal
+///     63..40       39..25    24..5   4..0
+///     generation   clients   own     marks
 ///
-/// All-zero bytes are a free slot of generation 0.
+/// Clients' references and our own are counted apart, so that a client which releases once too often cannot take what a
+/// mode or a running callback holds. All-zero bytes are a free slot of generation 0.
 package struct Reference: ~Copyable {
   private let word: Atomic<UInt64>
 
-  package static let maximum: UInt64 = 0xF_FFFF
-  private static let client: UInt64 = 1 << 20
+  /// What a word says.
+  package struct Seen: BitwiseCopyable {
+    let bits: UInt64
 
-  @inline(__always)
-  package var generation: UInt32 { UInt32(truncatingIfNeeded: word.load(ordering: .relaxed) >> 40) }
-
-  @inline(__always)
-  package var isLive: Bool { word.load(ordering: .acquiring) & 0xFF_FFFF_FFFF != 0 }
-
-  @inline(__always)
-  package borrowing func isLive(generation: UInt32) -> Bool {
-    let now = word.load(ordering: .acquiring)
-    return UInt32(truncatingIfNeeded: now >> 40) == generation && now & 0xFF_FFFF_FFFF != 0
+    @inline(__always)
+    package var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 40) }
+    /// The life has ended: nobody refers to the object.
+    @inline(__always)
+    package var isGone: Bool { bits & Reference.counts == 0 }
+    @inline(__always)
+    package var own: UInt64 { bits >> 5 & Reference.mostOwn }
+    @inline(__always)
+    package var clients: UInt64 { bits >> 25 & Reference.mostClients }
+    @inline(__always)
+    package func has(_ mark: UInt64) -> Bool { bits & mark != 0 }
+    @inline(__always)
+    func isLive(_ generation: UInt32) -> Bool { self.generation == generation && !isGone }
   }
 
-  /// Our own references, as of now; for those who wait until none but theirs is left.
-  package var internalCount: Int { Int(word.load(ordering: .sequentiallyConsistent) & Reference.maximum) }
-
-  /// Whether the client owns one, as of now.
-  package var hasClients: Bool { word.load(ordering: .sequentiallyConsistent) >> 20 & Reference.maximum != 0 }
-
-  /// Begins a life with so many references, of which there must be one. The caller owns the free slot.
-  @inline(__always)
-  package borrowing func begin(own: UInt64, clients: UInt64) {
-    let counts = own | clients &* Reference.client
-    word.store(word.load(ordering: .relaxed) & ~0xFF_FFFF_FFFF | counts, ordering: .releasing)
+  /// Of items; other objects have none but `awaited`.
+  package enum Mark {
+    /// The item was not invalidated (OBJ-5).
+    package static let valid: UInt64 = 1
+    /// The source was signalled, and not performed since (SRC0-6).
+    package static let signalled: UInt64 = 2
+    /// Whoever signalled also wanted the loop woken: whoever queues the source does it.
+    package static let wakeWanted: UInt64 = 4
+    /// The source was signalled again before it was performed.
+    package static let repeated: UInt64 = 8
+    /// Somebody waits until none of our own references is left.
+    package static let awaited: UInt64 = 16
+    /// What is used up with a signal.
+    package static let ofSignal = signalled | wakeWanted | repeated
+    static let all: UInt64 = 31
   }
 
-  /// Ends a life: every handle and every queued mention of it is stale from here on.
+  package static let mostClients: UInt64 = 0x7FFF
+  fileprivate static let mostOwn: UInt64 = 0xF_FFFF
+  /// From here on a call that wants one of our own references is refused, so that those which cannot be refused (of a
+  /// mode, of a callback) never run into the next count.
+  private static let manyOwn: UInt64 = 0x8_0000
+  private static let client: UInt64 = 1 << 25
+  private static let one: UInt64 = 1 << 5
+  fileprivate static let counts: UInt64 = 0xFF_FFFF_FFE0
+  private static let lastGeneration: UInt64 = 0xFF_FFFF
+
   @inline(__always)
-  package borrowing func end() {
-    let next = (word.load(ordering: .relaxed) >> 40 &+ 1) & 0xFF_FFFF
+  package var seen: Seen { Seen(bits: word.load(ordering: .sequentiallyConsistent)) }
+  @inline(__always)
+  package var generation: UInt32 { Seen(bits: word.load(ordering: .relaxed)).generation }
+  @inline(__always)
+  package borrowing func isLive(_ generation: UInt32) -> Bool { seen.isLive(generation) }
+
+  // MARK: A life
+
+  /// Begins a life with one reference, the client's or one of our own: what was written to the object before is seen by
+  /// whoever finds it. The caller owns the free slot.
+  @inline(__always)
+  package borrowing func begin(forClient: Bool, marks: UInt64 = 0) {
+    let counts = forClient ? Reference.client : Reference.one
+    word.store(word.load(ordering: .relaxed) & ~(Reference.counts | Mark.all) | counts | marks, ordering: .releasing)
+  }
+
+  /// Ends a life that nobody refers to: every handle and every queued mention of it is stale from here on. False if this
+  /// was the slot's last generation: it must not be used again.
+  @inline(__always)
+  package borrowing func end() -> Bool {
+    let last = word.load(ordering: .relaxed) >> 40
+    let next = (last &+ 1) & Reference.lastGeneration
     word.store(next << 40, ordering: .releasing)
+    return last != Reference.lastGeneration
   }
 
-  /// The same for one who knows that one of ours is left, if the client's only one is the only other: both are dropped.
-  @inline(__always)
-  package borrowing func endLast(generation: UInt32) -> Bool {
-    let counts = UInt64(generation) << 40 | Reference.client | 1
-    let next = (UInt64(generation) &+ 1) & 0xFF_FFFF
-    return word.compareExchange(expected: counts, desired: next << 40, ordering: .acquiringAndReleasing).exchanged
-  }
+  // MARK: Our own references
 
-  /// Adds one of our own references, if the object is still the one meant.
+  /// Adds one, if the object is still the one meant, and not in use by too many calls.
   @inline(__always)
-  package borrowing func retain(generation: UInt32) -> Bool {
+  package borrowing func hold(_ generation: UInt32) -> Bool {
     var now = word.load(ordering: .relaxed)
+    while Seen(bits: now).isLive(generation), Seen(bits: now).own < Reference.manyOwn {
+      let (isExchanged, original) = word.weakCompareExchange(
+        expected: now, desired: now &+ Reference.one, ordering: .acquiringAndReleasing)
+      if isExchanged { return true }
+      now = original
+    }
+    return false
+  }
+
+  /// Adds one where one is held already, or a lock keeps one from going.
+  @inline(__always)
+  package borrowing func holdAgain() {
+    let before = Seen(bits: word.add(Reference.one, ordering: .relaxed).oldValue)
+    assert(!before.isGone, "only what is held already can be held again")
+  }
+
+  /// Drops one; what is left.
+  @inline(__always)
+  package borrowing func drop() -> Seen {
+    let (before, left) = word.subtract(Reference.one, ordering: .sequentiallyConsistent)
+    assert(Seen(bits: before).own > 0, "a reference of ours is dropped once")
+    return Seen(bits: left)
+  }
+
+  /// The same, unless it is the last of our own of an object without a mark: then nothing, for the caller to do what has
+  /// to be done before. What is left; nil if nothing was dropped.
+  @inline(__always)
+  package borrowing func dropUnlessLast(without mark: UInt64) -> Seen? {
+    var now = word.load(ordering: .acquiring)
     while true {
-      if UInt32(truncatingIfNeeded: now >> 40) != generation || now & 0xFF_FFFF_FFFF == 0 { return false }
-      if now & Reference.maximum == Reference.maximum { return false }
-      let (exchanged, original) = word.weakCompareExchange(
-        expected: now, desired: now &+ 1, ordering: .acquiringAndReleasing)
-      if exchanged { return true }
+      if Seen(bits: now).own == 1 && now & mark == 0 { return nil }
+      let (isExchanged, original) = word.weakCompareExchange(
+        expected: now, desired: now &- Reference.one, ordering: .sequentiallyConsistent)
+      if isExchanged { return Seen(bits: now &- Reference.one) }
       now = original
     }
   }
 
-  /// Adds one of our own references where one is held already.
-  @inline(__always)
-  package borrowing func retainHeld() { word.wrappingAdd(1, ordering: .relaxed) }
+  // MARK: Clients' references
 
-  /// Drops one of our own references; true when it was the last of all and the caller must free.
-  @inline(__always)
-  package borrowing func release() -> Bool { release(1) }
-
-  /// The same for several at once.
-  @inline(__always)
-  package borrowing func release(_ count: UInt64) -> Bool {
-    word.wrappingSubtract(count, ordering: .sequentiallyConsistent).newValue & 0xFF_FFFF_FFFF == 0
-  }
-
-  /// Adds a reference of the client's.
-  package borrowing func retainForClient(generation: UInt32) -> Int32 {
+  /// Adds one.
+  package borrowing func retainForClient(_ generation: UInt32) -> Int32 {
     var now = word.load(ordering: .relaxed)
     while true {
-      if UInt32(truncatingIfNeeded: now >> 40) != generation || now & 0xFF_FFFF_FFFF == 0 { return Status.stale }
-      if now >> 20 & Reference.maximum == Reference.maximum { return Status.range }
-      let (exchanged, original) = word.weakCompareExchange(
+      if !Seen(bits: now).isLive(generation) { return Status.stale }
+      if Seen(bits: now).clients == Reference.mostClients { return Status.range }
+      let (isExchanged, original) = word.weakCompareExchange(
         expected: now, desired: now &+ Reference.client, ordering: .acquiringAndReleasing)
-      if exchanged { return Status.ok }
+      if isExchanged { return Status.ok }
       now = original
     }
   }
 
-  /// What became of a reference that a client returned.
-  package enum Returned {
-    case stale
-    case notLast
-    /// The caller must free.
-    case last
-  }
-
-  /// Drops a reference of the client's; stale when the client owns none.
+  /// Drops one; what is left, or nil when the client owns none.
   @inline(__always)
-  package borrowing func releaseForClient(generation: UInt32) -> Returned {
-    var now = word.load(ordering: .relaxed)
-    while true {
-      if UInt32(truncatingIfNeeded: now >> 40) != generation || now >> 20 & Reference.maximum == 0 { return .stale }
-      let (exchanged, original) = word.weakCompareExchange(
-        expected: now, desired: now &- Reference.client, ordering: .sequentiallyConsistent)
-      if exchanged { return (now &- Reference.client) & 0xFF_FFFF_FFFF == 0 ? .last : .notLast }
-      now = original
-    }
+  package borrowing func releaseForClient(_ generation: UInt32) -> Seen? { returnOne(generation, keeping: 0) }
+
+  /// Turns one into one of our own, which the caller then drops; false when the client owns none.
+  package borrowing func surrenderClient(_ generation: UInt32) -> Bool {
+    returnOne(generation, keeping: Reference.one) != nil
   }
 
-  /// Turns a reference of the client's into one of ours, which the caller then drops; stale when the
-  /// client owns none.
-  package borrowing func surrenderClient(generation: UInt32) -> Int32 {
+  @inline(__always)
+  private borrowing func returnOne(_ generation: UInt32, keeping: UInt64) -> Seen? {
     var now = word.load(ordering: .relaxed)
-    while true {
-      if UInt32(truncatingIfNeeded: now >> 40) != generation || now >> 20 & Reference.maximum == 0 {
-        return Status.stale
-      }
-      let (exchanged, original) = word.weakCompareExchange(
-        expected: now, desired: now &- Reference.client &+ 1, ordering: .acquiringAndReleasing)
-      if exchanged { return Status.ok }
+    while Seen(bits: now).isLive(generation), Seen(bits: now).clients != 0 {
+      let left = now &- Reference.client &+ keeping
+      let (isExchanged, original) = word.weakCompareExchange(
+        expected: now, desired: left, ordering: .sequentiallyConsistent)
+      if isExchanged { return Seen(bits: left) }
       now = original
     }
+    return nil
+  }
+
+  // MARK: Marks
+
+  /// Sets marks and clears others in one exchange, if the object is still the one meant and has those that are needed.
+  /// It is an exchange also where nothing changes: what the caller wrote before is seen by whoever exchanges the word
+  /// next. What was there before; nil if it was not done.
+  @inline(__always)
+  package borrowing func exchange(_ generation: UInt32, needs: UInt64, set: UInt64, clear: UInt64) -> Seen? {
+    var now = word.load(ordering: .relaxed)
+    while Seen(bits: now).generation == generation, now & needs == needs {
+      let (isExchanged, original) = word.weakCompareExchange(
+        expected: now, desired: now & ~clear | set, ordering: .sequentiallyConsistent)
+      if isExchanged { return Seen(bits: now) }
+      now = original
+    }
+    return nil
+  }
+
+  /// Marks a valid source as signalled. What was there before; nil for one that is gone or invalid.
+  @inline(__always)
+  package borrowing func signal(_ generation: UInt32, wake: Bool) -> Seen? {
+    let wanted = wake ? Mark.signalled | Mark.wakeWanted : Mark.signalled
+    var now = word.load(ordering: .relaxed)
+    while Seen(bits: now).generation == generation, now & Mark.valid != 0 {
+      // The mark of a repeated signal is two bits above that of the signal.
+      let (isExchanged, original) = word.weakCompareExchange(
+        expected: now, desired: now | wanted | (now & Mark.signalled) << 2, ordering: .sequentiallyConsistent)
+      if isExchanged { return Seen(bits: now) }
+      now = original
+    }
+    return nil
+  }
+
+  /// Sets marks of an object that the caller holds; what was there before.
+  @inline(__always)
+  @discardableResult
+  package borrowing func set(_ marks: UInt64) -> Seen {
+    Seen(bits: word.bitwiseOr(marks, ordering: .sequentiallyConsistent).oldValue)
+  }
+
+  /// Clears marks of an object that the caller holds; what was there before.
+  @inline(__always)
+  @discardableResult
+  package borrowing func clear(_ marks: UInt64) -> Seen {
+    Seen(bits: word.bitwiseAnd(~marks, ordering: .sequentiallyConsistent).oldValue)
   }
 }

@@ -4,15 +4,11 @@
 import CTreadleSystem
 import Synchronization
 
-/// The home of all objects of one kind: numbered slots of one size that never move and are never given
-/// back to the system, so that a stale handle or a late signal finds an old object's slot, sees another
-/// generation there, and does no harm.
+/// The home of all objects of one kind: numbered slots of one size that never move and are never given back to the
+/// system, so that a stale handle or a late signal finds an old object's slot, sees another generation there, and does
+/// no harm.
 ///
-/// Every object starts with a `Reference`. Slot 0 is never used: it means "none".
-///
-/// Slots come in chunks of 4,096. Of the usual kinds, the first few lie together in static memory (`home`): they are
-/// the last of their chunk 0, which has no others, so that all slots in use follow one another and one comparison
-/// refuses the rest. A small program then has all that it writes to in one page.
+/// Every object starts with a `Reference`. Slot 0 is never used: it means "none". Slots come in chunks of 4,096.
 package struct Slab {
   package let kind: Kind
 
@@ -20,198 +16,183 @@ package struct Slab {
   package init(_ kind: Kind) { self.kind = kind }
 
   private static let slotsOfChunk: UInt32 = 4096
-  private static let slotsOfPiece: UInt32 = 1024
-
-  /// Where the first slots of a kind lie in the home's room; how many there are follows from the number of the first.
-  /// In steps of 64: loops at 0, modes at 512, threads at 1280, timers at 1536, sources at 1728, observers' and
-  /// descriptors' at 1920.
-  private var home: Int { number(0x1E1E_1E1E_181B_001E, 0x1E08_1E1E_1E1E_141E) &* 64 }
-  /// The lowest slot that is ever used; 1 for kinds that have none at home.
-  @inline(__always)
-  var first: UInt32 { treadle_system_first_slot(kind.rawValue) }
-  private static let capacity: UInt32 = 4096 &* 4096
+  private static let capacity = UInt32(TREADLE_SYSTEM_CHUNKS) &* slotsOfChunk
 
   /// Guarded by `gate`.
-  struct State: ~Copyable {
+  private struct State: ~Copyable {
     let gate: Gate
-    var used: UInt32  // slots first...used have been used; 0: none
-    var ready: UInt32  // slots first...ready have memory
-    var free: UInt32  // the first of a chain of free slots; each names the next
-    var freeCount: UInt32  // how many there are in that chain: up to a group's (`SlotStock`)
-    var groups: UInt32  // the first slot of the first such group; it names the next group's, too
+    /// Slots 1...used have been used.
+    var used: UInt32
+    /// The first of a chain of free slots; each names the next.
+    var free: UInt32
   }
-  var state: UnsafeMutablePointer<State> {
-    treadle_system_slab(kind.rawValue).assumingMemoryBound(to: State.self)
+  private var state: UnsafeMutablePointer<State> {
+    assert(MemoryLayout<State>.size <= MemoryLayout<treadle_system_slab>.size, "C has room for what a slab knows of itself")
+    return treadle_system_slab(kind.rawValue).assumingMemoryBound(to: State.self)
   }
 
-  /// How a free slot starts: its reference, which keeps the generation; flags, which a late signal may
-  /// still touch; then the next free slot.
-  struct FreeSlot: ~Copyable {
+  /// How a free slot starts: its reference, which keeps the generation; what late callers may still look at; then the
+  /// next free slot.
+  private struct FreeSlot: ~Copyable {
     let reference: Reference
     let touched: UInt64
     var next: UInt32
-    var nextGroup: UInt32
   }
 
-  /// Room for one object of this kind. The slab of a kind is used with one size only.
-  /// In steps of 8: a loop 512, a mode 384, a thread 256, a host 128, a lock or condition 96, a timer 64, an observer 40,
-  /// all others 48.
+  /// Room for one object of this kind, which its owner checks (`fits`).
   @inline(__always)
-  var stride: Int { number(0x0606_0605_0806_4006, 0x0630_0606_0C0C_2010) &* 8 }
-
-  /// One byte of 16 for each kind, the last first. A `switch` would become a table among the constants, in a page of its
-  /// own for every program.
-  @inline(__always)
-  private func number(_ below8: UInt64, _ from8: UInt64) -> Int {
-    let bytes = kind.rawValue < 8 ? below8 : from8
-    return Int(truncatingIfNeeded: bytes &>> (UInt64(kind.rawValue & 7) &* 8) & 0xFF)
+  var stride: Int {
+    switch kind {
+    case .loop: 448
+    case .mode: 320
+    case .thread: 256
+    case .host: 128
+    case .lock, .condition: 96
+    case .timer: 64
+    default: 48
+    }
   }
+  @inline(__always)
+  package func fits(_ size: Int) -> Bool { size <= stride }
 
   /// The memory of a slot that was allocated once; nil where there is no chunk.
-  /// Numbers from outside must not be below `first`: before the slots at home lies other memory.
   @inline(__always)
   package func memory(_ slot: UInt32) -> UnsafeMutableRawPointer? {
     guard let chunk = treadle_system_chunk(kind.rawValue, slot >> 12) else { return nil }
-    return chunk + Int(slot & 4095) &* stride
+    return chunk + Int(slot & (Slab.slotsOfChunk &- 1)) &* stride
   }
 
   @inline(__always)
-  private func reference(_ slot: UInt32) -> UnsafeMutablePointer<Reference>? {
-    memory(slot)?.assumingMemoryBound(to: Reference.self)
+  private static func reference(_ memory: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Reference> {
+    memory.assumingMemoryBound(to: Reference.self)
+  }
+  @inline(__always)
+  private static func freeSlot(_ memory: UnsafeMutableRawPointer) -> UnsafeMutablePointer<FreeSlot> {
+    memory.assumingMemoryBound(to: FreeSlot.self)
   }
 
-  /// The object that a handle means.
-  @inline(__always)
-  package func find(_ handle: Handle) -> UnsafeMutableRawPointer? {
-    guard let memory = locate(handle),
-      memory.assumingMemoryBound(to: Reference.self).pointee.isLive(generation: handle.generation)
-    else { return nil }
-    return memory
-  }
+  // MARK: Finding
 
   /// The memory of the slot that a handle names, whatever lives there.
   @inline(__always)
   package func locate(_ handle: Handle) -> UnsafeMutableRawPointer? {
-    guard handle.isPlausible(kind), handle.slot >= first else { return nil }
-    return memory(handle.slot)
+    handle.isPlausible(kind) && handle.slot != 0 ? memory(handle.slot) : nil
   }
 
-  package func isLive(slot: UInt32, generation: UInt32) -> Bool {
-    guard slot >= first, let reference = reference(slot) else { return false }
-    return reference.pointee.isLive(generation: generation)
-  }
-
-  /// A slot whose reference is the client's, the rest of it as its last user left it (zero at first).
-  @inline(never)
-  package func allocate() -> UInt32? {
-    let slot = allocateInline(own: 0, clients: 1)
-    return slot == 0 ? nil : slot
-  }
-
-  /// The same in place, with so many references; 0 when there is no memory.
+  /// The object that a handle means, as of now.
   @inline(__always)
-  package func allocateInline(own: UInt64, clients: UInt64) -> UInt32 {
-    let state = self.state
-    state.pointee.gate.lock()
-    let slot = state.pointee.free
-    guard slot != 0, let memory = memory(slot) else { return allocateOther(own: own, clients: clients) }
-    state.pointee.free = next(memory)
-    state.pointee.freeCount = state.pointee.freeCount &- 1
-    memory.assumingMemoryBound(to: Reference.self).pointee.begin(own: own, clients: clients)
-    state.pointee.gate.unlock()
-    return slot
+  package func find(_ handle: Handle) -> UnsafeMutableRawPointer? {
+    guard let memory = locate(handle), Slab.reference(memory).pointee.isLive(handle.generation) else { return nil }
+    return memory
   }
 
-  /// The first of a group, or one that nobody has had yet. The gate is held, and opened here.
-  @inline(never)
-  private func allocateOther(own: UInt64, clients: UInt64) -> UInt32 {
-    let state = self.state
-    defer { state.pointee.gate.unlock() }
-    var slot = takeGroup().first
-    if slot != 0, let memory = memory(slot) {
-      state.pointee.free = next(memory)
-      state.pointee.freeCount = Slab.slotsOfGroup &- 1
-    } else {
-      slot = max(state.pointee.used &+ 1, first)
-      if slot > state.pointee.ready && !makeRoom(slot) { return 0 }
-      state.pointee.used = slot
-    }
-    reference(slot)?.pointee.begin(own: own, clients: clients)
-    return slot
-  }
-
-  /// Gives a slot back. Whoever dropped its last reference calls this once.
-  @inline(never)
-  package func free(_ slot: UInt32) {
-    guard let memory = memory(slot) else { return }
-    freeInline(slot, memory)
-  }
-
-  /// The same in place.
+  /// The object that a client's handle means, with a reference that the caller drops.
   @inline(__always)
-  package func freeInline(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
-    let state = self.state
-    state.pointee.gate.lock()
-    memory.assumingMemoryBound(to: FreeSlot.self).pointee.reference.end()
-    pushFree(slot, memory)
-    state.pointee.gate.unlock()
+  package func hold(_ bits: UInt, _ subject: StaticString) throws(Failure) -> UnsafeMutableRawPointer {
+    let handle = Handle(bits: bits)
+    guard let memory = locate(handle) else { throw handle.failure(subject) }
+    if !Slab.reference(memory).pointee.hold(handle.generation) { throw failure(handle, memory, subject) }
+    return memory
   }
 
-  /// Memory for a slot and those behind it. Has the kernel provide the memory of a large slab in pieces, which takes
-  /// two thirds as long as page by page where it is touched first; a piece is a sixteenth of what is there at most, and a
-  /// small slab costs no more than what is used of it.
   @inline(never)
-  func makeRoom(_ slot: UInt32) -> Bool {
-    guard slot < Slab.capacity else { return false }
-    if memory(slot) == nil {
-      var chunk: UnsafeMutableRawPointer?
-      if slot == first && first > 1 {
-        // Where the chunk would begin if all of it were there.
-        chunk = treadle_system_room() + home - Int(first) &* stride
-      } else {
-        chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride)
-      }
-      guard let chunk else { return false }
-      treadle_system_set_chunk(kind.rawValue, slot >> 12, chunk)
+  private func failure(_ handle: Handle, _ memory: UnsafeMutableRawPointer, _ subject: StaticString) -> Failure {
+    if Slab.reference(memory).pointee.isLive(handle.generation) {
+      return Failure(Status.range, subject, "is in use by too many calls at once")
     }
-    var piece = Slab.slotsOfPiece
-    if slot >= Slab.slotsOfChunk, let memory = memory(slot) {
-      while piece > slot / 16 { piece /= 2 }
-      treadle_system_provide(memory, Int(piece) &* stride)
-    }
-    state.pointee.ready = slot | (piece &- 1)
-    return true
+    return handle.failure(subject)
   }
 
-  /// Calls `body` with each slot that holds an object now. For rare searches: it looks at all of them.
+  /// Calls `body` with each slot that holds an object now, until it answers false. For rare searches: it looks at all.
   package func forEachLive(_ body: (UInt32, UnsafeMutableRawPointer) -> Bool) {
     state.pointee.gate.lock()
     let used = state.pointee.used
     state.pointee.gate.unlock()
-    var slot = first
+    var slot: UInt32 = 1
     while slot <= used {
-      if let memory = memory(slot), memory.assumingMemoryBound(to: Reference.self).pointee.isLive,
-        !body(slot, memory)
-      {
-        return
-      }
+      if let memory = memory(slot), !Slab.reference(memory).pointee.seen.isGone, !body(slot, memory) { return }
       slot &+= 1
     }
   }
 
-  /// Forgets every object, in the child of a fork: their memory is left as it is. That at home is not used again.
+  // MARK: References of clients
+
+  package func retainForClient(_ bits: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: bits)
+    guard let memory = locate(handle) else { throw handle.failure(subject) }
+    switch Slab.reference(memory).pointee.retainForClient(handle.generation) {
+    case Status.ok: break
+    case Status.range: throw Failure(Status.range, subject, "has as many references as it can have")
+    default: throw handle.failure(subject)
+    }
+  }
+
+  /// Turns a reference that the client owns into one that the caller drops.
+  package func surrender(_ bits: UInt, _ subject: StaticString) throws(Failure) -> UnsafeMutableRawPointer {
+    let handle = Handle(bits: bits)
+    guard let memory = find(handle) else { throw handle.failure(subject) }
+    if !Slab.reference(memory).pointee.surrenderClient(handle.generation) {
+      throw Failure(Status.stale, subject, "was released more often than retained")
+    }
+    return memory
+  }
+
+  // MARK: Slots
+
+  /// A free slot, with the memory as its last user left it (zero at first): its life begins with `Reference.begin`. Nil
+  /// when there is no memory.
+  @inline(__always)
+  package func take() -> (slot: UInt32, memory: UnsafeMutableRawPointer)? {
+    let state = self.state
+    state.pointee.gate.lock()
+    let slot = state.pointee.free
+    guard slot != 0, let memory = memory(slot) else { return takeUnused() }
+    state.pointee.free = Slab.freeSlot(memory).pointee.next
+    state.pointee.gate.unlock()
+    return (slot, memory)
+  }
+
+  /// One that nobody has had yet. The gate is closed, and opened here.
+  @inline(never)
+  private func takeUnused() -> (slot: UInt32, memory: UnsafeMutableRawPointer)? {
+    let state = self.state
+    defer { state.pointee.gate.unlock() }
+    let slot = state.pointee.used &+ 1
+    guard slot < Slab.capacity else { return nil }
+    if memory(slot) == nil {
+      guard let chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride) else { return nil }
+      treadle_system_set_chunk(kind.rawValue, slot >> 12, chunk)
+    }
+    guard let memory = memory(slot) else { return nil }
+    state.pointee.used = slot
+    return (slot, memory)
+  }
+
+  /// Gives a slot back after the life in it: whoever dropped the last reference calls this once.
+  @inline(__always)
+  package func free(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
+    let isUsable = Slab.reference(memory).pointee.end()
+    if isUsable { giveBack(slot, memory) }
+  }
+
+  /// Gives a slot back in which no life has begun, or in which one has ended.
+  @inline(__always)
+  package func giveBack(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
+    let state = self.state
+    state.pointee.gate.lock()
+    Slab.freeSlot(memory).pointee.next = state.pointee.free
+    state.pointee.free = slot
+    state.pointee.gate.unlock()
+  }
+
+  /// Forgets every object, in the child of a fork: their memory is left as it is.
   func forgetAll() {
-    var index: UInt32 = 0
-    while index < UInt32(TREADLE_SYSTEM_CHUNKS) {
+    for index in 0..<UInt32(TREADLE_SYSTEM_CHUNKS) {
       // Only what is there is written: the rest of the table would cost the child memory.
       if treadle_system_chunk(kind.rawValue, index) != nil { treadle_system_set_chunk(kind.rawValue, index, nil) }
-      index &+= 1
     }
-    state.pointee.used = first > 1 ? Slab.slotsOfChunk &- 1 : 0
-    state.pointee.ready = 0
+    state.pointee.used = 0
     state.pointee.free = 0
-    state.pointee.freeCount = 0
-    state.pointee.groups = 0
-    state.pointee.gate.unlock()
+    state.pointee.gate.forget()
   }
 }

@@ -25,10 +25,11 @@ package struct Routine {
 
   /// Gives a finished body its slot; nil when there is none left.
   static func publish(_ body: UnsafeMutablePointer<RoutineBody>) -> Handle? {
-    guard let slot = Slab(.routine).allocate(), let memory = Slab(.routine).memory(slot) else { return nil }
+    guard let (slot, memory) = Slab(.routine).take() else { return nil }
     let routine = Routine(memory)
     routine.cell.pointee.body = body
     routine.cell.pointee.slot = slot
+    routine.cell.pointee.reference.begin(forClient: true)
     return Handle(kind: .routine, slot: slot, generation: routine.cell.pointee.reference.generation)
   }
 
@@ -54,10 +55,10 @@ package struct Routine {
 
   /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called.
   package func drop() {
-    guard cell.pointee.reference.release() else { return }
+    guard cell.pointee.reference.drop().isGone else { return }
     let body = cell.pointee.body
     let (destroy, info) = (body.pointee.destroy, body.pointee.info)
-    Slab(.routine).free(cell.pointee.slot)
+    Slab(.routine).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
     Arena.free(body)
     destroy?(info)
   }

@@ -3,7 +3,7 @@
 
 internal import CTreadleForeign
 import CTreadleSystem
-import Synchronization
+import struct Synchronization.Atomic
 package import TreadleBase
 
 /// All signatures of the process: equal ones are one. It grows, up to a limit, and never shrinks.
@@ -23,9 +23,9 @@ package struct SignatureTable {
 
   private typealias Bucket = UnsafeMutablePointer<Signature.Body>?
 
-  /// All of it is guarded by `lock`, but for `tag` and `earlier`, which are constant.
-  private struct State {
-    var lock: treadle_system_mutex
+  /// All of it is guarded by `mutex`, but for `tag` and `earlier`, which are constant.
+  private struct State: ~Copyable {
+    let mutex: Mutex
     /// The life of the process that it belongs to.
     let tag: UInt32
     /// The table of the life before.
@@ -46,9 +46,9 @@ package struct SignatureTable {
       self.state = state
       return
     }
-    let lock = Lock(treadle_system_start_lock())
-    lock.lock()
-    defer { lock.unlock() }
+    let start = Mutex.at(treadle_system_start_lock())
+    start.pointee.lock(.process)
+    defer { start.pointee.unlock(.process) }
     if let state = SignatureTable.existing(tag) {
       self.state = state
     } else {
@@ -72,7 +72,7 @@ package struct SignatureTable {
     }
     buckets.initialize(repeating: nil, count: bucketCount)
     let earlier = UnsafeMutableRawPointer(bitPattern: current.load(ordering: .relaxed))
-    state.initialize(to: State(lock: treadle_system_mutex(), tag: tag, earlier: earlier, count: 0, buckets: buckets))
+    state.initialize(to: State(mutex: Mutex(), tag: tag, earlier: earlier, count: 0, buckets: buckets))
     current.store(UInt(bitPattern: block), ordering: .releasing)
     return state
   }
@@ -110,19 +110,14 @@ package struct SignatureTable {
     }
   }
 
-  // The lock is the first member of the state.
-  private var lock: Lock {
-    Lock(UnsafeMutableRawPointer(state).assumingMemoryBound(to: treadle_system_mutex.self))
-  }
-
   private func bucket(_ hash: UInt64) -> UnsafeMutablePointer<Bucket> {
     state.pointee.buckets + Int(truncatingIfNeeded: hash % UInt64(SignatureTable.bucketCount))
   }
 
   /// One that is there already.
   private func find(_ hash: UInt64, _ text: UnsafeBufferPointer<UInt8>) throws(SignatureError) -> Signature? {
-    lock.lock()
-    defer { lock.unlock() }
+    state.pointee.mutex.lock(.process)
+    defer { state.pointee.mutex.unlock(.process) }
     if let known = findLocked(hash, text) { return known }
     guard state.pointee.count < SignatureTable.limit else { throw .tableFull }
     return nil
@@ -140,13 +135,14 @@ package struct SignatureTable {
 
   /// Enters a signature, or finds the one that another thread has entered meanwhile.
   private func enter(_ signature: Signature, _ hash: UInt64) throws(SignatureError) -> Signature {
-    lock.lock()
-    defer { lock.unlock() }
+    state.pointee.mutex.lock(.process)
+    defer { state.pointee.mutex.unlock(.process) }
     if let known = findLocked(hash, signature.text) { return known }
     guard state.pointee.count < SignatureTable.limit else { throw .tableFull }
-    guard let slot = Slab(.signature).allocate(), let memory = Slab(.signature).memory(slot) else { throw .noMemory }
+    guard let (slot, memory) = Slab(.signature).take() else { throw .noMemory }
     let cell = memory.assumingMemoryBound(to: Cell.self)
     cell.pointee.body = signature.body
+    cell.pointee.reference.begin(forClient: true)
     signature.body.pointee.handle = Handle(kind: .signature, slot: slot, generation: cell.pointee.reference.generation)
     signature.body.pointee.hash = hash
     signature.body.pointee.next = bucket(hash).pointee
@@ -161,8 +157,8 @@ package struct SignatureTable {
     let table = try SignatureTable()
     let nodes = try EncodingParser.parse(signature.text)
     defer { nodes.free() }
-    table.lock.lock()
-    defer { table.lock.unlock() }
+    table.state.pointee.mutex.lock(.process)
+    defer { table.state.pointee.mutex.unlock(.process) }
     try signature.prepare(nodes)
   }
 

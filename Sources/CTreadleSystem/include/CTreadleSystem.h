@@ -38,17 +38,14 @@ struct treadle_system_thread {
     void *closure_call; /* the innermost call of a closure's handler, or NULL */
     void *thread;       /* the thread's own ThreadState, or NULL */
     void *pools;        /* the thread's PoolStack, or NULL */
-    uintptr_t in_hand;  /* the handle of the owned source that the thread performs (OwnedSignal), or 0 */
+    void (*first_pass)(void); /* called when the thread's loop makes its first pass, or NULL */
+    void (*leave_hosts)(void); /* tells those hosts that the thread ends, or NULL */
     uint64_t last_wait; /* the number of the thread's last wait (WaitGraph); 0: none yet */
     uint32_t announcing; /* 1: inside the notification of the first thread */
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
     uint32_t rounds;    /* of thread-exit destructors that have passed */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
-    uint16_t repeats;   /* of signals in a row that found their source signalled */
-    uint16_t flood_credit; /* how many more times the flood may begin without a proof */
-    uint32_t flood_generation; /* of the source in flooded_cell */
-    uint64_t flood;     /* the handle of the source that the thread floods, or did a moment ago; 0: none (Flooding) */
-    void *flooded_cell; /* of that source */
+    uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds) */
 };
 extern __thread struct treadle_system_thread treadle_system_thread_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -66,47 +63,28 @@ struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(voi
 
 /* --- Static storage ------------------------------------------------------------------------------ */
 
-enum { TREADLE_SYSTEM_KINDS = 16, TREADLE_SYSTEM_CHUNKS = 4096, TREADLE_SYSTEM_ROOM = 2016 };
+enum { TREADLE_SYSTEM_KINDS = 16, TREADLE_SYSTEM_CHUNKS = 4096 };
 
 /* What each slab knows of itself; Swift lays its own struct over these bytes. */
 struct treadle_system_slab {
-    _Alignas(32) uint32_t words[8];
+    _Alignas(16) uint32_t words[4];
 };
-/* What every program writes to, in one piece, so that it touches few pages: the slabs, room for the first few objects
- * of the usual kinds, and the chunks of all kinds. Zero-filled: untouched parts cost no memory. The chunks come last,
- * since the first of each kind are all that most programs have. In a section of its own, which the linker puts behind
- * all that is small: what comes before the third chunks then lies in one page (footprint_test.c). */
-struct treadle_system_home {
-    struct treadle_system_slab slabs[TREADLE_SYSTEM_KINDS];
-    _Alignas(64) unsigned char room[TREADLE_SYSTEM_ROOM];
-    void *chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
-};
-/* The first slot of each kind (Slab.home), from -4 to 7 in four bits each, the last kind first: no table, which would lie
- * in a page of its own. */
-#define TREADLE_SYSTEM_FIRST_SLOTS UINT64_C(0x1e1111f111e1dcf1)
-extern struct treadle_system_home treadle_system_home_state __attribute__((visibility("hidden")));
+extern struct treadle_system_slab treadle_system_slabs[TREADLE_SYSTEM_KINDS];
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_slabs[kind & 15]; }
 
-static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_home_state.slabs[kind & 15]; }
-static inline void *TREADLE_SYSTEM_NONNULL treadle_system_room(void) { return treadle_system_home_state.room; }
-static inline uint32_t treadle_system_first_slot(uint32_t kind) {
-    return (uint32_t)((int64_t)(TREADLE_SYSTEM_FIRST_SLOTS << (60 - 4 * (kind & 15))) >> 60) & 4095;
-}
+/* The chunks of all slabs, the first of each kind beside one another. Zero-filled: what is not touched costs no memory. */
+extern void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
 static inline void *treadle_system_chunk(uint32_t kind, uint32_t index) {
-    return __atomic_load_n(&treadle_system_home_state.chunks[index & 4095][kind & 15], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&treadle_system_chunks[index & 4095][kind & 15], __ATOMIC_ACQUIRE);
 }
 static inline void treadle_system_set_chunk(uint32_t kind, uint32_t index, void *chunk) {
-    __atomic_store_n(&treadle_system_home_state.chunks[index & 4095][kind & 15], chunk, __ATOMIC_RELEASE);
+    __atomic_store_n(&treadle_system_chunks[index & 4095][kind & 15], chunk, __ATOMIC_RELEASE);
 }
 
-/* The names of the modes that the library itself knows: every program reads them, so they lie beside the code that every
- * program runs (scripts/build-library). */
-struct treadle_system_mode_names {
-    char standard[22], common[22], call[16];
-};
-extern const struct treadle_system_mode_names treadle_system_mode_names_known;
-static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_default_mode_name(void) { return treadle_system_mode_names_known.standard; }
-static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_common_modes_name(void) { return treadle_system_mode_names_known.common; }
-static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_call_mode_name(void) { return treadle_system_mode_names_known.call; }
+/* The names of the modes that the library itself knows. */
+static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_default_mode_name(void) { return "kCFRunLoopDefaultMode"; }
+static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_common_modes_name(void) { return "kCFRunLoopCommonModes"; }
+static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_call_mode_name(void) { return "TreadleCallMode"; }
 
 /* Keeps memory that is left as it is, in the child of a fork, reachable for leak checkers: its first
  * bytes lead to the memory that was left before. */
@@ -185,14 +163,6 @@ static inline void treadle_system_pause(void) {
     __asm__ volatile("yield");
 #endif
 }
-/* A pause of a few nanoseconds, in which the processor does not fetch ahead what it would do next. */
-static inline void treadle_system_breathe(void) {
-#if defined(__x86_64__)
-    __asm__ volatile("lfence");
-#elif defined(__aarch64__)
-    __asm__ volatile("isb");
-#endif
-}
 static inline void treadle_system_prefetch_for_writing(void *address) {
 #if defined(__x86_64__)
     __asm__ volatile("prefetchw %0" : : "m"(*(char *)address)); /* no more than a hint, nothing at all where unknown */
@@ -200,21 +170,6 @@ static inline void treadle_system_prefetch_for_writing(void *address) {
     __builtin_prefetch(address, 1);
 #endif
 }
-/* Fences of which one side is free: what one thread wrote before the light one, or read after it, is before or after the
- * heavy one of another thread. Prepared once, before anybody uses either; where `has` is false both sides take ordinary
- * fences: the system has no such thing, or it would have cost too much. If a filter forbids it later it is lost: no light
- * way begins any more, and the heavy side waits until those that had begun have long had their effect. */
-enum { TREADLE_SYSTEM_BARRIER_UNKNOWN, TREADLE_SYSTEM_BARRIER_THERE, TREADLE_SYSTEM_BARRIER_MISSING, TREADLE_SYSTEM_BARRIER_LOST };
-extern uint32_t treadle_system_barrier;
-void treadle_system_prepare_barrier(void);
-static inline bool treadle_system_has_barrier(void) {
-    return __atomic_load_n(&treadle_system_barrier, __ATOMIC_RELAXED) == TREADLE_SYSTEM_BARRIER_THERE;
-}
-static inline void treadle_system_light_barrier(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
-/* light_side_asks: it asks `has` each time, and takes an ordinary fence if not. */
-void treadle_system_heavy_barrier(bool light_side_asks);
-void treadle_system_forget_barrier(void); /* in the child of a fork */
-
 /* Between an atomic exchange and a look at something else: what was written before the exchange is seen by others
  * before the look. On x86 the exchange itself is enough. */
 static inline void treadle_system_fence_after_exchange(void) {
@@ -224,74 +179,24 @@ static inline void treadle_system_fence_after_exchange(void) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
-/* A fence of all kinds. On x86 any locked instruction is one, and takes a tenth of the time of the one that is called
- * a fence. The thread sanitizer does not know what a fence orders. */
-static inline void treadle_system_full_fence(void) {
-#if defined(__x86_64__)
-    __asm__ volatile("lock; addl $0, -4(%%rsp)" : : : "memory", "cc");
-#else
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
-#ifdef __has_feature
-#define TREADLE_SYSTEM_FENCES_ARE_KNOWN !__has_feature(thread_sanitizer)
-#else
-#define TREADLE_SYSTEM_FENCES_ARE_KNOWN 1
-#endif
-
-/* What a source's flags show while it is flooded, and where they lie in its cell: Item.Flag, ItemCell (Items/Flooding.swift).
- * The generation stands above bit 40 of the cell's first word (Reference). */
-enum {
-    TREADLE_SYSTEM_FLOOD_MASK = 0x410007,
-    TREADLE_SYSTEM_FLOODED = 0x400003,
-    TREADLE_SYSTEM_FLAGS_OFFSET = 8,
-    TREADLE_SYSTEM_GENERATION_SHIFT = 40
-};
-
-/* A queue of the signals that a loop's owner gives itself, as Swift lays it out (Buffer, QueuedSignal). */
-struct treadle_system_signals {
-    int64_t capacity;
-    struct treadle_system_signal {
-        uint64_t handle, place;
-    } *base;
-    int64_t count;
-};
-/* The owned source that a loop's thread performs, for its signals to itself, and what it owns besides: a part of the loop's
- * state, where the loop's clock is another (Items/OwnedSignal.swift says what all of it means). Owner, but for the window. */
-struct treadle_system_hand {
-    uint64_t as_of;    /* the clock's reading as of which the source was owned, and in the mode; own_time is no earlier */
-    uint64_t own_time; /* the last SignalTime that the owner gave itself */
-    struct treadle_system_signals *queue; /* of the mode that the source is performed in */
-    void *cell;        /* the source's */
-    uint64_t place;    /* of its signals in the queue (QueuedSignal) */
-    uint32_t window;   /* the tag of the source whose signal the owner is at; 0: none. Atomic */
-    bool is_woken;     /* the owner has woken itself since the pass began, by a signal that it gave */
-};
-enum {
-    TREADLE_SYSTEM_CLOCK_OFFSET = 80,
-    TREADLE_SYSTEM_HAND_OFFSET = 416,
-    TREADLE_SYSTEM_SIGNAL_TIME_OFFSET = 40,
-    TREADLE_SYSTEM_TIME_STEP = 1 << 12 /* of a loop's clock (SignalTime) */
-};
-static inline void treadle_system_open_window(struct treadle_system_hand *TREADLE_SYSTEM_NONNULL hand, uint32_t tag) {
-    __atomic_store_n(&hand->window, tag, __ATOMIC_RELAXED);
-    treadle_system_light_barrier();
-}
-static inline void treadle_system_close_window(struct treadle_system_hand *TREADLE_SYSTEM_NONNULL hand) {
-    __atomic_store_n(&hand->window, 0, __ATOMIC_RELEASE);
-}
-static inline uint32_t treadle_system_window(const struct treadle_system_hand *TREADLE_SYSTEM_NONNULL hand) {
-    return __atomic_load_n(&hand->window, __ATOMIC_ACQUIRE);
-}
 void treadle_system_yield(void);
 int32_t treadle_system_processor(void); /* the one that the calling thread runs on, or -1 */
 
 /* --- Locks --------------------------------------------------------------------------------------- */
 
-/* The room of a Lock. All-zero bytes are an unlocked one. */
+/* The room of a Mutex. All-zero bytes are an unlocked one. */
 struct treadle_system_mutex {
     _Alignas(8) uint32_t word;
 };
+/* The locks of items' memberships: an item has the one of its slot's number (ItemLocks). */
+enum { TREADLE_SYSTEM_ITEM_LOCKS = 64 };
+struct treadle_system_item_mutex {
+    _Alignas(64) struct treadle_system_mutex mutex;
+};
+extern struct treadle_system_item_mutex treadle_system_item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS] __attribute__((visibility("hidden")));
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_item_lock(uint32_t number) {
+    return &treadle_system_item_mutexes[number & (TREADLE_SYSTEM_ITEM_LOCKS - 1)].mutex;
+}
 extern struct treadle_system_mutex treadle_system_start_mutex __attribute__((visibility("hidden")));
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_start_lock(void) { return &treadle_system_start_mutex; }
 
@@ -343,8 +248,11 @@ struct treadle_system_event {
     uint32_t events;
     uint32_t reserved;
 };
-/* Waits for at most count (256) events until an absolute monotonic time: <= 0 polls, INT64_MAX waits for ever. */
-int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *events, int32_t count, int64_t until);
+/* Takes at most count (256) events; without `waits` those that are there. */
+int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *events, int32_t count, bool waits);
+/* A timer as a descriptor, on the monotonic clock. It is readable from its date on, until it is set again; INT64_MAX: none. */
+int32_t treadle_system_timerfd(void);
+int32_t treadle_system_timerfd_set(int32_t timer, int64_t date);
 
 /* Sleeps while *word == expected, until an absolute monotonic time; INT64_MAX: for ever. */
 int32_t treadle_system_futex_wait(void *word, uint32_t expected, int64_t until);
@@ -359,7 +267,6 @@ void treadle_system_rest_wait(uint32_t seen, int64_t until);
  * costs memory only where it is touched, and being from the C library's heap it is one that leak checkers look
  * into. */
 void *treadle_system_zeroed(size_t size);
-void treadle_system_provide(void *memory, size_t size); /* has its pages provided now, if the kernel can; a hint */
 void *treadle_system_allocate(size_t size); /* malloc; NULL when out of memory */
 void *treadle_system_reallocate(void *memory, size_t size);
 void treadle_system_free(void *memory);
@@ -396,16 +303,20 @@ static inline void *TREADLE_SYSTEM_NONNULL treadle_system_wait_guard(void) { ret
 
 /* --- Hooks ---------------------------------------------------------------------------------------- */
 
-/* Calls `thread_exit` with a non-NULL argument on every thread that called treadle_system_watch_thread,
- * once in each round of its thread-specific destructors while it asks for another, and
- * `child` in the child after a fork. Returns 0, or -errno. */
-int32_t treadle_system_install_hooks(void (*thread_exit)(void), void (*child)(void));
+/* Has the library told of the ends of threads and of forks: `libtreadle_thread_exits` is called on every thread that
+ * called treadle_system_watch_thread, once in each round of its thread-specific destructors while it asks for another,
+ * and `child` in the child after a fork. Returns 0, or -errno. */
+int32_t treadle_system_install_hooks(void (*child)(void));
+void libtreadle_thread_exits(void); /* Swift's (ThreadExit.swift) */
+/* Called once in a process, before anything is made. */
+void libtreadle_process_starts(void); /* Swift's (ProcessStart.swift) */
 int32_t treadle_system_watch_thread(void);
 
 /* errno values that the core tells apart. */
 int32_t treadle_system_eintr(void);
 int32_t treadle_system_eperm(void);
 int32_t treadle_system_eexist(void);
+int32_t treadle_system_enoent(void);
 int32_t treadle_system_ebadf(void);
 int32_t treadle_system_enomem(void);
 int32_t treadle_system_edeadlk(void);

@@ -11,17 +11,25 @@ extension Host {
   @_optimize(size)
   package func post(_ token: UInt64, on handle: UInt) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
-      guard let memory = treadle_system_allocate(MemoryLayout<BlockNode>.size) else { throw Failure.noMemory("block") }
-      let node = memory.bindMemory(to: BlockNode.self, capacity: 1)
-      node.initialize(to: BlockNode(host: self, token: token))
-      node.pointee.isUsedUp = true
+      var block = block(token)
+      block.retireUsed = Host.useToken
+      guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
       do throws(Failure) {
-        return try Loop.post(handle, nil, memory)
+        return try Loop.post(handle, node)
       } catch {
-        treadle_system_free(memory)
+        treadle_system_free(node)
         throw error
       }
     }
+  }
+
+  /// A block that is an event of the host, with the token that is retired at its end.
+  func block(_ token: UInt64) -> BlockNode {
+    var block = BlockNode(code: nil, indirect: callback, info: nil, destroy: nil)
+    block.token = token
+    block.host = pointer
+    block.retire = Host.retireToken
+    return block
   }
 
   /// The host has completed the calling thread's innermost event. If what the run would do next is to tell this host
@@ -30,29 +38,17 @@ extension Host {
   package static func next() -> UInt64 {
     guard let call = treadle_system_thread().pointee.host_call?.assumingMemoryBound(to: Call.self),
       let frame = call.pointee.frame, let memory = call.pointee.event,
-      let loop = Loop.existing, loop.state.pointee.frame == frame
+      let loop = Loop.existing, loop.frame == frame
     else { return 0 }
-    let host = Host(call.pointee.host)
-    if host.isClosed || loop.mustEnd(frame) { return 0 }
+    if Host(call.pointee.host).isClosed || loop.mustEnd(frame) { return 0 }
     let event = memory.assumingMemoryBound(to: Event.self)
-    switch (event.pointee.kind, frame.pointee.callout.kind) {
-    case (Event.Kind.perform, .source), (Event.Kind.perform, .sourceInHand):
-      guard let item = loop.handOnSource(frame, to: host), let context = item.context else { return 0 }
+    guard loop.nextOfHost(frame, call.pointee.host) else { return 0 }
+    if let item = frame.pointee.callout.item, let context = item.context {
       event.pointee.subject = UnsafeMutableRawPointer(item.handlePointer)
       event.pointee.token = context.pointee.token
-    case (Event.Kind.block, .block):
-      guard let node = loop.handOnBlock(frame, to: host) else { return 0 }
+    } else if let node = frame.pointee.callout.block.node {
       event.pointee.token = node.pointee.token
-    default: return 0
     }
     return event.pointee.token
-  }
-}
-
-extension Item {
-  /// Whether its main callback is this very host's.
-  func isCalled(by host: Host) -> Bool {
-    guard hasFlag(Flag.indirect), let context else { return false }
-    return context.pointee.main.object == host.pointer && context.pointee.main.direct == nil
   }
 }

@@ -8,14 +8,15 @@ extension Host {
   /// Has the host get an event when the calling thread's innermost pool is closed.
   @_optimize(size)
   package func addToPool(_ token: UInt64) throws(Failure) {
-    try registering { () throws(Failure) in try Pool.add(PoolEntry(host: self, token: token)) }
+    try registering { () throws(Failure) in try Pool.add(PoolEntry(host: pointer, token: token, Host.releaseToken)) }
   }
 
   /// The event of `addToPool`.
-  func release(_ token: UInt64) {
+  private static let releaseToken: PoolEntry.ReleaseToken = { memory, token in
+    guard let memory else { return }
     var event = Event(Event.Kind.release, token: token, loop: nil, subject: 0, mode: nil)
-    notify(&event)
-    Host.retireToken(pointer, token)
+    Host(memory).notify(&event)
+    Host.retireToken(memory, token)
   }
 
   /// Has the host get an event for each notification of this name. `store` gets what ends it.
@@ -24,14 +25,16 @@ extension Host {
     _ token: UInt64, _ name: UInt32, object: UInt, store: (UInt64) -> Void
   ) throws(Failure) {
     try registering { () throws(Failure) in
-      try Notifications.add(name, object: object, Handler(host: self, token: token), store: store)
+      let handler = Handler(host: pointer, token: token, tell: Host.tellNotification, retire: Host.retireToken)
+      try Notifications.add(name, object: object, handler, store: store)
     }
   }
 
   /// The event of `addNotification`.
-  func notify(_ name: UInt32, object: UInt, _ token: UInt64) {
+  private static let tellNotification: Handler.TellHost = { memory, name, object, token in
+    guard let memory else { return }
     var event = Event(Event.Kind.notification, value: name, token: token, loop: nil, subject: object, mode: nil)
-    notify(&event)
+    Host(memory).notify(&event)
   }
 
   /// Tells the host of something that happens outside of any run's callouts. If it does not complete, the innermost

@@ -5,20 +5,34 @@ package import TreadleBase
 
 /// Threads and performs whose functions are events of a host.
 extension Host {
+  /// A request whose performing is an event that carries the token, which is retired at the end.
+  private func request(_ token: UInt64) -> Request {
+    var request = Request(function: nil, target: nil, argument: nil)
+    request.indirect = callback
+    request.token = token
+    request.host = pointer
+    request.retire = Host.retireToken
+    return request
+  }
+
+  private static let runThread: ThreadEntry.RunForHost = { memory, token, thread in
+    guard let memory else { return }
+    var event = Event(Event.Kind.thread, token: token, loop: nil, subject: thread, mode: nil)
+    Host(memory).runEntry(&event)
+  }
+
   @_optimize(size)
   package func makeThread(_ token: UInt64) throws(Failure) -> Thread {
-    var entry = ThreadEntry(code: nil, info: nil, destroy: nil)
-    entry.host = pointer
-    entry.token = token
+    let entry = ThreadEntry(host: pointer, token: token, run: Host.runThread, retire: Host.retireToken)
     return try registering { () throws(Failure) in try Thread.create(entry) }
   }
 
   @_optimize(size)
   package func perform(
-    _ token: UInt64, on thread: Thread, modes: Thread.Modes?, wait: Bool
+    _ token: UInt64, on thread: Thread, modes: ModeNames?, wait: Bool
   ) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
-      try thread.perform(Request(host: self, token: token), modes: modes, wait: wait)
+      try thread.perform(request(token), modes: modes, wait: wait)
     }
   }
 
@@ -26,8 +40,8 @@ extension Host {
   @_optimize(size)
   package func performOnce(_ token: UInt64, on thread: Thread) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
-      var request = Request(host: self, token: token)
-      request.isUsedUp = true
+      var request = request(token)
+      request.retireUsed = Host.useToken
       return try thread.perform(request, modes: nil, wait: false)
     }
   }
@@ -35,7 +49,7 @@ extension Host {
   /// Performs and waits. The token is not retired: all is over when this returns, or throws.
   package func performAndWait(_ token: UInt64, on thread: Thread) throws(Failure) -> Int32 {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
-    var request = Request(host: self, token: token)
+    var request = request(token)
     request.retire = nil
     return try thread.perform(request, modes: nil, wait: true)
   }
@@ -47,7 +61,7 @@ extension Host {
     _ token: UInt64, _ body: (Request) throws(Failure) -> Int32
   ) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
-      let request = Request(host: self, token: token)
+      let request = request(token)
       do throws(Failure) {
         return try body(request)
       } catch {

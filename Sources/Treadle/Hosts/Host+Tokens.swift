@@ -48,9 +48,8 @@ extension Host {
 
   /// Where the number of retired tokens lies.
   package var retiredCountAddress: UnsafePointer<UInt64> {
-    UnsafeRawPointer(UnsafeMutableRawPointer(state) + Host.retiredCountOffset).assumingMemoryBound(to: UInt64.self)
+    withUnsafePointer(to: state.pointee.retiredCount) { UnsafeRawPointer($0).assumingMemoryBound(to: UInt64.self) }
   }
-  static let retiredCountOffset = 112
 
   // MARK: Making things for a host
 
@@ -81,7 +80,9 @@ extension Host {
     var options = ItemOptions()
     options.value.order = order
     options.value.main = callback
-    options.setHost(self, token: token)
+    options.value.token = token
+    options.value.host = pointer
+    options.value.retire = Host.retireToken
     return options
   }
 
@@ -121,10 +122,10 @@ extension Host {
   }
 
   package func perform(
-    _ token: UInt64, on loop: Loop, modes: UnsafeBufferPointer<UnsafePointer<CChar>?>
+    _ token: UInt64, on loop: Loop, modes: ModeNames
   ) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
-      try loop.perform(BlockNode(host: self, token: token), modes: modes)
+      try loop.perform(block(token), modes: modes)
     }
   }
 }

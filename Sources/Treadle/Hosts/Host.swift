@@ -17,6 +17,7 @@ package struct Host {
 
   init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: HostState.self) }
 
+  /// The host that a handle means; it is never freed.
   package init(_ handle: UInt, _ subject: StaticString) throws(Failure) {
     let handle = Handle(bits: handle)
     guard let memory = Slab(.host).find(handle) else { throw handle.failure(subject) }
@@ -35,12 +36,12 @@ package struct Host {
   package static func register(
     dispatch: Dispatch, enter: ThreadHook?, exit: ThreadHook?, user: UnsafeMutableRawPointer?
   ) throws(Failure) -> Host {
-    try Loop.startRuntime()
-    guard let slot = Slab(.host).allocate(), let memory = Slab(.host).memory(slot) else {
+    try Runtime.start()
+    guard let (slot, memory) = Slab(.host).take() else {
       throw Failure.noMemory("host")
     }
     if slot > maximum {
-      Slab(.host).free(slot)
+      Slab(.host).giveBack(slot, memory)
       throw Failure(Status.noMemory, "host", "cannot be registered: there are 63 already")
     }
     let host = Host(memory)
@@ -49,6 +50,7 @@ package struct Host {
     host.state.pointee.enter = enter
     host.state.pointee.exit = exit
     host.state.pointee.user = user
+    host.state.pointee.reference.begin(forClient: true)
     return host
   }
 
@@ -60,7 +62,7 @@ package struct Host {
     var outer: UnsafeMutableRawPointer?
     /// What it is told, and the innermost run of this thread at that time, if it is an event of a run.
     var event: UnsafeMutableRawPointer?
-    var frame: UnsafeMutablePointer<Frame>?
+    var frame: Frame.Pointer?
   }
 
   /// True if the host completed the event, or takes none any more.
@@ -101,7 +103,7 @@ package struct Host {
       let thread = treadle_system_thread()
       var call = Call(
         host: pointer, outer: thread.pointee.host_call, event: UnsafeMutableRawPointer(mutating: event),
-        frame: Loop.existing?.state.pointee.frame)
+        frame: Loop.existing?.frame)
       completed = withUnsafeMutablePointer(to: &call) { record in
         thread.pointee.host_call = UnsafeMutableRawPointer(record)
         let completed = body()
@@ -128,6 +130,7 @@ package struct Host {
     let bit: UInt64 = 1 << UInt64(state.pointee.slot)
     if thread.pointee.hosts & bit != 0 { return }
     thread.pointee.hosts |= bit
+    thread.pointee.leave_hosts = { Host.leaveThread() }
     if thread.pointee.loop == nil { _ = treadle_system_watch_thread() }
     state.pointee.enter?(state.pointee.user)
   }

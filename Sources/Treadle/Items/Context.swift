@@ -52,6 +52,9 @@ struct Context {
       && cancelIndirect.invoke == nil && getDescriptor == nil && activities == 0 && interval == 0 && tolerance == 0
   }
 
+  /// Whether a source's cancel is anybody's.
+  var isToldOfCancel: Bool { cancel != nil || cancelIndirect.invoke != nil }
+
   /// Gives up the routines' references.
   func dropCallbacks() {
     main.drop?(main.object)

@@ -34,12 +34,12 @@ package struct Event {
   package var reserved: UInt32
   package var argument: UnsafeMutableRawPointer?
 
-  init(_ kind: UInt32, value: UInt32 = 0, token: UInt64, loop: Loop?, subject: UInt, mode: UnsafePointer<CChar>?) {
+  init(_ kind: UInt32, value: UInt32 = 0, token: UInt64, loop: OpaquePointer?, subject: UInt, mode: UnsafePointer<CChar>?) {
     structSize = MemoryLayout<Event>.size
     self.kind = kind
     self.value = value
     self.token = token
-    self.loop = loop.flatMap { OpaquePointer(bitPattern: $0.handle.bits) }
+    self.loop = loop
     self.subject = UnsafeMutableRawPointer(bitPattern: subject)
     self.mode = mode
     late = 0

@@ -5,102 +5,132 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// Being made, counted, invalidated and freed.
+/// Being made, counted and freed.
 extension Item {
-  /// A new item with the client's one reference; published by handing out its handle.
+  /// A new item with the client's one reference. `prepare` writes what its kind has besides.
+  @inline(__always)
   static func create(
-    _ kind: Kind, flags: UInt32, code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, context: Context?
+    _ kind: Kind, traits: UInt8, code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, context: Context?,
+    _ prepare: (Item) -> Void
   ) throws(Failure) -> Item {
-    try Loop.startRuntime()
-    guard let slot = Slab(kind).allocate(), let item = Item(kind, slot: slot) else {
-      throw Failure.noMemory("object")
-    }
-    let cell = item.cell
-    item.beginOutside()
-    cell.pointee.link.store(UInt(bitPattern: code) | Item.codeMark, ordering: .relaxed)
-    cell.pointee.info = info
+    try Runtime.start()
+    guard let (slot, memory) = Slab(kind).take() else { throw Failure.noMemory("object") }
+    let item = Item(kind, slot, memory)
+    item.beginCell(traits)
+    item.setCode(code)
+    item.cell.pointee.info = info
+    prepare(item)
     if let context, !item.attach(context) {
-      cell.pointee.flags.store(0, ordering: .relaxed)
-      Slab(kind).free(slot)
+      Slab(kind).giveBack(slot, memory)
       throw Failure.noMemory("object")
     }
-    // What retain answers is what the callbacks receive (SRC0-2).
-    if let retain = context?.retain { cell.pointee.info = retain(info) }
-    cell.pointee.flags.store(flags | Flag.valid, ordering: .releasing)
+    item.cell.pointee.reference.begin(forClient: true, marks: Reference.Mark.valid)
     return item
   }
 
-  /// A new cell is in no chain, and a membership in no mode; its serial goes on from the slot's last use.
+  /// A cell that is in no chain and no mode.
   @inline(__always)
-  func beginOutside() {
+  func beginCell(_ traits: UInt8) {
     cell.pointee.previous = 0
     cell.pointee.next = 0
-    cell.pointee.mode.store(cell.pointee.mode.load(ordering: .relaxed) & ~Mention.slotMask, ordering: .relaxed)
+    cell.pointee.traits.store(traits, ordering: .relaxed)
+    cell.pointee.spread.store(0, ordering: .relaxed)
+    cell.pointee.state.store(0, ordering: .relaxed)
+    cell.pointee.once.store(0, ordering: .relaxed)
+    cell.pointee.membership.store(0, ordering: .relaxed)
   }
 
   /// Gives the item, which has none, its context. False when there is no memory.
   private func attach(_ context: Context) -> Bool {
-    let size = kind == .observer ? ObserverPart.offset &+ MemoryLayout<ObserverPart>.size : MemoryLayout<Context>.size
-    guard let memory = treadle_system_allocate(size) else { return false }
-    memset(memory, 0, size)
+    guard let memory = treadle_system_allocate(MemoryLayout<Context>.size) else { return false }
     let attached = memory.bindMemory(to: Context.self, capacity: 1)
     attached.initialize(to: context)
     attached.pointee.code = code
-    cell.pointee.link.store(UInt(bitPattern: memory), ordering: .releasing)
+    // What retain answers is what the callbacks receive (SRC0-2).
+    if let retain = context.retain { cell.pointee.info = retain(cell.pointee.info) }
+    setContext(attached)
     return true
   }
 
-  /// The context, made if the item had none. The caller holds the item's lock.
+  /// The context, made if the item had none. The item's lock is held.
   func needContext() -> UnsafeMutablePointer<Context>? {
     if let context { return context }
     return attach(Context()) ? context : nil
   }
 
-  package func retain() -> Int32 { cell.pointee.reference.retainForClient(generation: generation) }
-
   /// Returns a reference that the client owns.
-  package func release(_ subject: StaticString) throws(Failure) {
-    switch cell.pointee.reference.releaseForClient(generation: generation) {
-    case .stale: throw Failure(Status.stale, subject, "was released more often than retained")
-    case .notLast: break
-    case .last: destroy()
+  @inline(__always)
+  package static func release(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(kind).locate(handle) else { throw handle.failure(subject) }
+    let item = Item(kind, handle.slot, memory)
+    guard let left = item.cell.pointee.reference.releaseForClient(handle.generation) else {
+      if !item.cell.pointee.reference.isLive(handle.generation) { throw handle.failure(subject) }
+      throw Failure(Status.stale, subject, "was released more often than retained")
+    }
+    if left.isGone { item.destroy() }
+  }
+
+  /// Drops one of our own references: of a mode, a callback, or a call that looked at the item.
+  @inline(__always)
+  func drop() {
+    // A timer or observer that is invalid gives its info up when nothing of ours refers to it any more: no mode, and no
+    // callback that goes on (TMR-7, OBS-8).
+    if kind == .timer || kind == .observer {
+      var left = cell.pointee.reference.dropUnlessLast(without: Reference.Mark.valid)
+      if left == nil {
+        releaseInfo()
+        left = cell.pointee.reference.drop()
+      }
+      if let left { follow(left) }
+    } else {
+      follow(cell.pointee.reference.drop())
     }
   }
 
-  /// Drops one of our own references.
+  /// What a drop has left.
   @inline(__always)
-  func drop() {
-    if cell.pointee.reference.release() { destroy() } else { announceIfAwaited() }
-  }
-
-  /// After a reference of ours was dropped: whoever waits in `close` for the last one looks again.
-  @inline(__always)
-  func announceIfAwaited() {
-    // Looked at after the release, as those who wait look at the count after they set the flag. Should
-    // the slot serve another object by now, somebody looks once more for nothing.
-    if cell.pointee.flags.load(ordering: .sequentiallyConsistent) & Flag.awaited != 0 { Rest.announce() }
+  private func follow(_ left: Reference.Seen) {
+    if left.isGone {
+      destroy()
+    } else if left.has(Reference.Mark.awaited) {
+      Rest.announce()
+    }
   }
 
   /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4).
-  @inline(never)
+  @inline(__always)
   func destroy() {
-    if isValid { clearFlag(Flag.valid) }
-    if let context {
-      releaseInfoOnce()
-      cell.pointee.link.store(0, ordering: .relaxed)
-      context.pointee.dropCallbacks()
-      treadle_system_free(context)
-    }
-    Slab(kind).free(slot)
+    if context != nil { destroyContext() }
+    Slab(kind).free(slot, UnsafeMutableRawPointer(cell))
   }
 
-  /// Releases the info, or retires the host's token, if that has not happened.
-  func releaseInfoOnce() {
-    if setFlag(Flag.releasing) & Flag.releasing == 0 { releaseInfo() }
+  @inline(never)
+  private func destroyContext() {
+    guard let context else { return }
+    cell.pointee.reference.clear(Reference.Mark.valid)
+    releaseInfo()
+    cell.pointee.link.store(0, ordering: .relaxed)
+    context.pointee.dropCallbacks()
+    treadle_system_free(context)
+  }
+
+  /// The one release of the info, or the retirement of the host's token. The caller refers to the item.
+  @inline(__always)
+  func releaseInfo() {
+    if context != nil { releaseInfoOnce() }
+  }
+
+  @inline(never)
+  private func releaseInfoOnce() {
+    guard let context, context.pointee.release != nil || context.pointee.retire != nil else { return }
+    if cell.pointee.once.bitwiseOr(Once.released, ordering: .acquiringAndReleasing).oldValue & Once.released != 0 { return }
+    if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
+    context.pointee.release?(cell.pointee.info)
   }
 
   /// The info stays the client's: no release of it any more, for an item that nobody else has seen.
-  package func forgetInfo() { setFlag(Flag.releasing) }
+  package func forgetInfo() { cell.pointee.once.bitwiseOr(Once.released, ordering: .acquiringAndReleasing) }
 
   /// Lets the client describe its info; false if it does not.
   package func describeInfo(_ buffer: UnsafeMutablePointer<CChar>, _ capacity: Int) -> Bool {
@@ -110,66 +140,5 @@ extension Item {
     buffer.pointee = 0
     describe(info, buffer, capacity)
     return true
-  }
-
-  /// The one release of the info, or the retirement of the host's token.
-  func releaseInfo() {
-    guard let context else { return }
-    if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
-    context.pointee.release?(cell.pointee.info)
-  }
-
-  /// Ends the item's activity: no callback starts any more on the loop's own thread, every mode lets it
-  /// go, and a timer or observer gives up its info when its callback is at rest (OBJ-5, SRC0-4, OBS-8).
-  /// The caller holds the item.
-  package func invalidate() {
-    if kind == .observer { return invalidateObserver() }
-    let old = clearFlag(Flag.valid | Flag.signalled | Flag.wakeWanted | Flag.repeated)
-    if old & Flag.valid == 0 { return }
-    leaveEverything()
-    if kind == .timer, context != nil {
-      // Whoever finds the callback at rest releases: here, or the run when the callback returns.
-      let flags = setFlag(Flag.releasing)
-      if flags & (Flag.running | Flag.releasing) == 0 { releaseInfo() }
-    }
-  }
-
-  /// A callback begins, on the loop's thread; false when the item became invalid, or its callback runs
-  /// already.
-  @inline(__always)
-  func beginRunning() -> Bool {
-    let old = setFlag(Flag.running)
-    if old & (Flag.running | Flag.valid) == Flag.valid { return true }
-    if old & Flag.running == 0 { endRunning(releasedBefore: old & Flag.releasing != 0) }
-    return false
-  }
-
-  /// The callback returned. Releases the info if the item became invalid meanwhile.
-  @inline(__always)
-  func endRunning(releasedBefore: Bool = false) {
-    let old = clearFlag(Flag.running)
-    if old & Flag.releasing != 0 && !releasedBefore { releaseInfo() }
-  }
-
-  /// Invalidates, then waits until no callback of the item runs anywhere. The caller's reference counts as
-  /// a client's, so that what is left of ours are the running callbacks.
-  package func close(timeout: Int64, _ subject: StaticString) throws(Failure) {
-    let result = retain()
-    if result < 0 { throw Failure(result, subject, "cannot be referred to once more") }
-    defer { try? release(subject) }
-    setFlag(Flag.awaited)
-    invalidate()
-    if Loop.existing?.isInCallback(of: self) == true || ItemCall.isOnThisThread(self) {
-      throw Failure(Status.deadlock, subject, "is in one of its callbacks: waiting for its end would never end")
-    }
-    let until = Clock.after(timeout, from: Clock.now())
-    while true {
-      let seen = Rest.epoch
-      if cell.pointee.reference.internalCount == 0 { return }
-      if timeout <= 0 || Clock.now() >= until {
-        throw Failure(Status.timeout, "timeout_ns", "passed while a callback of the object still ran")
-      }
-      Rest.wait(seen, until: until)
-    }
   }
 }

@@ -4,19 +4,15 @@
 import CTreadleSystem
 import TreadleBase
 
-/// A call of an item's schedule or cancel, or of the function that names a descriptor, which is on a
-/// thread's stack: these run outside of any loop's run, on whichever thread adds or removes. The item
-/// is held for the length of the call (OBJ-3).
+/// A call of an item's schedule or cancel, or of the function that names a descriptor, which is on a thread's stack: these
+/// run outside of any loop's run, on whichever thread adds or removes. The caller holds the item (OBJ-3).
 struct ItemCall {
-  private var kind: Kind
-  private var slot: UInt32
+  private var tag: UInt32
   private var outer: UnsafeMutableRawPointer?
 
   static func during<Result>(_ item: Item, _ body: () -> Result) -> Result {
     let thread = treadle_system_thread()
-    var call = ItemCall(kind: item.kind, slot: item.slot, outer: thread.pointee.item_call)
-    item.cell.pointee.reference.retainHeld()
-    defer { item.drop() }
+    var call = ItemCall(tag: item.tag, outer: thread.pointee.item_call)
     return withUnsafeMutablePointer(to: &call) { record in
       thread.pointee.item_call = UnsafeMutableRawPointer(record)
       let result = body()
@@ -29,7 +25,7 @@ struct ItemCall {
   static func isOnThisThread(_ item: Item) -> Bool {
     var next = treadle_system_thread().pointee.item_call
     while let call = next?.assumingMemoryBound(to: ItemCall.self) {
-      if call.pointee.kind == item.kind && call.pointee.slot == item.slot { return true }
+      if call.pointee.tag == item.tag { return true }
       next = call.pointee.outer
     }
     return false

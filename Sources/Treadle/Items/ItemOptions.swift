@@ -48,10 +48,4 @@ package struct ItemOptions {
   package mutating func setGetDescriptor(_ get: (@convention(c) (UnsafeMutableRawPointer?) -> Int32)?) {
     value.getDescriptor = get
   }
-
-  mutating func setHost(_ host: Host, token: UInt64) {
-    value.token = token
-    value.host = host.pointer
-    value.retire = Host.retireToken
-  }
 }

@@ -3,9 +3,9 @@
 
 import TreadleBase
 
-/// The time that a client may count from where the present to the nanosecond is not worth what it costs: a reading of
-/// the clock by the loop's own thread, which is used again for a while. In a run that is for the rest of a pass, but
-/// not beyond its sleep; outside of runs, until the kernel's next tick, which costs a quarter of a reading to know of.
+/// The time that a client may count from where the present to the nanosecond is not worth what it costs: a reading of the
+/// clock by the loop's own thread, which is used again for a while. In a run that is for the rest of a pass, but not
+/// beyond its sleep; outside of runs, until the kernel's next tick, which costs a quarter of a reading to know of.
 extension Loop {
   /// On a thread without a loop, the present.
   @inline(__always)
@@ -19,6 +19,7 @@ extension Loop {
   /// The pass has read the clock for its own sake, and for its timers: whatever was read before is older. Owner.
   @inline(__always)
   func noteReading(_ now: Int64) {
+    assertOwner()
     state.pointee.lastReading = now
     state.pointee.hasReading = true
   }

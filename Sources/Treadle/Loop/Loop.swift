@@ -12,37 +12,41 @@ package struct Loop {
   @inline(__always)
   init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: LoopState.self) }
 
-  /// The loop that a client's handle means.
+  // MARK: Handles
+
+  /// The loop that a client's handle means, held until `letGo`: its thread may exit meanwhile (RL-9).
   @inline(__always)
-  package init(_ handle: UInt, _ subject: StaticString) throws(Failure) {
+  package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Loop {
+    Loop(try Slab(.loop).hold(handle, subject))
+  }
+  @inline(__always)
+  package func letGo() { drop() }
+  /// For one who holds it already.
+  package func holdAgain() { state.pointee.reference.holdAgain() }
+
+  /// The loop that a client's handle means, as of now, for calls that are safe on a loop whose thread is gone, and on
+  /// another one in its place: they are made from signal handlers.
+  package init(unheld handle: UInt, _ subject: StaticString) throws(Failure) {
     let handle = Handle(bits: handle)
     guard let memory = Slab(.loop).find(handle) else { throw handle.failure(subject) }
     self.init(memory)
   }
 
-  /// Held until `letGo`: the loop's thread may exit meanwhile (RL-9).
-  @inline(__always)
-  package func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) {
-    guard state.pointee.reference.retain(generation: Handle(bits: handle).generation) else {
-      throw Handle(bits: handle).failure(subject)
-    }
-  }
-  @inline(__always)
-  package func letGo() { drop() }
-  /// For one who holds it already.
-  package func holdAgain() { state.pointee.reference.retainHeld() }
-
   @inline(__always)
   package var handle: Handle {
     Handle(kind: .loop, slot: state.pointee.slot, generation: state.pointee.reference.generation)
   }
-
-  /// Where the lock lies in the loop's slot, behind `LoopState`.
-  static let lockOffset = 464
-
-  /// Guards the modes and what is in them (`LoopState`).
   @inline(__always)
-  var mutex: LoopLock { LoopLock(UnsafeMutableRawPointer(state) + Loop.lockOffset) }
+  var handlePointer: OpaquePointer? { OpaquePointer(bitPattern: handle.bits) }
+
+  /// Whether the handle's loop has its thread still. A loop that came after it in the same slot was given its number
+  /// before its thread.
+  @inline(__always)
+  func isAliveAs(_ handle: UInt) -> Bool {
+    isAlive && state.pointee.reference.generation == Handle(bits: handle).generation
+  }
+
+  // MARK: Its thread
 
   /// Stands for the id of a thread that has not asked for its loop yet.
   static let futureThread: Int32 = -1
@@ -52,66 +56,73 @@ package struct Loop {
   /// The kernel's id of the loop's thread; 0 when there is none, or none yet.
   package var threadID: Int32 { max(state.pointee.threadID.load(ordering: .acquiring), 0) }
 
+  /// The calling thread's loop if it has one already.
+  @inline(__always)
+  package static var existing: Loop? {
+    guard let memory = treadle_system_thread().pointee.loop, Runtime.isStarted else { return nil }
+    return Loop(memory)
+  }
+
   @inline(__always)
   package var isCurrent: Bool { treadle_system_thread().pointee.loop == UnsafeMutableRawPointer(state) }
 
-  /// The same for those who ask in earnest: somebody else may have made the loop for the calling thread, which
-  /// has not asked for it yet.
-  package var belongsToCaller: Bool {
-    if isCurrent { return true }
-    let thread = Thread.existing
-    let isPromised = thread?.state.pointee.loop.load(ordering: .acquiring) == state
-    if !isPromised && threadID != (thread?.knownID ?? treadle_system_thread_id()) { return false }
-    return (try? Loop.current())?.state == state
-  }
+  /// For what must be done by the loop's own thread. A loop whose thread is gone has none.
+  @inline(__always)
+  func assertOwner() { assert(isCurrent || !isAlive, "this is for the loop's own thread") }
 
   /// Whether the thread blocks, or is about to (WAKE-6).
   package var isWaiting: Bool { state.pointee.waiting.load(ordering: .acquiring) != 0 }
 
-  package func retain() -> Int32 {
-    state.pointee.reference.retainForClient(generation: state.pointee.reference.generation)
+  /// A host's callback failed: the innermost run ends. Owner.
+  func failRun() {
+    assertOwner()
+    state.pointee.hasFailed = state.pointee.depth.load(ordering: .relaxed) != 0
   }
 
-  package func release() throws(Failure) {
-    guard state.pointee.reference.surrenderClient(generation: state.pointee.reference.generation) == Status.ok else {
-      throw Failure(Status.stale, "loop", "was released more often than retained")
-    }
-    drop()
+  // MARK: Its life
+
+  /// Returns a reference that the client owns.
+  package static func release(_ handle: UInt) throws(Failure) {
+    Loop(try Slab(.loop).surrender(handle, "loop")).drop()
   }
 
   /// Drops one of our own references.
   func drop() {
-    if state.pointee.reference.release() { free() }
+    if state.pointee.reference.drop().isGone { free() }
   }
 
-  /// A loop that is not served by a thread yet, with the two modes that every loop has (RL-4).
+  /// A loop that is not served by a thread yet, with the two modes that every loop has (RL-4), and one reference of ours.
   static func create(threadID: Int32) throws(Failure) -> Loop {
-    guard let slot = Slab(.loop).allocate(), let memory = Slab(.loop).memory(slot) else {
-      throw Failure.noMemory("loop")
-    }
+    assert(Slab(.loop).fits(MemoryLayout<LoopState>.size), "a slot has room for a loop")
+    guard let (slot, memory) = Slab(.loop).take() else { throw Failure.noMemory("loop") }
     let loop = Loop(memory)
     let state = loop.state
     state.pointee.slot = slot
-    state.pointee.threadID.store(threadID, ordering: .releasing)
     state.pointee.wakeDescriptor.store(-1, ordering: .relaxed)
     state.pointee.interruptDescriptor.store(-1, ordering: .relaxed)
-    state.pointee.requestCount = 0
-    state.pointee.thread.store(0, ordering: .relaxed)
-    state.pointee.callMode.store(0, ordering: .relaxed)
-    guard let common = Mode.create(in: loop, name: CommonModes.name, isRecord: true),
-      let standard = Mode.create(in: loop, name: CommonModes.defaultName, isRecord: false)
-    else {
-      loop.free()
+    let common = Mode.create(in: loop, name: CommonModes.name, isRecord: true)
+    state.pointee.commonRecord = common?.slot ?? 0
+    guard common != nil, let standard = Mode.create(in: loop, name: CommonModes.defaultName) else {
+      loop.empty()
+      Slab(.loop).giveBack(slot, memory)
       throw Failure.noMemory("loop")
     }
-    state.pointee.commonRecord = common.slot
     state.pointee.defaultMode = standard.state
-    standard.state.pointee.isCommon = true
+    standard.state.pointee.isCommon.store(true, ordering: .relaxed)
+    state.pointee.reference.begin(forClient: false)
+    // After the life has begun: who finds the thread finds the generation.
+    state.pointee.threadID.store(threadID, ordering: .sequentiallyConsistent)
     return loop
   }
 
-  /// Returns the memory of a loop that nothing refers to. Its thread is gone, or it never had one.
+  /// Nothing refers to the loop. Its thread is gone, or it never had one.
   private func free() {
+    empty()
+    Slab(.loop).free(state.pointee.slot, UnsafeMutableRawPointer(state))
+  }
+
+  /// Gives back what the loop has, and makes its slot what a new one looks like. Late callers may still look at it.
+  private func empty() {
     if let record = Mode(slot: state.pointee.commonRecord) { record.free() }
     for slot in state.pointee.modes.elements {
       if let mode = Mode(slot: slot) { mode.free() }
@@ -120,32 +131,28 @@ package struct Loop {
     state.pointee.incoming.free()
     state.pointee.spare.free()
     state.pointee.deferred.free()
-    while let frame = state.pointee.spareFrames {
-      state.pointee.spareFrames = frame.pointee.outer
-      Frame.free(frame)
-    }
-    state.pointee.frame = nil
     state.pointee.commonRecord = 0
     state.pointee.defaultMode = nil
-    state.pointee.wakePending.store(0, ordering: .relaxed)
-    state.pointee.stopPending.store(0, ordering: .relaxed)
-    state.pointee.stickyStop.store(0, ordering: .relaxed)
-    state.pointee.depth.store(0, ordering: .relaxed)
-    state.pointee.currentMode.store(0, ordering: .relaxed)
-    state.pointee.incomingCount.store(0, ordering: .relaxed)
-    state.pointee.waiting.store(0, ordering: .relaxed)
-    state.pointee.caller.store(0, ordering: .relaxed)
-    state.pointee.answerer.store(0, ordering: .relaxed)
-    state.pointee.answerBudget.store(0, ordering: .relaxed)
-    state.pointee.spinBudget = 0
+    state.pointee.jobCount = 0
     state.pointee.isCalledFromOutside = false
+    state.pointee.hasReading = false
+    state.pointee.isWokenByOwner = false
     state.pointee.isChasing = false
     state.pointee.isOverrun = false
-    hand.pointee.is_woken = false
-    state.pointee.timerStock.empty(into: Slab(.timer))
+    state.pointee.hasFailed = false
+    state.pointee.ownTime = 0
     state.pointee.lastReading = 0
     state.pointee.readingTick = 0
-    closeWindow()
-    Slab(.loop).free(state.pointee.slot)
+    state.pointee.thread.store(0, ordering: .relaxed)
+    state.pointee.callMode.store(0, ordering: .relaxed)
+    state.pointee.pending.store(0, ordering: .relaxed)
+    state.pointee.wakePending.store(0, ordering: .relaxed)
+    state.pointee.stop.store(0, ordering: .relaxed)
+    state.pointee.depth.store(0, ordering: .relaxed)
+    state.pointee.currentMode.store(0, ordering: .relaxed)
+    state.pointee.waiting.store(0, ordering: .relaxed)
+    state.pointee.calling.store(0, ordering: .relaxed)
+    state.pointee.callers.reset()
+    state.pointee.answers.reset()
   }
 }

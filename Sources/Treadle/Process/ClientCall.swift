@@ -2,12 +2,14 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
+import TreadleBase
 
 /// Calling a client's function outside of any run: a schedule or cancel, a notification. Counted, so that a
 /// shutdown can wait for the last; those of runs are counted by the runs themselves.
 package enum ClientCall {
   /// False, with `body` not called, after a shutdown.
   static func during(_ body: () -> Void) -> Bool {
+    assert(LockOrder.isClear, "no lock is held while client code runs")
     let isOpen = begin()
     if isOpen { body() }
     end()

@@ -9,7 +9,7 @@ package enum LastResort {
   typealias Plain =
     @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Bool
 
-  private static var lock: Lock { Lock(treadle_system_last_resort_lock()) }
+  private static var lock: UnsafeMutablePointer<Mutex> { Mutex.at(treadle_system_last_resort_lock()) }
   /// The handler, in static memory; guarded by the lock. One without a function stands for the default.
   private static var current: UnsafeMutablePointer<UnsafeMutablePointer<Handler>?> {
     treadle_system_last_resort_handler().assumingMemoryBound(to: UnsafeMutablePointer<Handler>?.self)
@@ -18,17 +18,17 @@ package enum LastResort {
   /// Puts a handler, or with nil the default, in place of the one before, which goes when no call of it runs.
   /// Takes the new one over on success only.
   package static func set(_ handler: Handler?) throws(Failure) {
-    try Loop.startRuntime()
+    try Runtime.start()
     var new: UnsafeMutablePointer<Handler>?
     if let handler {
       new = handler.allocated()
       if new == nil { throw Failure.noMemory("handler") }
     }
-    lock.lock()
+    lock.pointee.lock(.process)
     let old = current.pointee
     current.pointee = new
     let isLast = old?.pointee.endUse() ?? false
-    lock.unlock()
+    lock.pointee.unlock(.process)
     if let old, isLast { Handler.free(old) }
   }
 
@@ -37,10 +37,10 @@ package enum LastResort {
     _ thread: Handle, _ kind: UnsafePointer<CChar>, _ message: UnsafePointer<CChar>
   ) -> Bool {
     let tag = treadle_system_tag()
-    lock.lock()
+    lock.pointee.lock(.process)
     let handler = current.pointee
     handler?.pointee.use()
-    lock.unlock()
+    lock.pointee.unlock(.process)
     guard let handler else { return printLine(kind, message) }
     var isDealtWith: Bool?
     if let code = handler.pointee.code {
@@ -52,22 +52,12 @@ package enum LastResort {
     }
     // It may have forked: in the child, the handler and the lock are not what they were.
     if treadle_system_tag() == tag {
-      lock.lock()
+      lock.pointee.lock(.process)
       let isLast = handler.pointee.endUse()
-      lock.unlock()
+      lock.pointee.unlock(.process)
       if isLast { Handler.free(handler) }
     }
     return isDealtWith ?? printLine(kind, message)
-  }
-
-  /// Reports an error of the calling thread.
-  package static func report(_ kind: StaticString, _ message: StaticString) {
-    let thread = (try? Thread.current().handle) ?? Handle(bits: 0)
-    kind.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { kind in
-      message.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { message in
-        _ = report(thread, kind, message)
-      }
-    }
   }
 
   /// The default: one line on standard error. Nothing is dealt with by that.
@@ -89,7 +79,7 @@ package enum LastResort {
 
   /// In the child of a fork: the default, with an open lock; the parent's handler is left as it is.
   static func forget() {
-    treadle_system_last_resort_lock().pointee = treadle_system_mutex()
+    lock.pointee.forget()
     if let handler = current.pointee { treadle_system_forget(handler) }
     current.pointee = nil
   }

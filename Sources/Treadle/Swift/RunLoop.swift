@@ -12,12 +12,12 @@
     private let life: ProcessLife
 
     init(retaining loop: Loop) throws(Failure) {
-      if loop.retain() != Status.ok { throw Failure(Status.range, "loop", "has as many references as it can have") }
+      try Slab(.loop).retainForClient(loop.handle.bits, "loop")
       self.loop = loop
       life = ProcessLife()
     }
 
-    deinit { if life.goesOn { try? loop.release() } }
+    deinit { if life.goesOn { try? Loop.release(loop.handle.bits) } }
 
     /// The calling thread's loop, made on first use (RL-1).
     /// - Throws: `Failure` when out of memory, or in the child of a fork. Since 1.0.

@@ -16,7 +16,7 @@
       life = ProcessLife()
     }
 
-    deinit { if life.goesOn { try? condition.release() } }
+    deinit { if life.goesOn { try? ClientCondition.release(condition.handle.bits) } }
 
     /// Unlocks the lock, waits for a signal, and locks it again. May return for no reason: look at what you wait for
     /// in a loop (THR-20). [any]

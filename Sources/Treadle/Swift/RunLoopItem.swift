@@ -16,14 +16,18 @@
       life = ProcessLife()
     }
 
-    deinit { if life.goesOn { try? item.release("item") } }
+    deinit { if life.goesOn { item.giveUp() } }
 
     /// True until the item is invalidated (OBJ-5). Any thread. Since 1.0.
     public final var isValid: Bool { item.isValid }
 
     /// Ends the item: it leaves every mode, and no callback of it starts any more on the loop's own thread
     /// once this returned (OBJ-9). Any thread, also inside its own callback. Since 1.0.
-    public final func invalidate() { item.invalidate() }
+    public final func invalidate() {
+      item.holdAgain()
+      defer { item.letGo() }
+      item.invalidate()
+    }
 
     /// The order that the item was made with. Since 1.0.
     public final var order: Int64 { item.order }

@@ -18,7 +18,7 @@
       life = ProcessLife()
     }
 
-    deinit { if life.goesOn { try? lock.release() } }
+    deinit { if life.goesOn { try? ClientLock.release(lock.handle.bits) } }
 
     /// Locks it. [any]
     /// - Parameter timeout: on the monotonic clock; nil waits for ever, zero or less does not wait.

@@ -26,7 +26,7 @@
     public static func add(_ work: @escaping @Sendable () -> Void) throws(Failure) {
       let info = Unmanaged.passRetained(PoolWork(work)).toOpaque()
       do throws(Failure) {
-        try Pool.add(unsafeBitCast(PoolWork.call, to: UnsafeMutableRawPointer.self), info)
+        try Pool.add(PoolWork.call, info)
       } catch {
         Unmanaged<PoolWork>.fromOpaque(info).release()
         throw error

@@ -49,7 +49,7 @@
     public static func performInBackground(_ body: @escaping @Sendable () throws -> Void) throws(Failure) {
       let request = PerformedBody(body, isAwaited: false).makeRequest()
       do throws(Failure) {
-        try Thread.performInBackground(request).release()
+        try Thread.release(Thread.performInBackground(request).handle.bits)
       } catch {
         request.dispose()
         throw error

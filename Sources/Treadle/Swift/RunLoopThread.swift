@@ -24,7 +24,7 @@
 
     /// Adds a reference to a thread that lives as long as this call.
     private convenience init(retaining thread: Thread) throws(Failure) {
-      try thread.retain()
+      try Slab(.thread).retainForClient(thread.handle.bits, "thread")
       self.init(owning: thread)
     }
 
@@ -35,7 +35,7 @@
       try self.init(retaining: thread)
     }
 
-    deinit { if life.goesOn { try? thread.release() } }
+    deinit { if life.goesOn { try? Thread.release(thread.handle.bits) } }
 
     /// Makes a thread, which `start` starts (THR-1). [any]
     /// - Parameters:

@@ -60,7 +60,7 @@
       let loop = try Loop.current()
       let step = max(interval, .microseconds(100))
       let timer = try RunLoopTimer(after: step, repeating: repeats ? step : nil, fire: fire)
-      _ = try CommonModes.addToDefault(timer.item, of: loop)
+      _ = try loop.addToDefaultMode(timer.item)
       return timer
     }
 
@@ -69,6 +69,10 @@
     /// - Returns: false, without a call, when it is invalid, when its callback runs already, or after a shutdown.
     ///   Since 1.0.
     @discardableResult
-    public func fire() -> Bool { item.fireByHand() == Status.ok }
+    public func fire() -> Bool {
+      item.holdAgain()
+      defer { item.letGo() }
+      return item.fireByHand() == Status.ok
+    }
   }
 #endif

@@ -12,7 +12,7 @@ struct Carrier: ~Copyable {
   let loop: Loop
   let wait: CarriedCall.Wait
   /// Copies of the names, in memory of their own; nil: the common modes and the call mode.
-  let modes: Thread.Modes?
+  let modes: ModeNames?
   let timeout: Int64
   let whenFull: CarrierPlan.WhenFull
   /// Where the memory of calls comes from.
@@ -44,7 +44,7 @@ struct Carrier: ~Copyable {
   }
 
   /// The names and the list of them, in one block.
-  private static func copy(_ modes: Thread.Modes?) throws(Failure) -> Thread.Modes? {
+  private static func copy(_ modes: ModeNames?) throws(Failure) -> ModeNames? {
     guard let modes else { return nil }
     var size = 0
     for name in modes {
@@ -64,7 +64,7 @@ struct Carrier: ~Copyable {
       next += 1
       text += length
     }
-    return Thread.Modes(start: list, count: modes.count)
+    return ModeNames(start: list, count: modes.count)
   }
 
   /// Gives the loop up: no call will come.

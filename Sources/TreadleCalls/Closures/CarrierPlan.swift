@@ -18,14 +18,14 @@ package struct CarrierPlan {
   package let loop: Loop
   package let wait: CarriedCall.Wait
   /// nil: the common modes and the call mode.
-  package let modes: Thread.Modes?
+  package let modes: ModeNames?
   /// Of a caller's wait; 0: none.
   package let timeout: Int64
   package let limit: UInt32
   package let whenFull: WhenFull
 
   package init(
-    _ loop: Loop, wait: CarriedCall.Wait, modes: Thread.Modes?, timeout: Int64, limit: UInt32, whenFull: WhenFull
+    _ loop: Loop, wait: CarriedCall.Wait, modes: ModeNames?, timeout: Int64, limit: UInt32, whenFull: WhenFull
   ) {
     self.loop = loop
     self.wait = wait

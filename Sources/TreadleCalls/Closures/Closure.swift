@@ -30,9 +30,7 @@ package struct Closure {
 
   /// Takes the handler over on success only.
   package static func create(_ plan: ClosurePlan) throws(Failure) -> Closure {
-    guard let slot = Slab(.closure).allocate(), let memory = Slab(.closure).memory(slot) else {
-      throw Failure.noMemory("closure")
-    }
+    guard let (slot, memory) = Slab(.closure).take() else { throw Failure.noMemory("closure") }
     let closure = Closure(memory)
     do throws(Failure) {
       let stub = try StubPool.take(plan.signature, mayAllocate: plan.mayAllocate)
@@ -45,11 +43,12 @@ package struct Closure {
       closure.cell.pointee.slot = slot
       closure.body.pointee.handle = Handle(
         kind: .closure, slot: slot, generation: closure.cell.pointee.reference.generation)
-      closure.cell.pointee.reference.retainHeld()
+      closure.cell.pointee.reference.begin(forClient: true)
+      closure.cell.pointee.reference.holdAgain()
       closure.occupy(stub, isKept: plan.keepsCode)
       return closure
     } catch {
-      Slab(.closure).free(slot)
+      Slab(.closure).giveBack(slot, memory)
       throw error
     }
   }
@@ -80,15 +79,15 @@ package struct Closure {
   /// Returns a reference that the client owns. The last one retires the closure.
   package static func releaseForClient(_ handle: UInt) throws(Failure) {
     let closure = Closure(try Slab(.closure).surrender(handle, "closure"))
-    if !closure.cell.pointee.reference.hasClients { _ = closure.retire() }
+    if closure.cell.pointee.reference.seen.clients == 0 { _ = closure.retire() }
     closure.drop()
   }
 
   /// Drops one of our own references.
   package func drop() {
-    guard cell.pointee.reference.release() else { return }
+    guard cell.pointee.reference.drop().isGone else { return }
     let body = self.body
-    Slab(.closure).free(cell.pointee.slot)
+    Slab(.closure).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
     ClosureBody.drop(body)
   }
 }

@@ -149,9 +149,9 @@ enum StubPool {
   private static func start() {
     let tag = treadle_system_tag()
     if state.pointee.tag.load(ordering: .acquiring) == tag { return }
-    let lock = Lock(treadle_system_start_lock())
-    lock.lock()
-    defer { lock.unlock() }
+    let start = Mutex.at(treadle_system_start_lock())
+    start.pointee.lock(.process)
+    defer { start.pointee.unlock(.process) }
     let before = state.pointee.tag.load(ordering: .relaxed)
     if before == tag { return }
     if before != 0 { inherit() }
@@ -161,7 +161,7 @@ enum StubPool {
 
   /// The first use in the child of a fork.
   private static func inherit() {
-    state.pointee.gate.unlock()
+    state.pointee.gate.forget()
     state.pointee.isShared = state.pointee.isShared || state.pointee.isMappedApart
     state.pointee.retiredAllocated = StubQueue()
     state.pointee.retired = StubQueue()

@@ -16,7 +16,7 @@ extension Invocation {
   /// As `CarriedCall.perform`: what it returns, and what an error says. The completion is the call's unless this
   /// throws.
   package func perform(
-    on target: Target, modes: Thread.Modes?, wait: CarriedCall.Wait, timeout: Int64, completion: LaterRequest?
+    on target: Target, modes: ModeNames?, wait: CarriedCall.Wait, timeout: Int64, completion: LaterRequest?
   ) throws(Failure) -> Int32 {
     guard let call = InvocationCall.make(self, completion: completion, isWaited: wait != .none) else {
       throw Failure.noMemory("invocation")
@@ -34,7 +34,7 @@ extension Invocation {
   }
 
   private func carry(
-    _ call: CarriedCall, to target: Target, _ modes: Thread.Modes?, _ wait: CarriedCall.Wait, _ timeout: Int64
+    _ call: CarriedCall, to target: Target, _ modes: ModeNames?, _ wait: CarriedCall.Wait, _ timeout: Int64
   ) throws(Failure) -> Int32 {
     switch target {
     case .loop(let loop):
@@ -51,8 +51,8 @@ extension Invocation {
 
   /// Makes the call the one that is on its way, with a reference.
   private func begin(_ call: CarriedCall) throws(Failure) {
-    lock.lock()
-    defer { lock.unlock() }
+    body.pointee.mutex.lock(.invocation)
+    defer { body.pointee.mutex.unlock(.invocation) }
     if body.pointee.call != nil { throw Invocation.isBusy }
     call.retain()
     body.pointee.call = call
@@ -60,10 +60,10 @@ extension Invocation {
 
   /// It was refused: the invocation is as before.
   private func takeBack(_ call: CarriedCall) {
-    lock.lock()
+    body.pointee.mutex.lock(.invocation)
     InvocationCall.of(call).pointee.completion = nil
     body.pointee.call = nil
-    lock.unlock()
+    body.pointee.mutex.unlock(.invocation)
     call.release()
   }
 
@@ -77,17 +77,17 @@ extension Invocation {
   /// Who waited takes what the call gave back, or leaves it to end by itself.
   private func finishWait(_ call: CarriedCall, writesBack: Bool = true) {
     let state = InvocationCall.of(call)
-    lock.lock()
+    body.pointee.mutex.lock(.invocation)
     let outcome = state.pointee.outcome
     state.pointee.isWaited = false
-    lock.unlock()
+    body.pointee.mutex.unlock(.invocation)
     if outcome == CarriedCall.Phase.idle { return }
     if outcome == CarriedCall.Phase.done && writesBack {
       for index in 0..<signature.argumentCount { body.pointee.buffers[index].writeBack() }
     }
-    lock.lock()
+    body.pointee.mutex.lock(.invocation)
     settle(outcome)
-    lock.unlock()
+    body.pointee.mutex.unlock(.invocation)
     call.release()
   }
 
@@ -108,10 +108,10 @@ extension Invocation {
 
   /// False when no call is queued.
   package func cancel() -> Bool {
-    lock.lock()
+    body.pointee.mutex.lock(.invocation)
     let call = body.pointee.call
     call?.retain()
-    lock.unlock()
+    body.pointee.mutex.unlock(.invocation)
     guard let call else { return false }
     defer { call.release() }
     return call.cancel()
@@ -119,8 +119,8 @@ extension Invocation {
 
   /// `CarriedCall.Phase`.
   package var phase: UInt32 {
-    lock.lock()
-    defer { lock.unlock() }
+    body.pointee.mutex.lock(.invocation)
+    defer { body.pointee.mutex.unlock(.invocation) }
     return lockedPhase
   }
 

@@ -56,8 +56,8 @@ extension Invocation {
   package func getArgument(_ index: Int, _ value: UnsafeMutableRawPointer?, size: Int) throws(Failure) {
     let argument = try argument(index, size: size)
     guard let value else { throw Failure(Status.argument, "value", "is NULL") }
-    lock.lock()
-    defer { lock.unlock() }
+    body.pointee.mutex.lock(.invocation)
+    defer { body.pointee.mutex.unlock(.invocation) }
     if lockedPhase == CarriedCall.Phase.running { throw Failure(Status.state, "invocation", "has a call that is running") }
     Promotion.load(argument, from: body.pointee.frame, to: value)
   }
@@ -77,8 +77,8 @@ extension Invocation {
     let value = signature.result
     if size != value.layout.size { throw Failure(Status.range, "size", "is not the size of the result's type") }
     if result == nil && size != 0 { throw Failure(Status.argument, "result", "is NULL") }
-    lock.lock()
-    defer { lock.unlock() }
+    body.pointee.mutex.lock(.invocation)
+    defer { body.pointee.mutex.unlock(.invocation) }
     guard body.pointee.call == nil, body.pointee.phase == CarriedCall.Phase.done else {
       throw Failure(Status.state, "invocation", "has no result: its last call has not returned")
     }
@@ -100,8 +100,8 @@ extension Invocation {
 
   /// Under the lock, unless a call is on its way.
   private func whileIdle(_ body: () throws(Failure) -> Void) throws(Failure) {
-    lock.lock()
-    defer { lock.unlock() }
+    self.body.pointee.mutex.lock(.invocation)
+    defer { self.body.pointee.mutex.unlock(.invocation) }
     if self.body.pointee.call != nil { throw Invocation.isBusy }
     try body()
   }

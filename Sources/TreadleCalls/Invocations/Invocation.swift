@@ -27,8 +27,6 @@ package struct Invocation {
 
   var body: UnsafeMutablePointer<InvocationBody> { cell.pointee.body }
   var signature: Signature { body.pointee.signature }
-  /// The lock is the first member of the body.
-  var lock: Lock { Lock(UnsafeMutableRawPointer(body).assumingMemoryBound(to: treadle_system_mutex.self)) }
 
   /// Makes an invocation with one reference of the client's, and all arguments 0. From here on `destroy(info)` is the
   /// invocation's.
@@ -46,7 +44,7 @@ package struct Invocation {
     var arena = Arena(block, size: size)
     guard let body = arena.take(InvocationBody.self, 1), let frame = arena.take(UInt8.self, frameSize),
       let result = arena.take(UInt8.self, resultSize), let buffers = arena.take(InvocationBuffer.self, count),
-      let slot = Slab(.invocation).allocate(), let memory = Slab(.invocation).memory(slot)
+      let (slot, memory) = Slab(.invocation).take()
     else {
       Arena.free(block)
       throw Failure.noMemory("invocation")
@@ -56,12 +54,13 @@ package struct Invocation {
     buffers.initialize(repeating: InvocationBuffer(), count: count)
     body.initialize(
       to: InvocationBody(
-        mutex: treadle_system_mutex(), signature: signature, code: code, destroy: destroy, info: info,
+        mutex: Mutex(), signature: signature, code: code, destroy: destroy, info: info,
         frame: UnsafeMutableRawPointer(frame), result: UnsafeMutableRawPointer(result), buffers: buffers, call: nil,
         phase: CarriedCall.Phase.idle))
     let invocation = Invocation(memory)
     invocation.cell.pointee.body = body
     invocation.cell.pointee.slot = slot
+    invocation.cell.pointee.reference.begin(forClient: true)
     return Handle(kind: .invocation, slot: slot, generation: invocation.cell.pointee.reference.generation)
   }
 
@@ -82,17 +81,17 @@ package struct Invocation {
     Invocation(try Slab(.invocation).surrender(handle, "invocation")).drop()
   }
 
-  func retainHeld() { cell.pointee.reference.retainHeld() }
+  func holdAgain() { cell.pointee.reference.holdAgain() }
 
   /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called.
   package func drop() {
-    guard cell.pointee.reference.release() else { return }
+    guard cell.pointee.reference.drop().isGone else { return }
     let body = cell.pointee.body
     let (destroy, info) = (body.pointee.destroy, body.pointee.info)
     for index in 0..<body.pointee.signature.argumentCount {
       treadle_system_free(body.pointee.buffers[index].copy)
     }
-    Slab(.invocation).free(cell.pointee.slot)
+    Slab(.invocation).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
     Arena.free(body)
     destroy?(info)
   }

@@ -3,13 +3,14 @@
 
 import CTreadleSystem
 import Treadle
+import TreadleBase
 
 /// What an invocation consists of, in one block with its frame, its room for the result and its buffers.
-struct InvocationBody {
+struct InvocationBody: ~Copyable {
   typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-  /// First: guards what says so. Never held while client code runs.
-  var mutex: treadle_system_mutex
+  /// Guards what says so. Never held while client code runs.
+  let mutex: Mutex
   let signature: Signature
   let code: DirectShape.Code
   let destroy: Destroy?

@@ -33,7 +33,7 @@ struct InvocationCall {
       abandon: { room in
         InvocationCall.invocation(room).abandonWait(for: CarriedCall.withRoom(room))
       })
-    invocation.retainHeld()
+    invocation.holdAgain()
     call.room.bindMemory(to: InvocationCall.self, capacity: 1).initialize(
       to: InvocationCall(invocation: invocation.pointer, completion: completion, isWaited: isWaited))
     return call
@@ -51,13 +51,13 @@ struct InvocationCall {
     let state = room.assumingMemoryBound(to: InvocationCall.self)
     let invocation = invocation(room)
     let call = CarriedCall.withRoom(room)
-    invocation.lock.lock()
+    invocation.body.pointee.mutex.lock(.invocation)
     let completion = state.pointee.completion
     state.pointee.completion = nil
     state.pointee.outcome = phase
     let isFinal = !state.pointee.isWaited
     if isFinal { invocation.settle(phase) }
-    invocation.lock.unlock()
+    invocation.body.pointee.mutex.unlock(.invocation)
     if isFinal { call.release() }
     completion?.post()
   }

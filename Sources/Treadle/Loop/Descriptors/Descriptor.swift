@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Descriptor sources (§7 of the rules).
+extension Item {
+  package static func descriptor(
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, options: ItemOptions, number: Int32,
+    events: UInt32, isAcknowledged: Bool
+  ) throws(Failure) -> Item {
+    var traits: UInt8 = isAcknowledged ? Trait.acknowledged : 0
+    if options.value.main.invoke != nil { traits |= Trait.indirect }
+    if options.value.equal != nil { traits |= Trait.comparable }
+    let isAsked = options.value.getDescriptor != nil
+    if !isAsked { try demandOpen(number) }
+    return try create(
+      .descriptor, traits: traits, code: code, info: info, context: options.value.isTrivial ? nil : options.value
+    ) { $0.beginWatched(isAsked ? -1 : number, events) }
+  }
+
+  /// One with nothing but a plain callback, as nearly all are: without the options, which are many words to copy.
+  @inline(__always)
+  package static func descriptor(
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, number: Int32, events: UInt32, isAcknowledged: Bool
+  ) throws(Failure) -> Item {
+    try demandOpen(number)
+    return try create(
+      .descriptor, traits: isAcknowledged ? Trait.acknowledged : 0, code: code, info: info, context: nil
+    ) { $0.beginWatched(number, events) }
+  }
+
+  @inline(__always)
+  private func beginWatched(_ number: Int32, _ events: UInt32) {
+    watched.pointee = DescriptorCell.Watched(number: number, events: UInt16(events & 3), strikes: 0)
+  }
+
+  /// The client means an open one.
+  static func demandOpen(_ number: Int32) throws(Failure) {
+    if treadle_system_is_open(number) < 0 {
+      throw Failure(Status.argument, "fd", "is not an open descriptor", osError: treadle_system_ebadf())
+    }
+  }
+
+  /// What the next membership watches; a client's callback may answer, so no lock is held.
+  @inline(__always)
+  func askForDescriptor() -> Int32 {
+    guard let get = context?.pointee.getDescriptor else { return watchedNumber }
+    return ItemCall.during(self) { get(cell.pointee.info) }
+  }
+
+  // The own cell says what the source watches; where that is a membership too, its loop's lock guards it.
+
+  package var watchedNumber: Int32 { withWatchedLocked { watched.pointee.number } }
+  package var watchedEvents: UInt32 { withWatchedLocked { UInt32(watched.pointee.events) } }
+
+  private func withWatchedLocked<Result>(_ body: () -> Result) -> Result {
+    lock()
+    defer { unlock() }
+    return withLoopLocked(self) { _ in body() }
+  }
+
+  /// Runs `body` under the lock of the loop of a membership, with its mode, if it is in one. The item's lock is held.
+  private func withLoopLocked<Result>(_ member: Item, _ body: (Mode?) -> Result) -> Result {
+    guard let mode = member.mode, let loop = mode.loop else { return body(nil) }
+    loop.lock()
+    defer { loop.unlock() }
+    return body(member.isIn(mode) && mode.isOf(loop) ? mode : nil)
+  }
+
+  /// Changes what every membership watches for: all of them, or, with an error, none.
+  @_optimize(size)
+  package func setWatchedEvents(_ events: UInt32) throws(Failure) {
+    guard isValid else { throw Failure(Status.state, "descriptor", "is invalid") }
+    lock()
+    defer { unlock() }
+    let before = watched.pointee.events
+    var failure: Failure?
+    change(to: UInt16(events & 3), &failure)
+    guard let failure else { return }
+    var ignored: Failure?
+    change(to: before, &ignored)
+    throw failure
+  }
+
+  /// In every membership: the item's own cell, whose events are the source's, is the first of them. The item's lock is held.
+  @_optimize(size)
+  private func change(to events: UInt16, _ failure: inout Failure?) {
+    var next: Item? = self
+    while let member = next {
+      let refusal = withLoopLocked(member) { mode -> Failure? in
+        guard let mode, !mode.isRecord else {
+          member.watched.pointee.events = events
+          return nil
+        }
+        do throws(Failure) { try mode.rewatch(member, events) } catch { return error }
+        return nil
+      }
+      failure = failure ?? refusal
+      next = following(member)
+    }
+  }
+
+  /// Reads the counter of an eventfd or timerfd that the client gave into our hands (SRC1-2). False when there was nothing to
+  /// read: somebody else has read it. The loop's own thread, which calls the source.
+  func acknowledge(_ mode: Mode) -> Bool {
+    let number = descriptorNumber(in: mode)
+    return number >= 0 && treadle_system_read8(number) >= 0
+  }
+
+  /// What is watched in a mode; -1 when the source has left it. Takes the item's lock.
+  func descriptorNumber(in mode: Mode) -> Int32 {
+    lock()
+    defer { unlock() }
+    guard let member = member(of: mode) else { return -1 }
+    return withLoopLocked(member) { $0 == nil ? -1 : member.watched.pointee.number }
+  }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Which descriptors a mode watches (SRC1-11). The loop's lock is held, where the text does not say otherwise.
+extension Mode {
+  /// Any thread, no lock.
+  @inline(__always)
+  var poller: Poller? { state.pointee.poller.load(ordering: .acquiring).map { Poller(state: $0) } }
+
+  private func needPoller(_ loop: Loop) throws(Failure) -> Poller {
+    if let poller { return poller }
+    let made = try Poller.make(for: loop)
+    state.pointee.poller.store(made.state, ordering: .sequentiallyConsistent)
+    return made
+  }
+
+  /// A poller for a mode without descriptors, if the loop has a descriptor that interrupts it. Takes the lock.
+  func pollerForInterrupts() -> Poller? {
+    guard let loop, loop.state.pointee.interruptDescriptor.load(ordering: .acquiring) >= 0 else { return nil }
+    loop.lock()
+    defer { loop.unlock() }
+    return try? needPoller(loop)
+  }
+
+  /// The thread is gone.
+  func closePoller() {
+    guard let memory = state.pointee.poller.exchange(nil, ordering: .sequentiallyConsistent) else { return }
+    Poller(state: memory).free()
+  }
+
+  // MARK: Memberships
+
+  /// Starts to watch a descriptor through a new membership.
+  @inline(__always)
+  func watch(_ member: Item, of item: Item, descriptor number: Int32) throws(Failure) {
+    guard let loop else { return }
+    // Before the poller takes numbers of its own: a closed one could become one of these.
+    if poller == nil { try Mode.demandOpen(number) }
+    let poller = try needPoller(loop)
+    if poller.isOwn(number, loop) { throw Mode.notOpen }
+    try reserve(number, poller)
+    if let old = poller.state.pointee.registrations[Int(number)], old.member != 0 { try replace(old, number, poller) }
+    let events = item.watched.pointee.events
+    member.watched.pointee = DescriptorCell.Watched(number: number, events: events, strikes: 0)
+    if events == 0 {
+      try Mode.demandOpen(number)
+      poller.state.pointee.registrations.set(Int(number), Registration(member: member.slot))
+    } else {
+      try register(member, number, events, poller)
+    }
+  }
+
+  /// Room up to a number that was not seen before. There is none for one that is not open, which may be any; of the others,
+  /// epoll tells.
+  @inline(__always)
+  private func reserve(_ number: Int32, _ poller: Poller) throws(Failure) {
+    if poller.state.pointee.registrations.count <= Int(number) { try reserveNow(number, poller) }
+  }
+
+  @inline(never)
+  private func reserveNow(_ number: Int32, _ poller: Poller) throws(Failure) {
+    try Mode.demandOpen(number)
+    while poller.state.pointee.registrations.count <= Int(number) {
+      guard poller.state.pointee.registrations.append(Registration()) else { throw Failure.noMemory("descriptor") }
+    }
+  }
+
+  /// A number that another source watches is refused, unless that one's file was closed, and the number used again.
+  @inline(never)
+  private func replace(_ old: Registration, _ number: Int32, _ poller: Poller) throws(Failure) {
+    if let owner = Item(.descriptor, slot: old.member), isStanding(owner, old, number, poller) {
+      throw Failure(Status.exists, "fd", "is watched by another source in this mode")
+    }
+    if old.serial != 0 { poller.state.pointee.mayHaveStale.store(true, ordering: .releasing) }
+  }
+
+  private func isStanding(_ owner: Item, _ registration: Registration, _ number: Int32, _ poller: Poller) -> Bool {
+    if registration.serial == 0 { return treadle_system_is_open(number) == 0 }
+    return poller.isStanding(
+      number, Readiness.toKernel(owner.watched.pointee.events), EpollData(number: number, serial: registration.serial))
+  }
+
+  /// Puts a number into the set for a membership, as a registration of its own.
+  @inline(__always)
+  private func register(_ member: Item, _ number: Int32, _ events: UInt16, _ poller: Poller) throws(Failure) {
+    // 0 is no serial.
+    let serial = max(poller.state.pointee.lastSerial &+ 1, 1)
+    poller.state.pointee.lastSerial = serial
+    let result = poller.put(number, Readiness.toKernel(events), EpollData(number: number, serial: serial))
+    var registration = Registration(member: member.slot, serial: serial)
+    if result < 0 {
+      if result != 0 &- treadle_system_eperm() { throw Mode.refusal(result) }
+      try poller.addAlwaysReady(number)
+      registration.serial = 0
+    }
+    poller.state.pointee.registrations.set(Int(number), registration)
+  }
+
+  /// The membership ends.
+  @inline(__always)
+  func unwatch(_ member: Item) {
+    guard let poller else { return }
+    let number = member.watched.pointee.number
+    // A number that was closed and is watched by another source now is let alone.
+    guard let registration = poller.state.pointee.registrations[Int(number)], registration.member == member.slot else { return }
+    withdraw(registration, number, poller)
+    poller.state.pointee.registrations.set(Int(number), Registration())
+  }
+
+  @inline(__always)
+  private func withdraw(_ registration: Registration, _ number: Int32, _ poller: Poller) {
+    if registration.serial != 0 { poller.takeOut(number) } else { poller.removeAlwaysReady(number) }
+  }
+
+  /// Changes what a membership watches for; 0 pauses it.
+  @_optimize(size)
+  func rewatch(_ member: Item, _ events: UInt16) throws(Failure) {
+    let before = member.watched.pointee.events
+    let number = member.watched.pointee.number
+    if before == events { return }
+    guard let poller, let registration = poller.state.pointee.registrations[Int(number)], registration.member == member.slot
+    else {
+      member.watched.pointee.events = events
+      return
+    }
+    if events == 0 {
+      withdraw(registration, number, poller)
+      poller.state.pointee.registrations.set(Int(number), Registration(member: member.slot))
+    } else if registration.serial != 0 {
+      let result = poller.put(
+        number, Readiness.toKernel(events), EpollData(number: number, serial: registration.serial), isThere: true)
+      if result < 0 { throw Mode.refusal(result) }
+    } else if !poller.isAlwaysReady(number) {
+      try register(member, number, events, poller)
+    }
+    member.watched.pointee.events = events
+  }
+
+  private static func demandOpen(_ number: Int32) throws(Failure) {
+    let result = treadle_system_is_open(number)
+    if result < 0 { throw refusal(result) }
+  }
+  private static var notOpen: Failure { refusal(0 &- treadle_system_ebadf()) }
+  private static func refusal(_ result: Int32) -> Failure {
+    Failure.system(result == 0 &- treadle_system_ebadf() ? "fd" : "epoll_ctl", result)
+  }
+
+  // MARK: Stale entries
+
+  /// Makes the set anew with what still stands. 0, or -errno. Owner.
+  @_optimize(size)
+  func rebuild(_ poller: Poller, _ loop: Loop) -> Int32 {
+    poller.rebuild(loop) {
+      var next = state.pointee.descriptors.first
+      while let member = Item(.descriptor, slot: next) {
+        next = member.cell.pointee.next
+        let number = member.watched.pointee.number
+        guard let registration = poller.state.pointee.registrations[Int(number)], registration.member == member.slot,
+          registration.serial != 0
+        else { continue }
+        let data = EpollData(number: number, serial: registration.serial)
+        if poller.put(number, Readiness.toKernel(member.watched.pointee.events), data) < 0 {
+          // It was closed: the kernel has nothing to say of it any more.
+          poller.state.pointee.registrations.set(Int(number), Registration(member: member.slot))
+        }
+      }
+    }
+  }
+
+  /// Arms a run's interrupt, unless a source of the mode watches that descriptor. Owner, takes the lock.
+  func armInterrupt(_ poller: Poller) {
+    guard let loop else { return }
+    let number = loop.state.pointee.interruptDescriptor.load(ordering: .acquiring)
+    loop.lock()
+    defer { loop.unlock() }
+    let isWatched: (Int32) -> Bool = { (poller.state.pointee.registrations[Int($0)]?.serial ?? 0) != 0 }
+    if isWatched(poller.state.pointee.interrupt) { poller.state.pointee.interrupt = -1 }
+    poller.armInterrupt(isWatched(number) ? -1 : number)
+  }
+}

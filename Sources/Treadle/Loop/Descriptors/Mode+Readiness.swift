@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Which of a mode's descriptors are ready. Owner, no lock.
+extension Mode {
+  /// Asks the kernel without blocking, unless events are left from before. More than 0 if a descriptor is ready; or -errno.
+  @inline(__always)
+  func pollDescriptors() -> Int32 {
+    guard let poller else { return 0 }
+    return poller.hasEvents ? 1 : poll(poller)
+  }
+
+  @inline(never)
+  private func poll(_ poller: Poller) -> Int32 {
+    guard let loop else { return 0 }
+    loop.state.pointee.waiting.store(1, ordering: .releasing)
+    let result = waitForDescriptors(poller, until: nil)
+    loop.state.pointee.waiting.store(0, ordering: .releasing)
+    return result < 0 ? result : poller.hasEvents ? 1 : 0
+  }
+
+  /// The loop's one kernel wait: until a date, or without one not at all. Returns the number of events, or -errno.
+  func waitForDescriptors(_ poller: Poller, until date: Int64?) -> Int32 {
+    let hasAlwaysReady = poller.state.pointee.alwaysReadyCount.load(ordering: .acquiring) > 0
+    let mayHaveStale = poller.state.pointee.mayHaveStale.load(ordering: .acquiring)
+    var result = poller.wait(until: hasAlwaysReady ? nil : date)
+    if mayHaveStale && result > 0 { result = dropStale(poller, result) }
+    if hasAlwaysReady { appendAlwaysReady(poller) }
+    return result
+  }
+
+  /// If anything just reported is of an entry that nobody has registered, or has paused, that entry is stale: as much as a
+  /// wake-up of it is one too many. One that another thread took out a moment ago is not told from it, and costs as much,
+  /// but once.
+  @inline(never)
+  @_optimize(size)
+  private func dropStale(_ poller: Poller, _ result: Int32) -> Int32 {
+    guard let loop else { return result }
+    loop.lock()
+    defer { loop.unlock() }
+    for event in poller.state.pointee.events.elements {
+      let data = EpollData(bits: event.data)
+      if poller.state.pointee.registrations[Int(data.number)]?.serial != data.serial { return rebuild(poller, loop) }
+    }
+    return result
+  }
+
+  /// Behind what the kernel reported.
+  @_optimize(size)
+  private func appendAlwaysReady(_ poller: Poller) {
+    loop?.lock()
+    for number in poller.state.pointee.alwaysReady.elements {
+      let data = EpollData(number: Int32(bitPattern: number), serial: 0)
+      _ = poller.state.pointee.events.append(
+        treadle_system_event(data: data.bits, events: Readiness.kernelAlways, reserved: 0))
+    }
+    loop?.unlock()
+  }
+
+  /// The next ready descriptor source, named (`Calling.swift`), and what it is ready for. Reports about registrations that are
+  /// over are skipped.
+  @inline(__always)
+  func takeReady() -> (item: Item, events: UInt32)? {
+    guard let poller, let loop else { return nil }
+    while let event = poller.takeEvent() {
+      loop.lock()
+      let ready = ready(event, poller, loop)
+      loop.unlock()
+      loop.dropLeft()
+      if let ready { return ready }
+    }
+    return nil
+  }
+
+  /// The lock is held.
+  @inline(__always)
+  private func ready(_ event: treadle_system_event, _ poller: Poller, _ loop: Loop) -> (Item, UInt32)? {
+    let data = EpollData(bits: event.data)
+    guard let registration = poller.state.pointee.registrations[Int(data.number)], registration.serial == data.serial,
+      let member = Item(.descriptor, slot: registration.member)
+    else { return nil }
+    let item = member.primary
+    let watched = member.watched.pointee.events
+    // Without a serial it is one that is always ready, unless that was paused.
+    guard item.isValid, watched != 0 else { return nil }
+    loop.name(item)
+    member.watched.pointee.strikes &+= 1
+    var events = Readiness.fromKernel(event.events, watched: UInt32(watched))
+    if member.watched.pointee.strikes % 64 == 0 && isGone(member, data, poller, loop) { events |= Readiness.failed }
+    return (item, events)
+  }
+
+  /// A descriptor that reports again and again may have been closed without being removed, while its file lives on: then its
+  /// entry is stale, and the source is told once.
+  @inline(never)
+  private func isGone(_ member: Item, _ data: EpollData, _ poller: Poller, _ loop: Loop) -> Bool {
+    if data.serial == 0 || poller.isStanding(data.number, Readiness.toKernel(member.watched.pointee.events), data) { return false }
+    return rebuild(poller, loop) == 0
+  }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// The descriptors of one mode: a level-triggered epoll set. The loop's wake descriptor is in every set, edge-triggered, and
+/// never read.
+///
+/// A source that ends, leaves or is paused leaves the set in the same call. Where the kernel refuses that, the number was
+/// closed before; then a stale entry may stay behind, if a copy of the descriptor keeps its file open. Should that report, the
+/// set is made anew (`rebuild`).
+struct Poller {
+  let state: UnsafeMutablePointer<PollerState>
+
+  private static let oneShotIn: UInt32 = 0x4000_0001
+  private static let edgeTriggeredIn: UInt32 = 0x8000_0001
+  // epoll_ctl's operations.
+  private static let add: Int32 = 1
+  private static let delete: Int32 = 2
+  private static let modify: Int32 = 3
+
+  // MARK: Its life; the loop's lock is held
+
+  @_optimize(size)
+  static func make(for loop: Loop) throws(Failure) -> Poller {
+    let wake = try needWakeDescriptor(loop)
+    let epoll = treadle_system_epoll_create()
+    if epoll < 0 { throw Failure.system("epoll_create1", epoll) }
+    guard let memory = treadle_system_allocate(MemoryLayout<PollerState>.size) else {
+      _ = treadle_system_close(epoll)
+      throw Failure.noMemory("descriptor")
+    }
+    let state = memory.bindMemory(to: PollerState.self, capacity: 1)
+    state.initialize(to: PollerState(epoll: epoll))
+    let poller = Poller(state: state)
+    let result = poller.control(add, wake, edgeTriggeredIn, EpollData.wake)
+    if result < 0 {
+      poller.free()
+      throw Failure.system("epoll_ctl", result)
+    }
+    return poller
+  }
+
+  private static func needWakeDescriptor(_ loop: Loop) throws(Failure) -> Int32 {
+    let known = loop.state.pointee.wakeDescriptor.load(ordering: .acquiring)
+    if known >= 0 { return known }
+    let made = treadle_system_eventfd()
+    if made < 0 { throw Failure.system("eventfd", made) }
+    loop.state.pointee.wakeDescriptor.store(made, ordering: .releasing)
+    return made
+  }
+
+  func free() {
+    _ = treadle_system_close(state.pointee.epoll)
+    if state.pointee.timer >= 0 { _ = treadle_system_close(state.pointee.timer) }
+    state.pointee.registrations.free()
+    state.pointee.alwaysReady.free()
+    state.pointee.events.free()
+    treadle_system_free(state)
+  }
+
+  /// Whether a number is one of the loop's own: a client's that was closed may have become one.
+  func isOwn(_ number: Int32, _ loop: Loop) -> Bool {
+    number == state.pointee.epoll || number == state.pointee.timer
+      || number == loop.state.pointee.wakeDescriptor.load(ordering: .relaxed)
+  }
+
+  // MARK: The kernel's set; the loop's lock is held
+
+  @inline(__always)
+  private func control(_ operation: Int32, _ number: Int32, _ events: UInt32, _ data: EpollData) -> Int32 {
+    treadle_system_epoll_control(state.pointee.epoll, operation, number, events, data.bits)
+  }
+
+  /// The one way into the set, whatever the kernel has for the number: a new entry, or one that is there still, because the
+  /// number means the same file as when that was made, and which is taken over. 0, or -errno.
+  @inline(__always)
+  func put(_ number: Int32, _ kernelEvents: UInt32, _ data: EpollData, isThere: Bool = false) -> Int32 {
+    let result = control(isThere ? Poller.modify : Poller.add, number, kernelEvents, data)
+    let other = isThere ? 0 &- treadle_system_enoent() : 0 &- treadle_system_eexist()
+    return result == other ? control(isThere ? Poller.add : Poller.modify, number, kernelEvents, data) : result
+  }
+
+  /// Out of the set. If the kernel knows of no such entry, the number was closed since it was put in.
+  @inline(__always)
+  func takeOut(_ number: Int32) {
+    if control(Poller.delete, number, 0, EpollData(bits: 0)) < 0 {
+      state.pointee.mayHaveStale.store(true, ordering: .releasing)
+    }
+  }
+
+  /// Whether an entry still watches its number's present file: not if the number was closed, and perhaps used again.
+  @_optimize(size)
+  func isStanding(_ number: Int32, _ kernelEvents: UInt32, _ data: EpollData) -> Bool {
+    control(Poller.modify, number, kernelEvents, data) == 0
+  }
+
+  /// The set anew, with what still stands: the one way to be rid of a stale entry. Owner. What the kernel reported before is
+  /// forgotten; it reports it again. 0, or -errno: then the set is as it was.
+  @_optimize(size)
+  func rebuild(_ loop: Loop, putAll: () -> Void) -> Int32 {
+    loop.assertOwner()
+    let old = state.pointee.epoll
+    let new = treadle_system_epoll_create()
+    if new < 0 { return new }
+    state.pointee.epoll = new
+    let result = control(Poller.add, loop.state.pointee.wakeDescriptor.load(ordering: .acquiring), Poller.edgeTriggeredIn, EpollData.wake)
+    if result < 0 {
+      state.pointee.epoll = old
+      _ = treadle_system_close(new)
+      return result
+    }
+    _ = treadle_system_close(old)
+    if state.pointee.timer >= 0 { _ = control(Poller.add, state.pointee.timer, Poller.edgeTriggeredIn, EpollData.timer) }
+    state.pointee.interrupt = -1
+    state.pointee.mayHaveStale.store(false, ordering: .releasing)
+    forgetEvents()
+    putAll()
+    return 0
+  }
+
+  // MARK: Always ready; the loop's lock is held
+
+  func addAlwaysReady(_ number: Int32) throws(Failure) {
+    guard state.pointee.alwaysReady.append(UInt32(bitPattern: number)) else { throw Failure.noMemory("descriptor") }
+    state.pointee.alwaysReadyCount.store(state.pointee.alwaysReady.count, ordering: .releasing)
+  }
+
+  func isAlwaysReady(_ number: Int32) -> Bool {
+    for other in state.pointee.alwaysReady.elements where other == UInt32(bitPattern: number) { return true }
+    return false
+  }
+
+  @_optimize(size)
+  func removeAlwaysReady(_ number: Int32) {
+    var kept = 0
+    for other in state.pointee.alwaysReady.elements where other != UInt32(bitPattern: number) {
+      state.pointee.alwaysReady.set(kept, other)
+      kept &+= 1
+    }
+    state.pointee.alwaysReady.truncate(kept)
+    state.pointee.alwaysReadyCount.store(kept, ordering: .releasing)
+  }
+
+  // MARK: Interrupts: the owner's
+
+  /// Has the interrupt descriptor reported once more, if it is readable. It reports once for each arming, so that runs which
+  /// do not ask for interrupts are not disturbed.
+  @_optimize(size)
+  func armInterrupt(_ number: Int32) {
+    state.pointee.wasInterrupted = false
+    if state.pointee.interrupt != number && state.pointee.interrupt >= 0 {
+      _ = control(Poller.delete, state.pointee.interrupt, 0, EpollData.interrupt)
+    }
+    // A number that was closed, and used again, since it was put in is another one.
+    let isArmed = number >= 0 && put(number, Poller.oneShotIn, EpollData.interrupt, isThere: state.pointee.interrupt == number) == 0
+    state.pointee.interrupt = isArmed ? number : -1
+  }
+
+  /// Whether it has reported.
+  func takeInterrupt() -> Bool {
+    defer { state.pointee.wasInterrupted = false }
+    return state.pointee.wasInterrupted
+  }
+
+  // MARK: Waiting: the owner's
+
+  /// Whether events were taken from the kernel that no pass has handled yet.
+  @inline(__always)
+  var hasEvents: Bool { state.pointee.nextEvent < state.pointee.events.count }
+
+  func forgetEvents() { state.pointee.nextEvent = state.pointee.events.count }
+
+  /// Sets the kernel's timer, unless it is: one set ahead of the date stays, which costs a wake-up that is slept through at
+  /// most. 0, or -errno.
+  @inline(__always)
+  private func setTimer(_ date: Int64) -> Int32 {
+    if date >= state.pointee.timerDate && (date != Clock.forever || state.pointee.timerDate == Clock.forever) { return 0 }
+    return setTimerNow(date)
+  }
+
+  @inline(never)
+  private func setTimerNow(_ date: Int64) -> Int32 {
+    if state.pointee.timer < 0 {
+      let timer = treadle_system_timerfd()
+      if timer < 0 { return timer }
+      state.pointee.timer = timer
+      let result = control(Poller.add, timer, Poller.edgeTriggeredIn, EpollData.timer)
+      if result < 0 { return result }
+    }
+    let result = treadle_system_timerfd_set(state.pointee.timer, date)
+    if result == 0 { state.pointee.timerDate = date }
+    return result
+  }
+
+  /// Takes events from the kernel, in place of those taken before; with a date waits for one until then. Returns their number
+  /// with those of the loop's own, or -errno.
+  func wait(until date: Int64?) -> Int32 {
+    state.pointee.nextEvent = 0
+    if let date {
+      let result = setTimer(date)
+      if result < 0 { return result }
+    }
+    var result = 0 &- treadle_system_enomem()
+    _ = state.pointee.events.refill(256) { room in
+      result = treadle_system_epoll_wait(state.pointee.epoll, room, 256, date != nil)
+      var kept = 0
+      var index = 0
+      while index < Int(result) {
+        let data = EpollData(bits: room[index].data)
+        if data.isOfClient {
+          room[kept] = room[index]
+          kept &+= 1
+        } else if data.bits == EpollData.interrupt.bits {
+          state.pointee.wasInterrupted = true
+        } else if data.bits == EpollData.timer.bits {
+          // It has gone off.
+          state.pointee.timerDate = Clock.forever
+        }
+        index &+= 1
+      }
+      return kept
+    }
+    return result
+  }
+
+  @inline(__always)
+  func takeEvent() -> treadle_system_event? {
+    guard let event = state.pointee.events[state.pointee.nextEvent] else { return nil }
+    state.pointee.nextEvent &+= 1
+    return event
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// The one rule of life for all items: a mode holds a reference to each item in it, and whoever takes an item out drops that
+/// reference, unless the loop is calling the item; then it is left to the loop, which drops it when the call is over.
+///
+/// Whether the loop calls it is told by a hazard pointer, `LoopState.calling`. The owner names an item there, then exchanges
+/// a word that whoever takes the item out exchanges as well (the item's reference, or the loop's lock), and then looks
+/// whether it is a member still. The other ends the membership or the validity, exchanges that word, and then looks at
+/// `calling`. Exchanges of one word have an order, so the later of the two sees what the earlier did: either the owner does
+/// not call, or the other leaves the reference.
+///
+/// To leave it is the same in reverse: `LoopState.left` is written, and after a fence `calling` is looked at again; the
+/// owner names the next item, or none, and after an exchange looks at `left`.
+///
+/// Only the innermost run's call is named. Before a run inside of it begins, the item gets a counted reference (`Run.push`).
+extension Loop {
+  // MARK: Owner
+
+  /// From here on the item is kept, if it is a member when that is looked at behind an exchange, as said above.
+  @inline(__always)
+  func name(_ item: Item) {
+    assertOwner()
+    state.pointee.calling.store(item.tag, ordering: .releasing)
+  }
+
+  /// Behind that exchange: drops what was left to the owner by a call before this one. True if there was anything: the
+  /// client may have been called.
+  @inline(__always)
+  @discardableResult
+  func dropLeft() -> Bool {
+    treadle_system_fence_after_exchange()
+    return state.pointee.left.load(ordering: .sequentiallyConsistent) == 0 ? false : dropLeftNow()
+  }
+
+  /// Nothing is called any more. True if anything was dropped.
+  @inline(__always)
+  @discardableResult
+  func nameNothing() -> Bool {
+    if state.pointee.calling.load(ordering: .relaxed) == 0 { return false }
+    state.pointee.calling.store(0, ordering: .sequentiallyConsistent)
+    return dropLeft()
+  }
+
+  @inline(never)
+  private func dropLeftNow() -> Bool {
+    lock()
+    let tag = state.pointee.left.load(ordering: .relaxed)
+    // The item that is named now was taken out just now: it stays left.
+    let isOver = tag != 0 && tag != state.pointee.calling.load(ordering: .relaxed)
+    if isOver { state.pointee.left.store(0, ordering: .relaxed) }
+    unlock()
+    if isOver { Item(tag: tag)?.drop() }
+    return isOver
+  }
+
+  // MARK: Any thread
+
+  /// Whether the owner calls an item, or is about to; asked behind the exchange.
+  @inline(__always)
+  private func isCalling(_ item: Item) -> Bool {
+    state.pointee.calling.load(ordering: .sequentiallyConsistent) == item.tag
+  }
+
+  /// Leaves the reference of a mode, out of which an item was taken, to the owner if he calls the item. What the caller has
+  /// to drop when the lock is free: mostly the item. The lock is held.
+  @inline(__always)
+  func handOver(_ item: Item) -> Item? { isCalling(item) ? leave(item) : item }
+
+  @inline(never)
+  private func leave(_ item: Item) -> Item? {
+    let before = state.pointee.left.load(ordering: .relaxed)
+    // Another of the item's references was left already, which keeps it long enough.
+    if before == item.tag { return item }
+    state.pointee.left.store(item.tag, ordering: .sequentiallyConsistent)
+    treadle_system_fence_after_exchange()
+    if !isCurrent && !isCalling(item) {
+      state.pointee.left.store(before, ordering: .relaxed)
+      return item
+    }
+    // What was left before is of a call that is over, since the owner has named another item; he will find this one.
+    return Item(tag: before)
+  }
+}

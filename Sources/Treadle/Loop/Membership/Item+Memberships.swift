@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+import TreadleBase
+
+/// The memberships of one item: its own cell, then its aliases. The item's lock is held, where the text does not say
+/// otherwise: under it none begins, and no alias ends. The membership of the own cell may end under its loop's lock alone.
+extension Item {
+  /// The mode of this membership, or nil. No lock.
+  @inline(__always)
+  var mode: Mode? { Mode(slot: membership) }
+  /// Whether this membership is in the mode. No lock.
+  @inline(__always)
+  func isIn(_ mode: Mode) -> Bool { membership == mode.slot }
+
+  /// The cell through which the item is in a mode.
+  func member(of mode: Mode) -> Item? {
+    var next: Item? = self
+    while let cell = next {
+      if cell.isIn(mode) { return cell }
+      next = following(cell)
+    }
+    return nil
+  }
+
+  /// Whether the item is in a mode. Takes the item's lock.
+  func isMember(of mode: Mode) -> Bool {
+    if !isSpread(Spread.aliased) { return isIn(mode) }
+    lock()
+    defer { unlock() }
+    return member(of: mode) != nil
+  }
+
+  /// The mode of any membership, with its cell.
+  func anyMembership() -> (member: Item, mode: Mode)? {
+    var next: Item? = self
+    while let cell = next {
+      if let mode = cell.mode { return (cell, mode) }
+      next = following(cell)
+    }
+    return nil
+  }
+
+  /// The cell behind one in the item's chain. Of a timer also under its loop's lock, under which its aliases come and go.
+  @inline(__always)
+  func following(_ cell: Item) -> Item? {
+    if cell.slot != slot { return Item(kind, slot: cell.nextAlias) }
+    return isSpread(Spread.aliased) ? firstAlias : nil
+  }
+  private var firstAlias: Item? { context.flatMap { Item(kind, slot: $0.pointee.firstAlias) } }
+
+  /// The timer's memberships in modes, the record of common items left out. Its loop's lock is held, or in no loop the
+  /// item's.
+  @inline(__always)
+  func forEachScheduled(_ body: (Mode, Item) -> Void) {
+    var next: Item? = self
+    while let member = next {
+      if let mode = member.mode, !mode.isRecord { body(mode, member) }
+      next = following(member)
+    }
+  }
+
+  /// Whether this is a timer or observer that is in another loop (MODE-5).
+  func isElsewhere(than loop: Loop) -> Bool {
+    guard kind == .timer || kind == .observer, let (_, mode) = anyMembership() else { return false }
+    return !mode.isOf(loop)
+  }
+
+  // MARK: Aliases
+
+  /// A cell for a membership in a mode: the item's own, or a new alias. The record of common items always gets an alias, so
+  /// that a common item is reached as quickly as any.
+  func cellForMembership(of mode: Mode) throws(Failure) -> Item {
+    if membership == 0 && !mode.isRecord { return self }
+    guard let context = needContext(), let (slot, memory) = Slab(kind).take() else { throw Failure.noMemory("membership") }
+    let alias = Item(kind, slot, memory)
+    alias.beginCell(Trait.alias)
+    alias.cell.pointee.info = nil
+    alias.setLink(primary: self.slot, next: context.pointee.firstAlias)
+    alias.cell.pointee.reference.begin(forClient: false)
+    context.pointee.firstAlias = slot
+    let spread = mode.isRecord ? Spread.aliased : Spread.aliased | Spread.scattered
+    cell.pointee.spread.store(cell.pointee.spread.load(ordering: .relaxed) | spread, ordering: .sequentiallyConsistent)
+    return alias
+  }
+
+  /// Gives an alias that is in no mode back; the item's own cell just stays.
+  func dispose(_ cell: Item) {
+    guard cell.slot != slot, let context else { return }
+    if context.pointee.firstAlias == cell.slot {
+      context.pointee.firstAlias = cell.nextAlias
+    } else {
+      var before = firstAlias
+      while let alias = before, alias.nextAlias != cell.slot { before = Item(kind, slot: alias.nextAlias) }
+      before?.setLink(primary: slot, next: cell.nextAlias)
+    }
+    Slab(kind).free(cell.slot, UnsafeMutableRawPointer(cell.cell))
+  }
+}

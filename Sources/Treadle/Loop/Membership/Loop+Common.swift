@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+package import TreadleBase
+
+/// The common set: modes that get every item which is recorded for them (MODE-8).
+extension Loop {
+  /// Records the item, and adds it to every mode that is in the set now, also where it was recorded before and has left one
+  /// of them since.
+  @inline(never)
+  @_optimize(size)
+  func addToCommonModes(_ item: Item) throws(Failure) -> Int32 {
+    guard let record else { return Status.ignored }
+    let isNew = try join(item, record, descriptor: -1)
+    var hasJoined = false
+    var failure: Failure?
+    forEachCommonMode { name in
+      do throws(Failure) { if try follow(item, into: name) { hasJoined = true } } catch { failure = error }
+    }
+    if let failure {
+      // Nothing changed: what was added is taken back.
+      if isNew { _ = removeFromCommonModes(item, record) }
+      throw failure
+    }
+    return isNew || hasJoined ? Status.ok : Status.ignored
+  }
+
+  /// Un-records the item, and removes it from every mode of the set.
+  @_optimize(size)
+  func removeFromCommonModes(_ item: Item, _ record: Mode) -> Int32 {
+    guard leave(item, record) == Status.ok else { return Status.ignored }
+    // To leave a mode does not fail.
+    forEachCommonMode { name in _ = try? follow(item, into: name) }
+    return Status.ok
+  }
+
+  /// Makes a common mode have an item exactly if the item is recorded. Recording and following it are two steps, since the
+  /// second calls the client; whoever raced with another's looks again after his own. Whether the mode has it now and had it
+  /// not before.
+  @discardableResult
+  @inline(never)
+  @_optimize(size)
+  private func follow(_ item: Item, into name: ModeName) throws(Failure) -> Bool {
+    guard let mode = lookUp(name), let record else { return false }
+    var isRecorded = item.isMember(of: record)
+    var hasJoined = false
+    while true {
+      if isRecorded { hasJoined = try addToMode(item, name) == Status.ok } else { _ = leave(item, mode) }
+      let now = item.isMember(of: record)
+      if now == isRecorded || !item.isValid { return hasJoined && now }
+      isRecorded = now
+    }
+  }
+
+  /// Calls `body` with the name of each mode of the common set, without the lock: modes never go away, and new ones are
+  /// appended.
+  private func forEachCommonMode(_ body: (ModeName) -> Void) {
+    var index = 0
+    while let mode = mode(at: index) {
+      if mode.isCommon, let name = mode.name { body(ModeName(name)) }
+      index &+= 1
+    }
+  }
+
+  /// Puts a mode into the common set: it gets every recorded item, in the order of recording.
+  package func addCommonMode(_ name: ModeName) throws(Failure) -> Int32 {
+    if CommonModes.isCommon(name) {
+      throw Failure(Status.argument, "mode", "is the name of the common modes themselves")
+    }
+    if !isAlive { return Status.ignored }
+    var isNew = false
+    try withLock { () throws(Failure) in
+      let mode = try findOrMakeUnlistedMode(name)
+      isNew = !mode.isCommon
+      mode.state.pointee.isCommon.store(true, ordering: .releasing)
+    }
+    if !isNew { return Status.ignored }
+    try Kind.forEachItemKind { kind throws(Failure) in try addRecorded(kind, to: name) }
+    return Status.ok
+  }
+
+  /// Adds the recorded items of one kind to a mode that joined the set. They are taken down first, with a reference each,
+  /// since adding calls the client.
+  @_optimize(size)
+  private func addRecorded(_ kind: Kind, to name: ModeName) throws(Failure) {
+    var recorded = Buffer<UInt32>()
+    defer { recorded.free() }
+    let isComplete = try withLock { () throws(Failure) -> Bool in
+      guard let record else { return true }
+      var next = record.list(kind).first
+      while let member = Item(kind, slot: next) {
+        let item = member.primary
+        if !recorded.append(item.slot) { return false }
+        item.holdAgain()
+        next = member.cell.pointee.next
+      }
+      return true
+    }
+    var failure: Failure?
+    for slot in recorded.elements {
+      guard let item = Item(kind, slot: slot) else { continue }
+      do throws(Failure) { try follow(item, into: name) } catch { failure = error }
+      item.drop()
+    }
+    if let failure { throw failure }
+    if !isComplete { throw Failure.noMemory("mode") }
+  }
+}

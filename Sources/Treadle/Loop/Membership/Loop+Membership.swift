@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+package import TreadleBase
+
+/// Adding items to modes and removing them, from any thread (§3 of the rules). The caller holds the item, and the loop.
+extension Loop {
+  package func add(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
+    guard item.isValid, isAlive else { return Status.ignored }
+    if let mode = defaultMode(name) { return try addToMode(item, mode) }
+    return CommonModes.isCommon(name) ? try addToCommonModes(item) : try addToMode(item, name)
+  }
+
+  package func addToDefaultMode(_ item: Item) throws(Failure) -> Int32 {
+    guard item.isValid, isAlive, let mode = defaultMode else { return Status.ignored }
+    return try addToMode(item, mode)
+  }
+
+  /// Adds an item to one concrete mode, and tells it.
+  func addToMode(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
+    // Looked at before the mode is made: a refused addition does not make it (RL-7).
+    item.lock()
+    let isElsewhere = item.isElsewhere(than: self)
+    item.unlock()
+    if isElsewhere { return Status.ignored }
+    return try addToMode(item, try withLock { () throws(Failure) in try findOrMakeMode(name) })
+  }
+
+  @inline(__always)
+  private func addToMode(_ item: Item, _ mode: Mode) throws(Failure) -> Int32 {
+    if item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode) { return Status.ignored }
+    var descriptor: Int32 = -1
+    if item.kind == .descriptor {
+      // Asked before each add, outside of every lock (SRC1-3); not if the add has no effect.
+      if item.isMember(of: mode) { return Status.ignored }
+      descriptor = item.askForDescriptor()
+      if descriptor < 0 { throw Failure(Status.argument, "get_fd", "answered a negative descriptor") }
+    }
+    if try !join(item, mode, descriptor: descriptor) { return Status.ignored }
+    if item.kind == .source {
+      item.tellScheduled(self, mode)
+      if !isCurrent && isWaiting && currentMode?.slot == mode.slot { wake() }
+    } else if !isCurrent && item.kind != .observer {
+      interruptSleep()
+    }
+    return Status.ok
+  }
+
+  /// Links an item into a mode or the record; the mode refers to it from then on. False when that has no effect.
+  func join(_ item: Item, _ mode: Mode, descriptor: Int32) throws(Failure) -> Bool {
+    item.lock()
+    defer { item.unlock() }
+    if item.member(of: mode) != nil || item.isElsewhere(than: self) { return false }
+    lock()
+    defer { unlock() }
+    let member = try item.cellForMembership(of: mode)
+    member.cell.pointee.membership.store(mode.slot, ordering: .sequentiallyConsistent)
+    do throws(Failure) {
+      // Looked at behind that: whoever makes the item invalid looks for its memberships after it.
+      if isAlive, item.isValid {
+        try link(member, of: item, into: mode, descriptor: descriptor)
+        mode.state.pointee.isUnlisted = false
+        item.holdAgain()
+        return true
+      }
+    } catch {
+      takeBack(member, of: item)
+      throw error
+    }
+    takeBack(member, of: item)
+    return false
+  }
+
+  private func takeBack(_ member: Item, of item: Item) {
+    member.cell.pointee.membership.store(0, ordering: .sequentiallyConsistent)
+    item.dispose(member)
+  }
+
+  /// Puts a new member into its list or queue. Both locks are held.
+  @inline(__always)
+  private func link(_ member: Item, of item: Item, into mode: Mode, descriptor: Int32) throws(Failure) {
+    if mode.isRecord { return mode.withList(item.kind) { $0.append(member) } }
+    switch item.kind {
+    case .source:
+      mode.state.pointee.sources.append(member)
+      // Behind the beginning of the membership, for which whoever signals looks after he has.
+      if item.isSignalled && !mode.mention(member, at: item.signalTime) {
+        mode.state.pointee.sources.remove(member)
+        throw Failure.noMemory("source")
+      }
+    case .descriptor:
+      try mode.watch(member, of: item, descriptor: descriptor)
+      mode.state.pointee.descriptors.append(member)
+    case .timer:
+      try mode.needQueue(tolerant: item.hasState(Item.State.tolerant))
+      mode.schedule(member, of: item)
+    default:
+      return mode.insertObserver(member, of: item)
+    }
+    mode.countContent(1)
+  }
+
+  package func remove(_ item: Item, _ name: ModeName) -> Int32 {
+    guard let mode = lookUp(name) else { return Status.ignored }
+    return mode.isRecord ? removeFromCommonModes(item, mode) : leave(item, mode)
+  }
+
+  /// Takes an item out of one mode, and tells it.
+  func leave(_ item: Item, _ mode: Mode) -> Int32 {
+    if item.isSpread(Item.Spread.aliased) {
+      item.lock()
+      let member = item.member(of: mode)
+      let hasLeft = member.map { takeOut($0, of: item, from: mode) } ?? nil
+      item.unlock()
+      return finishLeaving(hasLeft)
+    }
+    if !item.isIn(mode) { return Status.ignored }
+    return finishLeaving(takeOut(item, of: item, from: mode))
+  }
+
+  private func finishLeaving(_ departure: Departure?) -> Int32 {
+    departure?.finish()
+    return departure == nil ? Status.ignored : Status.ok
+  }
+
+  /// Unlinks a membership: of the item's own cell, or of an alias, with the item's lock held. What follows when all locks are
+  /// free; nil if the membership has ended already.
+  @inline(__always)
+  func takeOut(_ member: Item, of item: Item, from mode: Mode) -> Departure? {
+    lock()
+    defer { unlock() }
+    guard member.isIn(mode), mode.isOf(self) else { return nil }
+    unlink(member, of: item, from: mode)
+    // Between the end of the membership and the look at who is called (`Calling.swift`).
+    item.cell.pointee.reference.set(0)
+    return depart(item, from: mode)
+  }
+
+  /// The membership ends. The lock is held.
+  @inline(__always)
+  func unlink(_ member: Item, of item: Item, from mode: Mode) {
+    if mode.isRecord {
+      mode.withList(item.kind) { $0.remove(member) }
+    } else {
+      switch item.kind {
+      case .source: mode.state.pointee.sources.remove(member)
+      case .descriptor:
+        mode.unwatch(member)
+        mode.state.pointee.descriptors.remove(member)
+      case .timer: mode.unschedule(member)
+      default: mode.removeObserver(member)
+      }
+      if item.kind != .observer { mode.countContent(-1) }
+    }
+    member.cell.pointee.membership.store(0, ordering: .sequentiallyConsistent)
+    item.dispose(member)
+  }
+
+  /// What an item leaves behind that has just left a mode. The lock is held.
+  @inline(__always)
+  func depart(_ item: Item, from mode: Mode) -> Departure {
+    let isTold = item.kind == .source && !mode.isRecord && item.context?.pointee.isToldOfCancel == true
+    if isTold {
+      // Both are kept for the length of the call, whatever becomes of the loop's thread (OBJ-3).
+      holdAgain()
+      item.holdAgain()
+    }
+    return Departure(dropped: handOver(item), told: isTold ? (item, self, mode) : nil)
+  }
+
+  package func contains(_ item: Item, _ name: ModeName) -> Bool {
+    guard let mode = lookUp(name) else { return false }
+    return item.isMember(of: mode) || item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode)
+  }
+
+  /// At the end of the thread: every item leaves, sources first, with their cancel (RL-8).
+  func removeAllItems() {
+    Kind.forEachItemKind { kind in
+      if let record { removeAll(kind, from: record) }
+      var index = 0
+      while let mode = mode(at: index) {
+        removeAll(kind, from: mode)
+        index &+= 1
+      }
+    }
+  }
+
+  /// One of the loop's modes, in the order in which they were made.
+  func mode(at index: Int) -> Mode? {
+    lock()
+    defer { unlock() }
+    return state.pointee.modes[index].flatMap { Mode(slot: $0) }
+  }
+
+  private func removeAll(_ kind: Kind, from mode: Mode) {
+    while true {
+      lock()
+      let item = mode.anyMember(kind)?.primary
+      // A member is kept by its mode, while the lock is held.
+      item?.holdAgain()
+      unlock()
+      guard let item else { return }
+      _ = leave(item, mode)
+      item.drop()
+    }
+  }
+}
+
+/// What follows a removal when all locks are free: the source's cancel (SRC0-3), and the mode's reference.
+struct Departure {
+  fileprivate let dropped: Item?
+  /// With a reference to the source and to the loop.
+  fileprivate let told: (Item, Loop, Mode)?
+
+  @inline(__always)
+  fileprivate init(dropped: Item?, told: (Item, Loop, Mode)?) {
+    self.dropped = dropped
+    self.told = told
+  }
+
+  @inline(__always)
+  func finish() {
+    if let (item, loop, mode) = told {
+      item.tellCancelled(loop, mode)
+      item.drop()
+      loop.letGo()
+    }
+    dropped?.drop()
+  }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// One mode of a loop, or the loop's record of common items: a thin handle like `Loop`.
+struct Mode {
+  let state: UnsafeMutablePointer<ModeState>
+
+  @inline(__always)
+  init(_ state: UnsafeMutablePointer<ModeState>) { self.state = state }
+
+  @inline(__always)
+  init?(slot: UInt32) {
+    guard slot != 0, let memory = Slab(.mode).memory(slot) else { return nil }
+    state = memory.assumingMemoryBound(to: ModeState.self)
+  }
+
+  @inline(__always)
+  var slot: UInt32 { state.pointee.slot }
+  @inline(__always)
+  var loop: Loop? { state.pointee.loop.load(ordering: .acquiring).map { Loop(UnsafeMutableRawPointer($0)) } }
+  /// Whether the mode is one of a loop.
+  @inline(__always)
+  func isOf(_ loop: Loop) -> Bool { state.pointee.loop.load(ordering: .acquiring) == loop.state }
+  @inline(__always)
+  var name: UnsafePointer<CChar>? { state.pointee.name.map { UnsafePointer($0) } }
+  @inline(__always)
+  var isRecord: Bool { state.pointee.isRecord }
+  @inline(__always)
+  var isCommon: Bool { state.pointee.isCommon.load(ordering: .acquiring) }
+
+  /// Makes a mode, and unless it is the record puts it into the loop's list. The caller holds the lock, or nobody else
+  /// knows the loop yet.
+  static func create(in loop: Loop, name: ModeName, isRecord: Bool = false) -> Mode? {
+    assert(Slab(.mode).fits(MemoryLayout<ModeState>.size), "a slot has room for a mode")
+    guard let (slot, _) = Slab(.mode).take(), let mode = Mode(slot: slot) else { return nil }
+    let state = mode.state
+    state.pointee.slot = slot
+    state.pointee.hash = name.hash
+    state.pointee.name = name.copy()
+    state.pointee.isRecord = isRecord
+    state.pointee.isCommon.store(false, ordering: .relaxed)
+    state.pointee.isUnlisted = false
+    state.pointee.content.store(0, ordering: .relaxed)
+    state.pointee.interest.store(0, ordering: .relaxed)
+    state.pointee.observerChanges.store(0, ordering: .relaxed)
+    state.pointee.earliest.store(Clock.forever, ordering: .relaxed)
+    state.pointee.reference.begin(forClient: false)
+    state.pointee.loop.store(loop.state, ordering: .releasing)
+    if state.pointee.name != nil && (isRecord || loop.state.pointee.modes.append(slot)) {
+      if name.equals(Loop.callModeName.bytes) { loop.state.pointee.callMode.store(slot, ordering: .releasing) }
+      return mode
+    }
+    mode.free()
+    return nil
+  }
+
+  /// Nothing is in the mode, and its loop is gone.
+  func free() {
+    treadle_system_free(state.pointee.name)
+    state.pointee.name = nil
+    state.pointee.loop.store(nil, ordering: .releasing)
+    state.pointee.signalled.free()
+    state.pointee.signalledCount.store(0, ordering: .relaxed)
+    state.pointee.staleSignals = 0
+    state.pointee.signalsAreMixed = false
+    state.pointee.ownSignals.free()
+    state.pointee.ownSignalsAreMixed = false
+    state.pointee.lastWasTimers = false
+    state.pointee.observersInOrder.free()
+    if let queue = state.pointee.queue { TimerQueue.free(queue) }
+    state.pointee.queue = nil
+    state.pointee.sources = MemberList()
+    state.pointee.descriptors = MemberList()
+    state.pointee.timers = MemberList()
+    state.pointee.observers = MemberList()
+    Slab(.mode).free(slot, UnsafeMutableRawPointer(state))
+  }
+
+  /// Whether there is nothing to wait for but, perhaps, blocks (MODE-7).
+  @inline(__always)
+  var hasContent: Bool { state.pointee.content.load(ordering: .acquiring) != 0 }
+  /// Counts what came and went. The lock is held.
+  @inline(__always)
+  func countContent(_ difference: Int32) {
+    state.pointee.content.store(state.pointee.content.load(ordering: .relaxed) &+ difference, ordering: .releasing)
+  }
+
+  /// The list of one kind of members. The lock is held.
+  func withList(_ kind: Kind, _ body: (inout MemberList) -> Void) {
+    switch kind {
+    case .source: body(&state.pointee.sources)
+    case .descriptor: body(&state.pointee.descriptors)
+    case .timer: body(&state.pointee.timers)
+    default: body(&state.pointee.observers)
+    }
+  }
+  func list(_ kind: Kind) -> MemberList {
+    switch kind {
+    case .source: state.pointee.sources
+    case .descriptor: state.pointee.descriptors
+    case .timer: state.pointee.timers
+    default: state.pointee.observers
+    }
+  }
+}

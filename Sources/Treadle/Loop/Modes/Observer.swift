@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// What a loop tells its observers (OBS-1).
+package enum Activity {
+  package static let entry: UInt32 = 0x1
+  package static let beforeTimers: UInt32 = 0x2
+  package static let beforeSources: UInt32 = 0x4
+  package static let beforeWaiting: UInt32 = 0x20
+  package static let afterWaiting: UInt32 = 0x40
+  package static let exit: UInt32 = 0x80
+  package static let all: UInt32 = 0x0FFF_FFFF
+}
+
+/// Observers (§5 of the rules).
+extension Item {
+  package static func observer(
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, options: ItemOptions, activities: UInt32,
+    once: Bool
+  ) throws(Failure) -> Item {
+    var context = options.value
+    context.activities = activities
+    var traits: UInt8 = once ? Trait.once : 0
+    if context.main.invoke != nil { traits |= Trait.indirect }
+    return try create(.observer, traits: traits, code: code, info: info, context: context) { _ in }
+  }
+
+  package var activities: UInt32 { context?.pointee.activities ?? 0 }
+}
+
+/// The observers of a mode in the order of their calls, with what they want to be told. The owner's alone: it makes it anew
+/// when the mode's observers have changed.
+struct ObserverList {
+  private(set) var entries = Buffer<Entry>()
+  /// The mode's `observerChanges` that it was made after.
+  private var changes: UInt32 = 0
+
+  /// The mode's list as it is. False, and the next notification tries again, when there is no memory.
+  @inline(__always)
+  mutating func renew(of mode: Mode) -> Bool {
+    changes == mode.state.pointee.observerChanges.load(ordering: .acquiring) || renewNow(of: mode)
+  }
+
+  @inline(never)
+  private mutating func renewNow(of mode: Mode) -> Bool {
+    guard let loop = mode.loop else { return false }
+    loop.lock()
+    defer { loop.unlock() }
+    entries.removeAll()
+    var interest: UInt32 = 0
+    var next = mode.state.pointee.observers.first
+    while let member = Item(.observer, slot: next) {
+      next = member.cell.pointee.next
+      let activities = member.primary.activities
+      interest |= activities
+      if !entries.append(Entry(member, UInt64(activities))) { return false }
+    }
+    mode.state.pointee.interest.store(interest, ordering: .releasing)
+    changes = mode.state.pointee.observerChanges.load(ordering: .relaxed)
+    return true
+  }
+
+  mutating func free() {
+    entries.free()
+    changes = 0
+  }
+}
+
+/// The observers of a mode. The loop's lock is held, where the text does not say otherwise.
+extension Mode {
+  /// Ascending by order, behind those of the same order (OBS-2).
+  func insertObserver(_ member: Item, of item: Item) {
+    var before = state.pointee.observers.last
+    while let other = Item(.observer, slot: before), other.primary.order > item.order {
+      before = other.cell.pointee.previous
+    }
+    state.pointee.observers.insert(member, after: before)
+    let interest = state.pointee.interest.load(ordering: .relaxed)
+    state.pointee.interest.store(interest | item.activities, ordering: .releasing)
+    countObserverChange()
+  }
+
+  /// What nobody wants to be told any more shows when the owner makes its list anew.
+  func removeObserver(_ member: Item) {
+    state.pointee.observers.remove(member)
+    countObserverChange()
+  }
+
+  private func countObserverChange() {
+    let changes = state.pointee.observerChanges.load(ordering: .relaxed)
+    state.pointee.observerChanges.store(changes &+ 1, ordering: .releasing)
+  }
+
+  /// Whether any observer wants to be told of an activity. Any thread, no lock.
+  @inline(__always)
+  func hasInterest(in activity: UInt32) -> Bool {
+    state.pointee.interest.load(ordering: .acquiring) & activity != 0
+  }
+
+  /// Any member of a kind, if there is one.
+  func anyMember(_ kind: Kind) -> Item? {
+    if let member = Item(kind, slot: list(kind).first) { return member }
+    return kind == .timer && !isRecord ? state.pointee.queue?.pointee.any() : nil
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Queueing blocks, from any thread (§9 of the rules).
+extension Loop {
+  /// Queues a plain function for the common modes, and wakes the loop; the handle is the client's, who need not hold the
+  /// loop: its memory stays, and under its gate it is looked at whether the loop is the one meant and has its thread.
+  @inline(__always)
+  package static func post(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Int32 {
+    try post(handle, Entry(code: code, info: info))
+  }
+
+  /// The same for a block that is a node, which is taken over unless this throws.
+  static func post(_ handle: UInt, _ node: UnsafeMutablePointer<BlockNode>) throws(Failure) -> Int32 {
+    try post(handle, Entry(node))
+  }
+
+  @inline(__always)
+  private static func post(_ handle: UInt, _ entry: Entry) throws(Failure) -> Int32 {
+    guard let memory = Slab(.loop).find(Handle(bits: handle)) else { throw Handle(bits: handle).failure("loop") }
+    let loop = Loop(memory)
+    if loop.queue(entry, as: handle, wakes: true) { return Status.ok }
+    throw loop.isAliveAs(handle)
+      ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
+  }
+
+  @inline(__always)
+  private func queue(_ entry: Entry, as handle: UInt, wakes: Bool) -> Bool {
+    let isForeign = !isCurrent
+    state.pointee.gate.lock()
+    // Looked at here, since a thread that exits takes the gate for the last time after it said so.
+    let isQueued = isAliveAs(handle) && state.pointee.incoming.append(entry)
+    var sleep = Sleep.awake
+    if isQueued {
+      notePending(LoopState.Pending.blocks)
+      if wakes {
+        if isForeign {
+          state.pointee.incoming.prefetchForAppending()
+          noteCaller()
+        }
+        sleep = markWoken()
+      }
+    }
+    state.pointee.gate.unlock()
+    if sleep != Sleep.awake { endSleep(sleep) }
+    return isQueued
+  }
+
+  /// Something is queued for the loop. The gate is held.
+  @inline(__always)
+  func notePending(_ bits: UInt32) {
+    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) | bits, ordering: .releasing)
+  }
+  /// Nothing of that is any more. The gate is held.
+  @inline(__always)
+  func forgetPending(_ bits: UInt32) {
+    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) & ~bits, ordering: .releasing)
+  }
+
+  /// Queues a block for some modes, without waking the loop (BLK-2). Takes the block over only on success. The caller holds
+  /// the loop.
+  package func perform(_ block: BlockNode, modes: ModeNames) throws(Failure) -> Int32 {
+    var block = block
+    do throws(Failure) {
+      if isAlive {
+        if !modes.isEmpty {
+          try withLock { () throws(Failure) in try appendSlots(of: modes, to: &block.modes, "block") }
+        }
+        guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
+        if queue(Entry(node), as: handle.bits, wakes: false) { return Status.ok }
+        treadle_system_free(node)
+        if isAlive { throw Failure.noMemory("block") }
+      }
+    } catch {
+      block.modes.free()
+      throw error
+    }
+    // The thread is gone: the block is accepted, and never runs (RL-9).
+    block.dispose()
+    return Status.ignored
+  }
+
+  /// Whether a mode admits a block now (BLK-4).
+  @inline(__always)
+  func admits(_ mode: Mode, _ entry: Entry) -> Bool {
+    guard let node = entry.node else { return mode.isCommon }
+    return node.pointee.modes.isEmpty ? mode.isCommon : names(node.pointee.modes, mode)
+  }
+
+  /// At the end of the thread: what is queued is discarded (RL-8). A release may queue more, which goes too.
+  @_optimize(size)
+  func discardBlocks() {
+    while true {
+      state.pointee.gate.lock()
+      var discarded = state.pointee.incoming
+      state.pointee.incoming = Buffer()
+      forgetPending(LoopState.Pending.blocks)
+      state.pointee.gate.unlock()
+      var older = state.pointee.deferred
+      state.pointee.deferred = Buffer()
+      let isLast = discarded.isEmpty && older.isEmpty
+      for entry in older.elements { if let node = entry.node { BlockNode.free(node) } }
+      for entry in discarded.elements { if let node = entry.node { BlockNode.free(node) } }
+      older.free()
+      discarded.free()
+      if isLast { return }
+    }
+  }
+}

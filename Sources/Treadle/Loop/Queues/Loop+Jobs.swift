@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// A loop's queue of jobs. Other threads append to the incoming ones under the gate; under the lock they are moved to a list,
+/// where those that no mode has admitted yet stay in their order.
+extension Loop {
+  /// Finds the modes that a job names, and makes them if need be; nil stands for the common ones.
+  func resolve(_ modes: ModeNames?, into slots: inout Buffer<UInt32>) throws(Failure) {
+    guard let modes else { return }
+    lock()
+    defer { unlock() }
+    try appendSlots(of: modes, to: &slots, "request")
+  }
+
+  /// Appends a job and wakes the loop. False when no pass will ever look at it. The caller holds the loop.
+  func enqueue(_ job: UnsafeMutablePointer<Job>) -> Bool {
+    let isForeign = !isCurrent
+    state.pointee.gate.lock()
+    // Looked at here, since both ends take the gate for the last time after they said so.
+    let isOpen = isAlive && !treadle_system_is_closed_now()
+    var sleep = Sleep.awake
+    if isOpen {
+      state.pointee.jobCount = state.pointee.jobCount &+ 1
+      job.pointee.next = nil
+      job.pointee.sequence = state.pointee.jobCount
+      job.pointee.time = SignalTime.next(on: self)
+      if state.pointee.firstIncomingJob == nil {
+        state.pointee.firstIncomingJob = job
+      } else {
+        state.pointee.lastIncomingJob?.pointee.next = job
+      }
+      state.pointee.lastIncomingJob = job
+      // From here on it can be cancelled: who sees that it is queued finds it in the queue.
+      job.pointee.phase.store(Job.Phase.queued, ordering: .releasing)
+      notePending(LoopState.Pending.jobs)
+      if isForeign { noteCaller() }
+      sleep = markWoken()
+    }
+    state.pointee.gate.unlock()
+    if sleep != Sleep.awake { endSleep(sleep) }
+    return isOpen
+  }
+
+  /// Whether there may be a job. Any thread, no lock.
+  @inline(__always)
+  var hasJobs: Bool { state.pointee.pending.load(ordering: .acquiring) & LoopState.Pending.jobs != 0 }
+
+  /// Whether a queued job is eligible in the mode: such a mode is not empty (PERF-6).
+  @inline(__always)
+  func hasEligibleJob(_ mode: Mode) -> Bool { hasJobs && findEligibleJob(mode) }
+
+  @inline(never)
+  private func findEligibleJob(_ mode: Mode) -> Bool {
+    lock()
+    defer { unlock() }
+    moveIncomingJobs()
+    var next = state.pointee.firstJob
+    while let job = next {
+      if admits(mode, job) { return true }
+      next = job.pointee.next
+    }
+    return false
+  }
+
+  func admits(_ mode: Mode, _ job: UnsafeMutablePointer<Job>) -> Bool {
+    if job.pointee.modes.isEmpty {
+      return mode.isCommon
+        || job.pointee.isForCallMode && mode.slot == state.pointee.callMode.load(ordering: .relaxed)
+    }
+    return names(job.pointee.modes, mode)
+  }
+
+  /// Whether a thread that only runs this loop in the call mode performs it.
+  func admitsInCallMode(_ job: UnsafeMutablePointer<Job>) -> Bool {
+    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .acquiring)) else { return false }
+    lock()
+    defer { unlock() }
+    return admits(mode, job)
+  }
+
+  // MARK: The lock is held
+
+  /// Moves what others have queued to the list of those that wait.
+  func moveIncomingJobs() {
+    state.pointee.gate.lock()
+    let first = state.pointee.firstIncomingJob
+    let last = state.pointee.lastIncomingJob
+    state.pointee.firstIncomingJob = nil
+    state.pointee.lastIncomingJob = nil
+    state.pointee.isCalledFromOutside = false
+    if first == nil && state.pointee.firstJob == nil { forgetPending(LoopState.Pending.jobs) }
+    state.pointee.gate.unlock()
+    guard let first, let last else { return }
+    if let end = state.pointee.lastJob { end.pointee.next = first } else { state.pointee.firstJob = first }
+    state.pointee.lastJob = last
+  }
+
+  func unlink(_ job: UnsafeMutablePointer<Job>, after before: UnsafeMutablePointer<Job>?) {
+    if let before { before.pointee.next = job.pointee.next } else { state.pointee.firstJob = job.pointee.next }
+    if state.pointee.lastJob == job { state.pointee.lastJob = before }
+    job.pointee.next = nil
+    // Passes that are about to go on behind it look from the beginning.
+    state.pointee.jobRemovals = state.pointee.jobRemovals &+ 1
+  }
+
+  // MARK: Any thread
+
+  /// Takes a job out that no pass has taken yet, for the caller to finish; false if there is none such.
+  func takeOut(_ wanted: UnsafeMutablePointer<Job>) -> Bool {
+    lock()
+    defer { unlock() }
+    moveIncomingJobs()
+    var before: UnsafeMutablePointer<Job>?
+    var next = state.pointee.firstJob
+    while let job = next {
+      if job == wanted {
+        unlink(job, after: before)
+        return true
+      }
+      before = job
+      next = job.pointee.next
+    }
+    return false
+  }
+
+  /// The thread has ended, or everything was shut down: what is queued is dropped, and who waits for it told (PERF-9).
+  @_optimize(size)
+  func discardJobs() {
+    if !hasJobs { return }
+    lock()
+    moveIncomingJobs()
+    var next = state.pointee.firstJob
+    state.pointee.firstJob = nil
+    state.pointee.lastJob = nil
+    state.pointee.jobRemovals = state.pointee.jobRemovals &+ 1
+    unlock()
+    while let job = next {
+      next = job.pointee.next
+      job.pointee.finish(job, Job.Phase.dropped)
+    }
+  }
+}

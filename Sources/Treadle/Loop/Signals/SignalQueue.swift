@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+extension Item {
+  /// The clean-up of a queue that is going on has seen this membership. False if it had before.
+  fileprivate func markCounted() -> Bool {
+    cell.pointee.once.bitwiseOr(Once.counted, ordering: .relaxed).oldValue & Once.counted == 0
+  }
+  fileprivate func clearCounted() { cell.pointee.once.bitwiseAnd(~Once.counted, ordering: .relaxed) }
+}
+
+/// The signalled sources of a mode that no pass has collected yet.
+extension Mode {
+  /// Queues a membership of a source. The gate is held. False without memory.
+  @inline(__always)
+  func append(_ entry: Entry) -> Bool {
+    if state.pointee.signalled.isFull { dropStaleSignals() }
+    guard state.pointee.signalled.append(entry) else { return false }
+    noteSignalledCount()
+    return true
+  }
+
+  /// The same among the owner's own signals. Owner.
+  @inline(__always)
+  func appendOwn(_ entry: Entry) -> Bool {
+    if state.pointee.ownSignals.isFull { keepSignals(in: &state.pointee.ownSignals) }
+    return state.pointee.ownSignals.append(entry)
+  }
+
+  /// Asks for the cache line that others' signals write.
+  @inline(__always)
+  func prefetchSignals() {
+    withUnsafeMutablePointer(to: &state.pointee.signalled) { treadle_system_prefetch_for_writing($0) }
+  }
+
+  /// The gate is held.
+  @inline(__always)
+  func noteSignalledCount() {
+    state.pointee.signalledCount.store(state.pointee.signalled.count, ordering: .releasing)
+  }
+
+  /// Queues a membership of a source that was signalled at a time which may have passed: where it takes its turn is decided
+  /// by that time. False without memory.
+  func mention(_ member: Item, at time: UInt64) -> Bool {
+    guard let loop else { return true }
+    loop.state.pointee.gate.lock()
+    defer { loop.state.pointee.gate.unlock() }
+    state.pointee.signalsAreMixed = true
+    return append(Entry(member, time))
+  }
+
+  /// Keeps a queue that nobody runs from growing with stale entries. The gate is held.
+  @inline(never)
+  private func dropStaleSignals() {
+    keepSignals(in: &state.pointee.signalled)
+    noteSignalledCount()
+  }
+
+  private func keepSignals(in queue: inout Buffer<Entry>) {
+    var kept = 0
+    for entry in queue.elements {
+      guard stands(entry) != nil, let member = Item(.source, slot: entry.mention.slot), member.markCounted() else { continue }
+      queue.set(kept, entry)
+      kept &+= 1
+    }
+    queue.truncate(kept)
+    for entry in queue.elements { Item(.source, slot: entry.mention.slot)?.clearCounted() }
+  }
+
+  /// The source of an entry, if that is not stale: still a member of this mode, and signalled at that time.
+  @inline(__always)
+  func stands(_ entry: Entry) -> Item? {
+    guard let member = Item(.source, slot: entry.mention.slot) else { return nil }
+    let item = member.primary
+    return item.isSignalled && item.signalTime == entry.second && entry.mention.means(member) && member.isIn(self)
+      ? item : nil
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Batching of producers. A loop that is as quick as its callers takes what they queue one by one, and each piece costs both
+/// sides several cache misses. So a loop that has just taken little from another thread, and finds more there already,
+/// waits for a fraction of a microsecond before it takes that: it then takes many at a time.
+///
+/// Callers that signal a source again before it was performed do not wait for it: then, but only then, the pause grows to a
+/// few microseconds. A loop that finds nothing, or whose callers are slower than itself, does not wait at all.
+extension Loop {
+  /// This many are enough at a time.
+  private static let enough = 64
+  // Nanoseconds.
+  private static let shortestPause: Int64 = 400
+  private static let longestPause: Int64 = 6400
+
+  /// Another thread queued something; the first to do so since the owner took what there was also leaves its processor. The
+  /// gate is held.
+  @inline(__always)
+  func noteCaller() {
+    if state.pointee.isCalledFromOutside { return }
+    state.pointee.isCalledFromOutside = true
+    state.pointee.callers.note()
+  }
+
+  /// What the owner takes now; the gate is held.
+  @inline(__always)
+  func noteTaken(_ count: Int) {
+    if state.pointee.isCalledFromOutside {
+      state.pointee.isCalledFromOutside = false
+      if count < Loop.enough { state.pointee.isChasing = true }
+    }
+  }
+
+  /// At the beginning of a pass, and before its sources are collected. Owner.
+  @inline(__always)
+  func letOthersQueueMore(_ mode: Mode) {
+    if state.pointee.isChasing { letOthersQueueMoreNow(mode) }
+  }
+
+  @inline(never)
+  private func letOthersQueueMoreNow(_ mode: Mode) {
+    if hasWork(mode) {
+      state.pointee.isChasing = false
+      pause()
+    } else if !state.pointee.isOverrun {
+      // Callers that do not wait for the loop are only about to queue something: the pause comes when they have.
+      state.pointee.isChasing = false
+    }
+  }
+
+  private func pause() {
+    let longest = state.pointee.isOverrun ? Loop.longestPause : Loop.shortestPause
+    state.pointee.isOverrun = false
+    let pause = min(max(state.pointee.chasePause &* 2, Loop.shortestPause), longest)
+    state.pointee.chasePause = pause
+    let until = Clock.after(pause, from: Clock.now())
+    // Several at a time: the callers may share this processor's core.
+    repeat { for _ in 0..<8 { treadle_system_pause() } } while Clock.now() < until
+  }
+
+  /// Whether anything was queued for the mode by others. Owner, without the gate.
+  @inline(__always)
+  func hasWork(_ mode: Mode) -> Bool {
+    state.pointee.pending.load(ordering: .acquiring) != 0
+      || mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+import TreadleBase
+
+/// The timers of a mode, as the rest of the core sees them. The loop's lock is held, where the text does not say otherwise.
+extension Mode {
+  /// The mode's queue with room for one more timer.
+  @inline(__always)
+  func needQueue(tolerant: Bool) throws(Failure) {
+    if state.pointee.queue == nil { state.pointee.queue = TimerQueue.make() }
+    guard let queue = state.pointee.queue, queue.pointee.reserve(tolerant: tolerant) else {
+      throw Failure.noMemory("timer")
+    }
+  }
+
+  /// Queues a membership at the timer's date; while its callback runs it rests in the mode's list, until it is queued
+  /// afterwards.
+  @inline(__always)
+  func schedule(_ member: Item, of item: Item) {
+    if item.hasState(Item.State.running) { return rest(member) }
+    guard let queue = state.pointee.queue else { return }
+    let date = item.due.pointee.date
+    member.due.pointee.date = date
+    queue.pointee.insert(member, tolerance: item.hasState(Item.State.tolerant) ? item.tolerance : 0)
+    if date < state.pointee.earliest.load(ordering: .relaxed) {
+      state.pointee.earliest.store(date, ordering: .sequentiallyConsistent)
+    }
+  }
+
+  @inline(__always)
+  func unschedule(_ member: Item) {
+    if member.due.pointee.place == TimerQueue.Place.resting {
+      state.pointee.timers.remove(member)
+      member.due.pointee.place = TimerQueue.Place.none
+    } else {
+      state.pointee.queue?.pointee.remove(member)
+    }
+  }
+
+  /// Takes a membership of a timer out of the queue while its callback runs.
+  @inline(__always)
+  func rest(_ member: Item) {
+    unschedule(member)
+    state.pointee.timers.append(member)
+    member.due.pointee.place = TimerQueue.Place.resting
+  }
+
+  /// Moves the only membership of a timer to a later date where it lies. False if that cannot be.
+  @inline(__always)
+  func postpone(_ member: Item, to date: Int64) -> Bool {
+    state.pointee.queue?.pointee.postpone(member, to: date) == true
+  }
+
+  /// The earliest date in the queue, or an earlier one. Any thread, no lock.
+  @inline(__always)
+  var earliestDate: Int64 { state.pointee.earliest.load(ordering: .acquiring) }
+
+  /// When a sleep in this mode has to end for a timer. Takes the lock.
+  @inline(__always)
+  func nextWake() -> Int64 { earliestDate == Clock.forever ? Clock.forever : findNextWake() }
+
+  @inline(never)
+  private func findNextWake() -> Int64 {
+    guard let loop, let queue = state.pointee.queue else { return Clock.forever }
+    loop.lock()
+    defer { loop.unlock() }
+    updateEarliest(queue)
+    return queue.pointee.nextWake()
+  }
+
+  func updateEarliest(_ queue: UnsafeMutablePointer<TimerQueue>) {
+    state.pointee.earliest.store(queue.pointee.firstDate(), ordering: .sequentiallyConsistent)
+  }
+
+  /// The date of the next timer; nil when there is none.
+  fileprivate func nextFire() -> Int64? {
+    guard let queue = state.pointee.queue else { return nil }
+    let date = min(queue.pointee.firstDate(), queue.pointee.collectedDate)
+    return date == Clock.forever && queue.pointee.any() == nil ? nil : date
+  }
+
+  /// Takes the due timers out of the queue, in the order of their dates (TMR-11). False when there are none. Takes the lock.
+  func collectTimers(_ entries: inout Buffer<Entry>, now: Int64) -> Bool {
+    guard let loop, let queue = state.pointee.queue else { return false }
+    entries.removeAll()
+    loop.lock()
+    defer { loop.unlock() }
+    while let member = queue.pointee.takeDue(now) {
+      if entries.append(Entry(member, UInt64(bitPattern: member.due.pointee.date))) { continue }
+      queue.pointee.insert(member, tolerance: member.primary.tolerance)
+      break
+    }
+    updateEarliest(queue)
+    return !entries.isEmpty
+  }
+
+  /// The timer that the loop comes to next, of those that it has collected; nil at their end.
+  @inline(__always)
+  func noteCollected(_ entry: Entry?) {
+    state.pointee.queue?.pointee.collectedDate = entry.map { Int64(bitPattern: $0.second) } ?? Clock.forever
+  }
+
+  /// Queues again what was collected but not fired: for a run inside, which may fire it first, or because the run ends here.
+  /// Takes the lock.
+  func reinstateTimers(_ entries: Buffer<Entry>, from index: Int) {
+    guard let loop else { return }
+    loop.lock()
+    defer { loop.unlock() }
+    guard let queue = state.pointee.queue else { return }
+    var index = index
+    while let entry = entries[index] {
+      index &+= 1
+      guard let member = Item(.timer, slot: entry.mention.slot), entry.mention.means(member), member.isIn(self),
+        member.due.pointee.place == TimerQueue.Place.none
+      else { continue }
+      let item = member.primary
+      if item.isValid { schedule(member, of: item) }
+    }
+    queue.pointee.collectedDate = Clock.forever
+    updateEarliest(queue)
+  }
+}
+
+extension Loop {
+  /// The date of the timer that is next in a mode (TMR-9); 0 when there is none.
+  package func nextFire(_ name: ModeName) -> Int64 {
+    lock()
+    defer { unlock() }
+    guard let mode = findMode(name), !mode.isRecord else { return 0 }
+    return mode.nextFire() ?? 0
+  }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleBase
+
+/// What a run is calling. Until the run goes on, the item is named (`Calling.swift`), or held.
+struct Callout {
+  enum Kind: UInt8 {
+    case none
+    case source
+    case descriptor
+    case timer
+    case observer
+    case block
+    case job
+  }
+
+  private(set) var kind = Kind.none
+  /// Of the kinds that have one.
+  private(set) var item: Item?
+  /// The activity or readiness.
+  private(set) var value: UInt32 = 0
+  private(set) var block = Entry(first: 0, second: 0)
+  private(set) var job: UnsafeMutablePointer<Job>?
+  /// There is a counted reference to the item, since another run is, or was, inside of the call.
+  var isHeld = false
+
+  @inline(__always)
+  mutating func set(_ kind: Kind, _ item: Item, value: UInt32 = 0) {
+    self.kind = kind
+    self.item = item
+    self.value = value
+  }
+  @inline(__always)
+  mutating func set(_ block: Entry) {
+    kind = .block
+    self.block = block
+  }
+  @inline(__always)
+  mutating func set(_ job: UnsafeMutablePointer<Job>) {
+    kind = .job
+    self.job = job
+  }
+  @inline(__always)
+  mutating func clear() {
+    kind = .none
+    item = nil
+    job = nil
+  }
+}
+
+/// Calling the client. No lock is held, and nothing of the run is half done.
+extension Loop {
+  typealias PlainItem = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
+  typealias PlainItemWithValue = @convention(c) (OpaquePointer?, UInt32, UnsafeMutableRawPointer?) -> Void
+
+  /// A source or timer that is the frame's callout.
+  @inline(__always)
+  func callItem(_ frame: Frame.Pointer) {
+    assert(LockOrder.isClear, "no lock is held while client code runs")
+    guard let item = frame.pointee.callout.item else { return }
+    if item.hasTrait(Item.Trait.indirect) {
+      callIndirectly(item, frame)
+    } else if let code = item.code {
+      unsafeBitCast(code, to: PlainItem.self)(item.handlePointer, item.cell.pointee.info)
+    }
+  }
+
+  /// An observer or descriptor source that is the frame's callout, with what it is told.
+  @inline(__always)
+  func callItemWithValue(_ frame: Frame.Pointer) {
+    assert(LockOrder.isClear, "no lock is held while client code runs")
+    guard let item = frame.pointee.callout.item else { return }
+    if item.hasTrait(Item.Trait.indirect) {
+      callIndirectly(item, frame)
+    } else if let code = item.code {
+      unsafeBitCast(code, to: PlainItemWithValue.self)(item.handlePointer, frame.pointee.callout.value, item.cell.pointee.info)
+    }
+  }
+
+  @inline(never)
+  private func callIndirectly(_ item: Item, _ frame: Frame.Pointer) {
+    guard let context = item.context, let invoke = context.pointee.main.invoke else { return }
+    let callout = frame.pointee.callout
+    if let direct = context.pointee.main.direct {
+      direct.pointee.perform(subject: UnsafeMutableRawPointer(item.handlePointer), value: callout.value)
+      return
+    }
+    var event = Event(
+      Loop.eventKind(callout.kind), value: callout.value, token: context.pointee.token, loop: handlePointer,
+      subject: item.handle.bits, mode: frame.pointee.mode.name)
+    if callout.kind == .timer { event.late = Clock.now() &- item.due.pointee.date }
+    if callout.kind == .descriptor { event.descriptor = item.descriptorNumber(in: frame.pointee.mode) }
+    if !invoke(context.pointee.main.object, &event) { failRun() }
+  }
+
+  private static func eventKind(_ kind: Callout.Kind) -> UInt32 {
+    switch kind {
+    case .source: Event.Kind.perform
+    case .timer: Event.Kind.timer
+    case .observer: Event.Kind.observer
+    default: Event.Kind.descriptor
+    }
+  }
+
+  @inline(__always)
+  func callBlock(_ frame: Frame.Pointer) {
+    assert(LockOrder.isClear, "no lock is held while client code runs")
+    let block = frame.pointee.callout.block
+    if let code = block.code {
+      unsafeBitCast(code, to: BlockNode.Function.self)(block.info)
+    } else if let node = block.node {
+      callNode(node, frame)
+    }
+  }
+
+  @inline(never)
+  private func callNode(_ node: UnsafeMutablePointer<BlockNode>, _ frame: Frame.Pointer) {
+    if let direct = node.pointee.indirect.direct {
+      direct.pointee.perform(subject: nil, value: 0)
+    } else if let invoke = node.pointee.indirect.invoke {
+      var event = Event(
+        Event.Kind.block, token: node.pointee.token, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)
+      if !invoke(node.pointee.indirect.object, &event) {
+        failRun()
+      } else {
+        // By now it may be another one of the host's.
+        frame.pointee.callout.block.node?.pointee.complete()
+      }
+    } else if let code = node.pointee.code {
+      unsafeBitCast(code, to: BlockNode.Function.self)(node.pointee.info)
+    }
+  }
+
+  @inline(__always)
+  func callJob(_ frame: Frame.Pointer) {
+    assert(LockOrder.isClear, "no lock is held while client code runs")
+    guard let job = frame.pointee.callout.job else { return }
+    if !job.pointee.perform(job, handlePointer, frame.pointee.mode.name) { failRun() }
+  }
+
+  /// Whether a callback of the item is on this thread's stack.
+  func isInCallback(of item: Item) -> Bool {
+    var frame = self.frame
+    while let run = frame {
+      if run.pointee.callout.item?.cell == item.cell { return true }
+      frame = run.pointee.outer
+    }
+    return false
+  }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Handing a batch to the client: `next` takes one callout after the other out of it, with what follows the one before; who
+/// takes it calls it (`deliver`), or returns it to a host that calls it itself.
+extension Loop {
+  /// Calls what is in the batch, until it is empty or the run must end.
+  func deliver(_ frame: Frame.Pointer) {
+    switch frame.pointee.batch.kind {
+    case .observers: while nextObserver(frame) { callItemWithValue(frame) }
+    case .sources:
+      while nextSource(frame) {
+        if frame.pointee.callout.kind == .source { callItem(frame) } else { callJob(frame) }
+      }
+    case .blocks: while nextBlock(frame) { callBlock(frame) }
+    case .timers: while nextTimer(frame) { callItem(frame) }
+    case .descriptor: while nextDescriptor(frame) { callItemWithValue(frame) }
+    case .none: break
+    }
+  }
+
+  /// The next callout of the batch, if it is one of the host's and of the kind of the one that is being made, which the host
+  /// has completed: so that many small events of a host are handed out at one call. Nothing that the run does in between is
+  /// left out, and nobody else is called.
+  func nextOfHost(_ frame: Frame.Pointer, _ host: UnsafeMutableRawPointer) -> Bool {
+    switch (frame.pointee.batch.kind, frame.pointee.callout.kind) {
+    case (.sources, .source):
+      // A run that returns after a source, and jobs, take their turn when this call has returned.
+      if frame.pointee.flags & Frame.Flag.returnAfterSource != 0 || !frame.pointee.batch.jobs.isOver { return false }
+      guard let entry = frame.pointee.batch.first, frame.pointee.mode.stands(entry)?.isCalled(by: host) == true else { return false }
+      return nextSource(frame, onlyFirst: true)
+    case (.blocks, .block):
+      guard let entry = frame.pointee.batch.first, let node = entry.node, admits(frame.pointee.mode, entry),
+        node.pointee.isCalled(by: host)
+      else { return false }
+      frame.pointee.callout.block.node?.pointee.complete()
+      return nextBlock(frame)
+    default: return false
+    }
+  }
+
+  /// What follows a source's, an observer's or a descriptor source's callback: a counted reference goes back. True if there
+  /// was one: the client may have been called.
+  @inline(__always)
+  func settleItem(_ frame: Frame.Pointer) -> Bool {
+    guard let item = frame.pointee.callout.item else { return false }
+    let isHeld = frame.pointee.callout.isHeld
+    frame.pointee.callout.clear()
+    if isHeld {
+      frame.pointee.callout.isHeld = false
+      item.drop()
+    }
+    return isHeld
+  }
+
+  /// The end of a batch whose items were named.
+  @inline(__always)
+  func closeBatch(_ frame: Frame.Pointer) -> Bool {
+    frame.pointee.batch.close()
+    return false
+  }
+
+  /// What was taken for a batch, and not handed out, is put back: the run ends.
+  func abandonBatch(_ frame: Frame.Pointer) {
+    switch frame.pointee.batch.kind {
+    case .sources: putBackSources(frame)
+    case .blocks: endDrain(frame)
+    case .timers: frame.pointee.mode.reinstateTimers(frame.pointee.batch.entries, from: frame.pointee.batch.index)
+    case .observers, .descriptor, .none: break
+    }
+    frame.pointee.batch.close()
+  }
+
+  /// The callout that is being made never returns: its thread ends inside of it.
+  func abandonCallout(_ frame: Frame.Pointer) {
+    let callout = frame.pointee.callout
+    frame.pointee.callout.clear()
+    switch callout.kind {
+    case .block: if let node = callout.block.node { BlockNode.free(node) }
+    case .job: if let job = callout.job { job.pointee.finish(job, Job.Phase.dropped) }
+    case .timer:
+      if let item = callout.item {
+        item.releaseAfterCall()
+        item.withDueLocked { _ in item.endFiring(takesNextDate: true) }
+      }
+    case .observer: callout.item?.setState(0, clear: Item.State.running)
+    case .source, .descriptor, .none: break
+    }
+    if callout.isHeld { callout.item?.drop() }
+  }
+}
+
+extension Item {
+  /// Whether its main callback is this very host's.
+  func isCalled(by host: UnsafeMutableRawPointer) -> Bool {
+    guard hasTrait(Trait.indirect), let context else { return false }
+    return context.pointee.main.object == host && context.pointee.main.direct == nil
+  }
+}

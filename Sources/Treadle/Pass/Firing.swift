@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// PASS-12: firing the due timers, one after the other with nothing in between (TMR-12), or performing one ready descriptor.
+extension Loop {
+  @inline(__always)
+  func openTimers(_ frame: Frame.Pointer, _ now: Int64) -> Bool {
+    guard frame.pointee.mode.collectTimers(&frame.pointee.batch.entries, now: now) else { return false }
+    noteReading(now)
+    frame.pointee.mode.state.pointee.lastWasTimers = true
+    frame.pointee.batch.open(.timers)
+    frame.pointee.batch.now = now
+    return true
+  }
+
+  /// The next collected timer that at its turn is still valid, in this mode, due and at rest (TMR-11, TMR-13). The end of one
+  /// callback and the beginning of the next are one step under the lock.
+  @inline(__always)
+  func nextTimer(_ frame: Frame.Pointer) -> Bool {
+    let ended = frame.pointee.callout.item
+    ended?.releaseAfterCall()
+    lock()
+    let over = ended.flatMap { endTimer($0) }
+    let next = mustEnd(frame) ? nil : takeTimer(frame)
+    unlock()
+    over?.drop()
+    // From here on the client may have been called, who may end everything.
+    _ = settleItem(frame)
+    dropLeft()
+    if mustEnd(frame) {
+      if let next { next.withDueLocked { _ in next.endFiring(takesNextDate: false) } }
+      return false
+    }
+    guard let next else { return closeBatch(frame) }
+    next.retainForCall()
+    frame.pointee.callout.set(.timer, next)
+    return true
+  }
+
+  /// A callback has returned: a repeating timer takes its next date, a one-shot ends (TMR-15). The lock is held. The one-shot
+  /// if it has left its mode by this: the mode's reference is the caller's to drop.
+  @inline(__always)
+  private func endTimer(_ item: Item) -> Item? {
+    guard let mode = item.mode, mode.isOf(self), !item.isSpread(Item.Spread.aliased) || item.repeats else {
+      unlock()
+      endTimerAnywhere(item)
+      lock()
+      return nil
+    }
+    if item.repeats {
+      item.endFiring(takesNextDate: true)
+      return nil
+    }
+    item.setState(0, clear: Item.State.running | Item.State.rescheduled)
+    item.cell.pointee.reference.clear(Reference.Mark.valid)
+    unlink(item, of: item, from: mode)
+    return item
+  }
+
+  /// The same for a timer that is in no mode of this loop any more, and a one-shot of several memberships. No lock is held; the
+  /// timer is named still.
+  @inline(never)
+  private func endTimerAnywhere(_ item: Item) {
+    if item.repeats {
+      item.withDueLocked { _ in item.endFiring(takesNextDate: true) }
+    } else {
+      item.invalidate()
+      item.withDueLocked { _ in item.setState(0, clear: Item.State.running | Item.State.rescheduled) }
+    }
+  }
+
+  /// The lock is held.
+  @inline(__always)
+  private func takeTimer(_ frame: Frame.Pointer) -> Item? {
+    let mode = frame.pointee.mode
+    while let entry = frame.pointee.batch.takeFirst() {
+      frame.pointee.batch.fetchTimersAhead()
+      guard let member = Item(.timer, slot: entry.mention.slot), entry.mention.means(member), member.isIn(mode) else { continue }
+      let item = member.primary
+      if item.due.pointee.date > frame.pointee.batch.now { continue }
+      name(item)
+      if item.beginFiring() {
+        mode.noteCollected(frame.pointee.batch.first)
+        return item
+      }
+    }
+    mode.noteCollected(nil)
+    return nil
+  }
+
+  // MARK: Descriptors
+
+  /// One ready descriptor source. The kernel is asked at most once a pass, when what it reported before is used up.
+  @inline(__always)
+  func openDescriptor(_ frame: Frame.Pointer) -> Bool {
+    guard let poller = frame.pointee.mode.poller, poller.hasEvents || !frame.pointee.asked && askForDescriptors(frame) else {
+      return false
+    }
+    frame.pointee.batch.open(.descriptor)
+    return true
+  }
+
+  /// Whether a descriptor is ready; the kernel is asked, unless events are left from before.
+  @inline(__always)
+  func askForDescriptors(_ frame: Frame.Pointer) -> Bool {
+    let result = frame.pointee.mode.pollDescriptors()
+    if result < 0 { frame.pointee.systemResult = result }
+    frame.pointee.asked = true
+    return result > 0
+  }
+
+  /// The one descriptor source of the pass (SRC1-5): reports that mean nothing are passed over.
+  @inline(__always)
+  func nextDescriptor(_ frame: Frame.Pointer) -> Bool {
+    if frame.pointee.callout.item != nil {
+      _ = settleItem(frame)
+      return closeBatch(frame)
+    }
+    while !mustEnd(frame), let (item, events) = frame.pointee.mode.takeReady() {
+      if item.hasTrait(Item.Trait.acknowledged) && !item.acknowledge(frame.pointee.mode) { continue }
+      frame.pointee.handled = true
+      frame.pointee.mode.state.pointee.lastWasTimers = false
+      frame.pointee.callout.set(.descriptor, item, value: events)
+      return true
+    }
+    return closeBatch(frame)
+  }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import TreadleBase
+
+/// SRC0-7: the order of the sources that a pass performs.
+extension Loop {
+  /// Sorts what was collected, without what is stale. Without memory it stays as it is.
+  @inline(never)
+  func putInOrder(_ frame: Frame.Pointer) {
+    if frame.pointee.batch.entries.count < 2 { return }
+    let mode = frame.pointee.mode
+    frame.pointee.batch.sorted.removeAll()
+    // An order is in the source's context. What is a member stays one while the lock is held, and so keeps it.
+    lock()
+    defer { unlock() }
+    for entry in frame.pointee.batch.entries.elements {
+      guard let item = mode.stands(entry) else { continue }
+      let keyed = StableSort.Keyed(key: item.order, second: entry.second, value: entry.first)
+      if !frame.pointee.batch.sorted.append(keyed) { return }
+    }
+    guard StableSort.sort(&frame.pointee.batch.sorted, with: &frame.pointee.batch.sortingRoom) else { return }
+    frame.pointee.batch.entries.removeAll()
+    for element in frame.pointee.batch.sorted.elements {
+      _ = frame.pointee.batch.entries.appendInRoom(Entry(first: element.value, second: element.second))
+    }
+  }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// PASS-5: performing what was signalled, and jobs in their turn among that. The cost is that of the signalled sources, however
+/// many the mode has.
+extension Loop {
+  /// Takes the signalled sources of the mode, in the order of their calls: ascending by order, then by the time of the first
+  /// signal (SRC0-7). False if there is nothing to perform.
+  @inline(__always)
+  func openSources(_ frame: Frame.Pointer) -> Bool {
+    let mode = frame.pointee.mode.state
+    let hasOthers = mode.pointee.signalledCount.load(ordering: .acquiring) != 0
+    if !hasOthers && mode.pointee.ownSignals.isEmpty && !hasJobs && frame.pointee.outer == nil { return false }
+    frame.pointee.batch.open(.sources)
+    var isMixed = false
+    if hasOthers { isMixed = takeSignals(frame) }
+    if !mode.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
+    if frame.pointee.outer != nil && takeFromOuterRuns(frame) { isMixed = true }
+    if isMixed { putInOrder(frame) }
+    frame.pointee.batch.jobs = hasJobs ? openJobs(frame.pointee.mode) : JobCursor()
+    return !frame.pointee.batch.isEmpty || !frame.pointee.batch.jobs.isOver
+  }
+
+  /// What other threads have signalled, in exchange for the batch's empty room. True if it may be out of order.
+  @inline(never)
+  private func takeSignals(_ frame: Frame.Pointer) -> Bool {
+    letOthersQueueMore(frame.pointee.mode)
+    let mode = frame.pointee.mode.state
+    state.pointee.gate.lock()
+    let isMixed = mode.pointee.signalsAreMixed
+    swap(&frame.pointee.batch.entries, &mode.pointee.signalled)
+    mode.pointee.signalsAreMixed = false
+    frame.pointee.mode.noteSignalledCount()
+    noteTaken(frame.pointee.batch.entries.count)
+    state.pointee.gate.unlock()
+    return isMixed
+  }
+
+  /// What the owner has signalled itself, behind what was taken already.
+  @inline(__always)
+  private func takeOwnSignals(_ frame: Frame.Pointer) -> Bool {
+    let mode = frame.pointee.mode.state
+    var isMixed = mode.pointee.ownSignalsAreMixed
+    if frame.pointee.batch.entries.isEmpty {
+      swap(&frame.pointee.batch.entries, &mode.pointee.ownSignals)
+    } else if frame.pointee.batch.entries.reserve(frame.pointee.batch.entries.count &+ mode.pointee.ownSignals.count) {
+      for entry in mode.pointee.ownSignals.elements { _ = frame.pointee.batch.entries.appendInRoom(entry) }
+      mode.pointee.ownSignals.removeAll()
+      isMixed = true
+    } else {
+      // Without memory they wait for the next pass.
+      return isMixed
+    }
+    mode.pointee.ownSignalsAreMixed = false
+    return isMixed
+  }
+
+  /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they find the signals used
+  /// up. True if there was anything: where it stands among the others, the time of the signals decides.
+  @_optimize(size)
+  private func takeFromOuterRuns(_ frame: Frame.Pointer) -> Bool {
+    var hasTaken = false
+    var outer = frame.pointee.outer
+    while let run = outer {
+      if run.pointee.mode.slot == frame.pointee.mode.slot && run.pointee.batch.kind == .sources {
+        for entry in run.pointee.batch.entries.elements.dropFirst(run.pointee.batch.index) {
+          // Without memory the outer run performs it.
+          if frame.pointee.batch.entries.append(entry) { hasTaken = true }
+        }
+      }
+      outer = run.pointee.outer
+    }
+    return hasTaken
+  }
+
+  /// The next source or job to perform. With `onlyFirst`, for a host, the first entry of the batch or nothing.
+  @inline(__always)
+  func nextSource(_ frame: Frame.Pointer, onlyFirst: Bool = false) -> Bool {
+    if settleSource(frame), mustEnd(frame) { return false }
+    while !mustEnd(frame) {
+      if frame.pointee.handled && leavesOthers(frame) { return false }
+      if !frame.pointee.batch.jobs.isOver && nextJob(frame) { return true }
+      guard let entry = frame.pointee.batch.takeFirst() else { break }
+      if let item = use(entry, frame) {
+        frame.pointee.handled = true
+        frame.pointee.callout.set(.source, item)
+        return true
+      }
+      if onlyFirst { return false }
+    }
+    if mustEnd(frame) { return false }
+    return closeBatch(frame)
+  }
+
+  @inline(__always)
+  private func settleSource(_ frame: Frame.Pointer) -> Bool {
+    if frame.pointee.callout.kind == .job { return settleJob(frame) }
+    return settleItem(frame)
+  }
+
+  /// The source of an entry, named, if it is to be performed: its signal is used up before the call, so that one given
+  /// meanwhile is new (SRC0-8).
+  @inline(__always)
+  private func use(_ entry: Entry, _ frame: Frame.Pointer) -> Item? {
+    let mode = frame.pointee.mode
+    // Not of a stale entry, which has no signal to use.
+    guard let member = Item(.source, slot: entry.mention.slot), entry.mention.means(member), member.isIn(mode) else { return nil }
+    let item = member.primary
+    let generation = item.generation
+    if item.signalTime != entry.second { return nil }
+    name(item)
+    let before = item.cell.pointee.reference.exchange(
+      generation, needs: Reference.Mark.valid | Reference.Mark.signalled, set: 0, clear: Reference.Mark.ofSignal)
+    let mayHaveEnded = dropLeft() && mustEnd(frame)
+    guard let before else { return nil }
+    if before.has(Reference.Mark.repeated) { state.pointee.isOverrun = true }
+    if !mayHaveEnded && member.isIn(mode) && entry.mention.means(member) { return item }
+    // It has just left the mode, or what was dropped called the client, who has ended the run: the signal is not used.
+    _ = item.signal(wake: false)
+    return nil
+  }
+
+  /// A run that returns after a source leaves the rest of them to a later pass.
+  @inline(__always)
+  private func leavesOthers(_ frame: Frame.Pointer) -> Bool {
+    if frame.pointee.flags & Frame.Flag.returnAfterSource == 0 || frame.pointee.batch.jobs.isBegun { return false }
+    putBackSources(frame)
+    frame.pointee.batch.close()
+    return true
+  }
+
+  /// Sources that were collected but are left for a later pass are queued again, ahead of those signalled meanwhile.
+  @_optimize(size)
+  func putBackSources(_ frame: Frame.Pointer) {
+    let mode = frame.pointee.mode
+    frame.pointee.batch.jobs = JobCursor()
+    frame.pointee.batch.dropTaken()
+    if frame.pointee.batch.isEmpty { return }
+    state.pointee.gate.lock()
+    for entry in mode.state.pointee.signalled.elements where !frame.pointee.batch.entries.append(entry) {
+      // Out of memory: without its place in the queue a signal must not stand in the way of later ones.
+      mode.stands(entry)?.cell.pointee.reference.clear(Reference.Mark.ofSignal)
+    }
+    swap(&frame.pointee.batch.entries, &mode.state.pointee.signalled)
+    mode.state.pointee.signalsAreMixed = true
+    mode.noteSignalledCount()
+    state.pointee.gate.unlock()
+  }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Running a loop: the shell around `advance`, which calls the client and sleeps.
+extension Loop {
+  /// Runs the loop, which is the calling thread's, in one mode until a result (RUN-1).
+  func runOwn(_ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
+    if treadle_system_is_closed() { throw Shutdown.failure }
+    guard let name, !CommonModes.isCommon(name) else { return Status.finished }
+    if consumeStickyStop(isOutermost: frame == nil) { return Status.stopped }
+    guard let mode = lookUp(name), !isEmpty(mode) else { return Status.finished }
+    return try run(try push(mode, timeout: timeout, flags: flags))
+  }
+
+  /// Runs in the call mode while its thread waits for what another does. Such a run ends when that is over, and not before:
+  /// neither does the mode have to contain anything, nor does it heed stops. Those are for the client's run around it, and are
+  /// still there when that goes on.
+  func run(until awaited: Awaited, deadline: Int64) throws(Failure) {
+    let frame = try push(try findOrMakeCallMode(), timeout: Clock.forever, flags: 0)
+    frame.pointee.awaited = awaited
+    frame.pointee.deadline = deadline
+    _ = try run(frame)
+  }
+
+  /// Makes what that needs, which does not fail then for want of memory.
+  func prepareAwaitedRun() throws(Failure) {
+    _ = try findOrMakeCallMode()
+    try Frame.reserve(self)
+  }
+
+  private func run(_ frame: Frame.Pointer) throws(Failure) -> Int32 {
+    while true {
+      switch advance(frame) {
+      case .batch: deliver(frame)
+      case .wait: wait(frame)
+      case .done: return try pop(frame)
+      }
+    }
+  }
+
+  private func wait(_ frame: Frame.Pointer) {
+    let returnsOnInterrupt = frame.pointee.flags & Frame.Flag.returnOnInterrupt != 0
+    let awaited = frame.pointee.awaited
+    let end = sleep(
+      frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &frame.pointee.asked
+    ) { awaited?.isOver == true }
+    state.pointee.hasReading = false
+    switch end {
+    case .interrupted: frame.pointee.wasInterrupted = true
+    case .failed(let result): frame.pointee.systemResult = result
+    case .somethingToDo, .deadline: break
+    }
+  }
+
+  // MARK: The stack of runs
+
+  private func push(_ mode: Mode, timeout: Int64, flags: UInt32) throws(Failure) -> Frame.Pointer {
+    let frame = try Frame.take(self, mode, timeout: timeout, flags: flags)
+    if let outer = self.frame { holdCalled(outer) }
+    nameNothing()
+    frame.pointee.outer = self.frame
+    reinstateOuterTimers(mode)
+    frame.pointee.outerStop = state.pointee.stop.bitwiseAnd(
+      ~LoopState.Stop.innermost, ordering: .acquiringAndReleasing).oldValue & LoopState.Stop.innermost
+    frame.pointee.outerWake = state.pointee.wakePending.exchange(0, ordering: .acquiringAndReleasing)
+    if state.pointee.isWokenByOwner { frame.pointee.outerWake = 1 }
+    frame.pointee.outerFailed = state.pointee.hasFailed
+    state.pointee.isWokenByOwner = false
+    state.pointee.hasFailed = false
+    state.pointee.hasReading = false
+    self.frame = frame
+    state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
+    state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
+    return frame
+  }
+
+  /// What the run calls, inside of which another run is about to begin, is not named any more: it gets a counted reference.
+  private func holdCalled(_ frame: Frame.Pointer) {
+    guard let item = frame.pointee.callout.item, !frame.pointee.callout.isHeld else { return }
+    item.holdAgain()
+    frame.pointee.callout.isHeld = true
+  }
+
+  /// Timers that outer runs of the mode have collected but not fired may be fired by this run first.
+  private func reinstateOuterTimers(_ mode: Mode) {
+    var outer = frame
+    while let run = outer {
+      if run.pointee.mode.slot == mode.slot && run.pointee.batch.kind == .timers && !run.pointee.batch.isEmpty {
+        mode.reinstateTimers(run.pointee.batch.entries, from: run.pointee.batch.index)
+      }
+      outer = run.pointee.outer
+    }
+  }
+
+  private func pop(_ frame: Frame.Pointer) throws(Failure) -> Int32 {
+    nameNothing()
+    let result = frame.pointee.result
+    let systemResult = frame.pointee.systemResult
+    let outer = frame.pointee.outer
+    self.frame = outer
+    state.pointee.depth.subtract(1, ordering: .sequentiallyConsistent)
+    state.pointee.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .sequentiallyConsistent)
+    // A stop that an awaited run has not heeded is for the run around it.
+    if frame.pointee.awaited == nil || outer == nil {
+      state.pointee.stop.bitwiseAnd(~LoopState.Stop.innermost, ordering: .sequentiallyConsistent)
+    }
+    if frame.pointee.outerStop != 0 { state.pointee.stop.bitwiseOr(frame.pointee.outerStop, ordering: .sequentiallyConsistent) }
+    state.pointee.wakePending.store(frame.pointee.outerWake, ordering: .sequentiallyConsistent)
+    state.pointee.isWokenByOwner = false
+    state.pointee.hasFailed = frame.pointee.outerFailed
+    Frame.giveBack(frame, to: self)
+    if treadle_system_is_closed() { Rest.announce() }
+    switch result {
+    case Status.closed: throw Shutdown.failure
+    case Status.callback: throw Failure(Status.callback, "callback", "of a host did not complete")
+    case Status.system: throw Failure.system("the kernel's wait", systemResult)
+    default: return result
+    }
+  }
+
+  // MARK: Ends out of turn
+
+  /// No callback may begin any more: a host's failed, or everything was shut down.
+  @inline(__always)
+  func mustEnd(_ frame: Frame.Pointer) -> Bool { state.pointee.hasFailed || treadle_system_is_closed() }
+
+  /// The innermost run ends so. What it had taken but not handled is put back. True if nobody is told of it any more.
+  func endsAtOnce(_ frame: Frame.Pointer) -> Bool {
+    state.pointee.hasFailed = false
+    let isClosed = treadle_system_is_closed()
+    abandonBatch(frame)
+    frame.pointee.result = isClosed ? Status.closed : Status.callback
+    if isClosed { Pool.drain(to: frame.pointee.poolMark) }
+    if frame.pointee.step != .left { frame.pointee.step = .leave }
+    return isClosed
+  }
+
+  /// The thread ends inside its runs (pthread_exit in a callback): they let go of what they hold.
+  @_optimize(size)
+  func abandonRuns() {
+    while let frame {
+      abandonCallout(frame)
+      frame.pointee.awaited?.abandon()
+      abandonBatch(frame)
+      self.frame = frame.pointee.outer
+      Frame.free(frame)
+    }
+    nameNothing()
+    Frame.freeSpare(of: self)
+    state.pointee.depth.store(0, ordering: .sequentiallyConsistent)
+    state.pointee.currentMode.store(0, ordering: .sequentiallyConsistent)
+  }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// A client's lock over a pthread mutex (THR-20): a thin handle, copied freely.
+package struct ClientLock {
+  /// The beginning of its slot; the mutex lies behind it.
+  private struct State: ~Copyable {
+    let reference: Reference
+    /// What a late caller may still touch of a slot that is free (see `Slab`).
+    let touched: Atomic<UInt64>
+    /// Constant.
+    var slot: UInt32
+    /// How often it is locked through these functions. Changed by its owner alone.
+    let depth: Atomic<UInt32>
+  }
+
+  private let state: UnsafeMutablePointer<State>
+
+  private init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: State.self) }
+
+  /// The lock that a client's handle means, held until `letGo`.
+  package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> ClientLock {
+    ClientLock(try Slab(.lock).hold(handle, subject))
+  }
+  package func letGo() {
+    if state.pointee.reference.drop().isGone { free() }
+  }
+
+  /// A new lock with the client's one reference.
+  package static func create(isRecursive: Bool) throws(Failure) -> ClientLock {
+    try Runtime.start()
+    guard let (slot, memory) = Slab(.lock).take() else { throw Failure.noMemory("lock") }
+    let lock = ClientLock(memory)
+    lock.state.pointee.slot = slot
+    lock.state.pointee.depth.store(0, ordering: .relaxed)
+    let result = treadle_system_native_mutex_create(lock.native, isRecursive)
+    if result == 0 {
+      lock.state.pointee.reference.begin(forClient: true)
+      return lock
+    }
+    Slab(.lock).giveBack(slot, memory)
+    throw Failure.system("lock", result)
+  }
+
+  package var handle: Handle {
+    Handle(kind: .lock, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+  }
+
+  /// Returns a reference that the client owns.
+  package static func release(_ handle: UInt) throws(Failure) {
+    ClientLock(try Slab(.lock).surrender(handle, "lock")).letGo()
+  }
+
+  /// The last reference is gone. While it is locked, its owner, or a waiter, may use the memory: nobody else
+  /// gets it then, ever.
+  private func free() {
+    if state.pointee.depth.load(ordering: .relaxed) != 0 { return }
+    if treadle_system_native_mutex_destroy(native) == 0 { Slab(.lock).free(state.pointee.slot, UnsafeMutableRawPointer(state)) }
+  }
+
+  // MARK: Locking
+
+  /// The pthread_mutex_t.
+  package var native: UnsafeMutableRawPointer {
+    UnsafeMutableRawPointer(state) + Int(TREADLE_SYSTEM_NATIVE_OFFSET)
+  }
+
+  package func lock(timeout: Int64) throws(Failure) {
+    let result = treadle_system_native_mutex_lock(native, ClientLock.deadline(timeout))
+    if result == 0 {
+      state.pointee.depth.wrappingAdd(1, ordering: .relaxed)
+    } else if result == 0 &- treadle_system_etimedout() {
+      throw Failure(Status.timeout, "timeout_ns", "passed while the lock was locked")
+    } else if result == 0 &- treadle_system_edeadlk() {
+      throw Failure(Status.deadlock, "lock", "is locked by the calling thread")
+    } else if result == 0 &- treadle_system_eagain() {
+      throw Failure(Status.range, "lock", "is locked as often as it can be")
+    } else {
+      throw Failure.system("lock", result)
+    }
+  }
+
+  package func unlock() throws(Failure) {
+    // Before it is unlocked, when the next owner may count.
+    state.pointee.depth.wrappingSubtract(1, ordering: .relaxed)
+    let result = treadle_system_native_mutex_unlock(native)
+    if result == 0 { return }
+    state.pointee.depth.wrappingAdd(1, ordering: .relaxed)
+    throw ClientLock.notOwned(result)
+  }
+
+  /// Runs `body`, which unlocks it and locks it again, or fails with the lock as it was.
+  func whileUnlocked(_ body: () -> Int32) -> Int32 {
+    state.pointee.depth.wrappingSubtract(1, ordering: .relaxed)
+    let result = body()
+    state.pointee.depth.wrappingAdd(1, ordering: .relaxed)
+    return result
+  }
+
+  /// Fails if the calling thread has locked it more than once.
+  func checkLockedOnce() throws(Failure) {
+    if state.pointee.depth.load(ordering: .relaxed) <= 1 { return }
+    // Somebody has: only the owner can once more.
+    let result = treadle_system_native_mutex_lock(native, 0)
+    if result == 0 { _ = treadle_system_native_mutex_unlock(native) }
+    if result == 0 || result == 0 &- treadle_system_eagain() {
+      throw Failure(Status.state, "lock", "is locked more than once")
+    }
+  }
+
+  /// The failure of a thread that does not own it.
+  static func notOwned(_ result: Int32) -> Failure {
+    if result == 0 &- treadle_system_eperm() {
+      return Failure(Status.wrongThread, "lock", "is not locked by the calling thread")
+    }
+    return Failure.system("lock", result)
+  }
+
+  /// When a wait of this length ends; one without waiting has ended long ago.
+  static func deadline(_ timeout: Int64) -> Int64 {
+    if timeout <= 0 { return 0 }
+    return timeout == Clock.forever ? timeout : Clock.after(timeout, from: Clock.now())
+  }
+}

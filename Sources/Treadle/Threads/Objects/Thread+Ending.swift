@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// The end of a thread (THR-5, THR-7, THR-8, THR-14): the notification first, on the thread and outside of
+/// its destructors where we can; the rest in the destructors, after the client's own.
+extension Thread {
+  package func cancel() { setFlag(Flag.cancelled) }
+
+  /// Cancels, and stops the loop at all levels, also one that is made later (THR-18).
+  package func stop() {
+    setFlag(Flag.cancelled)
+    if isMain {
+      if let loop = try? Loop.holdMain() {
+        loop.requestStop(allLevels: true)
+        loop.letGo()
+      }
+      return
+    }
+    lock()
+    setFlag(Flag.stopped)
+    if let loop = state.pointee.loop.load(ordering: .acquiring) {
+      Loop(UnsafeMutableRawPointer(loop)).requestStop(allLevels: true)
+    }
+    unlock()
+  }
+
+  /// Ends the calling thread; returns only to refuse.
+  package static func exit(_ result: UnsafeMutableRawPointer?) throws(Failure) {
+    try Runtime.start()
+    guard let thread = existing, !thread.hasFlag(Flag.foreign) else {
+      if treadle_system_thread_id() == treadle_system_process_id() {
+        throw Failure(Status.state, "thread", "is the process's initial one, which this does not end")
+      }
+      throw Failure(Status.state, "thread", "was not started by Treadle")
+    }
+    thread.state.pointee.result = result
+    let entry = thread.state.pointee.entry
+    thread.state.pointee.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
+    entry.dispose()
+    thread.announceExit()
+    treadle_system_thread_exit()
+  }
+
+  /// Puts the calling thread to sleep; signals do not cut it short (THR-15).
+  package static func sleep(until time: Int64) throws(Failure) {
+    try Runtime.start()
+    if time > Clock.now() { treadle_system_sleep_until(time) }
+  }
+
+  /// Posts the notification, once.
+  func announceExit() {
+    if setFlag(Flag.announced) & Flag.announced != 0 { return }
+    Notifications.post(Notifications.threadWillExit, object: handle.bits)
+  }
+
+  /// The last thing that happens on a thread that has an object, or a loop, or pools.
+  static func leave() {
+    let thread = treadle_system_thread()
+    let object = existing
+    object?.announceExit()
+    object?.finish()
+    Pool.end()
+    object?.releaseValues()
+    if let memory = thread.pointee.loop {
+      Loop(memory).tearDown()
+      thread.pointee.loop = nil
+    }
+    Pool.end()
+    if let object {
+      object.releaseValues()
+      thread.pointee.thread = nil
+      object.drop()
+    }
+  }
+
+  /// The thread has finished for all who ask; its loop, if it never asked for it, becomes its own for the
+  /// teardown.
+  private func finish() {
+    lock()
+    state.pointee.phase.store(Phase.finished, ordering: .sequentiallyConsistent)
+    state.pointee.kernelID.store(0, ordering: .releasing)
+    let loop = state.pointee.loop.exchange(nil, ordering: .acquiringAndReleasing)
+    unlock()
+    // A thread that left its function by pthread_exit.
+    let entry = state.pointee.entry
+    state.pointee.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
+    entry.dispose()
+    tellReadiness(Readiness.ended)
+    if let loop { treadle_system_thread().pointee.loop = UnsafeMutableRawPointer(loop) }
+    if isMain {
+      let process = treadle_system_process()
+      let start = Mutex.at(treadle_system_start_lock())
+      start.pointee.lock(.process)
+      if process.pointee.main_thread == UnsafeMutableRawPointer(state) { process.pointee.main_thread = nil }
+      start.pointee.unlock(.process)
+    }
+  }
+}

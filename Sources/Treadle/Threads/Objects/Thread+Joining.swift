@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Joining and detaching (THR-17). Every wrong use is told from the object's own state, so that the C
+/// library never sees one.
+extension Thread {
+  package var isDetached: Bool {
+    lock()
+    defer { unlock() }
+    return state.pointee.joining == Joining.detached
+  }
+
+  /// The result of the thread, once it is gone.
+  package func join(timeout: Int64) throws(Failure) -> UnsafeMutableRawPointer? {
+    try claim()
+    do throws(Failure) {
+      // A thread that was cancelled before its start has no pthread_t, and never will.
+      if let pthread = try launched() {
+        let until = timeout <= 0 ? 0 : Clock.after(timeout, from: Clock.now())
+        try WaitGraph.waiting(for: self, isEndless: until == Clock.forever) { _ throws(Failure) in
+          let result = treadle_system_thread_join(pthread, until)
+          if result == 0 &- treadle_system_etimedout() {
+            throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended")
+          }
+          if result < 0 { throw Failure.system("thread", result) }
+        }
+      }
+    } catch {
+      settleJoin(Joining.joinable)
+      throw error
+    }
+    settleJoin(Joining.joined)
+    return state.pointee.result
+  }
+
+  /// Makes the caller the one who joins.
+  private func claim() throws(Failure) {
+    lock()
+    defer { unlock() }
+    switch state.pointee.joining {
+    case Joining.detached:
+      throw Failure(Status.state, "thread", hasFlag(Flag.foreign) ? "was not started by Treadle" : "is detached")
+    case Joining.joined: throw Failure(Status.state, "thread", "was joined before")
+    default: break
+    }
+    if isCurrent { throw Failure(Status.deadlock, "thread", "is the calling one") }
+    if state.pointee.joining == Joining.inProgress {
+      throw Failure(Status.state, "thread", "is being joined by another thread")
+    }
+    if phase == Phase.created { throw Failure(Status.state, "thread", "was not started") }
+    state.pointee.joining = Joining.inProgress
+  }
+
+  private func settleJoin(_ joining: UInt32) {
+    lock()
+    state.pointee.joining = joining
+    unlock()
+  }
+
+  /// The pthread_t of a thread that was started; nil if it never ran. Whoever starts it stores it right
+  /// after the system has made the thread.
+  private func launched() throws(Failure) -> UInt? {
+    while true {
+      let pthread = state.pointee.pthread.load(ordering: .acquiring)
+      if pthread != 0 { return pthread }
+      switch phase {
+      case Phase.finished: return nil
+      case Phase.created: throw Failure(Status.state, "thread", "was not started: the system had no room for it")
+      default:
+        // In the handlers of the very first start, which comes after them.
+        if MultiThreading.isAnnouncing { throw Failure(Status.state, "thread", "is about to be started") }
+        treadle_system_yield()
+      }
+    }
+  }
+
+  /// Nobody will join the thread.
+  package func detach() throws(Failure) {
+    lock()
+    let joining = state.pointee.joining
+    let isStarted = hasFlag(Flag.planned)
+    if joining == Joining.joinable { state.pointee.joining = Joining.detached }
+    unlock()
+    switch joining {
+    case Joining.detached:
+      throw Failure(
+        Status.state, "thread", hasFlag(Flag.foreign) ? "was not started by Treadle" : "is detached already")
+    case Joining.inProgress: throw Failure(Status.state, "thread", "is being joined by another thread")
+    case Joining.joined: throw Failure(Status.state, "thread", "was joined before")
+    default: break
+    }
+    if isStarted, let pthread = try? launched() { _ = treadle_system_thread_detach(pthread) }
+  }
+
+  package func stopAndJoin(timeout: Int64) throws(Failure) -> UnsafeMutableRawPointer? {
+    stop()
+    return try join(timeout: timeout)
+  }
+}

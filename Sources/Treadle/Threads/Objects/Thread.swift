@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// A thread's object: a thin handle, copied freely. The thread itself holds a reference from its start to
+/// its end (THR-4).
+package struct Thread {
+  let state: UnsafeMutablePointer<ThreadState>
+
+  /// THR-1, in this order; the values are the C header's.
+  package enum Phase {
+    package static let created: UInt32 = 0
+    package static let starting: UInt32 = 1
+    package static let executing: UInt32 = 2
+    package static let finished: UInt32 = 3
+  }
+  enum Flag {
+    static let cancelled: UInt32 = 1
+    /// Its loop is to stop at all levels, also one that is made later.
+    static let stopped: UInt32 = 2
+    /// The will-exit notification was posted.
+    static let announced: UInt32 = 4
+    static let main: UInt32 = 8
+    /// Somebody else started it, or it is the main thread.
+    static let foreign: UInt32 = 16
+    /// The system did not permit its policy.
+    static let refused: UInt32 = 32
+    /// The system has been told its attributes, or is about to be. Set under the lock.
+    static let planned: UInt32 = 64
+  }
+  /// Outcomes of `ThreadState.readiness`.
+  enum Readiness {
+    static let ready = Completion.over
+    static let ended = Completion.over + 1
+  }
+  enum Joining {
+    static let joinable: UInt32 = 0
+    static let detached: UInt32 = 1
+    static let inProgress: UInt32 = 2
+    static let joined: UInt32 = 3
+  }
+
+  init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: ThreadState.self) }
+  init?(slot: UInt32) {
+    guard slot != 0, let memory = Slab(.thread).memory(slot) else { return nil }
+    self.init(memory)
+  }
+
+  /// The thread that a client's handle means, held until `letGo`.
+  package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Thread {
+    Thread(try Slab(.thread).hold(handle, subject))
+  }
+  package func letGo() { drop() }
+
+  package var handle: Handle {
+    Handle(kind: .thread, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+  }
+
+  func lock() { state.pointee.mutex.lock(.thread) }
+  func unlock() { state.pointee.mutex.unlock(.thread) }
+
+  package var phase: UInt32 { state.pointee.phase.load(ordering: .acquiring) }
+  package var isExecuting: Bool { phase == Phase.executing }
+  package var isFinished: Bool { phase == Phase.finished }
+  package var isMain: Bool { hasFlag(Flag.main) }
+  package var isCancelled: Bool { hasFlag(Flag.cancelled) }
+  package var isCurrent: Bool { treadle_system_thread().pointee.thread == UnsafeMutableRawPointer(state) }
+  package var kernelID: Int32 { state.pointee.kernelID.load(ordering: .acquiring) }
+  /// The same; nil when there is none.
+  var knownID: Int32? {
+    let id = kernelID
+    return id == 0 ? nil : id
+  }
+
+  func hasFlag(_ flag: UInt32) -> Bool { state.pointee.flags.load(ordering: .sequentiallyConsistent) & flag != 0 }
+  /// The flags as they were.
+  @discardableResult
+  func setFlag(_ flag: UInt32) -> UInt32 {
+    state.pointee.flags.bitwiseOr(flag, ordering: .sequentiallyConsistent).oldValue
+  }
+
+  package func pthread() throws(Failure) -> UInt {
+    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    if pthread == 0 || !isExecuting { throw Failure(Status.state, "thread", "does not execute") }
+    return pthread
+  }
+
+  /// Makes an object whose only reference is the client's.
+  package static func create(_ entry: ThreadEntry) throws(Failure) -> Thread {
+    try create(entry, flags: 0) { _ in }
+  }
+
+  static func create(_ entry: ThreadEntry, flags: UInt32, _ prepare: (Thread) -> Void) throws(Failure) -> Thread {
+    try Runtime.start()
+    assert(Slab(.thread).fits(MemoryLayout<ThreadState>.size), "a slot has room for a thread's object")
+    guard let (slot, memory) = Slab(.thread).take() else { throw Failure.noMemory("thread") }
+    let thread = Thread(memory)
+    let state = thread.state
+    state.pointee.slot = slot
+    state.pointee.phase.store(Phase.created, ordering: .relaxed)
+    state.pointee.flags.store(flags, ordering: .relaxed)
+    state.pointee.readiness.reset()
+    state.pointee.kernelID.store(0, ordering: .relaxed)
+    state.pointee.waits = nil
+    state.pointee.starter = WaitToken()
+    state.pointee.pthread.store(0, ordering: .relaxed)
+    state.pointee.loop.store(nil, ordering: .relaxed)
+    state.pointee.joining = Joining.joinable
+    state.pointee.policy = 0
+    state.pointee.quality = 0
+    state.pointee.isPriorityApplied = true
+    state.pointee.stackSize = Thread.defaultStackSize
+    state.pointee.priority = 0.5
+    state.pointee.name = nil
+    state.pointee.dictionary = nil
+    state.pointee.entry = entry
+    state.pointee.result = nil
+    prepare(thread)
+    state.pointee.reference.begin(forClient: true)
+    return thread
+  }
+
+  /// Returns a reference that the client owns.
+  package static func release(_ handle: UInt) throws(Failure) {
+    Thread(try Slab(.thread).surrender(handle, "thread")).drop()
+  }
+
+  /// Turns a reference of the client's into one of ours.
+  func surrender() throws(Failure) { _ = try Slab(.thread).surrender(handle.bits, "thread") }
+
+  /// Drops one of our own references.
+  func drop() {
+    if state.pointee.reference.drop().isGone { free() }
+  }
+
+  /// Nothing refers to the object: the thread has finished, or was never started.
+  private func free() {
+    if phase == Phase.created { abandon() }
+    releaseValues()
+    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    if state.pointee.joining == Joining.joinable && pthread != 0 { _ = treadle_system_thread_detach(pthread) }
+    treadle_system_free(state.pointee.name)
+    state.pointee.name = nil
+    Slab(.thread).free(state.pointee.slot, UnsafeMutableRawPointer(state))
+  }
+
+  /// A thread that never runs: its entry goes back, and so does what waits in its loop.
+  func abandon() {
+    state.pointee.entry.dispose()
+    lock()
+    let loop = state.pointee.loop.exchange(nil, ordering: .acquiringAndReleasing)
+    unlock()
+    if let loop { Loop(UnsafeMutableRawPointer(loop)).tearDown() }
+  }
+}

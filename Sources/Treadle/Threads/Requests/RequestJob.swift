@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleBase
+
+/// A request in the queue of a loop. That of somebody who waits for the end lies on his stack, any other in memory of its own.
+struct RequestJob: ~Copyable {
+  /// First: the loop's queue knows the request by it.
+  var job: Job
+  var request: Request
+  /// Who waits for the end, if anybody.
+  var waiter: UnsafeMutablePointer<Waiter>?
+
+  typealias Pointer = UnsafeMutablePointer<RequestJob>
+
+  init(_ request: Request, waiter: UnsafeMutablePointer<Waiter>? = nil, isForCallMode: Bool = false) {
+    job = Job(perform: RequestJob.performJob, finish: RequestJob.finishJob, isForCallMode: isForCallMode)
+    job.isAwaited = waiter != nil
+    self.request = request
+    self.waiter = waiter
+  }
+
+  /// What came of a request for which somebody waits; a `Completion`'s outcome.
+  enum Outcome {
+    static let done = Completion.over
+    /// The thread that was to do it has ended, or everything was shut down.
+    static let dropped = Completion.over + 1
+    /// A host's callback did not complete.
+    static let failed = Completion.over + 2
+  }
+
+  static func allocate(_ request: Request, isForCallMode: Bool = false) -> Pointer? {
+    guard let memory = treadle_system_allocate(MemoryLayout<RequestJob>.size) else { return nil }
+    let node = memory.bindMemory(to: RequestJob.self, capacity: 1)
+    node.initialize(to: RequestJob(request, isForCallMode: isForCallMode))
+    return node
+  }
+
+  /// The memory of a request that is the caller's again, or over.
+  static func free(_ node: Pointer) {
+    node.pointee.job.modes.free()
+    if node.pointee.waiter == nil { treadle_system_free(node) }
+  }
+
+  /// The job is the first member.
+  static func job(_ node: Pointer) -> UnsafeMutablePointer<Job> {
+    UnsafeMutableRawPointer(node).assumingMemoryBound(to: Job.self)
+  }
+  private static func of(_ job: UnsafeMutableRawPointer) -> Pointer { job.assumingMemoryBound(to: RequestJob.self) }
+
+  /// On the thread that is to do it; false when a host's callback did not complete.
+  private static let performJob: Job.Perform = { job, loop, mode in
+    let node = of(job)
+    node.pointee.waiter?.pointee.edge.markBegun()
+    let isComplete = node.pointee.request.perform(on: loop, mode: mode)
+    if isComplete { node.pointee.request.complete() }
+    return isComplete
+  }
+
+  private static let finishJob: Job.Finish = { job, phase in
+    switch phase {
+    case Job.Phase.dropped: finish(of(job), Outcome.dropped)
+    case Job.Phase.failed: finish(of(job), Outcome.failed)
+    default: finish(of(job), Outcome.done)
+    }
+  }
+
+  /// The request is over: what it holds goes back, then whoever waits for it goes on, and the node with him.
+  static func finish(_ node: Pointer, _ outcome: UInt32) {
+    let waiter = node.pointee.waiter
+    let request = node.pointee.request
+    free(node)
+    request.dispose()
+    guard let waiter else { return }
+    waiter.pointee.edge.markOver()
+    waiter.pointee.completion.end(outcome)
+  }
+}
