@@ -38,12 +38,11 @@ var targets: [Target] = [
   .systemLibrary(name: "CTreadle", path: "include"),
   .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
   .target(name: "CTreadleSystem", cSettings: direct),
-  .target(name: "CTreadleForeign", dependencies: ["CFFI"], linkerSettings: [.linkedLibrary("ffi")]),
   .target(name: "CTreadleStubs", cSettings: direct + [.define("TREADLE_STUB_TABLES", to: stubTables)]),
   .target(name: "TreadleBase", dependencies: ["CTreadleSystem"], swiftSettings: settings),
   .target(name: "Treadle", dependencies: ["TreadleBase", "CTreadleSystem"], swiftSettings: settings),
   .target(
-    name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CTreadleStubs", "CTreadleForeign"],
+    name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CTreadleStubs", "CFFI"],
     swiftSettings: small),
   .target(
     name: "TreadleABI",

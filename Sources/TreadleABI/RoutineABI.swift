@@ -89,7 +89,6 @@ func internSignature(
       place = .offset(offset)
       throw Failure(Status.signature, subject, reason)
     case .noMemory: throw Failure.noMemory(subject)
-    case .noForeignLibrary: throw Failure.noForeignLibrary(subject)
     case .tableFull: throw Failure(Status.noMemory, subject, "cannot be kept: there are 65,536 signatures already")
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
+internal import CFFI
 
 /// Makes libffi's descriptions of types, in memory that the caller has measured with `room(for:)`.
 /// Scalars are libffi's own constants.
@@ -79,23 +79,19 @@ struct FFITypes {
   }
 
   private static func scalar(_ code: TypeCode) -> TypePointer {
-    treadle_foreign_type(part(code))
-  }
-
-  private static func part(_ code: TypeCode) -> treadle_foreign_part {
     switch code {
-    case .int8: TREADLE_FOREIGN_SINT8
-    case .uint8, .bool: TREADLE_FOREIGN_UINT8
-    case .int16: TREADLE_FOREIGN_SINT16
-    case .uint16: TREADLE_FOREIGN_UINT16
-    case .int32: TREADLE_FOREIGN_SINT32
-    case .uint32: TREADLE_FOREIGN_UINT32
-    case .int64: TREADLE_FOREIGN_SINT64
-    case .uint64: TREADLE_FOREIGN_UINT64
-    case .float: TREADLE_FOREIGN_FLOAT
-    case .double: TREADLE_FOREIGN_DOUBLE
-    case .string, .pointer, .function: TREADLE_FOREIGN_POINTER
-    case .void, .structure, .array: TREADLE_FOREIGN_VOID
+    case .int8: treadle_ffi_sint8()
+    case .uint8, .bool: treadle_ffi_uint8()
+    case .int16: treadle_ffi_sint16()
+    case .uint16: treadle_ffi_uint16()
+    case .int32: treadle_ffi_sint32()
+    case .uint32: treadle_ffi_uint32()
+    case .int64: treadle_ffi_sint64()
+    case .uint64: treadle_ffi_uint64()
+    case .float: treadle_ffi_float()
+    case .double: treadle_ffi_double()
+    case .string, .pointer, .function: treadle_ffi_pointer()
+    case .void, .structure, .array: treadle_ffi_void()
     }
   }
 }

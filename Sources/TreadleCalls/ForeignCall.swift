@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
+internal import CFFI
 import Treadle
 
 /// One call through libffi, with all it needs on the stack: room for the result, a copy of the frame (a
@@ -39,7 +39,7 @@ struct ForeignCall {
       ForeignResult.room(for: signature.result.layout) &+ TypeLayout.align(signature.frameSize, to: 16)
       &+ (signature.argumentCount &+ 1) &* MemoryLayout<UnsafeMutableRawPointer?>.stride
     var call = self
-    treadle_foreign_with_stack(
+    treadle_ffi_with_stack(
       size,
       { memory, context in
         guard let memory, let context else { return }
@@ -59,7 +59,7 @@ struct ForeignCall {
     if let split = signature.body.pointee.split {
       performSplit(split, pointers, in: memory)
     } else {
-      treadle_foreign_call(&signature.body.pointee.cif, code, memory, pointers)
+      ffi_call(&signature.body.pointee.cif, code, memory, pointers)
     }
     if let result { ForeignResult.copy(signature.result, from: memory, to: result) }
   }
@@ -75,6 +75,6 @@ struct ForeignCall {
       index &-= 1
     }
     pointers[index] = pointers[split.pointee.index].map { $0 + ForeignSplit.half }
-    treadle_foreign_call(&split.pointee.type, code, memory, pointers)
+    ffi_call(&split.pointee.type, code, memory, pointers)
   }
 }

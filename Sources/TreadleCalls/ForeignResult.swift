@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
+internal import CFFI
 
 /// What libffi leaves behind as a function's result, and takes as a closure's: an integer narrower than `ffi_arg` as
 /// a whole `ffi_arg`, everything else in its own size. The one place that knows it.

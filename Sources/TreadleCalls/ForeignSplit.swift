@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
+internal import CFFI
 
 /// A way around an error of libffi on x86-64 (seen in 3.4.4). A struct of 9 to 16 bytes, whose first half goes into an
 /// integer register and whose second half into a vector register, is written to the former as a whole: if that is the
@@ -109,9 +109,9 @@ struct ForeignSplit {
     while position <= count {
       let type: FFITypes.TypePointer?
       if position == index {
-        type = treadle_foreign_type(TREADLE_FOREIGN_UINT64)
+        type = treadle_ffi_uint64()
       } else if position == index &+ 1 {
-        type = isFloat ? treadle_foreign_type(TREADLE_FOREIGN_FLOAT) : treadle_foreign_type(TREADLE_FOREIGN_DOUBLE)
+        type = isFloat ? treadle_ffi_float() : treadle_ffi_double()
       } else {
         type = arguments[position < index ? position : position &- 1]
       }
@@ -122,9 +122,9 @@ struct ForeignSplit {
     let status: ffi_status
     if let fixedCount = signature.body.pointee.fixedCount {
       let fixed = UInt32(truncatingIfNeeded: index < fixedCount ? fixedCount &+ 1 : fixedCount)
-      status = treadle_foreign_prepare_variadic(&split.pointee.type, fixed, number, result, types)
+      status = ffi_prep_cif_var(&split.pointee.type, FFI_DEFAULT_ABI, fixed, number, result, types)
     } else {
-      status = treadle_foreign_prepare(&split.pointee.type, number, result, types)
+      status = ffi_prep_cif(&split.pointee.type, FFI_DEFAULT_ABI, number, result, types)
     }
     return status == FFI_OK ? split : nil
   }

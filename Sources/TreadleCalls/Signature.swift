@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
+internal import CFFI
 import TreadleBase
 
 /// The type of a C function: parsed once, ready to be called through, immutable, and never freed. A
@@ -45,7 +45,7 @@ package struct Signature: Equatable {
     self.body = body
   }
 
-  /// Prepares calls of parsed types. Under no lock, for libffi may have to be loaded.
+  /// Prepares calls of parsed types.
   static func make(_ nodes: TypeNodes, text: UnsafeBufferPointer<UInt8>) throws(SignatureError) -> Signature {
     let size =
       Arena.room(Body.self, 1) &+ Arena.room(SignatureValue.self, nodes.count) &+ Arena.room(UInt8.self, text.count)
@@ -68,10 +68,7 @@ package struct Signature: Equatable {
           argumentCount: placed.count, hasTexts: placed.hasTexts, fixedCount: placed.fixedCount, values: values,
           text: UnsafeMutableBufferPointer(start: copy, count: text.count), shape: shape, plan: placed.plan))
       let signature = Signature(body: body)
-      if !signature.isDirect {
-        if !treadle_foreign_load() { throw .noForeignLibrary }
-        try signature.prepare(nodes)
-      }
+      if !signature.isDirect { try signature.prepare(nodes) }
       return signature
     } catch {
       Arena.free(block)
@@ -138,8 +135,7 @@ package struct Signature: Equatable {
     return isPlanned ? RegisterPlan.passed(code) : code
   }
 
-  /// Has libffi prepare the type, once: before anybody else knows the signature, or under the table's lock. libffi is
-  /// there.
+  /// Has libffi prepare the type, once: before anybody else knows the signature, or under the table's lock.
   func prepare(_ nodes: TypeNodes) throws(SignatureError) {
     if body.pointee.isForeignReady { return }
     let size = FFITypes.room(for: nodes) &+ ForeignSplit.room(nodes.count)
@@ -162,9 +158,9 @@ package struct Signature: Equatable {
     var cif = ffi_cif()
     let status =
       if let fixedCount = body.pointee.fixedCount {
-        treadle_foreign_prepare_variadic(&cif, UInt32(truncatingIfNeeded: fixedCount), number, result, arguments)
+        ffi_prep_cif_var(&cif, FFI_DEFAULT_ABI, UInt32(truncatingIfNeeded: fixedCount), number, result, arguments)
       } else {
-        treadle_foreign_prepare(&cif, number, result, arguments)
+        ffi_prep_cif(&cif, FFI_DEFAULT_ABI, number, result, arguments)
       }
     guard status == FFI_OK, Signature.agrees(body.pointee.result, result, isVariadic: false) else {
       throw Signature.notCallable

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
 import CTreadleSystem
 import struct Synchronization.Atomic
 package import TreadleBase
@@ -151,9 +150,8 @@ package struct SignatureTable {
     return signature
   }
 
-  /// Has libffi prepare a signature that calls do not need it for. Not while a lock is held.
+  /// Has libffi prepare a signature that calls do not need it for.
   static func prepare(_ signature: Signature) throws(SignatureError) {
-    if !treadle_foreign_load() { throw .noForeignLibrary }
     let table = try SignatureTable()
     let nodes = try EncodingParser.parse(signature.text)
     defer { nodes.free() }

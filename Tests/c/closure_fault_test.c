@@ -26,7 +26,6 @@ TEST(closures_without_memory, "OBJ-3") {
     static const char *const modes[] = {"one", "another"};
     treadle_loop loop = treadle_loop_current();
     if (!have_memory_faults()) return;
-    load_libffi();
     for (uint32_t delivery = TREADLE_DELIVERY_INLINE; delivery <= TREADLE_DELIVERY_ASYNC; delivery++) {
         treadle_closure_config plan = plan_of(delivery, delivery ? loop : NULL);
         if (delivery) plan.modes = modes, plan.mode_count = 2;

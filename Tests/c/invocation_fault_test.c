@@ -46,7 +46,6 @@ static treadle_status create(int n) {
 }
 TEST(invocations_without_memory, "OBJ-3") {
     if (!have_memory_faults()) return;
-    load_libffi();
     CHECK(for_each_allocation(create) >= 4); /* the signature's parts, the invocation */
 }
 

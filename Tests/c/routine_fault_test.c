@@ -22,7 +22,6 @@ static const char *numbered(int i) {
 
 TEST(signatures_without_memory, "") {
     if (!have_memory_faults()) return;
-    load_libffi();
     for (int n = 1;; n++) {
         treadle_signature signature = (treadle_signature)&calls, again = NULL;
         arm(FAULT_MEMORY | FAULT_PAGES, ENOMEM, n, false);
@@ -42,7 +41,6 @@ TEST(signatures_without_memory, "") {
 
 TEST(routines_without_memory, "") {
     if (!have_memory_faults()) return;
-    load_libffi();
     for (int n = 1;; n++) {
         void *pointer = NULL;
         const treadle_argument argument = {TREADLE_ARGUMENT_BOUND, 0, &pointer, sizeof pointer};

@@ -116,11 +116,6 @@ HELPER bool have_memory_faults(void) {
     CHECK(hit || (way && strcmp(way, "valgrind") == 0));
     return hit;
 }
-/* libffi is loaded with the first signature that needs it: what the loader does without memory is not what is tested. */
-HELPER void load_libffi(void) {
-    treadle_signature signature = NULL;
-    CHECK_INT(treadle_signature_parse("{=[99d]}{=[98d]}", &signature), TREADLE_OK);
-}
 #endif /* SANITIZED */
 
 #endif

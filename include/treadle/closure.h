@@ -87,10 +87,9 @@ typedef struct treadle_closure_config {
  *  TREADLE_DELIVERY_INLINE, neither or both of loop and thread without it, an empty list of modes, TREADLE_FULL_COALESCE
  *  with a delivery that waits, a negative timeout; TREADLE_E_RANGE for a default result of another size, or a
  *  queue_limit above 1,048,576; TREADLE_E_SIGNATURE, also for a variadic one, or for "O" before a pointer that is no C
- *  string; TREADLE_E_NOT_SUPPORTED when this machine has no stubs and flags forbid libffi's, or libffi is needed, by the
- *  signature (treadle_signature_parse) or because the pool is used up, and cannot be loaded; TREADLE_E_NOMEM also
- *  when the pool is used up and flags forbid libffi's; TREADLE_E_CLOSED when the thread has finished; TREADLE_E_TOO_NEW.
- *  Since 1.0. */
+ *  string; TREADLE_E_NOT_SUPPORTED when this machine has no stubs and flags forbid libffi's, or its libffi has no
+ *  closures; TREADLE_E_NOMEM also when the pool is used up and flags forbid libffi's; TREADLE_E_CLOSED when the thread
+ *  has finished; TREADLE_E_TOO_NEW. Since 1.0. */
 TREADLE_API treadle_status treadle_closure_create(const treadle_closure_config *config, treadle_closure *out_closure);
 
 /** Adds a reference.
@@ -158,7 +157,7 @@ typedef struct treadle_closure_pool_info {
     uint32_t retired;       /* stubs of drained closures, which wait to be used again */
     uint32_t allocated;     /* function pointers from libffi's own allocation, in use or retired */
     uint64_t after_retired; /* calls on all retired pointers */
-    char libffi[32];        /* libffi's version, if it is loaded and tells; else empty */
+    char libffi[32];        /* libffi's version, which it tells since 3.5; else empty */
 } treadle_closure_pool_info;
 
 /** Copies out the state of the process's pool.

@@ -29,8 +29,8 @@ typedef struct treadle_invocation_config {
 /** Makes an invocation: a function, room for its arguments, which are 0 until they are set, and for what it
  *  returns. It may be performed again when a call of it is over.
  *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad
- *  struct_size (these two), or no code; TREADLE_E_SIGNATURE and TREADLE_E_NOT_SUPPORTED as of
- *  treadle_signature_parse; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  struct_size (these two), or no code; TREADLE_E_SIGNATURE as of treadle_signature_parse; TREADLE_E_TOO_NEW;
+ *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_create(const treadle_invocation_config *config,
                                                      treadle_invocation *out_invocation);
 

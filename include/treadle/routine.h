@@ -24,12 +24,10 @@ TREADLE_BEGIN_DECLS
  *  them: use i, I, q or Q), unions, bit-fields, objects, arrays as arguments or results, empty or
  *  incomplete structs by value, more than 32 arguments, 32 levels of nesting, 1,024 characters, or
  *  4,096 bytes by value.
- *  Calls of a signature whose arguments and result all fit the processor's registers need nothing else. For any other
- *  (structs by value, variadic arguments, many arguments), and on other processors than x86-64 and 64-bit Arm, the
- *  shared library loads libffi when the first is parsed, once, and keeps it. A program that gives up the right to open
- *  files may parse "v{=i}" before.
- *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_SIGNATURE; TREADLE_E_NOT_SUPPORTED when libffi is needed and cannot
- *  be loaded; TREADLE_E_NOMEM. Since 1.0. */
+ *  A signature whose arguments and result all fit the processor's registers is called from an image of these; any other
+ *  (structs by value, variadic arguments, many arguments), and on other processors than x86-64 and 64-bit Arm each, by
+ *  libffi.
+ *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_SIGNATURE; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_signature_parse(const char *encoding, treadle_signature *out_signature);
 
 /** How many arguments a function of this signature takes.
@@ -84,8 +82,8 @@ typedef struct treadle_routine_config {
  *  dropped then.
  *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad
  *  struct_size (these two), an unknown kind, a wrong number or size of arguments, or a kind that does not
- *  fit the argument's type; TREADLE_E_SIGNATURE and TREADLE_E_NOT_SUPPORTED as of treadle_signature_parse;
- *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  fit the argument's type; TREADLE_E_SIGNATURE as of treadle_signature_parse; TREADLE_E_TOO_NEW;
+ *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_routine_create(const treadle_routine_config *config, treadle_routine *out_routine);
 
 /** Adds a reference.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
+internal import CFFI
 import CTreadleSystem
 import Synchronization
 
@@ -16,7 +16,7 @@ struct AllocatedStub: ~Copyable {
   static func make() -> Stub? {
     guard let memory = treadle_system_zeroed(MemoryLayout<AllocatedStub>.size) else { return nil }
     var code: UnsafeMutableRawPointer?
-    guard let writable = treadle_foreign_allocate_closure(&code), let code else {
+    guard let writable = treadle_ffi_allocate_closure(&code), let code else {
       treadle_system_free(memory)
       return nil
     }
@@ -35,7 +35,7 @@ struct AllocatedStub: ~Copyable {
 
   /// Has calls of the pointer lead to `ClosureEntry`.
   static func prepare(_ stub: Stub, _ signature: Signature) -> Bool {
-    treadle_foreign_prepare_closure(
+    treadle_ffi_prepare_closure(
       stub.allocated.pointee.writable, &signature.body.pointee.cif, ClosureEntry.call, stub.slot, stub.slot.pointee.code)
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
+internal import CFFI
 
 /// What the process's pool of stubs can be asked.
 package enum ClosurePool {
@@ -19,5 +19,5 @@ package enum ClosurePool {
   package static var counts: Counts { StubPool.counts }
 
   /// libffi's version as a C string; empty when it does not tell.
-  package static var library: UnsafePointer<CChar> { treadle_foreign_version() }
+  package static var library: UnsafePointer<CChar> { treadle_ffi_version() }
 }

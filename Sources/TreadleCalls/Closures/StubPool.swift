@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
+internal import CFFI
 import CTreadleStubs
 import CTreadleSystem
 import Synchronization
@@ -66,15 +66,16 @@ enum StubPool {
 
   /// Has calls of a stub of the pool lead to `ClosureEntry`.
   private static func prepare(_ stub: Stub, _ signature: Signature) throws(Failure) {
+    // Also where libffi has no part in it: a call of the pointer's last life may have come as far as libffi, and is to
+    // find a type that was prepared.
+    try prepareType(signature)
     let entry = signature.plan == nil ? nil : treadle_stub_register_entry()
-    // Once libffi is there, it may be on its way into the pointer's last life: then it is to find a type that it knows.
-    if entry == nil || treadle_foreign_is_loaded() { try prepareType(signature) }
-    var words = treadle_foreign_stub()
+    var words = treadle_ffi_stub()
     if let entry {
       words.code = UInt(bitPattern: entry)
       words.type = UInt(bitPattern: signature.body)
       words.entry = UInt(bitPattern: unsafeBitCast(ClosureEntry.call, to: UnsafeRawPointer.self))
-    } else if !treadle_foreign_prepare_stub(&words, &signature.body.pointee.cif, ClosureEntry.call) {
+    } else if !treadle_ffi_prepare_stub(&words, &signature.body.pointee.cif, ClosureEntry.call) {
       throw unfit
     }
     stub.slot.pointee.lead(to: words)
@@ -86,7 +87,6 @@ enum StubPool {
       try SignatureTable.prepare(signature)
     } catch {
       switch error {
-      case .noForeignLibrary: throw Failure.noForeignLibrary("signature")
       case .noMemory: throw Failure.noMemory("signature")
       default: throw unfit
       }

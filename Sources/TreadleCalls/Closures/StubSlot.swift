@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-internal import CTreadleForeign
+internal import CFFI
 import Synchronization
 
 /// The memory that a stub hands to libffi: 64 bytes, of which libffi knows the first three words.
@@ -33,8 +33,8 @@ struct StubSlot: ~Copyable {
 
   /// Has calls of the stub go elsewhere. One that came for the pointer's last life may find any mixture of old and new,
   /// but for one: who finds the new function finds the new type too, for it reads them in this order. So libffi's function
-  /// never meets a type that was not prepared: a new one is before it comes here, if libffi is there at all.
-  func lead(to words: treadle_foreign_stub) {
+  /// never meets a type that was not prepared: a new one is before it comes here.
+  func lead(to words: treadle_ffi_stub) {
     type.store(words.type, ordering: .relaxed)
     entry.store(words.entry, ordering: .relaxed)
     jump.store(words.code, ordering: .releasing)
