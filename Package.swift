@@ -16,10 +16,10 @@ var settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 if embedded {
-  // A function that calls none needs no frame: debuggers find their way through those that do.
+  // Each function is a section, so that the linker can leave out those that nobody calls.
   settings += [
     .enableExperimentalFeature("Embedded"),
-    .unsafeFlags(["-wmo", "-Xfrontend", "-function-sections", "-Xcc", "-momit-leaf-frame-pointer"]),
+    .unsafeFlags(["-wmo", "-Xfrontend", "-function-sections"]),
   ]
 }
 
@@ -30,8 +30,7 @@ let stubTables = Context.environment["TREADLE_STUB_TABLES"] ?? "1"
 let small = settings + (embedded ? [.unsafeFlags(["-Osize"])] : [])
 
 /// Calls of the C library go straight through the table of addresses, which is complete from the start: no code between.
-/// Each function is a section, so that those that all programs run can lie side by side.
-let direct: [CSetting] = embedded ? [.unsafeFlags(["-fno-plt", "-ffunction-sections", "-momit-leaf-frame-pointer"])] : []
+let direct: [CSetting] = embedded ? [.unsafeFlags(["-fno-plt", "-ffunction-sections"])] : []
 
 var targets: [Target] = [
   // The contract: the installed headers are the ones that the compiler checks the library against.

@@ -24,8 +24,7 @@ list(APPEND treadle_sources
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-cf"
   "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle-cf.map"
-  "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle.map"
-  "${CMAKE_CURRENT_SOURCE_DIR}/cmake/startup.txt")
+  "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle.map")
 
 add_custom_command(
   OUTPUT "${treadle_shared}" ${treadle_links} "${treadle_static}"

@@ -90,8 +90,7 @@ enum { STUBS = TREADLE_STUB_TABLES * 1024 };
 #pragma GCC visibility push(hidden)
 /* Named by the stubs, so neither static nor left out. */
 extern struct treadle_stub_room treadle_stub_slots[STUBS];
-/* Large, and few programs use it: kept out of the pages that all write to. */
-__attribute__((used, section(".bss.treadle_stubs"))) struct treadle_stub_room treadle_stub_slots[STUBS];
+__attribute__((used)) struct treadle_stub_room treadle_stub_slots[STUBS];
 extern const unsigned char treadle_stub_table[];
 extern treadle_stub_handler_fn treadle_stub_handler;
 __attribute__((used)) treadle_stub_handler_fn treadle_stub_handler;
