@@ -21,6 +21,7 @@ file(GLOB_RECURSE treadle_sources CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_SOURCE_DIR}/Sources/*" "${CMAKE_CURRENT_SOURCE_DIR}/include/*")
 list(APPEND treadle_sources
   "${CMAKE_CURRENT_SOURCE_DIR}/Package.swift"
+  "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-archive"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-cf"
   "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle-cf.map"

@@ -163,8 +163,8 @@ TREADLE_API bool treadle_thread_is_detached(treadle_thread thread);
 
 /** Ends the calling thread with a result, which a join gives to its caller; it does not return then. The
  *  will-exit notification, thread-specific destructors and the loop's teardown follow (THR-7). The frames on its
- *  stack are left behind, and not all of them are unwound: destructors of C++ objects there may not run, and it is
- *  not for use inside callbacks of languages that cannot bear it. Discouraged.
+ *  stack are left behind as by pthread_exit: destructors of C++ objects there run, where the system unwinds the stack,
+ *  and it is not for use inside callbacks of languages that cannot bear it. Discouraged.
  *  [any] Errors: TREADLE_E_STATE on the process's initial thread, and on threads that Treadle did not start.
  *  Since 1.0. */
 TREADLE_API treadle_status treadle_thread_exit(void *result);
