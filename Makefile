@@ -8,16 +8,19 @@
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
 #   make clean
 #
+# With TREADLE_SYMBOLS=1, library and install put the debug information beside the library, where debuggers find it.
 # Each installs what it needs through apt-get when it may, or prints the command.
 PREFIX ?= /usr/local
 FILE ?=
+TREADLE_SYMBOLS ?=
+symbols := $(if $(filter-out 0 OFF no,$(TREADLE_SYMBOLS)),ON,OFF)
 CMAKE_BUILD := build/cmake
 
 .PHONY: library demo test bench install clean
 
 library:
 	@scripts/install-requirements library
-	scripts/build-library --output build/lib
+	scripts/build-library --output build/lib $(if $(filter ON,$(symbols)),--symbols separate)
 
 demo: library
 	@scripts/install-requirements demo
@@ -34,7 +37,8 @@ bench: library
 
 install:
 	@scripts/install-requirements install
-	cmake -S . -B $(CMAKE_BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DTREADLE_SCRATCH="$(CURDIR)/.build/embedded"
+	cmake -S . -B $(CMAKE_BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DTREADLE_SCRATCH="$(CURDIR)/.build/embedded" \
+	  -DTREADLE_SYMBOLS=$(symbols)
 	cmake --build $(CMAKE_BUILD)
 	cmake --install $(CMAKE_BUILD)
 

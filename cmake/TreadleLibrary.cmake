@@ -10,6 +10,11 @@ set(treadle_static "${treadle_directory}/libtreadle.a")
 set(treadle_cf_soname "libtreadle-cf.so.${PROJECT_VERSION_MAJOR}")
 set(treadle_cf_shared "${treadle_directory}/libtreadle-cf.so.${PROJECT_VERSION}")
 set(treadle_cf_links "${treadle_directory}/${treadle_cf_soname}" "${treadle_directory}/libtreadle-cf.so")
+if(TREADLE_SYMBOLS)
+  set(treadle_symbols --symbols separate)
+  set(treadle_debug "${treadle_shared}.debug")
+  set(treadle_cf_debug "${treadle_cf_shared}.debug")
+endif()
 
 # What the static library leaves to the program; the shared one names its own needs.
 set(treadle_static_needs ffi pthread m)
@@ -24,22 +29,23 @@ list(APPEND treadle_sources
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-archive"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-cf"
+  "${CMAKE_CURRENT_SOURCE_DIR}/scripts/split-symbols"
   "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle-cf.map"
   "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle.map")
 
 add_custom_command(
-  OUTPUT "${treadle_shared}" ${treadle_links} "${treadle_static}"
+  OUTPUT "${treadle_shared}" ${treadle_links} ${treadle_debug} "${treadle_static}"
   COMMAND "${CMAKE_COMMAND}" -E env "SWIFT=${TREADLE_SWIFT}" "CC=${CMAKE_C_COMPILER}"
     "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library" --output "${treadle_directory}" --scratch "${TREADLE_SCRATCH}"
-    --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}"
+    --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}" ${treadle_symbols}
   DEPENDS ${treadle_sources}
   COMMENT "Building the Treadle library"
   VERBATIM)
 add_custom_command(
-  OUTPUT "${treadle_cf_shared}" ${treadle_cf_links}
+  OUTPUT "${treadle_cf_shared}" ${treadle_cf_links} ${treadle_cf_debug}
   COMMAND "${CMAKE_COMMAND}" -E env "SWIFT=${TREADLE_SWIFT}" "CC=${CMAKE_C_COMPILER}"
     "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-cf" --output "${treadle_directory}" --scratch "${TREADLE_SCRATCH}"
-    --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}"
+    --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}" ${treadle_symbols}
   DEPENDS ${treadle_sources} "${treadle_shared}"
   COMMENT "Building the library with CoreFoundation's names"
   VERBATIM)

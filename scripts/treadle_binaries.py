@@ -2,8 +2,11 @@
 # Copyright the Treadle authors
 """What the checks of both shared libraries ask of their files."""
 
+import os
 import re
+import shutil
 import subprocess
+from pathlib import Path
 
 # Between two functions lies padding only; the C compiler's own few, at the beginning of the code, have no tables.
 LONGEST_GAP = 256
@@ -16,7 +19,7 @@ def output_of(*command: str) -> str:
 def sections(library: str) -> dict[str, tuple[int, int]]:
     """The address and the size of each section."""
     found = re.findall(
-        r"^ *\[ *\d+\] (\.\S+) +[A-Z_]+ +([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+) ",
+        r"^ *\[ *\d+\] (\.\S+) +\S+ +([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+) ",
         output_of("readelf", "--wide", "--sections", library),
         re.M,
     )
@@ -35,3 +38,18 @@ def code_without_unwinding(library: str) -> list[str]:
             gaps.append(f"{position:#x} to {start:#x}")
         position = max(position, end)
     return gaps
+
+
+def content(library: Path, section: str) -> bytes:
+    command = ["objcopy", "-O", "binary", f"--only-section={section}", str(library), "/dev/stdout"]
+    return subprocess.run(command, capture_output=True, check=True).stdout
+
+
+def folders_of_machine() -> list[str]:
+    """Where the user's files and the compiler are: nothing that is shipped may name these."""
+    swift = Path(shutil.which(os.environ.get("SWIFT", "swift")) or "/usr/bin/swift").resolve()
+    return [str(folder) for folder in (Path.home(), swift.parent.parent) if folder not in (Path("/"), Path("/usr"))]
+
+
+def debug_sections(library: str) -> list[str]:
+    return [name for name in sections(library) if name.startswith((".debug", ".symtab", ".gdb"))]
