@@ -2,8 +2,8 @@
  * Copyright the Treadle authors
  *
  * bad_input_test.c: bad handles and bad arguments: each has its status and its message, and changes
- * nothing. t1_bad_struct_test.c has the bad structs. */
-#include "t1_calls.h"
+ * nothing. bad_struct_test.c has the bad structs. */
+#include "all_calls.h"
 
 #include <math.h>
 
@@ -128,7 +128,7 @@ TEST(the_table_has_every_function, "OBJ-6") {
             for (name = line + strlen(line); name > line && name[-1] != ' ' && name[-1] != '*';) name--;
             bool found = false;
             for (int c = 0; c < CALL_COUNT; c++) found |= strcmp(calls[c].function, name) == 0;
-            if (!found) check_failed(__FILE__, __LINE__, "t1_calls.h lacks %s", name);
+            if (!found) check_failed(__FILE__, __LINE__, "all_calls.h lacks %s", name);
             functions++;
         }
         fclose(file);

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * block_test.c: blocks: their modes, their order, when they run, and the end of their info. */
-#include "t2_scene.h"
+#include "scene.h"
 
 static int destroyed;
 static void count_destroyed(void *info) {

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * callee_test.c: a source lives as long as its callback runs, whoever takes it away meanwhile. */
-#include "t1_probe.h"
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 #define OTHER "other"

@@ -3,7 +3,7 @@
  *
  * closure_fault_test.c: memory is refused at each place where a closure or a call of one asks for it: nothing is lost,
  * callers get the default result, and the next attempt succeeds. */
-#include "t3_faults.h"
+#include "faults.h"
 
 #ifndef SANITIZED
 #include "closures.h"

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * concurrency_test.c: what must hold whatever the threads do. TREADLE_TEST_SCALE multiplies how often. */
-#include "t1_probe.h"
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 enum { THREADS = 4 };

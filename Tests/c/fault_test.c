@@ -3,7 +3,7 @@
  *
  * fault_test.c: the n-th system call fails, for every n: each public call then fails with a message and
  * changes nothing, or succeeds; afterwards everything works, and no descriptor is left behind. */
-#include "t3_faults.h"
+#include "faults.h"
 #include <sys/resource.h>
 
 static const char *const M = TREADLE_DEFAULT_MODE;

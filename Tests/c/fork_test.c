@@ -3,8 +3,8 @@
  *
  * fork_test.c: the child of a process that uses Treadle. (The harness forks before a test uses it,
  * which makes no such child.) */
-#include "t1_calls.h"
-#include "t1_probe.h"
+#include "all_calls.h"
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

@@ -3,7 +3,7 @@
  *
  * invocation_fault_test.c: memory is refused at each place where an invocation asks for it: nothing is called,
  * nothing is lost, and the next attempt succeeds. */
-#include "t3_faults.h"
+#include "faults.h"
 
 #ifndef SANITIZED
 #include "invocations.h"

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * loop_test.c: whose loop it is, what a new one holds, what it tells about itself. */
-#include "t1_probe.h"
+#include "probe.h"
 
 #include <dlfcn.h>
 #include <threads.h>

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * mode_test.c: modes, their names, what is in them, when they are empty. */
-#include "t1_probe.h"
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

@@ -3,7 +3,7 @@
  *
  * mutation_test.c: what one callback does to the items that the same pass or notification has
  * collected: every cell of the matrix of section 12, and what a callback does to its own item. */
-#include "t2_scene.h"
+#include "scene.h"
 
 /* The matrix's three columns. In each, a comes before b, and both are ready. Observers hear of one
  * activity only, so that a call of anybody is one word. */

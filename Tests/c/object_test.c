@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * object_test.c: ownership, validity, which thread a callback runs on. */
-#include "t1_probe.h"
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

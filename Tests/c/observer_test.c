@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * observer_test.c: what observers are told, in which order, how often, and what they may do then. */
-#include "t2_scene.h"
+#include "scene.h"
 
 TEST(the_activities_and_their_values, "OBS-1 ABI-6") {
     CHECK_INT(TREADLE_ENTRY, 0x1);

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * pass_test.c: the steps of a pass, their order, and what each of them sees. */
-#include "t2_scene.h"
+#include "scene.h"
 
 TEST(the_ten_steps_in_their_order,
     "PASS-1 PASS-2 PASS-3 PASS-4 PASS-5 PASS-9 PASS-10 PASS-11 PASS-12 PASS-13 PASS-14 RUN-1") {

@@ -4,7 +4,7 @@
  * perform_delayed_test.c: performing a function on the calling thread after a delay, and cancelling that. */
 #include "thread_jobs.h"
 
-#include "t1_probe.h"
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

@@ -7,7 +7,7 @@
 
 #include "thread_jobs.h"
 
-#include "t1_probe.h"
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

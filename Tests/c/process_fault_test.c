@@ -3,7 +3,7 @@
  *
  * process_fault_test.c: pools, notifications, the last-resort handler and locks where memory or the system's
  * room is used up. */
-#include "t3_faults.h"
+#include "faults.h"
 
 #define WILL_EXIT TREADLE_NOTIFY_THREAD_WILL_EXIT
 

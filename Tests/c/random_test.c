@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * random_test.c: random programs must leave the same trace on Treadle and on the model of t2_model.h.
+ * random_test.c: random programs must leave the same trace on Treadle and on the model of loop_model.h.
  * TREADLE_TEST_SEED plays the one program of that seed and prints its traces; TREADLE_TEST_SCALE sets
  * how many are played. */
-#include "t2_model.h"
+#include "loop_model.h"
 
 static const char *const mode_names[] = {TREADLE_DEFAULT_MODE, "mode 1", "mode 2", TREADLE_COMMON_MODES};
 

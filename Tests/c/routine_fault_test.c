@@ -3,7 +3,7 @@
  *
  * routine_fault_test.c: memory is refused at each place where a signature or a routine asks for it. The
  * contract is routine.h; no numbered rule speaks of it. */
-#include "t3_faults.h"
+#include "faults.h"
 
 #ifndef SANITIZED
 static int calls, destroyed;

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * run_test.c: what a run accepts, how it begins and ends, its results, its deadline. */
-#include "t2_scene.h"
+#include "scene.h"
 
 static size_t mode_bytes(void) {
     size_t length = 0;

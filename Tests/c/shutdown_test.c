@@ -4,7 +4,7 @@
  * shutdown_test.c: the end of all run loops, and the end of the process with threads still there. */
 #include "thread_jobs.h"
 
-#include "t1_probe.h"
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

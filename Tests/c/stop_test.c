@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * stop_test.c: stops: which run they end and when, what they outrank, and the sticky ones. */
-#include "t2_scene.h"
+#include "scene.h"
 
 TEST(a_stop_without_a_run_is_not_remembered, "STOP-1 STOP-8") {
     static actor source = {SOURCE, "source"};

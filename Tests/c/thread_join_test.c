@@ -4,7 +4,7 @@
  * thread_join_test.c: joining and detaching: what a join gives, who may join, and what is over then. */
 #include "thread_jobs.h"
 
-#include "t1_probe.h"
+#include "probe.h"
 
 static treadle_status join(treadle_thread thread) { return treadle_thread_join(thread, TREADLE_FOREVER, NULL); }
 

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * wake_test.c: wake-ups: which sleep they end, which not, and that none is lost. */
-#include "t2_scene.h"
+#include "scene.h"
 
 TEST(a_wake_up_ends_the_sleep, "WAKE-1 WAKE-5 PASS-11") {
     struct outsider outsider = {.does = {{WAKE}, {WAKE}, {STOP}}};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_reentrancy_test.c: no lock is held while client code runs. From every kind of callback every
+ * reentrancy_test.c: no lock is held while client code runs. From every kind of callback every
  * function is called on the same loop, and the callback does not return before another thread, which
  * started meanwhile, has called them all too: a lock that is held anywhere ends in the watchdog. */
-#include "t1_reentrancy.h"
+#include "reentrancy.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 enum { PERFORM, SCHEDULE, CANCEL, RETAIN, RELEASE, EQUAL, HASH, DESCRIBE, SOURCE_SPOTS };

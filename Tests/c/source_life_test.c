@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t3_source_life_test.c: what a source is made of, when it is scheduled and cancelled, when it ends,
+ * source_life_test.c: what a source is made of, when it is scheduled and cancelled, when it ends,
  * and when two sources are one. */
 #include "helpers.h"
 

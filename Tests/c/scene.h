@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t2_scene.h: scenes. An actor is a source, descriptor, timer, observer or block. Each call of it is a
+ * scene.h: scenes. An actor is a source, descriptor, timer, observer or block. Each call of it is a
  * word in the trace, after which it does the deeds that its script lists; so a test is a cast, a run,
  * and the text that must come out. Observers write what they are told:
  *   entry timers sources sleep wake exit
  * a nested run writes "( ... )result", play() adds its result at the end. */
-#ifndef TREADLE_T2_SCENE_H
-#define TREADLE_T2_SCENE_H
+#ifndef TREADLE_TEST_SCENE_H
+#define TREADLE_TEST_SCENE_H
 
 #include "helpers.h"
 

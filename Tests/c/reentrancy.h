@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_reentrancy.h: a callback that calls every function, and does not return before another thread, which
+ * reentrancy.h: a callback that calls every function, and does not return before another thread, which
  * started meanwhile, has called them all too: a lock that is held anywhere ends in the watchdog. */
-#ifndef TREADLE_T1_REENTRANCY_H
-#define TREADLE_T1_REENTRANCY_H
+#ifndef TREADLE_TEST_REENTRANCY_H
+#define TREADLE_TEST_REENTRANCY_H
 
-#include "t1_calls.h"
+#include "all_calls.h"
 
 #define SUBJECT "subject mode" /* of the items whose callbacks are looked at */
 

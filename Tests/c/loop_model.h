@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t2_model.h: a loop in the words of the specification, as plainly as can be: arrays that are searched
+ * loop_model.h: a loop in the words of the specification, as plainly as can be: arrays that are searched
  * and sorted, no clock, no kernel. It knows sources, timers whose dates are due or far, observers,
  * blocks, modes, and runs inside of runs. */
-#ifndef TREADLE_T2_MODEL_H
-#define TREADLE_T2_MODEL_H
+#ifndef TREADLE_TEST_LOOP_MODEL_H
+#define TREADLE_TEST_LOOP_MODEL_H
 
-#include "t2_program.h"
+#include "random_program.h"
 
 enum phase { ENTERING, PASSING, EXITING };
 struct activation {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_teardown_test.c: what becomes of a loop and of what is in it when its thread exits. */
-#include "t1_probe.h"
+ * loop_teardown_test.c: what becomes of a loop and of what is in it when its thread exits. */
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

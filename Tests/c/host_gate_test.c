@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t3_host_gate_test.c: host languages: which threads they meet, when a token is theirs again, and the
+ * host_gate_test.c: host languages: which threads they meet, when a token is theirs again, and the
  * gate that closes for ever. */
 #include "helpers.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_common_modes_test.c: the common set, and changes of a mode while its loop sleeps. */
-#include "t1_probe.h"
+ * common_modes_test.c: the common set, and changes of a mode while its loop sleeps. */
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 #define COMMON TREADLE_COMMON_MODES

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t3_faults.h: system calls that fail when a test wants it. The program's own definitions take the
+ * faults.h: system calls that fail when a test wants it. The program's own definitions take the
  * place of the C library's, for Treadle too; a thread that has armed a fault meets it, no other. */
 #ifndef TREADLE_TEST_FAULTS_H
 #define TREADLE_TEST_FAULTS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_calls.h: every function of the headers once, in a table: with it a test calls them all. Handles
+ * all_calls.h: every function of the headers once, in a table: with it a test calls them all. Handles
  * come from a struct, so that one can be replaced by a bad one. The order allows to call the table
  * from top to bottom with good handles: what ends an object comes last. */
-#ifndef TREADLE_T1_CALLS_H
-#define TREADLE_T1_CALLS_H
+#ifndef TREADLE_TEST_ALL_CALLS_H
+#define TREADLE_TEST_ALL_CALLS_H
 
 #include "helpers.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t3_descriptor_closed_test.c: descriptors that end, are closed or re-used while they are watched,
+ * descriptor_closed_test.c: descriptors that end, are closed or re-used while they are watched,
  * files that epoll refuses, bad arguments, and changes while the loop sleeps. */
 #include "helpers.h"
 #include <sys/socket.h>

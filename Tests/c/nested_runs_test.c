@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t2_nested_test.c: runs inside of callbacks. */
-#include "t2_scene.h"
+ * nested_runs_test.c: runs inside of callbacks. */
+#include "scene.h"
 
 /* Each row's callback polls mode b, whose timer is due. */
 #define POLL_B {{RUN, .mode = MODE_B}}

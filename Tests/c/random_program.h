@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t2_program.h: random programs for one loop, and their interpreter. A program is a cast of items, each
+ * random_program.h: random programs for one loop, and their interpreter. A program is a cast of items, each
  * with a script for its callbacks, and a script for the time outside of runs. It is played in a world:
- * once on the model (t2_model.h), once on Treadle; both worlds write the same trace, or one is wrong. */
-#ifndef TREADLE_T2_PROGRAM_H
-#define TREADLE_T2_PROGRAM_H
+ * once on the model (loop_model.h), once on Treadle; both worlds write the same trace, or one is wrong. */
+#ifndef TREADLE_TEST_RANDOM_PROGRAM_H
+#define TREADLE_TEST_RANDOM_PROGRAM_H
 
 #include "helpers.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_reentrancy_process_test.c: no lock is held while client code runs, as in t1_reentrancy_test.c: releases of
+ * reentrancy_process_test.c: no lock is held while client code runs, as in reentrancy_test.c: releases of
  * pools, notifications, the last-resort handler. */
-#include "t1_reentrancy.h"
+#include "reentrancy.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 #define WILL_EXIT TREADLE_NOTIFY_THREAD_WILL_EXIT

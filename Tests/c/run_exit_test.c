@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t2_exit_test.c: the table of exits, emptied modes, overrun deadlines, interrupted sleeps. */
-#include "t2_scene.h"
+ * run_exit_test.c: the table of exits, emptied modes, overrun deadlines, interrupted sleeps. */
+#include "scene.h"
 
 /* One row of RUN-8's table: who is in the mode, how it is run, and everything that is notified. */
 struct row {

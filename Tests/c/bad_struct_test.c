@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_bad_struct_test.c: bad structs, bad descriptors, no descriptors left, callbacks that misbehave. */
-#include "t1_probe.h"
+ * bad_struct_test.c: bad structs, bad descriptors, no descriptors left, callbacks that misbehave. */
+#include "probe.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

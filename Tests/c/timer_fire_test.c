@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t3_timer_fire_test.c: which timers fire in a pass, in which order, and what their callbacks may do. */
+ * timer_fire_test.c: which timers fire in a pass, in which order, and what their callbacks may do. */
 #include "helpers.h"
 
 static const char *const M = TREADLE_DEFAULT_MODE;

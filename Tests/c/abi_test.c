@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_abi_test.c: what bindings of other languages rely on. */
-#include "t1_probe.h"
+ * abi_test.c: what bindings of other languages rely on. */
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t2_collected_test.c: the lists that a pass walks: their order, and what becomes of them when callbacks
+ * pass_lists_test.c: the lists that a pass walks: their order, and what becomes of them when callbacks
  * and nested runs get ahead of them. */
-#include "t2_scene.h"
+#include "scene.h"
 
 TEST(sources_go_by_order_then_by_their_first_signal, "SRC0-6 SRC0-7") {
     static actor a = {SOURCE, "a"}, b = {SOURCE, "b"}, c = {SOURCE, "c"}, early = {SOURCE, "early", .order = -1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t2_interrupt_test.c: runs that return when a signal comes, or a descriptor that stands for signals. */
-#include "t2_scene.h"
+ * run_interrupt_test.c: runs that return when a signal comes, or a descriptor that stands for signals. */
+#include "scene.h"
 
 #define ON_INTERRUPT TREADLE_RUN_RETURN_ON_INTERRUPT
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t3_timer_grid_test.c: the grid of repeating timers, missed dates, removal without a wake, and large
+ * timer_grid_test.c: the grid of repeating timers, missed dates, removal without a wake, and large
  * numbers of timers. */
 #include "helpers.h"
 

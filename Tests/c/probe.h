@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_probe.h: an item of any of the four kinds behind one table, so that a rule that holds for all of
+ * probe.h: an item of any of the four kinds behind one table, so that a rule that holds for all of
  * them is written once. A probe is ready from the beginning: a signalled source, a due timer, an
  * observer of BEFORE_SOURCES, a descriptor that is readable until its eventfd is read. It counts what
  * happens to it, and fails when its info is used after its end. */
-#ifndef TREADLE_T1_PROBE_H
-#define TREADLE_T1_PROBE_H
+#ifndef TREADLE_TEST_PROBE_H
+#define TREADLE_TEST_PROBE_H
 
 #include "helpers.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * t1_race_test.c: removing, invalidating and closing against callbacks; the calls for signal handlers. */
-#include "t1_probe.h"
+ * removal_race_test.c: removing, invalidating and closing against callbacks; the calls for signal handlers. */
+#include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 
