@@ -105,6 +105,46 @@ TEST(a_timer_keeps_its_date_and_its_context, "TMR-1 TMR-2 TMR-4 TMR-7 TMR-15 TMR
     CHECK(CFRunLoopTimerCreate(NULL, NAN, 0, 0, 0, fire, NULL) == NULL && CFRunLoopTimerCreate(NULL, 0, NAN, 0, 0, fire, NULL) == NULL);
 }
 
+TEST(dates_and_intervals_have_a_last_one, "TMR-1") {
+    const CFAbsoluteTime last = 4039289856.0, late[] = {last, 4039289857.0, 1e15, 1e308, INFINITY};
+    for (int i = 0; i < 5; i++) {
+        CFRunLoopTimerRef timer = CFRunLoopTimerCreate(NULL, late[i], 1e15, 0, 0, fire, NULL);
+        CHECK(CFRunLoopTimerGetNextFireDate(timer) == last && CFRunLoopTimerGetInterval(timer) == 504911232.0);
+        CFRunLoopTimerSetNextFireDate(timer, 12.5);
+        CFRunLoopAddTimer(CFRunLoopGetCurrent(), timer, kCFRunLoopDefaultMode);
+        CFRunLoopTimerSetNextFireDate(timer, late[i]);
+        CHECK(CFRunLoopTimerGetNextFireDate(timer) == last);
+        CHECK(CFRunLoopGetNextTimerFireDate(CFRunLoopGetCurrent(), kCFRunLoopDefaultMode) == last);
+        CFRunLoopTimerInvalidate(timer);
+        CFRelease(timer);
+    }
+}
+static CFRunLoopSourceRef signalled;
+static void look_at_signal(void *info) {
+    (void)info;
+    trace("%d", CFRunLoopSourceIsSignalled(signalled));
+}
+TEST(a_source_says_whether_it_is_signalled, "SRC0-14 SRC1-6") {
+    CFRunLoopSourceContext context = {.perform = look_at_signal};
+    signalled = CFRunLoopSourceCreate(NULL, 0, &context);
+    CHECK(!CFRunLoopSourceIsSignalled(signalled));
+    CFRunLoopSourceSignal(signalled);
+    CHECK(CFRunLoopSourceIsSignalled(signalled));
+    CFRunLoopAddSource(CFRunLoopGetCurrent(), signalled, kCFRunLoopDefaultMode);
+    CHECK_INT(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, true), kCFRunLoopRunHandledSource);
+    CHECK_TRACE("0");
+    CFRunLoopSourceSignal(signalled);
+    CFRunLoopSourceInvalidate(signalled);
+    CHECK(!CFRunLoopSourceIsSignalled(signalled));
+    CFRelease(signalled);
+
+    CFRunLoopSourceContext1 port = {.version = 1};
+    signalled = CFRunLoopSourceCreate(NULL, 0, (CFRunLoopSourceContext *)&port);
+    CFRunLoopSourceSignal(signalled);
+    CHECK(!CFRunLoopSourceIsSignalled(signalled) && !CFRunLoopSourceIsSignalled(NULL));
+    CFRelease(signalled);
+}
+
 static void notify(CFRunLoopObserverRef observer, CFRunLoopActivity activity, void *info) {
     CHECK(CFGetTypeID(observer) == CFRunLoopObserverGetTypeID());
     trace("%s%lx", (const char *)info, activity);

@@ -32,6 +32,13 @@ public func cfRunLoopSourceSignal(_ source: UInt) {
   }
 }
 
+@_cdecl("CFRunLoopSourceIsSignalled")
+public func cfRunLoopSourceIsSignalled(_ source: UInt) -> UInt8 {
+  sources(source, "CFRunLoopSourceIsSignalled", 0) { source in
+    source.pointee.variant == .custom && treadle_source_is_signalled(source.pointee.handle) ? 1 : 0
+  }
+}
+
 @_cdecl("CFRunLoopSourceGetContext")
 public func cfRunLoopSourceGetContext(_ source: UInt, _ context: UnsafeMutableRawPointer?) {
   sources(source, "CFRunLoopSourceGetContext", ()) { source in

@@ -28,11 +28,18 @@ public func cfRunLoopTimerCreateWithHandler(
   return timer
 }
 
+/// The last date that a timer can have; later ones mean this one. What is no number stays so.
+private func limited(_ date: Double) -> Double {
+  let last = 4_039_289_856.0
+  return date > last ? last : date
+}
+
 private func make(
   _ date: Double, _ interval: Double, _ order: Int, _ client: ClientContext, _ callout: treadle_cf_timer_fn?,
   isBlock: Bool, _ function: StaticString
 ) -> UInt {
   var time: Int64 = 0, step: Int64 = 0
+  let date = limited(date)
   guard treadle_time_from_absolute(date, &time) >= 0, treadle_time_from_seconds(interval, &step) >= 0 else {
     complain(function)
     return 0
@@ -85,6 +92,7 @@ public func cfRunLoopTimerGetNextFireDate(_ timer: UInt) -> Double {
 public func cfRunLoopTimerSetNextFireDate(_ timer: UInt, _ date: Double) {
   access(timer, "CFRunLoopTimerSetNextFireDate", ()) { (body: Pointer<TimerBody>) in
     var time: Int64 = 0
+    let date = limited(date)
     guard treadle_time_from_absolute(date, &time) >= 0 else { return complain("CFRunLoopTimerSetNextFireDate") }
     TimerDates.locked {
       if treadle_timer_set_next_fire(body.pointee.handle, time) == 0 {

@@ -4,6 +4,8 @@
  * Scenarios of runs, sources and timers. */
 #include "scenario.h"
 
+#include <math.h>
+
 SCENARIO(empty_modes_finish) {
     run(CFSTR("unknown"), 1, true);
     run(DEFAULT, 1, false);
@@ -296,4 +298,35 @@ SCENARIO(the_next_date_of_a_mode) {
     CFRunLoopTimerSetNextFireDate(b.timer, date + 10);
     say("%d", CFRunLoopTimerGetNextFireDate(b.timer) == date + 10);
     say("%d", CFRunLoopGetNextTimerFireDate(LOOP, DEFAULT) == date + 5);
+}
+SCENARIO(dates_have_a_last_one) {
+    static const CFAbsoluteTime dates[] = {4039289856.0, 4039289857.0, 5e9, 1e15, 1e308, HUGE_VAL, -1e15, 0};
+    for (unsigned i = 0; i < sizeof dates / sizeof *dates; i++) {
+        CFRunLoopTimerRef made = CFRunLoopTimerCreate(NULL, dates[i], 0, 0, 0, fire_part, NULL);
+        CFRunLoopTimerRef moved = CFRunLoopTimerCreate(NULL, NOW + 1000, 0, 0, 0, fire_part, NULL);
+        CFRunLoopTimerSetNextFireDate(moved, dates[i]);
+        say("%g %g", CFRunLoopTimerGetNextFireDate(made) - 4e9, CFRunLoopTimerGetNextFireDate(moved) - 4e9);
+        CFRunLoopAddTimer(LOOP, moved, DEFAULT);
+        CFRunLoopTimerSetNextFireDate(moved, dates[i]);
+        say("%g", CFRunLoopGetNextTimerFireDate(LOOP, DEFAULT) - 4e9);
+        CFRunLoopTimerInvalidate(moved);
+    }
+}
+#ifdef PEER
+extern Boolean CFRunLoopSourceIsSignalled(CFRunLoopSourceRef source); /* exported, but in no header */
+#endif
+static void say_signalled(struct part *part) { say("%d", CFRunLoopSourceIsSignalled(part->source)); }
+SCENARIO(a_source_is_signalled_until_it_is_performed) {
+    a.also = say_signalled;
+    make_source(&a, 0);
+    say_signalled(&a);
+    CFRunLoopSourceSignal(a.source);
+    say_signalled(&a);
+    CFRunLoopAddSource(LOOP, a.source, DEFAULT);
+    say_signalled(&a);
+    run(DEFAULT, 0, true);
+    say_signalled(&a);
+    CFRunLoopSourceSignal(a.source);
+    CFRunLoopSourceInvalidate(a.source);
+    say_signalled(&a);
 }

@@ -117,6 +117,8 @@ CF_EXPORT unsigned char CFRunLoopSourceIsValid(CFRunLoopSourceRef source);
 CF_EXPORT void CFRunLoopSourceGetContext(CFRunLoopSourceRef source, CFRunLoopSourceContext *context);
 /** Marks a custom source; does not wake a loop (SRC0-6). Without effect on the others (SRC1-6). */
 CF_EXPORT void CFRunLoopSourceSignal(CFRunLoopSourceRef source);
+/** True between a signal and the perform that it leads to, for custom sources; false for the others (SRC0-14, SRC1-6). */
+CF_EXPORT unsigned char CFRunLoopSourceIsSignalled(CFRunLoopSourceRef source);
 
 typedef struct {
     CFIndex version; /* 0 */
@@ -156,7 +158,8 @@ typedef struct {
 typedef void (*CFRunLoopTimerCallBack)(CFRunLoopTimerRef timer, void *info);
 
 CF_EXPORT CFTypeID CFRunLoopTimerGetTypeID(void);
-/** interval: seconds; 0 or less fires once. flags: 0. NULL for a date or an interval that is no number (TMR-1). */
+/** interval: seconds; 0 or less fires once. flags: 0. NULL for a date or an interval that is no number. A date after
+ *  4,039,289,856, in the year 2129, means that one, here and in CFRunLoopTimerSetNextFireDate (TMR-1). */
 CF_EXPORT CFRunLoopTimerRef CFRunLoopTimerCreate(CFAllocatorRef allocator, CFAbsoluteTime fireDate, CFTimeInterval interval,
                                                  CFOptionFlags flags, CFIndex order, CFRunLoopTimerCallBack callout,
                                                  CFRunLoopTimerContext *context);
