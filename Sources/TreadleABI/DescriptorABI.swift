@@ -20,11 +20,11 @@ public func treadle_descriptor_create(
 
 /// Of what the client says of a new source. One that nobody is told of would be ready again and again.
 private func check(_ context: treadle_descriptor_context) throws(Failure) {
-  if context.ready == nil && context.ready_routine == nil { throw Failure(Status.argument, "ready", "is NULL") }
   try checkEvents(context.events, allowsNone: false)
   if context.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
   if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
   if context.fd < 0 && context.get_fd == nil { throw Failure(Status.argument, "fd", "is negative") }
+  if context.ready == nil && context.ready_routine == nil { throw Failure(Status.argument, "ready", "is NULL") }
 }
 
 func checkEvents(_ events: UInt32, allowsNone: Bool) throws(Failure) {

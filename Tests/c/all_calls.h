@@ -77,7 +77,7 @@ MAKES(make_a, treadle_timer, treadle_timer_create_absolute(&TREADLE_INIT(treadle
 MAKES(make_o, treadle_observer, treadle_observer_create(&TREADLE_INIT(treadle_observer_context), &object), treadle_observer_release)
 MAKES(make_d, treadle_descriptor,
       treadle_descriptor_create(&(treadle_descriptor_context){.struct_size = sizeof(treadle_descriptor_context),
-                                                              .fd = h->fd, .events = TREADLE_READABLE}, &object),
+                                                              .fd = h->fd, .events = TREADLE_READABLE, .ready = ready_for_nothing}, &object),
       treadle_descriptor_release)
 MAKES(make_g, treadle_signature, treadle_signature_parse("v^v", &object), release_nothing)
 MAKES(make_r, treadle_routine,

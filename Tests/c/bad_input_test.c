@@ -225,7 +225,7 @@ TEST(unknown_flags, "RUN-1 STOP-9 SRC1-1") {
     begin(&h);
     for (int bit = 0; bit < 32; bit++) {
         uint32_t flag = 1u << bit;
-        treadle_descriptor_context context = {.struct_size = sizeof context, .fd = h.fd, .events = TREADLE_READABLE};
+        treadle_descriptor_context context = {.struct_size = sizeof context, .ready = ready_for_nothing, .fd = h.fd, .events = TREADLE_READABLE};
         treadle_descriptor descriptor = (void *)1;
         treadle_source source = (void *)1;
         if (bit > 1) CHECK_ERROR(treadle_loop_run(loop, MODE, 0, flag), TREADLE_E_ARG, "flags");

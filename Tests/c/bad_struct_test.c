@@ -10,6 +10,7 @@
 #define MODE TREADLE_DEFAULT_MODE
 
 static void nothing(void *info) { (void)info; }
+static void on_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
 static uint64_t dispatch(uint64_t ticket, const treadle_event *event) { return (void)event, ticket; }
 
 /* Each struct that starts with struct_size: one call that takes it. Undone at once. */
@@ -83,7 +84,7 @@ static void count_destroyed(void *info) { (void)info, destroyed++; }
 
 TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
     treadle_source_context source = TREADLE_INIT(treadle_source_context);
-    treadle_descriptor_context descriptor = {.struct_size = sizeof descriptor, .fd = eventfd(0, EFD_CLOEXEC), .events = TREADLE_READABLE};
+    treadle_descriptor_context descriptor = {.struct_size = sizeof descriptor, .ready = on_ready, .fd = eventfd(0, EFD_CLOEXEC), .events = TREADLE_READABLE};
     treadle_timer_context timer = TREADLE_INIT(treadle_timer_context);
     treadle_observer_context observer = TREADLE_INIT(treadle_observer_context);
     treadle_block block = {.struct_size = sizeof block, .fn = nothing, .destroy = count_destroyed};
@@ -180,7 +181,6 @@ static void on_perform(treadle_source source, void *info) { (void)source, (void)
 static void on_schedule(treadle_source s, treadle_loop l, const char *m, void *info) { (void)s, (void)l, (void)m, (void)info; }
 static void on_fire(treadle_timer timer, void *info) { (void)timer, (void)info; }
 static void on_notify(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, (void)info; }
-static void on_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
 TEST(a_callback_and_a_routine_for_the_same, "SRC0-1 OBJ-2") {
     treadle_routine_config config = {.struct_size = sizeof config, .code = (void (*)(void))nothing, .signature = "v", .destroy = count_destroyed};
     treadle_routine r = NULL, bad = (treadle_routine)0x1001;
@@ -237,9 +237,9 @@ TEST(descriptors_that_are_none, "SRC1-1 SRC1-3 SRC1-8") {
     int fd = closed_number(), asked = -1;
     const int bad[] = {-1, -2, INT32_MIN, INT32_MAX, fd};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        CHECK_ERROR(DESCRIPTOR_WITH(.fd = bad[i]), TREADLE_E_ARG, "fd");
+        CHECK_ERROR(DESCRIPTOR_WITH(.fd = bad[i], .ready = on_ready), TREADLE_E_ARG, "fd");
     /* get_fd is asked when the source is added. */
-    treadle_descriptor_context context = {.struct_size = sizeof context, .info = &asked, .get_fd = answer_fd, .events = TREADLE_READABLE};
+    treadle_descriptor_context context = {.struct_size = sizeof context, .info = &asked, .ready = on_ready, .get_fd = answer_fd, .events = TREADLE_READABLE};
     treadle_descriptor descriptor;
     CHECK_INT(treadle_descriptor_create(&context, &descriptor), TREADLE_OK);
     CHECK_ERROR(treadle_loop_add_descriptor(loop, descriptor, MODE), TREADLE_E_ARG, "get_fd");

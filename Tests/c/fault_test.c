@@ -165,6 +165,7 @@ static void fail_each(unsigned kinds, int error) {
 
 TEST(epoll_create_fails, "RL-1 ABI-7") { fail_each(FAULT_EPOLL_CREATE, EMFILE); }
 TEST(eventfd_fails, "RL-1") { fail_each(FAULT_EVENTFD, EMFILE); }
+TEST(the_kernel_s_timer_fails, "RL-1 RUN-14") { fail_each(FAULT_TIMER, EMFILE); }
 /* Each error takes the same way; the slow ways of testing are about memory, for which one will do. */
 TEST(epoll_control_fails, "SRC1-7 SRC1-8") {
     const int errors[] = {ENOMEM, ENOSPC, EPERM};
@@ -214,11 +215,11 @@ TEST(thread_keys_and_fork_hooks_fail, "RL-8 RL-11") {
     fail_each(FAULT_FORK_HOOK, ENOMEM);
 }
 TEST(anything_fails, "OBJ-2 ABI-7") {
-    unsigned all = FAULT_EPOLL_CREATE | FAULT_EVENTFD | FAULT_EPOLL_CONTROL | FAULT_EPOLL_WAIT | FAULT_THREAD_KEY;
+    unsigned all = FAULT_EPOLL_CREATE | FAULT_EVENTFD | FAULT_TIMER | FAULT_EPOLL_CONTROL | FAULT_EPOLL_WAIT | FAULT_THREAD_KEY;
     fail_each(all | (have_memory_faults() ? FAULT_MEMORY : 0), ENOMEM);
 }
 
-/* Not failures for a client: the kernel's interruptions, and a kernel without epoll_pwait2. */
+/* No failures for a client: the kernel's interruptions. */
 static void *sleep_through(void *info) {
     treadle_loop loop = treadle_loop_current();
     struct attempt *attempt = info;
@@ -253,11 +254,6 @@ TEST(an_interrupted_wait_goes_on, "RUN-14") {
         see_it_sleep_through(&attempt);
     } while (attempt.hits);
     CHECK(attempt.at > 2);
-}
-TEST(a_kernel_without_pwait2, "RUN-14") {
-    struct attempt attempt = {.kinds = FAULT_PWAIT2, .error = ENOSYS, .at = 1, .for_ever = true};
-    see_it_sleep_through(&attempt);
-    CHECK(attempt.hits > 0);
 }
 
 #endif /* SANITIZED */

@@ -8,17 +8,17 @@
 
 #include "helpers.h"
 #include <dlfcn.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/timerfd.h>
 
 enum fault_kind {
     FAULT_EPOLL_CREATE = 1,
     FAULT_EVENTFD = 2,
     FAULT_EPOLL_CONTROL = 4,
-    FAULT_EPOLL_WAIT = 8, /* in any of its forms */
-    FAULT_PWAIT2 = 16,    /* epoll_pwait2 alone */
+    FAULT_EPOLL_WAIT = 8,
+    FAULT_TIMER = 16,
     FAULT_MEMORY = 32,
     FAULT_PAGES = 64,
     FAULT_THREAD_KEY = 128,
@@ -70,20 +70,9 @@ int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
 int epoll_wait(int epoll, struct epoll_event *events, int count, int timeout) {
     return fails(FAULT_EPOLL_WAIT) ? -1 : REAL(epoll_wait)(epoll, events, count, timeout);
 }
-int epoll_pwait2(int epoll, struct epoll_event *events, int count, const struct timespec *timeout, const sigset_t *mask) {
-    return fails(FAULT_EPOLL_WAIT | FAULT_PWAIT2) ? -1 : REAL(epoll_pwait2)(epoll, events, count, timeout, mask);
-}
-int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
-    return fails(FAULT_EPOLL_WAIT) ? -1 : REAL(ppoll)(fds, count, timeout, mask);
-}
-long syscall(long number, ...) {
-    long a[6];
-    va_list arguments;
-    va_start(arguments, number);
-    for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
-    va_end(arguments);
-    if (number == SYS_epoll_pwait2 && fails(FAULT_EPOLL_WAIT | FAULT_PWAIT2)) return -1;
-    return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+int timerfd_create(int clock, int flags) { return fails(FAULT_TIMER) ? -1 : REAL(timerfd_create)(clock, flags); }
+int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old) {
+    return fails(FAULT_TIMER) ? -1 : REAL(timerfd_settime)(fd, flags, new, old);
 }
 void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
     return fails(FAULT_PAGES) ? MAP_FAILED : REAL(mmap)(address, size, protection, flags, fd, offset);

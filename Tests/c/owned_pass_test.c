@@ -29,7 +29,6 @@ static void perform_first(treadle_source source, void *info) {
 }
 static void keep_order(int from) {
     treadle_source_context context = TREADLE_INIT(treadle_source_context);
-    allow_owned_sources();
     others_from = from, passes = 0, last = 0;
     loop = treadle_loop_current();
     for (int i = 0; i < 2; i++) {
@@ -65,7 +64,6 @@ static void perform_counted(treadle_source source, void *info) {
     if (passes == STEPS) on_thread(signal_there, sources[1]);
 }
 TEST(a_later_signal_of_another_thread_comes_later, "SRC0-7") {
-    allow_owned_sources();
     add_sources(2, perform_counted);
     signal_own(0);
     run_own(TREADLE_RUN_STOPPED);
@@ -90,7 +88,6 @@ static void *shut_down_there(void *unused) {
 }
 static void shut_down_elsewhere(void) { on_thread(shut_down_there, NULL); }
 static void end_own(void (*ends)(void), treadle_status expected) {
-    allow_owned_sources();
     end = ends;
     add_sources(4, perform_until_end);
     for (int i = 0; i < 4; i++) signal_own(i);
@@ -112,7 +109,6 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
 TEST(a_host_s_callback_that_fails_is_the_end, "ABI-3") {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};
     treadle_host host;
-    allow_owned_sources();
     loop = treadle_loop_current();
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
     for (int i = 0; i < 4; i++) {

@@ -91,7 +91,6 @@ static void see_early_and_late(void (*const *event)(void)) {
     come_at = THIRD;
 }
 TEST(what_comes_up_in_a_callback_has_its_turn_before_the_next_one, "PASS-2 PASS-6 PASS-12 PASS-14 STOP-4 SRC0-9 PERF-5") {
-    allow_owned_sources();
     /* Each on a thread of its own, whose loop has never had any of the others. */
     for (int i = 0; i < 2 * EVENTS; i++) {
         has_company = i >= EVENTS;
@@ -120,7 +119,6 @@ static void come_block_before_inner_run(void) {
 }
 static void (*const hidden[])(void) = {come_request_before_look, come_block_before_inner_run};
 TEST(what_is_not_at_hand_any_more_has_its_turn_as_well, "PERF-5 PERF-6 BLK-5") {
-    allow_owned_sources();
     for (int i = 0; i < 2; i++) see_early_and_late(&hidden[i]);
 }
 
@@ -186,7 +184,6 @@ static void *see_from_outside(void *event) {
     return NULL;
 }
 TEST(what_comes_up_outside_has_its_turn_in_the_next_pass, "PASS-2 PASS-6 PASS-12 PASS-14 STOP-7 SRC0-9 PERF-5 OBJ-6") {
-    allow_owned_sources();
     for (int round = scaled(30); round > 0; round--) {
         has_company = round % 2 == 0;
         for (int i = 0; i < EVENTS; i++) on_thread(see_from_outside, (void *)&events[i]);
@@ -218,7 +215,6 @@ static void *see_of_observer(void *event) {
     return NULL;
 }
 TEST(what_an_observer_brings_up_has_its_turn_in_the_pass, "PASS-3 PASS-4 PASS-5 PASS-14 SRC0-13") {
-    allow_owned_sources();
     for (int i = 0; i < EVENTS; i++) on_thread(see_of_observer, (void *)&events[i]);
 }
 

@@ -65,7 +65,6 @@ static void *record_scene(void *at) {
 /* Each on a thread of its own, whose loop is a fresh one. `expected` is how it begins. */
 static void play(void (*played)(void), const char *expected) {
     char early[sizeof record];
-    allow_owned_sources();
     scene = played;
     for (int i = 0; i < 2; i++) {
         has_descriptor = i == 1;

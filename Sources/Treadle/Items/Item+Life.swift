@@ -34,9 +34,8 @@ extension Item {
     cell.pointee.previous = 0
     cell.pointee.next = 0
     cell.pointee.traits.store(traits, ordering: .relaxed)
-    cell.pointee.spread.store(0, ordering: .relaxed)
     cell.pointee.state.store(0, ordering: .relaxed)
-    cell.pointee.once.store(0, ordering: .relaxed)
+    cell.pointee.notes.store(0, ordering: .relaxed)
     cell.pointee.membership.store(0, ordering: .relaxed)
   }
 
@@ -124,13 +123,13 @@ extension Item {
   @inline(never)
   private func releaseInfoOnce() {
     guard let context, context.pointee.release != nil || context.pointee.retire != nil else { return }
-    if cell.pointee.once.bitwiseOr(Once.released, ordering: .acquiringAndReleasing).oldValue & Once.released != 0 { return }
+    if cell.pointee.notes.bitwiseOr(Note.released, ordering: .acquiringAndReleasing).oldValue & Note.released != 0 { return }
     if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
     context.pointee.release?(cell.pointee.info)
   }
 
   /// The info stays the client's: no release of it any more, for an item that nobody else has seen.
-  package func forgetInfo() { cell.pointee.once.bitwiseOr(Once.released, ordering: .acquiringAndReleasing) }
+  package func forgetInfo() { cell.pointee.notes.bitwiseOr(Note.released, ordering: .acquiringAndReleasing) }
 
   /// Lets the client describe its info; false if it does not.
   package func describeInfo(_ buffer: UnsafeMutablePointer<CChar>, _ capacity: Int) -> Bool {

@@ -73,7 +73,7 @@ package struct Item {
   @inline(__always)
   func hasTrait(_ trait: UInt8) -> Bool { cell.pointee.traits.load(ordering: .relaxed) & trait != 0 }
   @inline(__always)
-  func isSpread(_ spread: UInt8) -> Bool { cell.pointee.spread.load(ordering: .acquiring) & spread != 0 }
+  func hasNote(_ note: UInt8) -> Bool { cell.pointee.notes.load(ordering: .acquiring) & note != 0 }
   @inline(__always)
   func hasState(_ state: UInt8) -> Bool { cell.pointee.state.load(ordering: .acquiring) & state != 0 }
   /// Guarded as `ItemCell.state` is.

@@ -12,12 +12,13 @@ struct ItemCell: ~Copyable {
   let reference: Reference
   /// `Item.Trait` bits. Constant while the cell lives.
   let traits: Atomic<UInt8>
-  /// `Item.Spread` bits. Written under the item's lock.
-  let spread: Atomic<UInt8>
+  /// `Item.Note` bits. Atomic.
+  let notes: Atomic<UInt8>
   /// `Item.State` bits. Written under the loop lock; of an observer, by the owner of the loop that calls it.
   let state: Atomic<UInt8>
-  /// `Item.Once` bits. Atomic.
-  let once: Atomic<UInt8>
+  /// Tells memberships of this cell from those before: what queues mention is one of them. Goes around. Written with
+  /// `membership` when one begins.
+  let joins: Atomic<UInt8>
   /// The slot of the mode that this membership is in; 0 for none. It begins under the item's lock and the loop lock, and
   /// ends under the loop lock; read anywhere.
   let membership: Atomic<UInt32>
@@ -89,12 +90,15 @@ extension Item {
     static let acknowledged: UInt8 = 32
   }
 
-  /// Whether an item has had more than one membership.
-  enum Spread {
+  enum Note {
     /// It has, or had, aliases.
     static let aliased: UInt8 = 1
     /// One of them is, or was, in a mode, and not the record of common items.
     static let scattered: UInt8 = 2
+    /// The info was given back.
+    static let released: UInt8 = 4
+    /// Seen by the clean-up of a queue that is going on.
+    static let counted: UInt8 = 8
   }
 
   enum State {
@@ -106,12 +110,5 @@ extension Item {
     static let tolerant: UInt8 = 4
     /// A one-shot observer has been called.
     static let spent: UInt8 = 8
-  }
-
-  enum Once {
-    /// The info was given back.
-    static let released: UInt8 = 1
-    /// Seen by the clean-up of a queue that is going on.
-    static let counted: UInt8 = 2
   }
 }

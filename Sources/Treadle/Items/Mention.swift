@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import Synchronization
 import TreadleBase
 
-/// A queued mention of a membership: the cell's slot and the generation that lived there, so that whoever reads the queue
-/// later can tell a stale entry. It is laid out as a handle is, without a tag.
+/// A queued mention of a membership: the cell's slot, the generation that lived there and which of its memberships was
+/// meant, so that whoever reads the queue later can tell a stale entry.
+///
+///     63..56   55..32       31..5   4..0
+///     joins    generation   slot    the rest of `Item.tag`
 struct Mention: BitwiseCopyable {
   let bits: UInt64
 
@@ -13,16 +17,21 @@ struct Mention: BitwiseCopyable {
 
   /// Of the membership that a cell is now.
   @inline(__always)
-  init(_ member: Item) { bits = UInt64(member.generation) << 32 | UInt64(member.tag) }
+  init(_ member: Item) {
+    bits = UInt64(Mention.joins(of: member)) << 56 | UInt64(member.generation) << 32 | UInt64(member.tag)
+  }
+  @inline(__always)
+  private static func joins(of member: Item) -> UInt8 { member.cell.pointee.joins.load(ordering: .relaxed) }
 
   @inline(__always)
   var slot: UInt32 { UInt32(truncatingIfNeeded: bits) >> 5 }
-  @inline(__always)
-  var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) }
 
-  /// Whether the cell of the slot still is what was mentioned.
+  /// Whether the cell of the slot is, or was last, in the membership that was mentioned.
   @inline(__always)
-  func means(_ cell: Item) -> Bool { cell.cell.pointee.reference.isLive(generation) }
+  func means(_ cell: Item) -> Bool {
+    cell.cell.pointee.reference.isLive(UInt32(truncatingIfNeeded: bits >> 32) & 0xFF_FFFF)
+      && Mention.joins(of: cell) == UInt8(truncatingIfNeeded: bits >> 56)
+  }
 }
 
 /// One place in a queue or a batch. All of them are of one type, so that a batch takes a queue's memory in exchange for

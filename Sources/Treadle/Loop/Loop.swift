@@ -99,6 +99,8 @@ package struct Loop {
     let state = loop.state
     state.pointee.slot = slot
     state.pointee.wakeDescriptor.store(-1, ordering: .relaxed)
+    state.pointee.timerDescriptor.store(-1, ordering: .relaxed)
+    state.pointee.timerDate = Clock.forever
     state.pointee.interruptDescriptor.store(-1, ordering: .relaxed)
     let common = Mode.create(in: loop, name: CommonModes.name, isRecord: true)
     state.pointee.commonRecord = common?.slot ?? 0

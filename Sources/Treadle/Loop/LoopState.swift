@@ -18,8 +18,10 @@ struct LoopState: ~Copyable {
   var slot: UInt32
   /// The hidden mode that records the common items. Constant.
   var commonRecord: UInt32
-  /// An eventfd, once a mode watches descriptors; -1 before. Written under the lock by whoever adds the first one.
+  /// An eventfd that ends sleeps, and a timerfd for their deadlines, once a mode watches descriptors; -1 before. Written under
+  /// the lock by whoever adds the first one: so no number that a client has closed since can be one of them.
   let wakeDescriptor: Atomic<Int32>
+  let timerDescriptor: Atomic<Int32>
   /// What interrupts runs that asked for it; -1 for none. Atomic.
   let interruptDescriptor: Atomic<Int32>
   /// The slot of the thread's object, once it has one. Atomic.
@@ -28,7 +30,8 @@ struct LoopState: ~Copyable {
   var defaultMode: UnsafeMutablePointer<ModeState>?
   /// Guards what says *lock*.
   let mutex: Mutex
-  private let restOfFirstLine: UInt64
+  /// When the timer goes off; `Clock.forever` when it is not set. Owner.
+  var timerDate: Int64
 
   // One cache line: all that a caller from another thread writes to post, to signal or to wake.
 

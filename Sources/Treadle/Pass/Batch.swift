@@ -58,16 +58,19 @@ struct Batch {
     return entry
   }
 
-  /// Leaves a block to later drains, in the part of the batch that has been passed, which is always long enough.
-  mutating func keep(_ entry: Entry) {
+  /// Leaves the next block to later drains, in the part of the batch that has been passed, which is always long enough.
+  mutating func keepFirst() {
+    guard let entry = takeFirst() else { return }
     entries.set(keptCount, entry)
     keptCount &+= 1
   }
 
-  /// Shortens the entries to those that have not been taken.
-  mutating func dropTaken() {
+  /// Shortens the entries to those that have not been taken, and of which `stands` is true.
+  @inline(__always)
+  mutating func keepEntries(_ stands: (Entry) -> Bool) {
     var kept = 0
     while let entry = takeFirst() {
+      if !stands(entry) { continue }
       entries.set(kept, entry)
       kept &+= 1
     }

@@ -47,6 +47,7 @@ struct Callout {
     kind = .none
     item = nil
     job = nil
+    isHeld = false
   }
 }
 

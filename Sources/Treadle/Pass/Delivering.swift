@@ -31,30 +31,30 @@ extension Loop {
     case (.sources, .source):
       // A run that returns after a source, and jobs, take their turn when this call has returned.
       if frame.pointee.flags & Frame.Flag.returnAfterSource != 0 || !frame.pointee.batch.jobs.isOver { return false }
-      guard let entry = frame.pointee.batch.first, frame.pointee.mode.stands(entry)?.isCalled(by: host) == true else { return false }
-      return nextSource(frame, onlyFirst: true)
+      while let entry = frame.pointee.batch.first {
+        if let item = frame.pointee.mode.signalled(entry) { return item.isCalled(by: host) && nextSource(frame, onlyFirst: true) }
+        frame.pointee.batch.skip()
+      }
+      return false
     case (.blocks, .block):
-      guard let entry = frame.pointee.batch.first, let node = entry.node, admits(frame.pointee.mode, entry),
-        node.pointee.isCalled(by: host)
-      else { return false }
+      while let entry = frame.pointee.batch.first, !admits(frame.pointee.mode, entry) { frame.pointee.batch.keepFirst() }
+      guard frame.pointee.batch.first?.node?.pointee.isCalled(by: host) == true else { return false }
       frame.pointee.callout.block.node?.pointee.complete()
       return nextBlock(frame)
     default: return false
     }
   }
 
-  /// What follows a source's, an observer's or a descriptor source's callback: a counted reference goes back. True if there
-  /// was one: the client may have been called.
+  /// What follows the callback of an item: its counted reference goes back, and what was left to the loop during the call.
+  /// `isFollowed`: the next item is named already. True if there was anything: the client may have been called.
   @inline(__always)
-  func settleItem(_ frame: Frame.Pointer) -> Bool {
-    guard let item = frame.pointee.callout.item else { return false }
-    let isHeld = frame.pointee.callout.isHeld
+  @discardableResult
+  func settleItem(_ frame: Frame.Pointer, isFollowed: Bool = false) -> Bool {
+    let held = frame.pointee.callout.isHeld ? frame.pointee.callout.item : nil
     frame.pointee.callout.clear()
-    if isHeld {
-      frame.pointee.callout.isHeld = false
-      item.drop()
-    }
-    return isHeld
+    held?.drop()
+    let hasDropped = isFollowed ? dropLeft() : endNaming()
+    return hasDropped || held != nil
   }
 
   /// The end of a batch whose items were named.

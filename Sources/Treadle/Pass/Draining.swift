@@ -39,12 +39,13 @@ extension Loop {
   @inline(__always)
   func nextBlock(_ frame: Frame.Pointer) -> Bool {
     if frame.pointee.callout.kind == .block { settleBlock(frame) }
-    while !mustEnd(frame), let entry = frame.pointee.batch.takeFirst() {
+    while !mustEnd(frame), let entry = frame.pointee.batch.first {
       if admits(frame.pointee.mode, entry) {
+        frame.pointee.batch.skip()
         frame.pointee.callout.set(entry)
         return true
       }
-      frame.pointee.batch.keep(entry)
+      frame.pointee.batch.keepFirst()
     }
     endDrain(frame)
     return closeBatch(frame)
@@ -58,7 +59,7 @@ extension Loop {
 
   /// What the drain has not run goes ahead of what has been queued since, and of what a nested run has put off.
   func endDrain(_ frame: Frame.Pointer) {
-    while let entry = frame.pointee.batch.takeFirst() { frame.pointee.batch.keep(entry) }
+    while !frame.pointee.batch.isEmpty { frame.pointee.batch.keepFirst() }
     frame.pointee.batch.entries.truncate(frame.pointee.batch.keptCount)
     if frame.pointee.batch.keptCount == 0 { return }
     var newer = state.pointee.deferred

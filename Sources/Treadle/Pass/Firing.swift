@@ -29,8 +29,7 @@ extension Loop {
     unlock()
     over?.drop()
     // From here on the client may have been called, who may end everything.
-    _ = settleItem(frame)
-    dropLeft()
+    settleItem(frame, isFollowed: next != nil)
     if mustEnd(frame) {
       if let next { next.withDueLocked { _ in next.endFiring(takesNextDate: false) } }
       return false
@@ -45,7 +44,7 @@ extension Loop {
   /// if it has left its mode by this: the mode's reference is the caller's to drop.
   @inline(__always)
   private func endTimer(_ item: Item) -> Item? {
-    guard let mode = item.mode, mode.isOf(self), !item.isSpread(Item.Spread.aliased) || item.repeats else {
+    guard let mode = item.mode, mode.isOf(self), !item.hasNote(Item.Note.aliased) || item.repeats else {
       unlock()
       endTimerAnywhere(item)
       lock()
@@ -117,10 +116,15 @@ extension Loop {
   @inline(__always)
   func nextDescriptor(_ frame: Frame.Pointer) -> Bool {
     if frame.pointee.callout.item != nil {
-      _ = settleItem(frame)
+      settleItem(frame)
       return closeBatch(frame)
     }
-    while !mustEnd(frame), let (item, events) = frame.pointee.mode.takeReady() {
+    while !mustEnd(frame) {
+      guard let (item, events) = frame.pointee.mode.takeReady() else {
+        // What was reported before was all of sources that have ended since.
+        if frame.pointee.asked || !askForDescriptors(frame) { break }
+        continue
+      }
       if item.hasTrait(Item.Trait.acknowledged) && !item.acknowledge(frame.pointee.mode) { continue }
       frame.pointee.handled = true
       frame.pointee.mode.state.pointee.lastWasTimers = false

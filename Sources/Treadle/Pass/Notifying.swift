@@ -53,6 +53,6 @@ extension Loop {
   private func settleObserver(_ item: Item, _ frame: Frame.Pointer) {
     item.setState(0, clear: Item.State.running)
     if item.hasTrait(Item.Trait.once) { item.invalidate() }
-    _ = settleItem(frame)
+    settleItem(frame)
   }
 }

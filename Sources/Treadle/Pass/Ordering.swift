@@ -8,7 +8,6 @@ extension Loop {
   /// Sorts what was collected, without what is stale. Without memory it stays as it is.
   @inline(never)
   func putInOrder(_ frame: Frame.Pointer) {
-    if frame.pointee.batch.entries.count < 2 { return }
     let mode = frame.pointee.mode
     frame.pointee.batch.sorted.removeAll()
     // An order is in the source's context. What is a member stays one while the lock is held, and so keeps it.
@@ -21,8 +20,13 @@ extension Loop {
     }
     guard StableSort.sort(&frame.pointee.batch.sorted, with: &frame.pointee.batch.sortingRoom) else { return }
     frame.pointee.batch.entries.removeAll()
+    var last = Entry(first: 0, second: 0)
     for element in frame.pointee.batch.sorted.elements {
-      _ = frame.pointee.batch.entries.appendInRoom(Entry(first: element.value, second: element.second))
+      let entry = Entry(first: element.value, second: element.second)
+      // Who signalled it and who added it to the mode may both have queued it.
+      if entry.first == last.first { continue }
+      _ = frame.pointee.batch.entries.appendInRoom(entry)
+      last = entry
     }
   }
 }

@@ -76,7 +76,7 @@ extension Loop {
 
       case .sleep:  // 7
         frame.pointee.step = .afterWaiting
-        if !frame.pointee.polls && !hasNothingToWaitFor(frame) { return .wait }
+        if !frame.pointee.polls && hasSomethingToWaitFor(frame) { return .wait }
         fallthrough
 
       case .afterWaiting:  // 8
@@ -132,7 +132,7 @@ extension Loop {
   private func mustPoll(_ frame: Frame.Pointer) -> Bool {
     let mode = frame.pointee.mode
     if frame.pointee.handled || frame.pointee.timeout <= 0 { return true }
-    if isPastDeadline(frame) || hasNothingToWaitFor(frame) { return true }
+    if isPastDeadline(frame) || hasBecomeEmpty(frame) { return true }
     guard let poller = mode.poller else { return false }
     if poller.hasEvents { return true }
     // Whether the sleep's steps are skipped shows to their observers alone: without any, the wait itself tells soon enough.
@@ -195,12 +195,19 @@ extension Loop {
     frame.pointee.deadline != Clock.forever && Clock.now() >= frame.pointee.deadline
   }
 
-  /// What is not content of the mode, but a block, ends no sleep; in an empty mode nothing would (RUN-10). Unless a wake-up
-  /// ends it at once, or something is awaited.
+  /// RUN-10: with no wake-up pending, which has its effect. A run that waits for something goes on in an empty mode.
   @inline(__always)
-  private func hasNothingToWaitFor(_ frame: Frame.Pointer) -> Bool {
+  private func hasBecomeEmpty(_ frame: Frame.Pointer) -> Bool {
     if let awaited = frame.pointee.awaited { return awaited.isOver }
-    return !frame.pointee.mode.hasContent && !isWoken
+    return isEmpty(frame.pointee.mode) && !isWoken
+  }
+
+  /// Looked at behind the observers of BeforeWaiting. A block is nothing to wait for: it ends no sleep (BLK-2), so where the
+  /// mode has nothing else it is performed without one (RUN-10).
+  @inline(__always)
+  private func hasSomethingToWaitFor(_ frame: Frame.Pointer) -> Bool {
+    if let awaited = frame.pointee.awaited { return !awaited.isOver }
+    return frame.pointee.mode.hasContent || isWoken
   }
 
   /// Whether there is nothing to wait for in a mode (MODE-7).

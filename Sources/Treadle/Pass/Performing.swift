@@ -20,7 +20,7 @@ extension Loop {
     if hasOthers { isMixed = takeSignals(frame) }
     if !mode.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
     if frame.pointee.outer != nil && takeFromOuterRuns(frame) { isMixed = true }
-    if isMixed { putInOrder(frame) }
+    if isMixed { putInOrder(frame) } else { frame.pointee.batch.keepEntries { frame.pointee.mode.stands($0) != nil } }
     frame.pointee.batch.jobs = hasJobs ? openJobs(frame.pointee.mode) : JobCursor()
     return !frame.pointee.batch.isEmpty || !frame.pointee.batch.jobs.isOver
   }
@@ -82,8 +82,9 @@ extension Loop {
   func nextSource(_ frame: Frame.Pointer, onlyFirst: Bool = false) -> Bool {
     if settleSource(frame), mustEnd(frame) { return false }
     while !mustEnd(frame) {
-      if frame.pointee.handled && leavesOthers(frame) { return false }
-      if !frame.pointee.batch.jobs.isOver && nextJob(frame) { return true }
+      let isLast = frame.pointee.handled && frame.pointee.flags & Frame.Flag.returnAfterSource != 0
+      if !frame.pointee.batch.jobs.isOver, !isLast || frame.pointee.batch.jobs.isBegun, nextJob(frame) { return true }
+      if isLast { return leaveOthers(frame) }
       guard let entry = frame.pointee.batch.takeFirst() else { break }
       if let item = use(entry, frame) {
         frame.pointee.handled = true
@@ -102,8 +103,8 @@ extension Loop {
     return settleItem(frame)
   }
 
-  /// The source of an entry, named, if it is to be performed: its signal is used up before the call, so that one given
-  /// meanwhile is new (SRC0-8).
+  /// The source of an entry, named, if it is to be performed: if it is signalled still, or again (SRC0-7). The signal is used
+  /// up before the call, so that one given meanwhile is new (SRC0-8).
   @inline(__always)
   private func use(_ entry: Entry, _ frame: Frame.Pointer) -> Item? {
     let mode = frame.pointee.mode
@@ -111,7 +112,6 @@ extension Loop {
     guard let member = Item(.source, slot: entry.mention.slot), entry.mention.means(member), member.isIn(mode) else { return nil }
     let item = member.primary
     let generation = item.generation
-    if item.signalTime != entry.second { return nil }
     name(item)
     let before = item.cell.pointee.reference.exchange(
       generation, needs: Reference.Mark.valid | Reference.Mark.signalled, set: 0, clear: Reference.Mark.ofSignal)
@@ -120,17 +120,15 @@ extension Loop {
     if before.has(Reference.Mark.repeated) { state.pointee.isOverrun = true }
     if !mayHaveEnded && member.isIn(mode) && entry.mention.means(member) { return item }
     // It has just left the mode, or what was dropped called the client, who has ended the run: the signal is not used.
-    _ = item.signal(wake: false)
+    _ = try? item.signal(wake: false)
     return nil
   }
 
   /// A run that returns after a source leaves the rest of them to a later pass.
-  @inline(__always)
-  private func leavesOthers(_ frame: Frame.Pointer) -> Bool {
-    if frame.pointee.flags & Frame.Flag.returnAfterSource == 0 || frame.pointee.batch.jobs.isBegun { return false }
+  @inline(never)
+  private func leaveOthers(_ frame: Frame.Pointer) -> Bool {
     putBackSources(frame)
-    frame.pointee.batch.close()
-    return true
+    return closeBatch(frame)
   }
 
   /// Sources that were collected but are left for a later pass are queued again, ahead of those signalled meanwhile.
@@ -138,7 +136,7 @@ extension Loop {
   func putBackSources(_ frame: Frame.Pointer) {
     let mode = frame.pointee.mode
     frame.pointee.batch.jobs = JobCursor()
-    frame.pointee.batch.dropTaken()
+    frame.pointee.batch.keepEntries { _ in true }
     if frame.pointee.batch.isEmpty { return }
     state.pointee.gate.lock()
     for entry in mode.state.pointee.signalled.elements where !frame.pointee.batch.entries.append(entry) {

@@ -24,7 +24,7 @@
     }
 
     /// Marks the source; with `wake`, every loop that has it is woken too. Any thread. Since 1.0.
-    public func signal(wake: Bool = true) { _ = item.signal(wake: wake) }
+    public func signal(wake: Bool = true) { _ = try? item.signal(wake: wake) }
 
     /// True between a signal and the perform that it leads to (SRC0-14). Since 1.0.
     public var isSignalled: Bool { item.isSignalled }

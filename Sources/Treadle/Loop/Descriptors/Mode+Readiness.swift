@@ -20,14 +20,16 @@ extension Mode {
     loop.state.pointee.waiting.store(1, ordering: .releasing)
     let result = waitForDescriptors(poller, until: nil)
     loop.state.pointee.waiting.store(0, ordering: .releasing)
-    return result < 0 ? result : poller.hasEvents ? 1 : 0
+    if result < 0 && result != 0 &- treadle_system_eintr() { return result }
+    return poller.hasEvents ? 1 : 0
   }
 
   /// The loop's one kernel wait: until a date, or without one not at all. Returns the number of events, or -errno.
   func waitForDescriptors(_ poller: Poller, until date: Int64?) -> Int32 {
+    guard let loop else { return 0 }
     let hasAlwaysReady = poller.state.pointee.alwaysReadyCount.load(ordering: .acquiring) > 0
     let mayHaveStale = poller.state.pointee.mayHaveStale.load(ordering: .acquiring)
-    var result = poller.wait(until: hasAlwaysReady ? nil : date)
+    var result = poller.wait(loop, until: hasAlwaysReady ? nil : date)
     if mayHaveStale && result > 0 { result = dropStale(poller, result) }
     if hasAlwaysReady { appendAlwaysReady(poller) }
     return result

@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// The descriptors of one mode: a level-triggered epoll set. The loop's wake descriptor is in every set, edge-triggered, and
-/// never read.
+/// The descriptors of one mode: a level-triggered epoll set. The loop's wake descriptor and its timer are in every set,
+/// edge-triggered, and never read.
 ///
 /// A source that ends, leaves or is paused leaves the set in the same call. Where the kernel refuses that, the number was
 /// closed before; then a stale entry may stay behind, if a copy of the descriptor keeps its file open. Should that report, the
@@ -25,7 +25,7 @@ struct Poller {
 
   @_optimize(size)
   static func make(for loop: Loop) throws(Failure) -> Poller {
-    let wake = try needWakeDescriptor(loop)
+    try needOwnDescriptors(loop)
     let epoll = treadle_system_epoll_create()
     if epoll < 0 { throw Failure.system("epoll_create1", epoll) }
     guard let memory = treadle_system_allocate(MemoryLayout<PollerState>.size) else {
@@ -35,7 +35,7 @@ struct Poller {
     let state = memory.bindMemory(to: PollerState.self, capacity: 1)
     state.initialize(to: PollerState(epoll: epoll))
     let poller = Poller(state: state)
-    let result = poller.control(add, wake, edgeTriggeredIn, EpollData.wake)
+    let result = poller.putOwn(of: loop)
     if result < 0 {
       poller.free()
       throw Failure.system("epoll_ctl", result)
@@ -43,18 +43,29 @@ struct Poller {
     return poller
   }
 
-  private static func needWakeDescriptor(_ loop: Loop) throws(Failure) -> Int32 {
-    let known = loop.state.pointee.wakeDescriptor.load(ordering: .acquiring)
-    if known >= 0 { return known }
-    let made = treadle_system_eventfd()
-    if made < 0 { throw Failure.system("eventfd", made) }
-    loop.state.pointee.wakeDescriptor.store(made, ordering: .releasing)
-    return made
+  private static func needOwnDescriptors(_ loop: Loop) throws(Failure) {
+    if loop.state.pointee.wakeDescriptor.load(ordering: .relaxed) >= 0 { return }
+    let wake = treadle_system_eventfd()
+    if wake < 0 { throw Failure.system("eventfd", wake) }
+    let timer = treadle_system_timerfd()
+    if timer < 0 {
+      _ = treadle_system_close(wake)
+      throw Failure.system("timerfd_create", timer)
+    }
+    loop.state.pointee.timerDescriptor.store(timer, ordering: .releasing)
+    loop.state.pointee.wakeDescriptor.store(wake, ordering: .releasing)
+  }
+
+  private func putOwn(of loop: Loop) -> Int32 {
+    let result = control(
+      Poller.add, loop.state.pointee.wakeDescriptor.load(ordering: .relaxed), Poller.edgeTriggeredIn, EpollData.wake)
+    if result < 0 { return result }
+    return control(
+      Poller.add, loop.state.pointee.timerDescriptor.load(ordering: .relaxed), Poller.edgeTriggeredIn, EpollData.timer)
   }
 
   func free() {
     _ = treadle_system_close(state.pointee.epoll)
-    if state.pointee.timer >= 0 { _ = treadle_system_close(state.pointee.timer) }
     state.pointee.registrations.free()
     state.pointee.alwaysReady.free()
     state.pointee.events.free()
@@ -63,7 +74,7 @@ struct Poller {
 
   /// Whether a number is one of the loop's own: a client's that was closed may have become one.
   func isOwn(_ number: Int32, _ loop: Loop) -> Bool {
-    number == state.pointee.epoll || number == state.pointee.timer
+    number == state.pointee.epoll || number == loop.state.pointee.timerDescriptor.load(ordering: .relaxed)
       || number == loop.state.pointee.wakeDescriptor.load(ordering: .relaxed)
   }
 
@@ -106,14 +117,13 @@ struct Poller {
     let new = treadle_system_epoll_create()
     if new < 0 { return new }
     state.pointee.epoll = new
-    let result = control(Poller.add, loop.state.pointee.wakeDescriptor.load(ordering: .acquiring), Poller.edgeTriggeredIn, EpollData.wake)
+    let result = putOwn(of: loop)
     if result < 0 {
       state.pointee.epoll = old
       _ = treadle_system_close(new)
       return result
     }
     _ = treadle_system_close(old)
-    if state.pointee.timer >= 0 { _ = control(Poller.add, state.pointee.timer, Poller.edgeTriggeredIn, EpollData.timer) }
     state.pointee.interrupt = -1
     state.pointee.mayHaveStale.store(false, ordering: .releasing)
     forgetEvents()
@@ -173,34 +183,12 @@ struct Poller {
 
   func forgetEvents() { state.pointee.nextEvent = state.pointee.events.count }
 
-  /// Sets the kernel's timer, unless it is: one set ahead of the date stays, which costs a wake-up that is slept through at
-  /// most. 0, or -errno.
-  @inline(__always)
-  private func setTimer(_ date: Int64) -> Int32 {
-    if date >= state.pointee.timerDate && (date != Clock.forever || state.pointee.timerDate == Clock.forever) { return 0 }
-    return setTimerNow(date)
-  }
-
-  @inline(never)
-  private func setTimerNow(_ date: Int64) -> Int32 {
-    if state.pointee.timer < 0 {
-      let timer = treadle_system_timerfd()
-      if timer < 0 { return timer }
-      state.pointee.timer = timer
-      let result = control(Poller.add, timer, Poller.edgeTriggeredIn, EpollData.timer)
-      if result < 0 { return result }
-    }
-    let result = treadle_system_timerfd_set(state.pointee.timer, date)
-    if result == 0 { state.pointee.timerDate = date }
-    return result
-  }
-
   /// Takes events from the kernel, in place of those taken before; with a date waits for one until then. Returns their number
   /// with those of the loop's own, or -errno.
-  func wait(until date: Int64?) -> Int32 {
+  func wait(_ loop: Loop, until date: Int64?) -> Int32 {
     state.pointee.nextEvent = 0
     if let date {
-      let result = setTimer(date)
+      let result = loop.setTimer(date)
       if result < 0 { return result }
     }
     var result = 0 &- treadle_system_enomem()
@@ -216,8 +204,8 @@ struct Poller {
         } else if data.bits == EpollData.interrupt.bits {
           state.pointee.wasInterrupted = true
         } else if data.bits == EpollData.timer.bits {
-          // It has gone off.
-          state.pointee.timerDate = Clock.forever
+          // It has gone off, or is set again for no reason.
+          loop.state.pointee.timerDate = Clock.forever
         }
         index &+= 1
       }
@@ -231,5 +219,21 @@ struct Poller {
     guard let event = state.pointee.events[state.pointee.nextEvent] else { return nil }
     state.pointee.nextEvent &+= 1
     return event
+  }
+}
+
+extension Loop {
+  /// Sets the kernel's timer, unless it is: one set ahead of the date stays, which costs a wake-up that is slept through at
+  /// most. 0, or -errno. Owner.
+  @inline(__always)
+  fileprivate func setTimer(_ date: Int64) -> Int32 {
+    state.pointee.timerDate <= date ? 0 : setTimerNow(date)
+  }
+
+  @inline(never)
+  private func setTimerNow(_ date: Int64) -> Int32 {
+    let result = treadle_system_timerfd_set(state.pointee.timerDescriptor.load(ordering: .relaxed), date)
+    if result == 0 { state.pointee.timerDate = date }
+    return result
   }
 }

@@ -21,10 +21,6 @@ struct PollerState: ~Copyable {
   /// under the lock.
   let mayHaveStale: Atomic<Bool>
 
-  /// The kernel's timer for the set's deadlines; -1 until one is needed. Owner.
-  var timer: Int32
-  /// Its date; `Clock.forever` when it is not set. Owner.
-  var timerDate: Int64
   /// The interrupt descriptor that is in the set; -1 for none. Owner.
   var interrupt: Int32
   /// The interrupt descriptor was seen readable. Owner.
@@ -40,8 +36,6 @@ struct PollerState: ~Copyable {
     alwaysReady = Buffer()
     alwaysReadyCount = Atomic(0)
     mayHaveStale = Atomic(false)
-    timer = -1
-    timerDate = Clock.forever
     interrupt = -1
     wasInterrupted = false
     events = Buffer()

@@ -37,6 +37,11 @@ extension Loop {
     return state.pointee.left.load(ordering: .sequentiallyConsistent) == 0 ? false : dropLeftNow()
   }
 
+  /// A call has returned: what the caller itself, in it, or another thread meanwhile has left to him is not kept any longer.
+  /// What is left after this look, by another thread, is found when the next item is named, or none.
+  @inline(__always)
+  func endNaming() -> Bool { state.pointee.left.load(ordering: .relaxed) != 0 && nameNothing() }
+
   /// Nothing is called any more. True if anything was dropped.
   @inline(__always)
   @discardableResult

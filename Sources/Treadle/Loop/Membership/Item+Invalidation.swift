@@ -29,7 +29,7 @@ extension Item {
 
   /// Leaves every mode of every loop, and is recorded nowhere any more; a cancel for each mode (SRC0-4).
   func leaveEverything() {
-    if !isSpread(Spread.aliased) {
+    if !hasNote(Note.aliased) {
       guard let mode, let loop = mode.loop else { return }
       if let departure = loop.takeOutInvalid(self, of: self, from: mode) { return departure.finish() }
       // It has left meanwhile, and may be about to get another membership: then that looks whether it is valid.

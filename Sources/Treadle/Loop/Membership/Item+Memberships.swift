@@ -26,7 +26,7 @@ extension Item {
 
   /// Whether the item is in a mode. Takes the item's lock.
   func isMember(of mode: Mode) -> Bool {
-    if !isSpread(Spread.aliased) { return isIn(mode) }
+    if !hasNote(Note.aliased) { return isIn(mode) }
     lock()
     defer { unlock() }
     return member(of: mode) != nil
@@ -46,7 +46,7 @@ extension Item {
   @inline(__always)
   func following(_ cell: Item) -> Item? {
     if cell.slot != slot { return Item(kind, slot: cell.nextAlias) }
-    return isSpread(Spread.aliased) ? firstAlias : nil
+    return hasNote(Note.aliased) ? firstAlias : nil
   }
   private var firstAlias: Item? { context.flatMap { Item(kind, slot: $0.pointee.firstAlias) } }
 
@@ -80,8 +80,8 @@ extension Item {
     alias.setLink(primary: self.slot, next: context.pointee.firstAlias)
     alias.cell.pointee.reference.begin(forClient: false)
     context.pointee.firstAlias = slot
-    let spread = mode.isRecord ? Spread.aliased : Spread.aliased | Spread.scattered
-    cell.pointee.spread.store(cell.pointee.spread.load(ordering: .relaxed) | spread, ordering: .sequentiallyConsistent)
+    cell.pointee.notes.bitwiseOr(
+      mode.isRecord ? Note.aliased : Note.aliased | Note.scattered, ordering: .sequentiallyConsistent)
     return alias
   }
 

@@ -55,6 +55,7 @@ extension Loop {
     lock()
     defer { unlock() }
     let member = try item.cellForMembership(of: mode)
+    member.cell.pointee.joins.store(member.cell.pointee.joins.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     member.cell.pointee.membership.store(mode.slot, ordering: .sequentiallyConsistent)
     do throws(Failure) {
       // Looked at behind that: whoever makes the item invalid looks for its memberships after it.
@@ -108,7 +109,7 @@ extension Loop {
 
   /// Takes an item out of one mode, and tells it.
   func leave(_ item: Item, _ mode: Mode) -> Int32 {
-    if item.isSpread(Item.Spread.aliased) {
+    if item.hasNote(Item.Note.aliased) {
       item.lock()
       let member = item.member(of: mode)
       let hasLeft = member.map { takeOut($0, of: item, from: mode) } ?? nil

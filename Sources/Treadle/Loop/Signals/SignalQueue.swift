@@ -8,9 +8,9 @@ import TreadleBase
 extension Item {
   /// The clean-up of a queue that is going on has seen this membership. False if it had before.
   fileprivate func markCounted() -> Bool {
-    cell.pointee.once.bitwiseOr(Once.counted, ordering: .relaxed).oldValue & Once.counted == 0
+    cell.pointee.notes.bitwiseOr(Note.counted, ordering: .relaxed).oldValue & Note.counted == 0
   }
-  fileprivate func clearCounted() { cell.pointee.once.bitwiseAnd(~Once.counted, ordering: .relaxed) }
+  fileprivate func clearCounted() { cell.pointee.notes.bitwiseAnd(~Note.counted, ordering: .relaxed) }
 }
 
 /// The signalled sources of a mode that no pass has collected yet.
@@ -71,12 +71,20 @@ extension Mode {
     for entry in queue.elements { Item(.source, slot: entry.mention.slot)?.clearCounted() }
   }
 
-  /// The source of an entry, if that is not stale: still a member of this mode, and signalled at that time.
+  /// The source of an entry, if that is not stale: signalled at that time.
   @inline(__always)
   func stands(_ entry: Entry) -> Item? {
-    guard let member = Item(.source, slot: entry.mention.slot) else { return nil }
+    guard let item = signalled(entry), item.signalTime == entry.second else { return nil }
+    return item
+  }
+
+  /// The source of an entry that was collected, if it is still a member of this mode, and signalled, at whatever time.
+  @inline(__always)
+  func signalled(_ entry: Entry) -> Item? {
+    guard let member = Item(.source, slot: entry.mention.slot), entry.mention.means(member), member.isIn(self) else {
+      return nil
+    }
     let item = member.primary
-    return item.isSignalled && item.signalTime == entry.second && entry.mention.means(member) && member.isIn(self)
-      ? item : nil
+    return item.isSignalled ? item : nil
   }
 }

@@ -21,24 +21,24 @@ extension Item {
       if item.cell.pointee.reference.isLive(handle.generation) { return Status.ignored }
       throw handle.failure("source")
     }
-    if before.has(Reference.Mark.signalled) && !item.isSpread(Spread.scattered) {
+    if before.has(Reference.Mark.signalled) && !item.hasNote(Note.scattered) {
       // Coalesced: it is queued, or about to be by somebody who will look at the marks after us, or being performed by
       // somebody who has not exchanged them yet.
       if let loop, !loop.isWakePending { loop.wake() }
       return Status.ok
     }
-    return item.queueSignal(isFresh: !before.has(Reference.Mark.signalled), wake: wake)
+    return try item.queueSignal(isFresh: !before.has(Reference.Mark.signalled), wake: wake)
   }
 
   /// Signals a source that the caller holds.
-  package func signal(wake: Bool) -> Int32 {
+  package func signal(wake: Bool) throws(Failure) -> Int32 {
     guard let before = cell.pointee.reference.signal(generation, wake: wake) else { return Status.ignored }
-    return queueSignal(isFresh: !before.has(Reference.Mark.signalled), wake: wake)
+    return try queueSignal(isFresh: !before.has(Reference.Mark.signalled), wake: wake)
   }
 
   @inline(__always)
-  private func queueSignal(isFresh: Bool, wake: Bool) -> Int32 {
-    if isSpread(Spread.scattered) { return queueEverywhere(isFresh: isFresh, wake: wake) }
+  private func queueSignal(isFresh: Bool, wake: Bool) throws(Failure) -> Int32 {
+    if hasNote(Note.scattered) { return try queueEverywhere(isFresh: isFresh, wake: wake) }
     var isFresh = isFresh
     while true {
       // Looked at after the exchange: whoever adds the source to a mode looks at the mark afterwards.
@@ -46,7 +46,7 @@ extension Item {
       if let mode = Mode(slot: slot), let loop = mode.loop {
         if isFresh && !(loop.isCurrent ? queueForOwner(mode, loop, wake: wake) : queueForOthers(mode, loop, wake: wake)) {
           cell.pointee.reference.clear(Reference.Mark.ofSignal)
-          return Status.noMemory
+          throw Failure.noMemory("source")
         }
         if !isFresh && wake { loop.wake() }
       } else if isFresh {
@@ -89,7 +89,7 @@ extension Item {
 
   /// A source that is, or was, in several modes: each membership gets its place. The caller need not hold it.
   @inline(never)
-  private func queueEverywhere(isFresh: Bool, wake: Bool) -> Int32 {
+  private func queueEverywhere(isFresh: Bool, wake: Bool) throws(Failure) -> Int32 {
     let generation = self.generation
     guard cell.pointee.reference.hold(generation) else { return Status.ok }
     lock()
@@ -106,7 +106,8 @@ extension Item {
     unlock()
     if !hasMemory { cell.pointee.reference.clear(Reference.Mark.ofSignal) }
     drop()
-    return hasMemory ? Status.ok : Status.noMemory
+    if !hasMemory { throw Failure.noMemory("source") }
+    return Status.ok
   }
 
   package var isSignalled: Bool {

@@ -94,15 +94,17 @@ extension Loop {
     interruptSleep()
   }
 
-  /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes the wake descriptor and the
-  /// pollers.
+  /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for
+  /// them.
   func closeSleep() {
     state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent)
     while state.pointee.kicking.load(ordering: .sequentiallyConsistent) != 0 { treadle_system_yield() }
     lock()
     for slot in state.pointee.modes.elements { Mode(slot: slot)?.closePoller() }
-    let descriptor = state.pointee.wakeDescriptor.exchange(-1, ordering: .sequentiallyConsistent)
+    let wake = state.pointee.wakeDescriptor.exchange(-1, ordering: .sequentiallyConsistent)
+    let timer = state.pointee.timerDescriptor.exchange(-1, ordering: .sequentiallyConsistent)
     unlock()
-    if descriptor >= 0 { _ = treadle_system_close(descriptor) }
+    if wake >= 0 { _ = treadle_system_close(wake) }
+    if timer >= 0 { _ = treadle_system_close(timer) }
   }
 }

@@ -117,7 +117,7 @@ extension Item {
   private func postponeInPlace(_ handle: Handle, _ date: Int64) -> Bool {
     guard let loop = lockOnlyLoop() else { return false }
     defer { loop.unlock() }
-    return generation == handle.generation && isValid && !isSpread(Spread.aliased) && !hasState(State.running)
+    return generation == handle.generation && isValid && !hasNote(Note.aliased) && !hasState(State.running)
       && mode?.postpone(self, to: date) == true
   }
 
