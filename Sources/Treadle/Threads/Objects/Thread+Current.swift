@@ -96,6 +96,14 @@ extension Thread {
     return loop
   }
 
+  /// The thread has a loop no longer: the caller tears it down.
+  @discardableResult
+  func giveUpLoop() -> Loop? {
+    lock()
+    defer { unlock() }
+    return state.pointee.loop.exchange(nil, ordering: .acquiringAndReleasing).map { Loop(UnsafeMutableRawPointer($0)) }
+  }
+
   /// The caller holds the lock.
   private func findOrMakeLoop(threadID: Int32) throws(Failure) -> Loop {
     if let known = state.pointee.loop.load(ordering: .acquiring) { return Loop(UnsafeMutableRawPointer(known)) }

@@ -66,6 +66,8 @@ extension Thread {
     Pool.end()
     object?.releaseValues()
     if let memory = thread.pointee.loop {
+      // Also that of an object which was made since: a loop is torn down once.
+      existing?.giveUpLoop()
       Loop(memory).tearDown()
       thread.pointee.loop = nil
     }
@@ -83,14 +85,14 @@ extension Thread {
     lock()
     state.pointee.phase.store(Phase.finished, ordering: .sequentiallyConsistent)
     state.pointee.kernelID.store(0, ordering: .releasing)
-    let loop = state.pointee.loop.exchange(nil, ordering: .acquiringAndReleasing)
     unlock()
+    let loop = giveUpLoop()
     // A thread that left its function by pthread_exit.
     let entry = state.pointee.entry
     state.pointee.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
     entry.dispose()
     tellReadiness(Readiness.ended)
-    if let loop { treadle_system_thread().pointee.loop = UnsafeMutableRawPointer(loop) }
+    if let loop { treadle_system_thread().pointee.loop = UnsafeMutableRawPointer(loop.state) }
     if isMain {
       let process = treadle_system_process()
       let start = Mutex.at(treadle_system_start_lock())

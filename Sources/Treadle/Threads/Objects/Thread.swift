@@ -150,9 +150,6 @@ package struct Thread {
   /// A thread that never runs: its entry goes back, and so does what waits in its loop.
   func abandon() {
     state.pointee.entry.dispose()
-    lock()
-    let loop = state.pointee.loop.exchange(nil, ordering: .acquiringAndReleasing)
-    unlock()
-    if let loop { Loop(UnsafeMutableRawPointer(loop)).tearDown() }
+    giveUpLoop()?.tearDown()
   }
 }
