@@ -66,22 +66,43 @@ double treadle_cf_now(void) {
     return (double)(now.tv_sec - 978307200) + (double)now.tv_nsec / 1e9;
 }
 
-void treadle_cf_complain(const char *function) {
+static bool is_debugged(void) {
+    const char *debug = getenv("TREADLE_DEBUG");
+    return debug && *debug;
+}
+static void tell_once(const char *function, const char *what, const char *more) {
     enum { MOST = 512 };
     static const char *told[MOST];
     static int count;
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
-    const char *debug = getenv("TREADLE_DEBUG");
-    if (!debug || !*debug) return;
+    if (!is_debugged()) return;
     int saved = errno;
     pthread_mutex_lock(&guard);
     int known = 0;
     for (int i = 0; i < count && !known; i++) known = strcmp(told[i], function) == 0;
     if (!known && count < MOST) {
         told[count++] = function;
-        fprintf(stderr, "treadle-cf: %s: an argument is NULL, released, of another type or out of range; no effect\n", function);
+        fprintf(stderr, "treadle-cf: %s: %s%s\n", function, what, more);
     }
     pthread_mutex_unlock(&guard);
+    errno = saved;
+}
+void treadle_cf_complain(const char *function) {
+    tell_once(function, "an argument is NULL, released, of another type or out of range; no effect", "");
+}
+void treadle_cf_tell_status(const char *function, const char *status, const char *message) {
+    char text[64];
+    snprintf(text, sizeof text, "%s: ", status);
+    tell_once(function, text, message);
+}
+void treadle_cf_tell_refusal(const char *function, int32_t fd, const char *status, const char *message, int32_t error) {
+    if (!is_debugged()) return;
+    int saved = errno;
+    flockfile(stderr);
+    fprintf(stderr, "treadle-cf: %s: descriptor %d is not watched as it should be: %s: %s", function, fd, status, message);
+    if (error) fprintf(stderr, ": %s", strerror(error));
+    fputc('\n', stderr);
+    funlockfile(stderr);
     errno = saved;
 }
 

@@ -33,6 +33,13 @@ HELPER void keep_busy(CFRunLoopRef loop, CFStringRef mode) {
     CFRelease(timer);
 }
 
+/* The processor's time that the calling thread has had. */
+HELPER int64_t own_time(void) {
+    struct timespec used;
+    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0);
+    return SECONDS(used.tv_sec) + used.tv_nsec;
+}
+
 /* A semaphore wait that a signal does not cut short. */
 HELPER void await(sem_t *semaphore) {
     while (sem_wait(semaphore) != 0 && errno == EINTR) {}

@@ -2,75 +2,7 @@
  * Copyright the Treadle authors
  *
  * CFSocket, on loopback and on pairs of sockets. */
-#include "helpers.h"
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-
-static int retained, released;
-static const void *count_retain(const void *info) {
-    retained++;
-    return info;
-}
-static void count_release(const void *info) {
-    (void)info;
-    released++;
-}
-static int taken = -1;
-static CFDataRef sender;
-static void (*also)(CFSocketRef s, CFSocketCallBackType type);
-static void told(CFSocketRef s, CFSocketCallBackType type, CFDataRef address, const void *data, void *info) {
-    const char *name = info;
-    CHECK(CFGetTypeID(s) == CFSocketGetTypeID());
-    if (type == kCFSocketAcceptCallBack) {
-        taken = *(const CFSocketNativeHandle *)data;
-        CHECK(address != NULL && CFDataGetLength(address) >= (CFIndex)sizeof(sa_family_t));
-        trace("%s:accept", name);
-    } else if (type == kCFSocketDataCallBack) {
-        trace("%s:data:%.*s", name, (int)CFDataGetLength(data), (const char *)CFDataGetBytePtr(data));
-        if (sender) CFRelease(sender);
-        sender = address ? CFDataCreateCopy(NULL, address) : NULL;
-    } else if (type == kCFSocketConnectCallBack) {
-        trace("%s:connect:%d", name, data ? *(const SInt32 *)data : 0);
-    } else {
-        CHECK(data == NULL);
-        trace("%s:%s", name, type == kCFSocketReadCallBack ? "read" : "write");
-    }
-    if (also) also(s, type);
-}
-static CFSocketContext named(const char *name) { return (CFSocketContext){0, (void *)name, count_retain, count_release, NULL}; }
-
-static CFSocketRef with_native(int fd, CFOptionFlags kinds, const char *name) {
-    CFSocketContext context = named(name);
-    CFSocketRef socket = CFSocketCreateWithNative(NULL, fd, kinds, told, &context);
-    CHECK(socket != NULL);
-    return socket;
-}
-static void add(CFSocketRef socket) {
-    CFRunLoopSourceRef source = CFSocketCreateRunLoopSource(NULL, socket, 0);
-    CHECK(source != NULL);
-    CFRunLoopAddSource(CFRunLoopGetCurrent(), source, kCFRunLoopDefaultMode);
-    CFRelease(source);
-}
-static CFRunLoopRunResult poll_once(void) { return CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, true); }
-static void run_one(void) { CHECK_INT(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1e9, true), kCFRunLoopRunHandledSource); }
-static void finish(CFSocketRef socket) {
-    CFSocketInvalidate(socket);
-    CFRelease(socket);
-}
-static void pair(int ends[2]) { CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0); }
-static CFDataRef loopback(int port) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    return CFDataCreate(NULL, (const UInt8 *)&address, sizeof address);
-}
-static int port_of(CFSocketRef socket) {
-    CFDataRef data = CFSocketCopyAddress(socket);
-    int port = ntohs(((const struct sockaddr_in *)(const void *)CFDataGetBytePtr(data))->sin_port);
-    CFRelease(data);
-    return port;
-}
+#include "sockets.h"
 
 TEST(one_object_stands_for_a_descriptor, "SOCK-1 SOCK-2 SOCK-8 SOCK-9") {
     int ends[2];

@@ -110,6 +110,10 @@ void treadle_cf_print_line(const char *text, size_t size); /* to standard error 
 uint16_t treadle_cf_mac_roman(uint8_t byte);               /* of the upper half */
 /* The first bad call of a function writes a line to standard error, if TREADLE_DEBUG is set. */
 void treadle_cf_complain(const char *function);
+/* The first status of a function that says something else, likewise. */
+void treadle_cf_tell_status(const char *function, const char *status, const char *message);
+/* A status that says that a descriptor is not watched, likewise; each is told. */
+void treadle_cf_tell_refusal(const char *function, int32_t fd, const char *status, const char *message, int32_t error);
 double treadle_cf_now(void); /* seconds since 2001, by the wall clock */
 
 /* --- Sockets: the result, or -errno ------------------------------------------------------------------- */

@@ -30,14 +30,6 @@ func access<Content: Body, Result>(
   return result
 }
 
-/// Tells, if TREADLE_DEBUG is set, that a call had no effect.
-@inline(never)
-func complain(_ function: StaticString) {
-  function.withUTF8Buffer { text in
-    text.withMemoryRebound(to: CChar.self) { treadle_cf_complain($0.baseAddress) }
-  }
-}
-
 /// Frees what a kind of object holds. Items of run loops are gone from Treadle by then.
 func destroy(_ kind: Kind, _ body: UnsafeMutableRawPointer) {
   switch kind {
@@ -48,7 +40,7 @@ func destroy(_ kind: Kind, _ body: UnsafeMutableRawPointer) {
   case .timer: TimerDates.forget(body.assumingMemoryBound(to: TimerBody.self))
   case .socket, .fileDescriptor:
     let watch = body.assumingMemoryBound(to: WatchBody.self)
-    invalidate(watch)
+    invalidate(watch, "CFRelease")
     watch.pointee.free()
   case .allocator, .null, .boolean, .date, .number, .runLoop, .source, .observer: break
   }

@@ -10,11 +10,6 @@ import CTreadleCF
 
 func handle(_ loop: UInt) -> OpaquePointer? { OpaquePointer(bitPattern: loop) }
 
-/// Tells of a failure, which is always a bad loop or mode here.
-func check(_ status: Int32, _ function: StaticString) {
-  if status < 0 { complain(function) }
-}
-
 @_cdecl("CFRunLoopCopyCurrentMode")
 public func cfRunLoopCopyCurrentMode(_ loop: UInt) -> UInt {
   if !isLoop(loop) { complain("CFRunLoopCopyCurrentMode") }

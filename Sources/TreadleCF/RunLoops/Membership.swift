@@ -29,10 +29,11 @@ private func ask(
     case (.add, .timer): check(treadle_loop_add_timer(loop, treadle.handle, mode), function)
     case (.add, .observer): check(treadle_loop_add_observer(loop, treadle.handle, mode), function)
     case (.add, _):
-      check(
-        treadle.isDescriptor
-          ? treadle_loop_add_descriptor(loop, treadle.handle, mode) : treadle_loop_add_source(loop, treadle.handle, mode),
-        function)
+      if !treadle.isDescriptor {
+        check(treadle_loop_add_source(loop, treadle.handle, mode), function)
+      } else {
+        adding(item, UInt(bitPattern: loop), function) { treadle_loop_add_descriptor(loop, treadle.handle, mode) }
+      }
     case (.remove, .timer): check(treadle_loop_remove_timer(loop, treadle.handle, mode), function)
     case (.remove, .observer): check(treadle_loop_remove_observer(loop, treadle.handle, mode), function)
     case (.remove, _):
@@ -55,7 +56,6 @@ public func cfRunLoopContainsSource(_ loop: UInt, _ source: UInt, _ mode: UInt) 
 @_cdecl("CFRunLoopAddSource")
 public func cfRunLoopAddSource(_ loop: UInt, _ source: UInt, _ mode: UInt) {
   _ = ask(.add, loop, source, .source, mode, "CFRunLoopAddSource")
-  if kind(of: source) == .source { noteLoop(source, loop) }
 }
 
 @_cdecl("CFRunLoopRemoveSource")

@@ -91,7 +91,7 @@ public func cfRunLoopObserverGetOrder(_ observer: UInt) -> Int {
 
 @_cdecl("CFRunLoopObserverInvalidate")
 public func cfRunLoopObserverInvalidate(_ observer: UInt) {
-  _ = treadle_observer_invalidate(handle(observer, "CFRunLoopObserverInvalidate"))
+  check(treadle_observer_invalidate(handle(observer, "CFRunLoopObserverInvalidate")), "CFRunLoopObserverInvalidate")
 }
 
 @_cdecl("CFRunLoopObserverIsValid")

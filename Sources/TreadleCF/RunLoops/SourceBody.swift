@@ -25,6 +25,8 @@ struct SourceBody: ItemBody {
   var cancel: treadle_cf_schedule_fn?
   var perform: treadle_cf_perform_fn?
   var getPort: treadle_cf_port_fn?
+  /// Whether it was said already that Treadle would not watch its descriptor.
+  var isRefusalTold = false
 
   /// Equal by value only if both were made with the same callbacks (SRC0-5).
   func isEqual(to other: SourceBody) -> Bool {
@@ -37,9 +39,7 @@ struct SourceBody: ItemBody {
 
   var isValid: Bool { variant == .custom ? treadle_source_is_valid(handle) : treadle_descriptor_is_valid(handle) }
 
-  func invalidate() {
-    _ = variant == .custom ? treadle_source_invalidate(handle) : treadle_descriptor_invalidate(handle)
-  }
+  func invalidate() -> Int32 { variant == .custom ? treadle_source_invalidate(handle) : treadle_descriptor_invalidate(handle) }
 }
 
 /// A callback as a number, to be compared; 0 for none.

@@ -17,7 +17,7 @@ public func cfRunLoopSourceGetOrder(_ source: UInt) -> Int { sources(source, "CF
 
 @_cdecl("CFRunLoopSourceInvalidate")
 public func cfRunLoopSourceInvalidate(_ source: UInt) {
-  sources(source, "CFRunLoopSourceInvalidate", ()) { $0.pointee.invalidate() }
+  sources(source, "CFRunLoopSourceInvalidate", ()) { check($0.pointee.invalidate(), "CFRunLoopSourceInvalidate") }
 }
 
 @_cdecl("CFRunLoopSourceIsValid")
@@ -28,7 +28,7 @@ public func cfRunLoopSourceIsValid(_ source: UInt) -> UInt8 {
 @_cdecl("CFRunLoopSourceSignal")
 public func cfRunLoopSourceSignal(_ source: UInt) {
   sources(source, "CFRunLoopSourceSignal", ()) { source in
-    if source.pointee.variant == .custom { _ = treadle_source_signal(source.pointee.handle) }
+    if source.pointee.variant == .custom { check(treadle_source_signal(source.pointee.handle), "CFRunLoopSourceSignal") }
   }
 }
 

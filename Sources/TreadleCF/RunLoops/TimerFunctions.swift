@@ -95,7 +95,9 @@ public func cfRunLoopTimerSetNextFireDate(_ timer: UInt, _ date: Double) {
     let date = limited(date)
     guard treadle_time_from_absolute(date, &time) >= 0 else { return complain("CFRunLoopTimerSetNextFireDate") }
     TimerDates.locked {
-      if treadle_timer_set_next_fire(body.pointee.handle, time) == 0 {
+      let status = treadle_timer_set_next_fire(body.pointee.handle, time)
+      check(status, "CFRunLoopTimerSetNextFireDate")
+      if status == 0 {
         body.pointee.date = date
         body.pointee.time = time
       }
@@ -123,7 +125,9 @@ public func cfRunLoopTimerGetOrder(_ timer: UInt) -> Int {
 }
 
 @_cdecl("CFRunLoopTimerInvalidate")
-public func cfRunLoopTimerInvalidate(_ timer: UInt) { _ = treadle_timer_invalidate(handle(timer, "CFRunLoopTimerInvalidate")) }
+public func cfRunLoopTimerInvalidate(_ timer: UInt) {
+  check(treadle_timer_invalidate(handle(timer, "CFRunLoopTimerInvalidate")), "CFRunLoopTimerInvalidate")
+}
 
 @_cdecl("CFRunLoopTimerIsValid")
 public func cfRunLoopTimerIsValid(_ timer: UInt) -> UInt8 {
@@ -149,5 +153,5 @@ public func cfRunLoopTimerGetTolerance(_ timer: UInt) -> Double {
 public func cfRunLoopTimerSetTolerance(_ timer: UInt, _ tolerance: Double) {
   var nanoseconds: Int64 = 0
   if !tolerance.isNaN { _ = treadle_time_from_seconds(tolerance, &nanoseconds) }
-  _ = treadle_timer_set_tolerance(handle(timer, "CFRunLoopTimerSetTolerance"), nanoseconds)
+  check(treadle_timer_set_tolerance(handle(timer, "CFRunLoopTimerSetTolerance"), nanoseconds), "CFRunLoopTimerSetTolerance")
 }

@@ -19,7 +19,7 @@ public func cfFileDescriptorCreate(
   body.descriptorCallout = callout
   body.kinds = 3
   body.flags = closes == 0 ? 0 : WatchBody.closeOnInvalidate
-  return begin(.fileDescriptor, body)
+  return begin(.fileDescriptor, body, "CFFileDescriptorCreate")
 }
 
 @_cdecl("CFFileDescriptorGetNativeDescriptor")
@@ -40,26 +40,20 @@ public func cfFileDescriptorGetContext(_ descriptor: UInt, _ context: UnsafeMuta
 @_cdecl("CFFileDescriptorEnableCallBacks")
 public func cfFileDescriptorEnableCallBacks(_ descriptor: UInt, _ kinds: UInt) {
   watches(descriptor, .fileDescriptor, "CFFileDescriptorEnableCallBacks", ()) { body in
-    lockingSockets {
-      body.pointee.enabled |= kinds & body.pointee.kinds
-      update(body)
-    }
+    changing(body, "CFFileDescriptorEnableCallBacks") { body.pointee.enabled |= kinds & body.pointee.kinds }
   }
 }
 
 @_cdecl("CFFileDescriptorDisableCallBacks")
 public func cfFileDescriptorDisableCallBacks(_ descriptor: UInt, _ kinds: UInt) {
   watches(descriptor, .fileDescriptor, "CFFileDescriptorDisableCallBacks", ()) { body in
-    lockingSockets {
-      body.pointee.enabled &= ~kinds
-      update(body)
-    }
+    changing(body, "CFFileDescriptorDisableCallBacks") { body.pointee.enabled &= ~kinds }
   }
 }
 
 @_cdecl("CFFileDescriptorInvalidate")
 public func cfFileDescriptorInvalidate(_ descriptor: UInt) {
-  watches(descriptor, .fileDescriptor, "CFFileDescriptorInvalidate", ()) { invalidate($0) }
+  watches(descriptor, .fileDescriptor, "CFFileDescriptorInvalidate", ()) { invalidate($0, "CFFileDescriptorInvalidate") }
 }
 
 @_cdecl("CFFileDescriptorIsValid")
@@ -85,11 +79,11 @@ func readyDescriptor(_ handle: OpaquePointer?, _ events: UInt32, _ info: UnsafeM
 
 private func tell(_ descriptor: UInt, _ body: Pointer<WatchBody>, _ events: UInt32, _ kind: UInt, _ event: UInt32) {
   let broken = UInt32(TREADLE_HANGUP) | UInt32(TREADLE_FAILED)
-  let isDue = lockingSockets {
-    guard body.pointee.isValid, body.pointee.enabled & kind != 0, events & (event | broken) != 0 else { return false }
+  var isDue = false
+  changing(body, "CFFileDescriptorCallBack") {
+    guard body.pointee.isValid, body.pointee.enabled & kind != 0, events & (event | broken) != 0 else { return }
     body.pointee.enabled &= ~kind
-    update(body)
-    return true
+    isDue = true
   }
   if isDue { callingOut(body) { info in body.pointee.descriptorCallout?(descriptor, kind, info) } }
 }

@@ -55,7 +55,7 @@ private func make(
   body.enabled = body.kinds
   body.flags = body.kinds & 3 | WatchBody.closeOnInvalidate
   if body.kinds & 3 == WatchBody.Kinds.accept { _ = treadle_cf_set_nonblocking(fd, true) }
-  let socket = begin(.socket, body)
+  let socket = begin(.socket, body, "CFSocketCreate")
   if socket == 0 || lockingSockets({ SocketTable.remember(fd, socket) }) { return socket }
   // The descriptor stays the caller's.
   cfSocketSetSocketFlags(socket, 0)

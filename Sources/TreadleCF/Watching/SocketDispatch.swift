@@ -35,33 +35,31 @@ private func call(_ socket: UInt, _ body: Pointer<WatchBody>, _ kind: UInt, _ ad
 
 /// The enabled one of some kinds, which is disabled now unless its flag says otherwise; 0 for none.
 private func take(_ body: Pointer<WatchBody>, _ kinds: UInt, reenabledBy flags: UInt) -> UInt {
+  var kind: UInt = 0, isOver = false
   lockingSockets {
-    let kind = body.pointee.isValid && !body.pointee.isFresh && !body.pointee.isConnecting ? body.pointee.enabled & kinds : 0
-    if kind != 0, body.pointee.flags & flags == 0 {
-      body.pointee.enabled &= ~kinds
-      update(body)
-    }
-    return kind
+    kind = body.pointee.isValid && !body.pointee.isFresh && !body.pointee.isConnecting ? body.pointee.enabled & kinds : 0
+    isOver = kind != 0 && body.pointee.flags & flags == 0
   }
+  if isOver { changing(body, "CFSocketCallBack") { body.pointee.enabled &= ~kinds } }
+  return kind
 }
 
 /// Tells how a connection in the background ended; whether it succeeded and the socket is still valid.
 private func finishConnecting(_ socket: UInt, _ body: Pointer<WatchBody>) -> Bool {
   let fd = body.pointee.fd
   let status = body.pointee.connectError != 0 ? body.pointee.connectError : treadle_cf_error(fd)
-  let tells = lockingSockets {
+  var tells = false
+  changing(body, "CFSocketCallBack") {
     body.pointee.isConnecting = false
     body.pointee.connectError = 0
     // What failed is as it was before: the kernel would call it hung up in every pass.
     body.pointee.isFresh = status != 0
     if body.pointee.restoresBlocking { _ = treadle_cf_set_nonblocking(fd, false) }
     body.pointee.restoresBlocking = false
-    let tells = body.pointee.enabled & WatchBody.Kinds.connect != 0
+    tells = body.pointee.enabled & WatchBody.Kinds.connect != 0
     // Once for a socket (SOCK-2).
     body.pointee.kinds &= ~WatchBody.Kinds.connect
     body.pointee.enabled &= ~WatchBody.Kinds.connect
-    update(body)
-    return tells
   }
   if tells {
     var error = Int32(0) &- status
@@ -100,5 +98,5 @@ private func receive(_ socket: UInt, _ body: Pointer<WatchBody>) {
   cfRelease(data)
   if peer != 0 { cfRelease(peer) }
   // The end, or an error, of a stream is its last callback (SOCK-5).
-  if size <= 0 && isStream { invalidate(body) }
+  if size <= 0 && isStream { invalidate(body, "CFSocketCallBack") }
 }

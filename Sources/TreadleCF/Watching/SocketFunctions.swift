@@ -33,8 +33,7 @@ private func withAddress(
 public func cfSocketSetAddress(_ socket: UInt, _ address: UInt) -> Int {
   withAddress(socket, address, "CFSocketSetAddress") { body, fd, bytes, size in
     if treadle_cf_listen(fd, bytes, size) < 0 { return -1 }
-    lockingSockets { update(body) }
-    return 0
+    return changing(body, "CFSocketSetAddress") {} < 0 ? -1 : 0
   }
 }
 
@@ -44,28 +43,24 @@ public func cfSocketConnectToAddress(_ socket: UInt, _ address: UInt, _ timeout:
     let wasNonblocking = treadle_cf_set_nonblocking(fd, true) != 0
     var status = treadle_cf_connect(fd, bytes, size)
     if timeout < 0 {
-      lockingSockets {
+      let watching = changing(body, "CFSocketConnectToAddress") {
         body.pointee.isFresh = false
         body.pointee.isConnecting = true
         body.pointee.connectError = status
         body.pointee.restoresBlocking = !wasNonblocking
-        update(body)
       }
-      return 0
+      return watching < 0 ? -1 : 0
     }
     if status == 0 { status = treadle_cf_await_writable(fd, timeout) }
     if status == 0 { status = treadle_cf_error(fd) }
     if !wasNonblocking { _ = treadle_cf_set_nonblocking(fd, false) }
-    lockingSockets {
-      body.pointee.isFresh = status != 0 && treadle_cf_is_stream(fd) != 0
-      update(body)
-    }
+    changing(body, "CFSocketConnectToAddress") { body.pointee.isFresh = status != 0 && treadle_cf_is_stream(fd) != 0 }
     return status == 0 ? 0 : status == treadle_cf_timed_out() ? -2 : -1
   }
 }
 
 @_cdecl("CFSocketInvalidate")
-public func cfSocketInvalidate(_ socket: UInt) { sockets(socket, "CFSocketInvalidate", ()) { invalidate($0) } }
+public func cfSocketInvalidate(_ socket: UInt) { sockets(socket, "CFSocketInvalidate", ()) { invalidate($0, "CFSocketInvalidate") } }
 
 @_cdecl("CFSocketIsValid")
 public func cfSocketIsValid(_ socket: UInt) -> UInt8 {
@@ -129,20 +124,14 @@ private func meant(_ kinds: UInt, _ body: Pointer<WatchBody>) -> UInt {
 @_cdecl("CFSocketDisableCallBacks")
 public func cfSocketDisableCallBacks(_ socket: UInt, _ kinds: UInt) {
   sockets(socket, "CFSocketDisableCallBacks", ()) { body in
-    lockingSockets {
-      body.pointee.enabled &= ~meant(kinds, body)
-      update(body)
-    }
+    changing(body, "CFSocketDisableCallBacks") { body.pointee.enabled &= ~meant(kinds, body) }
   }
 }
 
 @_cdecl("CFSocketEnableCallBacks")
 public func cfSocketEnableCallBacks(_ socket: UInt, _ kinds: UInt) {
   sockets(socket, "CFSocketEnableCallBacks", ()) { body in
-    lockingSockets {
-      body.pointee.enabled |= meant(kinds, body)
-      update(body)
-    }
+    changing(body, "CFSocketEnableCallBacks") { body.pointee.enabled |= meant(kinds, body) }
   }
 }
 

@@ -20,11 +20,11 @@ func makeWatchSource(_ watch: UInt, _ kind: Kind, _ order: Int, _ function: Stat
       slot.drop()
       if isValid { return known }
     }
-    return newSource(watch, body, order)
+    return newSource(watch, body, order, function)
   }
 }
 
-private func newSource(_ watch: UInt, _ body: Pointer<WatchBody>, _ order: Int) -> UInt {
+private func newSource(_ watch: UInt, _ body: Pointer<WatchBody>, _ order: Int, _ function: StaticString) -> UInt {
   var client = ClientContext(nil)
   client.info = watch
   let source = Slot.make(
@@ -37,12 +37,16 @@ private func newSource(_ watch: UInt, _ body: Pointer<WatchBody>, _ order: Int) 
   context.fd = body.pointee.fd
   context.events = UInt32(TREADLE_READABLE)
   if body.pointee.isSocket { context.ready = readySocket } else { context.ready = readyDescriptor }
-  let made = finish(source) { treadle_descriptor_create(&context, &$0) }
-  if made == 0 { return 0 }
-  lockingSockets {
-    body.pointee.source = made
-    update(body)
+  var status: Int32 = 0
+  let made = finish(source) {
+    status = treadle_descriptor_create(&context, &$0)
+    return status
   }
+  if made == 0 {
+    tellRefusal(body.pointee.fd, status, function)
+    return 0
+  }
+  changing(body, function) { body.pointee.source = made }
   return made
 }
 
@@ -57,39 +61,44 @@ extension ClientContext {
   }
 }
 
-/// Tells the kernel what to watch for; under the lock.
-func update(_ body: Pointer<WatchBody>) {
-  if body.pointee.isFresh, treadle_cf_is_in_use(body.pointee.fd) != 0 { body.pointee.isFresh = false }
-  guard let slot = Slot.hold(body.pointee.source, .source) else { return }
-  if let item = Item(slot) { _ = treadle_descriptor_set_events(item.handle, body.pointee.events) }
-  slot.drop()
+/// Changes an object for a client under the lock, then has Treadle watch for what is waited for now. Returns Treadle's
+/// status; a refusal, which few functions here can return, is told, too, once for an object.
+@discardableResult
+func changing(_ body: Pointer<WatchBody>, _ function: StaticString, _ work: () -> Void) -> Int32 {
+  let status = lockingSockets {
+    work()
+    return update(body)
+  }
+  if status < 0 { tellOnce(status, body, function) }
+  return status
 }
 
-/// Remembers a loop that a source was added to; called for sources of sockets and descriptors.
-func noteLoop(_ source: UInt, _ loop: UInt) {
-  sources(source, "CFRunLoopAddSource", ()) { source in
-    guard source.pointee.variant == .owned, let slot = Slot.hold(source.pointee.client.info),
-      let memory = slot.pointer.pointee.body
-    else { return }
-    let body = memory.assumingMemoryBound(to: WatchBody.self)
-    lockingSockets {
-      update(body)
-      var index = 0
-      while index < body.pointee.loopCount {
-        if body.pointee.loops?[index] == loop { return }
-        index &+= 1
-      }
-      guard let grown = treadle_cf_reallocate(body.pointee.loops, (index &+ 1) &* 8) else { return }
-      body.pointee.loops = grown.assumingMemoryBound(to: UInt.self)
-      body.pointee.loops?[index] = loop
-      body.pointee.loopCount = index &+ 1
-    }
-    slot.drop()
+/// Tells Treadle what to watch for; its status. Under the lock.
+private func update(_ body: Pointer<WatchBody>) -> Int32 {
+  if body.pointee.isFresh, treadle_cf_is_in_use(body.pointee.fd) != 0 { body.pointee.isFresh = false }
+  guard let slot = Slot.hold(body.pointee.source, .source) else { return 0 }
+  var status: Int32 = 0
+  // The client may have invalidated the source: the next one gets it all.
+  if let item = Item(slot), treadle_descriptor_is_valid(item.handle) {
+    status = treadle_descriptor_set_events(item.handle, body.pointee.events)
   }
+  slot.drop()
+  return status
+}
+
+/// Says once for an object that its descriptor is not watched as it should be.
+@inline(never)
+func tellOnce(_ status: Int32, _ body: Pointer<WatchBody>, _ function: StaticString) {
+  let wasTold = lockingSockets {
+    let wasTold = body.pointee.isRefusalTold
+    body.pointee.isRefusalTold = true
+    return wasTold
+  }
+  if !wasTold { tellRefusal(body.pointee.fd, status, function) }
 }
 
 /// Ends an object: its source, its context, its place among the sockets, and its descriptor if that was asked for.
-func invalidate(_ body: Pointer<WatchBody>) {
+func invalidate(_ body: Pointer<WatchBody>, _ function: StaticString) {
   let wasValid = lockingSockets {
     let wasValid = body.pointee.isValid
     body.pointee.isValid = false
@@ -103,7 +112,8 @@ func invalidate(_ body: Pointer<WatchBody>) {
   }
   var index = 0
   while index < body.pointee.loopCount {
-    if let loop = body.pointee.loops?[index] { _ = treadle_loop_wake(handle(loop)) }
+    // One whose thread is gone, and which nobody keeps, needs no waking.
+    if let loop = body.pointee.loops?[index], isLivingLoop(loop) { check(treadle_loop_wake(handle(loop)), function) }
     index &+= 1
   }
   body.pointee.client.release?(body.pointee.client.info)
@@ -111,7 +121,7 @@ func invalidate(_ body: Pointer<WatchBody>) {
 }
 
 /// Starts a new object: keeps the client's info.
-func begin(_ kind: Kind, _ body: WatchBody) -> UInt {
+func begin(_ kind: Kind, _ body: WatchBody, _ function: StaticString) -> UInt {
   var body = body
   body.client.info = body.client.retain.map { $0(body.client.info) } ?? body.client.info
   let watch = Slot.make(kind, allocate(body))
@@ -119,7 +129,7 @@ func begin(_ kind: Kind, _ body: WatchBody) -> UInt {
     body.client.release?(body.client.info)
     return 0
   }
-  watches(watch, kind, "CFSocketCreate", ()) { $0.pointee.reference = watch }
+  watches(watch, kind, function, ()) { $0.pointee.reference = watch }
   return watch
 }
 

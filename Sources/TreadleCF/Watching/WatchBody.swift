@@ -37,6 +37,8 @@ struct WatchBody {
   var restoresBlocking = false
   /// The source, without a reference: it keeps this object, not the reverse.
   var source: UInt = 0
+  /// Whether it was said already that Treadle would not watch the descriptor.
+  var isRefusalTold = false
   /// This object.
   var reference: UInt = 0
   /// The loops that the source was added to, to be woken in the end.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * CFFileDescriptor.h: descriptors that a run loop watches, one call for each arming. */
+ * CFFileDescriptor.h: descriptors that a run loop watches, one call for each arming. What Treadle refuses is said as for
+ * sockets: see CFSocket.h. */
 #ifndef CF_COMPAT_CFFILEDESCRIPTOR_H
 #define CF_COMPAT_CFFILEDESCRIPTOR_H
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * CFSocket.h: sockets that a run loop watches, in its own kernel wait: no helper thread, no limit of 1,024. */
+ * CFSocket.h: sockets that a run loop watches, in its own kernel wait: no helper thread, no limit of 1,024.
+ *
+ * Most functions return nothing. What Treadle refuses, a closed descriptor or a second source for one in a mode, is said
+ * with TREADLE_DEBUG set in the environment: one line on standard error for an object, which names the function, the
+ * descriptor and the status. */
 #ifndef CF_COMPAT_CFSOCKET_H
 #define CF_COMPAT_CFSOCKET_H
 
