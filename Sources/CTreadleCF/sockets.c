@@ -32,6 +32,7 @@ int32_t treadle_cf_is_stream(int32_t fd) {
     int type = option(fd, SO_TYPE);
     return type == SOCK_STREAM || type == SOCK_SEQPACKET;
 }
+int32_t treadle_cf_connects(int32_t fd) { return option(fd, SO_TYPE) == SOCK_STREAM; }
 int32_t treadle_cf_is_in_use(int32_t fd) {
     struct treadle_cf_address peer;
     return option(fd, SO_ACCEPTCONN) > 0 || treadle_cf_name(fd, true, &peer) == 0;
@@ -47,11 +48,14 @@ int32_t treadle_cf_set_nonblocking(int32_t fd, bool on) {
     if (fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) < 0) return -errno;
     return (flags & O_NONBLOCK) != 0;
 }
-int32_t treadle_cf_connect(int32_t fd, const void *address, uint32_t size) {
-    int status;
-    do status = connect(fd, address, size);
-    while (status < 0 && errno == EINTR);
-    return status < 0 && errno != EINPROGRESS && errno != EALREADY ? -errno : 0;
+int32_t treadle_cf_connect(int32_t fd, const void *address, uint32_t size) { return result(connect(fd, address, size)); }
+int32_t treadle_cf_in_progress(void) { return -EINPROGRESS; }
+int32_t treadle_cf_poll(int32_t fd) {
+    struct pollfd one = {.fd = fd, .events = POLLIN | POLLOUT};
+    while (poll(&one, 1, 0) < 0 && errno == EINTR) {}
+    int seen = one.revents & POLLNVAL ? POLLIN | POLLOUT | POLLERR : one.revents;
+    return (seen & (POLLIN | POLLHUP | POLLERR) ? TREADLE_CF_CAN_READ : 0) | (seen & (POLLOUT | POLLERR) ? TREADLE_CF_CAN_WRITE : 0) |
+           (seen & (POLLHUP | POLLERR) ? TREADLE_CF_IS_BROKEN : 0);
 }
 int32_t treadle_cf_error(int32_t fd) {
     int error = option(fd, SO_ERROR);

@@ -171,51 +171,6 @@ TEST(a_listener_accepts_and_a_client_connects, "SOCK-3 SOCK-6 SOCK-7 SOCK-11") {
     CHECK_INT(retained, released);
 }
 
-TEST(a_failed_connection_is_told, "SOCK-6 SOCK-7") {
-    CFDataRef any = loopback(0);
-    CFSocketContext context = named("c");
-    CFSocketSignature signature = {PF_INET, SOCK_STREAM, IPPROTO_TCP, any};
-    CFSocketRef bound = CFSocketCreateWithSocketSignature(NULL, &signature, kCFSocketNoCallBack, told, &context);
-    CFDataRef nobody = loopback(port_of(bound));
-    finish(bound); /* nobody listens there any more */
-    CFSocketRef client = CFSocketCreate(NULL, 0, 0, 0, kCFSocketConnectCallBack | kCFSocketReadCallBack | kCFSocketWriteCallBack, told, &context);
-    add(client);
-    CHECK_INT(CFSocketConnectToAddress(client, nobody, -1), kCFSocketSuccess);
-    run_one();
-    char expected[50];
-    snprintf(expected, sizeof expected, "c:connect:%d", ECONNREFUSED);
-    CHECK_TRACE(expected);
-    CHECK(CFSocketIsValid(client));
-    CHECK_INT(poll_once(), kCFRunLoopRunTimedOut);
-    CHECK_INT(CFSocketConnectToAddress(client, nobody, 60), kCFSocketError);
-    signature.address = nobody;
-    CHECK(CFSocketCreateConnectedToSocketSignature(NULL, &signature, 0, told, &context, 60) == NULL);
-    finish(client);
-    CFRelease(any);
-    CFRelease(nobody);
-    CHECK_INT(retained, released);
-}
-
-TEST(waiting_for_a_connection_has_an_end, "SOCK-7") {
-    CFDataRef any = loopback(0);
-    CFSocketSignature signature = {PF_INET, SOCK_STREAM, IPPROTO_TCP, any};
-    CFSocketRef server = CFSocketCreateWithSocketSignature(NULL, &signature, kCFSocketNoCallBack, NULL, NULL);
-    CHECK(listen(CFSocketGetNative(server), 0) == 0); /* nobody accepts: once its queue is full, nobody is let in */
-    CFDataRef to = loopback(port_of(server));
-    CFSocketRef clients[8];
-    CFSocketError status = kCFSocketSuccess;
-    int count = 0;
-    while (count < 8 && status == kCFSocketSuccess) {
-        clients[count] = CFSocketCreate(NULL, 0, 0, 0, kCFSocketConnectCallBack, told, NULL);
-        status = CFSocketConnectToAddress(clients[count++], to, 0.05);
-    }
-    CHECK_INT(status, kCFSocketTimeout);
-    while (count > 0) finish(clients[--count]);
-    finish(server);
-    CFRelease(any);
-    CFRelease(to);
-}
-
 static void *drain_slowly(void *argument) {
     char bytes[4096];
     ssize_t n;

@@ -127,11 +127,16 @@ int32_t treadle_cf_socket(int32_t family, int32_t type, int32_t protocol);
 int32_t treadle_cf_is_open(int32_t fd);
 int32_t treadle_cf_close(int32_t fd);
 int32_t treadle_cf_is_stream(int32_t fd);   /* 1, or 0 for the other kinds and what is no socket */
+int32_t treadle_cf_connects(int32_t fd);    /* 1 for what CoreFoundation takes for a stream socket: not for packets */
 int32_t treadle_cf_is_in_use(int32_t fd);   /* 1: it listens or is connected */
 int32_t treadle_cf_listen(int32_t fd, const void *address, uint32_t size);
 /* Sets the non-blocking mode; 1 if it was set already. */
 int32_t treadle_cf_set_nonblocking(int32_t fd, bool on);
-int32_t treadle_cf_connect(int32_t fd, const void *address, uint32_t size); /* 0 also for one in progress */
+int32_t treadle_cf_connect(int32_t fd, const void *address, uint32_t size); /* in the non-blocking mode */
+int32_t treadle_cf_in_progress(void);
+/* What poll() sees now, in the terms of select(): a hang-up can be read, an error, or no descriptor, both. */
+enum { TREADLE_CF_CAN_READ = 1, TREADLE_CF_CAN_WRITE = 2, TREADLE_CF_IS_BROKEN = 4 };
+int32_t treadle_cf_poll(int32_t fd);
 int32_t treadle_cf_error(int32_t fd);       /* -errno of the pending error, or 0 */
 /* Until it can be written: 0, -ETIMEDOUT or another; seconds of 0 or less: without limit. */
 int32_t treadle_cf_await_writable(int32_t fd, double seconds);

@@ -37,10 +37,11 @@ private func ask(
     case (.remove, .timer): check(treadle_loop_remove_timer(loop, treadle.handle, mode), function)
     case (.remove, .observer): check(treadle_loop_remove_observer(loop, treadle.handle, mode), function)
     case (.remove, _):
-      check(
-        treadle.isDescriptor
-          ? treadle_loop_remove_descriptor(loop, treadle.handle, mode)
-          : treadle_loop_remove_source(loop, treadle.handle, mode), function)
+      if !treadle.isDescriptor {
+        check(treadle_loop_remove_source(loop, treadle.handle, mode), function)
+      } else {
+        removing(item, function) { treadle_loop_remove_descriptor(loop, treadle.handle, mode) }
+      }
     }
     return false
   }

@@ -40,14 +40,14 @@ public func cfFileDescriptorGetContext(_ descriptor: UInt, _ context: UnsafeMuta
 @_cdecl("CFFileDescriptorEnableCallBacks")
 public func cfFileDescriptorEnableCallBacks(_ descriptor: UInt, _ kinds: UInt) {
   watches(descriptor, .fileDescriptor, "CFFileDescriptorEnableCallBacks", ()) { body in
-    changing(body, "CFFileDescriptorEnableCallBacks") { body.pointee.enabled |= kinds & body.pointee.kinds }
+    changing(body, "CFFileDescriptorEnableCallBacks") { body.pointee.arm(kinds & body.pointee.kinds) }
   }
 }
 
 @_cdecl("CFFileDescriptorDisableCallBacks")
 public func cfFileDescriptorDisableCallBacks(_ descriptor: UInt, _ kinds: UInt) {
   watches(descriptor, .fileDescriptor, "CFFileDescriptorDisableCallBacks", ()) { body in
-    changing(body, "CFFileDescriptorDisableCallBacks") { body.pointee.enabled &= ~kinds }
+    changing(body, "CFFileDescriptorDisableCallBacks") { body.pointee.armed &= ~kinds }
   }
 }
 
@@ -80,9 +80,9 @@ func readyDescriptor(_ handle: OpaquePointer?, _ events: UInt32, _ info: UnsafeM
 private func tell(_ descriptor: UInt, _ body: Pointer<WatchBody>, _ events: UInt32, _ kind: UInt, _ event: UInt32) {
   let broken = UInt32(TREADLE_HANGUP) | UInt32(TREADLE_FAILED)
   var isDue = false
-  changing(body, "CFFileDescriptorCallBack") {
-    guard body.pointee.isValid, body.pointee.enabled & kind != 0, events & (event | broken) != 0 else { return }
-    body.pointee.enabled &= ~kind
+  adjusting(body, "CFFileDescriptorCallBack") {
+    guard body.pointee.isValid, body.pointee.armed & kind != 0, events & (event | broken) != 0 else { return }
+    body.pointee.armed &= ~kind
     isDue = true
   }
   if isDue { callingOut(body) { info in body.pointee.descriptorCallout?(descriptor, kind, info) } }

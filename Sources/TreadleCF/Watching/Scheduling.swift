@@ -4,16 +4,45 @@
 import CTreadle
 import CTreadleCF
 
-// How the sources of sockets and file descriptors, and those of version 1, come into modes, or are refused.
+// The modes that a socket's source is in: its kinds are enabled when it comes into the first one, and can be enabled and
+// disabled while it is in one, as in CoreFoundation. A file descriptor's arming has nothing to do with them (FD-3).
 
 /// Adds a source that may be a socket's or a descriptor's, by `add`, which returns Treadle's status.
 func adding(_ source: UInt, _ loop: UInt, _ function: StaticString, _ add: () -> Int32) {
   guard let owner = Owner(source) else { return addingPort(source, function, add()) }
   let body = owner.body
-  changing(body, function) { noteLoop(loop, body) }
+  // It is armed before it is added: from then on it may be told by the loop's thread.
+  var begins = false
+  changing(body, function) {
+    noteLoop(loop, body)
+    begins = body.pointee.isSocket && !(body.pointee.isScheduled && isInAnyMode(source, body))
+    if !begins { return }
+    body.pointee.isScheduled = true
+    body.pointee.disabled = 0
+    body.pointee.arm(body.pointee.kinds)
+  }
   let status = add()
+  if status != 0, begins { rest(source, body, function) }
   if status < 0 { tellOnce(status, body, function) }
   owner.drop()
+}
+
+/// Removes one likewise.
+func removing(_ source: UInt, _ function: StaticString, _ remove: () -> Int32) {
+  let status = remove()
+  check(status, function)
+  guard status == 0, let owner = Owner(source) else { return }
+  if owner.body.pointee.isSocket { rest(source, owner.body, function) }
+  owner.drop()
+}
+
+/// A socket that is in no mode any more waits for nothing.
+private func rest(_ source: UInt, _ body: Pointer<WatchBody>, _ function: StaticString) {
+  changing(body, function) {
+    if isInAnyMode(source, body) { return }
+    body.pointee.isScheduled = false
+    body.pointee.armed = 0
+  }
 }
 
 /// A version 1 source was added: whatever Treadle refuses is said once for a source.
@@ -60,4 +89,31 @@ private func noteLoop(_ loop: UInt, _ body: Pointer<WatchBody>) {
   body.pointee.loops = grown.assumingMemoryBound(to: UInt.self)
   body.pointee.loops?[index] = loop
   body.pointee.loopCount = index &+ 1
+}
+
+/// Whether a source is in a mode of one of the loops that it was added to; under the lock.
+private func isInAnyMode(_ source: UInt, _ body: Pointer<WatchBody>) -> Bool {
+  guard let slot = Slot.hold(source, .source) else { return false }
+  defer { slot.drop() }
+  guard let item = Item(slot) else { return false }
+  var index = 0
+  while index < body.pointee.loopCount {
+    if let loop = body.pointee.loops?[index], isInAnyMode(item.handle, handle(loop)) { return true }
+    index &+= 1
+  }
+  return false
+}
+
+private func isInAnyMode(_ descriptor: OpaquePointer?, _ loop: OpaquePointer?) -> Bool {
+  var names = ByteBuffer()
+  names.append { treadle_loop_copy_modes(loop, $0, $1, $2) }
+  defer { names.free() }
+  guard let bytes = names.bytes else { return false }
+  var at = 0
+  while at < names.count {
+    let name = UnsafeRawPointer(bytes + at).assumingMemoryBound(to: CChar.self)
+    if treadle_loop_contains_descriptor(loop, descriptor, name) { return true }
+    at &+= lengthOf(bytes + at) &+ 1
+  }
+  return false
 }

@@ -17,12 +17,7 @@ public func cfSocketCreateWithNative(
   }
   let known = lockingSockets { SocketTable.find(fd) }
   if known != 0, cfSocketIsValid(known) != 0 { return cfRetain(known) }
-  let socket = make(fd, kinds, callout, context)
-  // Whoever has a descriptor that connects already, and wants to be told, may connect without us.
-  if socket != 0, kinds & WatchBody.Kinds.connect != 0, treadle_cf_is_in_use(fd) == 0 {
-    watches(socket, .socket, "CFSocketCreateWithNative", ()) { body in lockingSockets { body.pointee.isConnecting = true } }
-  }
-  return socket
+  return make(fd, kinds, callout, context, isOurs: false, "CFSocketCreateWithNative")
 }
 
 @_cdecl("CFSocketCreate")
@@ -35,27 +30,26 @@ public func cfSocketCreate(
     complain("CFSocketCreate")
     return 0
   }
-  let socket = make(fd, kinds, callout, context)
-  if socket == 0 {
-    _ = treadle_cf_close(fd)
-    return 0
-  }
-  watches(socket, .socket, "CFSocketCreate", ()) { body in
-    lockingSockets { body.pointee.isFresh = treadle_cf_is_stream(fd) != 0 }
-  }
+  let socket = make(fd, kinds, callout, context, isOurs: true, "CFSocketCreate")
+  if socket == 0 { _ = treadle_cf_close(fd) }
   return socket
 }
 
 private func make(
-  _ fd: Int32, _ kinds: UInt, _ callout: treadle_cf_socket_fn?, _ context: UnsafePointer<treadle_cf_context>?
+  _ fd: Int32, _ kinds: UInt, _ callout: treadle_cf_socket_fn?, _ context: UnsafePointer<treadle_cf_context>?,
+  isOurs: Bool, _ function: StaticString
 ) -> UInt {
   var body = WatchBody(socket: fd, client: ClientContext(context))
   body.socketCallout = callout
   body.kinds = kinds & 15
-  body.enabled = body.kinds
-  body.flags = body.kinds & 3 | WatchBody.closeOnInvalidate
-  if body.kinds & 3 == WatchBody.Kinds.accept { _ = treadle_cf_set_nonblocking(fd, true) }
-  let socket = begin(.socket, body, "CFSocketCreate")
+  body.flags = kinds & 0xFF & ~(WatchBody.Kinds.connect | WatchBody.Kinds.write) | WatchBody.closeOnInvalidate
+  let accepts = kinds & 3 == WatchBody.Kinds.accept
+  // Whether it is connected already, is connecting or has failed shows in what the kernel reports (SOCK-12).
+  body.owesConnect = kinds & WatchBody.Kinds.connect != 0 && !accepts && treadle_cf_connects(fd) != 0
+  body.isOurs = isOurs
+  body.isFresh = isOurs && treadle_cf_is_stream(fd) != 0
+  if accepts { _ = treadle_cf_set_nonblocking(fd, true) }
+  let socket = begin(.socket, body, function)
   if socket == 0 || lockingSockets({ SocketTable.remember(fd, socket) }) { return socket }
   // The descriptor stays the caller's.
   cfSocketSetSocketFlags(socket, 0)

@@ -4,70 +4,86 @@
 import CTreadle
 import CTreadleCF
 
-/// Treadle saw a socket ready: the connection, then the reading kind, then writing; no more once the socket
-/// became invalid in between, or the connection failed (SOCK-6).
+private let function: StaticString = "CFSocketCallBack"
+
+/// Treadle saw a socket ready. The kinds that are due are taken at once, and told in order: Connect, the reading kind,
+/// Write; no more once the socket became invalid, or the kind disabled, in between (SOCK-6, SOCK-10). In the end the flags
+/// decide which of them wait again.
 func readySocket(_ handle: OpaquePointer?, _ events: UInt32, _ info: UnsafeMutableRawPointer?) {
-  let socket = sources(UInt(bitPattern: info), "CFSocketCallBack", 0) { $0.pointee.client.info }
-  sockets(socket, "CFSocketCallBack", ()) { body in
-    let broken = events & (UInt32(TREADLE_HANGUP) | UInt32(TREADLE_FAILED)) != 0
-    if lockingSockets({ body.pointee.isValid && body.pointee.isConnecting }) {
-      if !finishConnecting(socket, body) { return }
-    }
-    if broken || events & UInt32(TREADLE_READABLE) != 0 {
-      let kind = take(body, 3, reenabledBy: 3)
-      switch kind {
-      case WatchBody.Kinds.read: call(socket, body, kind, 0, nil)
-      case WatchBody.Kinds.accept: accept(socket, body)
-      case WatchBody.Kinds.data: receive(socket, body)
-      default: break
+  let socket = sources(UInt(bitPattern: info), function, 0) { $0.pointee.client.info }
+  sockets(socket, function, ()) { body in
+    let readiness = readiness(of: body, events)
+    guard let due = lockingSockets({ take(body, readiness) }) else {
+      // Something was reported that nobody waits for any more.
+      return adjusting(body, function) {
+        body.pointee.isHungUp = readiness & (TREADLE_CF_IS_BROKEN | TREADLE_CF_CAN_WRITE) == TREADLE_CF_IS_BROKEN
       }
     }
-    if broken || events & UInt32(TREADLE_WRITABLE) != 0 {
-      let kind = take(body, WatchBody.Kinds.write, reenabledBy: WatchBody.Kinds.write)
-      if kind != 0 { call(socket, body, kind, 0, nil) }
+    var hasFailed = false
+    if due & WatchBody.Kinds.connect != 0 { hasFailed = !tellConnect(socket, body) }
+    if may(body, due, 3) {
+      switch due & 3 {
+      case WatchBody.Kinds.read: call(socket, body, WatchBody.Kinds.read, 0, nil)
+      case WatchBody.Kinds.accept: accept(socket, body)
+      default: receive(socket, body)
+      }
+    }
+    if !hasFailed, may(body, due, WatchBody.Kinds.write) { call(socket, body, WatchBody.Kinds.write, 0, nil) }
+    adjusting(body, function) {
+      if !body.pointee.isScheduled { return }
+      let again = due & body.pointee.flags & ~WatchBody.Kinds.connect
+      body.pointee.armed |= body.pointee.meant(again) & ~body.pointee.disabled
     }
   }
+}
+
+/// What can be done, in the terms of select(). Treadle's hang-up means everything: there the kernel is asked again.
+private func readiness(of body: Pointer<WatchBody>, _ events: UInt32) -> Int {
+  if events & (UInt32(TREADLE_HANGUP) | UInt32(TREADLE_FAILED)) != 0 { return Int(treadle_cf_poll(body.pointee.fd)) }
+  return (events & UInt32(TREADLE_READABLE) != 0 ? TREADLE_CF_CAN_READ : 0)
+    | (events & UInt32(TREADLE_WRITABLE) != 0 ? TREADLE_CF_CAN_WRITE : 0)
+}
+
+/// The kinds that are due, which do not wait any more; nil for none. Under the lock.
+private func take(_ body: Pointer<WatchBody>, _ readiness: Int) -> UInt? {
+  if !body.pointee.isValid || body.pointee.isFresh { return nil }
+  var due: UInt = 0
+  if readiness & TREADLE_CF_CAN_READ != 0 { due |= body.pointee.armed & 3 }
+  if readiness & TREADLE_CF_CAN_WRITE != 0 {
+    if body.pointee.owesConnect { due |= body.pointee.armed & WatchBody.Kinds.connect }
+    due |= body.pointee.armed & WatchBody.Kinds.write
+  }
+  if due == 0 { return nil }
+  // Once for a socket, and not after Write (SOCK-2).
+  if due & (WatchBody.Kinds.connect | WatchBody.Kinds.write) != 0 { body.pointee.owesConnect = false }
+  body.pointee.armed &= ~due
+  // What Data and Accept take is gone from the descriptor: the next of it may be told from inside of the call.
+  let reads = due & 3
+  if reads > WatchBody.Kinds.read, reads & body.pointee.flags & ~body.pointee.disabled != 0 { body.pointee.armed |= reads }
+  return due
+}
+
+/// Whether one of some kinds is due still.
+private func may(_ body: Pointer<WatchBody>, _ due: UInt, _ kinds: UInt) -> Bool {
+  due & kinds != 0 && lockingSockets { body.pointee.isValid && !body.pointee.isFresh && due & kinds & body.pointee.disabled == 0 }
 }
 
 private func call(_ socket: UInt, _ body: Pointer<WatchBody>, _ kind: UInt, _ address: UInt, _ data: UnsafeRawPointer?) {
   callingOut(body) { info in body.pointee.socketCallout?(socket, kind, address, data, info) }
 }
 
-/// The enabled one of some kinds, which is disabled now unless its flag says otherwise; 0 for none.
-private func take(_ body: Pointer<WatchBody>, _ kinds: UInt, reenabledBy flags: UInt) -> UInt {
-  var kind: UInt = 0, isOver = false
-  lockingSockets {
-    kind = body.pointee.isValid && !body.pointee.isFresh && !body.pointee.isConnecting ? body.pointee.enabled & kinds : 0
-    isOver = kind != 0 && body.pointee.flags & flags == 0
+/// Tells how a connection ended; whether it succeeded. Its error is the client's if it wants that (SOCK-12).
+private func tellConnect(_ socket: UInt, _ body: Pointer<WatchBody>) -> Bool {
+  let leavesErrors = lockingSockets { body.pointee.flags & WatchBody.leaveErrors != 0 }
+  var error = leavesErrors ? 0 : 0 &- treadle_cf_error(body.pointee.fd)
+  if error == 0 {
+    call(socket, body, WatchBody.Kinds.connect, 0, nil)
+    return true
   }
-  if isOver { changing(body, "CFSocketCallBack") { body.pointee.enabled &= ~kinds } }
-  return kind
-}
-
-/// Tells how a connection in the background ended; whether it succeeded and the socket is still valid.
-private func finishConnecting(_ socket: UInt, _ body: Pointer<WatchBody>) -> Bool {
-  let fd = body.pointee.fd
-  let status = body.pointee.connectError != 0 ? body.pointee.connectError : treadle_cf_error(fd)
-  var tells = false
-  changing(body, "CFSocketCallBack") {
-    body.pointee.isConnecting = false
-    body.pointee.connectError = 0
-    // What failed is as it was before: the kernel would call it hung up in every pass.
-    body.pointee.isFresh = status != 0
-    if body.pointee.restoresBlocking { _ = treadle_cf_set_nonblocking(fd, false) }
-    body.pointee.restoresBlocking = false
-    tells = body.pointee.enabled & WatchBody.Kinds.connect != 0
-    // Once for a socket (SOCK-2).
-    body.pointee.kinds &= ~WatchBody.Kinds.connect
-    body.pointee.enabled &= ~WatchBody.Kinds.connect
-  }
-  if tells {
-    var error = Int32(0) &- status
-    withUnsafePointer(to: &error) {
-      call(socket, body, WatchBody.Kinds.connect, 0, status == 0 ? nil : UnsafeRawPointer($0))
-    }
-  }
-  return status == 0 && lockingSockets { body.pointee.isValid }
+  // A socket of ours is as it was before: the kernel would call it hung up in every pass.
+  lockingSockets { body.pointee.isFresh = body.pointee.isOurs }
+  withUnsafePointer(to: &error) { call(socket, body, WatchBody.Kinds.connect, 0, UnsafeRawPointer($0)) }
+  return false
 }
 
 private func accept(_ socket: UInt, _ body: Pointer<WatchBody>) {
@@ -92,11 +108,11 @@ private func receive(_ socket: UInt, _ body: Pointer<WatchBody>) {
   if size < 0 && !isStream { return }
   let data = DataBody.make(memory.assumingMemoryBound(to: UInt8.self), max(Int(size), 0), mutable: false)
   if data == 0 { return }
-  var peer = address.size > 0 ? dataOf(address) : 0
-  if peer == 0, treadle_cf_name(body.pointee.fd, true, &address) >= 0 { peer = dataOf(address) }
+  if address.size == 0, isStream, treadle_cf_name(body.pointee.fd, true, &address) < 0 { address.size = 0 }
+  let peer = dataOf(address)
   call(socket, body, WatchBody.Kinds.data, peer, UnsafeRawPointer(bitPattern: data))
   cfRelease(data)
   if peer != 0 { cfRelease(peer) }
   // The end, or an error, of a stream is its last callback (SOCK-5).
-  if size <= 0 && isStream { invalidate(body, "CFSocketCallBack") }
+  if size <= 0 && isStream { invalidate(body, function) }
 }

@@ -42,20 +42,22 @@ public func cfSocketConnectToAddress(_ socket: UInt, _ address: UInt, _ timeout:
   withAddress(socket, address, "CFSocketConnectToAddress") { body, fd, bytes, size in
     let wasNonblocking = treadle_cf_set_nonblocking(fd, true) != 0
     var status = treadle_cf_connect(fd, bytes, size)
-    if timeout < 0 {
-      let watching = changing(body, "CFSocketConnectToAddress") {
-        body.pointee.isFresh = false
-        body.pointee.isConnecting = true
-        body.pointee.connectError = status
-        body.pointee.restoresBlocking = !wasNonblocking
-      }
-      return watching < 0 ? -1 : 0
+    let hasBegun = status == treadle_cf_in_progress()
+    if hasBegun && timeout >= 0 {
+      status = treadle_cf_await_writable(fd, timeout)
+      if status == 0 { status = treadle_cf_error(fd) }
     }
-    if status == 0 { status = treadle_cf_await_writable(fd, timeout) }
-    if status == 0 { status = treadle_cf_error(fd) }
     if !wasNonblocking { _ = treadle_cf_set_nonblocking(fd, false) }
-    changing(body, "CFSocketConnectToAddress") { body.pointee.isFresh = status != 0 && treadle_cf_is_stream(fd) != 0 }
-    return status == 0 ? 0 : status == treadle_cf_timed_out() ? -2 : -1
+    let isUnderWay = hasBegun && (timeout < 0 || status == treadle_cf_timed_out())
+    let watching = changing(body, "CFSocketConnectToAddress") {
+      if status == 0 || isUnderWay {
+        body.pointee.isFresh = false
+      } else if hasBegun {
+        body.pointee.isFresh = body.pointee.isOurs
+      }
+    }
+    if status == 0 || isUnderWay && timeout < 0 { return watching < 0 ? -1 : 0 }
+    return isUnderWay ? -2 : -1
   }
 }
 
@@ -92,7 +94,8 @@ func dataOf(_ address: treadle_cf_address) -> UInt {
 public func cfSocketGetContext(_ socket: UInt, _ context: UnsafeMutablePointer<treadle_cf_context>?) {
   sockets(socket, "CFSocketGetContext", ()) { body in
     guard let context else { return complain("CFSocketGetContext") }
-    body.pointee.client.store(context, hasInfo: lockingSockets { body.pointee.isValid })
+    let isValid = lockingSockets { body.pointee.isValid }
+    (isValid ? body.pointee.client : ClientContext(nil)).store(context, hasInfo: isValid)
   }
 }
 
@@ -113,25 +116,31 @@ public func cfSocketGetSocketFlags(_ socket: UInt) -> UInt {
 
 @_cdecl("CFSocketSetSocketFlags")
 public func cfSocketSetSocketFlags(_ socket: UInt, _ flags: UInt) {
-  sockets(socket, "CFSocketSetSocketFlags", ()) { body in lockingSockets { body.pointee.flags = flags } }
+  sockets(socket, "CFSocketSetSocketFlags", ()) { body in lockingSockets { body.pointee.flags = flags & 0xFF } }
 }
 
-/// A socket's kinds that a client means; Read, Accept and Data share two bits.
-private func meant(_ kinds: UInt, _ body: Pointer<WatchBody>) -> UInt {
-  (kinds & 3 != 0 ? body.pointee.kinds & 3 : 0) | kinds & body.pointee.kinds & 12
-}
-
+/// Both act while the source is in a mode: coming into the first one enables every kind.
 @_cdecl("CFSocketDisableCallBacks")
 public func cfSocketDisableCallBacks(_ socket: UInt, _ kinds: UInt) {
   sockets(socket, "CFSocketDisableCallBacks", ()) { body in
-    changing(body, "CFSocketDisableCallBacks") { body.pointee.enabled &= ~meant(kinds, body) }
+    changing(body, "CFSocketDisableCallBacks") {
+      if !body.pointee.isScheduled { return }
+      let meant = body.pointee.meant(kinds)
+      body.pointee.disabled |= meant
+      body.pointee.armed &= ~meant
+    }
   }
 }
 
 @_cdecl("CFSocketEnableCallBacks")
 public func cfSocketEnableCallBacks(_ socket: UInt, _ kinds: UInt) {
   sockets(socket, "CFSocketEnableCallBacks", ()) { body in
-    changing(body, "CFSocketEnableCallBacks") { body.pointee.enabled |= meant(kinds, body) }
+    changing(body, "CFSocketEnableCallBacks") {
+      if !body.pointee.isScheduled { return }
+      let meant = body.pointee.meant(kinds)
+      body.pointee.disabled &= ~meant
+      body.pointee.arm(meant)
+    }
   }
 }
 

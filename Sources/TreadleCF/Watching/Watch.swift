@@ -46,7 +46,12 @@ private func newSource(_ watch: UInt, _ body: Pointer<WatchBody>, _ order: Int, 
     tellRefusal(body.pointee.fd, status, function)
     return 0
   }
-  changing(body, function) { body.pointee.source = made }
+  changing(body, function) {
+    body.pointee.source = made
+    body.pointee.watched = UInt32(TREADLE_READABLE)
+    body.pointee.isScheduled = false
+    if body.pointee.isSocket { body.pointee.armed = 0 }
+  }
   return made
 }
 
@@ -67,20 +72,31 @@ extension ClientContext {
 func changing(_ body: Pointer<WatchBody>, _ function: StaticString, _ work: () -> Void) -> Int32 {
   let status = lockingSockets {
     work()
-    return update(body)
+    return update(body, isForced: true)
   }
   if status < 0 { tellOnce(status, body, function) }
   return status
 }
 
+/// As `changing`, for what a dispatch has changed: Treadle is asked only for something else than it has.
+func adjusting(_ body: Pointer<WatchBody>, _ function: StaticString, _ work: () -> Void) {
+  let status = lockingSockets {
+    work()
+    return update(body, isForced: false)
+  }
+  if status < 0 { tellOnce(status, body, function) }
+}
+
 /// Tells Treadle what to watch for; its status. Under the lock.
-private func update(_ body: Pointer<WatchBody>) -> Int32 {
+private func update(_ body: Pointer<WatchBody>, isForced: Bool) -> Int32 {
   if body.pointee.isFresh, treadle_cf_is_in_use(body.pointee.fd) != 0 { body.pointee.isFresh = false }
-  guard let slot = Slot.hold(body.pointee.source, .source) else { return 0 }
+  let events = body.pointee.events
+  guard isForced || events != body.pointee.watched, let slot = Slot.hold(body.pointee.source, .source) else { return 0 }
   var status: Int32 = 0
   // The client may have invalidated the source: the next one gets it all.
   if let item = Item(slot), treadle_descriptor_is_valid(item.handle) {
-    status = treadle_descriptor_set_events(item.handle, body.pointee.events)
+    status = treadle_descriptor_set_events(item.handle, events)
+    if status >= 0 { body.pointee.watched = events }
   }
   slot.drop()
   return status
@@ -97,7 +113,7 @@ func tellOnce(_ status: Int32, _ body: Pointer<WatchBody>, _ function: StaticStr
   if !wasTold { tellRefusal(body.pointee.fd, status, function) }
 }
 
-/// Ends an object: its source, its context, its place among the sockets, and its descriptor if that was asked for.
+/// Ends an object: its source, its place among the sockets, its descriptor if that was asked for, its context.
 func invalidate(_ body: Pointer<WatchBody>, _ function: StaticString) {
   let wasValid = lockingSockets {
     let wasValid = body.pointee.isValid
@@ -110,6 +126,7 @@ func invalidate(_ body: Pointer<WatchBody>, _ function: StaticString) {
     cfRunLoopSourceInvalidate(body.pointee.source)
     slot.drop()
   }
+  if body.pointee.flags & WatchBody.closeOnInvalidate != 0 { _ = treadle_cf_close(body.pointee.fd) }
   var index = 0
   while index < body.pointee.loopCount {
     // One whose thread is gone, and which nobody keeps, needs no waking.
@@ -117,7 +134,6 @@ func invalidate(_ body: Pointer<WatchBody>, _ function: StaticString) {
     index &+= 1
   }
   body.pointee.client.release?(body.pointee.client.info)
-  if body.pointee.flags & WatchBody.closeOnInvalidate != 0 { _ = treadle_cf_close(body.pointee.fd) }
 }
 
 /// Starts a new object: keeps the client's info.

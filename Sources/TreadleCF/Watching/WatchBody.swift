@@ -24,19 +24,27 @@ struct WatchBody {
   var client: ClientContext
   var socketCallout: treadle_cf_socket_fn?
   var descriptorCallout: treadle_cf_descriptor_fn?
-  /// The kinds that a socket has, and those of them that are enabled.
+  /// The kinds that it has, for ever.
   var kinds: UInt = 0
-  var enabled: UInt = 0
+  /// The kinds that wait to be told: a kind that was told waits again once it is enabled, by the client or by its flag.
+  var armed: UInt = 0
+  /// A socket's kinds that the client has disabled: no flag enables them.
+  var disabled: UInt = 0
   var flags: UInt = 0
-  /// A stream socket of ours that is neither bound nor connected: the kernel calls it hung up.
+  /// A stream socket made here that is neither bound nor connected: the kernel calls it hung up.
   var isFresh = false
-  var isConnecting = false
-  /// Why a connection in the background failed before it began; 0 otherwise.
-  var connectError: Int32 = 0
-  /// The non-blocking mode is set for a connection only.
-  var restoresBlocking = false
+  /// Made by CFSocketCreate, not for the client's descriptor.
+  var isOurs = false
+  /// A stream socket whose Connect was not told yet, nor overtaken by Write (SOCK-12).
+  var owesConnect = false
+  /// Hung up, with nothing to tell: the kernel would report it again and again.
+  var isHungUp = false
+  /// Whether a socket's source was in a mode of a loop when it was last added or removed.
+  var isScheduled = false
   /// The source, without a reference: it keeps this object, not the reverse.
   var source: UInt = 0
+  /// What the source watches for.
+  var watched: UInt32 = 0
   /// Whether it was said already that Treadle would not watch the descriptor.
   var isRefusalTold = false
   /// This object.
@@ -46,6 +54,7 @@ struct WatchBody {
   var loopCount = 0
 
   static var closeOnInvalidate: UInt { 128 }
+  static var leaveErrors: UInt { 64 }
 
   init(socket: Int32, client: ClientContext) {
     isSocket = true
@@ -59,17 +68,28 @@ struct WatchBody {
     self.client = client
   }
 
-  /// The kinds that become ready when the descriptor can be written.
   var writeKinds: UInt { isSocket ? Kinds.write : Kinds.writeOfDescriptor }
   var readKinds: UInt { isSocket ? 3 : Kinds.read }
+  var waitsForConnect: Bool { owesConnect && armed & Kinds.connect != 0 }
 
   /// What the kernel has to watch for now.
   var events: UInt32 {
-    if !isValid { return 0 }
-    if isConnecting { return UInt32(TREADLE_WRITABLE) }
-    if isFresh { return 0 }
-    return (enabled & readKinds != 0 ? UInt32(TREADLE_READABLE) : 0)
-      | (enabled & writeKinds != 0 ? UInt32(TREADLE_WRITABLE) : 0)
+    if !isValid || isFresh { return 0 }
+    let reads = armed & readKinds != 0
+    let writes = armed & writeKinds != 0 || waitsForConnect
+    if isHungUp && !reads { return 0 }
+    return (reads ? UInt32(TREADLE_READABLE) : 0) | (writes ? UInt32(TREADLE_WRITABLE) : 0)
+  }
+
+  /// A socket's kinds that a client means, of which one bit of Read, Accept and Data is enough.
+  func meant(_ kinds: UInt) -> UInt {
+    let own = kinds & self.kinds
+    return own & 3 != 0 ? own | self.kinds & 3 : own
+  }
+
+  mutating func arm(_ kinds: UInt) {
+    armed |= kinds
+    isHungUp = false
   }
 
   func free() { treadle_cf_free(loops) }

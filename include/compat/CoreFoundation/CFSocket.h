@@ -21,7 +21,12 @@ typedef int CFSocketNativeHandle;
 /** What became of a request (SOCK-7). */
 typedef CFIndex CFSocketError;
 enum { kCFSocketSuccess = 0, kCFSocketError = -1, kCFSocketTimeout = -2 };
-/** Kinds of callbacks; of Read, Accept and Data a socket has one at most (SOCK-2). */
+/** Kinds of callbacks; of Read, Accept and Data a socket has one at most (SOCK-2).
+ *
+ *  Connect is for stream sockets that do not accept, once for a socket: when the connection is there, which may have been
+ *  so from the beginning, or has failed. What does not connect, such as a pipe, has no Connect, whatever it is made with.
+ *  A stream socket that was never connected counts as finished; give it to CFSocketCreateWithNative when its connect has
+ *  begun, or let CFSocketCreate make it (SOCK-12). */
 typedef CFOptionFlags CFSocketCallBackType;
 enum {
     kCFSocketNoCallBack = 0,
@@ -31,13 +36,15 @@ enum {
     kCFSocketConnectCallBack = 4,
     kCFSocketWriteCallBack = 8
 };
-/** Flags: which kinds are enabled again after each call, and what invalidation does (SOCK-2). */
+/** Flags: which kinds are enabled again after each call, once it has returned, and what invalidation does (SOCK-2).
+ *  SO_ERROR is only ever taken to tell Connect its error; where Connect is disabled, or there is none, Write is told, and
+ *  the error is left (SOCK-12). */
 enum {
     kCFSocketAutomaticallyReenableReadCallBack = 1,
     kCFSocketAutomaticallyReenableAcceptCallBack = 2,
     kCFSocketAutomaticallyReenableDataCallBack = 3,
     kCFSocketAutomaticallyReenableWriteCallBack = 8,
-    kCFSocketLeaveErrors = 64, /* kept, without effect: errors are always left to the program */
+    kCFSocketLeaveErrors = 64, /* Connect is told without its error, which the program reads as SO_ERROR, and Write after it */
     kCFSocketCloseOnInvalidate = 128
 };
 
@@ -51,7 +58,8 @@ typedef struct {
 
 /** [callback] on the loop's thread. data: for Read and Write NULL; for Accept a pointer to the new
  *  CFSocketNativeHandle, which is the callback's; for Data a CFDataRef, of length 0 at the end; for Connect NULL, or
- *  a pointer to the 32-bit errno. address: the peer's, for Accept and Data. Both live until the return (SOCK-3). */
+ *  a pointer to the 32-bit errno. address: the peer's, for Accept and Data; empty if it has none. Both live until the
+ *  return (SOCK-3). */
 typedef void (*CFSocketCallBack)(CFSocketRef s, CFSocketCallBackType type, CFDataRef address, const void *data, void *info);
 typedef struct {
     CFIndex version; /* 0 */
@@ -65,7 +73,8 @@ CF_EXPORT CFTypeID CFSocketGetTypeID(void);
 /** A new socket. A family, type or protocol of 0 or less means TCP over IPv4. */
 CF_EXPORT CFSocketRef CFSocketCreate(CFAllocatorRef allocator, int32_t protocolFamily, int32_t socketType, int32_t protocol,
                                      CFOptionFlags callBackTypes, CFSocketCallBack callout, const CFSocketContext *context);
-/** A socket for a descriptor; if there is one already, that one, and the other arguments have no effect (SOCK-1). */
+/** A socket for a descriptor; if there is one already, that one, and the other arguments have no effect (SOCK-1).
+ *  callBackTypes may have flags from kCFSocketLeaveErrors on, too. */
 CF_EXPORT CFSocketRef CFSocketCreateWithNative(CFAllocatorRef allocator, CFSocketNativeHandle sock,
                                                CFOptionFlags callBackTypes, CFSocketCallBack callout,
                                                const CFSocketContext *context);
@@ -81,7 +90,7 @@ CF_EXPORT CFSocketRef CFSocketCreateConnectedToSocketSignature(CFAllocatorRef al
 /** Binds, and listens unless it is a datagram socket (SOCK-11). */
 CF_EXPORT CFSocketError CFSocketSetAddress(CFSocketRef s, CFDataRef address);
 /** Connects. timeout in seconds: 0 or more waits, 0 for as long as the system does; less than 0 returns at once, and
- *  the Connect callback tells (SOCK-7). */
+ *  the Connect callback tells; kCFSocketError then means that the connect could not begin, and nothing is told (SOCK-7). */
 CF_EXPORT CFSocketError CFSocketConnectToAddress(CFSocketRef s, CFDataRef address, CFTimeInterval timeout);
 /** Ends the socket and its source, releases the context, and closes the descriptor if the flag is set (SOCK-9). */
 CF_EXPORT void CFSocketInvalidate(CFSocketRef s);
@@ -96,7 +105,8 @@ CF_EXPORT CFSocketNativeHandle CFSocketGetNative(CFSocketRef s);
 CF_EXPORT CFRunLoopSourceRef CFSocketCreateRunLoopSource(CFAllocatorRef allocator, CFSocketRef s, CFIndex order);
 CF_EXPORT CFOptionFlags CFSocketGetSocketFlags(CFSocketRef s);
 CF_EXPORT void CFSocketSetSocketFlags(CFSocketRef s, CFOptionFlags flags);
-/** Kinds that the socket does not have are left out. On the loop's own thread this is in force when it returns. */
+/** Kinds that the socket does not have are left out. On the loop's own thread this is in force when it returns. Without
+ *  effect while the source is in no mode: every kind is enabled when it comes into its first one (SOCK-7, SOCK-10). */
 CF_EXPORT void CFSocketDisableCallBacks(CFSocketRef s, CFOptionFlags callBackTypes);
 CF_EXPORT void CFSocketEnableCallBacks(CFSocketRef s, CFOptionFlags callBackTypes);
 /** Sends all of the data, waiting for room: for so many seconds, or without limit if the timeout is 0 or less. address: NULL for a connected socket. */
