@@ -5,18 +5,10 @@
  * invalidate, move, stop and run nested from inside their callbacks. What the two CoreFoundations decide
  * otherwise (expected.txt) is left out by the rules at `may`; nothing depends on how fast anything runs.
  * Usage: program FIRST-SEED COUNT; one line a seed. */
-#include "trace.h"
+#include "seeds.h"
 
 enum { SOURCES = 5, TIMERS = 5, OBSERVERS = 4, MODES = 3, DEEPEST = 3, ACTIONS = 4 };
 enum context { TOP, IN_SOURCE, IN_TIMER, IN_OBSERVER, IN_BLOCK };
-
-static uint64_t state;
-static unsigned any(unsigned below) {
-    uint64_t z = (state += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return (unsigned)((z ^ (z >> 31)) >> 33) % below;
-}
 
 struct source { CFRunLoopSourceRef ref; int number, left; } sources[SOURCES];
 /* Dates are long past or far away: `due` says which, but while the timer fires. */
@@ -187,8 +179,7 @@ static void act(enum context context) {
 }
 
 static void *program(void *argument) {
-    unsigned seed = *(unsigned *)argument;
-    state = seed * UINT64_C(0x100000001B3) + 1;
+    (void)argument;
     depth = blocks = 0;
     past = NOW - 1000;
     for (int mode = 0; mode < MODES; mode++) {
@@ -219,16 +210,4 @@ static void *program(void *argument) {
     return NULL;
 }
 
-int main(int count, char **arguments) {
-    if (count != 3) return 2;
-    unsigned first = (unsigned)atoi(arguments[1]), many = (unsigned)atoi(arguments[2]);
-    for (unsigned seed = first; seed < first + many; seed++) {
-        pthread_t thread;
-        printf("%u: ", seed);
-        if (pthread_create(&thread, NULL, program, &seed) != 0) return 1;
-        pthread_join(thread, NULL);
-        putchar('\n');
-        fflush(stdout);
-    }
-    _exit(0);
-}
+int main(int count, char **arguments) { return run_seeds(count, arguments, program); }
