@@ -108,6 +108,49 @@ TEST(both_kinds_are_told_one_after_the_other, "FD-4 FD-5") {
     CHECK_INT(retained, released);
 }
 
+static CFRunLoopSourceRef removed;
+static void remove_source(CFFileDescriptorRef descriptor) {
+    (void)descriptor;
+    CFRunLoopRemoveSource(CFRunLoopGetCurrent(), removed, kCFRunLoopDefaultMode);
+}
+TEST(what_its_call_removes_is_not_called_any_more, "FD-3 FD-4 OBJ-9") {
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && write(ends[1], "x", 1) == 1);
+    CFFileDescriptorRef descriptor = CFFileDescriptorCreate(NULL, ends[0], true, ready, &context);
+    removed = add(descriptor);
+    CFRunLoopAddSource(CFRunLoopGetCurrent(), removed, CFSTR("other"));
+    CFFileDescriptorEnableCallBacks(descriptor, kCFFileDescriptorReadCallBack | kCFFileDescriptorWriteCallBack);
+    also = remove_source;
+    CHECK_INT(poll_once(), kCFRunLoopRunHandledSource);
+    CHECK_TRACE("d1");
+    CHECK_INT(CFRunLoopRunInMode(CFSTR("other"), 0, true), kCFRunLoopRunHandledSource); /* it is armed still */
+    CHECK_TRACE("d2");
+    CFRelease(removed);
+    CFFileDescriptorInvalidate(descriptor);
+    CFRelease(descriptor);
+    close(ends[1]);
+}
+
+TEST(a_peer_that_only_stops_sending_has_not_hung_up, "FD-4 FD-5") {
+    int ends[2];
+    static char bytes[65536];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+    while (write(ends[0], bytes, sizeof bytes) > 0) {}
+    CHECK(shutdown(ends[1], SHUT_WR) == 0);
+    CFFileDescriptorRef descriptor = CFFileDescriptorCreate(NULL, ends[0], true, ready, &context);
+    CFRelease(add(descriptor));
+    CFFileDescriptorEnableCallBacks(descriptor, kCFFileDescriptorReadCallBack | kCFFileDescriptorWriteCallBack);
+    CHECK_INT(poll_once(), kCFRunLoopRunHandledSource);
+    CHECK_TRACE("d1"); /* a write would wait */
+    CHECK_INT(poll_once(), kCFRunLoopRunTimedOut);
+    while (read(ends[1], bytes, sizeof bytes) > 0) {}
+    CHECK_INT(poll_once(), kCFRunLoopRunHandledSource);
+    CHECK_TRACE("d2");
+    CFFileDescriptorInvalidate(descriptor);
+    CFRelease(descriptor);
+    close(ends[1]);
+}
+
 TEST(invalidation_closes_if_asked_and_ends_the_run, "FD-6 FD-7") {
     int ends[2];
     CHECK(pipe(ends) == 0);

@@ -68,22 +68,32 @@ public func cfFileDescriptorCreateRunLoopSource(_ allocator: UInt, _ descriptor:
   makeWatchSource(descriptor, .fileDescriptor, order, "CFFileDescriptorCreateRunLoopSource")
 }
 
-/// Treadle saw a descriptor ready: each armed kind is disarmed, then told (FD-2, FD-4, FD-5).
+private let function: StaticString = "CFFileDescriptorCallBack"
+
+/// Treadle saw a descriptor ready: each armed kind is disarmed, then told (FD-2, FD-4). A descriptor that hung up or
+/// failed is ready for both (FD-5); one whose peer only closed its own direction, which Treadle calls hung up too, is not.
 func readyDescriptor(_ handle: OpaquePointer?, _ events: UInt32, _ info: UnsafeMutableRawPointer?) {
-  let descriptor = sources(UInt(bitPattern: info), "CFFileDescriptorCallBack", 0) { $0.pointee.client.info }
-  watches(descriptor, .fileDescriptor, "CFFileDescriptorCallBack", ()) { body in
-    tell(descriptor, body, events, WatchBody.Kinds.read, UInt32(TREADLE_READABLE))
-    tell(descriptor, body, events, WatchBody.Kinds.writeOfDescriptor, UInt32(TREADLE_WRITABLE))
+  let descriptor = sources(UInt(bitPattern: info), function, 0) { $0.pointee.client.info }
+  watches(descriptor, .fileDescriptor, function, ()) { body in
+    var canRead = events & UInt32(TREADLE_READABLE) != 0, canWrite = events & UInt32(TREADLE_WRITABLE) != 0
+    if events & (UInt32(TREADLE_HANGUP) | UInt32(TREADLE_FAILED)) != 0 {
+      let seen = Int(treadle_cf_poll(body.pointee.fd))
+      canRead = seen & (TREADLE_CF_CAN_READ | TREADLE_CF_IS_BROKEN) != 0
+      canWrite = seen & (TREADLE_CF_CAN_WRITE | TREADLE_CF_IS_BROKEN) != 0
+    }
+    let hasTold = canRead && tell(descriptor, body, WatchBody.Kinds.read)
+    // Removed by that call it is not called any more in this pass (OBJ-9).
+    if canWrite && (!hasTold || isInRunningMode(handle)) { _ = tell(descriptor, body, WatchBody.Kinds.writeOfDescriptor) }
   }
 }
 
-private func tell(_ descriptor: UInt, _ body: Pointer<WatchBody>, _ events: UInt32, _ kind: UInt, _ event: UInt32) {
-  let broken = UInt32(TREADLE_HANGUP) | UInt32(TREADLE_FAILED)
+/// Whether the kind was due.
+private func tell(_ descriptor: UInt, _ body: Pointer<WatchBody>, _ kind: UInt) -> Bool {
   var isDue = false
-  adjusting(body, "CFFileDescriptorCallBack") {
-    guard body.pointee.isValid, body.pointee.armed & kind != 0, events & (event | broken) != 0 else { return }
+  adjusting(body, function) {
+    isDue = body.pointee.isValid && body.pointee.armed & kind != 0
     body.pointee.armed &= ~kind
-    isDue = true
   }
   if isDue { callingOut(body) { info in body.pointee.descriptorCallout?(descriptor, kind, info) } }
+  return isDue
 }

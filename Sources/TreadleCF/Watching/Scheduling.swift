@@ -117,3 +117,13 @@ private func isInAnyMode(_ descriptor: OpaquePointer?, _ loop: OpaquePointer?) -
   }
   return false
 }
+
+/// Whether a descriptor source is in the mode that the calling thread's loop runs in.
+func isInRunningMode(_ descriptor: OpaquePointer?) -> Bool {
+  let loop = treadle_loop_current()
+  var name = ByteBuffer()
+  name.append { treadle_loop_copy_current_mode(loop, $0, $1, $2) }
+  defer { name.free() }
+  guard let bytes = name.bytes else { return false }
+  return treadle_loop_contains_descriptor(loop, descriptor, UnsafeRawPointer(bytes).assumingMemoryBound(to: CChar.self))
+}
