@@ -130,7 +130,7 @@ public func treadle_descriptor_release(_ descriptor: OpaquePointer?) -> treadle_
 @implementation @_cdecl("treadle_descriptor_invalidate")
 public func treadle_descriptor_invalidate(_ descriptor: OpaquePointer?) -> treadle_status {
   status("treadle_descriptor_invalidate") { () throws(Failure) in
-    try Item.holding(.descriptor, bits(descriptor), "descriptor") { $0.invalidate() }
+    try Item.invalidate(.descriptor, bits(descriptor), "descriptor")
     return Status.ok
   }
 }

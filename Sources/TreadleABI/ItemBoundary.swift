@@ -73,7 +73,14 @@ func add(
   _ kind: Kind, _ loop: OpaquePointer?, _ handle: OpaquePointer?, _ subject: StaticString,
   _ mode: UnsafePointer<CChar>?
 ) throws(Failure) -> Int32 {
-  try holdingBoth(kind, loop, handle, subject) { loop, item throws(Failure) in try loop.add(item, needMode(mode)) }
+  try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
+    let item = try Item.hold(kind, bits(handle), subject)
+    guard let mode else {
+      item.letGo()
+      throw Failure(Status.argument, "mode", "is NULL")
+    }
+    return try loop.add(taking: item, ModeName(mode))
+  }
 }
 
 @inline(never)
@@ -122,10 +129,8 @@ func addToDefault(
 /// Invalidates, then returns a reference that the client owns.
 @inline(never)
 func discard(_ kind: Kind, _ handle: OpaquePointer?, _ subject: StaticString) throws(Failure) -> Int32 {
-  try Item.holding(kind, bits(handle), subject) { item throws(Failure) in
-    item.invalidate()
-    try Item.release(kind, bits(handle), subject)
-  }
+  try Item.invalidate(kind, bits(handle), subject)
+  try Item.release(kind, bits(handle), subject)
   return Status.ok
 }
 

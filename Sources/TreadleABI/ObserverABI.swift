@@ -63,7 +63,7 @@ public func treadle_observer_release(_ observer: OpaquePointer?) -> treadle_stat
 @implementation @_cdecl("treadle_observer_invalidate")
 public func treadle_observer_invalidate(_ observer: OpaquePointer?) -> treadle_status {
   status("treadle_observer_invalidate") { () throws(Failure) in
-    try Item.holding(.observer, bits(observer), "observer") { $0.invalidate() }
+    try Item.invalidate(.observer, bits(observer), "observer")
     return Status.ok
   }
 }

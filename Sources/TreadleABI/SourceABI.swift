@@ -74,7 +74,7 @@ public func treadle_source_release(_ source: OpaquePointer?) -> treadle_status {
 @implementation @_cdecl("treadle_source_invalidate")
 public func treadle_source_invalidate(_ source: OpaquePointer?) -> treadle_status {
   status("treadle_source_invalidate") { () throws(Failure) in
-    try Item.holding(.source, bits(source), "source") { $0.invalidate() }
+    try Item.invalidate(.source, bits(source), "source")
     return Status.ok
   }
 }

@@ -175,7 +175,7 @@ public func treadle_timer_release(_ timer: OpaquePointer?) -> treadle_status {
 @implementation @_cdecl("treadle_timer_invalidate")
 public func treadle_timer_invalidate(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_invalidate") { () throws(Failure) in
-    try Item.holding(.timer, bits(timer), "timer") { $0.invalidate() }
+    try Item.invalidate(.timer, bits(timer), "timer")
     return Status.ok
   }
 }

@@ -54,6 +54,14 @@ package struct Handle: BitwiseCopyable {
       | UInt(slot & 0xFF_FFFF) << 5 | UInt(kind.rawValue) << 1 | 1
   }
 
+  /// `tag`: the low half of the handle's bits, which say what kind of object lies in which slot.
+  @inline(__always)
+  package init(tag: UInt32, generation: UInt32) {
+    bits = UInt(treadle_system_tag()) << 56 | UInt(generation & 0xFF_FFFF) << 32 | UInt(tag)
+  }
+
+  @inline(__always)
+  package var tag: UInt32 { UInt32(truncatingIfNeeded: bits) }
   @inline(__always)
   package var slot: UInt32 { UInt32(truncatingIfNeeded: bits >> 5) & 0xFF_FFFF }
   @inline(__always)
@@ -61,9 +69,9 @@ package struct Handle: BitwiseCopyable {
 
   /// Whether all the fixed parts are those of a handle of this kind.
   @inline(__always)
-  package func isPlausible(_ kind: Kind) -> Bool {
+  package func isPlausible(_ kind: UInt32) -> Bool {
     let fixed: UInt = 0xFF00_0000_E000_001F
-    let expected = UInt(treadle_system_tag()) << 56 | UInt(kind.rawValue) << 1 | 1
+    let expected = UInt(treadle_system_tag()) << 56 | UInt(kind) << 1 | 1
     return bits & fixed == expected && expected >> 56 != 0
   }
 

@@ -103,6 +103,20 @@ package struct Reference: ~Copyable {
     return false
   }
 
+  /// The same, and clears marks in the same exchange. What was there before; nil for an object that is not the one meant, or
+  /// in use by too many calls.
+  @inline(__always)
+  package borrowing func hold(_ generation: UInt32, clearing marks: UInt64) -> Seen? {
+    var now = word.load(ordering: .relaxed)
+    while Seen(bits: now).isLive(generation), Seen(bits: now).own < Reference.manyOwn {
+      let (isExchanged, original) = word.weakCompareExchange(
+        expected: now, desired: now & ~marks &+ Reference.one, ordering: .sequentiallyConsistent)
+      if isExchanged { return Seen(bits: now) }
+      now = original
+    }
+    return nil
+  }
+
   /// Adds one where one is held already, or a lock keeps one from going.
   @inline(__always)
   package borrowing func holdAgain() {
@@ -110,24 +124,24 @@ package struct Reference: ~Copyable {
     assert(!before.isGone, "only what is held already can be held again")
   }
 
-  /// Drops one; what is left.
+  /// Drops one, or several at a time; what is left.
   @inline(__always)
-  package borrowing func drop() -> Seen {
-    let (before, left) = word.subtract(Reference.one, ordering: .sequentiallyConsistent)
-    assert(Seen(bits: before).own > 0, "a reference of ours is dropped once")
+  package borrowing func drop(_ count: UInt64 = 1) -> Seen {
+    let (before, left) = word.subtract(Reference.one &* count, ordering: .sequentiallyConsistent)
+    assert(Seen(bits: before).own >= count, "a reference of ours is dropped once")
     return Seen(bits: left)
   }
 
-  /// The same, unless it is the last of our own of an object without a mark: then nothing, for the caller to do what has
+  /// The same, unless they are the last of our own of an object without a mark: then nothing, for the caller to do what has
   /// to be done before. What is left; nil if nothing was dropped.
   @inline(__always)
-  package borrowing func dropUnlessLast(without mark: UInt64) -> Seen? {
+  package borrowing func dropUnlessLast(_ count: UInt64, without mark: UInt64) -> Seen? {
     var now = word.load(ordering: .acquiring)
     while true {
-      if Seen(bits: now).own == 1 && now & mark == 0 { return nil }
+      if Seen(bits: now).own == count && now & mark == 0 { return nil }
       let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: now &- Reference.one, ordering: .sequentiallyConsistent)
-      if isExchanged { return Seen(bits: now &- Reference.one) }
+        expected: now, desired: now &- Reference.one &* count, ordering: .sequentiallyConsistent)
+      if isExchanged { return Seen(bits: now &- Reference.one &* count) }
       now = original
     }
   }

@@ -10,10 +10,13 @@ import Synchronization
 ///
 /// Every object starts with a `Reference`. Slot 0 is never used: it means "none". Slots come in chunks of 4,096.
 package struct Slab {
-  package let kind: Kind
+  /// The kind's raw value.
+  private let number: UInt32
 
   @inline(__always)
-  package init(_ kind: Kind) { self.kind = kind }
+  package init(_ kind: Kind) { number = kind.rawValue }
+  @inline(__always)
+  package init(number: UInt32) { self.number = number }
 
   private static let slotsOfChunk: UInt32 = 4096
   private static let capacity = UInt32(TREADLE_SYSTEM_CHUNKS) &* slotsOfChunk
@@ -28,7 +31,7 @@ package struct Slab {
   }
   private var state: UnsafeMutablePointer<State> {
     assert(MemoryLayout<State>.size <= MemoryLayout<treadle_system_slab>.size, "C has room for what a slab knows of itself")
-    return treadle_system_slab(kind.rawValue).assumingMemoryBound(to: State.self)
+    return treadle_system_slab(number).assumingMemoryBound(to: State.self)
   }
 
   /// How a free slot starts: its reference, which keeps the generation; what late callers may still look at; then the
@@ -42,7 +45,7 @@ package struct Slab {
   /// Room for one object of this kind, which its owner checks (`fits`).
   @inline(__always)
   var stride: Int {
-    switch kind {
+    switch Kind(rawValue: number) {
     case .loop: 448
     case .mode: 320
     case .thread: 256
@@ -58,7 +61,7 @@ package struct Slab {
   /// The memory of a slot that was allocated once; nil where there is no chunk.
   @inline(__always)
   package func memory(_ slot: UInt32) -> UnsafeMutableRawPointer? {
-    guard let chunk = treadle_system_chunk(kind.rawValue, slot >> 12) else { return nil }
+    guard let chunk = treadle_system_chunk(number, slot >> 12) else { return nil }
     return chunk + Int(slot & (Slab.slotsOfChunk &- 1)) &* stride
   }
 
@@ -76,7 +79,7 @@ package struct Slab {
   /// The memory of the slot that a handle names, whatever lives there.
   @inline(__always)
   package func locate(_ handle: Handle) -> UnsafeMutableRawPointer? {
-    handle.isPlausible(kind) && handle.slot != 0 ? memory(handle.slot) : nil
+    handle.isPlausible(number) && handle.slot != 0 ? memory(handle.slot) : nil
   }
 
   /// The object that a handle means, as of now.
@@ -91,13 +94,14 @@ package struct Slab {
   package func hold(_ bits: UInt, _ subject: StaticString) throws(Failure) -> UnsafeMutableRawPointer {
     let handle = Handle(bits: bits)
     guard let memory = locate(handle) else { throw handle.failure(subject) }
-    if !Slab.reference(memory).pointee.hold(handle.generation) { throw failure(handle, memory, subject) }
+    if !Slab.reference(memory).pointee.hold(handle.generation) { throw failure(handle, subject) }
     return memory
   }
 
+  /// Why an object could not be held.
   @inline(never)
-  private func failure(_ handle: Handle, _ memory: UnsafeMutableRawPointer, _ subject: StaticString) -> Failure {
-    if Slab.reference(memory).pointee.isLive(handle.generation) {
+  package func failure(_ handle: Handle, _ subject: StaticString) -> Failure {
+    if let memory = locate(handle), Slab.reference(memory).pointee.isLive(handle.generation) {
       return Failure(Status.range, subject, "is in use by too many calls at once")
     }
     return handle.failure(subject)
@@ -161,7 +165,7 @@ package struct Slab {
     guard slot < Slab.capacity else { return nil }
     if memory(slot) == nil {
       guard let chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride) else { return nil }
-      treadle_system_set_chunk(kind.rawValue, slot >> 12, chunk)
+      treadle_system_set_chunk(number, slot >> 12, chunk)
     }
     guard let memory = memory(slot) else { return nil }
     state.pointee.used = slot
@@ -189,7 +193,7 @@ package struct Slab {
   func forgetAll() {
     for index in 0..<UInt32(TREADLE_SYSTEM_CHUNKS) {
       // Only what is there is written: the rest of the table would cost the child memory.
-      if treadle_system_chunk(kind.rawValue, index) != nil { treadle_system_set_chunk(kind.rawValue, index, nil) }
+      if treadle_system_chunk(number, index) != nil { treadle_system_set_chunk(number, index, nil) }
     }
     state.pointee.used = 0
     state.pointee.free = 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-/// A sort that keeps equal keys in their order and reports missing memory instead of ending the process.
+/// A sort by merging, which reports missing memory instead of ending the process.
 package enum StableSort {
   package struct Keyed: BitwiseCopyable {
     package var key: Int64
@@ -16,7 +16,9 @@ package enum StableSort {
     }
 
     @inline(__always)
-    fileprivate func isAfter(_ other: Keyed) -> Bool { key != other.key ? key > other.key : second > other.second }
+    fileprivate func isAfter(_ other: Keyed) -> Bool {
+      key != other.key ? key > other.key : second != other.second ? second > other.second : value > other.value
+    }
   }
 
   /// Sorts by key, by merging runs of doubling length, with `other` as a second room, whose contents go. False,

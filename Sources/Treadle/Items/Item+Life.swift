@@ -61,8 +61,7 @@ extension Item {
   @inline(__always)
   package static func release(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
     let handle = Handle(bits: handle)
-    guard let memory = Slab(kind).locate(handle) else { throw handle.failure(subject) }
-    let item = Item(kind, handle.slot, memory)
+    let item = try locate(kind, handle, subject)
     guard let left = item.cell.pointee.reference.releaseForClient(handle.generation) else {
       if !item.cell.pointee.reference.isLive(handle.generation) { throw handle.failure(subject) }
       throw Failure(Status.stale, subject, "was released more often than retained")
@@ -70,21 +69,16 @@ extension Item {
     if left.isGone { item.destroy() }
   }
 
-  /// Drops one of our own references: of a mode, a callback, or a call that looked at the item.
-  @inline(__always)
-  func drop() {
+  /// Drops one or more of our own references: of a mode, a callback, or a call that looked at the item.
+  @inline(never)
+  func drop(_ count: UInt64 = 1) {
     // A timer or observer that is invalid gives its info up when nothing of ours refers to it any more: no mode, and no
-    // callback that goes on (TMR-7, OBS-8).
-    if kind == .timer || kind == .observer {
-      var left = cell.pointee.reference.dropUnlessLast(without: Reference.Mark.valid)
-      if left == nil {
-        releaseInfo()
-        left = cell.pointee.reference.drop()
-      }
-      if let left { follow(left) }
-    } else {
-      follow(cell.pointee.reference.drop())
+    // callback that goes on (TMR-7, OBS-8). Only what has a context has anything to give up.
+    if context != nil, isOf(.timer) || isOf(.observer) {
+      if let left = cell.pointee.reference.dropUnlessLast(count, without: Reference.Mark.valid) { return follow(left) }
+      releaseInfo()
     }
+    follow(cell.pointee.reference.drop(count))
   }
 
   /// What a drop has left.
@@ -101,7 +95,7 @@ extension Item {
   @inline(__always)
   func destroy() {
     if context != nil { destroyContext() }
-    Slab(kind).free(slot, UnsafeMutableRawPointer(cell))
+    slab.free(slot, UnsafeMutableRawPointer(cell))
   }
 
   @inline(never)
@@ -133,7 +127,7 @@ extension Item {
 
   /// Lets the client describe its info; false if it does not.
   package func describeInfo(_ buffer: UnsafeMutablePointer<CChar>, _ capacity: Int) -> Bool {
-    guard let describe = context?.pointee.describe, isValid || kind == .source || kind == .descriptor else {
+    guard let describe = context?.pointee.describe, isValid || isOf(.source) || isOf(.descriptor) else {
       return false
     }
     buffer.pointee = 0

@@ -11,15 +11,18 @@ package import TreadleBase
 /// cell of the same slab that leads back to the primary. So a mode's lists and queues hold cells, in constant time and
 /// without allocation for the usual single membership.
 package struct Item {
-  let kind: Kind
-  let slot: UInt32
+  /// What the low half of its handle says: slot, kind, and 1. It also names the item in `LoopState.calling` and `left`.
+  let tag: UInt32
   let cell: UnsafeMutablePointer<ItemCell>
 
   @inline(__always)
-  init(_ kind: Kind, _ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
-    self.kind = kind
-    self.slot = slot
+  init(tag: UInt32, _ memory: UnsafeMutableRawPointer) {
+    self.tag = tag
     cell = memory.assumingMemoryBound(to: ItemCell.self)
+  }
+  @inline(__always)
+  init(_ kind: Kind, _ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
+    self.init(tag: slot << 5 | kind.rawValue << 1 | 1, memory)
   }
 
   /// The cell of a slot that was allocated once.
@@ -28,13 +31,28 @@ package struct Item {
     guard slot != 0, let memory = Slab(kind).memory(slot) else { return nil }
     self.init(kind, slot, memory)
   }
+  /// Nil for 0.
+  init?(tag: UInt32) {
+    guard tag != 0, let memory = Slab(number: tag >> 1 & 15).memory(tag >> 5) else { return nil }
+    self.init(tag: tag, memory)
+  }
+
+  @inline(__always)
+  var slot: UInt32 { tag >> 5 }
+  @inline(__always)
+  func isOf(_ kind: Kind) -> Bool { tag >> 1 & 15 == kind.rawValue }
+  /// Every item has one of the four; the last stands for what is none of the others.
+  @inline(__always)
+  var kind: Kind { isOf(.source) ? .source : isOf(.timer) ? .timer : isOf(.descriptor) ? .descriptor : .observer }
+  @inline(__always)
+  var slab: Slab { Slab(number: tag >> 1 & 15) }
 
   // MARK: Handles
 
   /// The item that a client's handle means, held until `letGo`.
   @inline(__always)
   package static func hold(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) -> Item {
-    Item(kind, Handle(bits: handle).slot, try Slab(kind).hold(handle, subject))
+    Item(tag: Handle(bits: handle).tag, try Slab(kind).hold(handle, subject))
   }
   @inline(__always)
   package func letGo() { drop() }
@@ -42,11 +60,17 @@ package struct Item {
   @inline(__always)
   package func holdAgain() { cell.pointee.reference.holdAgain() }
 
+  /// What lies, or lay, in the slot that a client's handle names: whoever changes it names the handle's generation.
+  @inline(__always)
+  static func locate(_ kind: Kind, _ handle: Handle, _ subject: StaticString) throws(Failure) -> Item {
+    guard let memory = Slab(kind).locate(handle) else { throw handle.failure(subject) }
+    return Item(tag: handle.tag, memory)
+  }
+
   /// Whether the item that a client's handle means is valid.
   package static func isValid(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) -> Bool {
     let handle = Handle(bits: handle)
-    guard let memory = Slab(kind).locate(handle) else { throw handle.failure(subject) }
-    let seen = Item(kind, handle.slot, memory).cell.pointee.reference.seen
+    let seen = try locate(kind, handle, subject).cell.pointee.reference.seen
     if seen.isGone || seen.generation != handle.generation { throw handle.failure(subject) }
     return seen.has(Reference.Mark.valid)
   }
@@ -54,18 +78,9 @@ package struct Item {
   @inline(__always)
   var generation: UInt32 { cell.pointee.reference.generation }
   @inline(__always)
-  package var handle: Handle { Handle(kind: kind, slot: slot, generation: generation) }
+  package var handle: Handle { Handle(tag: tag, generation: generation) }
   @inline(__always)
   var handlePointer: OpaquePointer? { OpaquePointer(bitPattern: handle.bits) }
-
-  /// Names the item in `LoopState.calling` and `LoopState.left`, as the low half of its handle does; never 0.
-  @inline(__always)
-  var tag: UInt32 { slot << 5 | kind.rawValue << 1 | 1 }
-  @inline(__always)
-  init?(tag: UInt32) {
-    guard let kind = Kind(rawValue: tag >> 1 & 15) else { return nil }
-    self.init(kind, slot: tag >> 5)
-  }
 
   // MARK: What it is
 
@@ -86,7 +101,7 @@ package struct Item {
   package var order: Int64 { context?.pointee.order ?? 0 }
   package var info: UnsafeMutableRawPointer? {
     // A timer or observer gives its info up when it becomes invalid (TMR-7).
-    (kind == .timer || kind == .observer) && !isValid ? nil : cell.pointee.info
+    (isOf(.timer) || isOf(.observer)) && !isValid ? nil : cell.pointee.info
   }
 
   // MARK: Its callback and context
@@ -126,11 +141,18 @@ package struct Item {
   @inline(__always)
   var membership: UInt32 { cell.pointee.membership.load(ordering: .sequentiallyConsistent) }
 
+  /// Another cell of the same kind.
+  @inline(__always)
+  func sibling(_ slot: UInt32) -> Item? {
+    guard slot != 0, let memory = slab.memory(slot) else { return nil }
+    return Item(tag: slot << 5 | tag & 31, memory)
+  }
+
   /// The item whose membership a cell is.
   @inline(__always)
   var primary: Item {
     if !hasTrait(Trait.alias) { return self }
-    return Item(kind, slot: UInt32(truncatingIfNeeded: link)) ?? self
+    return sibling(UInt32(truncatingIfNeeded: link)) ?? self
   }
   var nextAlias: UInt32 { UInt32(truncatingIfNeeded: link >> 32) }
   func setLink(primary: UInt32, next: UInt32) {
@@ -141,23 +163,23 @@ package struct Item {
 
   @inline(__always)
   private func slotMemory<Slot: ~Copyable>(as type: Slot.Type) -> UnsafeMutablePointer<Slot> {
-    assert(Slab(kind).fits(MemoryLayout<Slot>.size), "a slot has room for what lies in it")
+    assert(slab.fits(MemoryLayout<Slot>.size), "a slot has room for what lies in it")
     return UnsafeMutableRawPointer(cell).assumingMemoryBound(to: Slot.self)
   }
   /// The same as the cell's memory, seen as the slot of a source.
   @inline(__always)
   var source: UnsafeMutablePointer<SourceCell> {
-    assert(kind == .source)
+    assert(isOf(.source))
     return slotMemory(as: SourceCell.self)
   }
   @inline(__always)
   var watched: UnsafeMutablePointer<DescriptorCell.Watched> {
-    assert(kind == .descriptor)
+    assert(isOf(.descriptor))
     return withUnsafeMutablePointer(to: &slotMemory(as: DescriptorCell.self).pointee.watched) { $0 }
   }
   @inline(__always)
   var due: UnsafeMutablePointer<TimerCell.Due> {
-    assert(kind == .timer)
+    assert(isOf(.timer))
     return withUnsafeMutablePointer(to: &slotMemory(as: TimerCell.self).pointee.due) { $0 }
   }
 

@@ -25,13 +25,16 @@ struct Mention: BitwiseCopyable {
 
   @inline(__always)
   var slot: UInt32 { UInt32(truncatingIfNeeded: bits) >> 5 }
+  @inline(__always)
+  var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) & 0xFF_FFFF }
+
+  /// Whether the cell of the slot, in whatever life, is or was last in a membership of that number.
+  @inline(__always)
+  func isLast(of cell: Item) -> Bool { Mention.joins(of: cell) == UInt8(truncatingIfNeeded: bits >> 56) }
 
   /// Whether the cell of the slot is, or was last, in the membership that was mentioned.
   @inline(__always)
-  func means(_ cell: Item) -> Bool {
-    cell.cell.pointee.reference.isLive(UInt32(truncatingIfNeeded: bits >> 32) & 0xFF_FFFF)
-      && Mention.joins(of: cell) == UInt8(truncatingIfNeeded: bits >> 56)
-  }
+  func means(_ cell: Item) -> Bool { cell.cell.pointee.reference.isLive(generation) && isLast(of: cell) }
 }
 
 /// One place in a queue or a batch. All of them are of one type, so that a batch takes a queue's memory in exchange for

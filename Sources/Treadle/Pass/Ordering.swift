@@ -15,7 +15,7 @@ extension Loop {
     defer { unlock() }
     for entry in frame.pointee.batch.entries.elements {
       guard let item = mode.stands(entry) else { continue }
-      let keyed = StableSort.Keyed(key: item.order, second: entry.second, value: entry.first)
+      let keyed = StableSort.Keyed(key: item.order, second: item.signalTime, value: entry.first)
       if !frame.pointee.batch.sorted.append(keyed) { return }
     }
     guard StableSort.sort(&frame.pointee.batch.sorted, with: &frame.pointee.batch.sortingRoom) else { return }

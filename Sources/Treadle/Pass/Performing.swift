@@ -16,11 +16,11 @@ extension Loop {
     let hasOthers = mode.pointee.signalledCount.load(ordering: .acquiring) != 0
     if !hasOthers && mode.pointee.ownSignals.isEmpty && !hasJobs && frame.pointee.outer == nil { return false }
     frame.pointee.batch.open(.sources)
-    var isMixed = false
-    if hasOthers { isMixed = takeSignals(frame) }
+    var isMixed = mode.pointee.hasScattered.load(ordering: .acquiring)
+    if hasOthers && takeSignals(frame) { isMixed = true }
     if !mode.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
     if frame.pointee.outer != nil && takeFromOuterRuns(frame) { isMixed = true }
-    if isMixed { putInOrder(frame) } else { frame.pointee.batch.keepEntries { frame.pointee.mode.stands($0) != nil } }
+    if isMixed { putInOrder(frame) }
     frame.pointee.batch.jobs = hasJobs ? openJobs(frame.pointee.mode) : JobCursor()
     return !frame.pointee.batch.isEmpty || !frame.pointee.batch.jobs.isOver
   }
@@ -109,17 +109,26 @@ extension Loop {
   private func use(_ entry: Entry, _ frame: Frame.Pointer) -> Item? {
     let mode = frame.pointee.mode
     // Not of a stale entry, which has no signal to use.
-    guard let member = Item(.source, slot: entry.mention.slot), entry.mention.means(member), member.isIn(mode) else { return nil }
+    guard let member = Item(.source, slot: entry.mention.slot), member.isIn(mode), entry.mention.isLast(of: member) else {
+      return nil
+    }
     let item = member.primary
-    let generation = item.generation
+    let generation = member.tag == item.tag ? entry.mention.generation : item.generation
     name(item)
     let before = item.cell.pointee.reference.exchange(
       generation, needs: Reference.Mark.valid | Reference.Mark.signalled, set: 0, clear: Reference.Mark.ofSignal)
     let mayHaveEnded = dropLeft() && mustEnd(frame)
     guard let before else { return nil }
+    if mayHaveEnded || !member.isIn(mode) || !entry.mention.isLast(of: member) { return giveSignalBack(item) }
     if before.has(Reference.Mark.repeated) { state.pointee.isOverrun = true }
-    if !mayHaveEnded && member.isIn(mode) && entry.mention.means(member) { return item }
-    // It has just left the mode, or what was dropped called the client, who has ended the run: the signal is not used.
+    // It was another signal than the entry's, whose own entry is stale now.
+    if item.signalTime != entry.second { mode.state.pointee.ownSignalsAreMixed = true }
+    return item
+  }
+
+  /// It has just left the mode, or what was dropped called the client, who has ended the run: the signal is not used.
+  @inline(never)
+  private func giveSignalBack(_ item: Item) -> Item? {
     _ = try? item.signal(wake: false)
     return nil
   }

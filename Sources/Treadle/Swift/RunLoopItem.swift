@@ -23,11 +23,7 @@
 
     /// Ends the item: it leaves every mode, and no callback of it starts any more on the loop's own thread
     /// once this returned (OBJ-9). Any thread, also inside its own callback. Since 1.0.
-    public final func invalidate() {
-      item.holdAgain()
-      defer { item.letGo() }
-      item.invalidate()
-    }
+    public final func invalidate() { item.invalidate() }
 
     /// The order that the item was made with. Since 1.0.
     public final var order: Int64 { item.order }

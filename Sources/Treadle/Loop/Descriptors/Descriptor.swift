@@ -44,10 +44,11 @@ extension Item {
     }
   }
 
-  /// What the next membership watches; a client's callback may answer, so no lock is held.
+  /// What the next membership watches; a client's callback may answer (SRC1-3), so no lock is held. Without one it is the same
+  /// as long as the item lives.
   @inline(__always)
   func askForDescriptor() -> Int32 {
-    guard let get = context?.pointee.getDescriptor else { return watchedNumber }
+    guard let get = context?.pointee.getDescriptor else { return watched.pointee.number }
     return ItemCall.during(self) { get(cell.pointee.info) }
   }
 

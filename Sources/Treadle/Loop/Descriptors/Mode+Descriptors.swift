@@ -45,7 +45,9 @@ extension Mode {
     try reserve(number, poller)
     if let old = poller.state.pointee.registrations[Int(number)], old.member != 0 { try replace(old, number, poller) }
     let events = item.watched.pointee.events
-    member.watched.pointee = DescriptorCell.Watched(number: number, events: events, strikes: 0)
+    if member.watched.pointee.number != number { member.watched.pointee.number = number }
+    member.watched.pointee.events = events
+    member.watched.pointee.strikes = 0
     if events == 0 {
       try Mode.demandOpen(number)
       poller.state.pointee.registrations.set(Int(number), Registration(member: member.slot))

@@ -3,37 +3,45 @@
 
 import CTreadleSystem
 import Synchronization
-import TreadleBase
+package import TreadleBase
 
 /// The end of an item's activity (OBJ-5): no callback starts any more on the loop's own thread, and every mode lets it go. A
 /// timer or observer gives up its info when its callback is at rest (OBS-8), a source when it is freed (SRC0-4).
 extension Item {
-  /// The caller holds the item.
+  /// The item that a client's handle means: marked as invalid, and held, in one exchange.
+  @inline(__always)
+  package static func invalidate(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    let item = try locate(kind, handle, subject)
+    guard let before = item.cell.pointee.reference.hold(handle.generation, clearing: Item.marksOfValid) else {
+      throw item.slab.failure(handle, subject)
+    }
+    item.end(before)
+  }
+
+  /// One that the caller holds, or nobody else knows.
   package func invalidate() {
-    let before = cell.pointee.reference.clear(Reference.Mark.valid | Reference.Mark.ofSignal)
-    if before.has(Reference.Mark.valid) { leaveEverything() }
+    if let before = cell.pointee.reference.hold(generation, clearing: Item.marksOfValid) { end(before) }
   }
 
-  /// Gives up the client's reference of an item whose handle nobody has.
-  package func giveUp() {
-    if cell.pointee.reference.releaseForClient(generation)?.isGone == true { destroy() }
-  }
+  private static var marksOfValid: UInt64 { Reference.Mark.valid | Reference.Mark.ofSignal }
 
-  /// The end of such an item, which is in modes perhaps.
-  package func discard() {
-    holdAgain()
-    invalidate()
-    drop()
-    giveUp()
+  /// The rest, with a reference that goes with it.
+  @inline(__always)
+  private func end(_ before: Reference.Seen) {
+    if before.has(Reference.Mark.valid) && !hasNote(Note.aliased), let mode, let loop = mode.loop,
+      let departure = loop.takeOutInvalid(self, of: self, from: mode)
+    {
+      departure.finish(dropping: 1)
+    } else {
+      if before.has(Reference.Mark.valid) { leaveEverything() }
+      drop()
+    }
   }
 
   /// Leaves every mode of every loop, and is recorded nowhere any more; a cancel for each mode (SRC0-4).
-  func leaveEverything() {
-    if !hasNote(Note.aliased) {
-      guard let mode, let loop = mode.loop else { return }
-      if let departure = loop.takeOutInvalid(self, of: self, from: mode) { return departure.finish() }
-      // It has left meanwhile, and may be about to get another membership: then that looks whether it is valid.
-    }
+  @inline(never)
+  private func leaveEverything() {
     while true {
       lock()
       guard let (member, mode) = anyMembership() else {
@@ -44,6 +52,17 @@ extension Item {
       unlock()
       departure?.finish()
     }
+  }
+
+  /// Gives up the client's reference of an item whose handle nobody has.
+  package func giveUp() {
+    if cell.pointee.reference.releaseForClient(generation)?.isGone == true { destroy() }
+  }
+
+  /// The end of such an item, which is in modes perhaps.
+  package func discard() {
+    invalidate()
+    giveUp()
   }
 }
 

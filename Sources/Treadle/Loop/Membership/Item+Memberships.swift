@@ -45,10 +45,10 @@ extension Item {
   /// The cell behind one in the item's chain. Of a timer also under its loop's lock, under which its aliases come and go.
   @inline(__always)
   func following(_ cell: Item) -> Item? {
-    if cell.slot != slot { return Item(kind, slot: cell.nextAlias) }
+    if cell.slot != slot { return sibling(cell.nextAlias) }
     return hasNote(Note.aliased) ? firstAlias : nil
   }
-  private var firstAlias: Item? { context.flatMap { Item(kind, slot: $0.pointee.firstAlias) } }
+  private var firstAlias: Item? { context.flatMap { sibling($0.pointee.firstAlias) } }
 
   /// The timer's memberships in modes, the record of common items left out. Its loop's lock is held, or in no loop the
   /// item's.
@@ -63,7 +63,7 @@ extension Item {
 
   /// Whether this is a timer or observer that is in another loop (MODE-5).
   func isElsewhere(than loop: Loop) -> Bool {
-    guard kind == .timer || kind == .observer, let (_, mode) = anyMembership() else { return false }
+    guard isOf(.timer) || isOf(.observer), let (_, mode) = anyMembership() else { return false }
     return !mode.isOf(loop)
   }
 
@@ -72,9 +72,14 @@ extension Item {
   /// A cell for a membership in a mode: the item's own, or a new alias. The record of common items always gets an alias, so
   /// that a common item is reached as quickly as any.
   func cellForMembership(of mode: Mode) throws(Failure) -> Item {
-    if membership == 0 && !mode.isRecord { return self }
-    guard let context = needContext(), let (slot, memory) = Slab(kind).take() else { throw Failure.noMemory("membership") }
-    let alias = Item(kind, slot, memory)
+    let isOwn = membership == 0 && !mode.isRecord
+    if !mode.isRecord && (!isOwn || hasNote(Note.scattered)) {
+      mode.state.pointee.hasScattered.store(true, ordering: .releasing)
+      self.mode?.state.pointee.hasScattered.store(true, ordering: .releasing)
+    }
+    if isOwn { return self }
+    guard let context = needContext(), let (slot, memory) = slab.take() else { throw Failure.noMemory("membership") }
+    let alias = Item(tag: slot << 5 | tag & 31, memory)
     alias.beginCell(Trait.alias)
     alias.cell.pointee.info = nil
     alias.setLink(primary: self.slot, next: context.pointee.firstAlias)
@@ -92,9 +97,9 @@ extension Item {
       context.pointee.firstAlias = cell.nextAlias
     } else {
       var before = firstAlias
-      while let alias = before, alias.nextAlias != cell.slot { before = Item(kind, slot: alias.nextAlias) }
+      while let alias = before, alias.nextAlias != cell.slot { before = sibling(alias.nextAlias) }
       before?.setLink(primary: slot, next: cell.nextAlias)
     }
-    Slab(kind).free(cell.slot, UnsafeMutableRawPointer(cell.cell))
+    slab.free(cell.slot, UnsafeMutableRawPointer(cell.cell))
   }
 }

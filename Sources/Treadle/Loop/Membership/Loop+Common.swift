@@ -10,9 +10,9 @@ extension Loop {
   /// of them since.
   @inline(never)
   @_optimize(size)
-  func addToCommonModes(_ item: Item) throws(Failure) -> Int32 {
-    guard let record else { return Status.ignored }
-    let isNew = try join(item, record, descriptor: -1)
+  func addToCommonModes(_ item: Item) throws(Failure) -> Bool {
+    guard let record else { return false }
+    let isNew = try holding(item) { () throws(Failure) in try join(item, record, descriptor: -1) }
     var hasJoined = false
     var failure: Failure?
     forEachCommonMode { name in
@@ -23,7 +23,16 @@ extension Loop {
       if isNew { _ = removeFromCommonModes(item, record) }
       throw failure
     }
-    return isNew || hasJoined ? Status.ok : Status.ignored
+    return isNew || hasJoined
+  }
+
+  /// Runs `body`, which passes a reference to a mode if it is true.
+  private func holding(_ item: Item, _ body: () throws(Failure) -> Bool) throws(Failure) -> Bool {
+    item.holdAgain()
+    var isPassedOn = false
+    defer { if !isPassedOn { item.drop() } }
+    isPassedOn = try body()
+    return isPassedOn
   }
 
   /// Un-records the item, and removes it from every mode of the set.
@@ -46,7 +55,11 @@ extension Loop {
     var isRecorded = item.isMember(of: record)
     var hasJoined = false
     while true {
-      if isRecorded { hasJoined = try addToMode(item, name) == Status.ok } else { _ = leave(item, mode) }
+      if isRecorded {
+        hasJoined = try holding(item) { () throws(Failure) in try enter(item, name) }
+      } else {
+        _ = leave(item, mode)
+      }
       let now = item.isMember(of: record)
       if now == isRecorded || !item.isValid { return hasJoined && now }
       isRecorded = now

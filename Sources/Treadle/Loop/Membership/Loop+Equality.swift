@@ -15,7 +15,7 @@ extension Loop {
     defer { candidates.free() }
     lock()
     var next = mode.list(item.kind).first
-    while let member = Item(item.kind, slot: next) {
+    while let member = item.sibling(next) {
       next = member.cell.pointee.next
       let other = member.primary
       if other.slot != item.slot, mayEqual(other, item), candidates.append(Mention(other).bits) {
@@ -25,7 +25,7 @@ extension Loop {
     unlock()
     var found = false
     for bits in candidates.elements {
-      guard let other = Item(item.kind, slot: Mention(bits: bits).slot) else { continue }
+      guard let other = item.sibling(Mention(bits: bits).slot) else { continue }
       if !found && other.isValid { found = equal(item.cell.pointee.info, other.cell.pointee.info) != 0 }
       other.drop()
     }

@@ -6,55 +6,90 @@ package import TreadleBase
 
 /// Adding items to modes and removing them, from any thread (§3 of the rules). The caller holds the item, and the loop.
 extension Loop {
+  /// Takes over the reference by which the caller holds the item.
+  package func add(taking item: Item, _ name: ModeName) throws(Failure) -> Int32 {
+    var result = Status.ignored
+    do throws(Failure) {
+      if item.isValid && isAlive {
+        if let mode = defaultMode(name) {
+          if try enter(item, mode) { return Status.ok }
+        } else if CommonModes.isCommon(name) {
+          if try addToCommonModes(item) { result = Status.ok }
+        } else if try enter(item, name) {
+          return Status.ok
+        }
+      }
+    } catch {
+      item.letGo()
+      throw error
+    }
+    item.letGo()
+    return result
+  }
+
+  /// For an item that its creator keeps alive otherwise.
   package func add(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
-    guard item.isValid, isAlive else { return Status.ignored }
-    if let mode = defaultMode(name) { return try addToMode(item, mode) }
-    return CommonModes.isCommon(name) ? try addToCommonModes(item) : try addToMode(item, name)
+    item.holdAgain()
+    return try add(taking: item, name)
   }
+  package func addToDefaultMode(_ item: Item) throws(Failure) -> Int32 { try add(item, CommonModes.defaultName) }
 
-  package func addToDefaultMode(_ item: Item) throws(Failure) -> Int32 {
-    guard item.isValid, isAlive, let mode = defaultMode else { return Status.ignored }
-    return try addToMode(item, mode)
-  }
-
-  /// Adds an item to one concrete mode, and tells it.
-  func addToMode(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
+  /// Has an item enter one concrete mode. True: a reference of the caller's is the mode's from then on.
+  func enter(_ item: Item, _ name: ModeName) throws(Failure) -> Bool {
     // Looked at before the mode is made: a refused addition does not make it (RL-7).
     item.lock()
     let isElsewhere = item.isElsewhere(than: self)
     item.unlock()
-    if isElsewhere { return Status.ignored }
-    return try addToMode(item, try withLock { () throws(Failure) in try findOrMakeMode(name) })
+    if isElsewhere { return false }
+    return try enter(item, try withLock { () throws(Failure) in try findOrMakeMode(name) })
   }
 
   @inline(__always)
-  private func addToMode(_ item: Item, _ mode: Mode) throws(Failure) -> Int32 {
-    if item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode) { return Status.ignored }
+  private func enter(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
+    if item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode) { return false }
+    if item.isOf(.source) && item.context != nil { return try enterAndTell(item, mode) }
     var descriptor: Int32 = -1
-    if item.kind == .descriptor {
-      // Asked before each add, outside of every lock (SRC1-3); not if the add has no effect.
-      if item.isMember(of: mode) { return Status.ignored }
+    if item.isOf(.descriptor) {
+      // What has no effect does not ask the client.
+      if item.isMember(of: mode) { return false }
       descriptor = item.askForDescriptor()
       if descriptor < 0 { throw Failure(Status.argument, "get_fd", "answered a negative descriptor") }
     }
-    if try !join(item, mode, descriptor: descriptor) { return Status.ignored }
-    if item.kind == .source {
-      item.tellScheduled(self, mode)
-      if !isCurrent && isWaiting && currentMode?.slot == mode.slot { wake() }
-    } else if !isCurrent && item.kind != .observer {
-      interruptSleep()
-    }
-    return Status.ok
+    if try !join(item, mode, descriptor: descriptor) { return false }
+    if !isCurrent { lookAtNew(item.kind, mode) }
+    return true
   }
 
-  /// Links an item into a mode or the record; the mode refers to it from then on. False when that has no effect.
+  /// A source that may want to be told is kept for the length of that call.
+  @inline(never)
+  private func enterAndTell(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
+    item.holdAgain()
+    defer { item.drop() }
+    if try !join(item, mode, descriptor: -1) { return false }
+    item.tellScheduled(self, mode)
+    if !isCurrent { lookAtNew(.source, mode) }
+    return true
+  }
+
+  /// A sleeping loop takes a new member into account.
+  private func lookAtNew(_ kind: Kind, _ mode: Mode) {
+    switch kind {
+    case .source: if isWaiting && currentMode?.slot == mode.slot { wake() }
+    case .observer: break
+    default: interruptSleep()
+    }
+  }
+
+  /// Links an item into a mode or the record. True: a reference of the caller's is the mode's from then on.
   func join(_ item: Item, _ mode: Mode, descriptor: Int32) throws(Failure) -> Bool {
     item.lock()
     defer { item.unlock() }
-    if item.member(of: mode) != nil || item.isElsewhere(than: self) { return false }
+    // One that has no other membership, and never had, joins with its own cell.
+    let isFirst = item.membership == 0 && !mode.isRecord && !item.hasNote(Item.Note.aliased)
+    if !isFirst && (item.member(of: mode) != nil || item.isElsewhere(than: self)) { return false }
     lock()
     defer { unlock() }
-    let member = try item.cellForMembership(of: mode)
+    let member = isFirst ? item : try item.cellForMembership(of: mode)
     member.cell.pointee.joins.store(member.cell.pointee.joins.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     member.cell.pointee.membership.store(mode.slot, ordering: .sequentiallyConsistent)
     do throws(Failure) {
@@ -62,7 +97,6 @@ extension Loop {
       if isAlive, item.isValid {
         try link(member, of: item, into: mode, descriptor: descriptor)
         mode.state.pointee.isUnlisted = false
-        item.holdAgain()
         return true
       }
     } catch {
@@ -86,7 +120,7 @@ extension Loop {
     case .source:
       mode.state.pointee.sources.append(member)
       // Behind the beginning of the membership, for which whoever signals looks after he has.
-      if item.isSignalled && !mode.mention(member, at: item.signalTime) {
+      if item.isSignalled && !mode.mention(member) {
         mode.state.pointee.sources.remove(member)
         throw Failure.noMemory("source")
       }
@@ -154,20 +188,20 @@ extension Loop {
       }
       if item.kind != .observer { mode.countContent(-1) }
     }
-    member.cell.pointee.membership.store(0, ordering: .sequentiallyConsistent)
-    item.dispose(member)
+    member.cell.pointee.membership.store(0, ordering: .releasing)
+    if member.tag != item.tag { item.dispose(member) }
   }
 
   /// What an item leaves behind that has just left a mode. The lock is held.
   @inline(__always)
   func depart(_ item: Item, from mode: Mode) -> Departure {
-    let isTold = item.kind == .source && !mode.isRecord && item.context?.pointee.isToldOfCancel == true
+    let isTold = item.isOf(.source) && !mode.isRecord && item.context?.pointee.isToldOfCancel == true
     if isTold {
       // Both are kept for the length of the call, whatever becomes of the loop's thread (OBJ-3).
       holdAgain()
       item.holdAgain()
     }
-    return Departure(dropped: handOver(item), told: isTold ? (item, self, mode) : nil)
+    return Departure(item: item, dropped: handOver(item), told: isTold ? mode : nil)
   }
 
   package func contains(_ item: Item, _ name: ModeName) -> Bool {
@@ -210,23 +244,26 @@ extension Loop {
 
 /// What follows a removal when all locks are free: the source's cancel (SRC0-3), and the mode's reference.
 struct Departure {
+  fileprivate let item: Item
+  /// Whose reference, of a mode, is to be dropped: mostly the item's (`Loop.handOver`).
   fileprivate let dropped: Item?
-  /// With a reference to the source and to the loop.
-  fileprivate let told: (Item, Loop, Mode)?
+  /// What the source left, if it is told: then it is held once more, and so is the loop.
+  fileprivate let told: Mode?
 
+  /// `dropping`: how many references the caller has to drop besides.
   @inline(__always)
-  fileprivate init(dropped: Item?, told: (Item, Loop, Mode)?) {
-    self.dropped = dropped
-    self.told = told
+  func finish(dropping count: UInt64 = 0) {
+    if let told { tell(told) }
+    if let dropped, dropped.tag == item.tag { return item.drop(count &+ 1) }
+    dropped?.drop()
+    if count != 0 { item.drop(count) }
   }
 
-  @inline(__always)
-  func finish() {
-    if let (item, loop, mode) = told {
-      item.tellCancelled(loop, mode)
-      item.drop()
-      loop.letGo()
-    }
-    dropped?.drop()
+  @inline(never)
+  private func tell(_ mode: Mode) {
+    guard let loop = mode.loop else { return }
+    item.tellCancelled(loop, mode)
+    item.drop()
+    loop.letGo()
   }
 }

@@ -13,12 +13,12 @@ struct MemberList {
 
   /// After slot 0: at the front.
   mutating func insert(_ item: Item, after previous: UInt32) {
-    let before = Item(item.kind, slot: previous)
+    let before = item.sibling(previous)
     let following = before.map { $0.cell.pointee.next } ?? first
     item.cell.pointee.previous = previous
     item.cell.pointee.next = following
     if let before { before.cell.pointee.next = item.slot } else { first = item.slot }
-    if let after = Item(item.kind, slot: following) {
+    if let after = item.sibling(following) {
       after.cell.pointee.previous = item.slot
     } else {
       last = item.slot
@@ -28,8 +28,8 @@ struct MemberList {
   mutating func remove(_ item: Item) {
     let previous = item.cell.pointee.previous
     let next = item.cell.pointee.next
-    if let before = Item(item.kind, slot: previous) { before.cell.pointee.next = next } else { first = next }
-    if let after = Item(item.kind, slot: next) { after.cell.pointee.previous = previous } else { last = previous }
+    if let before = item.sibling(previous) { before.cell.pointee.next = next } else { first = next }
+    if let after = item.sibling(next) { after.cell.pointee.previous = previous } else { last = previous }
     item.cell.pointee.previous = 0
     item.cell.pointee.next = 0
   }

@@ -65,7 +65,7 @@ struct Mode {
     state.pointee.loop.store(nil, ordering: .releasing)
     state.pointee.signalled.free()
     state.pointee.signalledCount.store(0, ordering: .relaxed)
-    state.pointee.staleSignals = 0
+    state.pointee.hasScattered.store(false, ordering: .relaxed)
     state.pointee.signalsAreMixed = false
     state.pointee.ownSignals.free()
     state.pointee.ownSignalsAreMixed = false

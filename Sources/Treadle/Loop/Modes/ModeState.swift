@@ -34,10 +34,11 @@ struct ModeState: ~Copyable {
   let signalledCount: Atomic<Int>
   /// They may be out of order. Gate.
   var signalsAreMixed: Bool
-  /// How many of them are known to be stale. Gate.
-  var staleSignals: Int
   /// The mode's timers, once it has any. Lock.
   var queue: UnsafeMutablePointer<TimerQueue>?
+  /// The mode has, or had, a source that was in another one too: its signals may be used up there while they are queued
+  /// here. Atomic.
+  let hasScattered: Atomic<Bool>
   private let restOfLine: UInt64
 
   /// The sources that the owner has signalled itself, in the order of their signals. Owner.

@@ -43,14 +43,14 @@ extension Mode {
     state.pointee.signalledCount.store(state.pointee.signalled.count, ordering: .releasing)
   }
 
-  /// Queues a membership of a source that was signalled at a time which may have passed: where it takes its turn is decided
-  /// by that time. False without memory.
-  func mention(_ member: Item, at time: UInt64) -> Bool {
+  /// Queues a membership of a source that is signalled, whenever that was: where it takes its turn is decided when it is
+  /// collected. False without memory.
+  func mention(_ member: Item) -> Bool {
     guard let loop else { return true }
     loop.state.pointee.gate.lock()
     defer { loop.state.pointee.gate.unlock() }
     state.pointee.signalsAreMixed = true
-    return append(Entry(member, time))
+    return append(Entry(member, SignalTime.any))
   }
 
   /// Keeps a queue that nobody runs from growing with stale entries. The gate is held.
@@ -74,7 +74,7 @@ extension Mode {
   /// The source of an entry, if that is not stale: signalled at that time.
   @inline(__always)
   func stands(_ entry: Entry) -> Item? {
-    guard let item = signalled(entry), item.signalTime == entry.second else { return nil }
+    guard let item = signalled(entry), entry.second == SignalTime.any || entry.second == item.signalTime else { return nil }
     return item
   }
 

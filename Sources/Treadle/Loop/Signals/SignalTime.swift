@@ -13,6 +13,8 @@ import TreadleBase
 /// it was given in, in the high half of its number. Where the numbers of an era or a step run out, a new era begins.
 enum SignalTime {
   private static let step: UInt64 = 1 << 12
+  /// In a queue: the source takes its turn by whatever its time is. Nothing is signalled at this time.
+  static let any: UInt64 = 0
 
   /// The next of a loop. Its gate is held.
   @inline(__always)
@@ -40,10 +42,10 @@ enum SignalTime {
 }
 
 extension Item {
-  /// Of the last signal that found the source not signalled. Whoever writes it then looks for the source's mode, and
-  /// whoever adds the source to a mode then looks at it; so one of the two queues the source with the right time.
+  /// Of the last signal that found the source not signalled: written by whoever gave it, behind the exchange of the mark, and
+  /// read to order sources, by whoever has found them in a queue.
   @inline(__always)
-  var signalTime: UInt64 { source.pointee.signalTime.load(ordering: .sequentiallyConsistent) }
+  var signalTime: UInt64 { source.pointee.signalTime.load(ordering: .acquiring) }
   @inline(__always)
-  func setSignalTime(_ time: UInt64) { source.pointee.signalTime.store(time, ordering: .sequentiallyConsistent) }
+  func setSignalTime(_ time: UInt64) { source.pointee.signalTime.store(time, ordering: .releasing) }
 }
