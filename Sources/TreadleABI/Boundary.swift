@@ -78,21 +78,29 @@ func needMode(_ mode: UnsafePointer<CChar>?) throws(Failure) -> ModeName {
 
 /// Memory of a client's struct, copied by the rule of `struct_size`: what the client's version does not
 /// have counts as zero, and what this version does not know must be zero.
+@inline(__always)
 func copyStruct<Struct>(_ pointer: UnsafePointer<Struct>?, _ subject: StaticString) throws(Failure) -> Struct {
   let value = try copyKnownPart(pointer, subject)
-  let bytes = UnsafeRawPointer(pointer)
-  let size = structSize(bytes)
-  var offset = MemoryLayout<Struct>.size
+  let size = structSize(UnsafeRawPointer(pointer))
+  if size > MemoryLayout<Struct>.size { try demandZero(UnsafeRawPointer(pointer), MemoryLayout<Struct>.size, size, subject) }
+  return value
+}
+
+@inline(never)
+private func demandZero(
+  _ bytes: UnsafeRawPointer?, _ known: Int, _ size: Int, _ subject: StaticString
+) throws(Failure) {
+  var offset = known
   while offset < size {
     if bytes?.load(fromByteOffset: offset, as: UInt8.self) != 0 {
       throw Failure(Status.tooNew, subject, "has members that this version does not know, and they are not zero")
     }
     offset &+= 1
   }
-  return value
 }
 
 /// The part that this version knows, of a struct that may be too new: for those who must call its destroy.
+@inline(__always)
 func copyKnownPart<Struct>(_ pointer: UnsafePointer<Struct>?, _ subject: StaticString) throws(Failure) -> Struct {
   guard let pointer else { throw Failure(Status.argument, subject, "is NULL") }
   let size = structSize(UnsafeRawPointer(pointer))
@@ -102,4 +110,5 @@ func copyKnownPart<Struct>(_ pointer: UnsafePointer<Struct>?, _ subject: StaticS
   return pointer.pointee
 }
 
+@inline(__always)
 private func structSize(_ bytes: UnsafeRawPointer?) -> Int { bytes?.load(as: Int.self) ?? 0 }

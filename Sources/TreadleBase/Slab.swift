@@ -45,13 +45,13 @@ package struct Slab {
   /// Room for one object of this kind, which its owner checks (`fits`).
   @inline(__always)
   var stride: Int {
-    switch Kind(rawValue: number) {
-    case .loop: 448
-    case .mode: 320
-    case .thread: 256
-    case .host: 128
-    case .lock, .condition: 96
-    case .timer: 64
+    switch number {
+    case Kind.loop.rawValue: 448
+    case Kind.mode.rawValue: 320
+    case Kind.thread.rawValue: 256
+    case Kind.host.rawValue: 128
+    case Kind.lock.rawValue, Kind.condition.rawValue: 96
+    case Kind.timer.rawValue: 64
     default: 48
     }
   }

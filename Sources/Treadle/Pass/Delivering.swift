@@ -11,17 +11,29 @@ extension Loop {
   /// Calls what is in the batch, until it is empty or the run must end.
   func deliver(_ frame: Frame.Pointer) {
     switch frame.pointee.batch.kind {
-    case .observers: while nextObserver(frame) { callItemWithValue(frame) }
-    case .sources:
-      while nextSource(frame) {
-        if frame.pointee.callout.kind == .source { callItem(frame) } else { callJob(frame) }
-      }
-    case .blocks: while nextBlock(frame) { callBlock(frame) }
-    case .timers: while nextTimer(frame) { callItem(frame) }
-    case .descriptor: while nextDescriptor(frame) { callItemWithValue(frame) }
+    case .observers: tellObservers(frame)
+    case .sources: performSources(frame)
+    case .blocks: callBlocks(frame)
+    case .timers: fireTimers(frame)
+    case .descriptor: performDescriptor(frame)
     case .none: break
     }
   }
+
+  @inline(never)
+  private func tellObservers(_ frame: Frame.Pointer) { while nextObserver(frame) { callItemWithValue(frame) } }
+  @inline(never)
+  private func performSources(_ frame: Frame.Pointer) {
+    while nextSource(frame) {
+      if frame.pointee.callout.kind == .source { callItem(frame) } else { callJob(frame) }
+    }
+  }
+  @inline(never)
+  private func callBlocks(_ frame: Frame.Pointer) { while nextBlock(frame) { callBlock(frame) } }
+  @inline(never)
+  private func fireTimers(_ frame: Frame.Pointer) { while nextTimer(frame) { callItem(frame) } }
+  @inline(never)
+  private func performDescriptor(_ frame: Frame.Pointer) { while nextDescriptor(frame) { callItemWithValue(frame) } }
 
   /// The next callout of the batch, if it is one of the host's and of the kind of the one that is being made, which the host
   /// has completed: so that many small events of a host are handed out at one call. Nothing that the run does in between is

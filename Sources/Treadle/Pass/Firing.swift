@@ -82,7 +82,7 @@ extension Loop {
       let item = member.primary
       if item.due.pointee.date > frame.pointee.batch.now { continue }
       name(item)
-      if item.beginFiring() {
+      if item.beginFiring(isCollected: true) {
         mode.noteCollected(frame.pointee.batch.first)
         return item
       }

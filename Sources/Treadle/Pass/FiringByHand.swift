@@ -10,7 +10,7 @@ extension Item {
   @_optimize(size)
   package func fireByHand() -> Int32 {
     // As when it is due: no mode has it queued while it runs.
-    if !withDueLocked({ _ in beginFiring() }) { return Status.ignored }
+    if !withDueLocked({ _ in beginFiring(isCollected: false) }) { return Status.ignored }
     retainForCall()
     let isOpen = ClientCall.during { callByHand() }
     releaseAfterCall()

@@ -62,7 +62,7 @@ struct ModeState: ~Copyable {
 
   var sources: MemberList
   var descriptors: MemberList
-  /// Of timers, those that the queue does not have: their callbacks run. In the record of common items, all.
+  /// Those whose callbacks run, not for their membership in this mode. In the record of common items, all.
   var timers: MemberList
   var observers: MemberList
 }

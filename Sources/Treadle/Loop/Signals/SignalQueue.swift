@@ -27,7 +27,12 @@ extension Mode {
   /// The same among the owner's own signals. Owner.
   @inline(__always)
   func appendOwn(_ entry: Entry) -> Bool {
-    if state.pointee.ownSignals.isFull { keepSignals(in: &state.pointee.ownSignals) }
+    state.pointee.ownSignals.appendInRoom(entry) || appendOwnSlowly(entry)
+  }
+
+  @inline(never)
+  private func appendOwnSlowly(_ entry: Entry) -> Bool {
+    keepSignals(in: &state.pointee.ownSignals)
     return state.pointee.ownSignals.append(entry)
   }
 

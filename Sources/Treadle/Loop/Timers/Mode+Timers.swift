@@ -31,6 +31,11 @@ extension Mode {
 
   @inline(__always)
   func unschedule(_ member: Item) {
+    if member.due.pointee.place != TimerQueue.Place.none { unscheduleNow(member) }
+  }
+
+  @inline(never)
+  private func unscheduleNow(_ member: Item) {
     if member.due.pointee.place == TimerQueue.Place.resting {
       state.pointee.timers.remove(member)
       member.due.pointee.place = TimerQueue.Place.none
@@ -40,7 +45,7 @@ extension Mode {
   }
 
   /// Takes a membership of a timer out of the queue while its callback runs.
-  @inline(__always)
+  @inline(never)
   func rest(_ member: Item) {
     unschedule(member)
     state.pointee.timers.append(member)

@@ -167,11 +167,12 @@ extension Item {
   // MARK: A callback
 
   /// A callback begins; false when the timer is invalid, or its callback runs already. The lock of the date is held.
+  /// `isCollected`: the loop calls it, and has taken it out of its only queue.
   @inline(__always)
-  func beginFiring() -> Bool {
+  func beginFiring(isCollected: Bool) -> Bool {
     if hasState(State.running) || !isValid { return false }
     setState(State.running)
-    forEachScheduled { mode, member in mode.rest(member) }
+    if !isCollected || hasNote(Note.aliased) { forEachScheduled { mode, member in mode.rest(member) } }
     return true
   }
 

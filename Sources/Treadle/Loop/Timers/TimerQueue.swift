@@ -11,11 +11,11 @@ import TreadleBase
 struct TimerQueue {
   /// `TimerCell.Due.place`: where a membership lies.
   enum Place {
-    /// Nowhere: collected to be fired, or in no mode.
+    /// Nowhere: collected to be fired, being fired by its loop, or in no mode.
     static let none: UInt32 = 0
     /// Nowhere, for want of memory; tried again later.
     static let aside: UInt32 = 1
-    /// In the mode's list of timers instead: its callback runs.
+    /// In the mode's list of timers instead: its callback runs, not for this membership.
     static let resting: UInt32 = 2
     /// + 64 * level + index: in a slot of the wheel.
     static let wheel: UInt32 = 0x1000_0000
