@@ -26,7 +26,7 @@ package struct HostWord {
   /// again.
   @_optimize(size)
   package func wait(for loop: Loop, timeout: Int64) throws(Failure) {
-    completion.pointee.waitOnce(for: loop, until: Clock.after(timeout, from: Clock.now()))
+    completion.pointee.wait(loop.answers, until: Clock.after(timeout, from: Clock.now()), isRepeated: false)
     if !completion.pointee.isOver {
       throw Failure(Status.timeout, "timeout_ns", "passed, or a signal came, before the end")
     }

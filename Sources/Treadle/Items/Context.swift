@@ -62,3 +62,89 @@ struct Context {
     cancelIndirect.drop?(cancelIndirect.object)
   }
 }
+
+/// What a client may give any item besides its callback, in the types of the C ABI.
+package struct ItemOptions {
+  var value = Context()
+
+  package init() {}
+
+  package init(
+    retain: (@convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?)?,
+    release: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?,
+    describe: (@convention(c) (UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, Int) -> Void)?,
+    order: Int64, main: IndirectCallback
+  ) {
+    value.retain = retain
+    value.release = release
+    value.describe = describe
+    value.order = order
+    value.main = main
+  }
+
+  /// Whether two contexts mean the same; the hash is asked once, now.
+  package mutating func setIdentity(
+    equal: (@convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Int32)?, hash: UInt64
+  ) {
+    value.equal = equal
+    value.hash = hash
+  }
+
+  package mutating func setSchedule(
+    schedule: (@convention(c) (OpaquePointer?, OpaquePointer?, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void)?,
+    indirect: IndirectCallback
+  ) {
+    value.schedule = schedule
+    value.scheduleIndirect = indirect
+  }
+
+  package mutating func setCancel(
+    cancel: (@convention(c) (OpaquePointer?, OpaquePointer?, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void)?,
+    indirect: IndirectCallback
+  ) {
+    value.cancel = cancel
+    value.cancelIndirect = indirect
+  }
+
+  package mutating func setGetDescriptor(_ get: (@convention(c) (UnsafeMutableRawPointer?) -> Int32)?) {
+    value.getDescriptor = get
+  }
+}
+
+/// A callback that is one plain C function with a pointer bound to it, and so needs no event to be called. Constant.
+package struct DirectCall {
+  package typealias Code = @convention(c) () -> Void
+
+  /// What the function takes before its pointer: the types of the items' plain callbacks.
+  package enum Form: UInt8 {
+    case nothing
+    case subject
+    case subjectAndValue
+  }
+
+  let code: Code
+  let info: UnsafeMutableRawPointer?
+  let form: Form
+
+  package init(_ code: @escaping Code, info: UnsafeMutableRawPointer?, form: Form) {
+    self.code = code
+    self.info = info
+    self.form = form
+  }
+
+  /// Nothing of this is looked at after the function has begun: it may give its routine up.
+  @inline(__always)
+  func perform(subject: UnsafeMutableRawPointer?, value: UInt32) {
+    switch form {
+    case .nothing:
+      typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
+      unsafeBitCast(code, to: Function.self)(info)
+    case .subject:
+      typealias Function = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
+      unsafeBitCast(code, to: Function.self)(subject, info)
+    case .subjectAndValue:
+      typealias Function = @convention(c) (UnsafeMutableRawPointer?, UInt32, UnsafeMutableRawPointer?) -> Void
+      unsafeBitCast(code, to: Function.self)(subject, value, info)
+    }
+  }
+}

@@ -187,3 +187,15 @@ package struct Item {
   @inline(__always)
   func prefetchForWriting() { treadle_system_prefetch_for_writing(UnsafeMutableRawPointer(cell)) }
 }
+
+/// The locks of items' memberships. An item may be in several loops, so the lock of one is not enough to begin a
+/// membership; and items have no room for a lock each, so some share one.
+extension Item {
+  @inline(__always)
+  private var mutex: UnsafeMutablePointer<Mutex> { Mutex.at(treadle_system_item_lock(slot)) }
+
+  @inline(__always)
+  func lock() { mutex.pointee.lock(.item) }
+  @inline(__always)
+  func unlock() { mutex.pointee.unlock(.item) }
+}

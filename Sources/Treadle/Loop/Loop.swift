@@ -24,6 +24,10 @@ package struct Loop {
   /// For one who holds it already.
   package func holdAgain() { state.pointee.reference.holdAgain() }
 
+  /// How long callers look for the loop's answer before they sleep.
+  @inline(__always)
+  var answers: UnsafeMutablePointer<AdaptiveSpin> { withUnsafeMutablePointer(to: &state.pointee.answers) { $0 } }
+
   /// The loop that a client's handle means, as of now, for calls that are safe on a loop whose thread is gone, and on
   /// another one in its place: they are made from signal handlers.
   package init(unheld handle: UInt, _ subject: StaticString) throws(Failure) {

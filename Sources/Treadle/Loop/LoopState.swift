@@ -63,7 +63,7 @@ struct LoopState: ~Copyable {
   /// How many callers are between ending a sleep and their last touch of `wakeDescriptor`. Atomic.
   let kicking: Atomic<UInt32>
   /// Whether callers wait a little before they sleep, for the loop's answer.
-  let answers: AdaptiveSpin
+  var answers: AdaptiveSpin
   /// The slot of the call mode, once there is one. Written under the lock.
   let callMode: Atomic<UInt32>
   private let restOfSecondLine: (UInt64, UInt64)

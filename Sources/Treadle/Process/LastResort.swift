@@ -62,8 +62,8 @@ package enum LastResort {
 
   /// The default: one line on standard error. Nothing is dealt with by that.
   private static func printLine(_ kind: UnsafePointer<CChar>, _ message: UnsafePointer<CChar>) -> Bool {
-    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: LastResortLine.capacity) { room in
-      var line = LastResortLine(room)
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: TextLine.capacity) { room in
+      var line = TextLine(room)
       line.append("treadle: uncaught ")
       if kind.pointee == 0 { line.append("error") } else { line.append(kind) }
       line.append(" on thread ")

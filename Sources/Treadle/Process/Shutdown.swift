@@ -1,10 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 package import TreadleBase
 
 /// The end of all loops (THR-21): one flag that every pass looks at before each callout, and every start, perform and run
 /// before it begins.
 package enum Shutdown {
   package static let failure = Failure(Status.closed, "process", "was shut down")
+}
+
+/// Calling a client's function outside of any run: a schedule or cancel, a notification. Counted, so that a
+/// shutdown can wait for the last; those of runs are counted by the runs themselves.
+package enum ClientCall {
+  /// False, with `body` not called, after a shutdown.
+  static func during(_ body: () -> Void) -> Bool {
+    assert(LockOrder.isClear, "no lock is held while client code runs")
+    let isOpen = begin()
+    if isOpen { body() }
+    end()
+    return isOpen
+  }
+
+  /// False after a shutdown: the client must not be called. Ended by `end` all the same.
+  package static func begin() -> Bool {
+    _ = treadle_system_count_call(1)
+    treadle_system_thread().pointee.calls &+= 1
+    return !treadle_system_is_closed_now()
+  }
+
+  package static func end() {
+    treadle_system_thread().pointee.calls &-= 1
+    _ = treadle_system_count_call(UInt32.max)
+    if treadle_system_is_closed_now() { Rest.announce() }
+  }
+
+  /// How many run now on other threads than this one.
+  static var countElsewhere: UInt32 { treadle_system_count_call(0) &- treadle_system_thread().pointee.calls }
 }

@@ -2,6 +2,7 @@
 // Copyright the Treadle authors
 
 package import Treadle
+package import TreadleBase
 
 /// Where a closure's calls are carried, and how. What it refers to is the client's.
 package struct CarrierPlan {

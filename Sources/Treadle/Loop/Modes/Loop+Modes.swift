@@ -3,7 +3,7 @@
 
 import CTreadleSystem
 import Synchronization
-import TreadleBase
+package import TreadleBase
 
 /// Finding modes, making them, and the common set. Modes live as long as their loop.
 extension Loop {
@@ -116,4 +116,13 @@ extension Loop {
 
   /// The name of the mode that the innermost run runs, nil outside of runs (RL-6). Lives with the loop.
   package var currentModeName: UnsafePointer<CChar>? { currentMode?.name }
+}
+
+/// The two mode names that every loop knows (MODE-2).
+enum CommonModes {
+  static var defaultName: ModeName { ModeName(treadle_system_default_mode_name()) }
+  static var name: ModeName { ModeName(treadle_system_common_modes_name()) }
+
+  /// Whether a name means the common modes. Compared by text, never by pointer (MODE-1).
+  static func isCommon(_ mode: ModeName) -> Bool { mode.equals(name.bytes) }
 }

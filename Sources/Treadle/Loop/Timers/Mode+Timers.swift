@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import Synchronization
-import TreadleBase
+package import TreadleBase
 
 /// The timers of a mode, as the rest of the core sees them. The loop's lock is held, where the text does not say otherwise.
 extension Mode {

@@ -114,3 +114,15 @@ extension Thread {
     return loop
   }
 }
+
+extension LastResort {
+  /// Reports an error of the calling thread.
+  package static func report(_ kind: StaticString, _ message: StaticString) {
+    let thread = (try? Thread.current().handle) ?? Handle(bits: 0)
+    kind.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { kind in
+      message.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { message in
+        _ = report(thread, kind, message)
+      }
+    }
+  }
+}

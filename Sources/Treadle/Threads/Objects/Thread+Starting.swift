@@ -97,7 +97,7 @@ extension Thread {
     try WaitGraph.waiting(for: self, isEndless: isEndless) { token throws(Failure) in
       if isEndless { expectStart(token) }
       try start()
-      state.pointee.readiness.wait(for: nil, until: timeout <= 0 ? 0 : until)
+      state.pointee.readiness.wait(nil, until: timeout <= 0 ? 0 : until)
       if !state.pointee.readiness.isOver {
         throw Failure(Status.timeout, "timeout_ns", "passed before the thread was ready")
       }

@@ -76,7 +76,7 @@ extension CarriedCall {
       leaveWait()
       throw error
     }
-    if let own { run(own, until: until) } else { state.pointee.completion.wait(for: loop, until: until) }
+    if let own { run(own, until: until) } else { state.pointee.completion.wait(loop.answers, until: until) }
     return endWait(loop)
   }
 
@@ -110,7 +110,7 @@ extension CarriedCall {
         case Status.closed: break
         default:
           // The kernel refuses to wait for the mode's descriptors: better to wait without them.
-          state.pointee.completion.wait(for: queuedOn, until: until)
+          state.pointee.completion.wait(queuedOn?.answers, until: until)
         }
       }
     }
@@ -146,7 +146,7 @@ extension CarriedCall {
     if !isOver {
       let hasEnded = end(isClosed ? Phase.dropped : Phase.cancelled)
       // Somebody else has taken it out, and is about to say what it came to.
-      if !hasEnded && phase == Phase.queued { state.pointee.completion.wait(for: loop, until: Clock.forever) }
+      if !hasEnded && phase == Phase.queued { state.pointee.completion.wait(loop.answers, until: Clock.forever) }
       leaveWait()
       // It goes on without a waiter, unless it has come to its end just now.
       if hasEnded || !isOver { return isClosed ? Status.closed : Status.timeout }

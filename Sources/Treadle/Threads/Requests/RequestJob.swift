@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import TreadleBase
+package import TreadleBase
 
 /// A request in the queue of a loop. That of somebody who waits for the end lies on his stack, any other in memory of its own.
 struct RequestJob: ~Copyable {
@@ -75,5 +75,33 @@ struct RequestJob: ~Copyable {
     guard let waiter else { return }
     waiter.pointee.edge.markOver()
     waiter.pointee.completion.end(outcome)
+  }
+}
+
+/// A request that somebody will make later, with all that this needs, so that it cannot fail for want of memory then. Ends
+/// with `post` or `discard`.
+package struct LaterRequest {
+  private let node: RequestJob.Pointer
+  private let loop: Loop
+
+  /// In the common modes and the call mode of a loop. Takes the request over unless it throws.
+  package init(_ request: Request, on loop: Loop) throws(Failure) {
+    _ = try loop.findOrMakeCallMode()
+    guard let node = RequestJob.allocate(request, isForCallMode: true) else { throw Failure.noMemory("completion") }
+    loop.holdAgain()
+    self.node = node
+    self.loop = loop
+  }
+
+  /// Has it performed; when the loop has ended, only its releases are called.
+  package consuming func post() {
+    if !loop.enqueue(RequestJob.job(node)) { RequestJob.finish(node, RequestJob.Outcome.dropped) }
+    loop.drop()
+  }
+
+  /// Gives the request back to its maker, who still has it.
+  package consuming func discard() {
+    RequestJob.free(node)
+    loop.drop()
   }
 }

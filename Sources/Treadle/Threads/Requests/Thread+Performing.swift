@@ -30,7 +30,7 @@ extension Thread {
   }
 
   private func performAndWait(_ request: Request, _ modes: ModeNames?, as caller: Thread) throws(Failure) -> Int32 {
-    var waiter = Waiter(WaitEdge())
+    var waiter = Waiter()
     return try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
       var node = RequestJob(request, waiter: waiter)
       return try withUnsafeMutablePointer(to: &node) { node throws(Failure) in
@@ -51,7 +51,7 @@ extension Thread {
       } catch { return refuse(node, error.status) }
       defer { WaitGraph.end(token) }
       if !loop.enqueue(job) { return refuse(node, Status.closed) }
-      waiter.pointee.completion.wait(for: loop, until: Clock.forever)
+      waiter.pointee.completion.wait(loop.answers, until: Clock.forever)
       switch waiter.pointee.completion.outcome {
       case RequestJob.Outcome.done: return Status.ok
       case RequestJob.Outcome.failed: return Status.callback

@@ -27,7 +27,7 @@ package struct Turnstile: ~Copyable {
       defer { WaitGraph.end(token) }
       turnstile.pointee.token = token
       while true {
-        turnstile.pointee.completion.waitOnce(for: loop, until: until)
+        turnstile.pointee.completion.wait(loop.answers, until: until, isRepeated: false)
         if turnstile.pointee.completion.isOver { return true }
         // From here on nobody tells the wait graph.
         let isLate = until != Clock.forever && Clock.now() >= until

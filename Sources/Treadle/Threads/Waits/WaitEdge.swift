@@ -3,6 +3,7 @@
 
 import CTreadleSystem
 import Synchronization
+import TreadleBase
 
 /// That one thread waits for something which another does. Lies on the waiter's stack or in its call, and is
 /// linked into the waiter's list while the wait lasts. Guarded by the wait gate then.
@@ -54,4 +55,20 @@ struct WaitEdge: ~Copyable {
     guard let loop else { return nil }
     return Thread(slot: loop.pointee.thread.load(ordering: .acquiring))
   }
+}
+
+/// A wait that is in a thread's list, for those who end it: harmless when it has ended already, and its memory is
+/// gone.
+struct WaitToken {
+  /// The slot of the thread that waits; 0: none does.
+  var thread: UInt32 = 0
+  var serial: UInt64 = 0
+}
+
+/// A completion with what the wait graph knows of the only one who waits for it; on his stack.
+struct Waiter: ~Copyable {
+  let completion = Completion()
+  /// What others write meanwhile is on another cache line than the word, at which the waiter looks all the time.
+  private let restOfLine: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0)
+  var edge = WaitEdge()
 }

@@ -3,7 +3,6 @@
 
 import CTreadleSystem
 import Synchronization
-import TreadleBase
 
 /// Waiting a little for a partner before one sleeps. To wake a thread that sleeps on another processor takes twenty times as
 /// long as most callbacks, so a loop that was just called from another processor, and a thread that waits for the answer of
@@ -15,7 +14,7 @@ import TreadleBase
 /// a moment would leave both asleep for good, each too late for the other's wait.
 ///
 /// All of it is a guess: nothing depends on the order in which others see it.
-struct AdaptiveSpin: ~Copyable {
+package struct AdaptiveSpin: ~Copyable {
   /// 1 + the processor that the partner last acted on; 0: none, or seen. Atomic.
   private let partner: Atomic<UInt32>
   /// How long the next wait may be, in nanoseconds; 0: the longest, negative: none. Atomic.
@@ -29,21 +28,21 @@ struct AdaptiveSpin: ~Copyable {
   @inline(__always)
   private static var processor: UInt32 { UInt32(truncatingIfNeeded: treadle_system_processor() &+ 1) }
 
-  func reset() {
+  package func reset() {
     partner.store(0, ordering: .relaxed)
     budget.store(0, ordering: .relaxed)
   }
 
   /// The partner acts, on the calling thread.
   @inline(__always)
-  func note() {
+  package func note() {
     let processor = AdaptiveSpin.processor
     if partner.load(ordering: .relaxed) != processor { partner.store(processor, ordering: .relaxed) }
   }
 
   /// The partner's last act does not count any more. False if there was none to count.
   @inline(__always)
-  func takeNote() -> Bool {
+  package func takeNote() -> Bool {
     let last = partner.load(ordering: .relaxed)
     if last == 0 { return false }
     partner.store(0, ordering: .relaxed)
@@ -51,14 +50,14 @@ struct AdaptiveSpin: ~Copyable {
   }
 
   @inline(__always)
-  var isElsewhere: Bool {
+  package var isElsewhere: Bool {
     let last = partner.load(ordering: .relaxed)
     return last != 0 && last != AdaptiveSpin.processor
   }
 
   /// Waits for a partner who is elsewhere, until a time at most. True as soon as it is there.
   @inline(__always)
-  func spin(limit: Int64, _ isThere: () -> Bool) -> Bool {
+  package func spin(limit: Int64, _ isThere: () -> Bool) -> Bool {
     let budget = self.budget.load(ordering: .relaxed)
     if budget < 0 { return false }
     let spin = budget == 0 ? AdaptiveSpin.longest : budget
@@ -78,12 +77,12 @@ struct AdaptiveSpin: ~Copyable {
 
   /// When a sleep begins that may tell whether waits are to be longer again; 0 if they are not shorter.
   @inline(__always)
-  func sleepBegins() -> Int64 { budget.load(ordering: .relaxed) == 0 ? 0 : Clock.now() }
+  package func sleepBegins() -> Int64 { budget.load(ordering: .relaxed) == 0 ? 0 : Clock.now() }
 
   /// A sleep ended after a time in which a partner that had to be woken itself may have come: the next wait is as long as
   /// possible.
   @inline(__always)
-  func sleepEnded(since start: Int64) {
+  package func sleepEnded(since start: Int64) {
     if start != 0 && Clock.now() &- start < AdaptiveSpin.shortSleep { budget.store(0, ordering: .relaxed) }
   }
 }

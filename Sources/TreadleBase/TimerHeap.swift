@@ -1,42 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import TreadleBase
-
 /// A 4-ary heap of timer memberships with the key beside the slot, so that a comparison touches no
 /// timer. Equal keys come out in the order of their sequence numbers.
-struct TimerHeap {
-  struct Entry {
-    var key: Int64
-    var sequence: UInt32
-    var slot: UInt32
+package struct TimerHeap {
+  package struct Entry: BitwiseCopyable {
+    package let key: Int64
+    package let sequence: UInt32
+    /// 0 in the place of one that was removed.
+    package var slot: UInt32
 
     @inline(__always)
-    func precedes(_ other: Entry) -> Bool {
+    package init(key: Int64, sequence: UInt32, slot: UInt32) {
+      self.key = key
+      self.sequence = sequence
+      self.slot = slot
+    }
+
+    @inline(__always)
+    package func precedes(_ other: Entry) -> Bool {
       key != other.key ? key < other.key : Int32(bitPattern: sequence &- other.sequence) < 0
     }
   }
 
   private var entries = Buffer<Entry>()
 
-  var first: Entry? { entries[0] }
+  package init() {}
 
-  mutating func free() { entries.free() }
+  @inline(__always)
+  package var first: Entry? { entries[0] }
+
+  package mutating func free() { entries.free() }
 
   /// Room for more, so that an insertion cannot fail half way.
   @inline(__always)
-  mutating func reserve(_ more: Int = 1) -> Bool { entries.hasRoom(more) || entries.reserve(entries.count &+ more) }
+  package mutating func reserve(_ more: Int = 1) -> Bool { entries.hasRoom(more) || entries.reserve(entries.count &+ more) }
 
   /// `moved` is told where each entry that changes its place lies now.
   @inline(__always)
-  mutating func insert(_ entry: Entry, moved: (Entry, Int) -> Void) -> Bool {
+  package mutating func insert(_ entry: Entry, moved: (Entry, Int) -> Void) -> Bool {
     guard entries.append(entry) else { return false }
     siftUp(entries.count &- 1, entry, moved)
     return true
   }
 
   @inline(__always)
-  mutating func remove(at index: Int, moved: (Entry, Int) -> Void) {
+  package mutating func remove(at index: Int, moved: (Entry, Int) -> Void) {
     let last = entries.count &- 1
     guard index >= 0, index <= last, let entry = entries[last] else { return }
     entries.truncate(last)

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import TreadleBase
-
 /// One entry of a thread's stack of pools: a release that is put off, or the bottom of an open pool.
-struct PoolEntry {
-  typealias Release = @convention(c) (UnsafeMutableRawPointer?) -> Void
+package struct PoolEntry: BitwiseCopyable {
+  package typealias Release = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-  typealias ReleaseToken = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
+  package typealias ReleaseToken = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
 
   /// A plain release function; nil in entries of hosts, and in bottoms.
   private var code: Release?
@@ -16,29 +14,29 @@ struct PoolEntry {
   /// What the function gets.
   private var object: UnsafeMutableRawPointer?
   /// What a host's function gets besides; or the pool's token.
-  let token: UInt64
+  package let token: UInt64
 
-  init(code: @escaping Release, object: UnsafeMutableRawPointer?) {
+  package init(code: @escaping Release, object: UnsafeMutableRawPointer?) {
     self.code = code
     self.object = object
     token = 0
   }
 
-  init(host: UnsafeMutableRawPointer, token: UInt64, _ code: @escaping ReleaseToken) {
+  package init(host: UnsafeMutableRawPointer, token: UInt64, _ code: @escaping ReleaseToken) {
     codeOfHost = code
     object = host
     self.token = token
   }
 
   /// The bottom of the pool with this token.
-  init(bottom token: UInt64) {
+  package init(bottom token: UInt64) {
     self.token = token
   }
 
-  var isBottom: Bool { code == nil && codeOfHost == nil }
+  package var isBottom: Bool { code == nil && codeOfHost == nil }
 
   /// Calls the client. The entry is on no stack any more.
-  func release() {
+  package func release() {
     code?(object)
     codeOfHost?(object, token)
   }

@@ -8,18 +8,18 @@ package typealias ModeNames = UnsafeBufferPointer<UnsafePointer<CChar>?>
 
 /// A mode's name as a client gives it: UTF-8 text that ends with NUL, borrowed for the call.
 package struct ModeName {
-  let bytes: UnsafePointer<CChar>
+  package let bytes: UnsafePointer<CChar>
 
   @inline(__always)
   package init(_ bytes: UnsafePointer<CChar>) { self.bytes = bytes }
 
-  var length: Int { strlen(bytes) }
+  package var length: Int { strlen(bytes) }
 
   @inline(__always)
-  func equals(_ other: UnsafePointer<CChar>) -> Bool { bytes == other || strcmp(bytes, other) == 0 }
+  package func equals(_ other: UnsafePointer<CChar>) -> Bool { bytes == other || strcmp(bytes, other) == 0 }
 
   /// FNV-1a, so that a search compares few names.
-  var hash: UInt32 {
+  package var hash: UInt32 {
     var hash: UInt32 = 2_166_136_261
     var next = bytes
     while next.pointee != 0 {
@@ -30,7 +30,7 @@ package struct ModeName {
   }
 
   /// A copy that the caller frees.
-  func copy() -> UnsafeMutablePointer<CChar>? {
+  package func copy() -> UnsafeMutablePointer<CChar>? {
     let size = length &+ 1
     guard let memory = treadle_system_allocate(size) else { return nil }
     memcpy(memory, bytes, size)

@@ -2,20 +2,19 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import TreadleBase
 
 /// A thread's stack of releases that are put off, with the bottoms of open pools among them. On the heap, made
 /// when the thread first needs it. Touched by its own thread alone.
-struct PoolStack {
+package struct PoolStack {
   /// Where the latest is the last one. First, so that a look at its count costs one load.
-  var entries: Buffer<PoolEntry>
+  package var entries: Buffer<PoolEntry>
   /// The places of the bottoms in `entries`, outermost pool first.
   private var bottoms: Buffer<Int>
   /// What makes the tokens of this stack: a number that no other stack has, and a count.
   private var number: UInt32
   private var serial: UInt32
 
-  init() {
+  package init() {
     entries = Buffer()
     bottoms = Buffer()
     number = 0
@@ -26,7 +25,7 @@ struct PoolStack {
   private static let usualCount = 4096
 
   /// Opens a pool; its token, never given before and never negative as a signed number; nil without memory.
-  mutating func open() -> UInt64? {
+  package mutating func open() -> UInt64? {
     if serial == UInt32.max || number == 0 {
       number = treadle_system_next_pool_number()
       serial = 0
@@ -40,10 +39,10 @@ struct PoolStack {
     return nil
   }
 
-  var hasOpenPools: Bool { !bottoms.isEmpty }
+  package var hasOpenPools: Bool { !bottoms.isEmpty }
 
   /// The place of an open pool's bottom.
-  func find(_ token: UInt64) -> Int? {
+  package func find(_ token: UInt64) -> Int? {
     var index = bottoms.count
     while index > 0 {
       index &-= 1
@@ -53,13 +52,13 @@ struct PoolStack {
   }
 
   /// Whether the bottom of this pool is at this place still.
-  func isBottom(_ place: Int, _ token: UInt64) -> Bool {
+  package func isBottom(_ place: Int, _ token: UInt64) -> Bool {
     guard let entry = entries[place] else { return false }
     return entry.isBottom && entry.token == token
   }
 
   /// Takes the latest entry off, unless there are no more than `count`.
-  mutating func takeLatest(above count: Int) -> PoolEntry? {
+  package mutating func takeLatest(above count: Int) -> PoolEntry? {
     guard entries.count > count, let entry = entries[entries.count &- 1] else { return nil }
     entries.truncate(entries.count &- 1)
     if entry.isBottom { bottoms.truncate(bottoms.count &- 1) }
@@ -67,11 +66,11 @@ struct PoolStack {
   }
 
   /// After a drain that began with so many entries: much memory is not kept for ever.
-  mutating func shrink(after count: Int) {
+  package mutating func shrink(after count: Int) {
     if count > PoolStack.usualCount && entries.isEmpty { entries.free() }
   }
 
-  mutating func free() {
+  package mutating func free() {
     entries.free()
     bottoms.free()
   }

@@ -4,14 +4,14 @@
 import CTreadleSystem
 
 /// One line of text that is written at once, so that lines of several threads do not mix.
-struct LastResortLine {
+package struct TextLine {
   /// What a pipe takes in one piece.
-  static let capacity = 4096
+  package static let capacity = 4096
 
   private let room: UnsafeMutableBufferPointer<UInt8>
   private var length = 0
 
-  init(_ room: UnsafeMutableBufferPointer<UInt8>) { self.room = room }
+  package init(_ room: UnsafeMutableBufferPointer<UInt8>) { self.room = room }
 
   /// Room for the line's end is always kept; what is too long is cut.
   private mutating func append(_ byte: UInt8) {
@@ -21,13 +21,13 @@ struct LastResortLine {
     length &+= 1
   }
 
-  mutating func append(_ text: StaticString) {
+  package mutating func append(_ text: StaticString) {
     text.withUTF8Buffer { bytes in
       for byte in bytes { append(byte) }
     }
   }
 
-  mutating func append(_ text: UnsafePointer<CChar>) {
+  package mutating func append(_ text: UnsafePointer<CChar>) {
     var next = text
     while next.pointee != 0 && length &+ 1 < room.count {
       append(UInt8(bitPattern: next.pointee))
@@ -35,7 +35,7 @@ struct LastResortLine {
     }
   }
 
-  mutating func append(_ number: UInt32) {
+  package mutating func append(_ number: UInt32) {
     var divisor: UInt32 = 1_000_000_000
     while divisor > 1 && number < divisor { divisor /= 10 }
     while divisor > 0 {
@@ -44,7 +44,7 @@ struct LastResortLine {
     }
   }
 
-  mutating func write(to descriptor: Int32) {
+  package mutating func write(to descriptor: Int32) {
     if length >= room.count { return }
     room[length] = 10
     _ = treadle_system_write(descriptor, room.baseAddress, length &+ 1)

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import TreadleBase
-
 /// Timer memberships in the order of their turns: those of the wheel's slot that is being served. It is filled while
 /// it is empty, put in order once, and then taken from at its front, which moves nothing; what comes later to the same
 /// slot goes to a heap instead.
-struct TimerRun {
+package struct TimerRun {
   private var entries = Buffer<TimerHeap.Entry>()
   private var next = 0
 
+  package init() {}
+
   /// Room for a few, so that filling it gets on, also without more memory.
   @inline(__always)
-  mutating func reserve() -> Bool { entries.hasRoom(16 &- entries.count) || entries.reserve(16) }
+  package mutating func reserve() -> Bool { entries.hasRoom(16 &- entries.count) || entries.reserve(16) }
 
-  mutating func free() { entries.free() }
+  package mutating func free() { entries.free() }
 
   /// The entry whose turn is next.
   @inline(__always)
-  var first: TimerHeap.Entry? { entries[next] }
+  package var first: TimerHeap.Entry? { entries[next] }
 
   /// All have had their turn.
-  mutating func clear() {
+  package mutating func clear() {
     entries.removeAll()
     next = 0
   }
 
   /// Behind the others, whatever its turn is: `sort` is to follow.
   @inline(__always)
-  mutating func append(_ entry: TimerHeap.Entry) -> Bool { entries.append(entry) }
+  package mutating func append(_ entry: TimerHeap.Entry) -> Bool { entries.append(entry) }
 
   /// Takes the first one out, and those behind it that were removed.
   @inline(__always)
-  mutating func takeFirst() {
+  package mutating func takeFirst() {
     next &+= 1
     while let entry = entries[next], entry.slot == 0 { next &+= 1 }
   }
 
   /// An entry gives up its turn. It is found by its place in the order.
-  mutating func remove(_ wanted: TimerHeap.Entry) {
+  package mutating func remove(_ wanted: TimerHeap.Entry) {
     let all = entries.elements
     var low = next
     var high = all.count
@@ -60,7 +60,7 @@ struct TimerRun {
 
   /// Puts all in the order of their turns: by quicksort down to a few, which are inserted one by one. Where the
   /// pivots are bad luck again and again Shell's sort takes over, so that it never takes long.
-  mutating func sort() {
+  package mutating func sort() {
     let all = entries.elements
     let count = all.count
     if count > 1 { TimerRun.sort(all, 0, count, badLuck: 2 &* (64 &- count.leadingZeroBitCount)) }
