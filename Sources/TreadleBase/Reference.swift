@@ -67,6 +67,11 @@ package struct Reference: ~Copyable {
   package var generation: UInt32 { Seen(bits: word.load(ordering: .relaxed)).generation }
   @inline(__always)
   package borrowing func isLive(_ generation: UInt32) -> Bool { seen.isLive(generation) }
+  /// Whether nothing of ours refers to an object: clients alone do, or its life is over, with all that belongs to its end.
+  package borrowing func isAtRest(_ generation: UInt32) -> Bool {
+    let seen = self.seen
+    return seen.generation != generation || seen.own == 0 && !seen.isGone
+  }
 
   // MARK: A life
 

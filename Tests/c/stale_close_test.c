@@ -89,6 +89,7 @@ CALLS(source) CALLS(timer) CALLS(descriptor) CALLS(observer)
 #define KIND(one) \
     static const struct kind one##s = {#one, make_##one##_of, add_##one, close_##one, invalidate_##one, release_##one, is_valid_##one};
 KIND(source) KIND(timer) KIND(descriptor) KIND(observer)
+static const struct kind *const kinds[] = {&sources, &timers, &descriptors, &observers};
 
 /* --- A close that comes late --------------------------------------------------------------------- */
 
@@ -143,5 +144,74 @@ TEST(a_late_close_of_a_source_harms_no_other, "OBJ-11 OBJ-5") { close_late(&sour
 TEST(a_late_close_of_a_timer_harms_no_other, "OBJ-11 OBJ-5") { close_late(&timers); }
 TEST(a_late_close_of_a_descriptor_source_harms_no_other, "OBJ-11 OBJ-5") { close_late(&descriptors); }
 TEST(a_late_close_of_an_observer_harms_no_other, "OBJ-11 OBJ-5") { close_late(&observers); }
+
+/* --- Items that end while they are being closed -------------------------------------------------- */
+
+struct closing {
+    const struct kind *kind;
+    void *handle;
+};
+static void *close_for_ever(void *info) {
+    struct closing *closing = info;
+    CHECK_INT(closing->kind->close(closing->handle, TREADLE_FOREVER), TREADLE_OK);
+    return NULL;
+}
+/* The item is in the worker's loop, its callback waits for `go`, and another thread waits in close for its end. */
+static void begin_close(struct closing *closing, struct worker *worker, struct life *life, pthread_t *closer) {
+    memset(life, 0, sizeof *life);
+    life->holds = true;
+    CHECK_INT(sem_init(&life->entered, 0, 0) | sem_init(&life->go, 0, 0), 0);
+    closing->handle = closing->kind->make(life);
+    CHECK_INT(closing->kind->add(worker->loop, closing->handle), TREADLE_OK);
+    await(&life->entered);
+    CHECK_INT(pthread_create(closer, NULL, close_for_ever, closing), 0);
+    while (closing->kind->is_valid(closing->handle)) sched_yield();
+}
+
+TEST(a_close_gives_clients_no_reference_to_return, "OBJ-2 OBJ-11") {
+    struct worker worker;
+    worker_start(&worker);
+    for (int i = 0; i < 4; i++) {
+        const struct kind *kind = kinds[i];
+        struct closing closing = {kind, NULL};
+        struct life life, other = {0};
+        pthread_t closer;
+        begin_close(&closing, &worker, &life, &closer);
+        CHECK_ERROR(kind->close(closing.handle, MILLISECONDS(1)), TREADLE_E_TIMEOUT, "");
+        CHECK_INT(kind->release(closing.handle), TREADLE_OK);
+        CHECK_ERROR(kind->release(closing.handle), TREADLE_E_STALE, kind->name);
+        CHECK_INT(life.released, 0);
+        sem_post(&life.go);
+        CHECK_INT(pthread_join(closer, NULL), 0);
+        CHECK_INT(life.released, 1);
+        /* Where the item lived there is room for the next, which is nobody's but ours. */
+        void *next = kind->make(&other);
+        CHECK_ERROR(kind->close(closing.handle, 0), TREADLE_E_STALE, kind->name);
+        CHECK(kind->is_valid(next));
+        CHECK_INT(kind->release(next), TREADLE_OK);
+        CHECK_INT(other.released, 1);
+    }
+    worker_stop(&worker);
+}
+
+TEST(a_close_ends_when_the_item_does, "OBJ-4 OBJ-9 OBJ-11") {
+    struct worker worker;
+    worker_start(&worker);
+    for (int i = 0; i < scaled(400); i++) {
+        const struct kind *kind = kinds[i % 4];
+        struct closing closing = {kind, NULL};
+        struct life life;
+        pthread_t closer;
+        begin_close(&closing, &worker, &life, &closer);
+        /* The callback has the last reference but for that of the close, if it has one. */
+        CHECK_INT(kind->release(closing.handle), TREADLE_OK);
+        sem_post(&life.go);
+        for (int lives = i % 5; lives > 0; lives--) live_unharmed(kind);
+        CHECK_INT(pthread_join(closer, NULL), 0);
+        CHECK_INT(life.released, 1);
+        CHECK_INT(life.calls, 1);
+    }
+    worker_stop(&worker);
+}
 
 TEST_MAIN()

@@ -66,7 +66,7 @@ extension Item {
       if !item.cell.pointee.reference.isLive(handle.generation) { throw handle.failure(subject) }
       throw Failure(Status.stale, subject, "was released more often than retained")
     }
-    if left.isGone { item.destroy() }
+    if left.isGone { item.destroy(left) }
   }
 
   /// Drops one or more of our own references: of a mode, a callback, or a call that looked at the item.
@@ -85,17 +85,18 @@ extension Item {
   @inline(__always)
   private func follow(_ left: Reference.Seen) {
     if left.isGone {
-      destroy()
+      destroy(left)
     } else if left.has(Reference.Mark.awaited) {
       Rest.announce()
     }
   }
 
-  /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4).
+  /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4). `last` is what its drop has left.
   @inline(__always)
-  func destroy() {
+  func destroy(_ last: Reference.Seen) {
     if context != nil { destroyContext() }
     slab.free(slot, UnsafeMutableRawPointer(cell))
+    if last.has(Reference.Mark.awaited) { Rest.announce() }
   }
 
   @inline(never)

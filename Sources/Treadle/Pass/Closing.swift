@@ -6,23 +6,22 @@ package import TreadleBase
 
 /// Invalidating an item and waiting until its callbacks have ended.
 extension Item {
-  /// The caller holds the item, by the client's handle: what is left of our own references when that one is given up are the
-  /// callbacks that run, and calls of other threads that look at it.
+  /// The caller holds the item, by the client's handle, and gives that up before the wait: what is left of our own
+  /// references then are the callbacks that run, and calls of other threads that look at it. Nothing keeps the item during
+  /// the wait, not even a reference of ours that a client could return: its memory stays, and says which life is in it.
   package consuming func close(timeout: Int64, _ subject: StaticString) throws(Failure) {
-    let result = cell.pointee.reference.retainForClient(generation)
+    let generation = self.generation
     cell.pointee.reference.set(Reference.Mark.awaited)
     invalidate()
     let isInCallback = Loop.existing?.isInCallback(of: self) == true || ItemCall.isOnThisThread(self)
     drop()
-    if result < 0 { throw Failure(result, subject, "has as many references as it can have") }
-    defer { giveUp() }
     if isInCallback {
       throw Failure(Status.deadlock, subject, "is in one of its callbacks: waiting for its end would never end")
     }
     let until = Clock.after(timeout, from: Clock.now())
     while true {
       let seen = Rest.epoch
-      if cell.pointee.reference.seen.own == 0 { return }
+      if cell.pointee.reference.isAtRest(generation) { return }
       if timeout <= 0 || Clock.now() >= until {
         throw Failure(Status.timeout, "timeout_ns", "passed while a callback of the object still ran")
       }

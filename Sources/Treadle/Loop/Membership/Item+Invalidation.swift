@@ -56,7 +56,7 @@ extension Item {
 
   /// Gives up the client's reference of an item whose handle nobody has.
   package func giveUp() {
-    if cell.pointee.reference.releaseForClient(generation)?.isGone == true { destroy() }
+    if let left = cell.pointee.reference.releaseForClient(generation), left.isGone { destroy(left) }
   }
 
   /// The end of such an item, which is in modes perhaps.
