@@ -132,7 +132,8 @@ extension Item {
       return false
     }
     buffer.pointee = 0
-    describe(info, buffer, capacity)
+    // Not the `info` of clients, who have none of a timer that another thread has made invalid meanwhile.
+    describe(cell.pointee.info, buffer, capacity)
     return true
   }
 }

@@ -143,7 +143,8 @@ extension Item {
     // As when it is due: no mode has it queued while it runs.
     if !withDueLocked({ _ in beginFiring(isCollected: false) }) { return Status.ignored }
     retainForCall()
-    let isOpen = ClientCall.during { callByHand() }
+    // No run of a loop knows of this call.
+    let isOpen = ClientCall.during { ItemCall.during(self) { callByHand() } }
     releaseAfterCall()
     if !repeats { invalidate() }
     let loop = withDueLocked { loop -> Loop? in
@@ -161,7 +162,8 @@ extension Item {
       event.late = max(Clock.now() &- withDueLocked { _ in due.pointee.date }, 0)
       if !invoke(context?.pointee.main.object, &event) { Loop.existing?.failRun() }
     } else if let code {
-      unsafeBitCast(code, to: Loop.PlainItem.self)(handlePointer, info)
+      // Also of a timer that another thread has made invalid meanwhile: it is not given up while the caller holds the timer.
+      unsafeBitCast(code, to: Loop.PlainItem.self)(handlePointer, cell.pointee.info)
     }
   }
 }
