@@ -101,7 +101,8 @@ package struct Loop {
     guard let (slot, memory) = Slab(.loop).take() else { throw Failure.noMemory("loop") }
     let loop = Loop(memory)
     let state = loop.state
-    state.pointee.slot = slot
+    // Whoever is late may look at it.
+    if state.pointee.slot != slot { state.pointee.slot = slot }
     state.pointee.wakeDescriptor.store(-1, ordering: .relaxed)
     state.pointee.timerDescriptor.store(-1, ordering: .relaxed)
     state.pointee.timerDate = Clock.forever

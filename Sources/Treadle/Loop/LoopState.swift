@@ -12,12 +12,13 @@ struct LoopState: ~Copyable {
   let reference: Reference
   /// What a late caller may still touch of a slot that is free (see `Slab`).
   let touched: Atomic<UInt64>
+  /// The hidden mode that records the common items. Constant. Whoever is late does not look at it: a free slot names the
+  /// next one here.
+  var commonRecord: UInt32
+  /// The same for every life in the slot.
+  var slot: UInt32
   /// The kernel's id of the thread; 0 once it is gone, -1 while nobody has it yet. Atomic.
   let threadID: Atomic<Int32>
-  /// Constant for the life of the loop.
-  var slot: UInt32
-  /// The hidden mode that records the common items. Constant.
-  var commonRecord: UInt32
   /// An eventfd that ends sleeps, and a timerfd for their deadlines, once a mode watches descriptors; -1 before. Written under
   /// the lock by whoever adds the first one: so no number that a client has closed since can be one of them.
   let wakeDescriptor: Atomic<Int32>

@@ -38,7 +38,8 @@ struct Mode {
     assert(Slab(.mode).fits(MemoryLayout<ModeState>.size), "a slot has room for a mode")
     guard let (slot, _) = Slab(.mode).take(), let mode = Mode(slot: slot) else { return nil }
     let state = mode.state
-    state.pointee.slot = slot
+    // Whoever is late may look at it.
+    if state.pointee.slot != slot { state.pointee.slot = slot }
     state.pointee.hash = name.hash
     state.pointee.name = name.copy()
     state.pointee.isRecord = isRecord
@@ -113,9 +114,11 @@ struct ModeState: ~Copyable {
   /// Its slab counts generations; nobody else refers to a mode.
   let reference: Reference
   let touched: Atomic<UInt64>
-  /// Constant while the mode lives: its own slot, the hash of its name.
-  var slot: UInt32
+  /// The hash of its name. Constant while the mode lives. Whoever is late does not look at it: a free slot names the next one
+  /// here.
   var hash: UInt32
+  /// Its own slot. The same for every life in it.
+  var slot: UInt32
   /// The loop; nil in a free slot. Atomic, since a late caller may look.
   let loop: Atomic<UnsafeMutablePointer<LoopState>?>
   /// Constant while the mode lives.
