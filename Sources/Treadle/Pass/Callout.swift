@@ -32,6 +32,9 @@ struct Callout {
     self.item = item
     self.value = value
   }
+  /// An item that is to be called next, so that it is kept if a client that is called before runs the loop.
+  @inline(__always)
+  mutating func prepare(_ item: Item) { self.item = item }
   @inline(__always)
   mutating func set(_ block: Entry) {
     kind = .block

@@ -58,14 +58,14 @@ extension Loop {
   }
 
   /// What follows the callback of an item: its counted reference goes back, and what was left to the loop during the call.
-  /// `isFollowed`: the next item is named already. True if there was anything: the client may have been called.
+  /// True if there was anything: the client may have been called.
   @inline(__always)
   @discardableResult
-  func settleItem(_ frame: Frame.Pointer, isFollowed: Bool = false) -> Bool {
+  func settleItem(_ frame: Frame.Pointer) -> Bool {
     let held = frame.pointee.callout.isHeld ? frame.pointee.callout.item : nil
     frame.pointee.callout.clear()
     held?.drop()
-    let hasDropped = isFollowed ? dropLeft() : endNaming()
+    let hasDropped = endNaming()
     return hasDropped || held != nil
   }
 
@@ -100,7 +100,9 @@ extension Loop {
         item.withDueLocked { _ in item.endFiring(takesNextDate: true) }
       }
     case .observer: callout.item?.setState(0, clear: Item.State.running)
-    case .source, .descriptor, .none: break
+    // A timer that was to be fired next.
+    case .none: if let item = callout.item { item.withDueLocked { _ in item.endFiring(takesNextDate: false) } }
+    case .source, .descriptor: break
     }
     if callout.isHeld { callout.item?.drop() }
   }

@@ -21,23 +21,42 @@ extension Loop {
   /// callback and the beginning of the next are one step under the lock.
   @inline(__always)
   func nextTimer(_ frame: Frame.Pointer) -> Bool {
-    let ended = frame.pointee.callout.item
-    ended?.releaseAfterCall()
-    lock()
-    let over = ended.flatMap { endTimer($0) }
-    let next = mustEnd(frame) ? nil : takeTimer(frame)
-    unlock()
-    over?.drop()
-    // From here on the client may have been called, who may end everything.
-    settleItem(frame, isFollowed: next != nil)
-    if mustEnd(frame) {
-      if let next { next.withDueLocked { _ in next.endFiring(takesNextDate: false) } }
-      return false
+    frame.pointee.callout.item?.releaseAfterCall()
+    while true {
+      let last = frame.pointee.callout.item
+      lock()
+      let over = frame.pointee.callout.kind == .timer ? last.flatMap { endTimer($0) } : nil
+      let next = mustEnd(frame) ? nil : takeTimer(frame)
+      unlock()
+      let held = frame.pointee.callout.isHeld ? last : nil
+      frame.pointee.callout.clear()
+      if let next { frame.pointee.callout.prepare(next) }
+      // From here on the client may be called, who may end everything, or the next timer, or run the loop.
+      over?.drop()
+      held?.drop()
+      let hasDropped = next == nil ? endNaming() : dropLeft()
+      guard let next else { return mustEnd(frame) ? false : closeBatch(frame) }
+      if hasDropped || over != nil || held != nil, !mayStillFire(next, frame) {
+        if mustEnd(frame) { return settleUnfired(frame) }
+        continue
+      }
+      next.retainForCall()
+      frame.pointee.callout.set(.timer, next)
+      return true
     }
-    guard let next else { return closeBatch(frame) }
-    next.retainForCall()
-    frame.pointee.callout.set(.timer, next)
-    return true
+  }
+
+  /// Whether the next timer, after the client may have been called, is still to be fired. If not, it is at rest again.
+  @inline(never)
+  private func mayStillFire(_ item: Item, _ frame: Frame.Pointer) -> Bool {
+    if !mustEnd(frame) && item.isValid && item.isMember(of: frame.pointee.mode) { return true }
+    item.withDueLocked { _ in item.endFiring(takesNextDate: false) }
+    return false
+  }
+
+  private func settleUnfired(_ frame: Frame.Pointer) -> Bool {
+    settleItem(frame)
+    return false
   }
 
   /// A callback has returned: a repeating timer takes its next date, a one-shot ends (TMR-15). The lock is held. The one-shot

@@ -38,7 +38,7 @@ extension Loop {
       let generation = item.generation
       // The exchange that stands between naming the observer and looking whether it is a member.
       let isValid = item.cell.pointee.reference.exchange(generation, needs: Reference.Mark.valid, set: 0, clear: 0) != nil
-      if dropLeft() && mustEnd(frame) { break }
+      if dropLeft(naming: item) && mustEnd(frame) { break }
       guard isValid, entry.mention.means(member), member.isIn(frame.pointee.mode) else { continue }
       if item.hasState(Item.State.running | Item.State.spent) { continue }
       item.setState(item.hasTrait(Item.Trait.once) ? Item.State.running | Item.State.spent : Item.State.running)

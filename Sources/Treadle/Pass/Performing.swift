@@ -117,9 +117,9 @@ extension Loop {
     name(item)
     let before = item.cell.pointee.reference.exchange(
       generation, needs: Reference.Mark.valid | Reference.Mark.signalled, set: 0, clear: Reference.Mark.ofSignal)
-    let mayHaveEnded = dropLeft() && mustEnd(frame)
+    let mayHaveEnded = dropLeft(naming: item) && mustEnd(frame)
     guard let before else { return nil }
-    if mayHaveEnded || !member.isIn(mode) || !entry.mention.isLast(of: member) { return giveSignalBack(item) }
+    if mayHaveEnded || !member.isIn(mode) || !entry.mention.isLast(of: member) { return giveSignalBack(item, generation) }
     if before.has(Reference.Mark.repeated) { state.pointee.isOverrun = true }
     // It was another signal than the entry's, whose own entry is stale now.
     if item.signalTime != entry.second { mode.state.pointee.ownSignalsAreMixed = true }
@@ -128,8 +128,9 @@ extension Loop {
 
   /// It has just left the mode, or what was dropped called the client, who has ended the run: the signal is not used.
   @inline(never)
-  private func giveSignalBack(_ item: Item) -> Item? {
-    _ = try? item.signal(wake: false)
+  private func giveSignalBack(_ item: Item, _ generation: UInt32) -> Item? {
+    let handle = Handle(tag: item.tag, generation: generation)
+    _ = try? Item.signal(OpaquePointer(bitPattern: handle.bits), wake: false)
     return nil
   }
 

@@ -69,11 +69,13 @@ extension Mode {
   func takeReady() -> (item: Item, events: UInt32)? {
     guard let poller, let loop else { return nil }
     while let event = poller.takeEvent() {
-      loop.lock()
-      let ready = ready(event, poller, loop)
-      loop.unlock()
-      loop.dropLeft()
-      if let ready { return ready }
+      var found: (Item, UInt32)?
+      repeat {
+        loop.lock()
+        found = ready(event, poller, loop)
+        loop.unlock()
+      } while loop.dropLeft()
+      if let found { return found }
     }
     return nil
   }

@@ -17,7 +17,9 @@ import TreadleBase
 /// To leave it is the same in reverse: `LoopState.left` is written, and after a fence `calling` is looked at again; the
 /// owner names the next item, or none, and after an exchange looks at `left`.
 ///
-/// Only the innermost run's call is named. Before a run inside of it begins, the item gets a counted reference (`Run.push`).
+/// Only the innermost run's call is named. Before a run inside of it begins, the item gets a counted reference (`Run.push`), if
+/// it is the run's callout. One that is only named yet is not kept any more once a client was called, who may have run the
+/// loop: whoever has dropped anything looks again (`dropLeft(naming:)`).
 extension Loop {
   // MARK: Owner
 
@@ -35,6 +37,19 @@ extension Loop {
   func dropLeft() -> Bool {
     treadle_system_fence_after_exchange()
     return state.pointee.left.load(ordering: .sequentiallyConsistent) == 0 ? false : dropLeftNow()
+  }
+
+  /// The same for one who has named an item and not looked yet whether it is a member: it is named when this returns.
+  @inline(__always)
+  func dropLeft(naming item: Item) -> Bool { dropLeft() && dropMoreLeft(naming: item) }
+
+  @inline(never)
+  private func dropMoreLeft(naming item: Item) -> Bool {
+    repeat {
+      name(item)
+      item.cell.pointee.reference.set(0)
+    } while dropLeft()
+    return true
   }
 
   /// A call has returned: what the caller itself, in it, or another thread meanwhile has left to him is not kept any longer.
