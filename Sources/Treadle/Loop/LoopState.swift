@@ -31,8 +31,7 @@ struct LoopState: ~Copyable {
   var defaultMode: UnsafeMutablePointer<ModeState>?
   /// Guards what says *lock*.
   let mutex: Mutex
-  /// When the timer goes off; `Clock.forever` when it is not set. Owner.
-  var timerDate: Int64
+  private let restOfFirstLine: UInt32
 
   // One cache line: all that a caller from another thread writes to post, to signal or to wake.
 
@@ -67,7 +66,7 @@ struct LoopState: ~Copyable {
   var answers: AdaptiveSpin
   /// The slot of the call mode, once there is one. Written under the lock.
   let callMode: Atomic<UInt32>
-  private let restOfSecondLine: (UInt64, UInt64)
+  private let restOfSecondLine: (UInt64, UInt64, UInt64)
 
   // What the owner writes, or looks at in every pass, and others now and then.
 
@@ -100,6 +99,8 @@ struct LoopState: ~Copyable {
   var chasePause: Int64
   /// The last `SignalTime` that the owner gave. Owner.
   var ownTime: UInt64
+  /// When the timer descriptor goes off; `Clock.forever` when it is not set. Owner.
+  var timerDate: Int64
 
   /// The slots of the loop's modes. Lock.
   var modes: Buffer<UInt32>
