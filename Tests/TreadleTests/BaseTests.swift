@@ -3,8 +3,11 @@
 
 import Testing
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 @testable import TreadleBase
-import Treadle
 
 /// The pieces that know nothing of run loops.
 @Suite("Base")
@@ -28,42 +31,6 @@ struct BaseTests {
     #expect(array.elements.map(\.value) == model.sorted { $0 < $1 }.map(\.2))
   }
 
-  @Test("OBJ-2: a handle of an object that is gone means nothing, also when its slot is used again")
-  func generations() throws {
-    try Loop.startRuntime()
-    let slab = Slab(.source)
-    let slot = try #require(slab.allocate())
-    let memory = try #require(slab.memory(slot))
-    let reference = memory.assumingMemoryBound(to: Reference.self)
-    let old = Handle(kind: .source, slot: slot, generation: reference.pointee.generation)
-    #expect(slab.find(old) == memory)
-    #expect(Slab(.timer).find(old) == nil)
-    slab.free(slot)
-    #expect(slab.find(old) == nil)
-    var used: [UInt32] = []
-    for _ in 0..<100 { used.append(try #require(slab.allocate())) }
-    #expect(slab.find(old) == nil)
-    for slot in used { slab.free(slot) }
-  }
-
-  @Test("OBJ-2: a client cannot release what others hold")
-  func references() throws {
-    try Loop.startRuntime()
-    let slab = Slab(.source)
-    let slot = try #require(slab.allocate())
-    let reference = try #require(slab.memory(slot)).assumingMemoryBound(to: Reference.self)
-    let generation = reference.pointee.generation
-    let isRetained = reference.pointee.retain(generation: generation)
-    let first = reference.pointee.surrenderClient(generation: generation)
-    let second = reference.pointee.surrenderClient(generation: generation)
-    #expect(isRetained && first == Status.ok && second == Status.stale)
-    let isLast = reference.pointee.release()  // what the client gave up; one of ours is left
-    let other = reference.pointee.retainForClient(generation: generation &+ 1)
-    let isLastNow = reference.pointee.release()
-    #expect(!isLast && other == Status.stale && isLastNow)
-    slab.free(slot)
-  }
-
   @Test("RUN-2 RUN-14: seconds become nanoseconds, rounded up and limited")
   func seconds() {
     #expect(Clock.nanoseconds(1) == 1_000_000_000)
@@ -74,5 +41,97 @@ struct BaseTests {
     #expect(Clock.nanoseconds(.nan) == nil)
     #expect(Clock.after(Int64.max - 1, from: 5) == Clock.forever)
     #expect(Clock.after(-5, from: Int64.min) == Int64.min)
+  }
+
+  @Test("a buffer keeps what it has while it grows, and gives its room to another")
+  func buffers() {
+    var buffer = Buffer<UInt64>()
+    defer { buffer.free() }
+    #expect(buffer.isEmpty && buffer.isFull && buffer[0] == nil)
+    let isRefused = !buffer.appendInRoom(1)
+    for number in 0..<1000 as Range<UInt64> {
+      let isAppended = buffer.append(number)
+      #expect(isAppended)
+    }
+    #expect(isRefused && Array(buffer.elements) == Array(0..<1000) && buffer[1000] == nil && buffer[-1] == nil)
+    buffer.set(7, 70)
+    buffer.set(1000, 1)
+    buffer.truncate(8)
+    buffer.truncate(9)
+    #expect(Array(buffer.elements) == [0, 1, 2, 3, 4, 5, 6, 70] && buffer.hasRoom(992) && !buffer.isFull)
+    var other = Buffer<UInt64>()
+    defer { other.free() }
+    other.takeAll(of: &buffer)
+    #expect(buffer.isEmpty && buffer.capacity == 0 && other.count == 8 && other.hasRoom(992))
+    let isRefilled = other.refill(4) { room in
+      for index in 0..<4 { room[index] = UInt64(index) }
+      return 9
+    }
+    #expect(isRefilled && Array(other.elements) == [0, 1, 2, 3])
+    let hasTooMuch = other.reserve(Int.max)
+    #expect(!hasTooMuch && other.count == 4)
+  }
+
+  /// A count that is right only if one at a time adds to it.
+  private final class Counted: @unchecked Sendable {
+    let gate: UnsafeMutablePointer<Gate>
+    let mutex: UnsafeMutablePointer<Mutex>
+    var count = 0
+
+    init() {
+      gate = .allocate(capacity: 1)
+      gate.initialize(to: Gate())
+      mutex = .allocate(capacity: 1)
+      mutex.initialize(to: Mutex())
+    }
+
+    deinit {
+      gate.deallocate()
+      mutex.deallocate()
+    }
+
+    func add(underGate: Bool) {
+      if underGate { gate.pointee.lock() } else { mutex.pointee.lock(.loop) }
+      // Not one step, which would hide that two do it at once.
+      let before = count
+      if before % 64 == 0 { sched_yield() }
+      count = before + 1
+      if underGate { gate.pointee.unlock() } else { mutex.pointee.unlock(.loop) }
+    }
+  }
+
+  @Test("a gate and a mutex let one thread in at a time", arguments: [true, false])
+  func exclusion(underGate: Bool) throws {
+    let counted = Counted()
+    let threads = try (0..<4).map { _ in
+      try ForeignThread { for _ in 0..<5000 { counted.add(underGate: underGate) } }
+    }
+    for thread in threads { thread.join() }
+    #expect(counted.count == 20_000)
+  }
+
+  @Test("OBJ-7: a thread takes locks in the order of their ranks, and client code is called without any")
+  func order() {
+    #expect(LockOrder.isClear)
+    let inOrder = [LockOrder.enter(.process), LockOrder.enter(.item), LockOrder.enter(.loop), LockOrder.enter(.gate)]
+    #expect(inOrder == [true, true, true, true] && !LockOrder.isClear)
+    let left = [LockOrder.leave(.gate), LockOrder.leave(.gate), LockOrder.leave(.item)]
+    #expect(left == [true, false, true])
+    let against = [LockOrder.enter(.item), LockOrder.enter(.loop)]
+    #expect(against == [false, false])
+    for rank in [LockRank.process, .item, .loop] { _ = LockOrder.leave(rank) }
+    #expect(LockOrder.isClear)
+  }
+
+  @Test("text in a buffer of fixed size is cut, and always ends")
+  func fixedText() {
+    var room = [UInt8](repeating: 0xFF, count: 12)
+    let length = room.withUnsafeMutableBytes { bytes in
+      var text = FixedText(UnsafeMutableRawBufferPointer(rebasing: bytes[..<8]))
+      text.append("ab")
+      text.append(Int64.min)
+      return text.length
+    }
+    #expect(length == 22 && room == Array("ab-9223".utf8) + [0, 0xFF, 0xFF, 0xFF, 0xFF])
   }
 }

@@ -3,9 +3,8 @@
 
 import CTreadle
 import CTreadleSystem
-import Synchronization
+import struct Synchronization.Atomic
 import Testing
-import TreadleABI
 
 #if canImport(Glibc)
   import Glibc
@@ -14,8 +13,8 @@ import TreadleABI
 @testable import Treadle
 @testable import TreadleBase
 
-/// What two files say of the same memory or the same number is the same.
-@Suite("Layouts and numbers")
+/// What is said of memory in two places is the same, and what comments say of it is so.
+@Suite("Layouts")
 struct LayoutTests {
   @Test("the core's event has the header's layout")
   func event() {
@@ -31,95 +30,153 @@ struct LayoutTests {
     #expect(MemoryLayout<Event>.offset(of: \.argument) == MemoryLayout<treadle_event>.offset(of: \.argument))
   }
 
-  @Test("a signal of a flood looks at what the core means")
-  func floods() {
-    #expect(Item.floodMask == UInt32(TREADLE_SYSTEM_FLOOD_MASK))
-    #expect(Item.isFlooded == UInt32(TREADLE_SYSTEM_FLOODED))
-    let memory = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 64)
-    defer { memory.deallocate() }
-    memory.initializeMemory(as: UInt8.self, repeating: 0, count: 64)
-    let cell = memory.assumingMemoryBound(to: ItemCell.self)
-    memory.storeBytes(of: 0x1234_5678, toByteOffset: Int(TREADLE_SYSTEM_FLAGS_OFFSET), as: UInt32.self)
-    #expect(cell.pointee.flags.load(ordering: .relaxed) == 0x1234_5678)
-    memory.storeBytes(of: 0xABCDEF << UInt64(TREADLE_SYSTEM_GENERATION_SHIFT), as: UInt64.self)
-    #expect(cell.pointee.reference.generation == 0xABCDEF)
-  }
+  // MARK: Slots
 
-  @Test("a signal that a source gives itself finds what the core means")
-  func hands() throws {
-    let loop = try Loop.current()
-    #expect(MemoryLayout<LoopState>.size == Int(TREADLE_SYSTEM_HAND_OFFSET) + MemoryLayout<treadle_system_hand>.size)
-    let clock = UnsafeMutableRawPointer(loop.state) + Int(TREADLE_SYSTEM_CLOCK_OFFSET)
-    #expect(clock.load(as: UInt64.self) == loop.clock)
-    loop.advanceClock()
-    #expect(clock.load(as: UInt64.self) == loop.clock)
-    let own = loop.hand.pointee.own_time
-    loop.state.pointee.hand.own_time = own &+ 1
-    #expect(loop.hand.pointee.own_time == own &+ 1)
-    let source = try Item.source(code: nil, info: nil, options: ItemOptions())
-    source.setSignalTime(0x1234)
-    let time = UnsafeMutableRawPointer(source.cell) + Int(TREADLE_SYSTEM_SIGNAL_TIME_OFFSET)
-    #expect(time.load(as: UInt64.self) == 0x1234)
-    let signal = QueuedSignal(source)
-    #expect(UnsafeMutableRawPointer(signal.cell) == UnsafeMutableRawPointer(source.cell))
-    #expect(signal.mention.bits == Mention(source).bits)
-    var queue = Buffer<QueuedSignal>()
-    let isQueued = queue.append(signal)
-    #expect(isQueued)
-    withUnsafeBytes(of: &queue) { bytes in
-      let seen = bytes.load(as: treadle_system_signals.self)
-      #expect(seen.count == 1 && seen.capacity >= 1)
-      #expect(seen.base?.pointee.handle == UInt64(signal.handle.bits) && seen.base?.pointee.place == UInt64(signal.place))
-    }
-    queue.free()
-    try source.release("source")
-  }
-
-  @Test("every object fits its slot")
+  @Test("every object fits its slot, and slots of items are as large as they have to be")
   func slots() {
-    #expect(MemoryLayout<LoopState>.size <= Loop.lockOffset)
-    #expect(Loop.lockOffset + LoopLock.size <= Slab(.loop).stride)
-    #expect(MemoryLayout<ModeState>.size <= Slab(.mode).stride)
+    #expect(Slab(.loop).fits(MemoryLayout<LoopState>.size))
+    #expect(Slab(.mode).fits(MemoryLayout<ModeState>.size))
+    #expect(Slab(.thread).fits(MemoryLayout<ThreadState>.size))
+    #expect(Slab(.host).fits(MemoryLayout<HostState>.size))
     #expect(MemoryLayout<ItemCell>.size == 40)
-    #expect(40 + MemoryLayout<SourceCell>.size <= Slab(.source).stride)
-    #expect(40 + MemoryLayout<DescriptorCell>.size <= Slab(.descriptor).stride)
-    #expect(48 + MemoryLayout<TimerCell>.size <= Slab(.timer).stride)
-    #expect(MemoryLayout<HostState>.size <= Slab(.host).stride)
-    #expect(MemoryLayout<ThreadState>.size <= Thread.mutexOffset)
-    #expect(Thread.mutexOffset + MemoryLayout<treadle_system_mutex>.size <= Slab(.thread).stride)
-    // A reference, the flags that all slots have, the slot's number, and a lock's depth.
+    #expect(MemoryLayout<SourceCell>.size == Slab(.source).stride)
+    #expect(MemoryLayout<DescriptorCell>.size == Slab(.descriptor).stride)
+    #expect(Slab(.observer).fits(MemoryLayout<ItemCell>.size))
+    #expect(MemoryLayout<TimerCell>.size <= 64 && Slab(.timer).stride == 64)
     let native = Int(TREADLE_SYSTEM_NATIVE_OFFSET)
-    #expect(MemoryLayout<Reference>.size + 16 <= native)
-    #expect(Int(TREADLE_SYSTEM_NATIVE_STRIDE) == Slab(.lock).stride)
-    #expect(Int(TREADLE_SYSTEM_NATIVE_STRIDE) == Slab(.condition).stride)
-    #expect(native + MemoryLayout<pthread_mutex_t>.size <= Slab(.lock).stride)
-    #expect(native + MemoryLayout<pthread_cond_t>.size <= Slab(.condition).stride)
+    #expect(Slab(.lock).stride == Int(TREADLE_SYSTEM_NATIVE_STRIDE) && Slab(.condition).stride == Int(TREADLE_SYSTEM_NATIVE_STRIDE))
+    #expect(Slab(.lock).fits(native + MemoryLayout<pthread_mutex_t>.size))
+    #expect(Slab(.condition).fits(native + MemoryLayout<pthread_cond_t>.size))
+    for kind in Kind.all.compactMap(Kind.init) { #expect(Slab(kind).stride % MemoryLayout<Reference>.alignment == 0) }
+    // Whatever the words of these are, a slot begins with its reference.
+    #expect(MemoryLayout<Reference>.size == 8 && MemoryLayout<Mention>.size == 8 && MemoryLayout<Entry>.size == 16)
   }
+
+  @Test("C has the room that Swift lays its own structs over")
+  func rooms() {
+    #expect(MemoryLayout<Mutex>.size <= MemoryLayout<treadle_system_mutex>.size)
+    #expect(MemoryLayout<Mutex>.alignment <= MemoryLayout<treadle_system_mutex>.alignment)
+    #expect(Kind.all.upperBound < UInt32(TREADLE_SYSTEM_KINDS) && UInt(TREADLE_SYSTEM_KINDS) == 16)
+    #expect(MemoryLayout<UInt32>.size == MemoryLayout<Completion>.size)
+  }
+
+  @Test("each part of an item lies behind its cell, where its accessor says")
+  func items() throws {
+    let source = try Item.source(code: nil, info: nil, options: ItemOptions())
+    let descriptor = try Item.descriptor(code: nil, info: nil, number: STDERR_FILENO, events: 0, isAcknowledged: false)
+    let timer = try Item.timer(code: nil, info: nil, date: 0x1234)
+    let observer = try Item.observer(code: nil, info: nil, options: ItemOptions(), activities: 1, once: false)
+    #expect(offset(of: source.source, in: source.cell) == 0)
+    #expect(offset(of: descriptor.watched, in: descriptor.cell) == 40)
+    #expect(offset(of: timer.due, in: timer.cell) == 40)
+    source.setSignalTime(0x1234)
+    #expect(UnsafeRawPointer(source.cell).load(fromByteOffset: 40, as: UInt64.self) == 0x1234)
+    #expect(UnsafeRawPointer(timer.cell).load(fromByteOffset: 40, as: UInt64.self) == 0x1234)
+    for item in [source, descriptor, timer, observer] {
+      let bits = item.handle.bits
+      #expect(UnsafeRawPointer(item.cell).load(as: UInt64.self) >> 40 == UInt64(item.generation))
+      #expect(Slab(item.kind).find(item.handle) == UnsafeMutableRawPointer(item.cell))
+      #expect(item.handle.slot == item.slot && item.handle.tag == item.tag && item.sibling(item.slot)?.cell == item.cell)
+      #expect(Item(item.kind, slot: item.slot)?.tag == item.tag && Item(tag: item.tag)?.cell == item.cell)
+      let mention = Mention(item)
+      #expect(mention.slot == item.slot && mention.generation == item.generation && mention.means(item))
+      item.cell.pointee.joins.add(1, ordering: .relaxed)
+      #expect(!mention.means(item) && Mention(item).means(item))
+      try Item.release(item.kind, bits, "item")
+      #expect(!Mention(item).means(item) || item.generation != mention.generation)
+    }
+  }
+
+  // MARK: Cache lines
+
+  /// Where a part of an object lies in it.
+  private func offset<Part: ~Copyable, Whole: ~Copyable>(of part: UnsafePointer<Part>, in whole: UnsafePointer<Whole>) -> Int {
+    UnsafeRawPointer(part) - UnsafeRawPointer(whole)
+  }
+  private func offset<Part: ~Copyable, Whole: ~Copyable>(
+    of part: UnsafeMutablePointer<Part>, in whole: UnsafeMutablePointer<Whole>
+  ) -> Int { UnsafeRawPointer(part) - UnsafeRawPointer(whole) }
+
+  @Test("slots of loops, modes and timers begin with cache lines")
+  func lines() throws {
+    let loop = try Loop.current()
+    let mode = try #require(loop.defaultMode)
+    let timer = try Item.timer(code: nil, info: nil, date: 0)
+    for address in [UnsafeRawPointer(loop.state), UnsafeRawPointer(mode.state), UnsafeRawPointer(timer.cell)] {
+      #expect(UInt(bitPattern: address) % 64 == 0)
+    }
+    for kind in [Kind.loop, .mode, .thread, .host, .timer] { #expect(Slab(kind).stride % 64 == 0) }
+    try Item.release(.timer, timer.handle.bits, "timer")
+    for number in 0..<UInt32(TREADLE_SYSTEM_ITEM_LOCKS) {
+      #expect(UInt(bitPattern: treadle_system_item_lock(number)) % 64 == 0)
+    }
+  }
+
+  @Test("what callers from other threads write of a loop is one line, what they need besides the next")
+  func loopLines() throws {
+    let state = try Loop.current().state
+    let whole = UnsafePointer(state)
+    var offsets: [Int] = []
+    withUnsafePointer(to: state.pointee.gate) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.pending) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.sleeping) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.wakePending) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.clock) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &state.pointee.incoming) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &state.pointee.firstIncomingJob) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.callers) { offsets.append(offset(of: $0, in: whole)) }
+    let line = offsets[0] / 64
+    #expect(offsets[0] % 64 == 0 && offsets == offsets.sorted() && offsets.allSatisfy { $0 / 64 == line })
+    #expect(offsets[7] + MemoryLayout<AdaptiveSpin>.size <= 64 * (line + 1))
+    offsets = []
+    withUnsafePointer(to: &state.pointee.lastIncomingJob) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &state.pointee.jobCount) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &state.pointee.isCalledFromOutside) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.kicking) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.answers) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.callMode) { offsets.append(offset(of: $0, in: whole)) }
+    #expect(offsets[0] == 64 * (line + 1) && offsets.allSatisfy { $0 / 64 == line + 1 })
+    let owner = withUnsafePointer(to: state.pointee.changes) { offset(of: $0, in: whole) }
+    #expect(owner == 64 * (line + 2))
+  }
+
+  @Test("what signals from other threads write of a mode is one line")
+  func modeLine() throws {
+    let state = try #require(try Loop.current().defaultMode).state
+    let whole = UnsafePointer(state)
+    var offsets: [Int] = []
+    withUnsafePointer(to: &state.pointee.signalled) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.signalledCount) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &state.pointee.signalsAreMixed) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &state.pointee.queue) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: state.pointee.hasScattered) { offsets.append(offset(of: $0, in: whole)) }
+    #expect(offsets[0] % 64 == 0 && offsets.allSatisfy { $0 / 64 == offsets[0] / 64 })
+    let owner = withUnsafePointer(to: &state.pointee.ownSignals) { offset(of: $0, in: whole) }
+    #expect(owner == offsets[0] + 64)
+  }
+
+  @Test("a waiter looks at a line that nobody writes but the one who ends the wait")
+  func waiterLine() {
+    var waiter = Waiter(WaitEdge())
+    withUnsafeMutablePointer(to: &waiter) { waiter in
+      let whole = UnsafePointer(waiter)
+      #expect(withUnsafePointer(to: waiter.pointee.completion) { offset(of: $0, in: whole) } == 0)
+      #expect(withUnsafePointer(to: &waiter.pointee.edge) { offset(of: $0, in: whole) } >= 64)
+    }
+  }
+
+  // MARK: Words at addresses
 
   @Test("the words that the kernel and hosts look at lie where they are said to")
   func addresses() throws {
-    let loop = try Loop.current()
-    let sleeping = UnsafeMutableRawPointer(loop.state) + Loop.sleepingOffset
-    loop.state.pointee.sleeping.store(0x5A5A, ordering: .relaxed)
-    #expect(sleeping.load(as: UInt32.self) == 0x5A5A)
-    loop.state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed)
-
     let memory = UnsafeMutableRawPointer.allocate(byteCount: CarriedCall.size(room: 16), alignment: 16)
     defer { memory.deallocate() }
     let call = CarriedCall.make(in: memory, body: { _, _ in true }, end: { _, _ in }, free: { _, _ in }, abandon: { _ in })
-    call.state.pointee.word.store(0x5A5A, ordering: .relaxed)
-    #expect(call.wordAddress.load(as: UInt32.self) == 0x5A5A)
-    call.state.pointee.node.sequence = 0x5A5A
-    #expect(call.node.pointee.sequence == 0x5A5A)
-    #expect(Int(bitPattern: call.room) % 16 == 0)
+    call.state.pointee.job.sequence = 0x5A5A
+    #expect(call.job.pointee.sequence == 0x5A5A && UnsafeMutableRawPointer(call.job) == UnsafeMutableRawPointer(call.state))
+    #expect(Int(bitPattern: call.room) % 16 == 0 && call.room + 16 == memory + CarriedCall.size(room: 16))
     #expect(CarriedCall.withRoom(call.room).state == call.state)
     call.release()
-
-    let thread = try Thread.create(ThreadEntry(code: nil, info: nil, destroy: nil))
-    let ready = UnsafeMutableRawPointer(thread.state) + Thread.readyOffset
-    thread.state.pointee.ready.store(0x5A5A, ordering: .relaxed)
-    #expect(ready.load(as: UInt32.self) == 0x5A5A)
-    try thread.release()
 
     let lock = try ClientLock.create(isRecursive: false)
     #expect(Int(bitPattern: lock.native) % MemoryLayout<pthread_mutex_t>.alignment == 0)
@@ -129,71 +186,15 @@ struct LayoutTests {
     try lock.unlock()
     #expect(pthread_mutex_trylock(mutex) == 0)
     #expect(pthread_mutex_unlock(mutex) == 0)
-    try lock.release()
+    try ClientLock.release(lock.handle.bits)
     let condition = try ClientCondition.create()
     #expect(Int(bitPattern: condition.native) % MemoryLayout<pthread_cond_t>.alignment == 0)
     #expect(pthread_cond_signal(condition.native.assumingMemoryBound(to: pthread_cond_t.self)) == 0)
-    try condition.release()
+    try ClientCondition.release(condition.handle.bits)
 
     let host = try Host.register(dispatch: { ticket, _ in ticket }, enter: nil, exit: nil, user: nil)
     host.state.pointee.retiredCount.store(42, ordering: .relaxed)
     #expect(host.retiredCountAddress.pointee == 42)
     host.state.pointee.retiredCount.store(0, ordering: .relaxed)
-  }
-
-  @Test("statuses, results, activities and flags are the header's")
-  func numbers() {
-    #expect(Status.ok == Int32(TREADLE_OK) && Status.ignored == Int32(TREADLE_IGNORED))
-    #expect(Status.finished == Int32(TREADLE_RUN_FINISHED) && Status.stopped == Int32(TREADLE_RUN_STOPPED))
-    #expect(Status.timedOut == Int32(TREADLE_RUN_TIMED_OUT))
-    #expect(Status.handledSource == Int32(TREADLE_RUN_HANDLED_SOURCE))
-    #expect(Status.interrupted == Int32(TREADLE_RUN_INTERRUPTED))
-    #expect(Status.argument == Int32(TREADLE_E_ARG) && Status.stale == Int32(TREADLE_E_STALE))
-    #expect(Status.kind == Int32(TREADLE_E_KIND) && Status.noMemory == Int32(TREADLE_E_NOMEM))
-    #expect(Status.state == Int32(TREADLE_E_STATE) && Status.exists == Int32(TREADLE_E_EXISTS))
-    #expect(Status.notFound == Int32(TREADLE_E_NOT_FOUND) && Status.wrongThread == Int32(TREADLE_E_WRONG_THREAD))
-    #expect(Status.deadlock == Int32(TREADLE_E_DEADLOCK) && Status.timeout == Int32(TREADLE_E_TIMEOUT))
-    #expect(Status.forked == Int32(TREADLE_E_FORKED) && Status.tooNew == Int32(TREADLE_E_TOO_NEW))
-    #expect(Status.system == Int32(TREADLE_E_SYSTEM) && Status.callback == Int32(TREADLE_E_CALLBACK))
-    #expect(Status.closed == Int32(TREADLE_E_CLOSED) && Status.range == Int32(TREADLE_E_RANGE))
-    #expect(Status.signature == Int32(TREADLE_E_SIGNATURE))
-    #expect(Status.notSupported == Int32(TREADLE_E_NOT_SUPPORTED))
-    #expect(Status.cancelled == Int32(TREADLE_E_CANCELLED))
-    #expect(CarriedCall.Phase.queued == UInt32(TREADLE_INVOCATION_QUEUED))
-    #expect(CarriedCall.Phase.running == UInt32(TREADLE_INVOCATION_RUNNING))
-    #expect(CarriedCall.Phase.done == UInt32(TREADLE_INVOCATION_DONE))
-    #expect(CarriedCall.Phase.cancelled == UInt32(TREADLE_INVOCATION_CANCELLED))
-    #expect(CarriedCall.Phase.dropped == UInt32(TREADLE_INVOCATION_DROPPED))
-    #expect(Activity.entry == UInt32(TREADLE_ENTRY) && Activity.exit == UInt32(TREADLE_EXIT))
-    #expect(Activity.beforeTimers == UInt32(TREADLE_BEFORE_TIMERS))
-    #expect(Activity.beforeSources == UInt32(TREADLE_BEFORE_SOURCES))
-    #expect(Activity.beforeWaiting == UInt32(TREADLE_BEFORE_WAITING))
-    #expect(Activity.afterWaiting == UInt32(TREADLE_AFTER_WAITING))
-    #expect(Activity.all == UInt32(TREADLE_ALL_ACTIVITIES))
-    #expect(Readiness.readable == UInt32(TREADLE_READABLE) && Readiness.writable == UInt32(TREADLE_WRITABLE))
-    #expect(Readiness.hangup == UInt32(TREADLE_HANGUP) && Readiness.failed == UInt32(TREADLE_FAILED))
-    #expect(Frame.Flag.returnAfterSource == UInt32(TREADLE_RUN_RETURN_AFTER_SOURCE))
-    #expect(Frame.Flag.returnOnInterrupt == UInt32(TREADLE_RUN_RETURN_ON_INTERRUPT))
-    #expect(Event.Kind.perform == UInt32(TREADLE_EVENT_PERFORM) && Event.Kind.block == UInt32(TREADLE_EVENT_BLOCK))
-    #expect(Event.Kind.schedule == UInt32(TREADLE_EVENT_SCHEDULE) && Event.Kind.cancel == UInt32(TREADLE_EVENT_CANCEL))
-    #expect(Event.Kind.timer == UInt32(TREADLE_EVENT_TIMER) && Event.Kind.observer == UInt32(TREADLE_EVENT_OBSERVER))
-    #expect(Event.Kind.descriptor == UInt32(TREADLE_EVENT_DESCRIPTOR))
-    #expect(Event.Kind.request == UInt32(TREADLE_EVENT_REQUEST) && Event.Kind.thread == UInt32(TREADLE_EVENT_THREAD))
-    #expect(Event.Kind.notification == UInt32(TREADLE_EVENT_NOTIFICATION))
-    #expect(Event.Kind.release == UInt32(TREADLE_EVENT_RELEASE))
-    #expect(Notifications.willBecomeMultiThreaded == UInt32(TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED))
-    #expect(Notifications.threadWillExit == UInt32(TREADLE_NOTIFY_THREAD_WILL_EXIT))
-    #expect(RunLoopNotification.Name.willBecomeMultiThreaded.rawValue == Notifications.willBecomeMultiThreaded)
-    #expect(RunLoopNotification.Name.threadWillExit.rawValue == Notifications.threadWillExit)
-    #expect(Thread.Phase.created == UInt32(TREADLE_THREAD_CREATED))
-    #expect(Thread.Phase.starting == UInt32(TREADLE_THREAD_STARTING))
-    #expect(Thread.Phase.executing == UInt32(TREADLE_THREAD_EXECUTING))
-    #expect(Thread.Phase.finished == UInt32(TREADLE_THREAD_FINISHED))
-    #expect(RunLoopThread.Policy.default.rawValue == UInt32(TREADLE_POLICY_DEFAULT))
-    #expect(RunLoopThread.Policy.fifo.rawValue == UInt32(TREADLE_POLICY_FIFO))
-    #expect(RunLoopThread.Policy.roundRobin.rawValue == UInt32(TREADLE_POLICY_ROUND_ROBIN))
-    #expect(
-      String(cString: treadle_version_string()!)
-        == "\(TREADLE_VERSION_MAJOR).\(TREADLE_VERSION_MINOR).\(TREADLE_VERSION_PATCH)")
   }
 }

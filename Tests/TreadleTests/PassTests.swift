@@ -7,129 +7,204 @@ import Testing
 @testable import Treadle
 @testable import TreadleBase
 
-/// The order of a run, step by step, without a thread that runs it and without a clock: `advance` is
-/// asked for one callout after the other, and none is made.
-@Suite("The order of a pass", .serialized)
+/// The order of a run, step by step, without calling anybody and without sleeping: `advance` says what is next, and
+/// what is in a batch is taken out of it, but not called.
+@Suite("The order of a pass")
 struct PassTests {
-  /// One step as `run` takes it, but without calling anything but observers: what `advance` asked for.
-  private func step(_ loop: Loop, _ frame: UnsafeMutablePointer<Frame>) -> (kind: Callout.Kind, value: UInt32) {
-    loop.advance(frame)
-    let asked = (frame.pointee.callout.kind, frame.pointee.callout.value)
-    if asked.0 == .observer { loop.tellObservers(frame) }
-    return asked
-  }
+  /// A mode of the calling thread's loop, with one observer of everything.
+  private struct Scene {
+    let loop: Loop
+    let mode: Mode
+    let frame: Frame.Pointer
 
-  /// What `advance` asks its caller to do.
-  private func callouts(_ loop: Loop, _ frame: UnsafeMutablePointer<Frame>, limit: Int = 40) -> [String] {
-    var trace: [String] = []
-    while trace.count < limit {
-      let callout = step(loop, frame)
-      switch callout.kind {
-      case .observer: trace.append("observer \(String(callout.value, radix: 16))")
-      case .source, .sourceInHand: trace.append("source")
-      case .timer: trace.append("timer")
-      case .descriptor: trace.append("descriptor")
-      case .block: trace.append("block")
-      case .wait: trace.append("wait")
-      case .done: return trace
-      case .request: trace.append("request")
-      case .none: trace.append("none")
+    /// What `advance` comes to until it says `stop`, or is done.
+    func trace(until stop: Loop.Next = .done) -> [String] {
+      var trace: [String] = []
+      while trace.count < 40 {
+        let next = loop.advance(frame)
+        switch next {
+        case .batch: takeAll(&trace)
+        case .wait: trace.append("wait")
+        case .done: break
+        }
+        if next == stop { return trace }
+      }
+      return trace
+    }
+
+    private func takeAll(_ trace: inout [String]) {
+      switch frame.pointee.batch.kind {
+      case .observers: while loop.nextObserver(frame) { trace.append("observer \(String(frame.pointee.callout.value, radix: 16))") }
+      case .blocks: while loop.nextBlock(frame) { trace.append("block") }
+      case .sources: while loop.nextSource(frame) { trace.append(frame.pointee.callout.kind == .job ? "job" : "source") }
+      case .timers: while loop.nextTimer(frame) { trace.append("timer") }
+      case .descriptor: while loop.nextDescriptor(frame) { trace.append("descriptor") }
+      case .none: trace.append("nothing")
       }
     }
-    return trace
-  }
 
-  /// A loop of no thread's, in which `body` gets a mode with one observer of everything.
-  private func withLoop(_ body: (Loop, Mode) throws -> Void) throws {
-    try Loop.startRuntime()
-    let loop = try Loop.create(threadID: 1)
-    let observer = try Item.observer(
-      code: nil, info: nil, options: ItemOptions(), activities: Activity.all, once: false)
-    _ = try "order".withCString { try loop.add(observer, ModeName($0)) }
-    let mode = try #require("order".withCString { loop.findMode(ModeName($0)) })
-    try body(loop, mode)
-    loop.removeAllItems()
-    loop.discardBlocks()
-    try observer.release("observer")
-    try loop.release()
-  }
+    func add(_ item: Item) throws {
+      _ = try "order".withCString { try loop.add(item, ModeName($0)) }
+    }
 
-  private func makeFrame(_ mode: Mode, timeout: Int64, flags: UInt32 = 0) -> UnsafeMutablePointer<Frame> {
-    let frame = UnsafeMutablePointer<Frame>.allocate(capacity: 1)
-    frame.initialize(to: Frame(mode: mode, timeout: timeout, flags: flags))
-    return frame
+    func makeSource(order: Int64 = 0) throws -> Item {
+      let options = ItemOptions(
+        retain: nil, release: nil, describe: nil, order: order, main: IndirectCallback(object: nil, invoke: nil, drop: nil))
+      let source = try Item.source(code: nil, info: nil, options: options)
+      try add(source)
+      return source
+    }
+
+    func makeTimer(date: Int64, interval: Int64 = 0) throws -> Item {
+      let timer = try Item.timer(
+        code: nil, info: nil, options: ItemOptions(), date: date, interval: interval, tolerance: 0)
+      try add(timer)
+      return timer
+    }
+
+    /// Queues a block; its info goes back when it was its turn, or never will be.
+    func post(_ destroy: @escaping BlockNode.Function = { _ in }, info: UnsafeMutableRawPointer? = nil) throws {
+      let block = BlockNode(
+        code: unsafeBitCast(PassTests.nothing, to: UnsafeMutableRawPointer.self),
+        indirect: IndirectCallback(object: nil, invoke: nil, drop: nil), info: info, destroy: destroy)
+      _ = try "order".withCString { name in
+        try [UnsafePointer(name)].withUnsafeBufferPointer { try loop.perform(block, modes: $0) }
+      }
+    }
   }
 
   private static let nothing: @convention(c) (UnsafeMutableRawPointer?) -> Void = { _ in }
 
+  private func withScene(timeout: Int64, flags: UInt32 = 0, _ body: (Scene) throws -> Void) throws {
+    let loop = try Loop.current()
+    let observer = try Item.observer(
+      code: nil, info: nil, options: ItemOptions(), activities: Activity.all, once: false)
+    _ = try "order".withCString { try loop.add(observer, ModeName($0)) }
+    let mode = try #require("order".withCString { loop.lookUp(ModeName($0)) })
+    let frame = try Frame.take(loop, mode, timeout: timeout, flags: flags)
+    loop.frame = frame
+    defer {
+      loop.nameNothing()
+      loop.frame = nil
+      Frame.giveBack(frame, to: loop)
+      Kind.forEachItemKind { kind in
+        while let member = mode.anyMember(kind) { _ = loop.leave(member.primary, mode) }
+      }
+    }
+    try body(Scene(loop: loop, mode: mode, frame: frame))
+    try Item.release(.observer, observer.handle.bits, "observer")
+  }
+
+  private func release(_ item: Item) throws { try Item.release(item.kind, item.handle.bits, "item") }
+
   @Test("PASS-1 to PASS-14 RUN-5: a polled pass: blocks, sources, blocks, timers, blocks")
   func polled() throws {
-    try withLoop { loop, mode in
-      let source = try Item.source(code: nil, info: nil, options: ItemOptions())
-      let timer = try Item.timer(
-        code: nil, info: nil, options: ItemOptions(), date: 1, interval: 0, tolerance: 0)
-      _ = try "order".withCString { try loop.add(source, ModeName($0)) }
-      _ = try "order".withCString { try loop.add(timer, ModeName($0)) }
-      _ = source.signal(wake: false)
-      let block = BlockNode(
-        code: unsafeBitCast(PassTests.nothing, to: UnsafeMutableRawPointer.self),
-        indirect: IndirectCallback(object: nil, invoke: nil, drop: nil), info: nil, destroy: nil)
-      _ = try "order".withCString { name in
-        try [UnsafePointer(name)].withUnsafeBufferPointer { try loop.perform(block, modes: $0) }
-      }
-      let frame = makeFrame(mode, timeout: 0)
+    try withScene(timeout: 0) { scene in
+      let source = try scene.makeSource()
+      let timer = try scene.makeTimer(date: 1)
+      _ = try source.signal(wake: false)
+      try scene.post()
       #expect(
-        callouts(loop, frame) == [
-          "observer 1", "observer 2", "observer 4", "block", "source", "timer", "observer 80",
-        ])
-      #expect(frame.pointee.result == Status.timedOut)
-      Frame.free(frame)
-      try source.release("source")
-      try timer.release("timer")
+        scene.trace() == ["observer 1", "observer 2", "observer 4", "block", "source", "timer", "observer 80"])
+      #expect(scene.frame.pointee.result == Status.timedOut)
+      #expect(!source.isSignalled && !timer.isValid && scene.frame.pointee.batch.isEmpty)
+      try release(source)
+      try release(timer)
     }
   }
 
   @Test("PASS-7 to PASS-11 RUN-8: a pass that sleeps is bracketed by its two notifications")
   func sleeping() throws {
-    try withLoop { loop, mode in
-      let source = try Item.source(code: nil, info: nil, options: ItemOptions())
-      _ = try "order".withCString { try loop.add(source, ModeName($0)) }
-      let frame = makeFrame(mode, timeout: Clock.forever, flags: Frame.Flag.returnAfterSource)
-      let first = step(loop, frame)
-      #expect(first.kind == .observer && first.value == Activity.entry)
+    try withScene(timeout: Clock.forever, flags: Frame.Flag.returnAfterSource) { scene in
+      let source = try scene.makeSource()
+      #expect(scene.trace(until: .wait) == ["observer 1", "observer 2", "observer 4", "observer 20", "wait"])
       // Stands for the wait: whoever waits would be woken by this signal.
-      var trace: [String] = []
-      while true {
-        let callout = step(loop, frame)
-        if callout.kind == .wait { break }
-        if callout.kind == .observer { trace.append(String(callout.value, radix: 16)) }
-      }
-      _ = source.signal(wake: false)
-      #expect(trace == ["2", "4", "20"])
-      #expect(
-        callouts(loop, frame) == ["observer 40", "observer 2", "observer 4", "source", "observer 80"])
-      #expect(frame.pointee.result == Status.handledSource)
-      Frame.free(frame)
-      try source.release("source")
+      _ = try source.signal(wake: false)
+      #expect(scene.trace() == ["observer 40", "observer 2", "observer 4", "source", "observer 80"])
+      #expect(scene.frame.pointee.result == Status.handledSource)
+      try release(source)
     }
   }
 
   @Test("STOP-4 PASS-14: a stop comes before everything else that could end the run")
   func stopWins() throws {
-    try withLoop { loop, mode in
-      let source = try Item.source(code: nil, info: nil, options: ItemOptions())
-      _ = try "order".withCString { try loop.add(source, ModeName($0)) }
-      _ = source.signal(wake: false)
-      let frame = makeFrame(mode, timeout: 0, flags: Frame.Flag.returnAfterSource)
-      var trace: [String] = []
-      while step(loop, frame).kind != .source {}
-      loop.state.pointee.stopPending.store(1, ordering: .relaxed)
-      trace = callouts(loop, frame)
-      #expect(trace == ["observer 80"])
-      #expect(frame.pointee.result == Status.stopped)
-      loop.state.pointee.stopPending.store(0, ordering: .relaxed)
-      Frame.free(frame)
-      try source.release("source")
+    try withScene(timeout: 0, flags: Frame.Flag.returnAfterSource) { scene in
+      let source = try scene.makeSource()
+      _ = try source.signal(wake: false)
+      while scene.loop.advance(scene.frame) == .batch, scene.frame.pointee.batch.kind != .sources {
+        while scene.loop.nextObserver(scene.frame) {}
+      }
+      #expect(scene.loop.nextSource(scene.frame) && scene.frame.pointee.callout.item?.slot == source.slot)
+      scene.loop.state.pointee.stop.store(LoopState.Stop.innermost, ordering: .relaxed)
+      #expect(!scene.loop.nextSource(scene.frame))
+      #expect(scene.trace() == ["observer 80"])
+      #expect(scene.frame.pointee.result == Status.stopped)
+      scene.loop.state.pointee.stop.store(0, ordering: .relaxed)
+      try release(source)
+    }
+  }
+
+  @Test("SRC0-7 SRC0-8: sources take their turns by order, then by the time of the signal; one signalled meanwhile waits")
+  func turns() throws {
+    try withScene(timeout: 0) { scene in
+      let sources = try [3, 1, 2, 1].map { try scene.makeSource(order: $0) }
+      for source in sources.reversed() { _ = try source.signal(wake: false) }
+      _ = try sources[3].signal(wake: false)
+      while scene.loop.advance(scene.frame) == .batch, scene.frame.pointee.batch.kind != .sources {
+        while scene.loop.nextObserver(scene.frame) {}
+      }
+      var turns: [UInt32?] = []
+      while scene.loop.nextSource(scene.frame) {
+        turns.append(scene.frame.pointee.callout.item?.slot)
+        if turns.count == 1 { _ = try sources[3].signal(wake: false) }
+      }
+      #expect(turns == [3, 1, 2, 0].map { sources[$0].slot })
+      #expect(sources[3].isSignalled)
+      for source in sources { try release(source) }
+    }
+  }
+
+  @Test("BLK-5: what a drain was not there for waits for the next, and what was queued meanwhile too")
+  func blocks() throws {
+    try withScene(timeout: 0) { scene in
+      let log = Log()
+      let info = Unmanaged.passUnretained(log).toOpaque()
+      for _ in 0..<3 {
+        try scene.post({ info in info.map { Unmanaged<Log>.fromOpaque($0).takeUnretainedValue().add("destroyed") } }, info: info)
+      }
+      while scene.loop.advance(scene.frame) == .batch, scene.frame.pointee.batch.kind != .blocks {
+        while scene.loop.nextObserver(scene.frame) {}
+      }
+      #expect(scene.loop.nextBlock(scene.frame) && log.all.isEmpty)
+      try scene.post()
+      #expect(scene.loop.nextBlock(scene.frame) && log.all.count == 1)
+      // The run ends here: the third goes back ahead of the fourth.
+      scene.loop.abandonCallout(scene.frame)
+      scene.loop.abandonBatch(scene.frame)
+      #expect(log.all.count == 2 && scene.loop.hasEligibleBlock(scene.mode))
+      #expect(scene.loop.openBlocks(scene.frame) && scene.frame.pointee.batch.entries.count == 2)
+      #expect(scene.loop.nextBlock(scene.frame) && scene.loop.nextBlock(scene.frame) && log.all.count == 3)
+      #expect(!scene.loop.nextBlock(scene.frame) && !scene.loop.hasEligibleBlock(scene.mode))
+    }
+  }
+
+  @Test("PASS-12 TMR-11 TMR-16: the due timers fire by date, and a repeating one goes on with its grid")
+  func timers() throws {
+    try withScene(timeout: 0) { scene in
+      let now = Clock.now()
+      let later = try scene.makeTimer(date: now + 3_600_000_000_000)
+      let second = try scene.makeTimer(date: now - 1_000, interval: 3_600_000_000_000)
+      let first = try scene.makeTimer(date: now - 2_000)
+      #expect(scene.mode.earliestDate == now - 2_000)
+      while scene.loop.advance(scene.frame) == .batch, scene.frame.pointee.batch.kind != .timers {
+        while scene.loop.nextObserver(scene.frame) {}
+      }
+      var turns: [UInt32?] = []
+      while scene.loop.nextTimer(scene.frame) { turns.append(scene.frame.pointee.callout.item?.slot) }
+      #expect(turns == [first.slot, second.slot])
+      #expect(!first.isValid && second.isValid && second.nextFire() == now - 1_000 + 3_600_000_000_000)
+      #expect(scene.mode.earliestDate == second.nextFire())
+      for timer in [first, second, later] { try release(timer) }
     }
   }
 }

@@ -10,7 +10,7 @@ import TreadleBase
 
 /// Starts the process's state, as every function of the C ABI does that makes an object.
 private func started() throws {
-  try Loop.startRuntime()
+  try Runtime.start()
 }
 
 /// The signature of an encoding.

@@ -27,9 +27,11 @@ struct TimerQueueTests {
     var tolerance: Int64
   }
 
-  private func makeTimer() throws -> Item {
-    try Item.timer(code: nil, info: nil, options: ItemOptions(), date: 0, interval: 0, tolerance: 0)
+  private func makeTimer(tolerance: Int64 = 0) throws -> Item {
+    try Item.timer(code: nil, info: nil, options: ItemOptions(), date: 0, interval: 0, tolerance: tolerance)
   }
+
+  private func release(_ item: Item) throws { try Item.release(.timer, item.handle.bits, "timer") }
 
   private func insert(_ item: Item, _ tolerance: Int64, into queue: UnsafeMutablePointer<TimerQueue>) {
     let hasRoom = queue.pointee.reserve(tolerant: tolerance > 0)
@@ -73,10 +75,10 @@ struct TimerQueueTests {
       case 0..<6:
         guard let item = idle.popLast() else { continue }
         let tolerance = Bool.random(using: &numbers) ? 0 : Int64.random(in: 1..<50_000_000, using: &numbers)
-        item.timer.pointee.date = date(&numbers, now: now)
+        item.due.pointee.date = date(&numbers, now: now)
         insert(item, tolerance, into: queue)
         turn += 1
-        expected[item.slot] = Expected(date: item.timer.pointee.date, turn: turn, tolerance: tolerance)
+        expected[item.slot] = Expected(date: item.due.pointee.date, turn: turn, tolerance: tolerance)
       case 6..<8:
         guard let slot = expected.keys.randomElement(using: &numbers), let item = Item(.timer, slot: slot) else {
           continue
@@ -110,8 +112,14 @@ struct TimerQueueTests {
       let first = queue.pointee.firstDate()
       #expect(first == expected.values.map(\.date).min() ?? Clock.forever)
     }
-    for item in idle { try item.release("timer") }
-    for slot in expected.keys { queue.pointee.remove(Item(.timer, slot: slot)!) }
+    for item in idle { try release(item) }
+    for slot in expected.keys {
+      let item = try #require(Item(.timer, slot: slot))
+      queue.pointee.remove(item)
+      try release(item)
+    }
+    let isLeft = queue.pointee.any() != nil
+    #expect(!isLeft)
   }
 
   @Test("TMR-11 TMR-17: what is put off where it lies comes out at its new date", arguments: [1, 2, 3, 4] as [UInt64])
@@ -123,9 +131,9 @@ struct TimerQueueTests {
     var expected: [UInt32: Expected] = [:]
     for turn in 0..<100 {
       let item = try makeTimer()
-      item.timer.pointee.date = start + Int64.random(in: 1_000_000_000..<3_000_000_000, using: &numbers)
+      item.due.pointee.date = start + Int64.random(in: 1_000_000_000..<3_000_000_000, using: &numbers)
       insert(item, 0, into: queue)
-      expected[item.slot] = Expected(date: item.timer.pointee.date, turn: turn, tolerance: 0)
+      expected[item.slot] = Expected(date: item.due.pointee.date, turn: turn, tolerance: 0)
     }
     for turn in 100..<300 {
       let (slot, old) = try #require(expected.randomElement(using: &numbers))
@@ -143,7 +151,7 @@ struct TimerQueueTests {
       let early = queue.pointee.takeDue(timer.date - 1)
       let due = queue.pointee.takeDue(timer.date)
       #expect(first == timer.date && early?.slot == nil && due?.slot == slot)
-      try Item(.timer, slot: slot)?.release("timer")
+      if let due { try release(due) }
     }
   }
 
@@ -152,22 +160,18 @@ struct TimerQueueTests {
     let queue = try #require(TimerQueue.make())
     defer { TimerQueue.free(queue) }
     let now = Clock.now()
-    let tolerant = try makeTimer()
-    tolerant.lock()
-    let context = try #require(tolerant.needContext())
-    tolerant.unlock()
-    context.pointee.tolerance = 5000
-    tolerant.timer.pointee.date = now + 1000
-    insert(tolerant, 5000, into: queue)
+    let tolerant = try makeTimer(tolerance: 5000)
+    tolerant.due.pointee.date = now + 1000
+    insert(tolerant, tolerant.tolerance, into: queue)
     expect(queue, nextWake: now + 6000, firstDate: now + 1000)
     let exact = try makeTimer()
-    exact.timer.pointee.date = now + 3000
+    exact.due.pointee.date = now + 3000
     insert(exact, 0, into: queue)
     expect(queue, nextWake: now + 3000, firstDate: now + 1000)
     queue.pointee.remove(exact)
     queue.pointee.remove(tolerant)
     expect(queue, nextWake: Clock.forever, firstDate: Clock.forever)
-    try exact.release("timer")
-    try tolerant.release("timer")
+    try release(exact)
+    try release(tolerant)
   }
 }
