@@ -33,7 +33,6 @@ test:
 bench: library
 	@scripts/install-requirements bench
 	bench/run --docs
-	bench/run-tricks --docs
 
 install:
 	@scripts/install-requirements install

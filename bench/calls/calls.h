@@ -27,6 +27,11 @@ extern const struct workload function_workloads[], loop_workloads[], hop_workloa
 extern bool is_quick;
 static inline size_t amount(size_t full) { return is_quick ? full / 50 : full; }
 
+/* In a lived-in host another thread runs already, and each loop has a timer an hour away, an idle descriptor and an idle
+ * source besides: live_in gives them to the calling thread's loop. In a bare one it does nothing. */
+extern bool is_lived_in;
+void live_in(treadle_loop loop);
+
 /* Something that must hold. If it does not, the process ends without a figure. */
 void demand(bool holds, const char *what);
 void check(treadle_status status);

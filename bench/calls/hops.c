@@ -44,6 +44,7 @@ static void run_treadle(void) {
     treadle_source_context context = TREADLE_INIT(treadle_source_context);
     check(treadle_source_create(&context, &keeper));
     check(treadle_loop_add_source(host.loop, keeper, TREADLE_DEFAULT_MODE));
+    live_in(host.loop);
     sem_post(&host.is_ready);
     check(treadle_loop_run_default(host.loop));
     check(treadle_source_invalidate(keeper));

@@ -59,6 +59,7 @@ static uint64_t perform_all(treadle_source *sources, uint64_t each) {
 static void source_routine(const char *name, enum way way) {
     treadle_source sources[SOURCES];
     uint64_t each = amount(PERFORMS) / SOURCES, least = UINT64_MAX;
+    live_in(treadle_loop_current());
     for (int i = 0; i < SOURCES; i++) sources[i] = make_source(way, &members[i]);
     for (int sample = 0; sample < SAMPLES; sample++) {
         uint64_t took = perform_all(sources, each);

@@ -4,7 +4,8 @@
  * One program for each library:
  *
  *   PROGRAM list                      its name and role, then the workloads that it can do, a line each
- *   PROGRAM run WORKLOAD [quick]      does one; prints a line of JSON for each figure (support.h) */
+ *   PROGRAM run WORKLOAD [quick] [host]
+ *                                     does one; prints a line of JSON for each figure (support.h) */
 #include "support.h"
 
 #include <stdio.h>
@@ -43,7 +44,10 @@ int main(int count, char **arguments) {
     find_processors();
     bool is_list = count == 2 && strcmp(arguments[1], "list") == 0;
     const char *wanted = count >= 3 && strcmp(arguments[1], "run") == 0 ? arguments[2] : NULL;
-    is_quick = count == 4 && strcmp(arguments[3], "quick") == 0;
+    for (int i = 3; i < count; i++) {
+        is_quick |= strcmp(arguments[i], "quick") == 0;
+        is_lived_in |= strcmp(arguments[i], "host") == 0;
+    }
     if (is_list) printf("%s %s\n", library.name, roles[library.role]);
     allow_descriptors();
     for (size_t list = 0; list < LISTS; list++) {
@@ -57,6 +61,6 @@ int main(int count, char **arguments) {
         }
     }
     if (is_list) return 0;
-    fprintf(stderr, "usage: %s list | run WORKLOAD [quick]; this library has no such workload\n", library.name);
+    fprintf(stderr, "usage: %s list | run WORKLOAD [quick] [host]; this library has no such workload\n", library.name);
     return 2;
 }

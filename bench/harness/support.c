@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
-bool is_quick;
+bool is_quick, is_lived_in;
 int loop_processor, other_processor;
 
 void tell(const char *figure, double value, const char *unit) {
@@ -90,10 +92,42 @@ void *allocate(size_t count, size_t size) {
     return memory;
 }
 
+CALLBACK(never);
+static void never(void *info) {
+    (void)info;
+    demand(false, "what is idle is never called");
+}
+static void *stay_asleep(void *info) {
+    for (;;) pause();
+    return info;
+}
+static void start_sleeper(void) {
+    pthread_t thread;
+    demand(pthread_create(&thread, NULL, stay_asleep, NULL) == 0, "a thread can be made");
+    pthread_detach(thread);
+}
+
+/* The process that measures may be a child of the one that began: each has its own. */
+static pthread_once_t sleeper = PTHREAD_ONCE_INIT;
+void *new_loop(void) {
+    static const uint64_t hour = 3600000000000u;
+    if (!is_lived_in) return library.loop_make();
+    pthread_once(&sleeper, start_sleeper);
+    void *loop = library.loop_make();
+    if (library.timer_make) library.timer_make(loop, hour, TIMER_ONCE, &never_callback, NULL);
+    if (library.source_make) library.source_make(loop, &never_callback, NULL);
+    if (library.descriptor_make) {
+        int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        demand(fd >= 0, "the limit of open descriptors suffices (ulimit -n)");
+        library.descriptor_make(loop, fd, &never_callback, NULL);
+    }
+    return loop;
+}
+
 static void *host_main(void *info) {
     struct host *host = info;
     bind_for_library(host->processor);
-    host->loop = library.loop_make();
+    host->loop = new_loop();
     if (host->callback) host->source = library.source_make(host->loop, host->callback, host);
     sem_post(&host->is_ready);
     library.loop_run(host->loop);

@@ -14,6 +14,9 @@
 extern bool is_quick;
 static inline size_t amount(size_t full) { return is_quick ? full / 50 : full; }
 
+/* The process is as that of a program which has run for a while: see new_loop. Set before the first loop is made. */
+extern bool is_lived_in;
+
 /* A figure, as a line of JSON on standard output. A unit that ends with "/s": more is better. */
 void tell(const char *figure, double value, const char *unit);
 /* The library works, but breaks a promise that the figure rests on: the reason takes the figure's place. */
@@ -40,6 +43,10 @@ void find_processors(void);
 void bind_thread(int processor);
 /* bind_thread, unless the library has threads of its own, which would stay where they are. */
 void bind_for_library(int processor);
+
+/* A loop of the calling thread, as a workload gets it: a bare one; or, in a lived-in host, one that has a timer an hour
+ * away, an idle descriptor and an idle source besides, in a process in which another thread runs already. */
+void *new_loop(void);
 
 /* A loop that runs on a thread of its own until it is stopped. */
 struct host {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * treadle.c: Treadle, through its public C interface. */
+ * treadle.c: Treadle, as a newcomer writes it: a context, create, add; invalidate, release. No call that is there for
+ * speed alone. */
 #include "../bench.h"
 
-#include <semaphore.h>
 #include <stdio.h>
 #include <treadle.h>
 
@@ -18,15 +18,14 @@ static void check(treadle_status status) {
 struct loop {
     treadle_loop loop;
     treadle_source keeper;
-    treadle_thread thread; /* made when it is first wanted */
-    sem_t has_thread;
+    treadle_thread thread; /* requests are made to threads */
 };
 static void *make_loop(void) {
     struct loop *loop = malloc(sizeof *loop);
     if (!loop) abort();
     treadle_source_context context = TREADLE_INIT(treadle_source_context);
     loop->loop = treadle_loop_current();
-    loop->thread = NULL;
+    loop->thread = treadle_thread_current();
     check(treadle_source_create(&context, &loop->keeper));
     check(treadle_loop_add_source(loop->loop, loop->keeper, TREADLE_DEFAULT_MODE));
     return loop;
@@ -42,21 +41,6 @@ static void free_loop(void *info) {
 
 static void post(void *loop, task_fn fn, void *info) { check(treadle_loop_post(((struct loop *)loop)->loop, fn, info)); }
 
-/* Requests are made to threads. */
-static void find_thread(void *info) {
-    struct loop *loop = info;
-    loop->thread = treadle_thread_current();
-    sem_post(&loop->has_thread);
-}
-static treadle_thread thread_of(struct loop *loop) {
-    if (!loop->thread) {
-        sem_init(&loop->has_thread, 0, 0);
-        post(loop, find_thread, loop);
-        while (sem_wait(&loop->has_thread) != 0) {}
-    }
-    return loop->thread;
-}
-
 struct call {
     task_fn fn;
     void *info;
@@ -71,7 +55,7 @@ static void perform_and_wait(void *loop, task_fn fn, void *info) {
     treadle_request request = TREADLE_INIT(treadle_request);
     request.fn = make_call;
     request.target = &call;
-    check(treadle_thread_perform(thread_of(loop), &request, NULL, 0, TREADLE_PERFORM_WAIT));
+    check(treadle_thread_perform(((struct loop *)loop)->thread, &request, NULL, 0, TREADLE_PERFORM_WAIT));
 }
 
 static void *make_source(void *loop, const struct callback *callback, void *info) {
@@ -88,20 +72,14 @@ static void signal_source(void *loop, void *source) {
     check(treadle_source_signal_and_wake(source));
 }
 
-/* Delays count from the time that the loop read last, as libev's and libuv's do. */
-static int64_t date_after(uint64_t after_ns) { return treadle_time_recent() + (int64_t)after_ns; }
+static int64_t date_after(uint64_t after_ns) { return treadle_time_now() + (int64_t)after_ns; }
 
 static const int64_t ages_ns = 500000000000000000;
 static void *make_timer(void *loop, uint64_t after_ns, uint64_t every_ns, const struct callback *callback, void *info) {
-    treadle_timer timer;
-    treadle_timer_fn fire = (treadle_timer_fn)(void *)callback->item;
-    if (every_ns == TIMER_ONCE) { /* on this thread's loop, which is the one meant */
-        check(treadle_timer_schedule_at(date_after(after_ns), 0, fire, info, NULL, &timer));
-        return timer;
-    }
     treadle_timer_context context = TREADLE_INIT(treadle_timer_context);
+    treadle_timer timer;
     context.info = info;
-    context.fire = fire;
+    context.fire = (treadle_timer_fn)(void *)callback->item;
     context.fire_at = date_after(after_ns);
     /* A one-shot ends with its callback: one that is to be set again has an interval that nobody lives to see. */
     context.interval_ns = every_ns == TIMER_MOVED ? ages_ns : (int64_t)every_ns;
@@ -115,18 +93,25 @@ static void move_timer(void *loop, void *timer, uint64_t after_ns) {
 }
 static void free_timer(void *loop, void *timer) {
     (void)loop;
-    check(treadle_timer_discard(timer));
+    check(treadle_timer_invalidate(timer));
+    check(treadle_timer_release(timer));
 }
 
 static void *make_descriptor(void *loop, int fd, const struct callback *callback, void *info) {
-    treadle_descriptor descriptor; /* on this thread's loop, which is the one meant */
-    (void)loop;
-    check(treadle_descriptor_watch(fd, TREADLE_READABLE, (treadle_ready_fn)(void *)callback->value, info, NULL, &descriptor));
+    treadle_descriptor_context context = TREADLE_INIT(treadle_descriptor_context);
+    treadle_descriptor descriptor;
+    context.info = info;
+    context.ready = (treadle_ready_fn)(void *)callback->value;
+    context.fd = fd;
+    context.events = TREADLE_READABLE;
+    check(treadle_descriptor_create(&context, &descriptor));
+    check(treadle_loop_add_descriptor(((struct loop *)loop)->loop, descriptor, TREADLE_DEFAULT_MODE));
     return descriptor;
 }
 static void free_descriptor(void *loop, void *descriptor) {
     (void)loop;
-    check(treadle_descriptor_discard(descriptor));
+    check(treadle_descriptor_invalidate(descriptor));
+    check(treadle_descriptor_release(descriptor));
 }
 
 static void make_hook(void *loop, const struct callback *callback, void *info) {

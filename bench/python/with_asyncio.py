@@ -5,17 +5,30 @@
 
 import asyncio
 import concurrent.futures
+import socket
 import threading
 import time
+from typing import Callable
 
-from common import CALLBACKS, POSTS, UNITS, WAITS, amount, demand, on_thread, rate, serve
+from common import CALLBACKS, POSTS, UNITS, WAITS, amount, demand, live_in, on_thread, rate, serve
+
+
+def make_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+
+    def add(idle: socket.socket, never: Callable[..., None]) -> None:
+        loop.add_reader(idle.fileno(), never)
+        loop.call_later(3600, never)
+
+    live_in(add)
+    return loop
 
 
 class Host:
     """A loop on a thread."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
+        self.loop = make_loop()
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
 
@@ -65,7 +78,7 @@ def wait() -> float:
 
 def callback() -> float:
     """Callbacks that wait in the loop; the time of the run that calls all of them."""
-    loop, count, calls = asyncio.new_event_loop(), amount(CALLBACKS), 0
+    loop, count, calls = make_loop(), amount(CALLBACKS), 0
 
     def task() -> None:
         nonlocal calls

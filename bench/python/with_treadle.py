@@ -3,12 +3,26 @@
 # Copyright the Treadle authors
 """Treadle's Python package, with the loop on a thread of its own."""
 
+import socket
 import threading
 import time
+from typing import Callable
 
 import treadle
 
-from common import CALLBACKS, POSTS, UNITS, WAITS, amount, demand, on_thread, rate, serve
+from common import CALLBACKS, POSTS, UNITS, WAITS, amount, demand, live_in, on_thread, rate, serve
+
+
+def make_loop() -> treadle.RunLoop:
+    loop = treadle.RunLoop.current()
+
+    def add(idle: socket.socket, never: Callable[..., None]) -> None:
+        loop.add(treadle.FileDescriptor(idle, never))
+        loop.add(treadle.Timer(never, delay=3600))
+        loop.add(treadle.Source(perform=never))
+
+    live_in(add)
+    return loop
 
 
 class Host:
@@ -20,7 +34,7 @@ class Host:
         self.loop = self.thread.loop
 
     def _main(self) -> None:
-        loop = treadle.RunLoop.current()
+        loop = make_loop()
         loop.add(treadle.Source())
         loop.run()
 
@@ -64,7 +78,7 @@ def wait() -> float:
 
 def callback() -> float:
     """Sources that are signalled; the time of the pass that performs all of them."""
-    loop, count, calls = treadle.RunLoop.current(), amount(CALLBACKS), 0
+    loop, count, calls = make_loop(), amount(CALLBACKS), 0
 
     def perform(source: treadle.Source) -> None:
         nonlocal calls

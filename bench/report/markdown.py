@@ -71,14 +71,15 @@ def target_table(results: dict[str, Any]) -> str:
     return table(["workload", "Treadle", "to a peer (target)", "to the floor, or itself (target)", ""], rows)
 
 
-def missed(results: dict[str, Any]) -> str:
-    """The targets that are missed by more than what chance may do."""
-    told = [outcome for outcome in targets.outcomes(results) if outcome.verdict == "missed"]
-    if not told:
-        return "Every target that was measured is met, or missed by less than 5 %."
-    figures = figures_of(results)
-    lines = [f"- {outcome.target.figure}: {_cell(outcome, figures[outcome.target.figure].unit)}" for outcome in told]
-    return "\n".join(["Missed by more than 5 %:", "", *lines]).replace("**", "")
+def missed(shapes: dict[str, dict[str, Any]]) -> str:
+    """The targets that are missed by more than what chance may do, of each shape."""
+    lines = []
+    for shape, results in shapes.items():
+        figures = figures_of(results)
+        told = [outcome for outcome in targets.outcomes(results) if outcome.verdict == "missed"]
+        cells = [f"{outcome.target.figure}: {_cell(outcome, figures[outcome.target.figure].unit)}" for outcome in told]
+        lines.append(f"- {shape}: " + ("; ".join(cells).replace("**", "") or "none"))
+    return "\n".join(lines)
 
 
 def _value_cell(figure: Figure, library: str, results: dict[str, Any], best: str | None) -> str:
@@ -111,27 +112,16 @@ def all_table(results: dict[str, Any]) -> str:
     return table(["workload", "unit", "to the best peer", "to the floor", *columns], rows)
 
 
-def notes(results: dict[str, Any]) -> str:
+def notes(*shapes: dict[str, Any]) -> str:
+    """Why figures are lacking; what is so in both shapes is told once."""
     lines = []
-    for name, by in results["none"].items():
-        if _is_shown(name):
-            lines += [f"- {name}, {library}: none, since {reason}" for library, reason in by.items()]
-    for failure in results["failures"]:
-        lines.append(f"- {failure['workload']}, {failure['library']}: failed: {failure['trouble'].splitlines()[-1]}")
-    return "\n".join(lines) or "Nothing failed."
-
-
-def trick_table(tricks: Iterable[Any]) -> str:
-    """A row for each figure that shows what a trick buys (runner/tricks.py)."""
-    rows = []
-    for trick in tricks:
-        for number, figure in enumerate(trick.figures):
-            own, other = trick.medians(figure)
-            unit = trick.units[figure]
-            gain = own / other if unit.endswith("/s") else other / own
-            words = [trick.text["Trick"], trick.text["Without"], trick.text["Cost"]] if number == 0 else ["", "", ""]
-            rows.append([*words[:2], figure, f"{shown(own)} {unit}", f"{shown(other)} {unit}", shown(gain), words[2]])
-    return table(["the trick", "without it", "workload", "with", "without", "times better", "what it costs"], rows)
+    for results in shapes:
+        for name, by in results["none"].items():
+            if _is_shown(name):
+                lines += [f"- {name}, {library}: none, since {reason}" for library, reason in by.items()]
+        for failure in results["failures"]:
+            lines.append(f"- {failure['workload']}, {failure['library']}: failed: {failure['trouble'].splitlines()[-1]}")
+    return "\n".join(dict.fromkeys(lines)) or "Nothing failed."
 
 
 def write(path: Path, parts: dict[str, str]) -> None:

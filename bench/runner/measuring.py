@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -20,11 +21,11 @@ MOST_ROUNDS = {"timer_cpu_1m": 2, "memory": 3, "scale_source": 3, "scale_timer":
 LONGEST = float(os.environ.get("TREADLE_BENCH_SECONDS", "90"))  # for one workload; then it is taken for hung
 
 
-def environment(library: Path = LIBRARY, names_it: bool = False) -> dict[str, str]:
+def environment(names_it: bool) -> dict[str, str]:
     """So that Python finds the package, and the package the library that is measured. A program that was linked with a
     library which is not installed has it named to the loader: to search a folder, as a build's own programs do, takes
     some twenty calls of the kernel, which no user of an installed library has, and no other library here."""
-    path = str(library / "libtreadle.so.1")
+    path = str(LIBRARY / "libtreadle.so.1")
     return {
         **os.environ,
         **({"LD_PRELOAD": path} if names_it else {}),
@@ -36,7 +37,7 @@ def environment(library: Path = LIBRARY, names_it: bool = False) -> dict[str, st
 
 @dataclass
 class Program:
-    """Something that answers to `list` and `run WORKLOAD [quick]` (harness/main.c)."""
+    """Something that answers to `list` and `run WORKLOAD [quick] [host]` (harness/main.c)."""
 
     command: list[str]
     name: str = ""
@@ -46,7 +47,7 @@ class Program:
 
     def ask(self) -> None:
         command = [*self.command, "list"]
-        own = environment(names_it=not self.is_installed)
+        own = environment(not self.is_installed)
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=LONGEST, env=own)
         first, *self.workloads = done.stdout.split("\n")[:-1]
         self.name, self.role = first.split()
@@ -90,9 +91,10 @@ def programs_of(found: list[libraries.Library]) -> list[Program]:
     return programs
 
 
-def run(program: Program, workload: str, is_quick: bool, library: Path = LIBRARY) -> tuple[list[str], str]:
+def run(program: Program, workload: str, is_quick: bool, shape: str) -> tuple[list[str], str]:
     """The lines of a run, and what went wrong, if anything did."""
-    command = [*program.command, "run", workload, *(["quick"] if is_quick else [])]
+    words = [word for word, is_wanted in {"quick": is_quick, "host": shape == "host"}.items() if is_wanted]
+    command = [*program.command, "run", workload, *words]
     try:
         done = subprocess.run(
             command,
@@ -101,7 +103,7 @@ def run(program: Program, workload: str, is_quick: bool, library: Path = LIBRARY
             stderr=subprocess.PIPE,
             text=True,
             timeout=LONGEST,
-            env=environment(library, not program.is_installed),
+            env=environment(not program.is_installed),
         )
     except subprocess.TimeoutExpired:
         return [], f"no end after {LONGEST:.0f} s"
@@ -116,8 +118,9 @@ def order(programs: list[Program], only: set[str]) -> list[str]:
     return [name for name in names if not only or any(name == part or name.startswith(part) for part in only)]
 
 
-def measure(programs: list[Program], only: set[str], rounds: int, is_quick: bool, say) -> Results:
-    results = Results(roles={program.name: program.role for program in programs})
+def measure(programs: list[Program], only: set[str], rounds: int, is_quick: bool, shapes: list[str], say) -> dict[str, Results]:
+    """What each shape gave; they take turns, too."""
+    results = {shape: Results(roles={program.name: program.role for program in programs}) for shape in shapes}
     jobs = [(name, [program for program in programs if name in program.workloads]) for name in order(programs, only)]
     for number in range(rounds):
         for workload, able in jobs:
@@ -125,18 +128,24 @@ def measure(programs: list[Program], only: set[str], rounds: int, is_quick: bool
                 continue
             # Who begins changes with the rounds, so that a busy neighbour hits all alike.
             turn = number % len(able)
-            for program in able[turn:] + able[:turn]:
+            for shape, program in itertools.product(shapes, able[turn:] + able[:turn]):
                 begun = time.monotonic()
-                lines, trouble = run(program, workload, is_quick)
-                taken = results.seconds.setdefault(workload, {})
+                lines, trouble = run(program, workload, is_quick, shape)
+                taken = results[shape].seconds.setdefault(workload, {})
                 taken[program.name] = round(taken.get(program.name, 0) + time.monotonic() - begun, 3)
                 if trouble:
-                    results.failures.append({"library": program.name, "workload": workload, "trouble": trouble})
-                    say(f"{program.name}: {workload}: no figure: {trouble}")
+                    results[shape].failures.append({"library": program.name, "workload": workload, "trouble": trouble})
+                    say(f"{program.name}: {workload}, {shape}: no figure: {trouble}")
                 for line in lines:
-                    results.take(program.name, workload, line)
+                    results[shape].take(program.name, workload, line)
         say(f"round {number + 1} of {rounds} is done")
-    # One wrong count or one broken promise spoils a figure, whatever the other rounds said.
+    for one in results.values():
+        drop_spoilt(one)
+    return results
+
+
+def drop_spoilt(results: Results) -> None:
+    """One wrong count or one broken promise spoils a figure, whatever the other rounds said."""
     for failure in results.failures:
         for figure, workload in results.workloads.items():
             if workload == failure["workload"]:
@@ -144,4 +153,3 @@ def measure(programs: list[Program], only: set[str], rounds: int, is_quick: bool
     for figure, by in results.none.items():
         for library in by:
             results.figures.get(figure, {}).pop(library, None)
-    return results

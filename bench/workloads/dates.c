@@ -27,7 +27,7 @@ static void shot(void *info) {
 static void oneshot_late(void) {
     static struct shots shots;
     shots.wanted = is_quick ? 20 : MOST_SHOTS;
-    shots.loop = library.loop_make();
+    shots.loop = new_loop();
     shots.date = clock_ns() + PERIOD;
     shots.timer = library.timer_make(shots.loop, PERIOD, TIMER_MOVED, &shot_callback, &shots);
     library.loop_run(shots.loop);
@@ -68,7 +68,7 @@ static void tick(void *info) {
 static void tick_late(void) {
     static struct ticks ticks;
     ticks.wanted = is_quick ? 30 : MOST_TICKS;
-    ticks.loop = library.loop_make();
+    ticks.loop = new_loop();
     ticks.last = clock_ns();
     void *timer = library.timer_make(ticks.loop, PERIOD, PERIOD, &tick_callback, &ticks);
     library.loop_run(ticks.loop);

@@ -48,7 +48,7 @@ static void pass_on(void *info) {
 static void fd_event(void) {
     /* A quick run must do with the 1,024 descriptors that every process may have. */
     const size_t count = is_quick ? MOST_WATCHED / 10 : MOST_WATCHED;
-    struct ring ring = {.loop = library.loop_make(), .wanted = is_quick ? 5000 : 50000};
+    struct ring ring = {.loop = new_loop(), .wanted = is_quick ? 5000 : 50000};
     for (size_t i = 0; i < count; i++) watched[i] = (struct watched){.ring = &ring, .fd = make_fd()};
     for (size_t i = 0; i < count; i++) {
         watched[i].next = watched[(i + 1) % count].fd;
@@ -73,7 +73,7 @@ static void seen_ready(void *info) {
 }
 static void fd_churn(void) {
     size_t rounds = amount(1000);
-    struct ring ring = {.loop = library.loop_make()};
+    struct ring ring = {.loop = new_loop()};
     uint64_t begun = clock_ns();
     for (size_t round = 0; round < rounds; round++) {
         for (size_t i = 0; i < CHURNED; i++) {

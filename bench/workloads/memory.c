@@ -34,7 +34,7 @@ static void memory(void) {
     if (library.most_timers && library.most_timers < timers) timers = library.most_timers;
     own_memory(); /* what the first look takes is no cost of the library's */
 
-    void *loop = library.loop_make();
+    void *loop = new_loop();
     double before = own_memory();
     tell("mem_loop", before / 1024, "kB");
     for (size_t i = 0; i < timers; i++) {

@@ -8,7 +8,7 @@
 #include "../harness/support.h"
 
 static inline void run_one_task(void *count) {
-    void *loop = library.loop_make();
+    void *loop = new_loop();
     library.post(loop, add_one, count);
     library.post(loop, stop_loop, loop);
     library.loop_run(loop);

@@ -38,7 +38,7 @@ static void observe(void *info) { add_one(info); }
 
 static void pass(size_t hooks, size_t sources, bool has_descriptor, size_t passes, const char *name) {
     struct pass_source all[MOST_SOURCES];
-    void *loop = library.loop_make();
+    void *loop = new_loop();
     size_t observed = 0;
     if (is_quick) passes = 400;
     for (size_t i = 0; i < hooks; i++) library.hook_make(loop, &observe_callback, &observed);

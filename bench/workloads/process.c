@@ -36,7 +36,7 @@ static void hello(void) {
     enum { MOST = 25 };
     int64_t taken[MOST], resident[MOST];
     size_t count = is_quick ? 3 : MOST;
-    char *arguments[] = {(char *)library.name, "run", (char *)child_name, NULL};
+    char *arguments[] = {(char *)library.name, "run", (char *)child_name, is_lived_in ? "host" : NULL, NULL};
     extern char **environ;
     for (size_t i = 0; i < count; i++) {
         pid_t child;

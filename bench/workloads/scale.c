@@ -83,7 +83,7 @@ static void measure(enum kind kind, size_t size, const char *figure) {
         tell_none(figure, "more timers than the library can cope with");
         return;
     }
-    struct field field = {.kind = kind, .loop = library.loop_make(), .size = size};
+    struct field field = {.kind = kind, .loop = new_loop(), .size = size};
     field.members = allocate(size, sizeof *field.members);
     if (!prepare(&field)) {
         tell_none(figure, "so many cannot be registered in a reasonable time, or at all");

@@ -40,7 +40,7 @@ static void fire_all(size_t count, uint64_t range, const char *insert, const cha
     count = at_most(count);
     if (is_quick) range /= 5;
     struct shot *shots = allocate(count, sizeof *shots);
-    struct volley volley = {.loop = library.loop_make(), .wanted = count, .tolerated = range};
+    struct volley volley = {.loop = new_loop(), .wanted = count, .tolerated = range};
     uint64_t base = clock_ns();
     for (size_t i = 0; i < count; i++) shots[i] = (struct shot){&volley, base + MILLISECOND + chance() % range, NULL};
 
@@ -81,7 +81,7 @@ static void too_soon(void *info) {
 /* timer_cancel: far timers are made, and all cancelled in an order of chance; the cost of one pair. */
 static void timer_cancel(void) {
     size_t count = at_most(100000);
-    void **timers = allocate(count, sizeof *timers), *loop = library.loop_make();
+    void **timers = allocate(count, sizeof *timers), *loop = new_loop();
     uint64_t begun = clock_ns();
     for (size_t i = 0; i < count; i++) {
         uint64_t after = 10000 * (uint64_t)MILLISECOND + chance() % (1000000 * (uint64_t)MILLISECOND);
@@ -101,7 +101,7 @@ static void timer_cancel(void) {
 /* timer_reset: one of 10,000 live timers is put off again, as a connection's time limit is with every byte. */
 static void timer_reset(void) {
     size_t count = at_most(10000), moves = amount(library.most_timers ? 20000 : 200000);
-    void **timers = allocate(count, sizeof *timers), *loop = library.loop_make();
+    void **timers = allocate(count, sizeof *timers), *loop = new_loop();
     for (size_t i = 0; i < count; i++) {
         uint64_t after = 30000 * (uint64_t)MILLISECOND + chance() % (1000 * MILLISECOND);
         timers[i] = library.timer_make(loop, after, TIMER_ONCE, &too_soon_callback, NULL);
