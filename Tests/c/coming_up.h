@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * coming_up.h: all that can come up for a loop while it goes from one thing to the next without looking around, in
- * its default mode. The test says what `note` does, which is called when the loop has noticed. */
+ * coming_up.h: all that can come up for a loop while it goes from one thing to the next, in its default mode. The test says what `note` does, which is called when the loop has noticed. */
 #ifndef TREADLE_TEST_COMING_UP_H
 #define TREADLE_TEST_COMING_UP_H
 

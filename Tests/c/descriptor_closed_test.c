@@ -46,7 +46,7 @@ static void count_wake(treadle_observer observer, uint32_t activity, void *info)
     atomic_fetch_add(&wakes, 1);
 }
 /* Runs the mode for a while; how many passes that took. A loop that spins takes thousands. */
-static int passes_of_a_quiet_run(void) {
+static int passes_of_an_idle_run(void) {
     treadle_loop loop = treadle_loop_current();
     treadle_observer observer = make_observer(count_wake, NULL, TREADLE_BEFORE_TIMERS);
     atomic_store(&wakes, 0);
@@ -89,7 +89,7 @@ TEST(a_paused_source_that_hangs_up_does_not_spin, "SRC1-8") {
     watch(&watched, watched.reads, TREADLE_READABLE);
     CHECK_INT(treadle_descriptor_set_events(watched.source, 0), TREADLE_OK);
     close(watched.writes);
-    CHECK(passes_of_a_quiet_run() <= 3);
+    CHECK(passes_of_an_idle_run() <= 3);
     CHECK_INT(watched.performs, 0);
     CHECK_INT(treadle_descriptor_set_events(watched.source, TREADLE_READABLE), TREADLE_OK);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
@@ -102,12 +102,12 @@ TEST(closing_a_watched_descriptor_neither_spins_nor_crashes, "SRC1-8") {
     watch(&watched, watched.reads, TREADLE_READABLE);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     close(watched.reads);
-    CHECK(passes_of_a_quiet_run() <= 10);
+    CHECK(passes_of_an_idle_run() <= 10);
     CHECK(treadle_descriptor_is_valid(watched.source));
     CHECK(treadle_loop_contains_descriptor(treadle_loop_current(), watched.source, M)); /* stays scheduled */
     treadle_descriptor_set_events(watched.source, TREADLE_WRITABLE);                    /* may fail, must not crash */
     CHECK_INT(treadle_loop_remove_descriptor(treadle_loop_current(), watched.source, M), TREADLE_OK);
-    CHECK(passes_of_a_quiet_run() <= 3);
+    CHECK(passes_of_an_idle_run() <= 3);
     CHECK_INT(treadle_descriptor_release(watched.source), TREADLE_OK);
 }
 
@@ -119,7 +119,7 @@ TEST(a_reused_number_is_not_served_under_the_old_source, "SRC1-8") {
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     reuse_number(old.reads, &new);
     CHECK_INT(write(new.writes, "x", 1), 1);
-    CHECK(passes_of_a_quiet_run() <= 10);
+    CHECK(passes_of_an_idle_run() <= 10);
     CHECK(old.performs == 0 || (old.events & TREADLE_READABLE) == 0);
     /* The new descriptor is watched by a source of its own, and the old one's end leaves it alone. */
     new.source = make_descriptor(on_ready, &new, new.reads, TREADLE_READABLE);
@@ -151,7 +151,7 @@ static void end_with_a_copy_open(treadle_status (*end)(struct watched *), bool r
     CHECK_INT(write(watched.writes, "x", 1), 1); /* readable for ever: nobody reads the copy */
     CHECK_INT(end(&watched), TREADLE_OK);
     watched.performs = 0;
-    CHECK(passes_of_a_quiet_run() <= 3);
+    CHECK(passes_of_an_idle_run() <= 3);
     CHECK_INT(watched.performs, 0);
     if (reused) { /* the new one works */
         CHECK_INT(write(other.writes, "x", 1), 1);
@@ -240,13 +240,13 @@ TEST(a_regular_file_is_always_ready, "SRC1-2 SRC1-8") {
     CHECK_INT(watched.performs, 5);
     CHECK_INT(treadle_descriptor_set_events(watched.source, 0), TREADLE_OK);
     CHECK_INT(read(piped.reads, &(char){0}, 1), 1);
-    CHECK(passes_of_a_quiet_run() <= 3);
+    CHECK(passes_of_an_idle_run() <= 3);
     CHECK_INT(watched.performs, 5);
     CHECK_INT(treadle_descriptor_set_events(watched.source, TREADLE_READABLE), TREADLE_OK);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(watched.performs, 6);
     CHECK_INT(treadle_loop_remove_descriptor(loop, watched.source, M), TREADLE_OK);
-    CHECK(passes_of_a_quiet_run() <= 3);
+    CHECK(passes_of_an_idle_run() <= 3);
     CHECK_INT(watched.performs, 6);
 }
 

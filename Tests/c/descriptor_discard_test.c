@@ -37,7 +37,7 @@ static void keep_mode(void) {
 static void count_ready(treadle_descriptor source, uint32_t events, void *info) { (void)source, (void)events, ++*(int *)info; }
 static void count_wait(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, ++*(int *)info; }
 /* How often a run that nothing ends before its time wakes up. */
-static int wakes_of_a_quiet_run(void) {
+static int wakes_of_an_idle_run(void) {
     int wakes = 0;
     treadle_observer observer = make_observer(count_wait, &wakes, TREADLE_AFTER_WAITING);
     CHECK_INT(treadle_loop_add_observer(treadle_loop_current(), observer, M), TREADLE_OK);
@@ -220,7 +220,7 @@ TEST(a_descriptor_that_stays_open_reports_nothing_more, "SRC1-8 OBJ-9") {
         CHECK_INT(treadle_descriptor_discard(watch(fds[i])), TREADLE_OK);
     }
     for (int i = 0; i < 8; i++) CHECK_INT(eventfd_write(fds[i], 1), 0);
-    CHECK_INT(wakes_of_a_quiet_run(), 1);
+    CHECK_INT(wakes_of_an_idle_run(), 1);
     CHECK_INT(take(&performed), 0);
     for (int i = 0; i < 8; i++) { /* and is watched again at any time */
         treadle_descriptor source = watch(fds[i]);
@@ -228,7 +228,7 @@ TEST(a_descriptor_that_stays_open_reports_nothing_more, "SRC1-8 OBJ-9") {
         CHECK_INT(take(&performed), 1);
         CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
     }
-    CHECK_INT(wakes_of_a_quiet_run(), 1);
+    CHECK_INT(wakes_of_an_idle_run(), 1);
 }
 TEST(a_number_is_used_again_at_once, "SRC1-8 SRC1-9") {
     keep_mode();
@@ -245,7 +245,7 @@ TEST(a_number_is_used_again_at_once, "SRC1-8 SRC1-9") {
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     }
     CHECK_INT(take(&performed), 0);
-    CHECK_INT(wakes_of_a_quiet_run(), 1);
+    CHECK_INT(wakes_of_an_idle_run(), 1);
 }
 /* A copy keeps the file alive, of which nobody knows the number any more. `reused`: the number is another file's. */
 static void *close_with_a_copy(void *reused) {
@@ -263,7 +263,7 @@ static void *close_with_a_copy(void *reused) {
             source = watch(fd);
         }
         CHECK_INT(eventfd_write(copy, 1), 0);
-        CHECK_INT(wakes_of_a_quiet_run(), 1);
+        CHECK_INT(wakes_of_an_idle_run(), 1);
         CHECK_INT(take(&performed), 0);
         CHECK_INT(eventfd_write(others_fd, 1), 0);
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
@@ -307,7 +307,7 @@ TEST(a_callback_discards_itself_and_others_that_are_ready, "OBJ-9 SRC1-5 SRC1-8"
         CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_STOPPED); /* the one that is left */
         CHECK_INT(take(&performed), 1);
         CHECK_INT(treadle_descriptor_discard(batch[15]), TREADLE_OK);
-        CHECK_INT(wakes_of_a_quiet_run(), 1);
+        CHECK_INT(wakes_of_an_idle_run(), 1);
         for (int i = 0; i < (batch_closes ? 1 : 16); i++) close(batch_fds[batch_closes ? 15 : i]);
     }
 }
@@ -327,7 +327,7 @@ TEST(a_descriptor_that_was_given_up_interrupts, "SRC1-8 RUN-14") {
         CHECK_INT(treadle_loop_run(loop, M, TREADLE_FOREVER, TREADLE_RUN_RETURN_ON_INTERRUPT), TREADLE_RUN_INTERRUPTED);
         CHECK_INT(treadle_loop_run(loop, M, TREADLE_FOREVER, TREADLE_RUN_RETURN_ON_INTERRUPT), TREADLE_RUN_INTERRUPTED);
         CHECK_INT(treadle_loop_set_interrupt_descriptor(loop, -1), TREADLE_OK);
-        CHECK_INT(wakes_of_a_quiet_run(), 1);
+        CHECK_INT(wakes_of_an_idle_run(), 1);
     }
     CHECK_INT(take(&performed), 0);
 }

@@ -104,7 +104,7 @@ TEST(each_pass_takes_its_own, "RUN-14") {
             if (by_another) CHECK_INT(pthread_join(thread, NULL), 0);
             CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
         }
-        if (!with_observer) add_observer(NULL, TREADLE_ALL_ACTIVITIES, M); /* no pass is a quiet one any more */
+        if (!with_observer) add_observer(NULL, TREADLE_ALL_ACTIVITIES, M); /* the second time */
     }
 }
 

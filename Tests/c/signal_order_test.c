@@ -93,7 +93,7 @@ TEST(an_order_goes_before_the_time_of_own_signals, "SRC0-7") {
     CHECK_INT(treadle_source_signal(first), TREADLE_OK);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     check_order(3);
-    /* The same while the mode sleeps in a run that is quiet but for that. */
+    /* Two of them, in the next run. */
     CHECK_INT(treadle_source_signal(third), TREADLE_OK);
     CHECK_INT(treadle_source_signal(first), TREADLE_OK);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);

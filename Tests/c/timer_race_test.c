@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * timer_race_test.c: several threads make, add, move, invalidate and fire the same timers, each with a loop of its own.
- * What the calls skip when nobody else is about must not be missing when somebody is. */
+ * timer_race_test.c: several threads make, add, move, invalidate and fire the same timers, each with a loop of its own. */
 #include "helpers.h"
 
 #define MODE TREADLE_DEFAULT_MODE

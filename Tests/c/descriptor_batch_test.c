@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * quiet_descriptor_test.c: a loop that has nothing but ready descriptors to care for goes from one to the next without
- * looking around. Whatever else comes up in a callback has its turn all the same, before the next descriptor. */
+ * descriptor_batch_test.c: many descriptors that are ready at once. Whatever else comes up in a callback has its turn
+ * before the next descriptor. */
 #include "coming_up.h"
 
 enum { FDS = 32 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * owned_pass_test.c: passes of nothing but sources that are their loop's own, which follow each other with hardly a look
- * around. What one callback does ends them all the same, and an order is kept. */
-#include "owned_sources.h"
+ * signal_pass_test.c: passes of nothing but sources that signal themselves: their order, and what one callback does that
+ * ends them. */
+#include "self_signals.h"
 
 static long passes;
 static void stop_own(void) { CHECK_INT(treadle_loop_request_stop(loop, 0), TREADLE_OK); }
@@ -18,7 +18,7 @@ static void perform_last(treadle_source source, void *info) {
     (void)source, (void)info;
     if (passes > others_from) CHECK_INT(last, '1');
     last = '0';
-    if (++passes == LONG_ENOUGH + 100) return stop_own();
+    if (++passes == MANY_PASSES + 100) return stop_own();
     signal_own(0);
     if (passes > others_from) signal_own(1);
 }
@@ -46,10 +46,10 @@ static void keep_order(int from) {
 }
 TEST(an_order_comes_before_the_time_of_signals, "SRC0-7") {
     keep_order(0);
-    keep_order(LONG_ENOUGH); /* alone until then */
+    keep_order(MANY_PASSES); /* one source alone until then */
 }
 
-/* More signals than a step of the loop's clock has numbers, then one of another thread. */
+/* Thousands of signals of the loop's own thread, then one of another thread. */
 enum { STEPS = 20000 };
 static void perform_counted(treadle_source source, void *info) {
     int number = (int)(intptr_t)info;
@@ -75,11 +75,11 @@ TEST(a_later_signal_of_another_thread_comes_later, "SRC0-7") {
 static void (*end)(void); /* what ends the passes, in the callback of source 1 */
 static void perform_until_end(treadle_source source, void *info) {
     int number = (int)(intptr_t)info;
-    CHECK_INT(passes <= LONG_ENOUGH, 1);
-    if (number == 0 && ++passes == LONG_ENOUGH) trace("last");
-    if (passes == LONG_ENOUGH) trace("%d", number);
+    CHECK_INT(passes <= MANY_PASSES, 1);
+    if (number == 0 && ++passes == MANY_PASSES) trace("last");
+    if (passes == MANY_PASSES) trace("%d", number);
     CHECK_INT(treadle_source_signal(source), TREADLE_OK);
-    if (passes == LONG_ENOUGH && number == 1) end();
+    if (passes == MANY_PASSES && number == 1) end();
 }
 static void shut_down(void) { CHECK_INT(treadle_shutdown(SECONDS(60)), TREADLE_OK); }
 static void *shut_down_there(void *unused) {
@@ -101,8 +101,8 @@ TEST(a_shutdown_elsewhere_is_the_end, "THR-21") { end_own(shut_down_elsewhere, T
 static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     bool ends = false;
     if (event->kind != TREADLE_EVENT_PERFORM) return ticket;
-    if (event->token == 1) ends = ++passes == LONG_ENOUGH;
-    if (passes == LONG_ENOUGH) trace("%d", (int)event->token);
+    if (event->token == 1) ends = ++passes == MANY_PASSES;
+    if (passes == MANY_PASSES) trace("%d", (int)event->token);
     CHECK_INT(treadle_source_signal(event->subject), TREADLE_OK);
     return ends ? 0 : ticket;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * quiet_pass_test.c: a loop that has nothing but signalled sources to care for goes from pass to pass without
- * looking around. Whatever else comes up has its turn all the same, and no pass later than it would have. */
+ * busy_pass_test.c: a run that never sleeps, since a source signals itself in each pass. Whatever else comes up has its
+ * turn in the next pass at the latest, early in the run and late. */
 #include "coming_up.h"
 
 /* A source that signals itself in each pass, so that the run never sleeps, and what comes up meanwhile: `come_up`
@@ -10,7 +10,7 @@
  * when the loop noticed. */
 static treadle_source spinner;
 static atomic_long passes, seen, known;
-enum { BUSY = 3000 }; /* sources are the own loop's by then */
+enum { BUSY = 3000 };
 static long come_at = THIRD;
 
 static void note(void) {
@@ -85,7 +85,7 @@ static void *see_in_time(void *event) {
     CHECK(atomic_load(&passes) <= come_at + 1); /* the pass that is stopped is completed */
     return NULL;
 }
-/* Early, and when the source has long been performed in one quiet pass after the other. */
+/* Early, and when the source has long been performed in one pass after the other. */
 static void see_early_and_late(void (*const *event)(void)) {
     for (come_at = THIRD; come_at <= BUSY; come_at += BUSY - THIRD) on_thread(see_in_time, (void *)event);
     come_at = THIRD;
@@ -342,8 +342,8 @@ static void chain(treadle_source source, void *info) {
     for (int i = 0; i < 3; i++) CHECK_INT(treadle_source_signal(others[(number + i) % 3]), TREADLE_OK);
     if (strlen(trace_text) > 60) CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
 }
-TEST(the_order_of_quiet_passes_is_that_of_all, "SRC0-7 SRC0-9") {
-    /* The same with an observer, which makes no pass quiet, is what it has to be. */
+TEST(an_observer_changes_no_order, "SRC0-7 SRC0-9") {
+    /* The first round has one. */
     static char expected[sizeof trace_text];
     for (int round = 0; round < 2; round++) {
         treadle_observer observer = round ? NULL : make_observer(NULL, NULL, TREADLE_ALL_ACTIVITIES);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * quiet_request_test.c: a loop that only performs for threads that wait goes from one request to the next without
- * looking around. Whatever else comes up has its turn all the same; and requests keep their order. */
+ * perform_busy_test.c: a loop that has one request after the other of threads that wait. Whatever else comes up has its
+ * turn, and requests keep their order. */
 #include "coming_up.h"
 
 enum { BUSY = 200, CALLERS = 3 };
@@ -135,7 +135,7 @@ TEST(requests_keep_their_order, "PERF-3 PERF-4 PERF-7") {
     end_loop(thread);
 }
 
-/* Circles of waits are found as ever: of two loops whose threads have each other perform, one is refused. */
+/* Circles of waits are found: of two loops whose threads have each other perform, one is refused. */
 static treadle_thread first_thread;
 static void call_back(void *target, void *argument) {
     treadle_request request = {.struct_size = sizeof request, .fn = work};

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * flood_test.c: signals that come faster than the loop performs their source: none is lost, none is taken for one of
+ * signal_burst_test.c: signals that come faster than the loop performs their source: none is lost, none is taken for one of
  * another source, and each wakes what it has to wake. */
 #include "helpers.h"
 
 static const char *const A = TREADLE_DEFAULT_MODE;
-static const char *const B = "flood";
-enum { FLOODERS = 3, LONG_ENOUGH = 200, MOST_SIGNALS = 400 };
+static const char *const B = "other";
+enum { SIGNALLERS = 3, LONG_ENOUGH = 200, MOST_SIGNALS = 400 };
 
 /* What each thread writes before a signal, on a cache line of its own, and what the callback has seen of it. */
-static struct flooder {
+static struct signaller {
     _Alignas(128) atomic_long written;
     _Alignas(128) atomic_long wanted; /* the last of a row; the callback that sees it says so */
     sem_t seen;
     long last_seen; /* the loop's */
     pthread_t thread;
-} flooders[FLOODERS];
-static treadle_source flooded;
-static int rounds, flooder_count;
+} signallers[SIGNALLERS];
+static treadle_source target;
+static int rounds, signaller_count;
 
 static uint64_t chance(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -26,13 +26,13 @@ static uint64_t chance(uint64_t *state) {
 }
 static void look(treadle_source source, void *info) {
     (void)source, (void)info;
-    for (int i = 0; i < FLOODERS; i++) {
-        struct flooder *flooder = &flooders[i];
-        long written = atomic_load_explicit(&flooder->written, memory_order_relaxed);
-        if (written == flooder->last_seen) continue;
-        CHECK(written > flooder->last_seen);
-        flooder->last_seen = written;
-        if (written == atomic_load(&flooder->wanted)) CHECK_INT(sem_post(&flooder->seen), 0);
+    for (int i = 0; i < SIGNALLERS; i++) {
+        struct signaller *signaller = &signallers[i];
+        long written = atomic_load_explicit(&signaller->written, memory_order_relaxed);
+        if (written == signaller->last_seen) continue;
+        CHECK(written > signaller->last_seen);
+        signaller->last_seen = written;
+        if (written == atomic_load(&signaller->wanted)) CHECK_INT(sem_post(&signaller->seen), 0);
     }
 }
 /* Writes to memory that is in no cache, for which all that is written next has to wait on its way there. */
@@ -43,68 +43,68 @@ static void write_far_away(uint64_t *state) {
     }
 }
 /* Rows of signals, now one, now many; after each the last value must be seen, though nobody signals again. */
-static void *flood_in_rows(void *info) {
-    struct flooder *flooder = info;
-    uint64_t state = (uint64_t)(flooder - flooders) + 1;
+static void *signal_in_rows(void *info) {
+    struct signaller *signaller = info;
+    uint64_t state = (uint64_t)(signaller - signallers) + 1;
     for (int round = 0; round < rounds; round++) {
         long count = chance(&state) % 4 == 0 ? 1 : 1 + (long)(chance(&state) % MOST_SIGNALS);
-        long first = atomic_load_explicit(&flooder->written, memory_order_relaxed) + 1;
-        atomic_store(&flooder->wanted, first + count - 1);
+        long first = atomic_load_explicit(&signaller->written, memory_order_relaxed) + 1;
+        atomic_store(&signaller->wanted, first + count - 1);
         for (long i = 0; i < count; i++) {
             if (i == count - 1) write_far_away(&state);
-            atomic_store_explicit(&flooder->written, first + i, memory_order_relaxed);
-            CHECK(treadle_source_signal_and_wake(flooded) == TREADLE_OK);
+            atomic_store_explicit(&signaller->written, first + i, memory_order_relaxed);
+            CHECK(treadle_source_signal_and_wake(target) == TREADLE_OK);
         }
-        await(&flooder->seen);
+        await(&signaller->seen);
     }
     return NULL;
 }
-static void start_flooders(int count) {
-    flooder_count = count;
-    for (int i = 0; i < flooder_count; i++) {
-        CHECK_INT(sem_init(&flooders[i].seen, 0, 0), 0);
-        CHECK_INT(pthread_create(&flooders[i].thread, NULL, flood_in_rows, &flooders[i]), 0);
+static void start_signallers(int count) {
+    signaller_count = count;
+    for (int i = 0; i < signaller_count; i++) {
+        CHECK_INT(sem_init(&signallers[i].seen, 0, 0), 0);
+        CHECK_INT(pthread_create(&signallers[i].thread, NULL, signal_in_rows, &signallers[i]), 0);
     }
 }
-static void join_flooders(void) {
-    for (int i = 0; i < flooder_count; i++) CHECK_INT(pthread_join(flooders[i].thread, NULL), 0);
+static void join_signallers(void) {
+    for (int i = 0; i < signaller_count; i++) CHECK_INT(pthread_join(signallers[i].thread, NULL), 0);
 }
 
-static void flood_from(int threads) {
+static void signal_from(int threads) {
     struct worker worker;
     worker_start(&worker);
-    flooded = make_source(look, NULL);
-    CHECK_INT(treadle_loop_add_source(worker.loop, flooded, A), TREADLE_OK);
-    start_flooders(threads);
-    join_flooders();
+    target = make_source(look, NULL);
+    CHECK_INT(treadle_loop_add_source(worker.loop, target, A), TREADLE_OK);
+    start_signallers(threads);
+    join_signallers();
     worker_stop(&worker);
-    CHECK_INT(treadle_source_release(flooded), TREADLE_OK);
+    CHECK_INT(treadle_source_release(target), TREADLE_OK);
 }
 /* Alone, since the next signal of any thread would show what was lost. */
-TEST(the_last_signal_of_a_flood_is_seen, "SRC0-6 SRC0-8 WAKE-1 WAKE-3") {
+TEST(the_last_signal_of_a_burst_is_seen, "SRC0-6 SRC0-8 WAKE-1 WAKE-3") {
     rounds = scaled(300000);
-    flood_from(1);
+    signal_from(1);
 }
-TEST(several_threads_flood_one_source, "SRC0-6 SRC0-8 WAKE-1 WAKE-3") {
+TEST(several_threads_signal_one_source, "SRC0-6 SRC0-8 WAKE-1 WAKE-3") {
     rounds = scaled(5000);
-    flood_from(FLOODERS);
+    signal_from(SIGNALLERS);
 }
 
-static atomic_bool flooders_are_done;
+static atomic_bool signallers_are_done;
 static void *move_about(void *info) {
     struct worker *worker = info;
     uint64_t state = 77;
-    while (!atomic_load(&flooders_are_done)) {
+    while (!atomic_load(&signallers_are_done)) {
         switch (chance(&state) % 3) {
         case 0: /* away, and back */
-            CHECK_INT(treadle_loop_remove_source(worker->loop, flooded, A), TREADLE_OK);
+            CHECK_INT(treadle_loop_remove_source(worker->loop, target, A), TREADLE_OK);
             sched_yield();
-            CHECK_INT(treadle_loop_add_source(worker->loop, flooded, A), TREADLE_OK);
+            CHECK_INT(treadle_loop_add_source(worker->loop, target, A), TREADLE_OK);
             break;
         case 1: /* in a second mode, which nobody runs, and in one only again */
-            CHECK_INT(treadle_loop_add_source(worker->loop, flooded, B), TREADLE_OK);
+            CHECK_INT(treadle_loop_add_source(worker->loop, target, B), TREADLE_OK);
             sched_yield();
-            CHECK_INT(treadle_loop_remove_source(worker->loop, flooded, B), TREADLE_OK);
+            CHECK_INT(treadle_loop_remove_source(worker->loop, target, B), TREADLE_OK);
             break;
         default: sched_yield();
         }
@@ -112,24 +112,25 @@ static void *move_about(void *info) {
     }
     return NULL;
 }
-TEST(a_flooded_source_may_change_its_modes, "SRC0-3 SRC0-6 SRC0-8 WAKE-1") {
+TEST(a_source_may_change_its_modes_meanwhile, "SRC0-3 SRC0-6 SRC0-8 WAKE-1") {
     struct worker worker;
     pthread_t mover;
     rounds = scaled(3000);
     worker_start(&worker);
-    flooded = make_source(look, NULL);
-    CHECK_INT(treadle_loop_add_source(worker.loop, flooded, A), TREADLE_OK);
+    target = make_source(look, NULL);
+    CHECK_INT(treadle_loop_add_source(worker.loop, target, A), TREADLE_OK);
     CHECK_INT(pthread_create(&mover, NULL, move_about, &worker), 0);
-    start_flooders(FLOODERS);
-    join_flooders();
-    atomic_store(&flooders_are_done, true);
+    start_signallers(SIGNALLERS);
+    join_signallers();
+    atomic_store(&signallers_are_done, true);
     CHECK_INT(pthread_join(mover, NULL), 0);
     worker_stop(&worker);
-    CHECK_INT(treadle_source_release(flooded), TREADLE_OK);
+    CHECK_INT(treadle_source_release(target), TREADLE_OK);
 }
 
-/* A thread that floods a source while the loop, whose thread waits for it in a callback, cannot perform it. */
-static void *flood_now(void *info) {
+/* A thread that signals a source again and again while the loop, whose thread waits for it in a callback, cannot perform
+ * it. */
+static void *signal_often(void *info) {
     for (int i = 0; i < LONG_ENOUGH; i++) CHECK_INT(treadle_source_signal_and_wake(info), TREADLE_OK);
     return NULL;
 }
@@ -137,13 +138,13 @@ static void *flood_now(void *info) {
 struct waker {
     treadle_source source;
     struct sleep_watch watch;
-    sem_t has_flooded;
+    sem_t has_signalled;
     pthread_t thread;
 };
-static void *flood_and_wake(void *info) {
+static void *signal_and_wake_later(void *info) {
     struct waker *waker = info;
-    flood_now(waker->source);
-    CHECK_INT(sem_post(&waker->has_flooded), 0);
+    signal_often(waker->source);
+    CHECK_INT(sem_post(&waker->has_signalled), 0);
     await_sleep(&waker->watch);
     CHECK_INT(treadle_source_signal_and_wake(waker->source), TREADLE_OK);
     return NULL;
@@ -171,12 +172,12 @@ static void run_until_woken(struct waker *waker) {
     CHECK_INT(treadle_source_invalidate(keeper), TREADLE_OK);
     CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
 }
-static void begin_flood(struct waker *waker) {
-    waker->source = flooded;
-    CHECK_INT(sem_init(&waker->has_flooded, 0, 0), 0);
+static void begin_burst(struct waker *waker) {
+    waker->source = target;
+    CHECK_INT(sem_init(&waker->has_signalled, 0, 0), 0);
     watch_sleep(&waker->watch, treadle_loop_current(), B);
-    CHECK_INT(pthread_create(&waker->thread, NULL, flood_and_wake, waker), 0);
-    await(&waker->has_flooded);
+    CHECK_INT(pthread_create(&waker->thread, NULL, signal_and_wake_later, waker), 0);
+    await(&waker->has_signalled);
 }
 static treadle_source add_to_own_loop(treadle_perform_fn perform, void *info) {
     treadle_source source = make_source(perform, info);
@@ -189,30 +190,30 @@ static void end_source(treadle_source source) {
 }
 
 /* What the next tests have in common: a source of the own loop, and another one, signalled, whose callback has a thread
- * flood the first. */
+ * signal the first again and again. */
 struct scene {
     struct waker waker;
     treadle_source beginner;
 };
 static void open_scene(struct scene *scene, treadle_perform_fn begin) {
-    flooded = add_to_own_loop(count, NULL);
+    target = add_to_own_loop(count, NULL);
     scene->beginner = add_to_own_loop(begin, &scene->waker);
     CHECK_INT(treadle_source_signal(scene->beginner), TREADLE_OK);
 }
 static void close_scene(struct scene *scene) {
     unwatch_sleep(&scene->waker.watch);
     end_source(scene->beginner);
-    end_source(flooded);
+    end_source(target);
 }
 
 static void run_other_mode(treadle_source source, void *info) {
     struct waker *waker = info;
     (void)source;
-    begin_flood(waker);
+    begin_burst(waker);
     run_until_woken(waker);
     CHECK_INT(performs, 0);
 }
-TEST(a_flood_wakes_a_run_inside_of_the_run, "WAKE-1 SRC0-6") {
+TEST(one_signal_more_wakes_a_run_inside_of_the_run, "WAKE-1 SRC0-6") {
     struct scene scene;
     open_scene(&scene, run_other_mode);
     CHECK_INT(poll_mode(A), TREADLE_RUN_TIMED_OUT);
@@ -225,13 +226,13 @@ static void move_and_run_other_mode(treadle_source source, void *info) {
     treadle_loop loop = treadle_loop_current();
     struct waker *waker = info;
     (void)source;
-    begin_flood(waker);
-    CHECK_INT(treadle_loop_remove_source(loop, flooded, A), TREADLE_OK);
-    CHECK_INT(treadle_loop_add_source(loop, flooded, "asleep"), TREADLE_OK);
+    begin_burst(waker);
+    CHECK_INT(treadle_loop_remove_source(loop, target, A), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(loop, target, "asleep"), TREADLE_OK);
     run_until_woken(waker);
     CHECK_INT(performs, 0);
 }
-TEST(a_flood_ends_when_its_source_leaves, "WAKE-1 SRC0-6") {
+TEST(one_signal_more_wakes_also_when_its_source_has_left, "WAKE-1 SRC0-6") {
     struct scene scene;
     open_scene(&scene, move_and_run_other_mode);
     CHECK_INT(poll_mode(A), TREADLE_RUN_TIMED_OUT);
@@ -240,14 +241,14 @@ TEST(a_flood_ends_when_its_source_leaves, "WAKE-1 SRC0-6") {
     close_scene(&scene);
 }
 
-static void flood_and_stop(treadle_source source, void *info) {
+static void signal_and_stop(treadle_source source, void *info) {
     (void)source;
-    begin_flood(info);
+    begin_burst(info);
     CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
 }
-TEST(a_flood_wakes_the_next_run, "WAKE-1 WAKE-2 SRC0-6") {
+TEST(one_signal_more_wakes_the_next_run, "WAKE-1 WAKE-2 SRC0-6") {
     struct scene scene;
-    open_scene(&scene, flood_and_stop);
+    open_scene(&scene, signal_and_stop);
     CHECK_INT(treadle_loop_run(treadle_loop_current(), A, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
     CHECK_INT(performs, 0);
     run_until_woken(&scene.waker); /* and its first sleep was one: WAKE-2 */
@@ -257,32 +258,32 @@ TEST(a_flood_wakes_the_next_run, "WAKE-1 WAKE-2 SRC0-6") {
     close_scene(&scene);
 }
 
-static void flood_and_move(treadle_source source, void *info) {
+static void signal_and_move(treadle_source source, void *info) {
     treadle_loop loop = treadle_loop_current();
     struct waker *waker = info;
     (void)source;
-    begin_flood(waker);
-    /* It takes its signal along, and the flood ends: what is signalled after it was performed is performed too. */
-    CHECK_INT(treadle_loop_remove_source(loop, flooded, A), TREADLE_OK);
-    CHECK_INT(treadle_loop_add_source(loop, flooded, B), TREADLE_OK);
+    begin_burst(waker);
+    /* It takes its signal along: what is signalled after it was performed is performed too. */
+    CHECK_INT(treadle_loop_remove_source(loop, target, A), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(loop, target, B), TREADLE_OK);
     while (performs < 2) {
         CHECK_INT(treadle_loop_run(loop, B, TREADLE_FOREVER, TREADLE_RUN_RETURN_AFTER_SOURCE), TREADLE_RUN_HANDLED_SOURCE);
     }
     CHECK_INT(pthread_join(waker->thread, NULL), 0);
     CHECK_INT(performs, 2);
 }
-TEST(a_flooded_source_takes_its_signal_along, "SRC0-6 WAKE-1") {
+TEST(a_source_takes_its_signal_along, "SRC0-6 WAKE-1") {
     struct scene scene;
-    open_scene(&scene, flood_and_move);
+    open_scene(&scene, signal_and_move);
     CHECK_INT(poll_mode(A), TREADLE_RUN_TIMED_OUT);
     close_scene(&scene);
 }
 
-/* All on the thread that floods, which knows by heart where the source was. */
-static void *flood_and_release(void *info) {
+/* All on the thread that signals. */
+static void *signal_and_release(void *info) {
     void **both = info;
     treadle_source first = both[0], next;
-    flood_now(first);
+    signal_often(first);
     CHECK_INT(treadle_source_invalidate(first), TREADLE_OK);
     CHECK_INT(treadle_source_signal_and_wake(first), TREADLE_IGNORED);
     CHECK_INT(treadle_source_release(first), TREADLE_OK);
@@ -290,27 +291,27 @@ static void *flood_and_release(void *info) {
     /* In the same place. */
     next = make_source(count, NULL);
     CHECK_INT(treadle_loop_add_source(both[1], next, A), TREADLE_OK);
-    on_thread(flood_now, next);
+    on_thread(signal_often, next);
     CHECK(treadle_source_is_signalled(next));
     CHECK_ERROR(treadle_source_signal_and_wake(first), TREADLE_E_STALE, "source");
-    flooded = next;
+    target = next;
     return NULL;
 }
 static void have_it_released(treadle_source source, void *info) {
     (void)source, (void)info;
-    void *both[] = {flooded, treadle_loop_current()};
-    on_thread(flood_and_release, both);
+    void *both[] = {target, treadle_loop_current()};
+    on_thread(signal_and_release, both);
     CHECK_INT(performs, 0);
 }
-TEST(a_flooded_source_may_go, "SRC0-4 SRC0-6") {
-    flooded = add_to_own_loop(count, NULL);
+TEST(a_source_may_go_meanwhile, "SRC0-4 SRC0-6") {
+    target = add_to_own_loop(count, NULL);
     treadle_source releaser = add_to_own_loop(have_it_released, NULL);
     CHECK_INT(treadle_source_signal(releaser), TREADLE_OK);
     CHECK_INT(poll_mode(A), TREADLE_RUN_TIMED_OUT);
     while (performs == 0) CHECK(poll_mode(A) >= 0);
     CHECK_INT(performs, 1);
     end_source(releaser);
-    end_source(flooded);
+    end_source(target);
 }
 
 static void signal_itself_often(treadle_source source, void *info) {
@@ -318,7 +319,7 @@ static void signal_itself_often(treadle_source source, void *info) {
     if (--*left > 0) for (int i = 0; i < LONG_ENOUGH; i++) CHECK_INT(treadle_source_signal_and_wake(source), TREADLE_OK);
     else CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
 }
-TEST(own_signals_coalesce_as_ever, "SRC0-6 SRC0-8") {
+TEST(own_signals_coalesce, "SRC0-6 SRC0-8") {
     int left = 1000;
     treadle_source source = add_to_own_loop(signal_itself_often, &left);
     CHECK_INT(treadle_source_signal(source), TREADLE_OK);

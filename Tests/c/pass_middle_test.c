@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * quiet_several_test.c: several sources that signal themselves in each pass of a run that never sleeps. Once they are the
- * loop's own the passes go without a look at anything else; nobody is to see that. So whatever is done to them in the
- * middle of such a pass has the order of callbacks that it has in an early one, and in some cases the rules tell which. */
+ * pass_middle_test.c: several sources that signal themselves in each pass of a run that never sleeps. Whatever is done to
+ * them in the middle of a pass has the same order of callbacks in an early pass and in a late one, and in some cases the
+ * rules tell which. */
 #include "helpers.h"
 
 #define MODE TREADLE_DEFAULT_MODE

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * owned_source_test.c: a source that nobody but its own loop's thread signals has its signals without an exchange, after
- * some thousand of them. Nobody is to see that: whatever another thread does to such a source, at whatever moment, it is
- * what it is with every source. So each test first signals its sources that often. */
-#include "owned_sources.h"
+ * signal_threads_test.c: sources that the thread of their loop signals, and that another thread signals, asks, moves, ends
+ * or gives up, one after the other and at the same moment. */
+#include "self_signals.h"
 
 #define SECOND "test.second"
 
@@ -19,11 +18,6 @@ static void note(treadle_source source, void *info) {
         now();
     }
 }
-static void make_own(int count) {
-    add_sources(count, note);
-    signal_long_enough(count);
-}
-
 /* --- One thing after the other --------------------------------------------------------------------- */
 
 static void *join_there(void *source) {
@@ -40,8 +34,8 @@ static void *join_second_there(void *source) {
     return NULL;
 }
 
-TEST(a_signal_of_another_thread_joins_the_owners, "SRC0-6 SRC0-7") {
-    make_own(3);
+TEST(a_signal_of_another_thread_joins_the_owner_s, "SRC0-6 SRC0-7") {
+    add_sources(3, note);
     for (int round = 0; round < 3; round++) {
         /* The first signal's time counts, whoever gives it. */
         signal_own(0), signal_own(1);
@@ -55,8 +49,8 @@ TEST(a_signal_of_another_thread_joins_the_owners, "SRC0-6 SRC0-7") {
         poll(MODE, "1 0");
     }
 }
-TEST(others_see_an_own_signal, "SRC0-14") {
-    make_own(2);
+TEST(others_see_the_owner_s_signal, "SRC0-14") {
+    add_sources(2, note);
     signal_own(0);
     CHECK(on_thread(ask_there, sources[0]) && !on_thread(ask_there, sources[1]));
     CHECK(treadle_source_is_signalled(sources[0]));
@@ -66,8 +60,8 @@ TEST(others_see_an_own_signal, "SRC0-14") {
     on_thread(invalidate_there, sources[0]);
     CHECK(!treadle_source_is_signalled(sources[0]));
 }
-TEST(an_own_signal_goes_with_a_source_that_another_thread_moves, "SRC0-6 SRC0-10 MODE-6") {
-    make_own(2);
+TEST(a_signal_goes_with_a_source_that_another_thread_moves, "SRC0-6 SRC0-10 MODE-6") {
+    add_sources(2, note);
     signal_own(0), signal_own(1);
     on_thread(leave_there, sources[0]);
     poll(MODE, "1");
@@ -92,16 +86,16 @@ static void *perform_there(void *source) {
     CHECK_INT(treadle_loop_remove_source(there, source, MODE), TREADLE_OK);
     return NULL;
 }
-TEST(an_own_signal_goes_to_another_loop, "SRC0-6 SRC0-11 MODE-5") {
-    make_own(2);
+TEST(a_signal_goes_to_another_loop, "SRC0-6 SRC0-11 MODE-5") {
+    add_sources(2, note);
     signal_own(0), signal_own(1);
     on_thread(perform_there, sources[0]);
     poll(MODE, "1");
     CHECK_INT(treadle_loop_add_source(loop, sources[0], MODE), TREADLE_OK);
     poll(MODE, "0");
 }
-TEST(an_own_signal_counts_in_a_second_mode, "SRC0-6 SRC0-11 MODE-4") {
-    make_own(2);
+TEST(a_signal_counts_in_a_second_mode, "SRC0-6 SRC0-11 MODE-4") {
+    add_sources(2, note);
     signal_own(0), signal_own(1);
     on_thread(join_second_there, sources[0]);
     CHECK_INT(treadle_loop_add_source(loop, sources[1], SECOND), TREADLE_OK);
@@ -112,18 +106,18 @@ TEST(an_own_signal_counts_in_a_second_mode, "SRC0-6 SRC0-11 MODE-4") {
     poll(SECOND, "");
 }
 TEST(an_invalid_source_is_not_performed, "SRC0-4 SRC0-14 OBJ-5") {
-    make_own(2);
+    add_sources(2, note);
     signal_own(0), signal_own(1);
     on_thread(invalidate_there, sources[0]);
     poll(MODE, "1");
     CHECK_INT(treadle_source_signal(sources[0]), TREADLE_IGNORED);
     poll(MODE, "");
 }
-TEST(signals_outside_of_runs_and_in_other_modes_are_own, "SRC0-6 MODE-4") {
-    make_own(2);
+TEST(signals_outside_of_runs_and_in_other_modes_are_kept, "SRC0-6 MODE-4") {
+    add_sources(2, note);
     CHECK_INT(treadle_loop_remove_source(loop, sources[1], MODE), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(loop, sources[1], SECOND), TREADLE_OK);
-    for (int i = 0; i < LONG_ENOUGH; i++) {
+    for (int i = 0; i < MANY_PASSES; i++) {
         signal_own(1);
         poll(MODE, "");
         poll(SECOND, "1");
@@ -153,7 +147,7 @@ static void signal_elsewhere(void) {
 }
 static void take_out_the_next(void) { on_thread(leave_there, sources[1]); }
 TEST(sources_signal_themselves_and_each_other, "SRC0-8 SRC0-9 SRC0-12 RUN-13") {
-    make_own(3);
+    add_sources(3, note);
     for (int round = 0; round < 3; round++) {
         scene = signal_itself_and_others;
         signal_own(0), signal_own(1), signal_own(2);
@@ -175,7 +169,7 @@ TEST(sources_signal_themselves_and_each_other, "SRC0-8 SRC0-9 SRC0-12 RUN-13") {
     }
 }
 TEST(what_another_thread_takes_out_of_a_pass_is_not_performed, "SRC0-7 OBJ-9 MODE-10") {
-    make_own(3);
+    add_sources(3, note);
     scene = take_out_the_next;
     signal_own(0), signal_own(1), signal_own(2);
     poll(MODE, "0 2");
@@ -199,7 +193,7 @@ static void perish(void) {
     CHECK(!treadle_source_is_valid(old));
 }
 TEST(the_handle_of_a_source_that_is_gone_means_nothing, "OBJ-4 SRC0-4 ABI-5") {
-    make_own(2);
+    add_sources(2, note);
     scene = perish;
     signal_own(0), signal_own(1);
     poll(MODE, "");
@@ -208,7 +202,7 @@ TEST(the_handle_of_a_source_that_is_gone_means_nothing, "OBJ-4 SRC0-4 ABI-5") {
 }
 /* So many others have had its place that the next one looks like it in all but the handle. */
 TEST(the_handle_of_the_source_performed_last_means_nothing_once_it_is_gone, "OBJ-4 ABI-5") {
-    make_own(1);
+    add_sources(1, note);
     treadle_source old = sources[0];
     signal_own(0);
     poll(MODE, "0");
@@ -239,7 +233,7 @@ static void perish_elsewhere(void) {
     CHECK(treadle_source_signal(sources[0]) != TREADLE_OK);
 }
 TEST(a_source_may_be_given_up_while_it_is_performed, "OBJ-3 OBJ-4 SRC0-4") {
-    make_own(2);
+    add_sources(2, note);
     scene = perish_elsewhere;
     signal_own(0), signal_own(1);
     poll(MODE, "0 1");
@@ -261,7 +255,7 @@ static void fork_inside(void) {
     signal_own(0);
 }
 TEST(the_child_of_a_fork_in_a_callback_has_no_source, "RL-11") {
-    make_own(1);
+    add_sources(1, note);
     scene = fork_inside;
     signal_own(0);
     poll(MODE, "0");
@@ -325,7 +319,7 @@ TEST(no_signal_is_lost_or_doubled_by_a_removal, "SRC0-6 SRC0-10 OBJ-6 MODE-10") 
     treadle_loop here = treadle_loop_current();
     for (int round = scaled(400); round > 0; round--) {
         int number = (int)random_below(MANY);
-        if (round % 4 == 0) await_performs(number, (long)random_below(LONG_ENOUGH));
+        if (round % 4 == 0) await_performs(number, (long)random_below(MANY_PASSES));
         pause_a_moment();
         CHECK_INT(treadle_loop_remove_source(loop, sources[number], MODE), TREADLE_OK);
         switch (random_below(3)) {
@@ -349,7 +343,7 @@ TEST(a_second_mode_may_come_and_go, "SRC0-6 SRC0-11 MODE-5") {
     start_owner(go_on);
     for (int round = scaled(300); round > 0; round--) {
         int number = (int)random_below(MANY);
-        if (round % 4 == 0) await_performs(number, (long)random_below(LONG_ENOUGH));
+        if (round % 4 == 0) await_performs(number, (long)random_below(MANY_PASSES));
         CHECK_INT(treadle_loop_add_source(loop, sources[number], SECOND), TREADLE_OK);
         pause_a_moment();
         CHECK_INT(treadle_loop_remove_source(loop, sources[number], SECOND), TREADLE_OK);
@@ -376,7 +370,7 @@ TEST(a_signal_from_outside_is_never_lost, "SRC0-6 SRC0-8 OBJ-6 WAKE-1") {
     start_owner(follow);
     for (int round = scaled(800); round > 0; round--) {
         int number = 1 + (int)random_below(MANY - 1);
-        if (round % 8 == 0) await_performs(0, LONG_ENOUGH);
+        if (round % 8 == 0) await_performs(0, MANY_PASSES);
         pause_a_moment();
         long value = values[number] + 1;
         __atomic_store_n(&values[number], value, __ATOMIC_RELAXED);
@@ -402,7 +396,7 @@ TEST(a_source_may_be_given_up_at_any_moment, "OBJ-2 OBJ-4 SRC0-4 OBJ-6") {
         CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
         CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
         CHECK_INT(treadle_source_signal(source), TREADLE_OK);
-        await_performs(1, 1 + (long)random_below(round % 4 ? 300 : 2 * LONG_ENOUGH));
+        await_performs(1, 1 + (long)random_below(round % 4 ? 300 : 2 * MANY_PASSES));
         CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
         CHECK_INT(treadle_source_release(source), TREADLE_OK);
     }
