@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * calls_table_test.c: every scalar type, structs of every size up to 64 bytes in shapes that calling conventions tell apart,
- * up to 32 arguments: as arguments and as results, in closures that compiled code calls and in compiled code that routines
+ * calls_table_test.c: every scalar type, arguments around the number of registers, structs of every size up to 64 bytes in
+ * shapes that calling conventions tell apart, up to 32 arguments: as arguments and as results, in closures that compiled code calls and in compiled code that routines
  * and invocations call. The contract is routine.h, invocation.h and closure.h. */
 #include "call_cases.h"
 
@@ -71,6 +71,43 @@ static void call_some_values(any_code code, const unsigned char *values_, unsign
 }
 TEST(nothing_travels_both_ways, "OBJ-8") {
     static const struct call_case cases[] = {{"v", (any_code)no_values, call_no_values}, {"vif", (any_code)some_values, call_some_values}};
+    check_all(cases, COUNT(cases));
+}
+
+/* --- Registers ------------------------------------------------------------------------------------------ */
+
+/* As many of one kind as there are registers, on any processor, and some more: the next one is in memory. */
+#define N4(M) M(0), M(1), M(2), M(3)
+#define N5(M) N4(M), M(4)
+#define N6(M) N5(M), M(5)
+#define N7(M) N6(M), M(6)
+#define N8(M) N7(M), M(7)
+#define N9(M) N8(M), M(8)
+#define N10(M) N9(M), M(9)
+#define PARAMETER_long(n) int64_t a##n
+#define PARAMETER_real(n) double a##n
+#define VALUE_long(n) VALUE(int64_t, n)
+#define VALUE_real(n) VALUE(double, n)
+#define KEEP_NTH(n) keep(&a##n, sizeof a##n)
+#define IN_A_ROW(kind, type, count)                                     \
+    static type kind##count(N##count(PARAMETER_##kind)) {               \
+        N##count(KEEP_NTH);                                             \
+        RETURN(type)                                                    \
+    }                                                                   \
+    CALLER(call_##kind##count, kind##count, type, N##count(VALUE_##kind))
+#define ROWS(kind, type)                                                                       \
+    IN_A_ROW(kind, type, 5) IN_A_ROW(kind, type, 6) IN_A_ROW(kind, type, 7) IN_A_ROW(kind, type, 8) \
+    IN_A_ROW(kind, type, 9) IN_A_ROW(kind, type, 10)
+ROWS(long, int64_t)
+ROWS(real, double)
+#define ROW_CASE(kind, code, count, signature) {code signature, (any_code)kind##count, call_##kind##count},
+#define ROW_CASES(kind, code)                                                                                         \
+    ROW_CASE(kind, code, 5, code code code code code) ROW_CASE(kind, code, 6, code code code code code code)          \
+    ROW_CASE(kind, code, 7, code code code code code code code) ROW_CASE(kind, code, 8, C8(code))                     \
+    ROW_CASE(kind, code, 9, C8(code) code) ROW_CASE(kind, code, 10, C8(code) code code)
+TEST(registers_run_out_one_by_one, "OBJ-8 PERF-7") {
+    static const struct call_case cases[] = {ROW_CASES(long, "q") ROW_CASES(real, "d")};
+    CHECK_INT(COUNT(cases), 2 * 6);
     check_all(cases, COUNT(cases));
 }
 

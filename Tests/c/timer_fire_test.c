@@ -50,6 +50,35 @@ TEST(due_timers_fire_by_date_then_insertion, "TMR-11 TMR-14 TMR-12") {
     CHECK_TRACE("");
 }
 
+/* Dates some nanoseconds apart, armed long before: they are put in order together when their turn comes. */
+static int64_t last_date;
+static int in_order;
+static void fire_in_order(treadle_timer timer, void *info) {
+    int64_t date;
+    (void)info;
+    CHECK_INT(treadle_timer_get_next_fire(timer, &date), TREADLE_OK);
+    CHECK(date >= last_date);
+    last_date = date;
+    in_order++;
+}
+TEST(timers_that_are_close_together_fire_by_date, "TMR-11 TMR-22") {
+    enum { COUNT = 300, CLOSE = 40000 };
+    unsigned seed = 3;
+    int64_t base = treadle_time_now() + MILLISECONDS(30);
+    treadle_timer timers[COUNT];
+    keep_mode();
+    for (int i = 0; i < COUNT; i++) timers[i] = add_timer(fire_in_order, NULL, base + rand_r(&seed) % CLOSE, 0);
+    /* Some leave again, and some move within the others. */
+    for (int i = 0; i < COUNT; i += 10) {
+        CHECK_INT(treadle_timer_invalidate(timers[i]), TREADLE_OK);
+        CHECK_INT(treadle_timer_set_next_fire(timers[i + 1], base + rand_r(&seed) % CLOSE), TREADLE_OK);
+    }
+    while (in_order < COUNT - COUNT / 10) CHECK(treadle_loop_run(treadle_loop_current(), M, MILLISECONDS(10), 0) >= 0);
+    CHECK(treadle_time_now() >= last_date);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(in_order, COUNT - COUNT / 10);
+}
+
 static void outlast(treadle_timer timer, void *info) {
     (void)timer;
     trace("outlast");
