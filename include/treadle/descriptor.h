@@ -55,9 +55,9 @@ typedef struct treadle_descriptor_context {
 /** Makes a descriptor source. It stays scheduled if the descriptor is closed: hang-up and error are
  *  reported as ready, and a number that was closed and used again is not served under the old source
  *  (SRC1-8). A regular file is always ready.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, both ready
- *  and its routine, a descriptor that is negative or not open (without get_fd); TREADLE_E_TOO_NEW;
- *  TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, neither ready
+ *  nor its routine, or both, a descriptor that is negative or not open (without get_fd);
+ *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
                                                      treadle_descriptor *out_descriptor);
 
