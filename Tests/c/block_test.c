@@ -126,6 +126,42 @@ TEST(a_block_does_not_wake_but_a_post_does, "BLK-2 BLK-3") {
     CHECK_TRACE("entry timers sources sleep wake unwoken posted timers sources sleep wake exit stopped");
 }
 
+static sem_t has_queued, was_posted;
+static void tell_of_queueing(treadle_observer observer, uint32_t activity, void *info) {
+    (void)activity, (void)info;
+    CHECK_INT(treadle_observer_invalidate(observer), TREADLE_OK);
+    CHECK_INT(queue_word("queued", NULL, 0), TREADLE_OK);
+    sem_post(&has_queued);
+}
+static void tell_of_posting(void *info) {
+    write_word(info);
+    sem_post(&was_posted);
+}
+
+/* Whoever queues one on the way to the sleep has it performed behind the sleep, which it does not end. */
+TEST(a_block_queued_before_the_sleep_waits_for_its_end, "BLK-2 PASS-10 PASS-13") {
+    struct worker worker;
+    sem_init(&has_queued, 0, 0), sem_init(&was_posted, 0, 0);
+    worker_start(&worker);
+    stage = worker.loop;
+    for (int posts = 0; posts < 2; posts++) {
+        treadle_observer observer = make_observer(tell_of_queueing, NULL, TREADLE_BEFORE_WAITING);
+        worker_await_sleep(&worker);
+        CHECK_INT(treadle_loop_add_observer(worker.loop, observer, MODE_A), TREADLE_OK);
+        CHECK_INT(treadle_loop_wake(worker.loop), TREADLE_OK);
+        await(&has_queued);
+        worker_await_sleep(&worker); /* the watch is told after that observer */
+        CHECK_TRACE("");
+        CHECK_INT(destroyed, posts);
+        if (posts == 0) CHECK_INT(treadle_loop_wake(worker.loop), TREADLE_OK); /* ends the sleep */
+        CHECK_INT(treadle_loop_post(worker.loop, tell_of_posting, "posted"), TREADLE_OK); /* and so does a post */
+        await(&was_posted);
+        CHECK_TRACE("queued posted");
+        CHECK_INT(treadle_observer_release(observer), TREADLE_OK);
+    }
+    worker_stop(&worker);
+}
+
 TEST(blocks_run_in_the_order_of_queueing, "BLK-3 BLK-7") {
     char words[100][8], expected[1024] = "";
     const char *both[] = {MODE_B, MODE_A}, *a[] = {MODE_A}, *b[] = {MODE_B};
