@@ -197,6 +197,75 @@ TEST(one_that_is_closed_then_paused_keeps_no_loop_awake, "SRC1-8 SRC1-11 PASS-10
     }
 }
 
+/* A change of its events goes to what the number means now. */
+TEST(a_change_of_events_forgets_the_file_before, "SRC1-8 SRC1-11") {
+    struct watched watched, other;
+    open_pipe(&watched);
+    watch(&watched);
+    int copy = dup(watched.reads);
+    reuse_number(&watched, &other);
+    set_events(&watched, TREADLE_READABLE | TREADLE_WRITABLE);
+    CHECK_INT(write(watched.writes, "x", 1), 1); /* the copy is readable; the other is not */
+    check_sleeps(M);
+    CHECK_INT(watched.performs, 0);
+    fill(&other);
+    CHECK_INT(performs_of(&watched, 3), 3);
+    CHECK_INT(read(other.reads, &(char){0}, 1), 1);
+    close(other.reads);
+    CHECK_ERROR(treadle_descriptor_set_events(watched.source, TREADLE_READABLE), TREADLE_E_SYSTEM, "fd");
+    end(&watched);
+    check_sleeps(M);
+    close(copy);
+}
+
+/* What is stale is dropped, and with it no other source comes to a file that is not its own. */
+TEST(dropping_a_stale_one_gives_nobody_another_s_file, "SRC1-8") {
+    struct watched stale, closed, other, third;
+    open_pipe(&stale), open_pipe(&closed), open_pipe(&third);
+    watch(&stale), watch(&closed), watch(&third);
+    close(closed.writes);
+    reuse_number(&closed, &other); /* its file is gone */
+    int copy = dup(stale.reads);
+    close(stale.reads);
+    CHECK_INT(by_removal(&stale), TREADLE_OK);
+    fill(&stale), fill(&other);
+    check_sleeps(M);
+    CHECK_INT(stale.performs, 0);
+    CHECK_INT(closed.performs, 0);
+    fill(&third); /* and others of the mode go on */
+    CHECK_INT(performs_of(&third, 2), 2);
+    other.source = NULL;
+    watch(&other);
+    CHECK_INT(performs_of(&other, 2), 1);
+    CHECK_INT(closed.performs, 0);
+    close(copy);
+}
+
+/* Another source took the number over. The first one gets it back when it is enabled, or learns that it does not. */
+TEST(a_number_that_was_taken_over_comes_back, "SRC1-7 SRC1-8 SRC1-11") {
+    for (int is_closed = 0; is_closed < 2; is_closed++) {
+        struct watched first, second;
+        open_pipe(&first);
+        watch(&first);
+        if (is_closed) close(first.writes);
+        reuse_number(&first, &second);
+        watch(&second);
+        fill(&second);
+        CHECK_INT(performs_of(&second, 2), 2);
+        set_events(&first, 0);
+        CHECK_ERROR(treadle_descriptor_set_events(first.source, TREADLE_READABLE), TREADLE_E_EXISTS, "fd");
+        CHECK_INT(performs_of(&second, 2), 2);
+        end(&second);
+        set_events(&first, TREADLE_READABLE);
+        CHECK_INT(first.performs, 0);
+        CHECK_INT(performs_of(&first, 3), 3);
+        set_events(&first, 0);
+        check_sleeps(M);
+        end(&first);
+        close(second.reads), close(second.writes);
+    }
+}
+
 TEST(closed_descriptors_go_silent, "SRC1-8 PASS-10") {
     struct watched watched;
     open_pipe(&watched);

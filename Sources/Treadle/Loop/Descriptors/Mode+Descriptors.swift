@@ -81,7 +81,11 @@ extension Mode {
   }
 
   private func isStanding(_ owner: Item, _ registration: Registration, _ number: Int32, _ poller: Poller) -> Bool {
-    if registration.serial == 0 { return treadle_system_is_open(number) == 0 }
+    if registration.serial == 0 {
+      // It is paused, or always ready; or it was closed, and this was noticed.
+      let isWatched = owner.watched.pointee.events == 0 || poller.isAlwaysReady(number)
+      return isWatched && treadle_system_is_open(number) == 0
+    }
     return poller.isStanding(
       number, Readiness.toKernel(owner.watched.pointee.events), EpollData(number: number, serial: registration.serial))
   }
@@ -124,22 +128,34 @@ extension Mode {
     let before = member.watched.pointee.events
     let number = member.watched.pointee.number
     if before == events { return }
-    guard let poller, let registration = poller.state.pointee.registrations[Int(number)], registration.member == member.slot
-    else {
+    guard let loop, let poller, let registration = poller.state.pointee.registrations[Int(number)] else {
       member.watched.pointee.events = events
       return
     }
-    if events == 0 {
+    if registration.member != member.slot {
+      // Its number was closed, and was another source's after that.
+      if events != 0 { try takeBack(member, number, events, poller, loop) }
+    } else if events == 0 {
       withdraw(registration, number, poller)
       poller.state.pointee.registrations.set(Int(number), Registration(member: member.slot))
     } else if registration.serial != 0 {
-      let result = poller.put(
-        number, Readiness.toKernel(events), EpollData(number: number, serial: registration.serial), isThere: true)
-      if result < 0 { throw Mode.refusal(result) }
+      let data = EpollData(number: number, serial: registration.serial)
+      if !poller.isStanding(number, Readiness.toKernel(events), data) {
+        // It was closed. If it is in use again that is another registration: reports of the first are stale.
+        try register(member, number, events, poller)
+        poller.state.pointee.mayHaveStale.store(true, ordering: .releasing)
+      }
     } else if !poller.isAlwaysReady(number) {
       try register(member, number, events, poller)
     }
     member.watched.pointee.events = events
+  }
+
+  @inline(never)
+  private func takeBack(_ member: Item, _ number: Int32, _ events: UInt16, _ poller: Poller, _ loop: Loop) throws(Failure) {
+    if poller.isOwn(number, loop) { throw Mode.notOpen }
+    if let other = poller.state.pointee.registrations[Int(number)], other.member != 0 { try replace(other, number, poller) }
+    try register(member, number, events, poller)
   }
 
   private static func demandOpen(_ number: Int32) throws(Failure) {
@@ -151,25 +167,34 @@ extension Mode {
     Failure.system(result == 0 &- treadle_system_ebadf() ? "fd" : "epoll_ctl", result)
   }
 
-  // MARK: Stale entries
+  // MARK: What was closed
+
+  /// Each membership that has an entry in the kernel's set.
+  private func forEachEntry(_ poller: Poller, _ body: (_ member: Item, _ kernelEvents: UInt32, _ data: EpollData) -> Void) {
+    var next = state.pointee.descriptors.first
+    while let member = Item(.descriptor, slot: next) {
+      next = member.cell.pointee.next
+      let number = member.watched.pointee.number
+      guard let registration = poller.state.pointee.registrations[Int(number)], registration.member == member.slot,
+        registration.serial != 0
+      else { continue }
+      let data = EpollData(number: number, serial: registration.serial)
+      body(member, Readiness.toKernel(member.watched.pointee.events), data)
+    }
+  }
+
+  /// The kernel has nothing to say of it any more.
+  private func forget(_ member: Item, _ data: EpollData, _ poller: Poller) {
+    poller.state.pointee.registrations.set(Int(data.number), Registration(member: member.slot))
+  }
 
   /// Makes the set anew with what still stands. 0, or -errno. Owner.
   @_optimize(size)
   func rebuild(_ poller: Poller, _ loop: Loop) -> Int32 {
-    poller.rebuild(loop) {
-      var next = state.pointee.descriptors.first
-      while let member = Item(.descriptor, slot: next) {
-        next = member.cell.pointee.next
-        let number = member.watched.pointee.number
-        guard let registration = poller.state.pointee.registrations[Int(number)], registration.member == member.slot,
-          registration.serial != 0
-        else { continue }
-        let data = EpollData(number: number, serial: registration.serial)
-        if poller.put(number, Readiness.toKernel(member.watched.pointee.events), data) < 0 {
-          // It was closed: the kernel has nothing to say of it any more.
-          poller.state.pointee.registrations.set(Int(number), Registration(member: member.slot))
-        }
-      }
+    // Asked of the old set: the new one would take whatever file a number means by now.
+    forEachEntry(poller) { if !poller.isStanding($2.number, $1, $2) { forget($0, $2, poller) } }
+    return poller.rebuild(loop) {
+      forEachEntry(poller) { if poller.put($2.number, $1, $2) < 0 { forget($0, $2, poller) } }
     }
   }
 
