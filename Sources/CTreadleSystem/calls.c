@@ -46,6 +46,10 @@ int32_t treadle_system_processor(void) {
 }
 int32_t treadle_system_close(int32_t fd) { return (int32_t)result(close(fd)); }
 int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 ? -errno : 0; }
+bool treadle_system_is_debugged(void) {
+    const char *debug = getenv("TREADLE_DEBUG");
+    return debug && *debug;
+}
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {
     int saved = errno;
     int64_t value = result(write(fd, bytes, size));

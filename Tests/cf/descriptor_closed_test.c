@@ -226,4 +226,22 @@ TEST(a_number_used_again_is_quiet_in_its_other_modes, "SRC1-11 SRC1-8 FD-2") {
     for (int i = 0; i < 2; i++) close(ends[i]), close(others[i]);
 }
 
+/* The kernel says nothing of it: the loop looks, if it is told to. */
+TEST(a_closed_one_is_told_when_debugging, "SRC1-8 FD-5") {
+    setenv("TREADLE_DEBUG", "1", 1);
+    int ends[2];
+    CHECK(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+    CFFileDescriptorRef descriptor = watch(ends[0], "a");
+    add(descriptor, kCFRunLoopDefaultMode);
+    CFFileDescriptorEnableCallBacks(descriptor, kCFFileDescriptorReadCallBack);
+    close(ends[0]);
+    CHECK_INT(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1e9, true), kCFRunLoopRunHandledSource);
+    CHECK_TRACE("a1");
+    CHECK(read(ends[0], &(char){0}, 1) < 0 && errno == EBADF);
+    check_sleeps();
+    CHECK_TRACE("");
+    finish(descriptor);
+    close(ends[1]);
+}
+
 TEST_MAIN()

@@ -14,7 +14,8 @@ enum {
     TREADLE_READABLE = 1,
     TREADLE_WRITABLE = 2,
     TREADLE_HANGUP = 4, /* reported only: the other end closed */
-    TREADLE_FAILED = 8  /* reported only: an error is pending, or the descriptor was closed */
+    TREADLE_FAILED = 8  /* reported only: an error is pending. Of a descriptor that was closed the kernel says
+                         * nothing: see treadle_descriptor_create */
 };
 
 /** Flags of a descriptor source. Since 1.0. */
@@ -52,12 +53,18 @@ typedef struct treadle_descriptor_context {
     uint32_t reserved;             /* 0 */
 } treadle_descriptor_context;
 
-/** Makes a descriptor source. It stays scheduled if the descriptor is closed: hang-up and error are
- *  reported as ready, and a number that was closed and used again is not served under the old source
- *  (SRC1-8). A regular file is always ready.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, neither ready
- *  nor its routine, or both, a descriptor that is negative or not open (without get_fd);
- *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+/** Makes a descriptor source. Hang-up and error are reported as ready. A regular file is always ready.
+ *  End, remove or pause a source before its descriptor is closed. The kernel says nothing of one that is closed while
+ *  it is watched: its source stays scheduled and goes silent, and a run that waits for nothing else sleeps. While a copy
+ *  of the descriptor keeps the file open, readiness of that may be reported for some time, then TREADLE_FAILED once. A
+ *  number that was closed and used again is not served under the old source, until that is added again, or enabled after
+ *  a pause (SRC1-8, SRC1-11).
+ *  To find such descriptors, set TREADLE_DEBUG=1 in the environment before a mode gets its first descriptor source: before
+ *  each sleep the loop looks at every one that is watched, and reports TREADLE_FAILED, alone and once, to the source of one
+ *  that was closed.
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, neither or both of ready
+ *  and its routine, a descriptor that is negative or not open (without get_fd); TREADLE_E_TOO_NEW;
+ *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
                                                      treadle_descriptor *out_descriptor);
 

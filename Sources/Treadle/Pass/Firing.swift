@@ -144,7 +144,7 @@ extension Loop {
         if frame.pointee.asked || !askForDescriptors(frame) { break }
         continue
       }
-      if item.hasTrait(Item.Trait.acknowledged) && !item.acknowledge(frame.pointee.mode) { continue }
+      if item.hasTrait(Item.Trait.acknowledged) && events != Readiness.failed && !item.acknowledge(frame.pointee.mode) { continue }
       frame.pointee.handled = true
       frame.pointee.mode.state.pointee.lastWasTimers = false
       frame.pointee.callout.set(.descriptor, item, value: events)

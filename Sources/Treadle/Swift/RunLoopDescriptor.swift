@@ -17,7 +17,8 @@
     public static let writable = RunLoopReadiness(rawValue: Readiness.writable)
     /// Reported only: the other end closed.
     public static let hangup = RunLoopReadiness(rawValue: Readiness.hangup)
-    /// Reported only: an error is pending, or the descriptor was closed.
+    /// Reported only: an error is pending. Of a descriptor that was closed the kernel says nothing, and its source goes silent;
+    /// with `TREADLE_DEBUG=1` in the environment the loop looks before it sleeps, and reports this once.
     public static let failed = RunLoopReadiness(rawValue: Readiness.failed)
   }
 

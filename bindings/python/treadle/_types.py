@@ -66,7 +66,8 @@ class Events(enum.IntFlag):
     WRITE = _capi.WRITABLE
     #: Reported only: the other end closed it.
     HANGUP = _capi.HANGUP
-    #: Reported only: an error is pending, or the descriptor was closed.
+    #: Reported only: an error is pending. Of a descriptor that was closed the kernel says nothing, and its source goes
+    #: silent; with TREADLE_DEBUG=1 in the environment the loop looks before it sleeps, and reports this once.
     FAILED = _capi.FAILED
 
 

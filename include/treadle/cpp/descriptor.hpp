@@ -22,7 +22,7 @@ enum class Readiness : std::uint32_t {
     readable = TREADLE_READABLE,
     writable = TREADLE_WRITABLE,
     hangup = TREADLE_HANGUP, ///< reported only: the other end closed
-    failed = TREADLE_FAILED  ///< reported only: an error is pending, or the descriptor was closed
+    failed = TREADLE_FAILED  ///< reported only: an error is pending; of a closed one see treadle_descriptor_create
 };
 
 /// How a descriptor is watched. Since 1.0.

@@ -198,6 +198,23 @@ extension Mode {
     }
   }
 
+  /// For debugging: looks whether every number means the file that is watched, and has the source of one that does not told,
+  /// once (SRC1-8). True if there is one. Owner, takes the lock.
+  @inline(never)
+  @_optimize(size)
+  func reportClosed(_ poller: Poller) -> Bool {
+    guard let loop else { return false }
+    loop.lock()
+    defer { loop.unlock() }
+    forEachEntry(poller) {
+      if poller.isStanding($2.number, $1, $2) { return }
+      forget($0, $2, poller)
+      poller.state.pointee.mayHaveStale.store(true, ordering: .releasing)
+      poller.report(EpollData(number: $2.number, serial: 0), Readiness.kernelInvalid)
+    }
+    return poller.hasEvents
+  }
+
   /// Arms a run's interrupt, unless a source of the mode watches that descriptor. Owner, takes the lock.
   func armInterrupt(_ poller: Poller) {
     guard let loop else { return }

@@ -56,9 +56,7 @@ extension Mode {
   private func appendAlwaysReady(_ poller: Poller) {
     loop?.lock()
     for number in poller.state.pointee.alwaysReady.elements {
-      let data = EpollData(number: Int32(bitPattern: number), serial: 0)
-      _ = poller.state.pointee.events.append(
-        treadle_system_event(data: data.bits, events: Readiness.kernelAlways, reserved: 0))
+      poller.report(EpollData(number: Int32(bitPattern: number), serial: 0), Readiness.kernelAlways)
     }
     loop?.unlock()
   }

@@ -183,6 +183,11 @@ struct Poller {
 
   func forgetEvents() { state.pointee.nextEvent = state.pointee.events.count }
 
+  /// Behind what the kernel reported. What there is no memory for is lost.
+  func report(_ data: EpollData, _ events: UInt32) {
+    _ = state.pointee.events.append(treadle_system_event(data: data.bits, events: events, reserved: 0))
+  }
+
   /// Takes events from the kernel, in place of those taken before; with a date waits for one until then. Returns their number
   /// with those of the loop's own, or -errno.
   func wait(_ loop: Loop, until date: Int64?) -> Int32 {
@@ -253,6 +258,8 @@ struct PollerState: ~Copyable {
   /// There may be a stale epoll entry: of a number that was closed before it was taken out, and whose file lives on. Written
   /// under the lock.
   let mayHaveStale: Atomic<Bool>
+  /// Before each sleep it is looked whether what is watched is still open. Constant.
+  let isDebugged: Bool
 
   /// The interrupt descriptor that is in the set; -1 for none. Owner.
   var interrupt: Int32
@@ -269,6 +276,7 @@ struct PollerState: ~Copyable {
     alwaysReady = Buffer()
     alwaysReadyCount = Atomic(0)
     mayHaveStale = Atomic(false)
+    isDebugged = treadle_system_is_debugged()
     interrupt = -1
     wasInterrupted = false
     events = Buffer()
