@@ -242,3 +242,35 @@ TEST(an_exception_that_escapes_is_reported_and_terminates, "THR-19 PERF-11") {
                 }),
                 "std::out_of_range: described");
 }
+
+// Callbacks of C that a C++ program gives to the C interface itself: nothing of the wrapper is around them.
+TEST(an_exception_of_a_plain_callback_terminates, "THR-19") {
+    const auto check = [](auto &&f) {
+        const Ended ended = end_by(f);
+        CHECK(WIFEXITED(ended.status));
+        CHECK_EQUAL(WEXITSTATUS(ended.status), 42);
+        CHECK_EQUAL(ended.errors, "terminated with an exception\n");
+    };
+    check([](const Loop &loop) {
+        treadle_loop_post(loop.native(), [](void *) { throw Unusual(); }, nullptr);
+        treadle_loop_run(loop.native(), TREADLE_DEFAULT_MODE, 0, 0);
+    });
+    check([](const Loop &loop) {
+        treadle_timer_schedule_at(0, 0, [](treadle_timer, void *) { throw Unusual(); }, nullptr, nullptr, nullptr);
+        treadle_loop_run(loop.native(), TREADLE_DEFAULT_MODE, 0, 0);
+    });
+    check([](const Loop &) {
+        treadle_source_context context{};
+        context.struct_size = sizeof context;
+        context.release = [](void *) { throw Unusual(); };
+        treadle_source source = nullptr;
+        treadle_source_create(&context, &source);
+        treadle_source_release(source);
+    });
+    check([](const Loop &) {
+        treadle_thread thread = nullptr;
+        treadle_thread_create([](void *) -> void * { throw Unusual(); }, nullptr, nullptr, &thread);
+        treadle_thread_start(thread);
+        treadle_thread_join(thread, TREADLE_FOREVER, nullptr);
+    });
+}
