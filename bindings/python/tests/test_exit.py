@@ -22,6 +22,7 @@ BUSY = """if True:
     from support import load_foreign
     helper = load_foreign(sys.argv[2])
     seen = threading.Semaphore(0)
+    ready = threading.Semaphore(0)
     def perform(source):
         seen.release()
         sum(range(50))
@@ -38,9 +39,12 @@ BUSY = """if True:
                 loop.run("inner", 0)
         timer = treadle.Timer(fire, interval=1e-6)
         loop.add(timer)
+        ready.release()
         loop.run()
     for _ in range(2):
         threading.Thread(target=body, daemon=True).start()
+    for _ in range(2):
+        ready.acquire() # to make a timer while the interpreter leaves is an error, and is told
     for _ in range(200):
         seen.acquire()
     print("leaving", flush=True)
