@@ -234,6 +234,7 @@ int32_t treadle_system_thread_id(void);
 int32_t treadle_system_process_id(void);
 int32_t treadle_system_close(int32_t fd);
 int32_t treadle_system_is_open(int32_t fd); /* 0, or -EBADF */
+void treadle_system_call_clients(void (*body)(void *), void *context); /* no exception leaves it: that ends the program */
 bool treadle_system_is_debugged(void);      /* TREADLE_DEBUG is set in the environment */
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size); /* one write; errno is kept */
 int64_t treadle_system_read8(int32_t fd);   /* reads an 8-byte counter, never waiting for it: its size, or -errno */

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import Synchronization
+import struct Synchronization.Atomic
 package import TreadleBase
 
 /// A source, descriptor source, timer or observer: a thin handle, copied freely.

@@ -33,11 +33,19 @@ extension Loop {
   }
 
   private func run(_ frame: Frame.Pointer) throws(Failure) -> Int32 {
+    // No exception of a client's leaves the run (THR-19).
+    treadle_system_call_clients({ if let memory = $0 { Loop(memory).runToItsEnd() } }, UnsafeMutableRawPointer(state))
+    return try pop(frame)
+  }
+
+  /// The innermost run.
+  private func runToItsEnd() {
+    guard let frame else { return }
     while true {
       switch advance(frame) {
       case .batch: deliver(frame)
       case .wait: wait(frame)
-      case .done: return try pop(frame)
+      case .done: return
       }
     }
   }

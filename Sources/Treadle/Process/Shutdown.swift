@@ -17,9 +17,17 @@ package enum ClientCall {
   static func during(_ body: () -> Void) -> Bool {
     assert(LockOrder.isClear, "no lock is held while client code runs")
     let isOpen = begin()
-    if isOpen { body() }
+    if isOpen { withoutActuallyEscaping(body, do: call) }
     end()
     return isOpen
+  }
+
+  /// No exception leaves it (THR-19).
+  private static func call(_ body: @escaping () -> Void) {
+    var body = body
+    withUnsafeMutablePointer(to: &body) {
+      treadle_system_call_clients({ $0?.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0)
+    }
   }
 
   /// False after a shutdown: the client must not be called. Ended by `end` all the same.

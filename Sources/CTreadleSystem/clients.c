@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+//
+// Calling clients, whose exceptions end here (THR-19).
+
+#include "CTreadleSystem.h"
+#include <unwind.h>
+
+/* The personality of the frame below. An exception that looks for its handler beyond this frame is told that there is none, so
+ * that it ends the program where it is thrown, as the language demands. Unwinding that looks for none passes: the end of a
+ * thread by pthread_exit, or by cancellation. */
+__attribute__((visibility("hidden"), used)) _Unwind_Reason_Code libtreadle_ends_exceptions(
+    int version, _Unwind_Action actions, uint64_t language, struct _Unwind_Exception *exception, struct _Unwind_Context *context) {
+    (void)version, (void)language, (void)exception, (void)context;
+    return actions & _UA_FORCE_UNWIND ? _URC_CONTINUE_UNWIND : _URC_FATAL_PHASE1_ERROR;
+}
+
+__attribute__((noinline)) void treadle_system_call_clients(void (*body)(void *), void *context) {
+    /* 0x1b: four bytes, counted from where they are. */
+    __asm__ volatile(".cfi_personality 0x1b, libtreadle_ends_exceptions");
+    body(context);
+    __asm__ volatile(""); /* no jump in place of the call, which would leave no frame */
+}
