@@ -46,7 +46,7 @@ extension Item {
     attached.initialize(to: context)
     attached.pointee.code = code
     // What retain answers is what the callbacks receive (SRC0-2).
-    if let retain = context.retain { cell.pointee.info = retain(cell.pointee.info) }
+    if let retain = context.retain { ClientCall.guarded { cell.pointee.info = retain(cell.pointee.info) } }
     setContext(attached)
     return true
   }
@@ -119,8 +119,10 @@ extension Item {
   private func releaseInfoOnce() {
     guard let context, context.pointee.release != nil || context.pointee.retire != nil else { return }
     if cell.pointee.notes.bitwiseOr(Note.released, ordering: .acquiringAndReleasing).oldValue & Note.released != 0 { return }
-    if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
-    context.pointee.release?(cell.pointee.info)
+    ClientCall.guarded {
+      if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
+      context.pointee.release?(cell.pointee.info)
+    }
   }
 
   /// The info stays the client's: no release of it any more, for an item that nobody else has seen.
@@ -133,7 +135,7 @@ extension Item {
     }
     buffer.pointee = 0
     // Not the `info` of clients, who have none of a timer that another thread has made invalid meanwhile.
-    describe(cell.pointee.info, buffer, capacity)
+    ClientCall.guarded { describe(cell.pointee.info, buffer, capacity) }
     return true
   }
 }

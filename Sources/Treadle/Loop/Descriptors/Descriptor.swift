@@ -49,7 +49,9 @@ extension Item {
   @inline(__always)
   func askForDescriptor() -> Int32 {
     guard let get = context?.pointee.getDescriptor else { return watched.pointee.number }
-    return ItemCall.during(self) { get(cell.pointee.info) }
+    var number: Int32 = -1
+    ItemCall.during(self) { ClientCall.guarded { number = get(cell.pointee.info) } }
+    return number
   }
 
   // The own cell says what the source watches; where that is a membership too, its loop's lock guards it.

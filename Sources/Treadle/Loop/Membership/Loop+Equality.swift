@@ -26,7 +26,9 @@ extension Loop {
     var found = false
     for bits in candidates.elements {
       guard let other = item.sibling(Mention(bits: bits).slot) else { continue }
-      if !found && other.isValid { found = equal(item.cell.pointee.info, other.cell.pointee.info) != 0 }
+      if !found && other.isValid {
+        ClientCall.guarded { found = equal(item.cell.pointee.info, other.cell.pointee.info) != 0 }
+      }
       other.drop()
     }
     return found
