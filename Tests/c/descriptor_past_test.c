@@ -4,74 +4,7 @@
  * descriptor_past_test.c: sources for numbers with a past: watched before by a source that ended, closed while a copy
  * stays open, brought back by dup2 for the same file or another, paused meanwhile. Whatever happened, what is enabled is
  * told when it is ready, what is not keeps no loop awake, and nobody is told of another's file. */
-#include "helpers.h"
-
-static const char *const M = TREADLE_DEFAULT_MODE, *const N = "another mode";
-
-struct watched {
-    treadle_descriptor source;
-    int reads, writes, performs;
-    uint32_t events;
-};
-static void on_ready(treadle_descriptor source, uint32_t events, void *info) {
-    struct watched *watched = info;
-    CHECK(source == watched->source);
-    watched->performs++;
-    watched->events = events;
-}
-static void open_pipe(struct watched *watched) {
-    int ends[2];
-    CHECK_INT(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
-    *watched = (struct watched){.reads = ends[0], .writes = ends[1]};
-}
-static void add(struct watched *watched, const char *mode) {
-    CHECK_INT(treadle_loop_add_descriptor(treadle_loop_current(), watched->source, mode), TREADLE_OK);
-}
-static void make(struct watched *watched) { watched->source = make_descriptor(on_ready, watched, watched->reads, TREADLE_READABLE); }
-static void set_events(struct watched *watched, uint32_t events) {
-    CHECK_INT(treadle_descriptor_set_events(watched->source, events), TREADLE_OK);
-}
-static void watch(struct watched *watched) {
-    make(watched);
-    add(watched, M);
-}
-static void fill(struct watched *watched) { CHECK_INT(write(watched->writes, "x", 1), 1); }
-static void end(struct watched *watched) { CHECK_INT(treadle_descriptor_discard(watched->source), TREADLE_OK); }
-/* The read end's number means another pipe now, which is in `other`. */
-static void reuse_number(struct watched *watched, struct watched *other) {
-    open_pipe(other);
-    if (other->reads == watched->reads) return; /* it was free */
-    CHECK_INT(dup3(other->reads, watched->reads, O_CLOEXEC), watched->reads);
-    close(other->reads);
-    other->reads = watched->reads;
-}
-/* How often a source is performed in so many passes. */
-static int performs_of(struct watched *watched, int passes) {
-    int before = watched->performs;
-    while (passes-- > 0) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-    return watched->performs - before;
-}
-
-/* Runs a mode for a while: the loop begins to wait, sleeps, and the time ends it. One that spins passes thousands of times,
- * or goes to sleep thousands of times; one that was told something stale does so once more. */
-static int activities[2];
-static void count(treadle_observer observer, uint32_t activity, void *info) {
-    (void)observer;
-    ((int *)info)[activity == TREADLE_BEFORE_WAITING || activity == TREADLE_AFTER_WAITING]++;
-}
-static void check_sleeps(const char *mode) {
-    treadle_loop loop = treadle_loop_current();
-    treadle_observer observer =
-        make_observer(count, activities, TREADLE_BEFORE_TIMERS | TREADLE_BEFORE_WAITING | TREADLE_AFTER_WAITING);
-    treadle_source keeper = make_source(NULL, NULL);
-    CHECK_INT(treadle_loop_add_observer(loop, observer, mode), TREADLE_OK);
-    CHECK_INT(treadle_loop_add_source(loop, keeper, mode), TREADLE_OK);
-    activities[0] = activities[1] = 0;
-    CHECK_INT(treadle_loop_run(loop, mode, MILLISECONDS(30), 0), TREADLE_RUN_TIMED_OUT);
-    CHECK(activities[0] <= 3 && activities[1] <= 6);
-    CHECK_INT(treadle_observer_invalidate(observer) + treadle_source_invalidate(keeper), TREADLE_OK);
-    CHECK_INT(treadle_observer_release(observer) + treadle_source_release(keeper), TREADLE_OK);
-}
+#include "watched_pipes.h"
 
 /* --- Watched again ---------------------------------------------------------------------------------------- */
 
@@ -241,6 +174,66 @@ TEST(dropping_a_stale_one_gives_nobody_another_s_file, "SRC1-8") {
     close(copy);
 }
 
+/* The second of two that are reported at once is changed by the first one's callback. */
+static struct watched *batch[2];
+static void change_the_other(treadle_descriptor source, uint32_t events, void *info) {
+    struct watched *watched = info, *other = batch[0] == watched ? batch[1] : batch[0];
+    CHECK(source == watched->source);
+    CHECK_INT(events, TREADLE_READABLE);
+    watched->performs++;
+    set_events(other, TREADLE_WRITABLE); /* which a read end never is */
+}
+TEST(what_was_reported_before_a_change_of_events_is_not_told, "SRC1-2 SRC1-11") {
+    struct watched pipes[2];
+    for (int i = 0; i < 2; i++) {
+        batch[i] = &pipes[i];
+        open_pipe(&pipes[i]);
+        pipes[i].source = make_descriptor(change_the_other, &pipes[i], pipes[i].reads, TREADLE_READABLE);
+        add(&pipes[i], M);
+        fill(&pipes[i]);
+    }
+    for (int pass = 0; pass < 4; pass++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK(pipes[0].performs == 0 || pipes[1].performs == 0);
+    CHECK_INT(pipes[0].performs + pipes[1].performs, 4);
+}
+
+/* A number means one file, another, and the first one again, and copies keep both: the entries of both are in the kernel's
+ * set, and what is stale of them is told to nobody. */
+TEST(a_number_that_goes_to_and_fro_has_one_file, "SRC1-8 SRC1-11") {
+    struct watched first, second, other;
+    open_pipe(&first);
+    second = first;
+    watch(&first);
+    int copy = dup(first.reads);
+    reuse_number(&first, &other);
+    int other_copy = dup(other.reads);
+    watch(&second); /* takes the number over, for the other file */
+    CHECK_INT(dup3(copy, second.reads, O_CLOEXEC), second.reads);
+    set_events(&second, TREADLE_READABLE | TREADLE_WRITABLE);
+    fill(&other); /* for which only the copy is left */
+    check_sleeps(M);
+    CHECK_INT(second.performs, 0);
+    fill(&first);
+    CHECK_INT(performs_of(&second, 3), 3);
+    CHECK_INT(second.events, TREADLE_READABLE);
+    CHECK_INT(first.performs, 0);
+    close(copy), close(other_copy);
+}
+
+/* A pass that comes upon something stale still tells of what is ready. */
+TEST(a_stale_one_hides_nobody, "SRC1-8 SRC1-11 PASS-12") {
+    struct watched stale, ready;
+    open_pipe(&stale), open_pipe(&ready);
+    watch(&stale), watch(&ready);
+    int copy = dup(stale.reads);
+    close(stale.reads);
+    end(&stale);
+    fill(&stale), fill(&ready);
+    CHECK_INT(performs_of(&ready, 1), 1);
+    CHECK_INT(performs_of(&ready, 2), 2);
+    close(copy);
+}
+
 /* Another source took the number over. The first one gets it back when it is enabled, or learns that it does not. */
 TEST(a_number_that_was_taken_over_comes_back, "SRC1-7 SRC1-8 SRC1-11") {
     for (int is_closed = 0; is_closed < 2; is_closed++) {
@@ -264,75 +257,6 @@ TEST(a_number_that_was_taken_over_comes_back, "SRC1-7 SRC1-8 SRC1-11") {
         end(&first);
         close(second.reads), close(second.writes);
     }
-}
-
-/* --- TREADLE_DEBUG ------------------------------------------------------------------------------------------ */
-
-static void run_until_told(struct watched *watched, const char *mode) {
-    int before = watched->performs;
-    CHECK_INT(treadle_loop_run(treadle_loop_current(), mode, TREADLE_FOREVER, TREADLE_RUN_RETURN_AFTER_SOURCE),
-              TREADLE_RUN_HANDLED_SOURCE);
-    CHECK_INT(watched->performs, before + 1);
-    CHECK_INT(watched->events, TREADLE_FAILED);
-    check_sleeps(mode); /* and once it is */
-    CHECK_INT(watched->performs, before + 1);
-}
-TEST(closed_descriptors_are_told_when_debugging, "SRC1-8 PASS-10") {
-    setenv("TREADLE_DEBUG", "1", 1);
-    struct watched watched, other;
-    for (int variant = 0; variant < 4; variant++) { /* closed, with a copy open, used again, both */
-        open_pipe(&watched);
-        watch(&watched);
-        check_sleeps(M);
-        int copy = variant & 1 ? dup(watched.reads) : -1;
-        if (variant & 2) {
-            reuse_number(&watched, &other);
-            fill(&other);
-        } else {
-            close(watched.reads);
-        }
-        run_until_told(&watched, M);
-        CHECK(treadle_loop_contains_descriptor(treadle_loop_current(), watched.source, M)); /* stays scheduled */
-        if (variant & 2) { /* enabled after a pause it is the number's new file that is watched */
-            set_events(&watched, 0);
-            set_events(&watched, TREADLE_READABLE);
-            CHECK_INT(performs_of(&watched, 2), 2);
-            CHECK_INT(watched.events, TREADLE_READABLE);
-            close(other.reads), close(other.writes);
-        }
-        end(&watched);
-        if (copy >= 0) close(copy);
-        close(watched.writes);
-    }
-}
-TEST(only_what_is_watched_is_looked_at, "SRC1-8 SRC1-2 SRC1-11") {
-    setenv("TREADLE_DEBUG", "1", 1);
-    struct watched paused, counter = {.reads = eventfd(0, EFD_NONBLOCK)}, other;
-    open_pipe(&paused);
-    watch(&paused);
-    set_events(&paused, 0);
-    close(paused.reads);
-    check_sleeps(M);
-    CHECK_INT(paused.performs, 0);
-    CHECK_ERROR(treadle_descriptor_set_events(paused.source, TREADLE_READABLE), TREADLE_E_SYSTEM, "fd");
-    /* A counter that Treadle reads: nothing is read from what its number means now. */
-    treadle_descriptor_context context = {.struct_size = sizeof context, .info = &counter, .ready = on_ready,
-        .fd = counter.reads, .events = TREADLE_READABLE, .flags = TREADLE_DESCRIPTOR_ACKNOWLEDGED};
-    CHECK_INT(treadle_descriptor_create(&context, &counter.source), TREADLE_OK);
-    add(&counter, N);
-    reuse_number(&counter, &other);
-    for (int i = 0; i < 8; i++) fill(&other);
-    run_until_told(&counter, N);
-    CHECK_INT(read(other.reads, &(char[20]){0}, 20), 8);
-}
-TEST(closed_descriptors_go_silent, "SRC1-8 PASS-10") {
-    unsetenv("TREADLE_DEBUG");
-    struct watched watched;
-    open_pipe(&watched);
-    watch(&watched);
-    close(watched.reads);
-    check_sleeps(M);
-    CHECK_INT(watched.performs, 0);
 }
 
 TEST_MAIN()

@@ -92,11 +92,13 @@ extension Mode {
 
   /// Puts a number into the set for a membership, as a registration of its own.
   @inline(__always)
-  private func register(_ member: Item, _ number: Int32, _ events: UInt16, _ poller: Poller) throws(Failure) {
+  private func register(
+    _ member: Item, _ number: Int32, _ events: UInt16, _ poller: Poller, isThere: Bool = false
+  ) throws(Failure) {
     // 0 is no serial.
     let serial = max(poller.state.pointee.lastSerial &+ 1, 1)
     poller.state.pointee.lastSerial = serial
-    let result = poller.put(number, Readiness.toKernel(events), EpollData(number: number, serial: serial))
+    let result = poller.put(number, Readiness.toKernel(events), EpollData(number: number, serial: serial), isThere: isThere)
     var registration = Registration(member: member.slot, serial: serial)
     if result < 0 {
       if result != 0 &- treadle_system_eperm() { throw Mode.refusal(result) }
@@ -139,12 +141,8 @@ extension Mode {
       withdraw(registration, number, poller)
       poller.state.pointee.registrations.set(Int(number), Registration(member: member.slot))
     } else if registration.serial != 0 {
-      let data = EpollData(number: number, serial: registration.serial)
-      if !poller.isStanding(number, Readiness.toKernel(events), data) {
-        // It was closed. If it is in use again that is another registration: reports of the first are stale.
-        try register(member, number, events, poller)
-        poller.state.pointee.mayHaveStale.store(true, ordering: .releasing)
-      }
+      // As a registration of its own: the entry of before may stay behind, if the number was closed and used again.
+      try register(member, number, events, poller, isThere: true)
     } else if !poller.isAlwaysReady(number) {
       try register(member, number, events, poller)
     }

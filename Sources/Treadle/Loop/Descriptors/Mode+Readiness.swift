@@ -46,7 +46,10 @@ extension Mode {
     defer { loop.unlock() }
     for event in poller.state.pointee.events.elements {
       let data = EpollData(bits: event.data)
-      if poller.state.pointee.registrations[Int(data.number)]?.serial != data.serial { return rebuild(poller, loop) }
+      if poller.state.pointee.registrations[Int(data.number)]?.serial == data.serial { continue }
+      let failure = rebuild(poller, loop)
+      // What was reported with it is asked for again: this may be all that a run looks.
+      return failure < 0 ? failure : poller.wait(loop, until: nil)
     }
     return result
   }

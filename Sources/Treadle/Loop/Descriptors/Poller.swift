@@ -86,12 +86,15 @@ struct Poller {
   }
 
   /// The one way into the set, whatever the kernel has for the number: a new entry, or one that is there still, because the
-  /// number means the same file as when that was made, and which is taken over. 0, or -errno.
+  /// number means the same file as when that was made, and which is taken over. One that was there for another file may be
+  /// left behind. 0, or -errno.
   @inline(__always)
   func put(_ number: Int32, _ kernelEvents: UInt32, _ data: EpollData, isThere: Bool = false) -> Int32 {
     let result = control(isThere ? Poller.modify : Poller.add, number, kernelEvents, data)
     let other = isThere ? 0 &- treadle_system_enoent() : 0 &- treadle_system_eexist()
-    return result == other ? control(isThere ? Poller.add : Poller.modify, number, kernelEvents, data) : result
+    if result != other { return result }
+    if isThere { state.pointee.mayHaveStale.store(true, ordering: .releasing) }
+    return control(isThere ? Poller.add : Poller.modify, number, kernelEvents, data)
   }
 
   /// Out of the set. If the kernel knows of no such entry, the number was closed since it was put in.
