@@ -245,11 +245,20 @@ TEST(an_exception_that_escapes_is_reported_and_terminates, "THR-19 PERF-11") {
 
 // Callbacks of C that a C++ program gives to the C interface itself: nothing of the wrapper is around them.
 TEST(an_exception_of_a_plain_callback_terminates, "THR-19") {
+    // Also where there is a handler outside of the library: nothing unwinds through its frames.
     const auto check = [](auto &&f) {
-        const Ended ended = end_by(f);
-        CHECK(WIFEXITED(ended.status));
-        CHECK_EQUAL(WEXITSTATUS(ended.status), 42);
-        CHECK_EQUAL(ended.errors, "terminated with an exception\n");
+        for (const bool is_caught : {false, true}) {
+            const Ended ended = end_by([&](const Loop &loop) {
+                if (!is_caught) return f(loop);
+                try {
+                    f(loop);
+                } catch (const Unusual &) {
+                }
+            });
+            CHECK(WIFEXITED(ended.status));
+            CHECK_EQUAL(WEXITSTATUS(ended.status), 42);
+            CHECK_EQUAL(ended.errors, "terminated with an exception\n");
+        }
     };
     check([](const Loop &loop) {
         treadle_loop_post(loop.native(), [](void *) { throw Unusual(); }, nullptr);
@@ -266,6 +275,14 @@ TEST(an_exception_of_a_plain_callback_terminates, "THR-19") {
         treadle_source source = nullptr;
         treadle_source_create(&context, &source);
         treadle_source_release(source);
+    });
+    check([](const Loop &loop) {
+        treadle_source_context context{};
+        context.struct_size = sizeof context;
+        context.schedule = [](treadle_source, treadle_loop, const char *, void *) { throw Unusual(); };
+        treadle_source source = nullptr;
+        treadle_source_create(&context, &source);
+        treadle_loop_add_source(loop.native(), source, TREADLE_DEFAULT_MODE);
     });
     check([](const Loop &) {
         treadle_thread thread = nullptr;
