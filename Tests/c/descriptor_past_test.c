@@ -234,6 +234,30 @@ TEST(a_stale_one_hides_nobody, "SRC1-8 SRC1-11 PASS-12") {
     close(copy);
 }
 
+/* A counter that Treadle reads for its client is closed, with a copy open, and its number means a pipe. */
+TEST(nothing_is_read_from_another_s_file, "SRC1-2 SRC1-8") {
+    struct watched counter = {.reads = eventfd(0, EFD_NONBLOCK)}, other;
+    treadle_descriptor_context context = {.struct_size = sizeof context, .info = &counter, .ready = on_ready,
+        .fd = counter.reads, .events = TREADLE_READABLE, .flags = TREADLE_DESCRIPTOR_ACKNOWLEDGED};
+    CHECK_INT(treadle_descriptor_create(&context, &counter.source), TREADLE_OK);
+    add(&counter, M);
+    int copy = dup(counter.reads);
+    reuse_number(&counter, &other);
+    for (int i = 0; i < 16; i++) fill(&other);
+    CHECK_INT(eventfd_write(copy, 1), 0);
+    CHECK_INT(performs_of(&counter, 3), 1);
+    CHECK_INT(counter.events, TREADLE_FAILED);
+    check_sleeps(M);
+    CHECK_INT(counter.performs, 1);
+    CHECK_INT(read(other.reads, &(char[20]){0}, 20), 16);
+    set_events(&counter, 0);
+    CHECK_INT(dup3(copy, counter.reads, O_CLOEXEC), counter.reads);
+    set_events(&counter, TREADLE_READABLE); /* the counter again */
+    CHECK_INT(performs_of(&counter, 3), 1);
+    CHECK_INT(counter.events, TREADLE_READABLE);
+    close(copy);
+}
+
 /* Another source took the number over. The first one gets it back when it is enabled, or learns that it does not. */
 TEST(a_number_that_was_taken_over_comes_back, "SRC1-7 SRC1-8 SRC1-11") {
     for (int is_closed = 0; is_closed < 2; is_closed++) {

@@ -139,12 +139,18 @@ extension Loop {
       return closeBatch(frame)
     }
     while !mustEnd(frame) {
-      guard let (item, events) = frame.pointee.mode.takeReady() else {
+      guard case (let item, var events)? = frame.pointee.mode.takeReady() else {
         // What was reported before was all of sources that have ended since.
         if frame.pointee.asked || !askForDescriptors(frame) { break }
         continue
       }
-      if item.hasTrait(Item.Trait.acknowledged) && events != Readiness.failed && !item.acknowledge(frame.pointee.mode) { continue }
+      if item.hasTrait(Item.Trait.acknowledged) && events != Readiness.failed {
+        switch item.acknowledge(frame.pointee.mode) {
+        case .read: break
+        case .nothing: continue
+        case .gone: events = Readiness.failed
+        }
+      }
       frame.pointee.handled = true
       frame.pointee.mode.state.pointee.lastWasTimers = false
       frame.pointee.callout.set(.descriptor, item, value: events)

@@ -106,11 +106,21 @@ extension Item {
     }
   }
 
-  /// Reads the counter of an eventfd or timerfd that the client gave into our hands (SRC1-2). False when there was nothing to
-  /// read: somebody else has read it. The loop's own thread, which calls the source.
-  func acknowledge(_ mode: Mode) -> Bool {
-    let number = descriptorNumber(in: mode)
-    return number >= 0 && treadle_system_read8(number) >= 0
+  /// What became of a counter that was reported.
+  enum Acknowledgement { case read, nothing, gone }
+
+  /// Reads the counter of an eventfd or timerfd that the client gave into our hands (SRC1-2). `nothing`: somebody else has read
+  /// it, or the source has left or was paused; `gone`: its number was closed, and what it means now is not read. The loop's own thread, which
+  /// calls the source. Takes the item's lock.
+  func acknowledge(_ mode: Mode) -> Acknowledgement {
+    lock()
+    defer { unlock() }
+    guard let member = member(of: mode) else { return .nothing }
+    return withLoopLocked(member) { mode in
+      guard let mode, member.watched.pointee.events != 0 else { return .nothing }
+      if !mode.demandStanding(member) { return .gone }
+      return treadle_system_read8(member.watched.pointee.number) >= 0 ? .read : .nothing
+    }
   }
 
   /// What is watched in a mode; -1 when the source has left it. Takes the item's lock.

@@ -196,6 +196,20 @@ extension Mode {
     }
   }
 
+  /// Whether a membership's number still means what is watched; one whose does not is forgotten. The kernel is asked each time:
+  /// to read from another's file would take what is not ours.
+  func demandStanding(_ member: Item) -> Bool {
+    let number = member.watched.pointee.number
+    guard let poller, let registration = poller.state.pointee.registrations[Int(number)], registration.member == member.slot
+    else { return false }
+    if registration.serial == 0 { return poller.isAlwaysReady(number) }
+    let data = EpollData(number: number, serial: registration.serial)
+    if poller.isStanding(number, Readiness.toKernel(member.watched.pointee.events), data) { return true }
+    forget(member, data, poller)
+    poller.state.pointee.mayHaveStale.store(true, ordering: .releasing)
+    return false
+  }
+
   /// For debugging: looks whether every number means the file that is watched, and has the source of one that does not told,
   /// once (SRC1-8). True if there is one. Owner, takes the lock.
   @inline(never)
