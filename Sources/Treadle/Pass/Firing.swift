@@ -105,6 +105,7 @@ extension Loop {
         mode.noteCollected(frame.pointee.batch.first)
         return item
       }
+      if !item.isValid { mode.restIfNowhere(member) }
     }
     mode.noteCollected(nil)
     return nil

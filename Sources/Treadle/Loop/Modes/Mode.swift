@@ -61,13 +61,10 @@ struct Mode {
 
   /// Nothing is in the mode, and its loop is gone.
   func free() {
+    closeSignals()
     treadle_system_free(state.pointee.name)
     state.pointee.name = nil
-    state.pointee.loop.store(nil, ordering: .releasing)
-    state.pointee.signalled.free()
-    state.pointee.signalledCount.store(0, ordering: .relaxed)
     state.pointee.hasScattered.store(false, ordering: .relaxed)
-    state.pointee.signalsAreMixed = false
     state.pointee.ownSignals.free()
     state.pointee.ownSignalsAreMixed = false
     state.pointee.lastWasTimers = false

@@ -15,6 +15,19 @@ extension Item {
 
 /// The signalled sources of a mode that no pass has collected yet.
 extension Mode {
+  /// Nobody queues anything here any more: the mode is no loop's from here on.
+  func closeSignals() {
+    guard let loop else { return }
+    loop.state.pointee.gate.lock()
+    var queue = state.pointee.signalled
+    state.pointee.signalled = Buffer()
+    state.pointee.signalsAreMixed = false
+    noteSignalledCount()
+    state.pointee.loop.store(nil, ordering: .releasing)
+    loop.state.pointee.gate.unlock()
+    queue.free()
+  }
+
   /// Queues a membership of a source. The gate is held. False without memory.
   @inline(__always)
   func append(_ entry: Entry) -> Bool {
@@ -54,6 +67,8 @@ extension Mode {
     guard let loop else { return true }
     loop.state.pointee.gate.lock()
     defer { loop.state.pointee.gate.unlock() }
+    // The membership may have ended, and the loop have gone, meanwhile.
+    if !isOf(loop) { return true }
     state.pointee.signalsAreMixed = true
     return append(Entry(member, SignalTime.any))
   }

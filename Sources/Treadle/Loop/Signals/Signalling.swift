@@ -33,7 +33,7 @@ extension Item {
       } else if loop.isCurrent {
         try item.queueForOwner(mode, loop, wake: wake)
       } else {
-        try item.queueForOthers(mode, loop, wake: wake)
+        try item.queueForOthers(mode, loop, handle.generation, wake: wake)
       }
     } else {
       try item.queueEverywhere(handle.generation, isFresh: !before.has(Reference.Mark.signalled), wake: wake)
@@ -55,10 +55,15 @@ extension Item {
   }
 
   @inline(__always)
-  private func queueForOthers(_ mode: Mode, _ loop: Loop, wake: Bool) throws(Failure) {
+  private func queueForOthers(_ mode: Mode, _ loop: Loop, _ generation: UInt32, wake: Bool) throws(Failure) {
     // Both cache lines come at the same time.
     mode.prefetchSignals()
     loop.state.pointee.gate.lock()
+    // The source may have left, and the loop have gone, meanwhile: neither is held.
+    if !mode.isOf(loop) {
+      loop.state.pointee.gate.unlock()
+      return try queueEverywhere(generation, isFresh: true, wake: wake)
+    }
     let time = SignalTime.next(on: loop)
     setSignalTime(time)
     if hasTrait(Trait.ordered) { mode.state.pointee.signalsAreMixed = true }

@@ -52,6 +52,12 @@ extension Mode {
     member.due.pointee.place = TimerQueue.Place.resting
   }
 
+  /// An invalid timer that was collected lies somewhere until it is taken out, so that the end of its loop finds it.
+  @inline(never)
+  func restIfNowhere(_ member: Item) {
+    if member.due.pointee.place == TimerQueue.Place.none { rest(member) }
+  }
+
   /// Moves the only membership of a timer to a later date where it lies. False if that cannot be.
   @inline(__always)
   func postpone(_ member: Item, to date: Int64) -> Bool {
@@ -121,7 +127,8 @@ extension Mode {
         member.due.pointee.place == TimerQueue.Place.none
       else { continue }
       let item = member.primary
-      if item.isValid { schedule(member, of: item) }
+      // Whoever has made it invalid takes it out, or finds that the loop has done so at its end.
+      if item.isValid { schedule(member, of: item) } else { rest(member) }
     }
     queue.pointee.collectedDate = Clock.forever
     updateEarliest(queue)

@@ -183,7 +183,7 @@ extension Item {
   func endFiring(takesNextDate: Bool) {
     let wasRescheduled = hasState(State.rescheduled)
     setState(0, clear: State.running | State.rescheduled)
-    if !isValid { return }
+    if !isValid { return forEachScheduled { mode, member in mode.restIfNowhere(member) } }
     if takesNextDate && !wasRescheduled { due.pointee.date = dateAfter(Clock.now()) }
     forEachScheduled { mode, member in
       mode.unschedule(member)
