@@ -44,7 +44,6 @@ package enum Runtime {
   }
 
   /// Starts from nothing in the child of a fork, where only the calling thread lives. False anywhere else.
-  @_optimize(size)
   package static func startInChild() -> Bool {
     let process = treadle_system_process()
     if process.pointee.forked == 0 { return false }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
+import Synchronization
 package import TreadleBase
 
 /// Threads and performs whose functions are events of a host.
@@ -21,13 +23,11 @@ extension Host {
     Host(memory).runEntry(&event)
   }
 
-  @_optimize(size)
   package func makeThread(_ token: UInt64) throws(Failure) -> Thread {
     let entry = ThreadEntry(host: pointer, token: token, run: Host.runThread, retire: Host.retireToken)
     return try registering { () throws(Failure) in try Thread.create(entry) }
   }
 
-  @_optimize(size)
   package func perform(
     _ token: UInt64, on thread: Thread, modes: ModeNames?, wait: Bool
   ) throws(Failure) -> Int32 {
@@ -37,7 +37,6 @@ extension Host {
   }
 
   /// Performs without a wait. The token is retired only if it is not performed, or the host does not complete it.
-  @_optimize(size)
   package func performOnce(_ token: UInt64, on thread: Thread) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
       var request = request(token)
@@ -56,7 +55,6 @@ extension Host {
 
   /// Has `body` take a request over, unless it throws, whose performing will be an event. The token of one that comes
   /// too late is retired as well.
-  @_optimize(size)
   package func registerRequest(
     _ token: UInt64, _ body: (Request) throws(Failure) -> Int32
   ) throws(Failure) -> Int32 {
@@ -70,5 +68,40 @@ extension Host {
         return Status.closed
       }
     }
+  }
+}
+
+/// A word of a host's memory by which it makes an end known that threads wait for, as that of a future: a `Completion` there.
+package struct HostWord {
+  private let completion: UnsafeMutablePointer<Completion>
+
+  package init(_ word: UnsafeMutablePointer<UInt32>?) throws(Failure) {
+    guard let word else { throw Failure(Status.argument, "word", "is NULL") }
+    if UInt(bitPattern: word) & 3 != 0 { throw Failure(Status.argument, "word", "is not aligned") }
+    assert(MemoryLayout<Completion>.size == MemoryLayout<UInt32>.size)
+    completion = UnsafeMutableRawPointer(word).assumingMemoryBound(to: Completion.self)
+  }
+
+  package func end() {
+    Loop.existing?.state.pointee.answers.note()
+    completion.pointee.end()
+  }
+
+  /// Until the end, which is to come from this loop. A failure: the timeout, or a signal, after which the host looks and waits
+  /// again.
+  package func wait(for loop: Loop, timeout: Int64) throws(Failure) {
+    completion.pointee.wait(loop.answers, until: Clock.after(timeout, from: Clock.now()), isRepeated: false)
+    if !completion.pointee.isOver {
+      throw Failure(Status.timeout, "timeout_ns", "passed, or a signal came, before the end")
+    }
+  }
+}
+
+extension Thread {
+  /// The same for the loop of a thread. One that has finished since performs nothing any more, and ends no wait.
+  package func wait(for word: HostWord, timeout: Int64) throws(Failure) {
+    let loop = try holdLoop()
+    defer { loop.letGo() }
+    try word.wait(for: loop, timeout: timeout)
   }
 }

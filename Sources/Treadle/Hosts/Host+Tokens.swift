@@ -30,7 +30,6 @@ extension Host {
   }
 
   /// Moves retired tokens into `room`; how many.
-  @_optimize(size)
   package func takeRetired(_ room: UnsafeMutableBufferPointer<UInt64>) -> Int {
     state.pointee.gate.lock()
     defer { state.pointee.gate.unlock() }
@@ -65,7 +64,6 @@ extension Host {
   }
 
   @inline(never)
-  @_optimize(size)
   private func reserveToken() throws(Failure) {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
     state.pointee.gate.lock()
@@ -75,7 +73,6 @@ extension Host {
     if !hasRoom { throw Failure.noMemory("token") }
   }
 
-  @_optimize(size)
   private func options(_ token: UInt64, order: Int64) -> ItemOptions {
     var options = ItemOptions()
     options.value.order = order
@@ -86,7 +83,6 @@ extension Host {
     return options
   }
 
-  @_optimize(size)
   package func makeSource(_ token: UInt64, order: Int64, wantsSchedule: Bool, wantsCancel: Bool) throws(Failure) -> Item {
     var options = options(token, order: order)
     if wantsSchedule { options.setSchedule(schedule: nil, indirect: callback) }
@@ -94,7 +90,6 @@ extension Host {
     return try registering { () throws(Failure) in try Item.source(code: nil, info: nil, options: options) }
   }
 
-  @_optimize(size)
   package func makeDescriptor(
     _ token: UInt64, number: Int32, events: UInt32, isAcknowledged: Bool
   ) throws(Failure) -> Item {
@@ -105,7 +100,6 @@ extension Host {
     }
   }
 
-  @_optimize(size)
   package func makeTimer(_ token: UInt64, date: Int64, interval: Int64, order: Int64) throws(Failure) -> Item {
     try registering { () throws(Failure) in
       try Item.timer(
@@ -113,7 +107,6 @@ extension Host {
     }
   }
 
-  @_optimize(size)
   package func makeObserver(_ token: UInt64, activities: UInt32, once: Bool, order: Int64) throws(Failure) -> Item {
     try registering { () throws(Failure) in
       try Item.observer(

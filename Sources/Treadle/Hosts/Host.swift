@@ -32,7 +32,6 @@ package struct Host {
   var callback: IndirectCallback { IndirectCallback(object: pointer, invoke: Host.invoke, drop: nil) }
   package var isClosed: Bool { state.pointee.closed.load(ordering: .sequentiallyConsistent) != 0 }
 
-  @_optimize(size)
   package static func register(
     dispatch: Dispatch, enter: ThreadHook?, exit: ThreadHook?, user: UnsafeMutableRawPointer?
   ) throws(Failure) -> Host {
@@ -82,7 +81,6 @@ package struct Host {
 
   /// The entry of a thread. It lasts as long as the thread, so it is no event in flight: the host is told of the
   /// thread under the gate, and the rest is like a thread of the host's own.
-  @_optimize(size)
   func runEntry(_ event: UnsafeRawPointer) {
     var isOpen = false
     _ = whileOpen(true) {
@@ -136,7 +134,6 @@ package struct Host {
   }
 
   /// The thread ends: its hosts are told, but for those that are quiet.
-  @_optimize(size)
   static func leaveThread() {
     let thread = treadle_system_thread()
     let hosts = thread.pointee.hosts
@@ -156,7 +153,6 @@ package struct Host {
   }
 
   /// Closes the gate, then waits for calls that run on other threads.
-  @_optimize(size)
   package func quiesce(timeout: Int64) throws(Failure) {
     state.pointee.closed.store(1, ordering: .sequentiallyConsistent)
     let own = callsOnThisThread

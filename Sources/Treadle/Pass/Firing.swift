@@ -164,7 +164,6 @@ extension Loop {
 /// Firing a timer by hand (NST-3). The caller holds the timer.
 extension Item {
   /// Calls the callback here and now, whatever the date.
-  @_optimize(size)
   package func fireByHand() -> Int32 {
     // As when it is due: no mode has it queued while it runs.
     if !withDueLocked({ _ in beginFiring(isCollected: false) }) { return Status.ignored }

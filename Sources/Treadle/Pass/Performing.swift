@@ -61,7 +61,6 @@ extension Loop {
 
   /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they find the signals used
   /// up. True if there was anything: where it stands among the others, the time of the signals decides.
-  @_optimize(size)
   private func takeFromOuterRuns(_ frame: Frame.Pointer) -> Bool {
     var hasTaken = false
     var outer = frame.pointee.outer
@@ -142,7 +141,6 @@ extension Loop {
   }
 
   /// Sources that were collected but are left for a later pass are queued again, ahead of those signalled meanwhile.
-  @_optimize(size)
   func putBackSources(_ frame: Frame.Pointer) {
     let mode = frame.pointee.mode
     frame.pointee.batch.jobs = JobCursor()

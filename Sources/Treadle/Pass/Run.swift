@@ -148,7 +148,6 @@ extension Loop {
   }
 
   /// The thread ends inside its runs (pthread_exit in a callback): they let go of what they hold.
-  @_optimize(size)
   func abandonRuns() {
     while let frame {
       abandonCallout(frame)

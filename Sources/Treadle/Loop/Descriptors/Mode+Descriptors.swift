@@ -125,7 +125,6 @@ extension Mode {
   }
 
   /// Changes what a membership watches for; 0 pauses it.
-  @_optimize(size)
   func rewatch(_ member: Item, _ events: UInt16) throws(Failure) {
     let before = member.watched.pointee.events
     let number = member.watched.pointee.number
@@ -187,7 +186,6 @@ extension Mode {
   }
 
   /// Makes the set anew with what still stands. 0, or -errno. Owner.
-  @_optimize(size)
   func rebuild(_ poller: Poller, _ loop: Loop) -> Int32 {
     // Asked of the old set: the new one would take whatever file a number means by now.
     forEachEntry(poller) { if !poller.isStanding($2.number, $1, $2) { forget($0, $2, poller) } }
@@ -213,7 +211,6 @@ extension Mode {
   /// For debugging: looks whether every number means the file that is watched, and has the source of one that does not told,
   /// once (SRC1-8). True if there is one. Owner, takes the lock.
   @inline(never)
-  @_optimize(size)
   func reportClosed(_ poller: Poller) -> Bool {
     guard let loop else { return false }
     loop.lock()

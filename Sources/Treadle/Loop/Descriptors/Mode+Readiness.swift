@@ -39,7 +39,6 @@ extension Mode {
   /// wake-up of it is one too many. One that another thread took out a moment ago is not told from it, and costs as much,
   /// but once.
   @inline(never)
-  @_optimize(size)
   private func dropStale(_ poller: Poller, _ result: Int32) -> Int32 {
     guard let loop else { return result }
     loop.lock()
@@ -55,7 +54,6 @@ extension Mode {
   }
 
   /// Behind what the kernel reported.
-  @_optimize(size)
   private func appendAlwaysReady(_ poller: Poller) {
     loop?.lock()
     for number in poller.state.pointee.alwaysReady.elements {

@@ -23,7 +23,6 @@ struct Poller {
 
   // MARK: Its life; the loop's lock is held
 
-  @_optimize(size)
   static func make(for loop: Loop) throws(Failure) -> Poller {
     try needOwnDescriptors(loop)
     let epoll = treadle_system_epoll_create()
@@ -106,14 +105,12 @@ struct Poller {
   }
 
   /// Whether an entry still watches its number's present file: not if the number was closed, and perhaps used again.
-  @_optimize(size)
   func isStanding(_ number: Int32, _ kernelEvents: UInt32, _ data: EpollData) -> Bool {
     control(Poller.modify, number, kernelEvents, data) == 0
   }
 
   /// The set anew, with what still stands: the one way to be rid of a stale entry. Owner. What the kernel reported before is
   /// forgotten; it reports it again. 0, or -errno: then the set is as it was.
-  @_optimize(size)
   func rebuild(_ loop: Loop, putAll: () -> Void) -> Int32 {
     loop.assertOwner()
     let old = state.pointee.epoll
@@ -146,7 +143,6 @@ struct Poller {
     return false
   }
 
-  @_optimize(size)
   func removeAlwaysReady(_ number: Int32) {
     var kept = 0
     for other in state.pointee.alwaysReady.elements where other != UInt32(bitPattern: number) {
@@ -161,7 +157,6 @@ struct Poller {
 
   /// Has the interrupt descriptor reported once more, if it is readable. It reports once for each arming, so that runs which
   /// do not ask for interrupts are not disturbed.
-  @_optimize(size)
   func armInterrupt(_ number: Int32) {
     state.pointee.wasInterrupted = false
     if state.pointee.interrupt != number && state.pointee.interrupt >= 0 {

@@ -9,7 +9,6 @@ extension Loop {
   /// Records the item, and adds it to every mode that is in the set now, also where it was recorded before and has left one
   /// of them since.
   @inline(never)
-  @_optimize(size)
   func addToCommonModes(_ item: Item) throws(Failure) -> Bool {
     guard let record else { return false }
     let isNew = try holding(item) { () throws(Failure) in try join(item, record, descriptor: -1) }
@@ -36,7 +35,6 @@ extension Loop {
   }
 
   /// Un-records the item, and removes it from every mode of the set.
-  @_optimize(size)
   func removeFromCommonModes(_ item: Item, _ record: Mode) -> Int32 {
     guard leave(item, record) == Status.ok else { return Status.ignored }
     // To leave a mode does not fail.
@@ -49,7 +47,6 @@ extension Loop {
   /// not before.
   @discardableResult
   @inline(never)
-  @_optimize(size)
   private func follow(_ item: Item, into name: ModeName) throws(Failure) -> Bool {
     guard let mode = lookUp(name), let record else { return false }
     var isRecorded = item.isMember(of: record)
@@ -95,7 +92,6 @@ extension Loop {
 
   /// Adds the recorded items of one kind to a mode that joined the set. They are taken down first, with a reference each,
   /// since adding calls the client.
-  @_optimize(size)
   private func addRecorded(_ kind: Kind, to name: ModeName) throws(Failure) {
     var recorded = Buffer<UInt32>()
     defer { recorded.free() }
@@ -118,5 +114,42 @@ extension Loop {
     }
     if let failure { throw failure }
     if !isComplete { throw Failure.noMemory("mode") }
+  }
+}
+
+/// Sources that are the same by value (SRC0-5): both have the same `equal`, perform, order and hash, and
+/// `equal` says so of their infos.
+extension Loop {
+  /// Whether the mode has a source that equals this one. Calls clients, so no lock is held around it.
+  func containsEqual(_ item: Item, _ mode: Mode) -> Bool {
+    guard let context = item.context, let equal = context.pointee.equal else { return false }
+    var candidates = Buffer<UInt64>()
+    defer { candidates.free() }
+    lock()
+    var next = mode.list(item.kind).first
+    while let member = item.sibling(next) {
+      next = member.cell.pointee.next
+      let other = member.primary
+      if other.slot != item.slot, mayEqual(other, item), candidates.append(Mention(other).bits) {
+        other.holdAgain()
+      }
+    }
+    unlock()
+    var found = false
+    for bits in candidates.elements {
+      guard let other = item.sibling(Mention(bits: bits).slot) else { continue }
+      if !found && other.isValid {
+        ClientCall.guarded { found = equal(item.cell.pointee.info, other.cell.pointee.info) != 0 }
+      }
+      other.drop()
+    }
+    return found
+  }
+
+  private func mayEqual(_ one: Item, _ other: Item) -> Bool {
+    guard one.hasTrait(Item.Trait.comparable), let first = one.context, let second = other.context else { return false }
+    return first.pointee.hash == second.pointee.hash && first.pointee.order == second.pointee.order
+      && one.code == other.code
+      && unsafeBitCast(first.pointee.equal, to: UInt.self) == unsafeBitCast(second.pointee.equal, to: UInt.self)
   }
 }

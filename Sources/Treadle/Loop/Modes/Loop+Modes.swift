@@ -90,7 +90,6 @@ extension Loop {
 
   /// A mode that has nothing of a client's does not exist for clients (RL-7), though it be common, or the call mode. The
   /// lock is held.
-  @_optimize(size)
   func findOrMakeUnlistedMode(_ name: ModeName) throws(Failure) -> Mode {
     if let mode = findMode(name) { return mode }
     guard let mode = Mode.create(in: self, name: name) else { throw Failure.noMemory("mode") }

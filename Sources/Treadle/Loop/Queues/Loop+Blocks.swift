@@ -94,7 +94,6 @@ extension Loop {
   }
 
   /// At the end of the thread: what is queued is discarded (RL-8). A release may queue more, which goes too.
-  @_optimize(size)
   func discardBlocks() {
     while true {
       state.pointee.gate.lock()

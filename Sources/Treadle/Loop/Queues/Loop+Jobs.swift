@@ -128,7 +128,6 @@ extension Loop {
   }
 
   /// The thread has ended, or everything was shut down: what is queued is dropped, and who waits for it told (PERF-9).
-  @_optimize(size)
   func discardJobs() {
     if !hasJobs { return }
     lock()

@@ -94,8 +94,7 @@ extension Loop {
     interruptSleep()
   }
 
-  /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for
-  /// them.
+  /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for them.
   func closeSleep() {
     state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent)
     while state.pointee.kicking.load(ordering: .sequentiallyConsistent) != 0 { treadle_system_yield() }

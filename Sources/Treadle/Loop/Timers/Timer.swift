@@ -138,7 +138,6 @@ extension Item {
     return Status.ok
   }
 
-  @_optimize(size)
   package func setTolerance(_ tolerance: Int64) throws(Failure) -> Int32 {
     lock()
     let context = needContext()

@@ -79,8 +79,7 @@ extension Thread {
     }
   }
 
-  /// The thread has finished for all who ask; its loop, if it never asked for it, becomes its own for the
-  /// teardown.
+  /// The thread has finished for all who ask; its loop, if it never asked for it, becomes its own for the teardown.
   private func finish() {
     lock()
     state.pointee.phase.store(Phase.finished, ordering: .sequentiallyConsistent)

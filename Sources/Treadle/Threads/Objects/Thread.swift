@@ -5,8 +5,7 @@ import CTreadleSystem
 import struct Synchronization.Atomic
 package import TreadleBase
 
-/// A thread's object: a thin handle, copied freely. The thread itself holds a reference from its start to
-/// its end (THR-4).
+/// A thread's object: a thin handle, copied freely. The thread itself holds a reference from its start to its end (THR-4).
 package struct Thread {
   let state: UnsafeMutablePointer<ThreadState>
 
@@ -196,4 +195,48 @@ struct ThreadState: ~Copyable {
   var entry: ThreadEntry
   /// Written by the thread before its end, read after it.
   var result: UnsafeMutableRawPointer?
+}
+
+/// What a thread runs, and how its info goes back.
+package struct ThreadEntry {
+  package typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
+  package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+  var code: Function?
+  var info: UnsafeMutableRawPointer?
+  var destroy: Destroy?
+  /// A host, its token, and the thread's handle.
+  typealias RunForHost = @convention(c) (UnsafeMutableRawPointer?, UInt64, UInt) -> Void
+  typealias Retire = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
+  /// In place of `code`: the host that is told, by what, and how its token is retired at the end.
+  private var host: UnsafeMutableRawPointer? = nil
+  private var token: UInt64 = 0
+  private var runForHost: RunForHost? = nil
+  private var retire: Retire? = nil
+
+  package init(code: Function?, info: UnsafeMutableRawPointer?, destroy: Destroy?) {
+    self.code = code
+    self.info = info
+    self.destroy = destroy
+  }
+
+  init(host: UnsafeMutableRawPointer, token: UInt64, run: @escaping RunForHost, retire: @escaping Retire) {
+    self.init(code: nil, info: nil, destroy: nil)
+    self.host = host
+    self.token = token
+    runForHost = run
+    self.retire = retire
+  }
+
+  func run(_ thread: Thread) -> UnsafeMutableRawPointer? {
+    if let code { return code(info) }
+    runForHost?(host, token, thread.handle.bits)
+    return nil
+  }
+
+  /// It has run, or never will.
+  func dispose() {
+    retire?(host, token)
+    destroy?(info)
+  }
 }

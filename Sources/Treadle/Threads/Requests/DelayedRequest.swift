@@ -17,7 +17,6 @@ package struct DelayedRequest {
   var isListed: Bool
 
   /// Takes the request over on success only. modes: nil for the default mode.
-  @_optimize(size)
   package static func schedule(
     _ request: Request, after delay: Int64, modes: ModeNames?
   ) throws(Failure) -> Int32 {
@@ -65,7 +64,7 @@ package struct DelayedRequest {
     return Status.ok
   }
 
-  /// Cancels the waiting requests of the calling thread that `isMeant` selects.
+  /// Cancels the waiting requests of the calling thread that are like the one given.
   package static func cancel(_ like: Request, targetAlone: Bool) throws(Failure) -> Int32 {
     let loop = try Loop.current()
     var result = Status.ignored

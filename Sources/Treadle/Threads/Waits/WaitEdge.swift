@@ -57,8 +57,7 @@ struct WaitEdge: ~Copyable {
   }
 }
 
-/// A wait that is in a thread's list, for those who end it: harmless when it has ended already, and its memory is
-/// gone.
+/// A wait that is in a thread's list, for those who end it: harmless when it has ended already, and its memory is gone.
 struct WaitToken {
   /// The slot of the thread that waits; 0: none does.
   var thread: UInt32 = 0
