@@ -20,7 +20,7 @@ func status(_ function: StaticString, _ body: () throws(Failure) -> Int32) -> In
   }
 }
 
-/// The same for functions that parse a signature: where that is refused completes the failure's text.
+/// Runs the body of an exported function that parses a signature: where that is refused completes the failure's text.
 @inline(__always)
 func status(_ function: StaticString, _ body: (inout Place?) throws(Failure) -> Int32) -> Int32 {
   var place: Place?
@@ -29,7 +29,7 @@ func status(_ function: StaticString, _ body: (inout Place?) throws(Failure) -> 
   return result
 }
 
-/// The same for functions that answer something else than a status.
+/// Runs the body of an exported function that answers something else than a status.
 @inline(__always)
 func answer<Value>(_ function: StaticString, _ otherwise: Value, _ body: () throws(Failure) -> Value) -> Value {
   do throws(Failure) {

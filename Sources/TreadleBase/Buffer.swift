@@ -45,7 +45,7 @@ package struct Buffer<Element: BitwiseCopyable> {
     if let base { treadle_system_prefetch_for_writing(base + (count &+ 8)) }
   }
 
-  /// The same without taking memory: false when there is no room.
+  /// Puts an element behind the last one without taking memory: false when there is no room.
   @inline(__always)
   package mutating func appendInRoom(_ element: Element) -> Bool {
     count < capacity && put(element)

@@ -35,7 +35,7 @@ package struct Completion: ~Copyable {
     if word.exchange(outcome, ordering: .sequentiallyConsistent) == Completion.awaited { Futex.wake(address, Int32.max) }
   }
 
-  /// The same for one that several may end, of which the first counts. The caller keeps the memory.
+  /// Ends one that several may end, of which the first counts. The caller keeps the memory.
   package borrowing func endFirst(_ outcome: UInt32) {
     var now = word.load(ordering: .acquiring)
     while now < Completion.over {
@@ -48,7 +48,7 @@ package struct Completion: ~Copyable {
     }
   }
 
-  /// The same if nobody waits for it; false if somebody does, or it is over.
+  /// Ends it if nobody waits for it; false if somebody does, or it is over.
   package borrowing func endUnlessAwaited() -> Bool {
     word.compareExchange(expected: Completion.open, desired: Completion.over, ordering: .sequentiallyConsistent).exchanged
   }

@@ -59,7 +59,7 @@ package struct IndirectCallback {
   package var object: UnsafeMutableRawPointer?
   package var invoke: Invoke?
   package var drop: Drop?
-  /// The same without an event, if it can be called so; in the object's memory.
+  /// How the callback is called without an event, if it can be; in the object's memory.
   package var direct: UnsafePointer<DirectCall>?
 
   package init(

@@ -166,7 +166,7 @@ package struct Item {
     assert(slab.fits(MemoryLayout<Slot>.size), "a slot has room for what lies in it")
     return UnsafeMutableRawPointer(cell).assumingMemoryBound(to: Slot.self)
   }
-  /// The same as the cell's memory, seen as the slot of a source.
+  /// The slot of a source, which begins with the cell.
   @inline(__always)
   var source: UnsafeMutablePointer<SourceCell> {
     assert(isOf(.source))

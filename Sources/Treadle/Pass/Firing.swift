@@ -79,8 +79,8 @@ extension Loop {
     return item
   }
 
-  /// The same for a timer that is in no mode of this loop any more, and a one-shot of several memberships. No lock is held; the
-  /// timer is named still.
+  /// What follows the callback of a timer that is in no mode of this loop any more, or of a one-shot of several memberships. No
+  /// lock is held; the timer is named still.
   @inline(never)
   private func endTimerAnywhere(_ item: Item) {
     if item.repeats {

@@ -11,7 +11,7 @@
 
     /// A mode of this name; it exists once something was added to it (RL-7). Since 1.0.
     public init(_ name: String) { self.name = name }
-    /// The same, from a literal. Since 1.0.
+    /// A mode of the name that a literal gives. Since 1.0.
     public init(stringLiteral name: String) { self.name = name }
 
     /// The mode that every loop has from the beginning. Since 1.0.

@@ -137,7 +137,7 @@
       left.thread.state == right.thread.state
     }
 
-    /// The same for equal threads. [any] Since 1.0.
+    /// Equal threads hash alike. [any] Since 1.0.
     public func hash(into hasher: inout Hasher) { hasher.combine(thread.state) }
   }
 #endif

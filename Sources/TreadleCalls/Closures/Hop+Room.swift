@@ -11,7 +11,7 @@ extension Hop {
   enum Entry {
     /// It waits for the loop.
     case inside
-    /// The same, but there are too many before it.
+    /// It is to be carried, but there are too many before it.
     case outside
     /// It will not be carried: the caller has the default result.
     case refused

@@ -39,7 +39,8 @@ extension Loop {
     return state.pointee.left.load(ordering: .sequentiallyConsistent) == 0 ? false : dropLeftNow()
   }
 
-  /// The same for one who has named an item and not looked yet whether it is a member: it is named when this returns.
+  /// Drops what was left, for one who has named an item and not looked yet whether it is a member: it is named when this
+  /// returns. True if the client may have been called.
   @inline(__always)
   func dropLeft(naming item: Item) -> Bool { dropLeft() && dropMoreLeft(naming: item) }
 

@@ -59,7 +59,7 @@ extension Loop {
     return nil
   }
 
-  /// The same, and made if there is none (RL-7). The lock is held.
+  /// The mode of a name, which is made if there is none (RL-7). The lock is held.
   func findOrMakeMode(_ name: ModeName) throws(Failure) -> Mode {
     if let mode = findMode(name) { return mode }
     guard let mode = Mode.create(in: self, name: name) else { throw Failure.noMemory("mode") }

@@ -16,7 +16,7 @@ extension Loop {
     try post(handle, Entry(code: code, info: info))
   }
 
-  /// The same for a block that is a node, which is taken over unless this throws.
+  /// Queues a block that is a node, which is taken over unless this throws, and wakes the loop.
   static func post(_ handle: UInt, _ node: UnsafeMutablePointer<BlockNode>) throws(Failure) -> Int32 {
     try post(handle, Entry(node))
   }

@@ -37,7 +37,7 @@ extension Mode {
     return true
   }
 
-  /// The same among the owner's own signals. Owner.
+  /// Queues a membership of a source that the owner has signalled himself. False without memory. Owner.
   @inline(__always)
   func appendOwn(_ entry: Entry) -> Bool {
     state.pointee.ownSignals.appendInRoom(entry) || appendOwnSlowly(entry)

@@ -37,7 +37,7 @@ extension Loop {
   /// The loop of the process's initial thread (RL-3).
   package static func main() throws(Failure) -> Loop { try withMain { $0 } }
 
-  /// The same, held until `letGo`.
+  /// The loop of the process's initial thread, held until `letGo`.
   package static func holdMain() throws(Failure) -> Loop {
     try withMain { loop in
       loop.holdAgain()

@@ -78,7 +78,7 @@ extension Thread {
     return loop
   }
 
-  /// The same for calls that are to be carried there: a thread that has finished takes none (PERF-9).
+  /// The thread's loop, held, for calls that are to be carried there: a thread that has finished takes none (PERF-9).
   package func holdLoopForCalls() throws(Failure) -> Loop {
     do throws(Failure) {
       return try holdLoop()

@@ -114,7 +114,7 @@ package struct CarriedCall {
   /// Takes the call out of its queue if it has not begun: it never will. False when there is nothing to take out.
   package func cancel() -> Bool { end(Phase.cancelled) }
 
-  /// The same, with the phase that it comes to.
+  /// Takes the call out of its queue if it has not begun, and says by the phase what it has come to.
   func end(_ phase: UInt32) -> Bool {
     guard self.phase == Phase.queued, let loop = queuedOn, loop.takeOut(job) else { return false }
     finish(phase)
