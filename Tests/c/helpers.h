@@ -37,6 +37,12 @@
 #define ADDRESS_SANITIZER 0
 #endif
 
+/* Whether the test runs in a way of scripts/test-c. */
+HELPER bool is_way(const char *name) {
+    const char *way = getenv("TREADLE_TEST_WAY");
+    return way && strcmp(way, name) == 0;
+}
+
 /* Items. Each is owned by the caller; a NULL callback is allowed. A descriptor source needs one (SRC1-2), and gets one that
  * does nothing. */
 HELPER treadle_source make_source(treadle_perform_fn perform, void *info) {

@@ -175,6 +175,7 @@ static void *keep_invoking(void *unused) {
     return unused;
 }
 TEST(forks_while_others_wait, "RL-11 OBJ-6") {
+    if (is_way("debug")) return; /* the ordinary Swift runtime has locks of its own, which a fork may leave closed */
     treadle_thread threads[2];
     server_start(&busy);
     for (int i = 0; i < 2; i++) threads[i] = thread_begin(keep_invoking, NULL);
