@@ -12,7 +12,8 @@ package struct Completion: ~Copyable {
   /// Open, and somebody sleeps.
   private static let awaited: UInt32 = 1
   /// The first outcome: those that tell more follow.
-  package static let over: UInt32 = 2
+  @inline(__always)
+  package static var over: UInt32 { 2 }
 
   private let word: Atomic<UInt32>
 

@@ -158,7 +158,7 @@ extension Loop {
       return false
     }
     if !frame.pointee.batch.jobs.isBegun {
-      if let entry = frame.pointee.batch.first, let item = mode.stands(entry), (item.order, entry.second) < (0, job.pointee.time) {
+      if let entry = frame.pointee.batch.first, let item = mode.signalled(entry), (item.order, entry.second) < (0, job.pointee.time) {
         return false
       }
       frame.pointee.batch.jobs.isBegun = true

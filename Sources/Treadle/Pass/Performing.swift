@@ -149,7 +149,7 @@ extension Loop {
     state.pointee.gate.lock()
     for entry in mode.state.pointee.signalled.elements where !frame.pointee.batch.entries.append(entry) {
       // Out of memory: without its place in the queue a signal must not stand in the way of later ones.
-      mode.stands(entry)?.cell.pointee.reference.clear(Reference.Mark.ofSignal)
+      mode.signalled(entry)?.cell.pointee.reference.clear(Reference.Mark.ofSignal)
     }
     swap(&frame.pointee.batch.entries, &mode.state.pointee.signalled)
     mode.state.pointee.signalsAreMixed = true
@@ -169,7 +169,7 @@ extension Loop {
     lock()
     defer { unlock() }
     for entry in frame.pointee.batch.entries.elements {
-      guard let item = mode.stands(entry) else { continue }
+      guard let item = mode.signalled(entry) else { continue }
       let keyed = StableSort.Keyed(key: item.order, second: item.signalTime, value: entry.first)
       if !frame.pointee.batch.sorted.append(keyed) { return }
     }

@@ -46,6 +46,7 @@ extension Mode {
   @inline(never)
   private func appendOwnSlowly(_ entry: Entry) -> Bool {
     keepSignals(in: &state.pointee.ownSignals)
+    state.pointee.ownSignalsAreMixed = true
     return state.pointee.ownSignals.append(entry)
   }
 
@@ -77,13 +78,14 @@ extension Mode {
   @inline(never)
   private func dropStaleSignals() {
     keepSignals(in: &state.pointee.signalled)
+    state.pointee.signalsAreMixed = true
     noteSignalledCount()
   }
 
   private func keepSignals(in queue: inout Buffer<Entry>) {
     var kept = 0
     for entry in queue.elements {
-      guard stands(entry) != nil, let member = Item(.source, slot: entry.mention.slot), member.markCounted() else { continue }
+      guard signalled(entry) != nil, let member = Item(.source, slot: entry.mention.slot), member.markCounted() else { continue }
       queue.set(kept, entry)
       kept &+= 1
     }
@@ -91,14 +93,8 @@ extension Mode {
     for entry in queue.elements { Item(.source, slot: entry.mention.slot)?.clearCounted() }
   }
 
-  /// The source of an entry, if that is not stale: signalled at that time.
-  @inline(__always)
-  func stands(_ entry: Entry) -> Item? {
-    guard let item = signalled(entry), entry.second == SignalTime.any || entry.second == item.signalTime else { return nil }
-    return item
-  }
-
-  /// The source of an entry that was collected, if it is still a member of this mode, and signalled, at whatever time.
+  /// The source of an entry that is not stale: still in that membership of this mode, and signalled, at whatever time. A time
+  /// decides about the order alone, since who signals does not hold the source: a late one may write it to a stranger's.
   @inline(__always)
   func signalled(_ entry: Entry) -> Item? {
     guard let member = Item(.source, slot: entry.mention.slot), entry.mention.means(member), member.isIn(self) else {

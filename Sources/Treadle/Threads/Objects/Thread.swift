@@ -32,8 +32,8 @@ package struct Thread {
   }
   /// Outcomes of `ThreadState.readiness`.
   enum Readiness {
-    static let ready = Completion.over
-    static let ended = Completion.over + 1
+    static var ready: UInt32 { Completion.over }
+    static var ended: UInt32 { Completion.over + 1 }
   }
   enum Joining {
     static let joinable: UInt32 = 0

@@ -23,11 +23,11 @@ struct RequestJob: ~Copyable {
 
   /// What came of a request for which somebody waits; a `Completion`'s outcome.
   enum Outcome {
-    static let done = Completion.over
+    static var done: UInt32 { Completion.over }
     /// The thread that was to do it has ended, or everything was shut down.
-    static let dropped = Completion.over + 1
+    static var dropped: UInt32 { Completion.over + 1 }
     /// A host's callback did not complete.
-    static let failed = Completion.over + 2
+    static var failed: UInt32 { Completion.over + 2 }
   }
 
   static func allocate(_ request: Request, isForCallMode: Bool = false) -> Pointer? {
