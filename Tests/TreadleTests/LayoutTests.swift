@@ -157,7 +157,7 @@ struct LayoutTests {
 
   @Test("a waiter looks at a line that nobody writes but the one who ends the wait")
   func waiterLine() {
-    var waiter = Waiter(WaitEdge())
+    var waiter = Waiter()
     withUnsafeMutablePointer(to: &waiter) { waiter in
       let whole = UnsafePointer(waiter)
       #expect(withUnsafePointer(to: waiter.pointee.completion) { offset(of: $0, in: whole) } == 0)

@@ -3,7 +3,7 @@
 
 import Testing
 
-@testable import Treadle
+@testable import TreadleBase
 
 /// The run of timers against the plainest model: an array that the standard library sorts.
 @Suite("Timer run")
