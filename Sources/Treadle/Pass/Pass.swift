@@ -218,7 +218,8 @@ extension Loop {
   private func consumeStop(_ frame: Frame.Pointer) -> Bool {
     let isPlain = state.pointee.stop.load(ordering: .acquiring) & LoopState.Stop.innermost != 0
     let isSticky = consumeStickyStop(isOutermost: frame.pointee.outer == nil)
-    if isPlain || isSticky { frame.pointee.result = Status.stopped }
+    // A shutdown stops every loop, behind saying what it is.
+    if isPlain || isSticky { frame.pointee.result = treadle_system_is_closed() ? Status.closed : Status.stopped }
     return isPlain || isSticky
   }
 

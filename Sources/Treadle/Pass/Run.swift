@@ -11,7 +11,10 @@ extension Loop {
   func runOwn(_ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
     if treadle_system_is_closed() { throw Shutdown.failure }
     guard let name, !CommonModes.isCommon(name) else { return Status.finished }
-    if consumeStickyStop(isOutermost: frame == nil) { return Status.stopped }
+    if consumeStickyStop(isOutermost: frame == nil) {
+      if treadle_system_is_closed() { throw Shutdown.failure }
+      return Status.stopped
+    }
     guard let mode = lookUp(name), !isEmpty(mode) else { return Status.finished }
     return try run(try push(mode, timeout: timeout, flags: flags))
   }
