@@ -33,7 +33,7 @@ struct source {
     bool is_valid;
     int index, number, left; /* left: how many actions its callbacks may take still */
     uint32_t events;
-    atomic_bool is_over; /* none of its callbacks may begin any more */
+    _Atomic(treadle_descriptor) closed; /* none of its callbacks may begin any more; those of one that just ended may */
     struct entry in[MODES];
 };
 static struct file files[NUMBERS];
@@ -295,7 +295,6 @@ static void make(struct source *source, int n, treadle_ready_fn told) {
     source->is_valid = true;
     source->number = n, source->events = context.events, source->left = 6;
     for (int mode = 0; mode < MODES; mode++) source->in[mode] = (struct entry){.file = -1};
-    atomic_store(&source->is_over, false);
 }
 
 #endif

@@ -85,9 +85,12 @@ static bool is_anything_owed(int mode) {
         if (owed(&sources[i], mode)) return true;
     return false;
 }
+static void kernel_sees(int mode) {
+    for (int i = 0; i < SOURCES; i++) sources[i].in[mode].seen |= may_report(&sources[i], mode);
+}
 static int run(int mode, int64_t timeout) {
     int outer = running, outer_told = told_in_pass;
-    for (int i = 0; i < SOURCES; i++) sources[i].in[mode].seen |= may_report(&sources[i], mode);
+    kernel_sees(mode);
     running = mode, told_in_pass = 0, depth++;
     SHOW("%s%d(", timeout ? "run" : "", mode);
     int result = treadle_loop_run(loop, mode_names[mode], timeout, TREADLE_RUN_RETURN_AFTER_SOURCE);
@@ -110,7 +113,8 @@ static atomic_bool is_racing;
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER; /* the second thread changes something while the loop sleeps */
 static void told(treadle_descriptor handle, uint32_t events, void *info) {
     struct source *source = info;
-    EXPECT(!atomic_load(&source->is_over) && events && !(events & ~15u));
+    EXPECT(handle != atomic_load(&source->closed));
+    EXPECT(events && !(events & ~15u));
     if (atomic_load(&is_racing)) return;
     pthread_mutex_lock(&changing), pthread_mutex_unlock(&changing);
     struct entry *entry = running < 0 ? NULL : &source->in[running];
@@ -119,15 +123,17 @@ static void told(treadle_descriptor handle, uint32_t events, void *info) {
     EXPECT_INT(told_in_pass++, 0);
     uint32_t possible = may_be_told(source, running);
     bool is_lost = entry->file < 0 && events & TREADLE_FAILED & ~possible;
-    /* One that was closed may be noticed: because it reports again and again, or the loop looks before it sleeps. */
+    /* One that was closed may be noticed: at every 64th report, or because the loop looks before it sleeps. */
     if (is_lost) {
-        EXPECT(entry->doubts || (is_debugged && events == TREADLE_FAILED && owners[running][source->number] == source));
+        bool is_looked_at = is_debugged && events == TREADLE_FAILED && owners[running][source->number] == source;
+        EXPECT(entry->doubts || entry->seen || is_looked_at);
         forget(source, running);
         possible |= TREADLE_FAILED;
     }
     EXPECT(!(events & ~possible));
     times_told++;
-    entry->seen = 0, entry->told |= events, entry->times++;
+    entry->told |= events, entry->times++;
+    if (!entry->doubts) entry->seen = 0; /* else there may be a report of each file */
     if (is_quiet) return;
     for (int i = (int)any(4); i > 0 && source->left > 0; i--, source->left--) {
         if (any(5) == 0 && depth < DEPTH) pass((int)any(MODES));
@@ -200,6 +206,7 @@ static void make_ready(void *info) {
     case 1: set_events(change->source, READ); break;
     case 2: add(change->source, change->mode); break;
     }
+    kernel_sees(change->mode);
     pthread_mutex_unlock(&changing);
 }
 static void check_wakes(void) {
@@ -244,7 +251,7 @@ static void change_at_once(void *is_done) {
         if (any(10) || !source->handle) continue;
         SHOW("close%d", source->index);
         EXPECT_INT(treadle_descriptor_close(source->handle, TREADLE_FOREVER), TREADLE_OK);
-        atomic_store(&source->is_over, true);
+        atomic_store(&source->closed, source->handle);
         end(source, true);
     }
     atomic_store((atomic_bool *)is_done, true);
