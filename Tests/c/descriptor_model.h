@@ -41,6 +41,7 @@ static int table[NUMBERS]; /* the file that a number means; -1 for none */
 static struct source sources[SOURCES];
 static struct source *owners[MODES][NUMBERS]; /* whose number it is in a mode */
 static uint32_t stale[MODES][NUMBERS];        /* files for which the kernel may have an entry that is nobody's: masks */
+static atomic_bool is_racing;                 /* numbers may change at any moment of the loop's look at them */
 static treadle_loop loop;
 static uint64_t random_state, seed_now;
 static bool is_shown;
@@ -201,7 +202,7 @@ static int may_take(const struct source *source, int mode) {
     if (!owner || owner == source) return TREADLE_OK;
     const struct entry *entry = &owner->in[mode];
     if (owner->events == 0 || entry->file >= 0) return TREADLE_E_EXISTS;
-    return entry->doubts >> table[source->number] & 1 ? 1 : TREADLE_OK;
+    return entry->doubts >> table[source->number] & 1 || atomic_load(&is_racing) ? 1 : TREADLE_OK;
 }
 static void forget(struct source *source, int mode) {
     stale[mode][source->number] |= source->in[mode].doubts;

@@ -109,7 +109,6 @@ static void pass(int mode) {
     }
     EXPECT_INT(result, was_empty ? TREADLE_RUN_FINISHED : times_told > before ? TREADLE_RUN_HANDLED_SOURCE : TREADLE_RUN_TIMED_OUT);
 }
-static atomic_bool is_racing;
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER; /* the second thread changes something while the loop sleeps */
 static void told(treadle_descriptor handle, uint32_t events, void *info) {
     struct source *source = info;
