@@ -5,9 +5,6 @@ import CTreadleSystem
 
 /// One line of text that is written at once, so that lines of several threads do not mix.
 package struct TextLine {
-  /// What a pipe takes in one piece.
-  package static let capacity = 4096
-
   private let room: UnsafeMutableBufferPointer<UInt8>
   private var length = 0
 

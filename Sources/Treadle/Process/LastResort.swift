@@ -60,9 +60,12 @@ package enum LastResort {
     return isDealtWith ?? printLine(kind, message)
   }
 
+  /// What a pipe takes in one piece.
+  private static let lineCapacity = 4096
+
   /// The default: one line on standard error. Nothing is dealt with by that.
   private static func printLine(_ kind: UnsafePointer<CChar>, _ message: UnsafePointer<CChar>) -> Bool {
-    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: TextLine.capacity) { room in
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: LastResort.lineCapacity) { room in
       var line = TextLine(room)
       line.append("treadle: uncaught ")
       if kind.pointee == 0 { line.append("error") } else { line.append(kind) }
