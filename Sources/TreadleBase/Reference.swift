@@ -108,8 +108,8 @@ package struct Reference: ~Copyable {
     return false
   }
 
-  /// Adds one of our own references, and clears marks in the same exchange. What was there before; nil for an object that is not the one meant, or
-  /// in use by too many calls.
+  /// Adds one of our own references, and clears marks in the same exchange. What was there before; nil for an object that
+  /// is not the one meant, or in use by too many calls.
   @inline(__always)
   package borrowing func hold(_ generation: UInt32, clearing marks: UInt64) -> Seen? {
     var now = word.load(ordering: .relaxed)
@@ -137,8 +137,8 @@ package struct Reference: ~Copyable {
     return Seen(bits: left)
   }
 
-  /// Drops one or several references, unless they are the last of our own of an object without a mark: then nothing, for the caller to do what has
-  /// to be done before. What is left; nil if nothing was dropped.
+  /// Drops one or several references, unless they are the last of our own of an object without a mark: then nothing, for
+  /// the caller to do what has to be done before. What is left; nil if nothing was dropped.
   @inline(__always)
   package borrowing func dropUnlessLast(_ count: UInt64, without mark: UInt64) -> Seen? {
     var now = word.load(ordering: .acquiring)

@@ -54,9 +54,10 @@ struct BatchTests {
     var batch = makeBatch(6)
     defer { batch.free() }
     batch.skip()
-    batch.keepEntries { $0.first % 2 == 0 }
-    #expect(numbers(batch) == [2, 4, 6] && batch.index == 0)
-    batch.keepEntries { _ in false }
+    batch.dropTaken()
+    #expect(numbers(batch) == [2, 3, 4, 5, 6] && batch.index == 0)
+    while batch.takeFirst() != nil {}
+    batch.dropTaken()
     #expect(numbers(batch) == [] && batch.isEmpty)
   }
 

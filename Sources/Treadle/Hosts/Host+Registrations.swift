@@ -66,8 +66,8 @@ extension Host {
 
 /// Many small events of a host: quickly queued, and handed out at one call.
 extension Host {
-  /// Queues a block for the common modes and wakes the loop, as `Loop.post` does. Its token is retired only if it never runs, or the
-  /// host does not complete it.
+  /// Queues a block for the common modes and wakes the loop, as `Loop.post` does. Its token is retired only
+  /// if it never runs, or the host does not complete it.
   package func post(_ token: UInt64, on handle: UInt) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
       var block = block(token)

@@ -98,7 +98,8 @@ package struct HostWord {
 }
 
 extension Thread {
-  /// Waits for an end that is to come from the loop of this thread. One that has finished since performs nothing any more, and ends no wait.
+  /// Waits for an end that is to come from the loop of this thread. One that has finished since performs nothing
+  /// any more, and ends no wait.
   package func wait(for word: HostWord, timeout: Int64) throws(Failure) {
     let loop = try holdLoop()
     defer { loop.letGo() }

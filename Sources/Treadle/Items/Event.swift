@@ -51,7 +51,8 @@ package struct Event {
 
 /// A callback that is not a plain C function of its kind: a routine, or a host's dispatch.
 ///
-/// `invoke` gets `object` and the address of an `Event`, and answers whether the callback completed. `drop` gives up the reference to `object`.
+/// `invoke` gets `object` and the address of an `Event`, and answers whether the callback completed.
+/// `drop` gives up the reference to `object`.
 package struct IndirectCallback {
   package typealias Invoke = @convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Bool
   package typealias Drop = @convention(c) (UnsafeMutableRawPointer?) -> Void

@@ -25,17 +25,14 @@ package struct Item {
     self.init(tag: slot << 5 | kind.rawValue << 1 | 1, memory)
   }
 
-  /// The cell of a slot that was allocated once.
+  /// The cell of a slot that was allocated once; nil for slot 0, which means none.
   @inline(__always)
-  init?(_ kind: Kind, slot: UInt32) {
-    guard slot != 0, let memory = Slab(kind).memory(slot) else { return nil }
-    self.init(kind, slot, memory)
-  }
-  /// Nil for 0.
   init?(tag: UInt32) {
-    guard tag != 0, let memory = Slab(number: tag >> 1 & 15).memory(tag >> 5) else { return nil }
+    guard tag >> 5 != 0, let memory = Slab(number: tag >> 1 & 15).memory(tag >> 5) else { return nil }
     self.init(tag: tag, memory)
   }
+  @inline(__always)
+  init?(_ kind: Kind, slot: UInt32) { self.init(tag: slot << 5 | kind.rawValue << 1 | 1) }
 
   @inline(__always)
   var slot: UInt32 { tag >> 5 }
@@ -143,10 +140,7 @@ package struct Item {
 
   /// Another cell of the same kind.
   @inline(__always)
-  func sibling(_ slot: UInt32) -> Item? {
-    guard slot != 0, let memory = slab.memory(slot) else { return nil }
-    return Item(tag: slot << 5 | tag & 31, memory)
-  }
+  func sibling(_ slot: UInt32) -> Item? { Item(tag: slot << 5 | tag & 31) }
 
   /// The item whose membership a cell is.
   @inline(__always)

@@ -65,12 +65,10 @@ struct Batch {
     keptCount &+= 1
   }
 
-  /// Shortens the entries to those that have not been taken, and of which `stands` is true.
-  @inline(__always)
-  mutating func keepEntries(_ stands: (Entry) -> Bool) {
+  /// Shortens the entries to those that have not been taken.
+  mutating func dropTaken() {
     var kept = 0
     while let entry = takeFirst() {
-      if !stands(entry) { continue }
       entries.set(kept, entry)
       kept &+= 1
     }

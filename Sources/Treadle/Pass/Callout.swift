@@ -17,7 +17,7 @@ struct Callout {
   }
 
   private(set) var kind = Kind.none
-  /// Of the kinds that have one.
+  /// The item that is called; nil for a block or a job.
   private(set) var item: Item?
   /// The activity or readiness.
   private(set) var value: UInt32 = 0

@@ -20,6 +20,8 @@ extension Loop {
     }
   }
 
+  // Each kind is a function of its own: what the inliner may take into one function is limited, and the last kinds would
+  // get calls where the first have none.
   @inline(never)
   private func tellObservers(_ frame: Frame.Pointer) { while nextObserver(frame) { callItemWithValue(frame) } }
   @inline(never)

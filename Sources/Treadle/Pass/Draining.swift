@@ -91,7 +91,9 @@ extension Loop {
     var frame = self.frame
     while let run = frame {
       if run.pointee.batch.kind == .blocks {
-        for entry in run.pointee.batch.entries.elements.dropFirst(run.pointee.batch.index) where admits(mode, entry) { return true }
+        for entry in run.pointee.batch.entries.elements.dropFirst(run.pointee.batch.index) where admits(mode, entry) {
+          return true
+        }
       }
       frame = run.pointee.outer
     }
@@ -158,7 +160,9 @@ extension Loop {
       return false
     }
     if !frame.pointee.batch.jobs.isBegun {
-      if let entry = frame.pointee.batch.first, let item = mode.signalled(entry), (item.order, entry.second) < (0, job.pointee.time) {
+      if let entry = frame.pointee.batch.first, let item = mode.signalled(entry),
+        (item.order, entry.second) < (0, job.pointee.time)
+      {
         return false
       }
       frame.pointee.batch.jobs.isBegun = true

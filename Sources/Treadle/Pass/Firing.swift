@@ -36,10 +36,7 @@ extension Loop {
       held?.drop()
       let hasDropped = next == nil ? endNaming() : dropLeft()
       guard let next else { return mustEnd(frame) ? false : closeBatch(frame) }
-      if hasDropped || over != nil || held != nil, !mayStillFire(next, frame) {
-        if mustEnd(frame) { return settleUnfired(frame) }
-        continue
-      }
+      if hasDropped || over != nil || held != nil, !mayStillFire(next, frame) { continue }
       next.retainForCall()
       frame.pointee.callout.set(.timer, next)
       return true
@@ -51,11 +48,6 @@ extension Loop {
   private func mayStillFire(_ item: Item, _ frame: Frame.Pointer) -> Bool {
     if !mustEnd(frame) && item.isValid && item.isMember(of: frame.pointee.mode) { return true }
     item.withDueLocked { _ in item.endFiring(takesNextDate: false) }
-    return false
-  }
-
-  private func settleUnfired(_ frame: Frame.Pointer) -> Bool {
-    settleItem(frame)
     return false
   }
 

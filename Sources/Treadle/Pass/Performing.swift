@@ -32,7 +32,7 @@ extension Loop {
     let mode = frame.pointee.mode.state
     state.pointee.gate.lock()
     let isMixed = mode.pointee.signalsAreMixed
-    swap(&frame.pointee.batch.entries, &mode.pointee.signalled)
+    frame.pointee.batch.entries.takeAll(of: &mode.pointee.signalled)
     mode.pointee.signalsAreMixed = false
     frame.pointee.mode.noteSignalledCount()
     noteTaken(frame.pointee.batch.entries.count)
@@ -46,7 +46,7 @@ extension Loop {
     let mode = frame.pointee.mode.state
     var isMixed = mode.pointee.ownSignalsAreMixed
     if frame.pointee.batch.entries.isEmpty {
-      swap(&frame.pointee.batch.entries, &mode.pointee.ownSignals)
+      frame.pointee.batch.entries.takeAll(of: &mode.pointee.ownSignals)
     } else if frame.pointee.batch.entries.reserve(frame.pointee.batch.entries.count &+ mode.pointee.ownSignals.count) {
       for entry in mode.pointee.ownSignals.elements { _ = frame.pointee.batch.entries.appendInRoom(entry) }
       mode.pointee.ownSignals.removeAll()
@@ -144,7 +144,7 @@ extension Loop {
   func putBackSources(_ frame: Frame.Pointer) {
     let mode = frame.pointee.mode
     frame.pointee.batch.jobs = JobCursor()
-    frame.pointee.batch.keepEntries { _ in true }
+    frame.pointee.batch.dropTaken()
     if frame.pointee.batch.isEmpty { return }
     state.pointee.gate.lock()
     for entry in mode.state.pointee.signalled.elements where !frame.pointee.batch.entries.append(entry) {

@@ -107,9 +107,9 @@ extension Item {
   /// What became of a counter that was reported.
   enum Acknowledgement { case read, nothing, gone }
 
-  /// Reads the counter of an eventfd or timerfd that the client gave into our hands (SRC1-2). `nothing`: somebody else has read
-  /// it, or the source has left or was paused; `gone`: its number was closed, and what it means now is not read. The loop's own thread, which
-  /// calls the source. Takes the item's lock.
+  /// Reads the counter of an eventfd or timerfd that the client gave into our hands (SRC1-2). `nothing`: somebody else has
+  /// read it, or the source has left or was paused; `gone`: its number was closed, and what it means now is not read. The
+  /// loop's own thread, which calls the source. Takes the item's lock.
   func acknowledge(_ mode: Mode) -> Acknowledgement {
     lock()
     defer { unlock() }

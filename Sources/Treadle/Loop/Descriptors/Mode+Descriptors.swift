@@ -215,11 +215,8 @@ extension Mode {
     guard let loop else { return false }
     loop.lock()
     defer { loop.unlock() }
-    forEachEntry(poller) {
-      if poller.isStanding($2.number, $1, $2) { return }
-      forget($0, $2, poller)
-      poller.state.pointee.mayHaveStale.store(true, ordering: .releasing)
-      poller.report(EpollData(number: $2.number, serial: 0), Readiness.kernelInvalid)
+    forEachEntry(poller) { member, _, data in
+      if !demandStanding(member) { poller.report(EpollData(number: data.number, serial: 0), Readiness.kernelInvalid) }
     }
     return poller.hasEvents
   }

@@ -93,15 +93,9 @@ extension Mode {
     loop.name(item)
     member.watched.pointee.strikes &+= 1
     var events = Readiness.fromKernel(event.events, watched: UInt32(watched))
-    if member.watched.pointee.strikes % 64 == 0 && isGone(member, data, poller, loop) { events |= Readiness.failed }
+    // One that reports again and again may have been closed without being removed, while its file lives on: then its entry
+    // is stale, and the source is told once.
+    if member.watched.pointee.strikes % 64 == 0 && !demandStanding(member) { events |= Readiness.failed }
     return (item, events)
-  }
-
-  /// A descriptor that reports again and again may have been closed without being removed, while its file lives on: then its
-  /// entry is stale, and the source is told once.
-  @inline(never)
-  private func isGone(_ member: Item, _ data: EpollData, _ poller: Poller, _ loop: Loop) -> Bool {
-    if data.serial == 0 || poller.isStanding(data.number, Readiness.toKernel(member.watched.pointee.events), data) { return false }
-    return rebuild(poller, loop) == 0
   }
 }

@@ -163,7 +163,8 @@ struct Poller {
       _ = control(Poller.delete, state.pointee.interrupt, 0, EpollData.interrupt)
     }
     // A number that was closed, and used again, since it was put in is another one.
-    let isArmed = number >= 0 && put(number, Poller.oneShotIn, EpollData.interrupt, isThere: state.pointee.interrupt == number) == 0
+    let isThere = state.pointee.interrupt == number
+    let isArmed = number >= 0 && put(number, Poller.oneShotIn, EpollData.interrupt, isThere: isThere) == 0
     state.pointee.interrupt = isArmed ? number : -1
   }
 

@@ -19,14 +19,14 @@ extension Item {
     item.end(before)
   }
 
-  /// One that the caller holds, or nobody else knows.
+  /// Ends an item that the caller holds, or that nobody else knows.
   package func invalidate() {
     if let before = cell.pointee.reference.hold(generation, clearing: Item.marksOfValid) { end(before) }
   }
 
   private static var marksOfValid: UInt64 { Reference.Mark.valid | Reference.Mark.ofSignal }
 
-  /// The rest, with a reference that goes with it.
+  /// Takes an item that was marked as invalid, and held, out of its modes. The reference that holds it is dropped here.
   @inline(__always)
   private func end(_ before: Reference.Seen) {
     if before.has(Reference.Mark.valid) && !hasNote(Note.aliased), let mode, let loop = mode.loop,
@@ -59,7 +59,7 @@ extension Item {
     if let left = cell.pointee.reference.releaseForClient(generation), left.isGone { destroy(left) }
   }
 
-  /// The end of such an item, which is in modes perhaps.
+  /// Ends an item whose handle nobody has, and gives up the client's reference. It may be in modes.
   package func discard() {
     invalidate()
     giveUp()

@@ -147,7 +147,8 @@ extension Loop {
 /// One thing that a loop is to perform once, or never, and whose end somebody is told: a request, or a call that is carried
 /// to the loop. What it is lies around it, in the memory of whoever made it; the queue and the pass know this much.
 struct Job: ~Copyable {
-  /// Gets the job's address. Does it, on the loop's thread, in a mode. False when a host's callback did not complete: the run ends.
+  /// Gets the job's address. Does it, on the loop's thread, in a mode. False when a host's callback did
+  /// not complete: the run ends.
   typealias Perform = @convention(c) (UnsafeMutableRawPointer, OpaquePointer?, UnsafePointer<CChar>?) -> Bool
   /// It is over: the job's memory may be gone when this returns.
   typealias Finish = @convention(c) (UnsafeMutableRawPointer, UInt32) -> Void
