@@ -30,6 +30,7 @@
 
 #include "treadle/version.h"
 #include "treadle/types.h"
+#include "treadle/object.h"
 #include "treadle/error.h"
 #include "treadle/time.h"
 #include "treadle/event.h"

@@ -134,22 +134,6 @@ private func holdTarget(_ config: treadle_closure_config) throws(Failure) -> Loo
   return try Thread.holding(config.thread) { thread throws(Failure) in try thread.holdLoopForCalls() }
 }
 
-@implementation @_cdecl("treadle_closure_retain")
-public func treadle_closure_retain(_ closure: treadle_closure?) -> treadle_status {
-  status("treadle_closure_retain") { () throws(Failure) in
-    try Closure.retainForClient(bits(closure))
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_closure_release")
-public func treadle_closure_release(_ closure: treadle_closure?) -> treadle_status {
-  status("treadle_closure_release") { () throws(Failure) in
-    try Closure.releaseForClient(bits(closure))
-    return Status.ok
-  }
-}
-
 @implementation @_cdecl("treadle_closure_get_code")
 public func treadle_closure_get_code(
   _ closure: treadle_closure?, _ out_code: UnsafeMutablePointer<(@convention(c) () -> Void)?>?
@@ -169,16 +153,6 @@ public func treadle_closure_retire(_ closure: treadle_closure?) -> treadle_statu
     let closure = try Closure.retained(bits(closure))
     defer { closure.drop() }
     return closure.retire() ? Status.ok : Status.ignored
-  }
-}
-
-@implementation @_cdecl("treadle_closure_close")
-public func treadle_closure_close(_ closure: treadle_closure?, _ timeout_ns: Int64) -> treadle_status {
-  status("treadle_closure_close") { () throws(Failure) in
-    let closure = try Closure.retained(bits(closure))
-    defer { closure.drop() }
-    try closure.close(timeout: timeout_ns)
-    return Status.ok
   }
 }
 

@@ -28,22 +28,6 @@ public func treadle_invocation_create(
   }
 }
 
-@implementation @_cdecl("treadle_invocation_retain")
-public func treadle_invocation_retain(_ invocation: treadle_invocation?) -> treadle_status {
-  status("treadle_invocation_retain") { () throws(Failure) in
-    try Invocation.retainForClient(bits(invocation))
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_invocation_release")
-public func treadle_invocation_release(_ invocation: treadle_invocation?) -> treadle_status {
-  status("treadle_invocation_release") { () throws(Failure) in
-    try Invocation.releaseForClient(bits(invocation))
-    return Status.ok
-  }
-}
-
 // MARK: Values
 
 @implementation @_cdecl("treadle_invocation_set_argument")

@@ -17,21 +17,6 @@ public func treadle_lock_create(
   }
 }
 
-@implementation @_cdecl("treadle_lock_retain")
-public func treadle_lock_retain(_ lock: OpaquePointer?) -> treadle_status {
-  status("treadle_lock_retain") { () throws(Failure) in
-    try retain(.lock, lock, "lock")
-  }
-}
-
-@implementation @_cdecl("treadle_lock_release")
-public func treadle_lock_release(_ lock: OpaquePointer?) -> treadle_status {
-  status("treadle_lock_release") { () throws(Failure) in
-    try ClientLock.release(bits(lock))
-    return Status.ok
-  }
-}
-
 @implementation @_cdecl("treadle_lock_lock")
 public func treadle_lock_lock(_ lock: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
   status("treadle_lock_lock") { () throws(Failure) in
@@ -66,21 +51,6 @@ public func treadle_condition_create(_ out_condition: UnsafeMutablePointer<Opaqu
   status("treadle_condition_create") { () throws(Failure) in
     let out = try need(out_condition, nil, "out_condition")
     out.pointee = pointer(try ClientCondition.create().handle)
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_condition_retain")
-public func treadle_condition_retain(_ condition: OpaquePointer?) -> treadle_status {
-  status("treadle_condition_retain") { () throws(Failure) in
-    try retain(.condition, condition, "condition")
-  }
-}
-
-@implementation @_cdecl("treadle_condition_release")
-public func treadle_condition_release(_ condition: OpaquePointer?) -> treadle_status {
-  status("treadle_condition_release") { () throws(Failure) in
-    try ClientCondition.release(bits(condition))
     return Status.ok
   }
 }

@@ -26,21 +26,6 @@ public func treadle_loop_copy_of_thread(
   }
 }
 
-@implementation @_cdecl("treadle_loop_retain")
-public func treadle_loop_retain(_ loop: OpaquePointer?) -> treadle_status {
-  status("treadle_loop_retain") { () throws(Failure) in
-    try retain(.loop, loop, "loop")
-  }
-}
-
-@implementation @_cdecl("treadle_loop_release")
-public func treadle_loop_release(_ loop: OpaquePointer?) -> treadle_status {
-  status("treadle_loop_release") { () throws(Failure) in
-    try Loop.release(bits(loop))
-    return Status.ok
-  }
-}
-
 @implementation @_cdecl("treadle_loop_run")
 public func treadle_loop_run(
   _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ timeout_ns: Int64, _ flags: UInt32
@@ -168,25 +153,5 @@ public func treadle_loop_get_next_fire(
     let out = try need(out_time, 0, "out_time")
     out.pointee = try Loop.holding(bits(loop), "loop") { loop throws(Failure) in loop.nextFire(try needMode(mode)) }
     return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_loop_describe")
-public func treadle_loop_describe(
-  _ loop: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
-  _ out_length: UnsafeMutablePointer<Int>?
-) -> treadle_status {
-  status("treadle_loop_describe") { () throws(Failure) in
-    try writeText(buffer, capacity, out_length) { text throws(Failure) in
-      try Loop.holding(bits(loop), "loop") { loop in
-        text.append("run loop of thread ")
-        text.append(Int64(loop.threadID))
-        text.append((loop.isWaiting ? ", waiting" : ", not waiting") as StaticString)
-        if let name = loop.currentModeName {
-          text.append(", in mode ")
-          text.append(name)
-        }
-      }
-    }
   }
 }

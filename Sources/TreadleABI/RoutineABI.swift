@@ -176,22 +176,6 @@ private func add(_ argument: treadle_argument, to builder: inout RoutineBuilder)
   }
 }
 
-@implementation @_cdecl("treadle_routine_retain")
-public func treadle_routine_retain(_ routine: treadle_routine?) -> treadle_status {
-  status("treadle_routine_retain") { () throws(Failure) in
-    try Routine.retainForClient(bits(routine))
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_routine_release")
-public func treadle_routine_release(_ routine: treadle_routine?) -> treadle_status {
-  status("treadle_routine_release") { () throws(Failure) in
-    try Routine.releaseForClient(bits(routine))
-    return Status.ok
-  }
-}
-
 @implementation @_cdecl("treadle_routine_call")
 public func treadle_routine_call(
   _ routine: treadle_routine?, _ event: UnsafePointer<treadle_event>?, _ result: UnsafeMutableRawPointer?,

@@ -100,21 +100,6 @@ func handOut(
   if let out { out.pointee = pointer(thread.handle) } else { try Thread.release(thread.handle.bits) }
 }
 
-@implementation @_cdecl("treadle_thread_retain")
-public func treadle_thread_retain(_ thread: OpaquePointer?) -> treadle_status {
-  status("treadle_thread_retain") { () throws(Failure) in
-    try retain(.thread, thread, "thread")
-  }
-}
-
-@implementation @_cdecl("treadle_thread_release")
-public func treadle_thread_release(_ thread: OpaquePointer?) -> treadle_status {
-  status("treadle_thread_release") { () throws(Failure) in
-    try Thread.release(bits(thread))
-    return Status.ok
-  }
-}
-
 @implementation @_cdecl("treadle_thread_get_state")
 public func treadle_thread_get_state(
   _ thread: OpaquePointer?, _ out_state: UnsafeMutablePointer<UInt32>?

@@ -21,6 +21,30 @@ package enum Kind: UInt32 {
   /// Modes have no handle; their slab is numbered with the others.
   case mode = 14
 
+  /// What errors call an object of this kind.
+  package var name: StaticString {
+    switch self {
+    case .loop: "loop"
+    case .source: "source"
+    case .timer: "timer"
+    case .observer: "observer"
+    case .descriptor: "descriptor"
+    case .signature: "signature"
+    case .routine: "routine"
+    case .host: "host"
+    case .thread: "thread"
+    case .lock: "lock"
+    case .condition: "condition"
+    case .invocation: "invocation"
+    case .closure: "closure"
+    case .mode: "mode"
+    }
+  }
+
+  /// Whether it is one of the four that a loop looks after.
+  @inline(__always)
+  package var isItem: Bool { self == .source || self == .timer || self == .observer || self == .descriptor }
+
   /// The raw values.
   static var all: ClosedRange<UInt32> { 1...14 }
 
@@ -67,6 +91,14 @@ package struct Handle: BitwiseCopyable {
   @inline(__always)
   package var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) & 0xFF_FFFF }
 
+  /// The kind that the handle says its object is of; nil for what cannot be a handle. Whether there is such an object is
+  /// seen where it is looked up.
+  @inline(__always)
+  package var kind: Kind? {
+    let number = UInt32(truncatingIfNeeded: bits >> 1) & 15
+    return isPlausible(number) ? Kind(rawValue: number) : nil
+  }
+
   /// Whether all the fixed parts are those of a handle of this kind.
   @inline(__always)
   package func isPlausible(_ kind: UInt32) -> Bool {
@@ -80,11 +112,7 @@ package struct Handle: BitwiseCopyable {
   package func failure(_ subject: StaticString) -> Failure {
     if treadle_system_process().pointee.forked != 0 { return Runtime.forkedFailure }
     if bits == 0 { return Failure(Status.argument, subject, "is NULL") }
-    let tag = treadle_system_tag()
-    let isHandle = bits & 1 == 1 && bits & 0xE000_0000 == 0 && tag != 0 && bits >> 56 == UInt(tag)
-    if isHandle, let kind = Kind(rawValue: UInt32(truncatingIfNeeded: bits >> 1) & 15), kind != .mode,
-      Slab(kind).find(self) != nil
-    {
+    if let kind, kind != .mode, Slab(kind).find(self) != nil {
       return Failure(Status.kind, subject, "is a handle of another kind")
     }
     return Failure(Status.stale, subject, "is not the handle of a living object")

@@ -43,11 +43,6 @@ package struct Routine {
     Routine(try Slab(.routine).hold(handle, subject))
   }
 
-  /// Adds a reference of the client's.
-  package static func retainForClient(_ handle: UInt) throws(Failure) {
-    try Slab(.routine).retainForClient(handle, "routine")
-  }
-
   /// Returns a reference that the client owns.
   package static func releaseForClient(_ handle: UInt) throws(Failure) {
     Routine(try Slab(.routine).surrender(handle, "routine")).drop()

@@ -27,7 +27,7 @@ struct handles {
 };
 
 struct call {
-    const char *function;
+    const char *name;     /* of the function; of a verb for all kinds, followed by two underscores and a kind */
     uint32_t uses;        /* bit n: needs a handle of kind n */
     char result;          /* 's' a status, 'b' a bool, 'p' a pointer, '-' other: cannot fail */
     unsigned char stores; /* bytes of out that it writes */
@@ -152,12 +152,10 @@ MAKES(make_th, treadle_thread, treadle_thread_create(call_entry, NULL, NULL, &ob
 MAKES(make_td, treadle_thread, treadle_thread_detach_new(call_entry, NULL, NULL, &object), treadle_thread_release)
 MAKES(make_tb, treadle_thread, treadle_perform_in_background(REQUEST, &object), treadle_thread_release)
 MAKES(make_tl, treadle_loop, treadle_thread_copy_loop(N, &object), treadle_loop_release)
-MAKES(make_ts, treadle_timer, treadle_timer_schedule(SECONDS(100000), true, call_schedule, NULL, NULL, &object), treadle_timer_discard)
-MAKES(make_tsa, treadle_timer, treadle_timer_schedule_at(INT64_MAX, 1, call_schedule, NULL, NULL, &object), treadle_timer_discard)
-static treadle_status call_discard(treadle_timer timer) { return treadle_timer_retain(timer), treadle_timer_discard(timer); }
+MAKES(make_ts, treadle_timer, treadle_timer_schedule(SECONDS(100000), true, call_schedule, NULL, NULL, &object), discard)
+MAKES(make_tsa, treadle_timer, treadle_timer_schedule_at(INT64_MAX, 1, call_schedule, NULL, NULL, &object), discard)
 static void call_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
-MAKES(make_dw, treadle_descriptor, treadle_descriptor_watch(h->copy, TREADLE_READABLE, call_ready, NULL, NULL, &object), treadle_descriptor_discard)
-static treadle_status call_discard_d(treadle_descriptor object) { return treadle_descriptor_retain(object), treadle_descriptor_discard(object); }
+MAKES(make_dw, treadle_descriptor, treadle_descriptor_watch(h->copy, TREADLE_READABLE, call_ready, NULL, NULL, &object), discard)
 MAKES(make_hth, treadle_thread, treadle_host_create_thread(H, 1, &object), treadle_thread_release)
 static treadle_status call_cancel(void) {
     treadle_perform_after(SECONDS(100000), REQUEST, NULL, 0);
@@ -226,19 +224,22 @@ static treadle_status call_run_default(treadle_loop loop) {
     return treadle_loop_run_default(loop);
 }
 
-/* What all four kinds of items have. */
-#define ITEM_CALLS(X, x, kind, V)                                                                     \
-    X(treadle_loop_add_##x, U(LOOP) | U(kind), 's', 0, treadle_loop_add_##x(L, V, h->mode))           \
-    X(treadle_loop_contains_##x, U(LOOP) | U(kind), 'b', 0, treadle_loop_contains_##x(L, V, h->mode)) \
-    X(treadle_##x##_retain, U(kind), 's', 0, treadle_##x##_retain(V))                                 \
-    X(treadle_##x##_is_valid, U(kind), 'b', 0, treadle_##x##_is_valid(V))                             \
-    X(treadle_##x##_get_info, U(kind), 's', 8, treadle_##x##_get_info(V, &h->out.pointer))            \
-    X(treadle_##x##_describe, U(kind), 's', 8, treadle_##x##_describe(V, TEXT))
-#define ITEM_ENDS(X, x, kind, V)                                                                  \
-    X(treadle_##x##_release, U(kind), 's', 0, treadle_##x##_release(V))                           \
-    X(treadle_loop_remove_##x, U(LOOP) | U(kind), 's', 0, treadle_loop_remove_##x(L, V, h->mode)) \
-    X(treadle_##x##_invalidate, U(kind), 's', 0, treadle_##x##_invalidate(V))                     \
-    X(treadle_##x##_close, U(kind), 's', 0, treadle_##x##_close(V, 0))
+/* The verbs that handles of several kinds understand: a line for each kind. */
+#define REFERENCE_CALLS(X, x, kind, V) X(treadle_retain__##x, U(kind), 's', 0, treadle_retain(V))
+#define REFERENCE_ENDS(X, x, kind, V) X(treadle_release__##x, U(kind), 's', 0, treadle_release(V))
+#define ITEM_CALLS(X, x, kind, V)                                                                  \
+    X(treadle_loop_add__##x, U(LOOP) | U(kind), 's', 0, treadle_loop_add(L, V, h->mode))           \
+    X(treadle_loop_contains__##x, U(LOOP) | U(kind), 'b', 0, treadle_loop_contains(L, V, h->mode)) \
+    REFERENCE_CALLS(X, x, kind, V)                                                                 \
+    X(treadle_is_valid__##x, U(kind), 'b', 0, treadle_is_valid(V))                                 \
+    X(treadle_get_info__##x, U(kind), 's', 8, treadle_get_info(V, &h->out.pointer))                \
+    X(treadle_get_order__##x, U(kind), 's', 8, treadle_get_order(V, &h->out.i64))                  \
+    X(treadle_describe__##x, U(kind), 's', 8, treadle_describe(V, TEXT))
+#define ITEM_ENDS(X, x, kind, V)                                                               \
+    REFERENCE_ENDS(X, x, kind, V)                                                              \
+    X(treadle_loop_remove__##x, U(LOOP) | U(kind), 's', 0, treadle_loop_remove(L, V, h->mode)) \
+    X(treadle_invalidate__##x, U(kind), 's', 0, treadle_invalidate(V))                         \
+    X(treadle_close__##x, U(kind), 's', 0, treadle_close(V, 0))
 
 #define CALLS(X)                                                                                                   \
     X(treadle_version, 0, '-', 0, treadle_version())                                                               \
@@ -263,8 +264,8 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_signature_parse, 0, 's', 8, make_g(h))                                                               \
     X(treadle_routine_create, 0, 's', 8, make_r(h))                                                                \
     X(treadle_host_register, 0, 's', 8, make_h(h))                                                                 \
-    X(treadle_loop_retain, U(LOOP), 's', 0, treadle_loop_retain(L))                                                \
-    X(treadle_loop_release, U(LOOP), 's', 0, treadle_loop_release(L))                                              \
+    REFERENCE_CALLS(X, loop, LOOP, L) \
+    REFERENCE_ENDS(X, loop, LOOP, L) \
     X(treadle_loop_wake, U(LOOP), 's', 0, treadle_loop_wake(L))                                                    \
     X(treadle_loop_set_interrupt_descriptor, U(LOOP), 's', 0, treadle_loop_set_interrupt_descriptor(L, -1))        \
     X(treadle_loop_is_waiting, U(LOOP), 'b', 0, treadle_loop_is_waiting(L))                                        \
@@ -274,7 +275,7 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_loop_copy_modes, U(LOOP), 's', 8, treadle_loop_copy_modes(L, TEXT))                                  \
     X(treadle_loop_add_common_mode, U(LOOP), 's', 0, treadle_loop_add_common_mode(L, h->mode))                     \
     X(treadle_loop_is_common_mode, U(LOOP), 'b', 0, treadle_loop_is_common_mode(L, h->mode))                       \
-    X(treadle_loop_describe, U(LOOP), 's', 8, treadle_loop_describe(L, TEXT))                                      \
+    X(treadle_describe__loop, U(LOOP), 's', 8, treadle_describe(L, TEXT))                                      \
     X(treadle_loop_perform_block, U(LOOP), 's', 0, call_block(L))                                                  \
     X(treadle_loop_post, U(LOOP), 's', 0, treadle_loop_post(L, call_nothing, h))                                   \
     ITEM_CALLS(X, source, SOURCE, S)                                                                               \
@@ -284,7 +285,6 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_source_signal, U(SOURCE), 's', 0, treadle_source_signal(S))                                          \
     X(treadle_source_signal_and_wake, U(SOURCE), 's', 0, treadle_source_signal_and_wake(S))                        \
     X(treadle_source_is_signalled, U(SOURCE), 'b', 0, treadle_source_is_signalled(S))                              \
-    X(treadle_source_get_order, U(SOURCE), 's', 8, treadle_source_get_order(S, &h->out.i64))                       \
     X(treadle_descriptor_set_events, U(DESCRIPTOR), 's', 0, treadle_descriptor_set_events(D, TREADLE_READABLE))    \
     X(treadle_descriptor_get_events, U(DESCRIPTOR), 's', 4, treadle_descriptor_get_events(D, &h->out.u32))         \
     X(treadle_descriptor_get_fd, U(DESCRIPTOR), 's', 4, treadle_descriptor_get_fd(D, &h->out.i32))                 \
@@ -294,20 +294,18 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_timer_repeats, U(TIMER), 'b', 0, treadle_timer_repeats(T))                                           \
     X(treadle_timer_set_tolerance, U(TIMER), 's', 0, treadle_timer_set_tolerance(T, 1))                            \
     X(treadle_timer_get_tolerance, U(TIMER), 's', 8, treadle_timer_get_tolerance(T, &h->out.i64))                  \
-    X(treadle_timer_get_order, U(TIMER), 's', 8, treadle_timer_get_order(T, &h->out.i64))                          \
     X(treadle_loop_get_next_fire, U(LOOP), 's', 8, treadle_loop_get_next_fire(L, h->mode, &h->out.i64))            \
     X(treadle_observer_get_activities, U(OBSERVER), 's', 4, treadle_observer_get_activities(O, &h->out.u32))       \
     X(treadle_observer_repeats, U(OBSERVER), 'b', 0, treadle_observer_repeats(O))                                  \
-    X(treadle_observer_get_order, U(OBSERVER), 's', 8, treadle_observer_get_order(O, &h->out.i64))                 \
     X(treadle_signature_get_argument_count, U(SIGNATURE), 's', 8, treadle_signature_get_argument_count(G, &h->out.size)) \
     X(treadle_signature_get_layout, U(SIGNATURE), 's', 8,                                                          \
       treadle_signature_get_layout(G, 0, &h->out.size, &(size_t){0}))                                              \
     X(treadle_signature_describe, U(SIGNATURE), 's', 8, treadle_signature_describe(G, TEXT))                       \
-    X(treadle_routine_retain, U(ROUTINE), 's', 0, treadle_routine_retain(R))                                       \
+    REFERENCE_CALLS(X, routine, ROUTINE, R) \
     X(treadle_routine_call, U(ROUTINE), 's', 0, treadle_routine_call(R, NULL, NULL, 0))                            \
     X(treadle_routine_bind, U(ROUTINE), 's', 0, call_bind(R))                                                      \
     X(treadle_bound_call_release, U(ROUTINE), 's', 0, call_bound_release(R))                                       \
-    X(treadle_routine_release, U(ROUTINE), 's', 0, treadle_routine_release(R))                                     \
+    REFERENCE_ENDS(X, routine, ROUTINE, R) \
     X(treadle_host_create_source, U(HOST), 's', 8, make_hs(h))                                                     \
     X(treadle_host_create_descriptor, U(HOST), 's', 8, make_hd(h))                                                 \
     X(treadle_host_create_timer, U(HOST), 's', 8, make_ht(h))                                                      \
@@ -319,14 +317,14 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_host_take_retired, U(HOST), 's', 8, treadle_host_take_retired(H, &(uint64_t){0}, 1, &h->out.size))   \
     X(treadle_host_get_retired_count, U(HOST), 'p', 0, treadle_host_get_retired_count(H) != NULL)                  \
     X(treadle_lock_create, 0, 's', 8, make_k(h))                                                                   \
-    X(treadle_lock_retain, U(LOCK), 's', 0, treadle_lock_retain(K))                                                \
-    X(treadle_lock_release, U(LOCK), 's', 0, treadle_lock_release(K))                                              \
+    REFERENCE_CALLS(X, lock, LOCK, K) \
+    REFERENCE_ENDS(X, lock, LOCK, K) \
     X(treadle_lock_lock, U(LOCK), 's', 0, call_lock(K))                                                            \
     X(treadle_lock_unlock, U(LOCK), 's', 0, call_unlock(K))                                                        \
     X(treadle_lock_get_pthread_mutex, U(LOCK), 'p', 0, treadle_lock_get_pthread_mutex(K) != NULL)                  \
     X(treadle_condition_create, 0, 's', 8, make_c(h))                                                              \
-    X(treadle_condition_retain, U(CONDITION), 's', 0, treadle_condition_retain(C))                                 \
-    X(treadle_condition_release, U(CONDITION), 's', 0, treadle_condition_release(C))                               \
+    REFERENCE_CALLS(X, condition, CONDITION, C) \
+    REFERENCE_ENDS(X, condition, CONDITION, C) \
     X(treadle_condition_wait, U(CONDITION) | U(LOCK), 's', 0, call_wait(C, K))                                     \
     X(treadle_condition_signal, U(CONDITION), 's', 0, treadle_condition_signal(C))                                 \
     X(treadle_condition_broadcast, U(CONDITION), 's', 0, treadle_condition_broadcast(C))                           \
@@ -354,8 +352,8 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_thread_is_main, U(THREAD), 'b', 0, treadle_thread_is_main(N))                                        \
     X(treadle_is_main_thread, 0, '-', 0, treadle_is_main_thread())                                                 \
     X(treadle_is_multithreaded, 0, '-', 0, treadle_is_multithreaded())                                             \
-    X(treadle_thread_retain, U(THREAD), 's', 0, treadle_thread_retain(N))                                          \
-    X(treadle_thread_release, U(THREAD), 's', 0, treadle_thread_release(N))                                        \
+    REFERENCE_CALLS(X, thread, THREAD, N) \
+    REFERENCE_ENDS(X, thread, THREAD, N) \
     X(treadle_thread_get_state, U(THREAD), 's', 4, treadle_thread_get_state(N, &h->out.u32))                       \
     X(treadle_thread_is_executing, U(THREAD), 'b', 0, treadle_thread_is_executing(N))                              \
     X(treadle_thread_is_finished, U(THREAD), 'b', 0, treadle_thread_is_finished(N))                                \
@@ -393,8 +391,8 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_perform_cancel_target, 0, 's', 0, treadle_perform_cancel_target(h))                                  \
     X(treadle_perform_in_background, 0, 's', 8, make_tb(h))                                                        \
     X(treadle_invocation_create, 0, 's', 8, make_i(h))                                                             \
-    X(treadle_invocation_retain, U(INVOCATION), 's', 0, treadle_invocation_retain(I))                              \
-    X(treadle_invocation_release, U(INVOCATION), 's', 0, treadle_invocation_release(I))                            \
+    REFERENCE_CALLS(X, invocation, INVOCATION, I) \
+    REFERENCE_ENDS(X, invocation, INVOCATION, I) \
     X(treadle_invocation_set_argument, U(INVOCATION), 's', 0, treadle_invocation_set_argument(I, 0, &h, sizeof h)) \
     X(treadle_invocation_get_argument, U(INVOCATION), 's', 0, treadle_invocation_get_argument(I, 0, &h->out.pointer, 8)) \
     X(treadle_invocation_set_buffer, U(INVOCATION), 's', 0, treadle_invocation_set_buffer(I, 1, h->text, 8))       \
@@ -406,15 +404,15 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_invocation_cancel, U(INVOCATION), 's', 0, treadle_invocation_cancel(I))                              \
     X(treadle_closure_create, 0, 's', 8, make_f(h))                                                                \
     X(treadle_host_create_closure, U(HOST), 's', 8, make_hf(h))                                                    \
-    X(treadle_closure_retain, U(CLOSURE), 's', 0, treadle_closure_retain(F))                                       \
+    REFERENCE_CALLS(X, closure, CLOSURE, F) \
     X(treadle_closure_get_code, U(CLOSURE), 's', 8, treadle_closure_get_code(F, (void (**)(void))(void *)&h->out.pointer)) \
     X(treadle_closure_get_info, U(CLOSURE), 's', 0, treadle_closure_get_info(F, &TREADLE_INIT(treadle_closure_info))) \
     X(treadle_closure_pool_get_info, 0, 's', 0, treadle_closure_pool_get_info(&TREADLE_INIT(treadle_closure_pool_info))) \
     X(treadle_call_get_argument, U(SIGNATURE), 's', 0, call_argument(h, G))                                        \
     X(treadle_call_set_result, U(SIGNATURE), 's', 0, call_set(G))                                                  \
-    X(treadle_closure_release, U(CLOSURE), 's', 0, treadle_closure_release(F))                                     \
+    REFERENCE_ENDS(X, closure, CLOSURE, F) \
     X(treadle_closure_retire, U(CLOSURE), 's', 0, treadle_closure_retire(F))                                       \
-    X(treadle_closure_close, U(CLOSURE), 's', 0, treadle_closure_close(F, 0))                                      \
+    X(treadle_close__closure, U(CLOSURE), 's', 0, treadle_close(F, 0))                                      \
     X(treadle_thread_start, U(THREAD), 's', 0, treadle_thread_start(N))                                            \
     X(treadle_thread_start_and_wait, U(THREAD), 's', 0, treadle_thread_start_and_wait(N, TREADLE_FOREVER))         \
     X(treadle_thread_exit, 0, 's', 0, treadle_thread_exit(NULL))                                                   \
@@ -431,8 +429,6 @@ static treadle_status call_run_default(treadle_loop loop) {
     ITEM_ENDS(X, source, SOURCE, S)                                                                                \
     ITEM_ENDS(X, descriptor, DESCRIPTOR, D)                                                                        \
     ITEM_ENDS(X, timer, TIMER, T)                                                                                  \
-    X(treadle_timer_discard, U(TIMER), 's', 0, call_discard(T))                                                    \
-    X(treadle_descriptor_discard, U(DESCRIPTOR), 's', 0, call_discard_d(D))                                        \
     ITEM_ENDS(X, observer, OBSERVER, O)                                                                            \
     X(treadle_host_quiesce, U(HOST), 's', 0, treadle_host_quiesce(H, 0))
 
@@ -445,6 +441,14 @@ CALLS(DEFINE_CALL)
 #define LIST_CALL(function, uses, result, stores, expression) {#function, uses, result, stores, call_##function},
 static const struct call calls[] = {CALLS(LIST_CALL)};
 enum { CALL_COUNT = sizeof calls / sizeof calls[0] };
+
+/* The function that a line calls. */
+HELPER const char *function_of(const struct call *call) {
+    static _Thread_local char name[64];
+    const char *end = strstr(call->name, "__");
+    snprintf(name, sizeof name, "%.*s", end ? (int)(end - call->name) : (int)strlen(call->name), call->name);
+    return name;
+}
 
 #undef L
 #undef S
@@ -484,8 +488,8 @@ HELPER void handles_end(struct handles *h) {
     treadle_source_invalidate(h->of[SOURCE]);
     treadle_observer_invalidate(h->of[OBSERVER]);
     CHECK_INT(treadle_source_release(h->of[SOURCE]), TREADLE_OK);
-    CHECK_INT(treadle_descriptor_discard(h->of[DESCRIPTOR]), TREADLE_OK);
-    CHECK_INT(treadle_timer_discard(h->of[TIMER]), TREADLE_OK);
+    CHECK_INT(discard(h->of[DESCRIPTOR]), TREADLE_OK);
+    CHECK_INT(discard(h->of[TIMER]), TREADLE_OK);
     CHECK_INT(treadle_observer_release(h->of[OBSERVER]), TREADLE_OK);
     CHECK_INT(treadle_routine_release(h->of[ROUTINE]), TREADLE_OK);
     CHECK_INT(treadle_lock_release(h->of[LOCK]), TREADLE_OK);

@@ -9,6 +9,17 @@
 
 #define MODE TREADLE_DEFAULT_MODE
 
+/* The kinds that a verb takes besides the one that its line names. */
+static uint32_t kinds_besides(const struct call *call, int kind) {
+    const uint32_t items = U(SOURCE) | U(DESCRIPTOR) | U(TIMER) | U(OBSERVER);
+    const char *function = function_of(call);
+    if (!strstr(call->name, "__")) return 0;
+    if (strcmp(function, "treadle_retain") == 0 || strcmp(function, "treadle_release") == 0) return ~(U(SIGNATURE) | U(HOST));
+    if (strcmp(function, "treadle_describe") == 0) return items | U(LOOP);
+    if (strcmp(function, "treadle_close") == 0) return items | U(CLOSURE);
+    return kind == LOOP ? 0 : items;
+}
+
 /* One call with one bad handle. */
 static void must_refuse(const struct call *call, const struct handles *good, int kind, void *bad, treadle_status status) {
     struct handles h = *good;
@@ -17,19 +28,19 @@ static void must_refuse(const struct call *call, const struct handles *good, int
     memset(&h.out, 0xa5, sizeof h.out);
     int64_t result = call->call(&h);
     if (call->result != 's') {
-        if (result) check_failed(__FILE__, __LINE__, "%s is true for the bad %s %p", call->function, handle_names[kind], bad);
+        if (result) check_failed(__FILE__, __LINE__, "%s is true for the bad %s %p", call->name, handle_names[kind], bad);
         return;
     }
     treadle_last_error(&info);
     if (result != status)
-        check_failed(__FILE__, __LINE__, "%s gave %s, not %s, for the bad %s %p", call->function,
+        check_failed(__FILE__, __LINE__, "%s gave %s, not %s, for the bad %s %p", call->name,
                      treadle_status_name((treadle_status)result), treadle_status_name(status), handle_names[kind], bad);
     CHECK_INT(info.code, status);
-    CHECK_TEXT(info.function, call->function);
-    if (!strstr(info.message, handle_names[kind]))
-        check_failed(__FILE__, __LINE__, "%s: \"%s\" does not name the %s", call->function, info.message, handle_names[kind]);
+    CHECK_TEXT(info.function, function_of(call));
+    if (!strstr(info.message, handle_names[kind]) && !(kinds_besides(call, kind) && (strstr(info.message, "object") || strstr(info.message, "item"))))
+        check_failed(__FILE__, __LINE__, "%s: \"%s\" does not name the %s", call->name, info.message, handle_names[kind]);
     for (size_t i = 0; i < call->stores; i++)
-        if (((unsigned char *)&h.out)[i]) check_failed(__FILE__, __LINE__, "%s leaves its result as it was", call->function);
+        if (((unsigned char *)&h.out)[i]) check_failed(__FILE__, __LINE__, "%s leaves its result as it was", call->name);
 }
 
 /* What was made for the test is whole: nothing has come into a mode, no reference has gone. */
@@ -87,7 +98,7 @@ TEST(handles_of_another_kind, "OBJ-1") {
     for (int i = 0; i < CALL_COUNT; i++)
         for (int kind = 0; kind < HANDLE_KINDS; kind++)
             for (int another = 0; another < HANDLE_KINDS; another++)
-                if ((calls[i].uses & U(kind)) && another != kind)
+                if ((calls[i].uses & U(kind)) && another != kind && !(kinds_besides(&calls[i], kind) & U(another)))
                     must_refuse(&calls[i], &good, kind, good.of[another], TREADLE_E_KIND);
     must_be_untouched(&good, treadle_loop_current());
     handles_end(&good);
@@ -113,7 +124,7 @@ TEST(released_handles, "OBJ-2 OBJ-4 RL-9") {
 }
 
 TEST(the_table_has_every_function, "OBJ-6") {
-    static const char *const headers[] = {"block", "closure", "descriptor", "error", "host", "invocation", "lock", "loop", "notification", "observer", "perform", "pool", "process", "routine", "source", "thread", "time", "timer", "version"};
+    static const char *const headers[] = {"block", "closure", "descriptor", "error", "host", "invocation", "lock", "loop", "notification", "object", "observer", "perform", "pool", "process", "routine", "source", "thread", "time", "timer", "version"};
     char path[4096], line[1024];
     int functions = 0;
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
@@ -127,13 +138,22 @@ TEST(the_table_has_every_function, "OBJ-6") {
             *name = 0;
             for (name = line + strlen(line); name > line && name[-1] != ' ' && name[-1] != '*';) name--;
             bool found = false;
-            for (int c = 0; c < CALL_COUNT; c++) found |= strcmp(calls[c].function, name) == 0;
+            for (int c = 0; c < CALL_COUNT; c++) found |= strcmp(function_of(&calls[c]), name) == 0;
             if (!found) check_failed(__FILE__, __LINE__, "all_calls.h lacks %s", name);
             functions++;
         }
         fclose(file);
     }
-    CHECK_INT(functions, CALL_COUNT);
+    for (int c = 0; c < CALL_COUNT; c++) {
+        bool is_first = true;
+        for (int before = 0; before < c; before++) {
+            const struct call *other = &calls[before];
+            size_t length = strlen(function_of(&calls[c]));
+            is_first &= strncmp(other->name, calls[c].name, length) != 0 || (other->name[length] && strncmp(other->name + length, "__", 2) != 0);
+        }
+        functions -= is_first;
+    }
+    CHECK_INT(functions, 0);
 }
 
 #define NULL_OUT(call, word) CHECK_ERROR(call, TREADLE_E_ARG, word)

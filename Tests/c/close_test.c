@@ -118,8 +118,8 @@ TEST(close_of_an_idle_item, "OBJ-5 OBJ-9") {
         CHECK_INT(item.calls, 1);
         CHECK_INT(kind->release(item.handle), TREADLE_OK);
         CHECK_ERROR(kind->close(item.handle, 0), TREADLE_E_STALE, kind->name);
-        CHECK_ERROR(kind->close(NULL, 0), TREADLE_E_ARG, kind->name);
-        CHECK_ERROR(kind->close(loop, 0), TREADLE_E_KIND, kind->name);
+        CHECK_ERROR(kind->close(NULL, 0), TREADLE_E_ARG, "object");
+        CHECK_ERROR(kind->close(loop, 0), TREADLE_E_KIND, "object");
     }
 }
 

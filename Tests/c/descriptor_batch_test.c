@@ -68,7 +68,7 @@ static void begin(void) {
 }
 static void end(void) {
     for (int i = 0; i < FDS; i++) {
-        CHECK_INT(treadle_descriptor_discard(sources[i]), TREADLE_OK);
+        CHECK_INT(discard(sources[i]), TREADLE_OK);
         close(fds[i]);
     }
 }
@@ -124,14 +124,14 @@ static void stop_in_release(void *info) {
 static void discard_itself(treadle_descriptor source, uint32_t seen_events, void *info) {
     (void)seen_events, (void)info;
     performed++;
-    CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+    CHECK_INT(discard(source), TREADLE_OK);
     CHECK(!is_over);
 }
 TEST(a_release_behind_a_callback_stops_the_run, "OBJ-4 STOP-2") {
     begin();
     come_up = NULL;
     for (int i = 0; i < FDS; i++) {
-        CHECK_INT(treadle_descriptor_discard(sources[i]), TREADLE_OK);
+        CHECK_INT(discard(sources[i]), TREADLE_OK);
         CHECK_INT(treadle_descriptor_watch(fds[i], TREADLE_READABLE, discard_itself, NULL, stop_in_release, &sources[i]), TREADLE_OK);
     }
     for (int i = 0; i < FDS; i++) {

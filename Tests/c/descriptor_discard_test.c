@@ -89,18 +89,18 @@ TEST(it_is_invalid_then_released, "OBJ-4 OBJ-5 SRC1-8 SRC1-10 MODE-7") {
                 treadle_descriptor source = make(variant, fd), neighbour = watch(neighbours_fd);
                 states[state](source);
                 if (is_shared) CHECK_INT(treadle_descriptor_retain(source), TREADLE_OK);
-                CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+                CHECK_INT(discard(source), TREADLE_OK);
                 CHECK(!treadle_descriptor_is_valid(source));
                 CHECK_INT(treadle_descriptor_get_fd(source, &number), is_shared ? TREADLE_OK : TREADLE_E_STALE);
-                if (is_shared) CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+                if (is_shared) CHECK_INT(discard(source), TREADLE_OK);
                 CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
-                CHECK_ERROR(treadle_descriptor_discard(source), TREADLE_E_STALE, "descriptor");
+                CHECK_ERROR(discard(source), TREADLE_E_STALE, "descriptor");
                 CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
                 CHECK_INT(treadle_loop_run(treadle_loop_current(), "another", 0, 0), TREADLE_RUN_FINISHED);
                 CHECK_INT(take(&performed), 0);
                 CHECK(fcntl(fd, F_GETFD) >= 0); /* it stays open */
                 CHECK(treadle_loop_contains_descriptor(treadle_loop_current(), neighbour, M));
-                CHECK_INT(treadle_descriptor_discard(neighbour), TREADLE_OK);
+                CHECK_INT(discard(neighbour), TREADLE_OK);
                 CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
                 close(fd);
             }
@@ -114,19 +114,12 @@ TEST(who_owns_no_reference_ends_it_all_the_same, "OBJ-2 OBJ-5") {
         add(source, M);
         CHECK_INT(treadle_descriptor_release(source), TREADLE_OK);
         CHECK(treadle_descriptor_is_valid(source)); /* its mode keeps it */
-        CHECK_ERROR(treadle_descriptor_discard(source), TREADLE_E_STALE, "descriptor");
+        CHECK_ERROR(discard(source), TREADLE_E_STALE, "descriptor");
         CHECK(!treadle_descriptor_is_valid(source));
         CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
         CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
     }
 }
-TEST(what_is_no_descriptor_source_is_refused, "OBJ-2") {
-    treadle_source source = make_source(NULL, NULL);
-    CHECK_ERROR(treadle_descriptor_discard(NULL), TREADLE_E_ARG, "descriptor");
-    CHECK_ERROR(treadle_descriptor_discard((treadle_descriptor)source), TREADLE_E_KIND, "descriptor");
-    CHECK_INT(treadle_source_release(source), TREADLE_OK);
-}
-
 /* --- Watched in one call --------------------------------------------------------------------------- */
 
 TEST(a_source_is_made_and_added_in_one_call, "SRC1-1 SRC1-10 OBJ-3") {
@@ -150,7 +143,7 @@ TEST(a_source_is_made_and_added_in_one_call, "SRC1-1 SRC1-10 OBJ-3") {
             CHECK_INT(treadle_descriptor_set_events(source, TREADLE_READABLE), TREADLE_OK);
             CHECK_INT(treadle_loop_run(treadle_loop_current(), "another", 0, 0), TREADLE_RUN_TIMED_OUT);
             CHECK_INT(take(&performed), 1);
-            CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+            CHECK_INT(discard(source), TREADLE_OK);
             CHECK_INT(take(&released), has_release);
             CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
             close(fd);
@@ -164,7 +157,7 @@ TEST(without_a_handle_it_is_the_loop_s, "OBJ-3 OBJ-4") {
         CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, has_release ? count_release : NULL, NULL), TREADLE_OK);
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(take(&performed), 1);
-        CHECK_INT(treadle_descriptor_discard(first), TREADLE_OK);
+        CHECK_INT(discard(first), TREADLE_OK);
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(take(&performed), 1);
     }
@@ -203,10 +196,10 @@ TEST(a_regular_file_is_always_ready, "SRC1-2 OBJ-5") {
     CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, NULL, &source), TREADLE_OK);
     for (int i = 0; i < 3; i++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(take(&performed), 3);
-    CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+    CHECK_INT(discard(source), TREADLE_OK);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(take(&performed), 0);
-    CHECK_INT(treadle_descriptor_discard(first), TREADLE_OK);
+    CHECK_INT(discard(first), TREADLE_OK);
     CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
 }
 
@@ -217,7 +210,7 @@ TEST(a_descriptor_that_stays_open_reports_nothing_more, "SRC1-8 OBJ-9") {
     int fds[8];
     for (int i = 0; i < 8; i++) {
         fds[i] = make_fd(0);
-        CHECK_INT(treadle_descriptor_discard(watch(fds[i])), TREADLE_OK);
+        CHECK_INT(discard(watch(fds[i])), TREADLE_OK);
     }
     for (int i = 0; i < 8; i++) CHECK_INT(eventfd_write(fds[i], 1), 0);
     CHECK_INT(wakes_of_an_idle_run(), 1);
@@ -226,7 +219,7 @@ TEST(a_descriptor_that_stays_open_reports_nothing_more, "SRC1-8 OBJ-9") {
         treadle_descriptor source = watch(fds[i]);
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(take(&performed), 1);
-        CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+        CHECK_INT(discard(source), TREADLE_OK);
     }
     CHECK_INT(wakes_of_an_idle_run(), 1);
 }
@@ -238,7 +231,7 @@ TEST(a_number_is_used_again_at_once, "SRC1-8 SRC1-9") {
         CHECK_INT(eventfd_write(number, 1), 0);
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(take(&performed), 1);
-        CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+        CHECK_INT(discard(source), TREADLE_OK);
         if (round % 3 == 0) continue; /* the same file once more */
         close(number);
         CHECK_INT(make_fd(0), number);
@@ -254,12 +247,12 @@ static void *close_with_a_copy(void *reused) {
     watch(others_fd);
     for (int i = 0; i < 3; i++) {
         int fd = make_fd(0), copy = fcntl(fd, F_DUPFD_CLOEXEC, 100);
-        CHECK_INT(treadle_descriptor_discard(watch(fd)), TREADLE_OK);
+        CHECK_INT(discard(watch(fd)), TREADLE_OK);
         close(fd);
         treadle_descriptor source = NULL;
         if (reused) {
             CHECK_INT(make_fd(0), fd);
-            CHECK_INT(treadle_descriptor_discard(watch(fd)), TREADLE_OK);
+            CHECK_INT(discard(watch(fd)), TREADLE_OK);
             source = watch(fd);
         }
         CHECK_INT(eventfd_write(copy, 1), 0);
@@ -269,7 +262,7 @@ static void *close_with_a_copy(void *reused) {
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(take(&performed), 1);
         CHECK_INT(eventfd_read(others_fd, &(eventfd_t){0}), 0);
-        if (source) CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+        if (source) CHECK_INT(discard(source), TREADLE_OK);
     }
     return NULL;
 }
@@ -287,7 +280,7 @@ static void discard_all_but_one(treadle_descriptor source, uint32_t events, void
     CHECK(events & TREADLE_READABLE);
     for (int i = 0; i < 15; i++) {
         if (!batch[i]) continue;
-        CHECK_INT(treadle_descriptor_discard(batch[i]), TREADLE_OK);
+        CHECK_INT(discard(batch[i]), TREADLE_OK);
         CHECK(!treadle_descriptor_is_valid(batch[i]));
         if (batch_closes) close(batch_fds[i]);
         batch[i] = NULL;
@@ -306,7 +299,7 @@ TEST(a_callback_discards_itself_and_others_that_are_ready, "OBJ-9 SRC1-5 SRC1-8"
         CHECK_INT(take(&performed), 1);
         CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_STOPPED); /* the one that is left */
         CHECK_INT(take(&performed), 1);
-        CHECK_INT(treadle_descriptor_discard(batch[15]), TREADLE_OK);
+        CHECK_INT(discard(batch[15]), TREADLE_OK);
         CHECK_INT(wakes_of_an_idle_run(), 1);
         for (int i = 0; i < (batch_closes ? 1 : 16); i++) close(batch_fds[batch_closes ? 15 : i]);
     }
@@ -317,7 +310,7 @@ TEST(a_descriptor_that_was_given_up_interrupts, "SRC1-8 RUN-14") {
     keep_mode();
     int fd = make_fd(0);
     for (int i = 0; i < 4; i++) {
-        CHECK_INT(treadle_descriptor_discard(watch(fd)), TREADLE_OK);
+        CHECK_INT(discard(watch(fd)), TREADLE_OK);
         if (i % 2) {
             close(fd);
             CHECK_INT(make_fd(0), fd);
@@ -349,8 +342,8 @@ TEST(a_number_taken_over_is_not_given_back, "SRC1-7 SRC1-8") {
     for (int i = 0; i < 10; i++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(late, 10);
     CHECK_INT(take(&performed), 0);
-    CHECK_INT(treadle_descriptor_discard(old), TREADLE_OK);
-    CHECK_INT(treadle_descriptor_discard(new), TREADLE_OK);
+    CHECK_INT(discard(old), TREADLE_OK);
+    CHECK_INT(discard(new), TREADLE_OK);
     close(copy);
     CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
 }
@@ -365,7 +358,7 @@ TEST(many_come_and_go_in_any_order, "SRC1-5 SRC1-8 OBJ-4") {
     for (int life = 0; life < scaled(10000); life++) {
         int i = rand_r(&seed) % MANY;
         if (sources[i]) {
-            CHECK_INT(treadle_descriptor_discard(sources[i]), TREADLE_OK);
+            CHECK_INT(discard(sources[i]), TREADLE_OK);
             sources[i] = NULL;
             if (rand_r(&seed) % 8) close(fds[i]), fds[i] = 0;
         } else {
@@ -387,7 +380,7 @@ TEST(many_come_and_go_in_any_order, "SRC1-5 SRC1-8 OBJ-4") {
     take(&performed);
     for (int i = 0; i < ready; i++) CHECK(poll_mode(M) >= 0);
     CHECK_INT(take(&performed), ready);
-    for (int i = 0; i < MANY; i++) if (sources[i]) CHECK_INT(treadle_descriptor_discard(sources[i]), TREADLE_OK);
+    for (int i = 0; i < MANY; i++) if (sources[i]) CHECK_INT(discard(sources[i]), TREADLE_OK);
     CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
 }
 
@@ -397,7 +390,7 @@ static pthread_barrier_t barrier;
 static void *discard_all(void *number) {
     for (int round = scaled(300); round > 0; round--) {
         pthread_barrier_wait(&barrier);
-        for (int i = 0; i < SHARED; i++) CHECK_INT(treadle_descriptor_discard(shared[number ? i : SHARED - 1 - i]), TREADLE_OK);
+        for (int i = 0; i < SHARED; i++) CHECK_INT(discard(shared[number ? i : SHARED - 1 - i]), TREADLE_OK);
         pthread_barrier_wait(&barrier);
     }
     return NULL;
@@ -418,7 +411,7 @@ TEST(threads_discard_what_is_ready, "OBJ-4 OBJ-5 SRC1-8") {
         }
         pthread_barrier_wait(&barrier);
         for (int i = 0; i < 10; i++) CHECK(poll_mode(M) >= 0);
-        if (round % 2) for (int i = 0; i < SHARED; i++) CHECK_INT(treadle_descriptor_discard(shared[i]), TREADLE_OK);
+        if (round % 2) for (int i = 0; i < SHARED; i++) CHECK_INT(discard(shared[i]), TREADLE_OK);
         pthread_barrier_wait(&barrier);
         take(&performed);
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
@@ -438,7 +431,7 @@ TEST(a_sleeping_loop_s_source_is_discarded, "OBJ-5 MODE-10 SRC1-8") {
         treadle_descriptor source = make(i % 2 ? HAS_RELEASE : 0, fd);
         CHECK_INT(treadle_loop_add_descriptor(worker.loop, source, M), TREADLE_OK);
         worker_await_sleep(&worker);
-        CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+        CHECK_INT(discard(source), TREADLE_OK);
         CHECK_INT(eventfd_write(fd, 1), 0);
         CHECK_INT(eventfd_read(fd, &(eventfd_t){0}), 0);
     }
@@ -456,7 +449,7 @@ static void stay(treadle_descriptor source, uint32_t events, void *info) {
     await(&may_return);
 }
 static void *discard_it(void *source) {
-    CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+    CHECK_INT(discard(source), TREADLE_OK);
     sem_post(&may_return);
     return NULL;
 }
@@ -476,7 +469,7 @@ TEST(who_waits_for_a_callback_is_told, "OBJ-5 ABI-5") {
         CHECK_INT(pthread_create(&thread, NULL, discard_it, source), 0);
         CHECK_INT(treadle_descriptor_close(source, TREADLE_FOREVER), TREADLE_OK);
         CHECK_INT(pthread_join(thread, NULL), 0);
-        CHECK_INT(treadle_descriptor_discard(source), TREADLE_OK);
+        CHECK_INT(discard(source), TREADLE_OK);
         CHECK_INT(treadle_descriptor_retain(source), TREADLE_E_STALE);
     }
     worker_stop(&worker);

@@ -282,7 +282,7 @@ static void end(struct source *source, bool by_discard) {
         EXPECT_INT(treadle_descriptor_invalidate(source->handle), TREADLE_OK);
         check_state(source);
     }
-    EXPECT_INT(by_discard ? treadle_descriptor_discard(source->handle) : treadle_descriptor_release(source->handle), TREADLE_OK);
+    EXPECT_INT(by_discard ? discard(source->handle) : treadle_descriptor_release(source->handle), TREADLE_OK);
     source->handle = NULL;
 }
 static void make(struct source *source, int n, treadle_ready_fn told) {

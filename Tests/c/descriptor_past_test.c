@@ -9,7 +9,7 @@
 /* --- Watched again ---------------------------------------------------------------------------------------- */
 
 static treadle_status by_invalidation(struct watched *watched) { return treadle_descriptor_invalidate(watched->source); }
-static treadle_status by_discard(struct watched *watched) { return treadle_descriptor_discard(watched->source); }
+static treadle_status by_discard(struct watched *watched) { return discard(watched->source); }
 static treadle_status by_closing(struct watched *watched) { return treadle_descriptor_close(watched->source, 0); }
 static treadle_status by_removal(struct watched *watched) {
     return treadle_loop_remove_descriptor(treadle_loop_current(), watched->source, M);

@@ -51,14 +51,14 @@ TEST(it_is_invalid_then_released, "OBJ-4 OBJ-5 TMR-7 MODE-7") {
                 add(neighbour, M);
                 states[state](timer);
                 if (is_shared) CHECK_INT(treadle_timer_retain(timer), TREADLE_OK);
-                CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
+                CHECK_INT(discard(timer), TREADLE_OK);
                 CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
                 CHECK(!treadle_timer_is_valid(timer));
                 CHECK_INT(treadle_timer_get_next_fire(timer, &at), is_shared ? TREADLE_OK : TREADLE_E_STALE);
-                if (is_shared) CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
-                CHECK_ERROR(treadle_timer_discard(timer), TREADLE_E_STALE, "timer");
+                if (is_shared) CHECK_INT(discard(timer), TREADLE_OK);
+                CHECK_ERROR(discard(timer), TREADLE_E_STALE, "timer");
                 CHECK(treadle_timer_is_valid(neighbour) && treadle_loop_contains_timer(treadle_loop_current(), neighbour, M));
-                CHECK_INT(treadle_timer_discard(neighbour), TREADLE_OK);
+                CHECK_INT(discard(neighbour), TREADLE_OK);
                 CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
                 CHECK_INT(poll_mode("another"), TREADLE_RUN_FINISHED);
                 CHECK_INT(take(&released), 0);
@@ -73,9 +73,9 @@ TEST(it_may_have_fired, "OBJ-4 TMR-15") {
         add(timer, M);
         CHECK(poll_mode(M) >= 0);
         CHECK_INT(take(&fired), 1);
-        CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
+        CHECK_INT(discard(timer), TREADLE_OK);
         CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
-        CHECK_ERROR(treadle_timer_discard(timer), TREADLE_E_STALE, "timer");
+        CHECK_ERROR(discard(timer), TREADLE_E_STALE, "timer");
         CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
     }
 }
@@ -86,20 +86,13 @@ TEST(who_owns_no_reference_ends_it_all_the_same, "OBJ-2 OBJ-5") {
             states[state](timer);
             CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
             CHECK(treadle_timer_is_valid(timer)); /* its modes keep it */
-            CHECK_ERROR(treadle_timer_discard(timer), TREADLE_E_STALE, "timer");
+            CHECK_ERROR(discard(timer), TREADLE_E_STALE, "timer");
             CHECK(!treadle_timer_is_valid(timer));
             CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
             CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
         }
     }
 }
-TEST(what_is_no_timer_is_refused, "OBJ-2") {
-    treadle_source source = make_source(NULL, NULL);
-    CHECK_ERROR(treadle_timer_discard(NULL), TREADLE_E_ARG, "timer");
-    CHECK_ERROR(treadle_timer_discard((treadle_timer)source), TREADLE_E_KIND, "timer");
-    CHECK_INT(treadle_source_release(source), TREADLE_OK);
-}
-
 /* Many: each one's neighbours in the queue stay in order, and its memory serves others. */
 TEST(many_come_and_go_in_any_order, "TMR-11 TMR-23") {
     enum { TIMERS = 1000 };
@@ -114,7 +107,7 @@ TEST(many_come_and_go_in_any_order, "TMR-11 TMR-23") {
         }
         for (int i = 0; i < TIMERS; i++) {
             if (rand_r(&seed) % 3 == 0) continue;
-            CHECK_INT(treadle_timer_discard(timers[i]), TREADLE_OK);
+            CHECK_INT(discard(timers[i]), TREADLE_OK);
             timers[i] = NULL;
             left--;
         }
@@ -122,7 +115,7 @@ TEST(many_come_and_go_in_any_order, "TMR-11 TMR-23") {
         for (int i = 0; i < TIMERS; i++) {
             if (!timers[i]) continue;
             if (treadle_timer_is_valid(timers[i])) left--;
-            CHECK_INT(treadle_timer_discard(timers[i]), TREADLE_OK);
+            CHECK_INT(discard(timers[i]), TREADLE_OK);
         }
         CHECK_INT(take(&fired), left);
         CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
@@ -134,10 +127,10 @@ TEST(many_come_and_go_in_any_order, "TMR-11 TMR-23") {
 static treadle_timer others[3];
 static void discard_itself_and_next(treadle_timer timer, void *info) {
     atomic_fetch_add(&fired, 1);
-    CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
+    CHECK_INT(discard(timer), TREADLE_OK);
     CHECK(!treadle_timer_is_valid(timer));
     CHECK_INT(take(&released), 0); /* not before its callback is over */
-    if (info) CHECK_INT(treadle_timer_discard(*(treadle_timer *)info), TREADLE_OK);
+    if (info) CHECK_INT(discard(*(treadle_timer *)info), TREADLE_OK);
 }
 TEST(a_callback_discards_its_own_timer_and_one_that_is_due, "TMR-7 TMR-13 OBJ-9") {
     for (int repeats = 0; repeats < 2; repeats++) {
@@ -160,14 +153,14 @@ static void discard_in_release(void *info) {
     treadle_timer timer = NULL;
     atomic_fetch_add(&released, 1);
     CHECK_INT(treadle_timer_schedule_at(FAR_AWAY, 0, fire, NULL, NULL, &timer), TREADLE_OK);
-    CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
-    CHECK_INT(treadle_timer_discard(info), TREADLE_OK);
+    CHECK_INT(discard(timer), TREADLE_OK);
+    CHECK_INT(discard(info), TREADLE_OK);
 }
 TEST(a_release_discards_another, "TMR-7 OBJ-4") {
     treadle_timer other = make(HAS_RELEASE, FAR_AWAY), timer = NULL;
     add(other, M);
     CHECK_INT(treadle_timer_schedule_at(FAR_AWAY, 0, fire, other, discard_in_release, &timer), TREADLE_OK);
-    CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
+    CHECK_INT(discard(timer), TREADLE_OK);
     CHECK_INT(take(&released), 2);
     CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
 }
@@ -186,7 +179,7 @@ static void *discard_all(void *number) {
         pthread_barrier_wait(&barrier);
         for (int i = 0; i < SHARED; i++) {
             int k = number ? i : SHARED - 1 - i;
-            CHECK_INT(treadle_timer_discard(shared[k]), TREADLE_OK);
+            CHECK_INT(discard(shared[k]), TREADLE_OK);
         }
         pthread_barrier_wait(&barrier);
     }
@@ -234,7 +227,7 @@ static void *arm_and_discard(void *info) {
     treadle_timer timers[HELD];
     for (int i = 0; i < HELD; i++) timers[i] = arm();
     pthread_barrier_wait(&barrier);
-    for (int i = 0; i < HELD; i++) CHECK_INT(treadle_timer_discard(timers[i]), TREADLE_OK);
+    for (int i = 0; i < HELD; i++) CHECK_INT(discard(timers[i]), TREADLE_OK);
     pthread_barrier_wait(&barrier); /* all loops are there at a time */
     return info;
 }
@@ -264,7 +257,7 @@ static void *discard_of_others(void *number) {
         pthread_barrier_wait(&barrier);
         for (int i = 0; i < HELD; i++) {
             own(theirs[i], -1);
-            CHECK_INT(treadle_timer_discard(theirs[i]), TREADLE_OK);
+            CHECK_INT(discard(theirs[i]), TREADLE_OK);
         }
         pthread_barrier_wait(&barrier);
         CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
@@ -287,7 +280,7 @@ static void stay(treadle_timer timer, void *info) {
     await(&may_return);
 }
 static void *discard_it(void *timer) {
-    CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
+    CHECK_INT(discard(timer), TREADLE_OK);
     sem_post(&may_return);
     return NULL;
 }
@@ -306,7 +299,7 @@ TEST(who_waits_for_a_callback_is_told, "OBJ-5 ABI-5") {
         CHECK_INT(pthread_create(&thread, NULL, discard_it, timer), 0);
         CHECK_INT(treadle_timer_close(timer, TREADLE_FOREVER), TREADLE_OK);
         CHECK_INT(pthread_join(thread, NULL), 0);
-        CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
+        CHECK_INT(discard(timer), TREADLE_OK);
         CHECK_INT(treadle_timer_retain(timer), TREADLE_E_STALE);
     }
     worker_stop(&worker);
@@ -331,7 +324,7 @@ TEST(a_timer_at_a_date_in_one_call, "NST-1 NST-5 TMR-1 TMR-2 TMR-8") {
             CHECK(poll_mode(M) >= 0);
             CHECK_INT(take(&fired), dates[i] < treadle_time_now());
             CHECK_INT(treadle_timer_is_valid(timer), k > 0 || dates[i] > treadle_time_now());
-            CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
+            CHECK_INT(discard(timer), TREADLE_OK);
             CHECK_INT(take(&released), i % 2);
         }
     }

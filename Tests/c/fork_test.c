@@ -32,16 +32,16 @@ static void call_everything(void *info) {
     struct handles *h = info;
     treadle_error_info error = TREADLE_INIT(treadle_error_info);
     for (int i = 0; i < CALL_COUNT; i++) {
-        if (strcmp(calls[i].function, "treadle_after_fork_child") == 0) continue;
+        if (strcmp(calls[i].name, "treadle_after_fork_child") == 0) continue;
         memset(&h->out, 0xa5, sizeof h->out);
         int64_t result = calls[i].call(h);
         if (calls[i].result == '-') continue;
         treadle_last_error(&error);
         if (result != (calls[i].result == 's' ? TREADLE_E_FORKED : 0))
-            check_failed(__FILE__, __LINE__, "%s gave %s in the child", calls[i].function, treadle_status_name((treadle_status)result));
+            check_failed(__FILE__, __LINE__, "%s gave %s in the child", calls[i].name, treadle_status_name((treadle_status)result));
         if (calls[i].result == 'b') continue;
         CHECK_INT(error.code, TREADLE_E_FORKED);
-        CHECK_TEXT(error.function, calls[i].function);
+        CHECK_TEXT(error.function, function_of(&calls[i]));
         CHECK(strstr(error.message, "fork"));
     }
 }
@@ -122,7 +122,7 @@ static void must_be_stale(struct handles *h) {
     for (int kind = 0; kind < HANDLE_KINDS; kind++) {
         if (kind == SIGNATURE) continue; /* interned: made again on request */
         for (int i = 0; i < CALL_COUNT; i++)
-            if (calls[i].uses == U(kind) && calls[i].result == 's' && strstr(calls[i].function, handle_names[kind]))
+            if (calls[i].uses == U(kind) && calls[i].result == 's' && strstr(calls[i].name, handle_names[kind]))
                 CHECK_INT(calls[i].call(h), TREADLE_E_STALE);
     }
 }

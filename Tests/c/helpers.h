@@ -43,6 +43,12 @@ HELPER bool is_way(const char *name) {
     return way && strcmp(way, name) == 0;
 }
 
+/* Ends an item that the caller owns, and returns the reference. */
+HELPER treadle_status discard(treadle_object item) {
+    treadle_status status = treadle_invalidate(item);
+    return status < 0 ? status : treadle_release(item);
+}
+
 /* Items. Each is owned by the caller; a NULL callback is allowed. A descriptor source needs one (SRC1-2), and gets one that
  * does nothing. */
 HELPER treadle_source make_source(treadle_perform_fn perform, void *info) {

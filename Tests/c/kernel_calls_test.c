@@ -143,7 +143,7 @@ static int calls_of_lives(bool stays_open) {
         if (fd < 0) CHECK((fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC)) >= 0);
         CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, count_and_stop, NULL, NULL, &descriptor), TREADLE_OK);
         CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_STOPPED);
-        CHECK_INT(treadle_descriptor_discard(descriptor), TREADLE_OK);
+        CHECK_INT(discard(descriptor), TREADLE_OK);
         if (stays_open) {
             treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0);
         } else {

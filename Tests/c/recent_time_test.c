@@ -274,7 +274,7 @@ TEST(who_gives_a_date_reads_no_clock, "TMR-17 NST-1") {
         CHECK_INT(treadle_timer_set_next_fire(timers[i], base + SECONDS(1)), TREADLE_OK); /* later, and earlier */
         CHECK_INT(treadle_timer_set_next_fire(timers[i], base - SECONDS(1)), TREADLE_OK);
     }
-    for (int i = 0; i < TIMERS; i++) CHECK_INT(treadle_timer_discard(timers[i]), TREADLE_OK);
+    for (int i = 0; i < TIMERS; i++) CHECK_INT(discard(timers[i]), TREADLE_OK);
     CHECK_INT(atomic_load(&readings) - before, 0);
 }
 

@@ -22,19 +22,19 @@ static struct {
 static bool acceptable(const struct call *call, int64_t result) {
     if (call->result != 's' || result >= 0) return true;
     switch (result) {
-    case TREADLE_E_WRONG_THREAD: return strncmp(call->function, "treadle_loop_run", 16) == 0;
-    case TREADLE_E_NOT_FOUND: return strncmp(call->function, "treadle_loop_copy_", 18) == 0;
+    case TREADLE_E_WRONG_THREAD: return strncmp(call->name, "treadle_loop_run", 16) == 0;
+    case TREADLE_E_NOT_FOUND: return strncmp(call->name, "treadle_loop_copy_", 18) == 0;
     case TREADLE_E_CLOSED: /* in a teardown */
-        return strstr(call->function, "_post") || strstr(call->function, "perform_invocation") ||
-               strcmp(call->function, "treadle_invocation_perform") == 0;
-    case TREADLE_E_NOMEM: return strcmp(call->function, "treadle_host_register") == 0;
+        return strstr(call->name, "_post") || strstr(call->name, "perform_invocation") ||
+               strcmp(call->name, "treadle_invocation_perform") == 0;
+    case TREADLE_E_NOMEM: return strcmp(call->name, "treadle_host_register") == 0;
     case TREADLE_E_STATE: /* the table starts a thread in its middle, and ends it */
-        return strcmp(call->function, "treadle_descriptor_set_events") == 0 || strncmp(call->function, "treadle_thread_", 15) == 0;
+        return strcmp(call->name, "treadle_descriptor_set_events") == 0 || strncmp(call->name, "treadle_thread_", 15) == 0;
     case TREADLE_E_TIMEOUT: /* two only look whether what they wait for is over */
-        if (strcmp(call->function, "treadle_host_wait") == 0) return true;
-        if (strcmp(call->function, "treadle_host_perform_until") == 0) return true;
-        return strstr(call->function, "_close") || strstr(call->function, "_quiesce");
-    case TREADLE_E_DEADLOCK: return strstr(call->function, "_close") || strstr(call->function, "_quiesce");
+        if (strcmp(call->name, "treadle_host_wait") == 0) return true;
+        if (strcmp(call->name, "treadle_host_perform_until") == 0) return true;
+        return strstr(call->name, "_close") || strstr(call->name, "_quiesce");
+    case TREADLE_E_DEADLOCK: return strstr(call->name, "_close") || strstr(call->name, "_quiesce");
     default: return false;
     }
 }
@@ -46,10 +46,10 @@ static void call_everything(void) {
     snprintf(mode, sizeof mode, "mode of %d", thread_id());
     handles_make(&handles, other.loop, mode);
     for (int i = 0; i < CALL_COUNT; i++) {
-        if (strcmp(calls[i].function, "treadle_shutdown") == 0) continue; /* for good: shutdown_test.c has it */
-        handles.of[HOST] = strstr(calls[i].function, "_quiesce") ? other.quiet_host : other.open_host;
+        if (strcmp(calls[i].name, "treadle_shutdown") == 0) continue; /* for good: shutdown_test.c has it */
+        handles.of[HOST] = strstr(calls[i].name, "_quiesce") ? other.quiet_host : other.open_host;
         int64_t result = calls[i].call(&handles);
-        if (!acceptable(&calls[i], result)) check_failed(__FILE__, __LINE__, "%s gave %d", calls[i].function, (int)result);
+        if (!acceptable(&calls[i], result)) check_failed(__FILE__, __LINE__, "%s gave %d", calls[i].name, (int)result);
     }
     handles_end(&handles);
 }

@@ -390,8 +390,8 @@ TEST(bad_handles_and_results_are_refused, "") {
     CHECK_INT(treadle_signature_parse("v", &signature), TREADLE_OK);
     CHECK_ERROR(treadle_routine_call(NULL, NULL, NULL, 0), TREADLE_E_ARG, "routine");
     CHECK_ERROR(treadle_routine_call((treadle_routine)signature, NULL, NULL, 0), TREADLE_E_KIND, "routine");
-    CHECK_ERROR(treadle_routine_retain((treadle_routine)&result), TREADLE_E_STALE, "routine");
-    CHECK_ERROR(treadle_routine_release((treadle_routine)(uintptr_t)12345), TREADLE_E_STALE, "routine");
+    CHECK_ERROR(treadle_retain(&result), TREADLE_E_STALE, "object");
+    CHECK_ERROR(treadle_release((treadle_object)(uintptr_t)12345), TREADLE_E_STALE, "object");
     CHECK_ERROR(treadle_signature_get_argument_count((treadle_signature)routine, &count), TREADLE_E_KIND, "signature");
     CHECK_ERROR(treadle_routine_call(routine, NULL, &result, 4), TREADLE_E_RANGE, "result_size");
     CHECK_ERROR(treadle_routine_call(routine, NULL, &result, 16), TREADLE_E_RANGE, "result_size");

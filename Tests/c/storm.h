@@ -164,9 +164,7 @@ struct kind {
     }                                                                                                                                 \
     static treadle_status info_##one(void *item, void **info) { return treadle_##one##_get_info(item, info); }                         \
     static treadle_status order_##one(void *item, int64_t *order) { return treadle_##one##_get_order(item, order); }
-CALLS(source) CALLS(timer) CALLS(observer)
-static treadle_status treadle_descriptor_get_order(treadle_descriptor descriptor, int64_t *order) { return *order = 0, treadle_descriptor_get_fd(descriptor, &(int32_t){0}); }
-CALLS(descriptor)
+CALLS(source) CALLS(timer) CALLS(observer) CALLS(descriptor)
 #define KIND(one)                                                                                                              \
     {create_##one, add_##one, remove_##one, contains_##one, is_valid_##one, retain_##one, release_##one, invalidate_##one, close_##one, \
      describe_##one, info_##one, order_##one}

@@ -75,7 +75,7 @@ TEST(a_timer_that_the_release_of_another_removes_is_not_fired, "OBJ-9 TMR-13") {
 static void run_and_replace_next(void) {
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), make_source(NULL, NULL), "inside"), TREADLE_OK);
     CHECK_INT(poll_mode("inside"), TREADLE_RUN_TIMED_OUT);
-    CHECK_INT(treadle_timer_discard(next), TREADLE_OK);
+    CHECK_INT(discard(next), TREADLE_OK);
     CHECK_INT(poll_mode("inside"), TREADLE_RUN_TIMED_OUT);
     for (int i = 0; i < 4; i++) { /* one of them where the other was */
         treadle_timer timer = make_timer(count_call, &other_calls, FAR_AWAY, 0);
@@ -102,7 +102,7 @@ static void must_fire_once(treadle_timer_fn fire, int64_t interval) {
         CHECK_INT(releases, 1);
         CHECK_INT(next_calls, 1);
         CHECK_INT(other_calls, 0);
-        CHECK_INT(treadle_timer_discard(next), TREADLE_OK);
+        CHECK_INT(discard(next), TREADLE_OK);
     }
 }
 TEST(a_run_inside_of_a_release_does_not_fire_the_next_timer_twice, "TMR-19 RUN-12") { for_each_first(must_fire_once); }

@@ -37,7 +37,7 @@ HELPER void watch(struct watched *watched) {
     add(watched, M);
 }
 HELPER void fill(struct watched *watched) { CHECK_INT(write(watched->writes, "x", 1), 1); }
-HELPER void end(struct watched *watched) { CHECK_INT(treadle_descriptor_discard(watched->source), TREADLE_OK); }
+HELPER void end(struct watched *watched) { CHECK_INT(discard(watched->source), TREADLE_OK); }
 /* The read end's number means another pipe now, which is in `other`. */
 HELPER void reuse_number(struct watched *watched, struct watched *other) {
     open_pipe(other);

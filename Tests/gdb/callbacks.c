@@ -90,7 +90,8 @@ static void visit_items(treadle_loop loop) {
     treadle_descriptor descriptor;
     check(treadle_descriptor_watch(eventfd(1, EFD_CLOEXEC), TREADLE_READABLE, in_descriptor, NULL, NULL, &descriptor));
     run(loop);
-    check(treadle_descriptor_discard(descriptor));
+    check(treadle_invalidate(descriptor));
+    check(treadle_release(descriptor));
 
     treadle_observer_context moments = TREADLE_INIT(treadle_observer_context);
     treadle_observer observer;

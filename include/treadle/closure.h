@@ -92,14 +92,6 @@ typedef struct treadle_closure_config {
  *  has finished; TREADLE_E_TOO_NEW. Since 1.0. */
 TREADLE_API treadle_status treadle_closure_create(const treadle_closure_config *config, treadle_closure *out_closure);
 
-/** Adds a reference.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_closure_retain(treadle_closure closure);
-
-/** Returns a reference that the caller owns. With the last one the closure is retired.
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_closure_release(treadle_closure closure);
-
 /** Stores the function pointer, to be cast to the signature's type. It may be called for ever: when the closure is
  *  retired it returns the default result, until much later a new closure is given the same pointer
  *  (TREADLE_CLOSURE_KEEP_CODE: never).
@@ -111,11 +103,6 @@ TREADLE_API treadle_status treadle_closure_get_code(treadle_closure closure, voi
  *  whoever ends the last one.
  *  [any] TREADLE_IGNORED when it was retired before. Since 1.0. */
 TREADLE_API treadle_status treadle_closure_retire(treadle_closure closure);
-
-/** Retires a closure and waits until destroy was called. From one of its own handlers it retires only.
- *  [any] Errors: TREADLE_E_TIMEOUT, with the closure retired; TREADLE_E_DEADLOCK when a waiting call is for the calling
- *  thread's loop, with the closure retired. Since 1.0. */
-TREADLE_API treadle_status treadle_closure_close(treadle_closure closure, int64_t timeout_ns);
 
 /** What a closure's life has come to. Since 1.0. */
 enum {
@@ -163,6 +150,12 @@ typedef struct treadle_closure_pool_info {
 /** Copies out the state of the process's pool.
  *  [any] Errors: TREADLE_E_ARG for NULL or a bad struct_size; TREADLE_E_TOO_NEW. Since 1.0. */
 TREADLE_API treadle_status treadle_closure_pool_get_info(treadle_closure_pool_info *out_info);
+
+/* The verbs of object.h, for a closure alone. */
+TREADLE_TYPED_REFERENCES(closure)
+static inline treadle_status treadle_closure_close(treadle_closure closure, int64_t timeout_ns) {
+    return treadle_close(closure, timeout_ns);
+}
 
 TREADLE_END_DECLS
 #endif

@@ -71,7 +71,7 @@ TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_co
 /** Makes a descriptor source and adds it to the default mode of the calling thread's loop, in one call that costs less
  *  than both: ready is called with info while fd is ready for events (TREADLE_READABLE, TREADLE_WRITABLE or both), as with
  *  a context. release (may be NULL) gets info back when the source is freed. fd stays the client's, as in the context. The loop
- *  holds the source; out_descriptor may be NULL, else discard or release the handle (OBJ-3).
+ *  holds the source; out_descriptor may be NULL, else release the handle (OBJ-3).
  *  [any] Errors, with release called: TREADLE_E_ARG for a NULL ready, no or unknown events, a descriptor that is negative or
  *  not open; TREADLE_E_EXISTS if another source watches the same descriptor in that mode (SRC1-7); TREADLE_E_NOMEM;
  *  TREADLE_E_SYSTEM, with os_errno, if the kernel refuses. Since 1.0. */
@@ -92,66 +92,8 @@ TREADLE_API treadle_status treadle_descriptor_get_events(treadle_descriptor desc
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_get_fd(treadle_descriptor descriptor, int32_t *out_fd);
 
-/** Adds a reference. Every handle that one was given with create or retain is released once.
- *  [any] (OBJ-2) Since 1.0. */
-TREADLE_API treadle_status treadle_descriptor_retain(treadle_descriptor descriptor);
-
-/** Returns a reference that the caller owns; the modes that hold the descriptor source keep theirs (OBJ-3). With
- *  the last reference the descriptor source is invalidated, then freed (OBJ-4).
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_descriptor_release(treadle_descriptor descriptor);
-
-/** Ends the source: it becomes invalid and leaves every mode of every loop. The descriptor stays open.
- *  Idempotent: TREADLE_OK also if it was invalid already. On the loop's own thread no callback starts any more once this returned; from another
- *  thread one may be running still, or about to start (OBJ-5, OBJ-9).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_descriptor_invalidate(treadle_descriptor descriptor);
-
-/** Invalidates the descriptor source, then returns a reference that the caller owns, as treadle_descriptor_invalidate and
- *  treadle_descriptor_release do, in one call that costs less than both: for what the client is done with (OBJ-4, OBJ-5).
- *  The descriptor stays open. Others' references stay good, for an invalid descriptor source.
- *  [any] Errors: as treadle_descriptor_release; a descriptor source of which the caller owns no reference is invalid all the
- *  same. Since 1.0. */
-TREADLE_API treadle_status treadle_descriptor_discard(treadle_descriptor descriptor);
-
-/** Invalidates, then waits until no callback of the descriptor source runs on another thread.
- *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.
- *  [any] Errors: TREADLE_E_DEADLOCK from inside a callback of this descriptor source (it is invalid then, but
- *  nothing is waited for); TREADLE_E_TIMEOUT. Since 1.0. */
-TREADLE_API treadle_status treadle_descriptor_close(treadle_descriptor descriptor, int64_t timeout_ns);
-
-/** True until the descriptor source is invalidated; never true again (OBJ-5). False for a bad handle.
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_descriptor_is_valid(treadle_descriptor descriptor);
-
-/** The info that the callbacks receive, also after invalidation.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_descriptor_get_info(treadle_descriptor descriptor, void **out_info);
-
-/** Writes a line of text about the descriptor source, with what the context's describe adds, for debugging only:
- *  at most capacity bytes, NUL included; stores the full length, without NUL (RL-12).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_descriptor_describe(treadle_descriptor descriptor, char *buffer, size_t capacity, size_t *out_length);
-
-/** Adds the descriptor source to a mode of a loop, or to all common modes (MODE-8). Takes effect in a sleeping loop
- *  at once (MODE-10).
- *  TREADLE_IGNORED, with no effect: it is there already, it is invalid, the loop's thread is gone
- *  (MODE-5, MODE-6, RL-9). The mode keeps a reference.
- *  [any] Errors: TREADLE_E_ARG for a NULL mode (MODE-3); TREADLE_E_EXISTS if another source watches the
- *  same descriptor in that mode (SRC1-7); TREADLE_E_ARG if get_fd answers -1; TREADLE_E_SYSTEM, with os_errno,
- *  if the kernel refuses (a closed descriptor: EBADF; none left: EMFILE); TREADLE_E_NOMEM. Since 1.0. */
-TREADLE_API treadle_status treadle_loop_add_descriptor(treadle_loop loop, treadle_descriptor descriptor, const char *mode);
-
-/** Removes the descriptor source from a mode, or from the common set and all its modes (MODE-8). TREADLE_IGNORED if
- *  it is not there; the mode is not created (MODE-6). Its callback does not start any more in the
- *  current pass either (OBJ-9).
- *  [any] Errors: TREADLE_E_ARG for a NULL mode. Since 1.0. */
-TREADLE_API treadle_status treadle_loop_remove_descriptor(treadle_loop loop, treadle_descriptor descriptor, const char *mode);
-
-/** True if the descriptor source is in the mode; for the common modes, if it is recorded there (MODE-8).
- *  False for a bad handle or a NULL mode (MODE-3).
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_loop_contains_descriptor(treadle_loop loop, treadle_descriptor descriptor, const char *mode);
+/* treadle_descriptor_retain and the other verbs of object.h, for a descriptor source alone. */
+TREADLE_TYPED_ITEM(descriptor)
 
 TREADLE_END_DECLS
 #endif

@@ -34,15 +34,6 @@ typedef struct treadle_invocation_config {
 TREADLE_API treadle_status treadle_invocation_create(const treadle_invocation_config *config,
                                                      treadle_invocation *out_invocation);
 
-/** Adds a reference.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_invocation_retain(treadle_invocation invocation);
-
-/** Returns a reference that the caller owns. A queued call goes on without it; destroy is called when that is over as
- *  well, on the thread that ends it.
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_invocation_release(treadle_invocation invocation);
-
 /** Sets an argument: size bytes, the size of the signature's type, copied now. In the variadic part of a signature a
  *  float, or an integer narrower than int, is given in its own size and promoted as C does.
  *  A C string that is passed by copy ("O*") is copied now as well, up to its NUL; other pointers by copy are set by
@@ -137,6 +128,9 @@ TREADLE_API treadle_status treadle_invocation_get_state(treadle_invocation invoc
  *  [any] Errors: TREADLE_E_RANGE for another size; TREADLE_E_STATE unless the state is
  *  TREADLE_INVOCATION_DONE. Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_get_result(treadle_invocation invocation, void *result, size_t size);
+
+/* The verbs of object.h, for an invocation alone. */
+TREADLE_TYPED_REFERENCES(invocation)
 
 TREADLE_END_DECLS
 #endif

@@ -5,7 +5,7 @@
 #ifndef TREADLE_LOCK_H
 #define TREADLE_LOCK_H
 
-#include "types.h"
+#include "object.h"
 
 TREADLE_BEGIN_DECLS
 
@@ -17,15 +17,6 @@ enum {
 /** Makes a lock: a pthread_mutex_t that checks for errors (THR-20). Release it.
  *  [any] Errors: TREADLE_E_ARG for unknown flags; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_lock_create(uint32_t flags, treadle_lock *out_lock);
-
-/** Adds a reference.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_lock_retain(treadle_lock lock);
-
-/** Returns a reference that the caller owns. Locked when the last one goes, its memory stays for ever: unlock
- *  it before.
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_lock_release(treadle_lock lock);
 
 /** Locks; 0 or less tries without waiting. Deadlines are on the monotonic clock.
  *  [any] Errors: TREADLE_E_TIMEOUT; TREADLE_E_DEADLOCK when the calling thread owns it and it is not
@@ -45,14 +36,6 @@ TREADLE_API void *treadle_lock_get_pthread_mutex(treadle_lock lock);
  *  [any] Errors: TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_condition_create(treadle_condition *out_condition);
 
-/** Adds a reference.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_condition_retain(treadle_condition condition);
-
-/** Returns a reference that the caller owns.
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_condition_release(treadle_condition condition);
-
 /** Unlocks the lock, waits for a signal, and locks it again. May return for no reason: look at what you wait for
  *  in a loop. All waiters of a condition use one lock; a recursive one must be locked once.
  *  [any] Errors: TREADLE_E_TIMEOUT, with the lock locked again; TREADLE_E_WRONG_THREAD when the calling
@@ -70,6 +53,10 @@ TREADLE_API treadle_status treadle_condition_broadcast(treadle_condition conditi
 /** The pthread_cond_t itself, valid while the condition lives; its clock is CLOCK_MONOTONIC (THR-20).
  *  [any] NULL for a bad handle. Since 1.0. */
 TREADLE_API void *treadle_condition_get_pthread_cond(treadle_condition condition);
+
+/* The verbs of object.h, for a lock and for a condition alone. */
+TREADLE_TYPED_REFERENCES(lock)
+TREADLE_TYPED_REFERENCES(condition)
 
 TREADLE_END_DECLS
 #endif

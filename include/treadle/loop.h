@@ -5,7 +5,7 @@
 #ifndef TREADLE_LOOP_H
 #define TREADLE_LOOP_H
 
-#include "types.h"
+#include "object.h"
 
 TREADLE_BEGIN_DECLS
 
@@ -38,15 +38,6 @@ TREADLE_API treadle_loop treadle_loop_main(void);
  *  to hold another thread's loop, which may exit at any time (RL-9). Release it.
  *  [any] Errors: TREADLE_E_NOT_FOUND when no living thread of that id has a loop. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadle_loop *out_loop);
-
-/** Adds a reference. A retained loop outlives its thread: the handle stays valid, waking, stopping
- *  and removing are safe, additions are ignored (RL-9).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_loop_retain(treadle_loop loop);
-
-/** Returns a reference that the caller owns.
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_loop_release(treadle_loop loop);
 
 /** Runs the calling thread's loop in one mode until a result (RUN-1). May be called from every
  *  callback, to any depth, in the same or another mode (RUN-12).
@@ -125,10 +116,11 @@ TREADLE_API bool treadle_loop_is_common_mode(treadle_loop loop, const char *mode
  *  [any] Errors: TREADLE_E_ARG for a NULL mode. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_get_next_fire(treadle_loop loop, const char *mode, int64_t *out_time);
 
-/** Writes a line of text about the loop, for debugging only; as treadle_loop_copy_current_mode for
- *  buffer, capacity and out_length (RL-12).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_loop_describe(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
+/* The verbs of object.h, for a loop alone. */
+TREADLE_TYPED_REFERENCES(loop)
+static inline treadle_status treadle_loop_describe(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length) {
+    return treadle_describe(loop, buffer, capacity, out_length);
+}
 
 TREADLE_END_DECLS
 #endif

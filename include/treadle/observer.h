@@ -51,62 +51,8 @@ TREADLE_API treadle_status treadle_observer_get_activities(treadle_observer obse
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_observer_repeats(treadle_observer observer);
 
-/** The order that the observer was made with (OBS-2).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_observer_get_order(treadle_observer observer, int64_t *out_order);
-
-/** Adds a reference. Every handle that one was given with create or retain is released once.
- *  [any] (OBJ-2) Since 1.0. */
-TREADLE_API treadle_status treadle_observer_retain(treadle_observer observer);
-
-/** Returns a reference that the caller owns; the modes that hold the observer keep theirs (OBJ-3). With
- *  the last reference the observer is invalidated, then freed (OBJ-4).
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_observer_release(treadle_observer observer);
-
-/** Ends the observer: it becomes invalid, leaves its modes, and its info is released, after the callback
- *  if that is running (OBS-8).
- *  Idempotent: TREADLE_OK also if it was invalid already. On the loop's own thread no callback starts any more once this returned; from another
- *  thread one may be running still, or about to start (OBJ-5, OBJ-9).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_observer_invalidate(treadle_observer observer);
-
-/** Invalidates, then waits until no callback of the observer runs on another thread.
- *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.
- *  [any] Errors: TREADLE_E_DEADLOCK from inside a callback of this observer (it is invalid then, but
- *  nothing is waited for); TREADLE_E_TIMEOUT. Since 1.0. */
-TREADLE_API treadle_status treadle_observer_close(treadle_observer observer, int64_t timeout_ns);
-
-/** True until the observer is invalidated; never true again (OBJ-5). False for a bad handle.
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_observer_is_valid(treadle_observer observer);
-
-/** The info that the callbacks receive; NULL when invalid.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_observer_get_info(treadle_observer observer, void **out_info);
-
-/** Writes a line of text about the observer, with what the context's describe adds, for debugging only:
- *  at most capacity bytes, NUL included; stores the full length, without NUL (RL-12).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_observer_describe(treadle_observer observer, char *buffer, size_t capacity, size_t *out_length);
-
-/** Adds the observer to a mode of a loop, or to all common modes (MODE-8). An observer alone does
- *  not keep a mode from being empty (MODE-7).
- *  TREADLE_IGNORED, with no effect: it is there already, it is invalid, the loop's thread is gone, it is in another loop
- *  (MODE-5, MODE-6, RL-9). The mode keeps a reference.
- *  [any] Errors: TREADLE_E_ARG for a NULL mode (MODE-3); TREADLE_E_NOMEM. Since 1.0. */
-TREADLE_API treadle_status treadle_loop_add_observer(treadle_loop loop, treadle_observer observer, const char *mode);
-
-/** Removes the observer from a mode, or from the common set and all its modes (MODE-8). TREADLE_IGNORED if
- *  it is not there; the mode is not created (MODE-6). Its callback does not start any more in the
- *  current pass either (OBJ-9).
- *  [any] Errors: TREADLE_E_ARG for a NULL mode. Since 1.0. */
-TREADLE_API treadle_status treadle_loop_remove_observer(treadle_loop loop, treadle_observer observer, const char *mode);
-
-/** True if the observer is in the mode; for the common modes, if it is recorded there (MODE-8).
- *  False for a bad handle or a NULL mode (MODE-3).
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_loop_contains_observer(treadle_loop loop, treadle_observer observer, const char *mode);
+/* treadle_observer_retain and the other verbs of object.h, for an observer alone. */
+TREADLE_TYPED_ITEM(observer)
 
 TREADLE_END_DECLS
 #endif

@@ -6,6 +6,7 @@
 #define TREADLE_ROUTINE_H
 
 #include "event.h"
+#include "object.h"
 
 TREADLE_BEGIN_DECLS
 
@@ -86,15 +87,6 @@ typedef struct treadle_routine_config {
  *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_routine_create(const treadle_routine_config *config, treadle_routine *out_routine);
 
-/** Adds a reference.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_routine_retain(treadle_routine routine);
-
-/** Returns a reference that the caller owns; with the last one, and after the last object that uses
- *  the routine, destroy is called.
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_routine_release(treadle_routine routine);
-
 /** Calls the routine here and now. event: where the arguments that an event supplies come from; NULL:
  *  they are 0. result: room for the result's type (see treadle_signature_get_layout), written in
  *  exactly that size; NULL with size 0 drops the result.
@@ -129,6 +121,9 @@ TREADLE_API treadle_status treadle_routine_bind(treadle_routine routine, size_t 
  *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, or a call that was never bound; TREADLE_E_STALE if it was given
  *  up before; TREADLE_E_TOO_NEW. Since 1.0. */
 TREADLE_API treadle_status treadle_bound_call_release(treadle_bound_call *call);
+
+/* The verbs of object.h, for a routine alone. */
+TREADLE_TYPED_REFERENCES(routine)
 
 TREADLE_END_DECLS
 #endif

@@ -59,62 +59,8 @@ TREADLE_API treadle_status treadle_source_signal_and_wake(treadle_source source)
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_source_is_signalled(treadle_source source);
 
-/** The order that the source was made with (SRC0-14).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_source_get_order(treadle_source source, int64_t *out_order);
-
-/** Adds a reference. Every handle that one was given with create or retain is released once.
- *  [any] (OBJ-2) Since 1.0. */
-TREADLE_API treadle_status treadle_source_retain(treadle_source source);
-
-/** Returns a reference that the caller owns; the modes that hold the source keep theirs (OBJ-3). With
- *  the last reference the source is invalidated, then freed (OBJ-4).
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_source_release(treadle_source source);
-
-/** Ends the source: it becomes invalid, its signal is cleared, and it leaves every mode of every loop,
- *  with a cancel for each (SRC0-4). The info is released when the source is freed (SRC0-2).
- *  Idempotent: TREADLE_OK also if it was invalid already. On the loop's own thread no callback starts any more once this returned; from another
- *  thread one may be running still, or about to start (OBJ-5, OBJ-9).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_source_invalidate(treadle_source source);
-
-/** Invalidates, then waits until no callback of the source runs on another thread.
- *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.
- *  [any] Errors: TREADLE_E_DEADLOCK from inside a callback of this source (it is invalid then, but
- *  nothing is waited for); TREADLE_E_TIMEOUT. Since 1.0. */
-TREADLE_API treadle_status treadle_source_close(treadle_source source, int64_t timeout_ns);
-
-/** True until the source is invalidated; never true again (OBJ-5). False for a bad handle.
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_source_is_valid(treadle_source source);
-
-/** The info that the callbacks receive, also after invalidation (SRC0-4).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_source_get_info(treadle_source source, void **out_info);
-
-/** Writes a line of text about the source, with what the context's describe adds, for debugging only:
- *  at most capacity bytes, NUL included; stores the full length, without NUL (RL-12).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_source_describe(treadle_source source, char *buffer, size_t capacity, size_t *out_length);
-
-/** Adds the source to a mode of a loop, or to all common modes (MODE-8). schedule is called for each mode that it
- *  joins (SRC0-3). From another thread this wakes a loop that waits in such a mode (MODE-10).
- *  TREADLE_IGNORED, with no effect: it is there already, it is invalid, the loop's thread is gone
- *  (MODE-5, MODE-6, RL-9). The mode keeps a reference.
- *  [any] Errors: TREADLE_E_ARG for a NULL mode (MODE-3); TREADLE_E_NOMEM. Since 1.0. */
-TREADLE_API treadle_status treadle_loop_add_source(treadle_loop loop, treadle_source source, const char *mode);
-
-/** Removes the source from a mode, or from the common set and all its modes (MODE-8). TREADLE_IGNORED if
- *  it is not there; the mode is not created (MODE-6). Its callback does not start any more in the
- *  current pass either (OBJ-9).
- *  [any] Errors: TREADLE_E_ARG for a NULL mode. Since 1.0. */
-TREADLE_API treadle_status treadle_loop_remove_source(treadle_loop loop, treadle_source source, const char *mode);
-
-/** True if the source is in the mode; for the common modes, if it is recorded there (MODE-8).
- *  False for a bad handle or a NULL mode (MODE-3).
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_loop_contains_source(treadle_loop loop, treadle_source source, const char *mode);
+/* treadle_source_retain and the other verbs of object.h, for a source alone. */
+TREADLE_TYPED_ITEM(source)
 
 TREADLE_END_DECLS
 #endif

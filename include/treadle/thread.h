@@ -5,7 +5,7 @@
 #ifndef TREADLE_THREAD_H
 #define TREADLE_THREAD_H
 
-#include "types.h"
+#include "object.h"
 
 TREADLE_BEGIN_DECLS
 
@@ -62,14 +62,6 @@ TREADLE_API treadle_status treadle_thread_declare_ready(void);
  *  [any] Errors, with destroy called: those of treadle_thread_create and treadle_thread_start. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy,
                                                      treadle_thread *out_thread);
-
-/** Adds a reference.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_thread_retain(treadle_thread thread);
-
-/** Returns a reference that the caller owns.
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_thread_release(treadle_thread thread);
 
 /* --- Which thread --------------------------------------------------------------------------------- */
 
@@ -257,6 +249,9 @@ TREADLE_API treadle_status treadle_thread_sleep_for(int64_t duration_ns);
 /** Sleeps until a date of the monotonic clock; a past one returns at once (THR-15).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_sleep_until(int64_t time);
+
+/* The verbs of object.h, for a thread alone. */
+TREADLE_TYPED_REFERENCES(thread)
 
 TREADLE_END_DECLS
 #endif

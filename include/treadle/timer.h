@@ -92,68 +92,8 @@ TREADLE_API treadle_status treadle_timer_set_tolerance(treadle_timer timer, int6
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns);
 
-/** The order that the timer was made with (TMR-3, OBJ-5).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_timer_get_order(treadle_timer timer, int64_t *out_order);
-
-/** Adds a reference. Every handle that one was given with create or retain is released once.
- *  [any] (OBJ-2) Since 1.0. */
-TREADLE_API treadle_status treadle_timer_retain(treadle_timer timer);
-
-/** Returns a reference that the caller owns; the modes that hold the timer keep theirs (OBJ-3). With
- *  the last reference the timer is invalidated, then freed (OBJ-4).
- *  [any] Errors: TREADLE_E_STALE also when the caller owns none. Since 1.0. */
-TREADLE_API treadle_status treadle_timer_release(treadle_timer timer);
-
-/** Ends the timer: it becomes invalid, leaves its modes, and its info is released, after the callback if
- *  that is running (TMR-7).
- *  Idempotent: TREADLE_OK also if it was invalid already. On the loop's own thread no callback starts any more once this returned; from another
- *  thread one may be running still, or about to start (OBJ-5, OBJ-9).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_timer_invalidate(treadle_timer timer);
-
-/** Invalidates the timer, then returns a reference that the caller owns, as treadle_timer_invalidate and
- *  treadle_timer_release do, in one call that costs less than both: for what the client is done with, whether it has
- *  fired or not (OBJ-4, OBJ-5). Others' references stay good, for an invalid timer.
- *  [any] Errors: as treadle_timer_release; a timer of which the caller owns no reference is invalid all the same.
- *  Since 1.0. */
-TREADLE_API treadle_status treadle_timer_discard(treadle_timer timer);
-
-/** Invalidates, then waits until no callback of the timer runs on another thread.
- *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.
- *  [any] Errors: TREADLE_E_DEADLOCK from inside a callback of this timer (it is invalid then, but
- *  nothing is waited for); TREADLE_E_TIMEOUT. Since 1.0. */
-TREADLE_API treadle_status treadle_timer_close(treadle_timer timer, int64_t timeout_ns);
-
-/** True until the timer is invalidated; never true again (OBJ-5). False for a bad handle.
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_timer_is_valid(treadle_timer timer);
-
-/** The info that the callbacks receive; NULL when invalid (TMR-7).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_timer_get_info(treadle_timer timer, void **out_info);
-
-/** Writes a line of text about the timer, with what the context's describe adds, for debugging only:
- *  at most capacity bytes, NUL included; stores the full length, without NUL (RL-12).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_timer_describe(treadle_timer timer, char *buffer, size_t capacity, size_t *out_length);
-
-/** Adds the timer to a mode of a loop, or to all common modes (MODE-8).
- *  TREADLE_IGNORED, with no effect: it is there already, it is invalid, the loop's thread is gone, it is in another loop
- *  (MODE-5, MODE-6, RL-9). The mode keeps a reference.
- *  [any] Errors: TREADLE_E_ARG for a NULL mode (MODE-3); TREADLE_E_NOMEM. Since 1.0. */
-TREADLE_API treadle_status treadle_loop_add_timer(treadle_loop loop, treadle_timer timer, const char *mode);
-
-/** Removes the timer from a mode, or from the common set and all its modes (MODE-8). TREADLE_IGNORED if
- *  it is not there; the mode is not created (MODE-6). Its callback does not start any more in the
- *  current pass either (OBJ-9).
- *  [any] Errors: TREADLE_E_ARG for a NULL mode. Since 1.0. */
-TREADLE_API treadle_status treadle_loop_remove_timer(treadle_loop loop, treadle_timer timer, const char *mode);
-
-/** True if the timer is in the mode; for the common modes, if it is recorded there (MODE-8).
- *  False for a bad handle or a NULL mode (MODE-3).
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_loop_contains_timer(treadle_loop loop, treadle_timer timer, const char *mode);
+/* treadle_timer_retain and the other verbs of object.h, for a timer alone. */
+TREADLE_TYPED_ITEM(timer)
 
 TREADLE_END_DECLS
 #endif

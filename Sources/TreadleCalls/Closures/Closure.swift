@@ -71,11 +71,6 @@ package struct Closure {
     Closure(try Slab(.closure).hold(handle, "closure"))
   }
 
-  /// Adds a reference of the client's.
-  package static func retainForClient(_ handle: UInt) throws(Failure) {
-    try Slab(.closure).retainForClient(handle, "closure")
-  }
-
   /// Returns a reference that the client owns. The last one retires the closure.
   package static func releaseForClient(_ handle: UInt) throws(Failure) {
     let closure = Closure(try Slab(.closure).surrender(handle, "closure"))

@@ -71,11 +71,6 @@ package struct Invocation {
     Invocation(try Slab(.invocation).hold(handle, "invocation"))
   }
 
-  /// Adds a reference of the client's.
-  package static func retainForClient(_ handle: UInt) throws(Failure) {
-    try Slab(.invocation).retainForClient(handle, "invocation")
-  }
-
   /// Returns a reference that the client owns.
   package static func releaseForClient(_ handle: UInt) throws(Failure) {
     Invocation(try Slab(.invocation).surrender(handle, "invocation")).drop()

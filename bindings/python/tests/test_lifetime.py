@@ -27,6 +27,7 @@ from treadle import (
     _registry,
 )
 from treadle._host import host
+from treadle._library import native
 
 from support import SLOW, LoopThread, TestCase, in_thread
 
@@ -59,12 +60,12 @@ class References(TestCase):
         """OBJ-4, ABI-2: the native object is gone too, and the token is forgotten."""
         for make in self.makers:
             item = make()
-            handle, kind = item._handle, type(item)
+            handle = item._handle
             reference = weakref.ref(item)
-            self.assertTrue(kind._is_valid(handle))
+            self.assertTrue(native.treadle_is_valid(handle))
             del item
             self.assertIsNone(reference())
-            self.assertFalse(kind._is_valid(handle))
+            self.assertFalse(native.treadle_is_valid(handle))
         host.drain()
 
     def test_cycles_through_the_callback_are_collected(self) -> None:

@@ -409,6 +409,17 @@ class Prototype(NamedTuple):
 PROTOTYPES = {
     "treadle_version": Prototype(c_uint32, [], True),
     "treadle_version_string": Prototype(c_char_p, [], True),
+    "treadle_retain": Prototype(c_int32, [c_void_p], True),
+    "treadle_release": Prototype(c_int32, [c_void_p], False),
+    "treadle_invalidate": Prototype(c_int32, [c_void_p], False),
+    "treadle_close": Prototype(c_int32, [c_void_p, c_int64], False),
+    "treadle_is_valid": Prototype(c_bool, [c_void_p], True),
+    "treadle_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
+    "treadle_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
+    "treadle_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
+    "treadle_loop_add": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_remove": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
+    "treadle_loop_contains": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], False),
     "treadle_last_error": Prototype(c_int32, [POINTER(treadle_error_info)], True),
     "treadle_status_name": Prototype(c_char_p, [c_int32], True),
     "treadle_status_message": Prototype(c_char_p, [c_int32], True),
@@ -421,8 +432,6 @@ PROTOTYPES = {
     "treadle_loop_current": Prototype(c_void_p, [], True),
     "treadle_loop_main": Prototype(c_void_p, [], True),
     "treadle_loop_copy_of_thread": Prototype(c_int32, [c_int32, POINTER(c_void_p)], True),
-    "treadle_loop_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_loop_release": Prototype(c_int32, [c_void_p], False),
     "treadle_loop_run": Prototype(c_int32, [c_void_p, c_char_p, c_int64, c_uint32], False),
     "treadle_loop_run_default": Prototype(c_int32, [c_void_p], False),
     "treadle_loop_set_interrupt_descriptor": Prototype(c_int32, [c_void_p, c_int32], False),
@@ -437,38 +446,15 @@ PROTOTYPES = {
     "treadle_loop_add_common_mode": Prototype(c_int32, [c_void_p, c_char_p], False),
     "treadle_loop_is_common_mode": Prototype(c_bool, [c_void_p, c_char_p], True),
     "treadle_loop_get_next_fire": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_int64)], True),
-    "treadle_loop_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
     "treadle_source_create": Prototype(c_int32, [POINTER(treadle_source_context), POINTER(c_void_p)], False),
     "treadle_source_signal": Prototype(c_int32, [c_void_p], True),
     "treadle_source_signal_and_wake": Prototype(c_int32, [c_void_p], True),
     "treadle_source_is_signalled": Prototype(c_bool, [c_void_p], True),
-    "treadle_source_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
-    "treadle_source_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_source_release": Prototype(c_int32, [c_void_p], False),
-    "treadle_source_invalidate": Prototype(c_int32, [c_void_p], False),
-    "treadle_source_close": Prototype(c_int32, [c_void_p, c_int64], False),
-    "treadle_source_is_valid": Prototype(c_bool, [c_void_p], True),
-    "treadle_source_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
-    "treadle_source_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
-    "treadle_loop_add_source": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
-    "treadle_loop_remove_source": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
-    "treadle_loop_contains_source": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], False),
     "treadle_descriptor_create": Prototype(c_int32, [POINTER(treadle_descriptor_context), POINTER(c_void_p)], False),
     "treadle_descriptor_watch": Prototype(c_int32, [c_int32, c_uint32, treadle_ready_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
     "treadle_descriptor_set_events": Prototype(c_int32, [c_void_p, c_uint32], True),
     "treadle_descriptor_get_events": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
     "treadle_descriptor_get_fd": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
-    "treadle_descriptor_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_descriptor_release": Prototype(c_int32, [c_void_p], False),
-    "treadle_descriptor_invalidate": Prototype(c_int32, [c_void_p], False),
-    "treadle_descriptor_discard": Prototype(c_int32, [c_void_p], False),
-    "treadle_descriptor_close": Prototype(c_int32, [c_void_p, c_int64], False),
-    "treadle_descriptor_is_valid": Prototype(c_bool, [c_void_p], True),
-    "treadle_descriptor_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
-    "treadle_descriptor_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
-    "treadle_loop_add_descriptor": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
-    "treadle_loop_remove_descriptor": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
-    "treadle_loop_contains_descriptor": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], True),
     "treadle_timer_create": Prototype(c_int32, [POINTER(treadle_timer_context), POINTER(c_void_p)], False),
     "treadle_timer_create_absolute": Prototype(c_int32, [POINTER(treadle_timer_context), c_double, c_double, POINTER(c_void_p)], False),
     "treadle_timer_schedule": Prototype(c_int32, [c_int64, c_bool, treadle_timer_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
@@ -480,32 +466,9 @@ PROTOTYPES = {
     "treadle_timer_repeats": Prototype(c_bool, [c_void_p], True),
     "treadle_timer_set_tolerance": Prototype(c_int32, [c_void_p, c_int64], True),
     "treadle_timer_get_tolerance": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
-    "treadle_timer_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
-    "treadle_timer_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_timer_release": Prototype(c_int32, [c_void_p], False),
-    "treadle_timer_invalidate": Prototype(c_int32, [c_void_p], False),
-    "treadle_timer_discard": Prototype(c_int32, [c_void_p], False),
-    "treadle_timer_close": Prototype(c_int32, [c_void_p, c_int64], False),
-    "treadle_timer_is_valid": Prototype(c_bool, [c_void_p], True),
-    "treadle_timer_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
-    "treadle_timer_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
-    "treadle_loop_add_timer": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
-    "treadle_loop_remove_timer": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
-    "treadle_loop_contains_timer": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], True),
     "treadle_observer_create": Prototype(c_int32, [POINTER(treadle_observer_context), POINTER(c_void_p)], False),
     "treadle_observer_get_activities": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
     "treadle_observer_repeats": Prototype(c_bool, [c_void_p], True),
-    "treadle_observer_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
-    "treadle_observer_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_observer_release": Prototype(c_int32, [c_void_p], False),
-    "treadle_observer_invalidate": Prototype(c_int32, [c_void_p], False),
-    "treadle_observer_close": Prototype(c_int32, [c_void_p, c_int64], False),
-    "treadle_observer_is_valid": Prototype(c_bool, [c_void_p], True),
-    "treadle_observer_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
-    "treadle_observer_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
-    "treadle_loop_add_observer": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
-    "treadle_loop_remove_observer": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
-    "treadle_loop_contains_observer": Prototype(c_bool, [c_void_p, c_void_p, c_char_p], True),
     "treadle_loop_perform_block": Prototype(c_int32, [c_void_p, POINTER(treadle_block)], False),
     "treadle_loop_post": Prototype(c_int32, [c_void_p, treadle_block_fn, c_void_p], False),
     "treadle_signature_parse": Prototype(c_int32, [c_char_p, POINTER(c_void_p)], True),
@@ -513,8 +476,6 @@ PROTOTYPES = {
     "treadle_signature_get_layout": Prototype(c_int32, [c_void_p, c_int32, POINTER(c_size_t), POINTER(c_size_t)], True),
     "treadle_signature_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
     "treadle_routine_create": Prototype(c_int32, [POINTER(treadle_routine_config), POINTER(c_void_p)], False),
-    "treadle_routine_retain": Prototype(c_int32, [c_void_p], False),
-    "treadle_routine_release": Prototype(c_int32, [c_void_p], False),
     "treadle_routine_call": Prototype(c_int32, [c_void_p, POINTER(treadle_event), c_void_p, c_size_t], False),
     "treadle_routine_bind": Prototype(c_int32, [c_void_p, c_size_t, POINTER(treadle_bound_call)], False),
     "treadle_bound_call_release": Prototype(c_int32, [POINTER(treadle_bound_call)], False),
@@ -523,8 +484,6 @@ PROTOTYPES = {
     "treadle_thread_start_and_wait": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_thread_declare_ready": Prototype(c_int32, [], True),
     "treadle_thread_detach_new": Prototype(c_int32, [treadle_thread_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
-    "treadle_thread_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_thread_release": Prototype(c_int32, [c_void_p], False),
     "treadle_thread_current": Prototype(c_void_p, [], True),
     "treadle_thread_main": Prototype(c_void_p, [], True),
     "treadle_thread_is_main": Prototype(c_bool, [c_void_p], True),
@@ -567,8 +526,6 @@ PROTOTYPES = {
     "treadle_perform_cancel": Prototype(c_int32, [POINTER(treadle_request)], False),
     "treadle_perform_in_background": Prototype(c_int32, [POINTER(treadle_request), POINTER(c_void_p)], False),
     "treadle_invocation_create": Prototype(c_int32, [POINTER(treadle_invocation_config), POINTER(c_void_p)], False),
-    "treadle_invocation_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_invocation_release": Prototype(c_int32, [c_void_p], False),
     "treadle_invocation_set_argument": Prototype(c_int32, [c_void_p, c_size_t, c_void_p, c_size_t], True),
     "treadle_invocation_set_buffer": Prototype(c_int32, [c_void_p, c_size_t, c_void_p, c_size_t], False),
     "treadle_invocation_get_argument": Prototype(c_int32, [c_void_p, c_size_t, c_void_p, c_size_t], False),
@@ -578,24 +535,17 @@ PROTOTYPES = {
     "treadle_invocation_get_state": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
     "treadle_invocation_get_result": Prototype(c_int32, [c_void_p, c_void_p, c_size_t], True),
     "treadle_closure_create": Prototype(c_int32, [POINTER(treadle_closure_config), POINTER(c_void_p)], False),
-    "treadle_closure_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_closure_release": Prototype(c_int32, [c_void_p], False),
     "treadle_closure_get_code": Prototype(c_int32, [c_void_p, POINTER(CFUNCTYPE(None))], True),
     "treadle_closure_retire": Prototype(c_int32, [c_void_p], False),
-    "treadle_closure_close": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_closure_get_info": Prototype(c_int32, [c_void_p, POINTER(treadle_closure_info)], True),
     "treadle_call_get_argument": Prototype(c_int32, [POINTER(treadle_call), c_size_t, c_void_p, c_size_t], False),
     "treadle_call_set_result": Prototype(c_int32, [POINTER(treadle_call), c_void_p, c_size_t], False),
     "treadle_closure_pool_get_info": Prototype(c_int32, [POINTER(treadle_closure_pool_info)], True),
     "treadle_lock_create": Prototype(c_int32, [c_uint32, POINTER(c_void_p)], False),
-    "treadle_lock_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_lock_release": Prototype(c_int32, [c_void_p], False),
     "treadle_lock_lock": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_lock_unlock": Prototype(c_int32, [c_void_p], True),
     "treadle_lock_get_pthread_mutex": Prototype(c_void_p, [c_void_p], True),
     "treadle_condition_create": Prototype(c_int32, [POINTER(c_void_p)], False),
-    "treadle_condition_retain": Prototype(c_int32, [c_void_p], True),
-    "treadle_condition_release": Prototype(c_int32, [c_void_p], False),
     "treadle_condition_wait": Prototype(c_int32, [c_void_p, c_void_p, c_int64], False),
     "treadle_condition_signal": Prototype(c_int32, [c_void_p], True),
     "treadle_condition_broadcast": Prototype(c_int32, [c_void_p], True),
@@ -638,6 +588,17 @@ class Functions:
 
     treadle_version: Callable[..., Any]
     treadle_version_string: Callable[..., Any]
+    treadle_retain: Callable[..., Any]
+    treadle_release: Callable[..., Any]
+    treadle_invalidate: Callable[..., Any]
+    treadle_close: Callable[..., Any]
+    treadle_is_valid: Callable[..., Any]
+    treadle_get_info: Callable[..., Any]
+    treadle_get_order: Callable[..., Any]
+    treadle_describe: Callable[..., Any]
+    treadle_loop_add: Callable[..., Any]
+    treadle_loop_remove: Callable[..., Any]
+    treadle_loop_contains: Callable[..., Any]
     treadle_last_error: Callable[..., Any]
     treadle_status_name: Callable[..., Any]
     treadle_status_message: Callable[..., Any]
@@ -650,8 +611,6 @@ class Functions:
     treadle_loop_current: Callable[..., Any]
     treadle_loop_main: Callable[..., Any]
     treadle_loop_copy_of_thread: Callable[..., Any]
-    treadle_loop_retain: Callable[..., Any]
-    treadle_loop_release: Callable[..., Any]
     treadle_loop_run: Callable[..., Any]
     treadle_loop_run_default: Callable[..., Any]
     treadle_loop_set_interrupt_descriptor: Callable[..., Any]
@@ -666,38 +625,15 @@ class Functions:
     treadle_loop_add_common_mode: Callable[..., Any]
     treadle_loop_is_common_mode: Callable[..., Any]
     treadle_loop_get_next_fire: Callable[..., Any]
-    treadle_loop_describe: Callable[..., Any]
     treadle_source_create: Callable[..., Any]
     treadle_source_signal: Callable[..., Any]
     treadle_source_signal_and_wake: Callable[..., Any]
     treadle_source_is_signalled: Callable[..., Any]
-    treadle_source_get_order: Callable[..., Any]
-    treadle_source_retain: Callable[..., Any]
-    treadle_source_release: Callable[..., Any]
-    treadle_source_invalidate: Callable[..., Any]
-    treadle_source_close: Callable[..., Any]
-    treadle_source_is_valid: Callable[..., Any]
-    treadle_source_get_info: Callable[..., Any]
-    treadle_source_describe: Callable[..., Any]
-    treadle_loop_add_source: Callable[..., Any]
-    treadle_loop_remove_source: Callable[..., Any]
-    treadle_loop_contains_source: Callable[..., Any]
     treadle_descriptor_create: Callable[..., Any]
     treadle_descriptor_watch: Callable[..., Any]
     treadle_descriptor_set_events: Callable[..., Any]
     treadle_descriptor_get_events: Callable[..., Any]
     treadle_descriptor_get_fd: Callable[..., Any]
-    treadle_descriptor_retain: Callable[..., Any]
-    treadle_descriptor_release: Callable[..., Any]
-    treadle_descriptor_invalidate: Callable[..., Any]
-    treadle_descriptor_discard: Callable[..., Any]
-    treadle_descriptor_close: Callable[..., Any]
-    treadle_descriptor_is_valid: Callable[..., Any]
-    treadle_descriptor_get_info: Callable[..., Any]
-    treadle_descriptor_describe: Callable[..., Any]
-    treadle_loop_add_descriptor: Callable[..., Any]
-    treadle_loop_remove_descriptor: Callable[..., Any]
-    treadle_loop_contains_descriptor: Callable[..., Any]
     treadle_timer_create: Callable[..., Any]
     treadle_timer_create_absolute: Callable[..., Any]
     treadle_timer_schedule: Callable[..., Any]
@@ -709,32 +645,9 @@ class Functions:
     treadle_timer_repeats: Callable[..., Any]
     treadle_timer_set_tolerance: Callable[..., Any]
     treadle_timer_get_tolerance: Callable[..., Any]
-    treadle_timer_get_order: Callable[..., Any]
-    treadle_timer_retain: Callable[..., Any]
-    treadle_timer_release: Callable[..., Any]
-    treadle_timer_invalidate: Callable[..., Any]
-    treadle_timer_discard: Callable[..., Any]
-    treadle_timer_close: Callable[..., Any]
-    treadle_timer_is_valid: Callable[..., Any]
-    treadle_timer_get_info: Callable[..., Any]
-    treadle_timer_describe: Callable[..., Any]
-    treadle_loop_add_timer: Callable[..., Any]
-    treadle_loop_remove_timer: Callable[..., Any]
-    treadle_loop_contains_timer: Callable[..., Any]
     treadle_observer_create: Callable[..., Any]
     treadle_observer_get_activities: Callable[..., Any]
     treadle_observer_repeats: Callable[..., Any]
-    treadle_observer_get_order: Callable[..., Any]
-    treadle_observer_retain: Callable[..., Any]
-    treadle_observer_release: Callable[..., Any]
-    treadle_observer_invalidate: Callable[..., Any]
-    treadle_observer_close: Callable[..., Any]
-    treadle_observer_is_valid: Callable[..., Any]
-    treadle_observer_get_info: Callable[..., Any]
-    treadle_observer_describe: Callable[..., Any]
-    treadle_loop_add_observer: Callable[..., Any]
-    treadle_loop_remove_observer: Callable[..., Any]
-    treadle_loop_contains_observer: Callable[..., Any]
     treadle_loop_perform_block: Callable[..., Any]
     treadle_loop_post: Callable[..., Any]
     treadle_signature_parse: Callable[..., Any]
@@ -742,8 +655,6 @@ class Functions:
     treadle_signature_get_layout: Callable[..., Any]
     treadle_signature_describe: Callable[..., Any]
     treadle_routine_create: Callable[..., Any]
-    treadle_routine_retain: Callable[..., Any]
-    treadle_routine_release: Callable[..., Any]
     treadle_routine_call: Callable[..., Any]
     treadle_routine_bind: Callable[..., Any]
     treadle_bound_call_release: Callable[..., Any]
@@ -752,8 +663,6 @@ class Functions:
     treadle_thread_start_and_wait: Callable[..., Any]
     treadle_thread_declare_ready: Callable[..., Any]
     treadle_thread_detach_new: Callable[..., Any]
-    treadle_thread_retain: Callable[..., Any]
-    treadle_thread_release: Callable[..., Any]
     treadle_thread_current: Callable[..., Any]
     treadle_thread_main: Callable[..., Any]
     treadle_thread_is_main: Callable[..., Any]
@@ -796,8 +705,6 @@ class Functions:
     treadle_perform_cancel: Callable[..., Any]
     treadle_perform_in_background: Callable[..., Any]
     treadle_invocation_create: Callable[..., Any]
-    treadle_invocation_retain: Callable[..., Any]
-    treadle_invocation_release: Callable[..., Any]
     treadle_invocation_set_argument: Callable[..., Any]
     treadle_invocation_set_buffer: Callable[..., Any]
     treadle_invocation_get_argument: Callable[..., Any]
@@ -807,24 +714,17 @@ class Functions:
     treadle_invocation_get_state: Callable[..., Any]
     treadle_invocation_get_result: Callable[..., Any]
     treadle_closure_create: Callable[..., Any]
-    treadle_closure_retain: Callable[..., Any]
-    treadle_closure_release: Callable[..., Any]
     treadle_closure_get_code: Callable[..., Any]
     treadle_closure_retire: Callable[..., Any]
-    treadle_closure_close: Callable[..., Any]
     treadle_closure_get_info: Callable[..., Any]
     treadle_call_get_argument: Callable[..., Any]
     treadle_call_set_result: Callable[..., Any]
     treadle_closure_pool_get_info: Callable[..., Any]
     treadle_lock_create: Callable[..., Any]
-    treadle_lock_retain: Callable[..., Any]
-    treadle_lock_release: Callable[..., Any]
     treadle_lock_lock: Callable[..., Any]
     treadle_lock_unlock: Callable[..., Any]
     treadle_lock_get_pthread_mutex: Callable[..., Any]
     treadle_condition_create: Callable[..., Any]
-    treadle_condition_retain: Callable[..., Any]
-    treadle_condition_release: Callable[..., Any]
     treadle_condition_wait: Callable[..., Any]
     treadle_condition_signal: Callable[..., Any]
     treadle_condition_broadcast: Callable[..., Any]

@@ -175,7 +175,7 @@ class Closure:
             native.treadle_closure_retire(self._handle)
             if self.info.state is ClosureState.DRAINED:
                 _registry.draining.pop(self._token, None)
-        native.treadle_closure_release(self._handle)
+        native.treadle_release(self._handle)
 
     # As a function pointer
 
@@ -215,7 +215,7 @@ class Closure:
         """
         limit = timeout_of(timeout, "timeout")
         handle = self._handle
-        status = wait_in_slices(lambda nanoseconds: int(native.treadle_closure_close(handle, nanoseconds)), limit)
+        status = wait_in_slices(lambda nanoseconds: int(native.treadle_close(handle, nanoseconds)), limit)
         host.drain()
         check(status, handle)
 

@@ -24,7 +24,7 @@ class HasFileno(Protocol):
         """The descriptor."""
 
 
-class FileDescriptor(Item, kind="descriptor"):
+class FileDescriptor(Item):
     """A source that is performed while a descriptor is ready. Since 1.0."""
 
     def __init__(

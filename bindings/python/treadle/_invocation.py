@@ -93,7 +93,7 @@ class Invocation(Future[Any]):
         out = ctypes.c_void_p()
         check(native.treadle_invocation_create(config, out))
         self._handle = out.value or 0
-        self._finalizer = weakref.finalize(self, native.treadle_invocation_release, self._handle)
+        self._finalizer = weakref.finalize(self, native.treadle_release, self._handle)
         self._finalizer.atexit = False
         _registry.invocations.add(self)
         memories, _ = function.arguments

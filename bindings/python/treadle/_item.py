@@ -33,6 +33,13 @@ def encoded(mode: str) -> bytes:
     return mode.encode()
 
 
+def handle_of(item: Item) -> int:
+    """The handle of something that a loop looks after."""
+    if not isinstance(item, Item):
+        raise TypeError(f"an item is a Source, FileDescriptor, Timer or Observer, not {type(item).__name__}")
+    return item._handle
+
+
 class Item:
     """Something that a loop looks after. The mother of Source, FileDescriptor, Timer and Observer.
 
@@ -43,14 +50,6 @@ class Item:
     #: A name for people, shown by repr().
     label: str
 
-    # The library's functions for this kind of item.
-    _add: Callable[..., int]
-    _remove: Callable[..., int]
-    _contains: Callable[..., bool]
-    _invalidate: Callable[..., int]
-    _close: Callable[..., int]
-    _is_valid: Callable[..., bool]
-    _release: Callable[..., int]
     _handle: int = 0
     _token: int = 0
     #: The loops that hold it.
@@ -61,14 +60,6 @@ class Item:
     def __init__(self) -> None:
         raise TypeError("use Source, FileDescriptor, Timer or Observer")
 
-    def __init_subclass__(cls, kind: str = "", **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        if kind:
-            for verb in ("add", "remove", "contains"):
-                setattr(cls, f"_{verb}", getattr(native, f"treadle_loop_{verb}_{kind}"))
-            for verb in ("invalidate", "close", "is_valid", "release"):
-                setattr(cls, f"_{verb}", getattr(native, f"treadle_{kind}_{verb}"))
-
     def _create(self, function: Callable[..., int], label: str, *arguments: object) -> None:
         host.drain()
         self.label = label
@@ -77,7 +68,7 @@ class Item:
         out = ctypes.c_void_p()
         check(function(host.handle, token, *arguments, out))
         self._handle = out.value or 0
-        _registry.items[token] = _registry.ItemReference(self, token, self._handle, type(self)._release)
+        _registry.items[token] = _registry.ItemReference(self, token, self._handle, native.treadle_release)
 
     def _fire(self, kind: int, event: Any) -> None:
         """Calls the client's function for an event of the library."""
@@ -105,7 +96,7 @@ class Item:
     @property
     def is_valid(self) -> bool:
         """Whether it was not invalidated yet. Once invalid, it is never valid again. Any thread. Since 1.0."""
-        return bool(type(self)._is_valid(self._handle))
+        return bool(native.treadle_is_valid(self._handle))
 
     def invalidate(self) -> None:
         """Ends it: it becomes invalid and leaves every mode of every loop. May be called again.
@@ -114,7 +105,7 @@ class Item:
         one may still be running. Raises what a cancel callback raises. Any thread. Since 1.0.
         """
         try:
-            check(guarded(type(self)._invalidate, self._handle), self._handle)
+            check(guarded(native.treadle_invalidate, self._handle), self._handle)
         finally:
             self._let_go()
             self._ended()
@@ -126,7 +117,7 @@ class Item:
         its own callbacks. Any thread. Since 1.0.
         """
         try:
-            check(guarded(type(self)._close, self._handle, timeout_of(timeout, "timeout")), self._handle)
+            check(guarded(native.treadle_close, self._handle, timeout_of(timeout, "timeout")), self._handle)
         finally:
             self._let_go()
             self._ended()

@@ -110,7 +110,7 @@ def settle(loop: RunLoop, item: Item, name: bytes) -> None:
     """Has the loop hold the item if, and only if, it is in the mode."""
     with _registry.lock:
         names = loop._held.get(item)
-        if not loop._has_ended and type(item)._contains(loop._handle, item._handle, name):
+        if not loop._has_ended and native.treadle_loop_contains(loop._handle, item._handle, name):
             if names is None:
                 names = loop._held[item] = set()
             names.add(name)

@@ -43,7 +43,7 @@ class Lock(NativeLock):
         """Makes a lock. recursive: its owner may lock it again, and unlocks it as often. Any thread. Since 1.0."""
         out = ctypes.c_void_p()
         check(native.treadle_lock_create(_capi.LOCK_RECURSIVE if recursive else 0, out))
-        self._own(out.value or 0, native.treadle_lock_release)
+        self._own(out.value or 0, native.treadle_release)
 
     def acquire(self, timeout: Optional[float] = None) -> bool:
         """Locks; whether that came about in time.
@@ -92,7 +92,7 @@ class Condition(NativeLock):
         self.lock = Lock() if lock is None else lock
         out = ctypes.c_void_p()
         check(native.treadle_condition_create(out))
-        self._own(out.value or 0, native.treadle_condition_release)
+        self._own(out.value or 0, native.treadle_release)
 
     def wait(self, timeout: Optional[float] = None) -> bool:
         """Unlocks, waits for notify(), and locks again; False when the time was over before.

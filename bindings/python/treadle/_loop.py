@@ -30,7 +30,7 @@ from ._frames import ExceptHookArgs, Frame, call, excepthook, guarded, is_runnin
 from ._future import Block, Future
 from ._host import host
 from ._invoking import Invoking
-from ._item import Item, encoded
+from ._item import Item, encoded, handle_of
 from ._library import native
 from ._observer import Observer
 from ._performing import enqueue
@@ -89,8 +89,8 @@ class RunLoop(Invoking):
     @classmethod
     def _make(cls, handle: int) -> RunLoop:
         self = cls.__new__(cls)
-        check(native.treadle_loop_retain(handle))
-        weakref.finalize(self, native.treadle_loop_release, handle).atexit = False
+        check(native.treadle_retain(handle))
+        weakref.finalize(self, native.treadle_release, handle).atexit = False
         self._handle = handle
         self._held = {}
         self._pending = {}
@@ -254,18 +254,17 @@ class RunLoop(Invoking):
         source watches the same descriptor in that mode, SystemFailure if the system refuses, and what a
         schedule callback raises. Any thread. Since 1.0.
         """
-        name = encoded(mode)
-        kind = type(item)
+        name, handle = encoded(mode), handle_of(item)
         if self._has_ended:
             return False
         try:
             if item._calls_back:
-                status = guarded(kind._add, self._handle, item._handle, name)
+                status = guarded(native.treadle_loop_add, self._handle, handle, name)
             else:
-                status = kind._add(self._handle, item._handle, name)
+                status = native.treadle_loop_add(self._handle, handle, name)
         finally:
             _lifetime.settle(self, item, name)
-        return check(status, self._handle, item._handle) == _capi.OK
+        return check(status, self._handle, handle) == _capi.OK
 
     def remove(self, item: Item, mode: str = DEFAULT) -> bool:
         """Removes an item from a mode, or with COMMON from the common set and all its modes.
@@ -273,20 +272,19 @@ class RunLoop(Invoking):
         On the loop's own thread its callback does not start any more. False if it was not there. Raises
         what a cancel callback raises. Any thread. Since 1.0.
         """
-        name = encoded(mode)
-        kind = type(item)
+        name, handle = encoded(mode), handle_of(item)
         try:
             if item._calls_back:
-                status = guarded(kind._remove, self._handle, item._handle, name)
+                status = guarded(native.treadle_loop_remove, self._handle, handle, name)
             else:
-                status = kind._remove(self._handle, item._handle, name)
+                status = native.treadle_loop_remove(self._handle, handle, name)
         finally:
             _lifetime.settle_all(self, item)
-        return check(status, self._handle, item._handle) == _capi.OK
+        return check(status, self._handle, handle) == _capi.OK
 
     def contains(self, item: Item, mode: str = DEFAULT) -> bool:
         """Whether the item is in the mode; with COMMON, whether it was added to COMMON. Any thread. Since 1.0."""
-        return bool(type(item)._contains(self._handle, item._handle, encoded(mode)))
+        return bool(native.treadle_loop_contains(self._handle, handle_of(item), encoded(mode)))
 
     def __contains__(self, item: object) -> bool:
         """`item in loop`: in any mode; `(item, mode) in loop`: as contains(). Any thread. Since 1.0."""

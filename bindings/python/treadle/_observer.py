@@ -17,7 +17,7 @@ from ._types import Activity
 _ACTIVITIES = {int(activity): activity for activity in Activity}
 
 
-class Observer(Item, kind="observer"):
+class Observer(Item):
     """Told what a loop is about to do. An observer alone does not keep a mode from being empty. Since 1.0."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Observer(Item, kind="observer"):
     @property
     def order(self) -> int:
         """The order that the observer was made with. Any thread. Since 1.0."""
-        return out_int64(native.treadle_observer_get_order, self._handle)
+        return out_int64(native.treadle_get_order, self._handle)
 
     def _fire(self, kind: int, event: Any) -> None:
         value = event.value

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._loop import RunLoop
 
 
-class Source(Item, kind="source"):
+class Source(Item):
     """An input source that anybody can signal and a loop performs. Since 1.0."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Source(Item, kind="source"):
     @property
     def order(self) -> int:
         """The order that the source was made with. Any thread. Since 1.0."""
-        return out_int64(native.treadle_source_get_order, self._handle)
+        return out_int64(native.treadle_get_order, self._handle)
 
     def _fire(self, kind: int, event: Any) -> None:
         from ._loop import RunLoop

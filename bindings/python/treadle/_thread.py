@@ -103,7 +103,7 @@ class Thread(ThreadAttributes, Invoking):
             thread = _registry.threads.get(handle)
             if thread is None:
                 thread = cls.__new__(cls)
-                check(native.treadle_thread_retain(handle))
+                check(native.treadle_retain(handle))
                 thread._target, thread._args, thread._kwargs = None, (), {}
                 thread._set_up(handle, 0)
         return thread
@@ -277,7 +277,7 @@ class Thread(ThreadAttributes, Invoking):
             try:
                 loop = RunLoop._of(handle)
             finally:
-                native.treadle_loop_release(handle)
+                native.treadle_release(handle)
             loop._tells_its_end = loop._tells_its_end or self._tells_its_end
             self._held.loop = loop
         return loop

@@ -32,7 +32,7 @@ class Held:
 
 def collected(handle: int, held: Held) -> None:
     """A thread's object is gone. One that runs is held, so this one is over, was never started, or is not ours."""
-    native.treadle_thread_release(handle)
+    native.treadle_release(handle)
     held.drop()
 
 

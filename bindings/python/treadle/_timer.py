@@ -14,7 +14,7 @@ from ._library import native
 from ._types import NANOSECONDS, nanoseconds
 
 
-class Timer(Item, kind="timer"):
+class Timer(Item):
     """A timer: one-shot, or repeating on an exact grid. Never early; once for all dates that were missed.
 
     Dates are seconds of the monotonic clock, as time.monotonic() tells them. Since 1.0.
@@ -93,7 +93,7 @@ class Timer(Item, kind="timer"):
     @property
     def order(self) -> int:
         """The order that the timer was made with. Any thread. Since 1.0."""
-        return out_int64(native.treadle_timer_get_order, self._handle)
+        return out_int64(native.treadle_get_order, self._handle)
 
     def _fire(self, kind: int, event: Any) -> None:
         self._fn(self)

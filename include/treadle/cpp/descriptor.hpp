@@ -104,12 +104,6 @@ class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
         return fd;
     }
 
-    /// Invalidates the source and returns the reference, in one call that costs less than both; the handle is empty then.
-    /// The descriptor stays open. Other handles of the source stay good, for an invalid one (OBJ-4, OBJ-5).
-    /// [any] Errors: none. Since 1.0.
-    void discard() noexcept {
-        if (native_) treadle_descriptor_discard(std::exchange(native_, nullptr));
-    }
 
   private:
     static treadle_descriptor_context context_of(int fd, Readiness events, DescriptorOptions options) noexcept {

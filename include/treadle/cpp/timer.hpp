@@ -105,12 +105,6 @@ class Timer : public Item<Timer, detail::TimerApi> {
     bool set_next_fire(Clock::time_point date) const {
         return detail::effect(treadle_timer_set_next_fire(native_, date.time_since_epoch().count()));
     }
-    /// Invalidates the timer and returns the reference, in one call that costs less than both; the handle is empty then.
-    /// Other handles of it stay good, for an invalid timer (OBJ-4, OBJ-5).
-    /// [any] Errors: none. Since 1.0.
-    void discard() noexcept {
-        if (native_) treadle_timer_discard(std::exchange(native_, nullptr));
-    }
     /// Calls the timer's callback here and now, on the calling thread. A one-shot is invalid afterwards; the
     /// dates of a repeating one are not touched (NST-3). False if invalid, or if the callback runs already.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import Treadle
+import TreadleBase
+import TreadleCalls
+
+// The verbs that all handles understand. A handle says of which kind its object is; whether there is one is seen where it
+// is looked up.
+
+@implementation @_cdecl("treadle_retain")
+public func treadle_retain(_ object: UnsafeMutableRawPointer?) -> treadle_status {
+  status("treadle_retain") { () throws(Failure) in
+    let kind = try countedKind(object)
+    try Slab(kind).retainForClient(UInt(bitPattern: object), kind.name)
+    return Status.ok
+  }
+}
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_release")
+public func treadle_release(_ object: UnsafeMutableRawPointer?) -> treadle_status {
+  status("treadle_release") { () throws(Failure) in
+    let handle = UInt(bitPattern: object)
+    let kind = try countedKind(object)
+    if kind.isItem { try Item.release(kind, handle, kind.name) } else { try releaseOther(kind, handle) }
+    return Status.ok
+  }
+}
+
+@inline(never)
+private func releaseOther(_ kind: Kind, _ handle: UInt) throws(Failure) {
+  switch kind {
+  case .loop: try Loop.release(handle)
+  case .thread: try Thread.release(handle)
+  case .lock: try ClientLock.release(handle)
+  case .condition: try ClientCondition.release(handle)
+  case .routine: try Routine.releaseForClient(handle)
+  case .invocation: try Invocation.releaseForClient(handle)
+  case .closure: try Closure.releaseForClient(handle)
+  default: throw Handle(bits: handle).failure("object")
+  }
+}
+
+/// The kind of a handle whose object clients count references to.
+@inline(__always)
+private func countedKind(_ object: UnsafeMutableRawPointer?) throws(Failure) -> Kind {
+  let handle = Handle(bits: UInt(bitPattern: object))
+  guard let kind = handle.kind, kind != .signature, kind != .host, kind != .mode else { throw handle.failure("object") }
+  return kind
+}
+
+/// The kind of an item's handle.
+@inline(__always)
+private func itemKind(_ item: UnsafeMutableRawPointer?) throws(Failure) -> Kind {
+  let handle = Handle(bits: UInt(bitPattern: item))
+  guard let kind = handle.kind, kind.isItem else { throw handle.failure("item") }
+  return kind
+}
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_invalidate")
+public func treadle_invalidate(_ item: UnsafeMutableRawPointer?) -> treadle_status {
+  status("treadle_invalidate") { () throws(Failure) in
+    let kind = try itemKind(item)
+    try Item.invalidate(kind, UInt(bitPattern: item), kind.name)
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_close")
+public func treadle_close(_ object: UnsafeMutableRawPointer?, _ timeout_ns: Int64) -> treadle_status {
+  status("treadle_close") { () throws(Failure) in
+    let handle = Handle(bits: UInt(bitPattern: object))
+    if handle.kind == .closure {
+      let closure = try Closure.retained(handle.bits)
+      defer { closure.drop() }
+      try closure.close(timeout: timeout_ns)
+      return Status.ok
+    }
+    guard let kind = handle.kind, kind.isItem else { throw handle.failure("object") }
+    try Item.hold(kind, handle.bits, kind.name).close(timeout: timeout_ns, kind.name)
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_is_valid")
+public func treadle_is_valid(_ item: UnsafeMutableRawPointer?) -> Bool {
+  answer("treadle_is_valid", false) { () throws(Failure) in
+    let kind = try itemKind(item)
+    return try Item.isValid(kind, UInt(bitPattern: item), kind.name)
+  }
+}
+
+@implementation @_cdecl("treadle_get_info")
+public func treadle_get_info(
+  _ item: UnsafeMutableRawPointer?, _ out_info: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> treadle_status {
+  status("treadle_get_info") { () throws(Failure) in
+    let out = try need(out_info, nil, "out_info")
+    out.pointee = try holding(item) { $0.info }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_get_order")
+public func treadle_get_order(
+  _ item: UnsafeMutableRawPointer?, _ out_order: UnsafeMutablePointer<Int64>?
+) -> treadle_status {
+  status("treadle_get_order") { () throws(Failure) in
+    let out = try need(out_order, 0, "out_order")
+    out.pointee = try holding(item) { $0.order }
+    return Status.ok
+  }
+}
+
+@inline(__always)
+private func holding<Result>(
+  _ item: UnsafeMutableRawPointer?, _ body: (Item) throws(Failure) -> Result
+) throws(Failure) -> Result {
+  let kind = try itemKind(item)
+  return try Item.holding(kind, UInt(bitPattern: item), kind.name, body)
+}
+
+// MARK: Describing
+
+@implementation @_cdecl("treadle_describe")
+public func treadle_describe(
+  _ object: UnsafeMutableRawPointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
+  _ out_length: UnsafeMutablePointer<Int>?
+) -> treadle_status {
+  status("treadle_describe") { () throws(Failure) in
+    try writeText(buffer, capacity, out_length) { text throws(Failure) in
+      let handle = Handle(bits: UInt(bitPattern: object))
+      if handle.kind == .loop {
+        try Loop.holding(handle.bits, "loop") { describe($0, &text) }
+      } else if let kind = handle.kind, kind.isItem {
+        try Item.holding(kind, handle.bits, kind.name) { describe($0, kind, &text) }
+      } else {
+        throw handle.failure("object")
+      }
+    }
+  }
+}
+
+private func describe(_ loop: Loop, _ text: inout FixedText) {
+  text.append("run loop of thread ")
+  text.append(Int64(loop.threadID))
+  text.append((loop.isWaiting ? ", waiting" : ", not waiting") as StaticString)
+  if let name = loop.currentModeName {
+    text.append(", in mode ")
+    text.append(name)
+  }
+}
+
+private func describe(_ item: Item, _ kind: Kind, _ text: inout FixedText) {
+  text.append(kind.name)
+  text.append((item.isValid ? ", valid" : ", invalid") as StaticString)
+  text.append(", order ")
+  text.append(item.order)
+  withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { room in
+    guard let base = room.baseAddress, item.describeInfo(base, 256) else { return }
+    base[255] = 0
+    text.append(", ")
+    text.append(base)
+  }
+}
+
+// MARK: Modes
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_loop_add")
+public func treadle_loop_add(
+  _ loop: OpaquePointer?, _ item: UnsafeMutableRawPointer?, _ mode: UnsafePointer<CChar>?
+) -> treadle_status {
+  status("treadle_loop_add") { () throws(Failure) in
+    try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
+      let kind = try itemKind(item)
+      let held = try Item.hold(kind, UInt(bitPattern: item), kind.name)
+      guard let mode else {
+        held.letGo()
+        throw Failure(Status.argument, "mode", "is NULL")
+      }
+      return try loop.add(taking: held, ModeName(mode))
+    }
+  }
+}
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_loop_remove")
+public func treadle_loop_remove(
+  _ loop: OpaquePointer?, _ item: UnsafeMutableRawPointer?, _ mode: UnsafePointer<CChar>?
+) -> treadle_status {
+  status("treadle_loop_remove") { () throws(Failure) in
+    try holdingBoth(loop, item) { loop, item throws(Failure) in loop.remove(item, try needMode(mode)) }
+  }
+}
+
+@implementation @_cdecl("treadle_loop_contains")
+public func treadle_loop_contains(
+  _ loop: OpaquePointer?, _ item: UnsafeMutableRawPointer?, _ mode: UnsafePointer<CChar>?
+) -> Bool {
+  answer("treadle_loop_contains", false) { () throws(Failure) in
+    try holdingBoth(loop, item) { loop, item throws(Failure) in loop.contains(item, try needMode(mode)) }
+  }
+}
+
+@inline(__always)
+private func holdingBoth<Result>(
+  _ loop: OpaquePointer?, _ item: UnsafeMutableRawPointer?, _ body: (Loop, Item) throws(Failure) -> Result
+) throws(Failure) -> Result {
+  try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
+    try holding(item) { item throws(Failure) in try body(loop, item) }
+  }
+}
