@@ -3,15 +3,12 @@
 #include "CTreadleSystem.h"
 
 __thread struct treadle_system_thread treadle_system_thread_state;
+struct treadle_system_life treadle_system_present_life;
 struct treadle_system_process treadle_system_process_state;
 uint32_t treadle_system_eras;
 uint32_t treadle_system_thread_numbers;
-uint32_t treadle_system_wait_gate[16];
 uint32_t treadle_system_pool_numbers;
-struct treadle_system_mutex treadle_system_start_mutex;
-struct treadle_system_item_mutex treadle_system_item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS];
 struct treadle_system_registry treadle_system_notifications, treadle_system_last_resort;
-struct treadle_system_slab treadle_system_slabs[TREADLE_SYSTEM_KINDS];
 void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
 
 static void *forgotten;

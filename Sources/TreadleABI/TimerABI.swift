@@ -78,6 +78,7 @@ public func treadle_timer_fire(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_fire") { () throws(Failure) in
     let result = try Item.holding(.timer, bits(timer), "timer") { $0.fireByHand() }
     if result == Status.closed { throw Shutdown.failure }
+    if result == Status.forked { throw Runtime.forkedFailure }
     return result
   }
 }

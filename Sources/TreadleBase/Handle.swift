@@ -110,7 +110,7 @@ package struct Handle: BitwiseCopyable {
   /// Why `isPlausible` said no, or the slot holds nothing of this generation.
   @inline(never)
   package func failure(_ subject: StaticString) -> Failure {
-    if treadle_system_process().pointee.forked != 0 { return Runtime.forkedFailure }
+    if treadle_system_is_forked() { return Runtime.forkedFailure }
     if bits == 0 { return Failure(Status.argument, subject, "is NULL") }
     if let kind, kind != .mode, Slab(kind).find(self) != nil {
       return Failure(Status.kind, subject, "is a handle of another kind")

@@ -20,52 +20,41 @@ package enum Runtime {
   @inline(never)
   private static func startSlowly() throws(Failure) {
     let process = treadle_system_process()
-    if process.pointee.forked != 0 { throw forkedFailure }
+    if treadle_system_is_forked() { throw forkedFailure }
     let lock = Mutex.at(treadle_system_start_lock())
     lock.pointee.lock(.process)
     defer { lock.pointee.unlock(.process) }
     if treadle_system_tag() != 0 { return }
     if process.pointee.hooks == 0 {
-      let result = treadle_system_install_hooks { Runtime.becomeChild() }
+      let result = treadle_system_install_hooks { treadle_system_end_life() }
       if result < 0 { throw Failure.system("thread-specific key", result) }
       process.pointee.hooks = 1
     }
     libtreadle_process_starts()
-    process.pointee.last_tag = firstTag
-    treadle_system_set_tag(firstTag)
+    treadle_system_begin_life(firstTag)
   }
 
   private static let firstTag: UInt32 = 0x54
 
-  private static func becomeChild() {
-    let process = treadle_system_process()
-    process.pointee.forked = 1
-    treadle_system_set_tag(0)
-  }
-
   /// Starts from nothing in the child of a fork, where only the calling thread lives. False anywhere else.
   package static func startInChild() -> Bool {
     let process = treadle_system_process()
-    if process.pointee.forked == 0 { return false }
+    if !treadle_system_is_forked() { return false }
     for number in Kind.all { if let kind = Kind(rawValue: number) { Slab(kind).forgetAll() } }
-    Mutex.at(treadle_system_start_lock()).pointee.forget()
-    for index in 0..<UInt32(TREADLE_SYSTEM_ITEM_LOCKS) { Mutex.at(treadle_system_item_lock(index)).pointee.forget() }
     let thread = treadle_system_thread()
     thread.pointee.loop = nil
     thread.pointee.thread = nil
     thread.pointee.hosts = 0
+    thread.pointee.last_wait = 0
     process.pointee.main_loop = nil
     process.pointee.main_thread = nil
     process.pointee.closed = 0
     // Those that are on this thread's stack will be counted out when they return.
     process.pointee.calls = thread.pointee.calls
-    treadle_system_wait_guard().storeBytes(of: 0, as: UInt32.self)
     thread.pointee.held_locks = 0
     // Another tag, so that no handle of the parent's life is taken for one of this life.
     let tag = process.pointee.last_tag &+ 1 & 0xFF
-    process.pointee.last_tag = tag == 0 ? 1 : tag
-    process.pointee.forked = 0
-    treadle_system_set_tag(process.pointee.last_tag)
+    treadle_system_begin_life(tag == 0 ? 1 : tag)
     return true
   }
 }

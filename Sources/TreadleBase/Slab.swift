@@ -195,8 +195,5 @@ package struct Slab {
       // Only what is there is written: the rest of the table would cost the child memory.
       if treadle_system_chunk(number, index) != nil { treadle_system_set_chunk(number, index, nil) }
     }
-    state.pointee.used = 0
-    state.pointee.free = 0
-    state.pointee.gate.forget()
   }
 }

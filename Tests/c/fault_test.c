@@ -214,6 +214,26 @@ TEST(thread_keys_and_fork_hooks_fail, "RL-8 RL-11") {
     fail_each(FAULT_THREAD_KEY, ENOMEM);
     fail_each(FAULT_FORK_HOOK, ENOMEM);
 }
+/* Where the kernel empties no page in the child of a fork, the C library's word is enough for those that go by it. */
+TEST(a_fork_is_seen_without_the_kernel_s_help, "RL-11") {
+    arm(FAULT_ADVICE, EINVAL, 1, true);
+    treadle_loop loop = treadle_loop_current();
+    CHECK_INT(disarm(), 1);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK_INT(treadle_loop_wake(loop), TREADLE_E_FORKED);
+        CHECK(!treadle_loop_current());
+        CHECK_INT(treadle_after_fork_child(), TREADLE_OK);
+        CHECK(treadle_loop_current());
+        CHECK_INT(treadle_loop_wake(loop), TREADLE_E_STALE);
+        _exit(0);
+    }
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+    CHECK_INT(treadle_loop_wake(loop), TREADLE_OK);
+}
 TEST(anything_fails, "OBJ-2 ABI-7") {
     unsigned all = FAULT_EPOLL_CREATE | FAULT_EVENTFD | FAULT_TIMER | FAULT_EPOLL_CONTROL | FAULT_EPOLL_WAIT | FAULT_THREAD_KEY;
     fail_each(all | (have_memory_faults() ? FAULT_MEMORY : 0), ENOMEM);

@@ -22,7 +22,8 @@ enum fault_kind {
     FAULT_MEMORY = 32,
     FAULT_PAGES = 64,
     FAULT_THREAD_KEY = 128,
-    FAULT_FORK_HOOK = 256
+    FAULT_FORK_HOOK = 256,
+    FAULT_ADVICE = 512
 };
 
 static _Thread_local struct {
@@ -76,6 +77,9 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 }
 void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset) {
     return fails(FAULT_PAGES) ? MAP_FAILED : REAL(mmap)(address, size, protection, flags, fd, offset);
+}
+int madvise(void *address, size_t size, int advice) {
+    return fails(FAULT_ADVICE) ? -1 : REAL(madvise)(address, size, advice);
 }
 int pthread_key_create(pthread_key_t *key, void (*destructor)(void *)) {
     return fails(FAULT_THREAD_KEY) ? fault.error : REAL(pthread_key_create)(key, destructor);

@@ -36,8 +36,9 @@ TREADLE_API const char *treadle_status_message(treadle_status status);
 /** Makes Treadle usable in the child of a fork, from nothing: every loop and every object of the
  *  parent is gone here (its handles are stale, its info is not released), no descriptor of the
  *  parent's loops is touched, and the calling thread gets a new loop when it asks. Until this
- *  call everything in the child returns TREADLE_E_FORKED. In a process that is not such a child it
- *  does nothing and returns TREADLE_IGNORED. (RL-11)
+ *  call everything in the child returns TREADLE_E_FORKED. The runs that a callback has forked in are
+ *  the parent's, also after this call: they end with TREADLE_E_FORKED when it returns in the child. In
+ *  a process that is not such a child it does nothing and returns TREADLE_IGNORED. (RL-11)
  *  [any] Errors: none. Since 1.0. */
 TREADLE_API treadle_status treadle_after_fork_child(void);
 

@@ -47,7 +47,8 @@ TREADLE_API treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadl
  *  Result, first match: TREADLE_RUN_STOPPED, _HANDLED_SOURCE, _TIMED_OUT, _FINISHED, _INTERRUPTED
  *  (PASS-14, STOP-4).
  *  [owner] Errors: TREADLE_E_WRONG_THREAD; TREADLE_E_ARG for unknown flags; TREADLE_E_CALLBACK when a
- *  host's callback failed in this run; TREADLE_E_SYSTEM; TREADLE_E_NOMEM. Since 1.0. */
+ *  host's callback failed in this run; TREADLE_E_FORKED also when a callback forked in it and this is the
+ *  child (RL-11); TREADLE_E_SYSTEM; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_run(treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags);
 
 /** Runs the calling thread's loop in the default mode until it is stopped or finished (RUN-3).

@@ -65,12 +65,39 @@ struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(voi
 
 enum { TREADLE_SYSTEM_KINDS = 16, TREADLE_SYSTEM_CHUNKS = 4096 };
 
+/* The room of a Mutex. All-zero bytes are an unlocked one. */
+struct treadle_system_mutex {
+    _Alignas(8) uint32_t word;
+};
 /* What each slab knows of itself; Swift lays its own struct over these bytes. */
 struct treadle_system_slab {
     _Alignas(16) uint32_t words[4];
 };
-extern struct treadle_system_slab treadle_system_slabs[TREADLE_SYSTEM_KINDS];
-static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_slabs[kind & 15]; }
+/* The locks of items' memberships: an item has the one of its slot's number (ItemLocks). */
+enum { TREADLE_SYSTEM_ITEM_LOCKS = 64 };
+struct treadle_system_item_mutex {
+    _Alignas(64) struct treadle_system_mutex mutex;
+};
+
+/* What the child of a fork finds as it was before the first use: the kernel empties these pages there, whoever forks, and by
+ * whatever call. `tag` is the top byte of every living handle, so that one comparison refuses handles before the first use and
+ * in the child; `open` is the same while callbacks may begin, and 0 after a shutdown. */
+#ifdef __aarch64__
+enum { TREADLE_SYSTEM_PAGE = 65536 }; /* the largest there is */
+#else
+enum { TREADLE_SYSTEM_PAGE = 4096 };
+#endif
+struct treadle_system_life {
+    _Alignas(TREADLE_SYSTEM_PAGE) uint32_t tag;
+    uint32_t open;
+    _Alignas(64) uint32_t wait_gate[16];
+    _Alignas(64) struct treadle_system_mutex start_mutex;
+    _Alignas(64) struct treadle_system_slab slabs[TREADLE_SYSTEM_KINDS];
+    struct treadle_system_item_mutex item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS];
+};
+extern struct treadle_system_life treadle_system_present_life __attribute__((visibility("hidden")));
+
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_present_life.slabs[kind & 15]; }
 
 /* The chunks of all slabs, the first of each kind beside one another. Zero-filled: what is not touched costs no memory. */
 extern void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
@@ -90,10 +117,10 @@ static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_call_mode_name(v
  * bytes lead to the memory that was left before. */
 void treadle_system_forget(void *memory);
 
-/* The process's state. `tag` is the top byte of every living handle; 0 before the first use and in the
- * child of a fork, so that one comparison refuses handles in both. */
+/* The process's state. */
 struct treadle_system_process {
-    uint32_t tag, last_tag, forked, hooks;
+    uint32_t last_tag; /* of the life that was begun last; 0 before the first use */
+    uint32_t hooks;
     void *main_loop;
     void *main_thread;
     uint32_t threaded;  /* MultiThreading.State */
@@ -105,17 +132,35 @@ extern struct treadle_system_process treadle_system_process_state __attribute__(
 static inline struct treadle_system_process *TREADLE_SYSTEM_NONNULL treadle_system_process(void) { return &treadle_system_process_state; }
 
 static inline uint32_t treadle_system_tag(void) {
-    return __atomic_load_n(&treadle_system_process_state.tag, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&treadle_system_present_life.tag, __ATOMIC_ACQUIRE);
 }
-static inline void treadle_system_set_tag(uint32_t tag) {
-    __atomic_store_n(&treadle_system_process_state.tag, tag, __ATOMIC_RELEASE);
+static inline uint32_t treadle_system_open_tag(void) {
+    return __atomic_load_n(&treadle_system_present_life.open, __ATOMIC_RELAXED);
+}
+/* In the child of a fork, until it begins a life of its own. */
+static inline bool treadle_system_is_forked(void) {
+    return __atomic_load_n(&treadle_system_process_state.last_tag, __ATOMIC_ACQUIRE) != 0 && treadle_system_tag() == 0;
+}
+static inline void treadle_system_begin_life(uint32_t tag) {
+    __atomic_store_n(&treadle_system_present_life.open, tag, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&treadle_system_present_life.tag, tag, __ATOMIC_RELEASE);
+    __atomic_store_n(&treadle_system_process_state.last_tag, tag, __ATOMIC_RELEASE);
+    /* Whoever closes the process stores these in the other order, so one of the two sees the other. */
+    if (__atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&treadle_system_present_life.open, 0, __ATOMIC_SEQ_CST);
+}
+/* In the child of a fork, where the kernel has not. */
+static inline void treadle_system_end_life(void) {
+    if (treadle_system_tag() != 0) memset(&treadle_system_present_life, 0, sizeof treadle_system_present_life);
 }
 
 static inline bool treadle_system_is_closed(void) {
     return __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_RELAXED) != 0;
 }
 static inline bool treadle_system_close_process(void) {
-    return __atomic_exchange_n(&treadle_system_process_state.closed, 1, __ATOMIC_SEQ_CST) == 0;
+    bool is_first = __atomic_exchange_n(&treadle_system_process_state.closed, 1, __ATOMIC_SEQ_CST) == 0;
+    __atomic_store_n(&treadle_system_present_life.open, 0, __ATOMIC_SEQ_CST);
+    return is_first;
 }
 static inline uint32_t treadle_system_count_call(uint32_t change) {
     return __atomic_add_fetch(&treadle_system_process_state.calls, change, __ATOMIC_SEQ_CST);
@@ -184,21 +229,10 @@ int32_t treadle_system_processor(void); /* the one that the calling thread runs 
 
 /* --- Locks --------------------------------------------------------------------------------------- */
 
-/* The room of a Mutex. All-zero bytes are an unlocked one. */
-struct treadle_system_mutex {
-    _Alignas(8) uint32_t word;
-};
-/* The locks of items' memberships: an item has the one of its slot's number (ItemLocks). */
-enum { TREADLE_SYSTEM_ITEM_LOCKS = 64 };
-struct treadle_system_item_mutex {
-    _Alignas(64) struct treadle_system_mutex mutex;
-};
-extern struct treadle_system_item_mutex treadle_system_item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS] __attribute__((visibility("hidden")));
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_item_lock(uint32_t number) {
-    return &treadle_system_item_mutexes[number & (TREADLE_SYSTEM_ITEM_LOCKS - 1)].mutex;
+    return &treadle_system_present_life.item_mutexes[number & (TREADLE_SYSTEM_ITEM_LOCKS - 1)].mutex;
 }
-extern struct treadle_system_mutex treadle_system_start_mutex __attribute__((visibility("hidden")));
-static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_start_lock(void) { return &treadle_system_start_mutex; }
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_start_lock(void) { return &treadle_system_present_life.start_mutex; }
 
 /* The registrations of the whole process, each with its lock; Swift lays its own structs over these bytes. */
 struct treadle_system_registry {
@@ -300,8 +334,7 @@ void treadle_system_sleep_until(int64_t time); /* monotonic; not cut short by si
 int32_t treadle_system_etimedout(void);
 
 /* Guards who waits for whom (WaitGraph). */
-extern uint32_t treadle_system_wait_gate[16];
-static inline void *TREADLE_SYSTEM_NONNULL treadle_system_wait_guard(void) { return treadle_system_wait_gate; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_wait_guard(void) { return treadle_system_present_life.wait_gate; }
 
 /* --- Hooks ---------------------------------------------------------------------------------------- */
 

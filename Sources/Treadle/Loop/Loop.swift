@@ -106,6 +106,7 @@ package struct Loop {
     state.pointee.wakeDescriptor.store(-1, ordering: .relaxed)
     state.pointee.timerDescriptor.store(-1, ordering: .relaxed)
     state.pointee.timerDate = Clock.forever
+    state.pointee.life = treadle_system_tag()
     state.pointee.interruptDescriptor.store(-1, ordering: .relaxed)
     let common = Mode.create(in: loop, name: CommonModes.name, isRecord: true)
     state.pointee.commonRecord = common?.slot ?? 0

@@ -95,6 +95,8 @@ struct LoopState: ~Copyable {
   var isOverrun: Bool
   /// A host's callback did not complete: the innermost run ends. Owner.
   var hasFailed: Bool
+  /// The tag of the process's life in which the loop was made. Constant.
+  var life: UInt32
   /// How long the last pause of a chasing loop was, in nanoseconds. Owner.
   var chasePause: Int64
   /// The last `SignalTime` that the owner gave. Owner.

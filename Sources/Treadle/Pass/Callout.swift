@@ -54,33 +54,36 @@ struct Callout {
   }
 }
 
-/// Calling the client. No lock is held, and nothing of the run is half done.
+/// Calling the client. No lock is held, and nothing of the run is half done. False: the client has forked, this is the child, and
+/// the run is not gone on with.
 extension Loop {
   typealias PlainItem = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
   typealias PlainItemWithValue = @convention(c) (OpaquePointer?, UInt32, UnsafeMutableRawPointer?) -> Void
 
   /// A source or timer that is the frame's callout.
   @inline(__always)
-  func callItem(_ frame: Frame.Pointer) {
+  func callItem(_ frame: Frame.Pointer) -> Bool {
     assert(LockOrder.isClear, "no lock is held while client code runs")
-    guard let item = frame.pointee.callout.item else { return }
+    guard let item = frame.pointee.callout.item else { return true }
     if item.hasTrait(Item.Trait.indirect) {
       callIndirectly(item, frame)
     } else if let code = item.code {
       unsafeBitCast(code, to: PlainItem.self)(item.handlePointer, item.cell.pointee.info)
     }
+    return !wasLeftByFork
   }
 
   /// An observer or descriptor source that is the frame's callout, with what it is told.
   @inline(__always)
-  func callItemWithValue(_ frame: Frame.Pointer) {
+  func callItemWithValue(_ frame: Frame.Pointer) -> Bool {
     assert(LockOrder.isClear, "no lock is held while client code runs")
-    guard let item = frame.pointee.callout.item else { return }
+    guard let item = frame.pointee.callout.item else { return true }
     if item.hasTrait(Item.Trait.indirect) {
       callIndirectly(item, frame)
     } else if let code = item.code {
       unsafeBitCast(code, to: PlainItemWithValue.self)(item.handlePointer, frame.pointee.callout.value, item.cell.pointee.info)
     }
+    return !wasLeftByFork
   }
 
   @inline(never)
@@ -109,7 +112,7 @@ extension Loop {
   }
 
   @inline(__always)
-  func callBlock(_ frame: Frame.Pointer) {
+  func callBlock(_ frame: Frame.Pointer) -> Bool {
     assert(LockOrder.isClear, "no lock is held while client code runs")
     let block = frame.pointee.callout.block
     if let code = block.code {
@@ -117,6 +120,7 @@ extension Loop {
     } else if let node = block.node {
       callNode(node, frame)
     }
+    return !wasLeftByFork
   }
 
   @inline(never)
@@ -138,10 +142,11 @@ extension Loop {
   }
 
   @inline(__always)
-  func callJob(_ frame: Frame.Pointer) {
+  func callJob(_ frame: Frame.Pointer) -> Bool {
     assert(LockOrder.isClear, "no lock is held while client code runs")
-    guard let job = frame.pointee.callout.job else { return }
+    guard let job = frame.pointee.callout.job else { return true }
     if !job.pointee.perform(job, handlePointer, frame.pointee.mode.name) { failRun() }
+    return !wasLeftByFork
   }
 
   /// Whether a callback of the item is on this thread's stack.

@@ -23,19 +23,17 @@ extension Loop {
   // Each kind is a function of its own: what the inliner may take into one function is limited, and the last kinds would
   // get calls where the first have none.
   @inline(never)
-  private func tellObservers(_ frame: Frame.Pointer) { while nextObserver(frame) { callItemWithValue(frame) } }
+  private func tellObservers(_ frame: Frame.Pointer) { while nextObserver(frame) && callItemWithValue(frame) {} }
   @inline(never)
   private func performSources(_ frame: Frame.Pointer) {
-    while nextSource(frame) {
-      if frame.pointee.callout.kind == .source { callItem(frame) } else { callJob(frame) }
-    }
+    while nextSource(frame) && (frame.pointee.callout.kind == .source ? callItem(frame) : callJob(frame)) {}
   }
   @inline(never)
-  private func callBlocks(_ frame: Frame.Pointer) { while nextBlock(frame) { callBlock(frame) } }
+  private func callBlocks(_ frame: Frame.Pointer) { while nextBlock(frame) && callBlock(frame) {} }
   @inline(never)
-  private func fireTimers(_ frame: Frame.Pointer) { while nextTimer(frame) { callItem(frame) } }
+  private func fireTimers(_ frame: Frame.Pointer) { while nextTimer(frame) && callItem(frame) {} }
   @inline(never)
-  private func performDescriptor(_ frame: Frame.Pointer) { while nextDescriptor(frame) { callItemWithValue(frame) } }
+  private func performDescriptor(_ frame: Frame.Pointer) { while nextDescriptor(frame) && callItemWithValue(frame) {} }
 
   /// The next callout of the batch, if it is one of the host's and of the kind of the one that is being made, which the host
   /// has completed: so that many small events of a host are handed out at one call. Nothing that the run does in between is

@@ -161,7 +161,9 @@ extension Item {
     if !withDueLocked({ _ in beginFiring(isCollected: false) }) { return Status.ignored }
     retainForCall()
     // No run of a loop knows of this call.
+    let tag = treadle_system_tag()
     let isOpen = ClientCall.during { ItemCall.during(self) { callByHand() } }
+    if treadle_system_tag() != tag { return Status.forked }
     releaseAfterCall()
     if !repeats { invalidate() }
     let loop = withDueLocked { loop -> Loop? in

@@ -31,6 +31,8 @@ extension Loop {
 
       case .entered:
         Pool.drain(to: frame.pointee.poolMark)
+        // What was drained has called the client.
+        if mustEnd(frame) { continue }
         if frame.pointee.awaited == nil && consumeStop(frame) {
           frame.pointee.step = .leave
           continue

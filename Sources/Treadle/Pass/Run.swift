@@ -38,6 +38,7 @@ extension Loop {
   private func run(_ frame: Frame.Pointer) throws(Failure) -> Int32 {
     // No exception of a client's leaves the run (THR-19).
     treadle_system_call_clients({ if let memory = $0 { Loop(memory).runToItsEnd() } }, UnsafeMutableRawPointer(state))
+    if isOfParent { throw Runtime.forkedFailure }
     return try pop(frame)
   }
 
@@ -135,14 +136,25 @@ extension Loop {
 
   // MARK: Ends out of turn
 
-  /// No callback may begin any more: a host's failed, or everything was shut down.
+  /// No callback may begin any more: a host's failed, everything was shut down, or this is the child of a fork.
   @inline(__always)
-  func mustEnd(_ frame: Frame.Pointer) -> Bool { state.pointee.hasFailed || treadle_system_is_closed() }
+  func mustEnd(_ frame: Frame.Pointer) -> Bool {
+    state.pointee.hasFailed || treadle_system_open_tag() != state.pointee.life
+  }
+
+  /// This is the child of a fork in a callback, and the loop is the parent's: it stays as it is, since other threads' locks
+  /// may be held for ever (RL-11).
+  private var isOfParent: Bool { treadle_system_tag() != state.pointee.life }
+
+  /// That, asked when a callback has returned, before anything else: one look, unless everything was shut down.
+  @inline(__always)
+  var wasLeftByFork: Bool { treadle_system_open_tag() != state.pointee.life && isOfParent }
 
   /// The innermost run ends so. What it had taken but not handled is put back. True if nobody is told of it any more.
   func endsAtOnce(_ frame: Frame.Pointer) -> Bool {
+    if isOfParent { return true }
     state.pointee.hasFailed = false
-    let isClosed = treadle_system_is_closed()
+    let isClosed = treadle_system_open_tag() != state.pointee.life
     abandonBatch(frame)
     frame.pointee.result = isClosed ? Status.closed : Status.callback
     if isClosed { Pool.drain(to: frame.pointee.poolMark) }

@@ -51,7 +51,8 @@ extension Loop {
     state.pointee.waiting.store(1, ordering: .releasing)
     defer { state.pointee.waiting.store(0, ordering: .releasing) }
     if !returnOnInterrupt && spin(mode, until: deadline, isOver) { return .somethingToDo }
-    while true {
+    // A signal handler may have forked, too: the kernel's set is the parent's.
+    while treadle_system_open_tag() == state.pointee.life {
       let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
       let until = min(deadline, mode.nextWake())
       let poller = mode.poller ?? (returnOnInterrupt ? mode.pollerForInterrupts() : nil)
@@ -86,6 +87,7 @@ extension Loop {
       if now >= deadline { return .deadline }
       if mode.earliestDate <= now && mode.nextWake() <= now { return .somethingToDo }
     }
+    return .somethingToDo
   }
 
   /// Says that the thread sleeps, under the gate, since those who queue something look for a sleeper under it; false if

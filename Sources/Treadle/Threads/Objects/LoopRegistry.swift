@@ -67,7 +67,7 @@ extension Loop {
 
   /// A client's reference to the loop of the thread with this kernel id (RL-9).
   package static func copy(ofThread id: Int32) throws(Failure) -> Loop {
-    if treadle_system_process().pointee.forked != 0 { throw Runtime.forkedFailure }
+    if treadle_system_is_forked() { throw Runtime.forkedFailure }
     var found: Loop?
     if id > 0 {
       Slab(.loop).forEachLive { _, memory in
@@ -118,7 +118,7 @@ extension Loop {
 /// The end of all loops (THR-21).
 extension Shutdown {
   package static func begin(timeout: Int64) throws(Failure) -> Int32 {
-    if treadle_system_process().pointee.forked != 0 { throw Runtime.forkedFailure }
+    if treadle_system_is_forked() { throw Runtime.forkedFailure }
     let isFirst = treadle_system_close_process()
     let until = Clock.after(timeout, from: Clock.now())
     var hasWaited = false

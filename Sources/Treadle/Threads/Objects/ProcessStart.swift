@@ -36,7 +36,7 @@ public func processStarts() {
 package enum ProcessFork {
   /// False anywhere else.
   package static func startInChild() -> Bool {
-    if treadle_system_process().pointee.forked == 0 { return false }
+    if !treadle_system_is_forked() { return false }
     // Before the runtime starts, since what it starts may use these.
     Pool.forget()
     NotificationList.forget()

@@ -46,6 +46,7 @@ extension CarriedCall {
       isComplete = run(on: loop?.handlePointer)
       finish(Phase.done)
     }
+    if isForked { return Status.forked }
     if !isOpen {
       release()
       throw Shutdown.failure
@@ -107,7 +108,7 @@ extension CarriedCall {
       } catch {
         switch error.status {
         case Status.callback: hasFailed = true
-        case Status.closed: break
+        case Status.closed, Status.forked: break
         default:
           // The kernel refuses to wait for the mode's descriptors: better to wait without them.
           state.pointee.completion.wait(queuedOn?.answers, until: until)

@@ -75,7 +75,10 @@ extension Thread {
       return Status.closed
     }
     var isComplete = true
+    let tag = treadle_system_tag()
     let isOpen = ClientCall.during { isComplete = request.perform(on: Loop.existing?.handlePointer, mode: nil) }
+    // In the child of a fork that the function made, what it was given is the parent's.
+    if treadle_system_tag() != tag { return Status.forked }
     request.dispose()
     return isOpen ? isComplete ? Status.ok : Status.callback : Status.closed
   }
