@@ -82,6 +82,53 @@ TEST(a_system_without_room_for_a_thread, "THR-2 THR-1") {
     CHECK(thread_end(thread) == &value);
     CHECK_INT(releases_counted, 1);
 }
+/* The first start is told before it can fail, and not again. */
+static treadle_thread other;
+static void start_another(struct listener *listener) {
+    CHECK(treadle_is_multithreaded() && listener->user);
+    treadle_thread *started = listener->user;
+    if (started != &other) return;
+    int failures = creation.failures;
+    creation.failures = 0;
+    CHECK_INT(treadle_thread_start(other), TREADLE_OK);
+    creation.failures = failures;
+}
+TEST(starts_that_failed_make_no_process_multithreaded, "THR-11 THR-2") {
+    if (SANITIZER) return;
+    struct listener listener = {.run = start_another, .user = &creation};
+    treadle_thread thread = thread_make(nothing, NULL);
+    listen_to(&listener, TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED, NULL);
+    creation.error = EAGAIN;
+    for (int i = 0; i < 3; i++) {
+        creation.failures = 10;
+        CHECK_INT(treadle_thread_start(thread), TREADLE_E_SYSTEM);
+        CHECK(!treadle_is_multithreaded());
+        CHECK_INT(listener.calls, 1);
+    }
+    creation.failures = 0;
+    CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
+    CHECK(treadle_is_multithreaded());
+    thread_end(thread);
+    creation.failures = 10;
+    CHECK_INT(treadle_thread_detach_new(nothing, NULL, NULL, NULL), TREADLE_E_SYSTEM);
+    CHECK(treadle_is_multithreaded()); /* for ever */
+    CHECK_INT(listener.calls, 1);
+}
+TEST(a_start_inside_the_notification_counts_where_the_first_fails, "THR-11") {
+    if (SANITIZER) return;
+    struct listener listener = {.run = start_another, .user = &other};
+    treadle_thread thread = thread_make(nothing, NULL);
+    other = thread_make(nothing, NULL);
+    listen_to(&listener, TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED, NULL);
+    creation.error = EAGAIN;
+    creation.failures = 10;
+    CHECK_INT(treadle_thread_start(thread), TREADLE_E_SYSTEM);
+    CHECK(treadle_is_multithreaded());
+    creation.failures = 0;
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+    thread_end(other);
+    CHECK_INT(listener.calls, 1);
+}
 TEST(what_is_queued_survives_a_refused_start, "THR-2 PERF-3 RL-9") {
     if (SANITIZER) return;
     struct server server = {.mode = TREADLE_DEFAULT_MODE};

@@ -84,7 +84,8 @@ TREADLE_API bool treadle_thread_is_main(treadle_thread thread);
 TREADLE_API bool treadle_is_main_thread(void);
 
 /** Whether a thread was ever started through Treadle in this process; threads of others do not count.
- *  Once true, true for ever (THR-11).
+ *  True from the notification of the first start on, and once a start has succeeded for ever; false again while all of them
+ *  have failed (THR-11).
  *  [any] Errors: none. Since 1.0. */
 TREADLE_API bool treadle_is_multithreaded(void);
 

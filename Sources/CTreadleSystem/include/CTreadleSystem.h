@@ -41,11 +41,12 @@ struct treadle_system_thread {
     void (*first_pass)(void); /* called when the thread's loop makes its first pass, or NULL */
     void (*leave_hosts)(void); /* tells those hosts that the thread ends, or NULL */
     uint64_t last_wait; /* the number of the thread's last wait (WaitGraph); 0: none yet */
-    uint32_t announcing; /* 1: inside the notification of the first thread */
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
     uint32_t rounds;    /* of thread-exit destructors that have passed */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
     uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds) */
+    uint8_t announcing; /* not 0: inside the notification of the first thread (MultiThreading) */
+    bool is_ending;     /* its thread-specific destructors run */
 };
 extern __thread struct treadle_system_thread treadle_system_thread_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -46,29 +46,40 @@ package enum ProcessFork {
   }
 }
 
-/// Whether a thread was ever started here, and telling of the first (THR-11).
+/// Whether a thread was ever started here, and telling of the first (THR-11). It is told once, though the start may fail then.
 package enum MultiThreading {
   private enum State {
     static let single: UInt32 = 0
     static let announcing: UInt32 = 1
-    static let multiple: UInt32 = 2
+    /// Announced; a first start is being tried.
+    static let starting: UInt32 = 2
+    /// Announced; all starts have failed.
+    static let failed: UInt32 = 3
+    static let multiple: UInt32 = 4
   }
+  /// `treadle_system_thread.announcing` inside the notification: without, and with a thread that was started there.
+  private static let isTelling: UInt8 = 1
+  private static let hasStarted: UInt8 = 2
 
-  package static var isOn: Bool { treadle_system_threaded() != State.single }
+  package static var isOn: Bool {
+    let state = treadle_system_threaded()
+    return state != State.single && state != State.failed
+  }
 
   /// Whether the calling thread is inside the notification.
   static var isAnnouncing: Bool { treadle_system_thread().pointee.announcing != 0 }
 
-  /// Before the first start: posts the notification. Others who start a thread meanwhile wait for its end,
-  /// but not those who do so in its handlers.
+  /// Before a start, whose outcome `end` is told: the first posts the notification. Others who start a thread meanwhile wait
+  /// for its end, but not those who do so in its handlers.
   static func begin() {
-    if treadle_system_threaded() == State.multiple { return }
+    if treadle_system_threaded() == State.multiple || treadle_system_advance_threaded(State.failed, State.starting) { return }
     let thread = treadle_system_thread()
     if treadle_system_advance_threaded(State.single, State.announcing) {
-      thread.pointee.announcing = 1
+      thread.pointee.announcing = isTelling
       Notifications.post(Notifications.willBecomeMultiThreaded, object: 0)
+      let next = thread.pointee.announcing == hasStarted ? State.multiple : State.starting
       thread.pointee.announcing = 0
-      _ = treadle_system_advance_threaded(State.announcing, State.multiple)
+      _ = treadle_system_advance_threaded(State.announcing, next)
       Rest.announce()
       return
     }
@@ -77,6 +88,17 @@ package enum MultiThreading {
       let seen = Rest.epoch
       if treadle_system_threaded() != State.announcing { return }
       Rest.wait(seen, until: Clock.forever)
+    }
+  }
+
+  static func end(isStarted: Bool) {
+    if treadle_system_threaded() == State.multiple { return }
+    if !isStarted {
+      _ = treadle_system_advance_threaded(State.starting, State.failed)
+    } else if isAnnouncing {
+      treadle_system_thread().pointee.announcing = hasStarted
+    } else if !treadle_system_advance_threaded(State.starting, State.multiple) {
+      _ = treadle_system_advance_threaded(State.failed, State.multiple)
     }
   }
 

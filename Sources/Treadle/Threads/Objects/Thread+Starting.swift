@@ -24,6 +24,7 @@ extension Thread {
     // The reference is the thread's until its end.
     state.pointee.reference.holdAgain()
     let result = launch()
+    MultiThreading.end(isStarted: result >= 0)
     if result < 0 {
       lock()
       state.pointee.flags.bitwiseAnd(~(Flag.planned | Flag.refused), ordering: .sequentiallyConsistent)
