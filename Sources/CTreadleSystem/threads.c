@@ -3,10 +3,12 @@
 #include "CTreadleSystem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,18 +56,22 @@ uintptr_t treadle_system_thread_self(void) { return (uintptr_t)pthread_self(); }
 int32_t treadle_system_thread_detach(uintptr_t thread) { return -pthread_detach((pthread_t)thread); }
 void treadle_system_thread_exit(void) { pthread_exit(NULL); }
 
-int32_t treadle_system_thread_join(uintptr_t thread, int64_t until) {
-    const int64_t slice = 1000000000;
-    if (until == INT64_MAX) return -pthread_join((pthread_t)thread, NULL);
-    for (int64_t left; (left = until - treadle_system_now()) > 0;) {
-        /* The timed join that all tools know goes by the wall clock: in slices, so that a clock which is set meanwhile makes
-         * the wait longer by one at most. */
-        struct timespec at = timespec_of(treadle_system_wall() + (left < slice ? left : slice));
-        int error = pthread_timedjoin_np((pthread_t)thread, NULL, &at);
-        if (error != ETIMEDOUT) return -error;
-    }
-    int error = pthread_tryjoin_np((pthread_t)thread, NULL);
-    return error == EBUSY ? -ETIMEDOUT : -error;
+int32_t treadle_system_thread_join(uintptr_t thread) {
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    int error = pthread_join((pthread_t)thread, NULL);
+    pthread_setcancelstate(state, NULL);
+    return -error;
+}
+
+bool treadle_system_main_thread_is_over(void) {
+    char text[64]; /* "number (name) state": the name has 15 characters at most */
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    long size = syscall(SYS_read, fd, text, sizeof text);
+    syscall(SYS_close, fd);
+    const char *end = size > 0 ? memrchr(text, ')', (size_t)size) : NULL;
+    return end && end + 2 < text + size && end[2] == 'Z';
 }
 
 int32_t treadle_system_thread_set_name(uintptr_t thread, const char *name) {

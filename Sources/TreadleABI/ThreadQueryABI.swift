@@ -9,7 +9,7 @@ import TreadleBase
 
 @implementation @_cdecl("treadle_thread_current")
 public func treadle_thread_current() -> OpaquePointer? {
-  answer("treadle_thread_current", nil) { () throws(Failure) in pointer(try Thread.current().handle) }
+  answer("treadle_thread_current", nil) { () throws(Failure) in pointer(try Thread.currentHandle()) }
 }
 
 @implementation @_cdecl("treadle_thread_main")

@@ -36,6 +36,19 @@ package enum Runtime {
 
   private static let firstTag: UInt32 = 0x54
 
+  /// Before anything is made for the calling thread, whose kernel id this returns: its end will be told, and is not past.
+  package static func watchThread() throws(Failure) -> Int32 {
+    try start()
+    if treadle_system_thread().pointee.left != 0 {
+      throw Failure(Status.state, "thread", "ends: what it had is torn down, and nothing more is made for it")
+    }
+    let result = treadle_system_watch_thread()
+    if result < 0 { throw Failure.system("thread-specific data", result) }
+    let id = treadle_system_thread_id()
+    if id == treadle_system_process_id() { treadle_system_know_main() }
+    return id
+  }
+
   /// Starts from nothing in the child of a fork, where only the calling thread lives. False anywhere else.
   package static func startInChild() -> Bool {
     let process = treadle_system_process()
@@ -48,6 +61,8 @@ package enum Runtime {
     thread.pointee.last_wait = 0
     process.pointee.main_loop = nil
     process.pointee.main_thread = nil
+    process.pointee.main_is_known = 0
+    thread.pointee.left = 0
     process.pointee.closed = 0
     // Those that are on this thread's stack will be counted out when they return.
     process.pointee.calls = thread.pointee.calls

@@ -24,14 +24,14 @@ enum {
  *  thread exits (RL-8). Works on every thread, whoever made it (RL-1, RL-2). Borrowed: valid while
  *  the thread lives; retain it to keep the handle meaningful for longer (RL-9).
  *  Making it sets the thread's timer slack (PR_SET_TIMERSLACK) to 1 ns, so that its sleeps end on time.
- *  [any] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM or TREADLE_E_FORKED as the last error.
- *  Since 1.0. */
+ *  [any] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM, TREADLE_E_STATE (in a thread-specific destructor that
+ *  comes after the loop's teardown) or TREADLE_E_FORKED as the last error. Since 1.0. */
 TREADLE_API treadle_loop treadle_loop_current(void);
 
 /** The loop of the process's initial thread, from any thread, made if need be. "Initial" is the
  *  thread whose kernel id is the process id, whichever thread loaded the library (RL-3). Borrowed.
  *  It is an ordinary loop: with nothing to do, a run returns at once (RL-10).
- *  [any] NULL on failure, as treadle_loop_current. Since 1.0. */
+ *  [any] NULL on failure, as treadle_loop_current; TREADLE_E_STATE when that thread has ended. Since 1.0. */
 TREADLE_API treadle_loop treadle_loop_main(void);
 
 /** A reference to the loop of the thread with this kernel id (gettid), if it has one: the safe way

@@ -22,7 +22,8 @@ TREADLE_API treadle_status treadle_pool_pop(uint64_t token);
 
 /** Has release(object) called when the calling thread's innermost pool is closed. Without an open pool, that is
  *  when the thread ends, after its will-exit notification (POOL-2).
- *  [any] Errors: TREADLE_E_ARG for a NULL release; TREADLE_E_NOMEM, release is not called. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for a NULL release; TREADLE_E_NOMEM, TREADLE_E_STATE in a thread-specific destructor that
+ *  comes after the thread's teardown: release is not called. Since 1.0. */
 TREADLE_API treadle_status treadle_pool_add(void *object, treadle_release_fn release);
 
 TREADLE_END_DECLS

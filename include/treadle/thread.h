@@ -66,12 +66,13 @@ TREADLE_API treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void 
 /* --- Which thread --------------------------------------------------------------------------------- */
 
 /** The calling thread's object, the same until the thread ends; made on first use for threads that Treadle
- *  did not start (THR-9, THR-20). Borrowed: retain it to keep it for longer than the thread lives.
- *  [any] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM or TREADLE_E_FORKED as the last error.
- *  Since 1.0. */
+ *  did not start (THR-9, THR-20). Borrowed: retain it to keep it for longer than the thread lives. Thread-specific
+ *  destructors that come after the thread's teardown get the same handle, which is stale then unless somebody retained it.
+ *  [any] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM, TREADLE_E_STATE (in such a destructor, where the thread
+ *  never had an object) or TREADLE_E_FORKED as the last error. Since 1.0. */
 TREADLE_API treadle_thread treadle_thread_current(void);
 
-/** The object of the process's initial thread, the same from every thread (THR-10). Borrowed.
+/** The object of the process's initial thread, the same from every thread, and when that has ended (THR-10). Borrowed.
  *  [any] NULL on failure, as treadle_thread_current. Since 1.0. */
 TREADLE_API treadle_thread treadle_thread_main(void);
 
@@ -138,7 +139,8 @@ TREADLE_API treadle_status treadle_thread_stop_and_join(treadle_thread thread, i
 
 /** Waits until the thread is gone: its will-exit notification, its loop's teardown and its thread-specific
  *  destructors are done (THR-17). out_result (may be NULL): what the entry function returned or passed to
- *  treadle_thread_exit; NULL when it never ran. timeout_ns: 0 or less does not wait.
+ *  treadle_thread_exit; NULL when it never ran. timeout_ns: 0 or less does not wait. It does not count for
+ *  thread-specific destructors that armed themselves again, and so come after the teardown.
  *  [any] Errors: TREADLE_E_TIMEOUT, the thread is joinable still; TREADLE_E_DEADLOCK when the thread is the
  *  calling one, or waits for it; TREADLE_E_STATE when it is detached, foreign, not started, joined already,
  *  or being joined. Since 1.0. */

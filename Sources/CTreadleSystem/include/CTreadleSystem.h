@@ -40,9 +40,9 @@ struct treadle_system_thread {
     void *pools;        /* the thread's PoolStack, or NULL */
     void (*first_pass)(void); /* called when the thread's loop makes its first pass, or NULL */
     void (*leave_hosts)(void); /* tells those hosts that the thread ends, or NULL */
+    uintptr_t left;     /* its teardown is over: the handle of the object that it had, or 1 */
     uint64_t last_wait; /* the number of the thread's last wait (WaitGraph); 0: none yet */
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
-    uint32_t rounds;    /* of thread-exit destructors that have passed */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
     uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds) */
     uint8_t announcing; /* not 0: inside the notification of the first thread (MultiThreading) */
@@ -123,7 +123,8 @@ struct treadle_system_process {
     uint32_t last_tag; /* of the life that was begun last; 0 before the first use */
     uint32_t hooks;
     void *main_loop;
-    void *main_thread;
+    void *main_thread;      /* stays when the thread has ended */
+    uint32_t main_is_known; /* 1: the initial thread has called the library, and its end is told */
     uint32_t threaded;  /* MultiThreading.State */
     uint32_t closed;    /* 1 after a shutdown */
     uint32_t calls;     /* of clients, outside of runs, on all threads (ClientCall) */
@@ -174,6 +175,12 @@ static inline bool treadle_system_is_notified(void) {
 }
 static inline void treadle_system_set_notified(void) {
     __atomic_store_n(&treadle_system_process_state.notified, 1, __ATOMIC_SEQ_CST);
+}
+static inline bool treadle_system_main_is_known(void) {
+    return __atomic_load_n(&treadle_system_process_state.main_is_known, __ATOMIC_RELAXED) != 0;
+}
+static inline void treadle_system_know_main(void) {
+    __atomic_store_n(&treadle_system_process_state.main_is_known, 1, __ATOMIC_RELAXED);
 }
 static inline uint32_t treadle_system_threaded(void) {
     return __atomic_load_n(&treadle_system_process_state.threaded, __ATOMIC_SEQ_CST);
@@ -325,8 +332,8 @@ int32_t treadle_system_thread_start(const struct treadle_system_thread_plan *pla
                                     uintptr_t *out);
 uintptr_t treadle_system_thread_self(void);
 int32_t treadle_system_thread_detach(uintptr_t thread);
-/* Until an absolute monotonic time; INT64_MAX: for ever. 0, -ETIMEDOUT or another -errno. */
-int32_t treadle_system_thread_join(uintptr_t thread, int64_t until);
+int32_t treadle_system_thread_join(uintptr_t thread);
+bool treadle_system_main_thread_is_over(void); /* the kernel has not forgotten the process's initial thread, but it has ended */
 void treadle_system_thread_exit(void); /* does not return */
 int32_t treadle_system_thread_set_name(uintptr_t thread, const char *name);
 /* The calling thread's nice value, or with a real-time policy its level, from a priority of 0 to 1. */

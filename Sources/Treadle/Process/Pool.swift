@@ -101,9 +101,7 @@ package enum Pool {
 
   @inline(never)
   private static func makeStack() throws(Failure) -> UnsafeMutablePointer<PoolStack> {
-    try Runtime.start()
-    let result = treadle_system_watch_thread()
-    if result < 0 { throw Failure.system("thread-specific data", result) }
+    _ = try Runtime.watchThread()
     guard let memory = treadle_system_allocate(MemoryLayout<PoolStack>.size) else { throw Failure.noMemory("pool") }
     let stack = memory.bindMemory(to: PoolStack.self, capacity: 1)
     stack.initialize(to: PoolStack())

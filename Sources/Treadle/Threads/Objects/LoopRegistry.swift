@@ -16,10 +16,7 @@ extension Loop {
 
   @inline(never)
   private static func makeCurrent() throws(Failure) -> Loop {
-    try Runtime.start()
-    let result = treadle_system_watch_thread()
-    if result < 0 { throw Failure.system("thread-specific data", result) }
-    let id = treadle_system_thread_id()
+    let id = try Runtime.watchThread()
     let loop =
       if id == treadle_system_process_id() {
         try main()
@@ -56,7 +53,10 @@ extension Loop {
 
   private static func findOrMakeMain() throws(Failure) -> Loop {
     let process = treadle_system_process()
-    if let memory = process.pointee.main_loop { return Loop(memory) }
+    if let memory = process.pointee.main_loop, !Thread.isMainUnseenOver { return Loop(memory) }
+    if Thread.isMainUnseenOver || process.pointee.main_thread.map({ Thread($0).isFinished }) == true {
+      throw Failure(Status.state, "thread", "has finished")
+    }
     let loop = try create(threadID: treadle_system_process_id())
     if let memory = process.pointee.main_thread {
       loop.state.pointee.thread.store(Thread(memory).state.pointee.slot, ordering: .releasing)

@@ -10,14 +10,17 @@ extension Thread {
   /// The calling thread's object, made now if somebody else started the thread.
   package static func current() throws(Failure) -> Thread {
     if let thread = existing { return thread }
-    try Runtime.start()
-    let result = treadle_system_watch_thread()
-    if result < 0 { throw Failure.system("thread-specific data", result) }
-    let id = treadle_system_thread_id()
+    let id = try Runtime.watchThread()
     let thread = id == treadle_system_process_id() ? try main() : try adopted(id)
     thread.state.pointee.pthread.store(treadle_system_thread_self(), ordering: .releasing)
     treadle_system_thread().pointee.thread = UnsafeMutableRawPointer(thread.state)
     return thread
+  }
+
+  /// The calling thread's handle, which stays the same until the last of its destructors is over.
+  package static func currentHandle() throws(Failure) -> Handle {
+    let left = Handle(bits: treadle_system_thread().pointee.left)
+    return left.bits > 1 && Runtime.isStarted ? left : try current().handle
   }
 
   /// The calling thread's object if it has one already.
@@ -35,13 +38,21 @@ extension Thread {
     lock.pointee.lock(.process)
     defer { lock.pointee.unlock(.process) }
     let process = treadle_system_process()
-    if let memory = process.pointee.main_thread { return Thread(memory) }
-    let thread = try adopted(treadle_system_process_id(), flags: Flag.main)
-    process.pointee.main_thread = UnsafeMutableRawPointer(thread.state)
-    if let memory = process.pointee.main_loop {
-      Loop(memory).state.pointee.thread.store(thread.state.pointee.slot, ordering: .releasing)
+    if process.pointee.main_thread == nil {
+      let thread = try adopted(treadle_system_process_id(), flags: Flag.main)
+      process.pointee.main_thread = UnsafeMutableRawPointer(thread.state)
+      if let memory = process.pointee.main_loop {
+        Loop(memory).state.pointee.thread.store(thread.state.pointee.slot, ordering: .releasing)
+      }
     }
-    return thread
+    guard let memory = process.pointee.main_thread else { throw Failure.noMemory("thread") }
+    if isMainUnseenOver { Thread(memory).state.pointee.phase.store(Phase.finished, ordering: .releasing) }
+    return Thread(memory)
+  }
+
+  /// Whether the process's initial thread has ended without having called the library ever, so that only the kernel knows.
+  static var isMainUnseenOver: Bool {
+    !treadle_system_main_is_known() && treadle_system_main_thread_is_over()
   }
 
   /// An object for a thread that executes already; its reference is the thread's.

@@ -60,23 +60,32 @@ extension Thread {
   /// The last thing that happens on a thread that has an object, or a loop, or pools.
   static func leave() {
     let thread = treadle_system_thread()
-    let object = existing
-    object?.announceExit()
-    object?.finish()
-    Pool.end()
-    object?.releaseValues()
-    if let memory = thread.pointee.loop {
-      // Also that of an object which was made since: a loop is torn down once.
-      existing?.giveUpLoop()
-      Loop(memory).tearDown()
-      thread.pointee.loop = nil
+    if existing == nil && isMainCalling {
+      // By its object the initial thread's end is known, which nobody is told of one that had none.
+      let isNew = treadle_system_process().pointee.main_thread == nil
+      if let main = try? current(), isNew { main.setFlag(Flag.announced) }
     }
+    endAll()
+    // What clients' functions have made meanwhile ends as well; nothing more is made for the thread.
+    if thread.pointee.left == 0 { thread.pointee.left = existing?.handle.bits ?? 1 }
+    endAll()
+    guard let object = existing else { return }
+    thread.pointee.thread = nil
+    object.state.pointee.gone.end()
+    // The initial thread's stays for those who ask for it.
+    if !object.isMain { object.drop() }
+  }
+
+  private static func endAll() {
+    existing?.announceExit()
+    existing?.finish()
     Pool.end()
-    if let object {
-      object.releaseValues()
-      thread.pointee.thread = nil
-      object.drop()
-    }
+    existing?.releaseValues()
+    guard let memory = treadle_system_thread().pointee.loop else { return }
+    // Also that of an object which was made since: a loop is torn down once.
+    existing?.giveUpLoop()
+    Loop(memory).tearDown()
+    treadle_system_thread().pointee.loop = nil
   }
 
   /// The thread has finished for all who ask; its loop, if it never asked for it, becomes its own for the teardown.
@@ -92,26 +101,20 @@ extension Thread {
     entry.dispose()
     tellReadiness(Readiness.ended)
     if let loop { treadle_system_thread().pointee.loop = UnsafeMutableRawPointer(loop.state) }
-    if isMain {
-      let process = treadle_system_process()
-      let start = Mutex.at(treadle_system_start_lock())
-      start.pointee.lock(.process)
-      if process.pointee.main_thread == UnsafeMutableRawPointer(state) { process.pointee.main_thread = nil }
-      start.pointee.unlock(.process)
-    }
   }
 }
 
 /// A round of a thread's destructors. The client's own may still ask for the loop in the first, so the teardown waits for the
-/// second (RL-8). A loop that is asked for after that ends in the next round.
+/// second (RL-8). Those that come after it meet the thread that it was, and get nothing new.
 @_cdecl("libtreadle_thread_exits")
 public func threadExits() {
   let thread = treadle_system_thread()
   let isConcerned =
     thread.pointee.loop != nil || thread.pointee.hosts != 0 || thread.pointee.thread != nil || thread.pointee.pools != nil
   guard isConcerned, Runtime.isStarted else { return }
-  thread.pointee.rounds &+= 1
-  if thread.pointee.rounds < 2 {
+  if !thread.pointee.is_ending {
+    thread.pointee.is_ending = true
+    ClientCall.abandonAll()
     Thread.existing?.announceExit()
     if treadle_system_watch_thread() == 0 { return }
   }

@@ -22,10 +22,9 @@ extension Thread {
       if let pthread = try launched() {
         let until = timeout <= 0 ? 0 : Clock.after(timeout, from: Clock.now())
         try WaitGraph.waiting(for: self, isEndless: until == Clock.forever) { _ throws(Failure) in
-          let result = treadle_system_thread_join(pthread, until)
-          if result == 0 &- treadle_system_etimedout() {
-            throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended")
-          }
+          state.pointee.gone.wait(nil, until: until)
+          if !state.pointee.gone.isOver { throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended") }
+          let result = treadle_system_thread_join(pthread)
           if result < 0 { throw Failure.system("thread", result) }
         }
       }

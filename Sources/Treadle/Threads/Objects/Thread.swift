@@ -102,6 +102,7 @@ package struct Thread {
     state.pointee.phase.store(Phase.created, ordering: .relaxed)
     state.pointee.flags.store(flags, ordering: .relaxed)
     state.pointee.readiness.reset()
+    state.pointee.gone.reset()
     state.pointee.kernelID.store(0, ordering: .relaxed)
     state.pointee.waits = nil
     state.pointee.starter = WaitToken()
@@ -168,6 +169,8 @@ struct ThreadState: ~Copyable {
   let mutex: Mutex
   /// Ends when the thread is ready, or has ended: `Thread.Readiness`.
   let readiness: Completion
+  /// Ends with the thread's teardown; what is left of it then are clients' destructors that come late.
+  let gone: Completion
   /// The kernel's id while the thread executes. Atomic.
   let kernelID: Atomic<Int32>
   /// Who waits without end for this one to be ready. Written before the start.
