@@ -17,6 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* No function of ours is a cancellation point: where the C library's would be one, the kernel is called directly. A thread
+ * that was cancelled inside would leave what it is about half done. */
+
 enum { BATCH = 256 };
 static const int64_t BILLION = 1000000000;
 
@@ -44,7 +47,7 @@ int32_t treadle_system_processor(void) {
     errno = saved;
     return processor;
 }
-int32_t treadle_system_close(int32_t fd) { return (int32_t)result(close(fd)); }
+int32_t treadle_system_close(int32_t fd) { return (int32_t)result(syscall(SYS_close, fd)); }
 int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 ? -errno : 0; }
 bool treadle_system_is_debugged(void) {
     const char *debug = getenv("TREADLE_DEBUG");
@@ -52,7 +55,7 @@ bool treadle_system_is_debugged(void) {
 }
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {
     int saved = errno;
-    int64_t value = result(write(fd, bytes, size));
+    int64_t value = result(syscall(SYS_write, fd, bytes, size));
     errno = saved;
     return value;
 }
@@ -60,18 +63,19 @@ int64_t treadle_system_read8(int32_t fd) {
     uint64_t counter;
     /* The descriptor may be a blocking one, and somebody else may have read it in the meantime. */
     struct iovec room = {.iov_base = &counter, .iov_len = sizeof counter};
-    ssize_t size = preadv2(fd, &room, 1, -1, RWF_NOWAIT);
+    ssize_t size = syscall(SYS_preadv2, fd, &room, 1L, -1L, -1L, RWF_NOWAIT);
     if (size >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL && errno != ESPIPE)) return result(size);
     struct pollfd one = {.fd = fd, .events = POLLIN};
-    static const struct timespec at_once;
-    if (ppoll(&one, 1, &at_once, NULL) <= 0) return -EAGAIN;
-    return result(read(fd, &counter, sizeof counter));
+    struct timespec at_once = {0};
+    if (syscall(SYS_ppoll, &one, 1L, &at_once, NULL, 0L) <= 0) return -EAGAIN;
+    return result(syscall(SYS_read, fd, &counter, sizeof counter));
 }
 
 int32_t treadle_system_eventfd(void) { return (int32_t)result(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }
 int32_t treadle_system_eventfd_write(int32_t fd) {
     int saved = errno; /* a signal handler may be the caller */
-    int32_t value = (int32_t)result(eventfd_write(fd, 1));
+    const uint64_t one = 1;
+    int32_t value = (int32_t)result(syscall(SYS_write, fd, &one, sizeof one));
     errno = saved;
     return value;
 }
@@ -84,7 +88,7 @@ int32_t treadle_system_epoll_control(int32_t epoll, int32_t operation, int32_t f
 
 int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *out, int32_t count, bool waits) {
     struct epoll_event events[BATCH];
-    int n = epoll_wait(epoll, events, count < BATCH ? count : BATCH, waits ? -1 : 0);
+    int n = (int)syscall(SYS_epoll_pwait, epoll, events, count < BATCH ? count : BATCH, waits ? -1 : 0, NULL, 0L);
     for (int i = 0; i < n; i++) {
         out[i].data = events[i].data.u64;
         out[i].events = events[i].events;

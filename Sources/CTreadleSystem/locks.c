@@ -56,9 +56,12 @@ void treadle_system_native_condition_destroy(void *condition) {
 }
 
 int32_t treadle_system_native_condition_wait(void *condition, void *mutex, int64_t until) {
-    if (until == INT64_MAX) return -pthread_cond_wait(condition, mutex);
     struct timespec at = timespec_of(until);
-    return -pthread_cond_timedwait(condition, mutex, &at);
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    int error = until == INT64_MAX ? pthread_cond_wait(condition, mutex) : pthread_cond_timedwait(condition, mutex, &at);
+    pthread_setcancelstate(state, NULL);
+    return -error;
 }
 
 void treadle_system_native_condition_signal(void *condition) { pthread_cond_signal(condition); }

@@ -88,7 +88,7 @@ int32_t treadle_system_thread_set_priority(uint32_t policy, double priority) {
 
 void treadle_system_sleep_until(int64_t time) {
     struct timespec at = timespec_of(time);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) {}
+    while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) < 0 && errno == EINTR) {}
 }
 
 int32_t treadle_system_etimedout(void) { return ETIMEDOUT; }

@@ -68,8 +68,14 @@ int eventfd(unsigned value, int flags) { return fails(FAULT_EVENTFD) ? -1 : REAL
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
     return fails(FAULT_EPOLL_CONTROL) ? -1 : REAL(epoll_ctl)(epoll, operation, fd, event);
 }
-int epoll_wait(int epoll, struct epoll_event *events, int count, int timeout) {
-    return fails(FAULT_EPOLL_WAIT) ? -1 : REAL(epoll_wait)(epoll, events, count, timeout);
+long syscall(long number, ...) {
+    long a[6];
+    va_list arguments;
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (number == SYS_epoll_pwait && fails(FAULT_EPOLL_WAIT)) return -1;
+    return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 int timerfd_create(int clock, int flags) { return fails(FAULT_TIMER) ? -1 : REAL(timerfd_create)(clock, flags); }
 int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old) {

@@ -12,12 +12,6 @@
 
 static atomic_int waits, wakes;
 
-int epoll_wait(int epoll, struct epoll_event *events, int count, int timeout) {
-    static int (*real)(int, struct epoll_event *, int, int);
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
-    atomic_fetch_add(&waits, 1);
-    return real(epoll, events, count, timeout);
-}
 static int registrations, looks;
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
     static int (*real)(int, int, int, struct epoll_event *);
@@ -35,12 +29,6 @@ int fcntl(int fd, int command, ...) {
     looks++;
     return real(fd, command, argument);
 }
-int eventfd_write(int fd, eventfd_t value) {
-    static int (*real)(int, eventfd_t);
-    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "eventfd_write");
-    atomic_fetch_add(&wakes, 1);
-    return real(fd, value);
-}
 long syscall(long number, ...) {
     static long (*real)(long, ...);
     long a[6];
@@ -49,6 +37,8 @@ long syscall(long number, ...) {
     for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
     va_end(arguments);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    if (number == SYS_epoll_pwait) atomic_fetch_add(&waits, 1);
+    if (number == SYS_write) atomic_fetch_add(&wakes, 1); /* of the eventfd */
     if (number == SYS_futex) atomic_fetch_add((a[1] & 127) == 1 /* FUTEX_WAKE */ ? &wakes : &waits, 1);
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -121,6 +121,11 @@ TREADLE_API bool treadle_thread_is_finished(treadle_thread thread);
 
 /** Sets the thread's cancelled flag, in any state; nothing else happens: the thread looks at it when it likes
  *  (THR-5).
+ *
+ *  This is not pthread_cancel, which a program may use as well, with the deferred type alone. No function of Treadle is a
+ *  cancellation point: whoever is cancelled in one, also in one that waits, comes to its end, and leaves the thread at the
+ *  next cancellation point of his own code. In a callback that ends the thread as treadle_thread_exit does there, with the
+ *  result NULL. To have a thread leave its loop: treadle_thread_stop.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_cancel(treadle_thread thread);
 
