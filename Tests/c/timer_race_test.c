@@ -168,4 +168,33 @@ TEST(thousands_that_are_due_at_once_keep_their_order, "TMR-11 TMR-12 TMR-15 TMR-
     }
 }
 
+/* A timer that its callback moves to another loop is queued there when the callback is over, and the loop sleeps. */
+static struct worker new_home;
+static sem_t moved_fires;
+static void move_once(treadle_timer timer, void *info) {
+    if (thread_id() == new_home.thread_id) {
+        CHECK_INT(treadle_timer_invalidate(timer), TREADLE_OK);
+        sem_post(&moved_fires);
+        return;
+    }
+    CHECK_INT(treadle_loop_remove_timer(info, timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_timer(new_home.loop, timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    worker_await_sleep(&new_home);
+}
+TEST(a_timer_that_its_callback_moves_fires_in_the_other_loop, "MODE-5 MODE-10 TMR-16") {
+    treadle_loop loop = treadle_loop_current();
+    CHECK_INT(sem_init(&moved_fires, 0, 0), 0);
+    worker_start(&new_home);
+    for (int round = scaled(100); round > 0; round--) {
+        treadle_timer timer = make_timer(move_once, loop, 1, MILLISECONDS(1));
+        CHECK_INT(treadle_loop_add_timer(loop, timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+        worker_await_sleep(&new_home);
+        CHECK_INT(poll_mode(TREADLE_DEFAULT_MODE), TREADLE_RUN_TIMED_OUT);
+        await(&moved_fires);
+        CHECK_INT(treadle_timer_close(timer, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
+    }
+    worker_stop(&new_home);
+}
+
 TEST_MAIN()

@@ -57,7 +57,7 @@ extension Loop {
   private func endTimer(_ item: Item) -> Item? {
     guard let mode = item.mode, mode.isOf(self), !item.hasNote(Item.Note.aliased) || item.repeats else {
       unlock()
-      endTimerAnywhere(item)
+      item.settleFiring(takesNextDate: true)
       lock()
       return nil
     }
@@ -69,18 +69,6 @@ extension Loop {
     item.cell.pointee.reference.clear(Reference.Mark.valid)
     unlink(item, of: item, from: mode)
     return item
-  }
-
-  /// What follows the callback of a timer that is in no mode of this loop any more, or of a one-shot of several memberships. No
-  /// lock is held; the timer is named still.
-  @inline(never)
-  private func endTimerAnywhere(_ item: Item) {
-    if item.repeats {
-      item.withDueLocked { _ in item.endFiring(takesNextDate: true) }
-    } else {
-      item.invalidate()
-      item.withDueLocked { _ in item.setState(0, clear: Item.State.running | Item.State.rescheduled) }
-    }
   }
 
   /// The lock is held.
@@ -153,6 +141,20 @@ extension Loop {
   }
 }
 
+extension Item {
+  /// What follows the callback of a timer that is in any loop, or none, and of as many memberships as it likes: a one-shot ends
+  /// (TMR-15). No lock is held; the timer is held, or named.
+  @inline(never)
+  func settleFiring(takesNextDate: Bool) {
+    if !repeats { invalidate() }
+    let loop = withDueLocked { loop -> Loop? in
+      endFiring(takesNextDate: takesNextDate)
+      return loop
+    }
+    if let loop, !loop.isCurrent { loop.interruptSleep() }
+  }
+}
+
 /// Firing a timer by hand (NST-3). The caller holds the timer.
 extension Item {
   /// Calls the callback here and now, whatever the date.
@@ -165,12 +167,7 @@ extension Item {
     let isOpen = ClientCall.during { ItemCall.during(self) { callByHand() } }
     if treadle_system_tag() != tag { return Status.forked }
     releaseAfterCall()
-    if !repeats { invalidate() }
-    let loop = withDueLocked { loop -> Loop? in
-      endFiring(takesNextDate: false)
-      return loop
-    }
-    if let loop, !loop.isCurrent { loop.interruptSleep() }
+    settleFiring(takesNextDate: false)
     return isOpen ? Status.ok : Status.closed
   }
 
