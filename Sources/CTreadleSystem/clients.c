@@ -12,7 +12,11 @@
 __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code libtreadle_ends_exceptions(
     int version, _Unwind_Action actions, uint64_t language, struct _Unwind_Exception *exception, struct _Unwind_Context *context) {
     (void)version, (void)language, (void)exception, (void)context;
-    return actions & _UA_FORCE_UNWIND ? _URC_CONTINUE_UNWIND : _URC_FATAL_PHASE1_ERROR;
+    if (!(actions & _UA_FORCE_UNWIND)) return _URC_FATAL_PHASE1_ERROR;
+    /* They lie on the stack that goes. */
+    struct treadle_system_thread *thread = treadle_system_thread();
+    thread->item_call = thread->closure_call = thread->host_call = NULL;
+    return _URC_CONTINUE_UNWIND;
 }
 
 __attribute__((noinline)) void treadle_system_call_clients(void (*body)(void *), void *context) {

@@ -76,7 +76,7 @@ public func treadle_timer_schedule_at(
 @implementation @_cdecl("treadle_timer_fire")
 public func treadle_timer_fire(_ timer: OpaquePointer?) -> treadle_status {
   status("treadle_timer_fire") { () throws(Failure) in
-    let result = try Item.holding(.timer, bits(timer), "timer") { $0.fireByHand() }
+    let result = try Item.holding(.timer, bits(timer), "timer") { item throws(Failure) in try item.fireByHand() }
     if result == Status.closed { throw Shutdown.failure }
     if result == Status.forked { throw Runtime.forkedFailure }
     return result

@@ -59,6 +59,7 @@ package enum Runtime {
     thread.pointee.thread = nil
     thread.pointee.hosts = 0
     thread.pointee.last_wait = 0
+    thread.pointee.fired_timer = 0
     process.pointee.main_loop = nil
     process.pointee.main_thread = nil
     process.pointee.main_is_known = 0

@@ -59,8 +59,9 @@ TREADLE_API treadle_status treadle_timer_schedule_at(int64_t fire_at, int64_t in
                                                      void *info, treadle_release_fn release, treadle_timer *out_timer);
 
 /** Calls the timer's callback here and now, on the calling thread, if the timer is valid. A one-shot is invalid
- *  afterwards; the dates of a repeating one are not touched (NST-3).
- *  [any] TREADLE_IGNORED if invalid, or if the callback is running already. Since 1.0. */
+ *  afterwards; the dates of a repeating one are not touched (NST-3). The callback may end its thread.
+ *  [any] TREADLE_IGNORED if invalid, or if the callback is running already. Errors: TREADLE_E_SYSTEM when the thread has no
+ *  room for thread-specific data; TREADLE_E_CLOSED after treadle_shutdown. Since 1.0. */
 TREADLE_API treadle_status treadle_timer_fire(treadle_timer timer);
 
 /** The date as it was asked for, until the timer is rescheduled; while the callback runs, the date that

@@ -45,6 +45,7 @@ struct treadle_system_thread {
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
     uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds) */
+    uint32_t fired_timer; /* the slot of the innermost timer that the thread fires by hand; 0: none */
     uint8_t announcing; /* not 0: inside the notification of the first thread (MultiThreading) */
     bool is_ending;     /* its thread-specific destructors run */
 };

@@ -70,6 +70,8 @@ struct TimerCell: ~Copyable {
     var place: UInt32
     /// Its index in the heap of latest dates, of a timer with a tolerance.
     var latest: UInt32
+    /// While a thread fires it by hand: the slot of the timer in whose callback it does so; 0 for none. That thread's.
+    var firedInside: UInt32 = 0
   }
 }
 

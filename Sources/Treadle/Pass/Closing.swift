@@ -13,7 +13,7 @@ extension Item {
     let generation = self.generation
     cell.pointee.reference.set(Reference.Mark.awaited)
     invalidate()
-    let isInCallback = Loop.existing?.isInCallback(of: self) == true || ItemCall.isOnThisThread(self)
+    let isInCallback = Loop.existing?.isInCallback(of: self) == true || ItemCall.isOnThisThread(self) || isFiredOnThisThread
     drop()
     if isInCallback {
       throw Failure(Status.deadlock, subject, "is in one of its callbacks: waiting for its end would never end")

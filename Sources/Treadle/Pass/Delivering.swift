@@ -97,9 +97,9 @@ extension Loop {
     case .timer:
       if let item = callout.item {
         item.releaseAfterCall()
-        item.withDueLocked { _ in item.endFiring(takesNextDate: true) }
+        item.settleFiring(takesNextDate: true)
       }
-    case .observer: callout.item?.setState(0, clear: Item.State.running)
+    case .observer: callout.item?.endObserving()
     // A timer that was to be fired next.
     case .none: if let item = callout.item { item.withDueLocked { _ in item.endFiring(takesNextDate: false) } }
     case .source, .descriptor: break

@@ -3,7 +3,7 @@
 
 import CTreadleSystem
 import Synchronization
-import TreadleBase
+package import TreadleBase
 
 /// PASS-12: firing the due timers, one after the other with nothing in between (TMR-12), or performing one ready descriptor.
 extension Loop {
@@ -142,8 +142,8 @@ extension Loop {
 }
 
 extension Item {
-  /// What follows the callback of a timer that is in any loop, or none, and of as many memberships as it likes: a one-shot ends
-  /// (TMR-15). No lock is held; the timer is held, or named.
+  /// What follows a callback, whichever loop has the timer, by however many memberships: a one-shot ends (TMR-15). No lock is
+  /// held; the timer is held, or named.
   @inline(never)
   func settleFiring(takesNextDate: Bool) {
     if !repeats { invalidate() }
@@ -156,19 +156,50 @@ extension Item {
 }
 
 /// Firing a timer by hand (NST-3). The caller holds the timer.
+///
+/// A thread names the innermost timer that it fires so, and that one the timer around it: a timer has one callback at a time,
+/// so the list lies in the cells. The end of the thread finds there whose callbacks it has ended in.
 extension Item {
   /// Calls the callback here and now, whatever the date.
-  package func fireByHand() -> Int32 {
+  package func fireByHand() throws(Failure) -> Int32 {
+    let result = treadle_system_watch_thread()
+    if result < 0 { throw Failure.system("thread-specific data", result) }
     // As when it is due: no mode has it queued while it runs.
     if !withDueLocked({ _ in beginFiring(isCollected: false) }) { return Status.ignored }
+    let thread = treadle_system_thread()
+    due.pointee.firedInside = thread.pointee.fired_timer
+    thread.pointee.fired_timer = slot
     retainForCall()
     // No run of a loop knows of this call.
     let tag = treadle_system_tag()
-    let isOpen = ClientCall.during { ItemCall.during(self) { callByHand() } }
+    let isOpen = ClientCall.during { callByHand() }
     if treadle_system_tag() != tag { return Status.forked }
+    endFiringByHand()
+    return isOpen ? Status.ok : Status.closed
+  }
+
+  private func endFiringByHand() {
+    let thread = treadle_system_thread()
+    // Not in the child of a fork that began anew inside of the callback.
+    if thread.pointee.fired_timer == slot { thread.pointee.fired_timer = due.pointee.firedInside }
     releaseAfterCall()
     settleFiring(takesNextDate: false)
-    return isOpen ? Status.ok : Status.closed
+  }
+
+  /// The thread ends inside of such callbacks: who fired the timers lets go of them.
+  static func abandonFiredByHand() {
+    while let item = Item(.timer, slot: treadle_system_thread().pointee.fired_timer) {
+      item.endFiringByHand()
+      item.drop()
+    }
+  }
+
+  /// Whether the calling thread is inside of such a callback of this timer.
+  var isFiredOnThisThread: Bool {
+    if !isOf(.timer) { return false }
+    var next = treadle_system_thread().pointee.fired_timer
+    while let item = Item(.timer, slot: next), item.slot != slot { next = item.due.pointee.firedInside }
+    return next != 0
   }
 
   private func callByHand() {

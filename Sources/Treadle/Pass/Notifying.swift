@@ -48,11 +48,19 @@ extension Loop {
     return closeBatch(frame)
   }
 
-  /// What follows a callback: one that is told once ends.
+  /// What follows a callback.
   @inline(__always)
   private func settleObserver(_ item: Item, _ frame: Frame.Pointer) {
-    item.setState(0, clear: Item.State.running)
-    if item.hasTrait(Item.Trait.once) { item.invalidate() }
+    item.endObserving()
     settleItem(frame)
+  }
+}
+
+extension Item {
+  /// An observer's callback is over: one that is told once ends.
+  @inline(__always)
+  func endObserving() {
+    setState(0, clear: State.running)
+    if hasTrait(Trait.once) { invalidate() }
   }
 }

@@ -40,9 +40,17 @@ package enum ClientCall {
     return !treadle_system_is_closed_now()
   }
 
-  package static func end() {
-    treadle_system_thread().pointee.calls &-= 1
-    _ = treadle_system_count_call(UInt32.max)
+  package static func end() { end(1) }
+
+  /// The thread has ended inside of those that it had begun.
+  static func endAll() {
+    let count = treadle_system_thread().pointee.calls
+    if count != 0 { end(count) }
+  }
+
+  private static func end(_ count: UInt32) {
+    treadle_system_thread().pointee.calls &-= count
+    _ = treadle_system_count_call(0 &- count)
     if treadle_system_is_closed_now() { Rest.announce() }
   }
 

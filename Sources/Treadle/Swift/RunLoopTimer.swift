@@ -72,7 +72,7 @@
     public func fire() -> Bool {
       item.holdAgain()
       defer { item.letGo() }
-      return item.fireByHand() == Status.ok
+      return (try? item.fireByHand()) == Status.ok
     }
   }
 #endif

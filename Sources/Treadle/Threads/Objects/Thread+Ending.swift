@@ -109,12 +109,15 @@ extension Thread {
 @_cdecl("libtreadle_thread_exits")
 public func threadExits() {
   let thread = treadle_system_thread()
+  guard Runtime.isStarted else { return }
+  // No client's function is on the stack any more.
+  ClientCall.endAll()
+  Item.abandonFiredByHand()
   let isConcerned =
     thread.pointee.loop != nil || thread.pointee.hosts != 0 || thread.pointee.thread != nil || thread.pointee.pools != nil
-  guard isConcerned, Runtime.isStarted else { return }
+  if !isConcerned { return }
   if !thread.pointee.is_ending {
     thread.pointee.is_ending = true
-    ClientCall.abandonAll()
     Thread.existing?.announceExit()
     if treadle_system_watch_thread() == 0 { return }
   }
