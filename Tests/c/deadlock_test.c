@@ -10,7 +10,7 @@ enum { MOST = 5 };
 static struct server line[MOST];
 static int length;
 static treadle_status (*close_circle)(treadle_thread first);
-static struct job jobs[MOST];
+static struct job jobs[MOST], first_job, second_job, third_job;
 static treadle_status closing;
 
 static void go_on(struct job *job) {
@@ -70,6 +70,53 @@ TEST(a_thread_that_stops_who_waits_for_it, "PERF-7 THR-18 THR-17") {
     for (int count = 2; count <= MOST; count += 3) go_round(count, stop_and_join_it);
 }
 
+/* A wait with a time-out is part of the circle until its time has passed. */
+static treadle_thread joined;
+static treadle_status join_status;
+static struct gate join_begins;
+static void join_with_time_out(struct job *job) {
+    (void)job;
+    gate_open(&join_begins);
+    join_status = treadle_thread_join(joined, SECONDS(1000000), NULL);
+}
+static void *perform_until_refused(void *info) {
+    struct job *job = info;
+    const char *const modes[] = {TREADLE_CALL_MODE}; /* which nobody runs: only a refusal ends it */
+    gate_pass(&join_begins);
+    while (!is_in_kernel_wait(line[0].thread_id)) sched_yield();
+    treadle_request request = job_request(job);
+    CHECK_INT(treadle_thread_perform(line[0].thread, &request, modes, 1, TREADLE_PERFORM_WAIT), TREADLE_E_DEADLOCK);
+    return NULL;
+}
+TEST(a_join_with_a_time_out_is_part_of_the_circle, "PERF-7 THR-17") {
+    server_start(&line[0]);
+    gate_make(&join_begins);
+    job_make(&first_job, NULL, NULL);
+    job_make(&jobs[0], join_with_time_out, NULL);
+    joined = thread_begin(perform_until_refused, &first_job);
+    CHECK_INT(job_perform(&jobs[0], line[0].thread, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(join_status, TREADLE_OK);
+    CHECK_INT(treadle_thread_release(joined), TREADLE_OK);
+    server_end(&line[0]);
+    job_check(&first_job, 0, 1);
+}
+/* Who only looks whether it has ended does not wait, and stands in nobody's way. */
+static void *perform_many_times(void *info) {
+    struct job *job = info;
+    for (int i = scaled(5000); i > 0; i--) CHECK_INT(job_perform(job, job->user, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    return NULL;
+}
+TEST(a_poll_is_not_part_of_a_circle, "PERF-7 THR-17") {
+    treadle_status status;
+    job_make(&first_job, NULL, treadle_thread_current());
+    treadle_thread thread = thread_begin(perform_many_times, &first_job);
+    while ((status = treadle_thread_join(thread, 0, NULL)) != TREADLE_OK) {
+        CHECK(status == TREADLE_E_TIMEOUT || status == TREADLE_E_DEADLOCK);
+        poll_mode(TREADLE_DEFAULT_MODE);
+    }
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+}
+
 /* Without waiting there is no circle. */
 static treadle_status perform_without_waiting(treadle_thread first) {
     CHECK_INT(job_perform(&last, first, 0), TREADLE_OK);
@@ -91,7 +138,6 @@ TEST(who_does_not_wait_is_not_refused, "PERF-7 PERF-3") {
 }
 
 /* A wait that is over is none, even if the waiter has not run again yet. */
-static struct job first_job, second_job, third_job;
 static void perform_back(struct job *job) { CHECK_INT(job_perform(&third_job, job->user, TREADLE_PERFORM_WAIT), TREADLE_OK); }
 static void perform_soon(struct job *job) { CHECK_INT(job_perform(&second_job, job->user, 0), TREADLE_OK); }
 static void wait_for_the_other(struct job *job) { CHECK_INT(job_perform(job->user, line[1].thread, TREADLE_PERFORM_WAIT), TREADLE_OK); }

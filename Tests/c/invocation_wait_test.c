@@ -18,6 +18,7 @@ struct step {
 };
 static struct server servers[4];
 static const struct step *steps;
+static int64_t timeout; /* of the waits for invocations; 0: none */
 static int64_t go(int64_t index);
 static void go_plainly(void *target, void *unused) { (void)unused, go((intptr_t)target); }
 
@@ -33,7 +34,7 @@ static treadle_status take_step(int64_t index, int64_t *depth) {
     INVOCATION_SET(invocation, 0, int64_t, index + 1);
     treadle_status status = treadle_invocation_perform(
         invocation, OPTIONS(.loop = servers[step->server].loop, .modes = step->mode ? modes : NULL,
-                            .mode_count = step->mode != NULL, .wait = step->wait));
+                            .mode_count = step->mode != NULL, .wait = step->wait, .timeout_ns = timeout));
     if (status == TREADLE_OK) *depth = INVOCATION_RESULT(invocation, int64_t);
     invocation_end(invocation);
     return status;
@@ -111,6 +112,17 @@ TEST(a_call_that_has_begun_depends_on_what_it_does, "PERF-7") {
     WALK(2, BLOCK(A), RUN(B), RUN(A), REFUSED(.plain = true, .server = B));
     WALK(2, BLOCK(A), RUN(B), RUN(A), REFUSED(RUNS, .server = B, .mode = MODE));
     WALK(3, BLOCK(A), RUN(B), RUN(C), RUN(A), REFUSED(.plain = true, .server = C));
+}
+/* Until its time has passed, a wait is one like any other: who would wait for it is told at once. */
+TEST(waits_with_a_time_out_are_part_of_the_circle, "PERF-7") {
+    timeout = SECONDS(1000000);
+    WALK(2, BLOCK(A), BLOCK(B), REFUSED(BLOCKS, .server = A));
+    WALK(2, BLOCK(A), BLOCK(B), REFUSED(RUNS, .server = A));
+    WALK(2, BLOCK(A), BLOCK(B), REFUSED(.plain = true, .server = A));
+    WALK(2, BLOCK(A), RUN(B), REFUSED(.plain = true, .server = A));
+    WALK(3, BLOCK(A), BLOCK(B), BLOCK(C), REFUSED(RUNS, .server = B));
+    WALK(3, BLOCK(A), RUN(B), RUN(C), REFUSED(.plain = true, .server = A));
+    WALK(3, BLOCK(A), RUN(B), RUN(C), BLOCK(A));
 }
 /* A common mode may be the call mode itself. */
 static int64_t add_call_mode(void) {

@@ -99,9 +99,9 @@ typedef struct treadle_invocation_options {
  *  completion cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these), loop and thread, a NULL mode, more than
  *  65,535 modes, an unknown wait, a completion with a wait, a completion_loop without a completion, a negative
  *  timeout, or one without a wait; TREADLE_E_STATE while a call is queued or running; TREADLE_E_TIMEOUT; TREADLE_E_CANCELLED
- *  when somebody cancelled the call meanwhile; TREADLE_E_DEADLOCK when the thread waits, directly or through others, for
- *  the caller, in a way that keeps it from this call; TREADLE_E_CLOSED when the thread has finished, or ends before it
- *  has called, or after treadle_shutdown; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  when somebody cancelled the call meanwhile; TREADLE_E_DEADLOCK when the thread waits, with a timeout or without,
+ *  directly or through others, for the caller, in a way that keeps it from this call; TREADLE_E_CLOSED when the thread has
+ *  finished, or ends before it has called, or after treadle_shutdown; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_perform(treadle_invocation invocation,
                                                       const treadle_invocation_options *options);
 

@@ -42,8 +42,8 @@ enum {
  *  [any] Errors, with the releases called but where the request cannot be read: TREADLE_E_ARG for NULL or a bad
  *  struct_size (these two), neither or both of fn and routine, a NULL mode, more than 65,535 modes, unknown
  *  flags; TREADLE_E_CLOSED when the thread has finished, or ends before it has performed the function (PERF-9),
- *  or after treadle_shutdown; TREADLE_E_DEADLOCK when the thread waits, directly or through others, for the
- *  caller; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  or after treadle_shutdown; TREADLE_E_DEADLOCK when the thread waits, with a timeout or without, directly or
+ *  through others, for the caller; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_perform(treadle_thread thread, const treadle_request *request,
                                                   const char *const *modes, size_t mode_count, uint32_t flags);
 

@@ -54,15 +54,6 @@ package enum ClientCall {
     if treadle_system_is_closed_now() { Rest.announce() }
   }
 
-  /// The thread has ended inside of those that were on its stack.
-  static func abandonAll() {
-    let thread = treadle_system_thread()
-    _ = treadle_system_count_call(0 &- thread.pointee.calls)
-    thread.pointee.calls = 0
-    thread.pointee.item_call = nil
-    if treadle_system_is_closed_now() { Rest.announce() }
-  }
-
   /// How many run now on other threads than this one.
   static var countElsewhere: UInt32 { treadle_system_count_call(0) &- treadle_system_thread().pointee.calls }
 }

@@ -21,7 +21,7 @@ extension Thread {
       // A thread that was cancelled before its start has no pthread_t, and never will.
       if let pthread = try launched() {
         let until = timeout <= 0 ? 0 : Clock.after(timeout, from: Clock.now())
-        try WaitGraph.waiting(for: self, isEndless: until == Clock.forever) { _ throws(Failure) in
+        try WaitGraph.waiting(for: self, isPoll: timeout <= 0) { _ throws(Failure) in
           state.pointee.gone.wait(nil, until: until)
           if !state.pointee.gone.isOver { throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended") }
           let result = treadle_system_thread_join(pthread)

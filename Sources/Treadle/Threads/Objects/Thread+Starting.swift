@@ -93,10 +93,9 @@ extension Thread {
 
   package func startAndWait(timeout: Int64) throws(Failure) {
     let until = Clock.after(timeout, from: Clock.now())
-    let isEndless = until == Clock.forever
     // From before the start on, so that of a circle the thread that closes it is refused.
-    try WaitGraph.waiting(for: self, isEndless: isEndless) { token throws(Failure) in
-      if isEndless { expectStart(token) }
+    try WaitGraph.waiting(for: self, isPoll: timeout <= 0) { token throws(Failure) in
+      expectStart(token)
       try start()
       state.pointee.readiness.wait(nil, until: timeout <= 0 ? 0 : until)
       if !state.pointee.readiness.isOver {

@@ -66,7 +66,7 @@ extension CarriedCall {
       own = current
     }
     try prepare(for: loop, modes: modes)
-    try beginWait(of: caller, on: loop, runs: runs, isEndless: until == Clock.forever)
+    try beginWait(of: caller, on: loop, runs: runs)
     if let own {
       own.holdAgain()
       state.pointee.waitingLoop.store(own.state, ordering: .relaxed)
@@ -81,12 +81,12 @@ extension CarriedCall {
     return endWait(loop)
   }
 
-  private func beginWait(of caller: Thread, on loop: Loop, runs: Bool, isEndless: Bool) throws(Failure) {
+  private func beginWait(of caller: Thread, on loop: Loop, runs: Bool) throws(Failure) {
     job.pointee.isAwaited = true
     state.pointee.edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(job), runsLoop: runs)
     do throws(Failure) {
       state.pointee.token = try withUnsafeMutablePointer(to: &state.pointee.edge) { edge throws(Failure) in
-        try WaitGraph.begin(edge, of: caller, isEndless: isEndless)
+        try WaitGraph.begin(edge, of: caller)
       }
     } catch {
       job.pointee.isAwaited = false

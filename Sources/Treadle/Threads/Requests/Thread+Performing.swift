@@ -47,7 +47,7 @@ extension Thread {
     return withUnsafeMutablePointer(to: &waiter.pointee.edge) { edge in
       let token: WaitToken
       do throws(Failure) {
-        token = try WaitGraph.begin(edge, of: caller, isEndless: true)
+        token = try WaitGraph.begin(edge, of: caller)
       } catch { return refuse(node, error.status) }
       defer { WaitGraph.end(token) }
       if !loop.enqueue(job) { return refuse(node, Status.closed) }

@@ -23,7 +23,7 @@ package struct Turnstile: ~Copyable {
     let caller = try Thread.current()
     var edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(call.job), runsLoop: false)
     return try withUnsafeMutablePointer(to: &edge) { edge throws(Failure) in
-      let token = try WaitGraph.begin(edge, of: caller, isEndless: until == Clock.forever)
+      let token = try WaitGraph.begin(edge, of: caller)
       defer { WaitGraph.end(token) }
       turnstile.pointee.token = token
       while true {

@@ -23,10 +23,10 @@ enum WaitGraph {
     treadle_system_wait_guard().assumingMemoryBound(to: State.self)
   }
 
-  /// Begins the wait that `edge` describes, of the calling thread, or refuses it. One that ends by itself is refused
-  /// like any other if it could only fail, but does not stand in the way of others: it gets no token.
+  /// Begins the wait that `edge` describes, of the calling thread, or refuses it. One that would end by itself counts like
+  /// any other, since until then nobody can go on. A poll stands in nobody's way: it gets no token.
   static func begin(
-    _ edge: UnsafeMutablePointer<WaitEdge>, of caller: Thread, isEndless: Bool
+    _ edge: UnsafeMutablePointer<WaitEdge>, of caller: Thread, isPoll: Bool = false
   ) throws(Failure) -> WaitToken {
     let state = self.state
     state.pointee.gate.lock()
@@ -34,7 +34,7 @@ enum WaitGraph {
     state.pointee.serial = max(state.pointee.serial, 1) &+ 1
     let serial = state.pointee.serial
     let isCycle = mayCloseCycle(edge, of: caller) && closesCycle(edge, of: caller, walk: serial)
-    if !isCycle && isEndless {
+    if !isCycle && !isPoll {
       edge.pointee.serial = serial
       treadle_system_thread().pointee.last_wait = serial
       edge.pointee.outer = caller.state.pointee.waits
@@ -42,7 +42,7 @@ enum WaitGraph {
     }
     state.pointee.gate.unlock()
     if isCycle { throw Failure(Status.deadlock, "thread", "waits for the calling one") }
-    return isEndless ? WaitToken(thread: caller.state.pointee.slot, serial: serial) : WaitToken()
+    return isPoll ? WaitToken() : WaitToken(thread: caller.state.pointee.slot, serial: serial)
   }
 
   /// The wait is over: said by the thread itself. Before it can know, whoever ends the wait says so too, by this or by
@@ -70,12 +70,12 @@ enum WaitGraph {
 
   /// Runs `body`, in which the calling thread waits for something that `target` does.
   static func waiting(
-    for target: Thread, isEndless: Bool, _ body: (WaitToken) throws(Failure) -> Void
+    for target: Thread, isPoll: Bool, _ body: (WaitToken) throws(Failure) -> Void
   ) throws(Failure) {
     let caller = try Thread.current()
     var edge = WaitEdge(for: target)
     try withUnsafeMutablePointer(to: &edge) { edge throws(Failure) in
-      let token = try begin(edge, of: caller, isEndless: isEndless)
+      let token = try begin(edge, of: caller, isPoll: isPoll)
       defer { end(token) }
       try body(token)
     }
