@@ -127,6 +127,36 @@ TEST(ten_thousand_calls_by_four_threads, "PERF-4 PERF-7 PERF-8 OBJ-6") {
     CHECK_INT(invocations_destroyed, THREADS * per_thread);
 }
 
+/* The function returns when the wait's time is up: either it was waited for, and the buffer is there, or it was not. */
+static int64_t last_until(int64_t date, int64_t *out) {
+    while (treadle_time_now() < date) {}
+    *out = date;
+    return date;
+}
+TEST(a_wait_ends_in_time_or_not_and_the_buffer_agrees, "PERF-7 PERF-8") {
+    uint32_t random = 1;
+    server_start(&servers[0]);
+    for (int n = scaled(20000); n > 0; n--) {
+        treadle_invocation i = INVOCATION(last_until, "qqo^q");
+        int64_t timeout = 30000 + next(&random) % 20000, out = 0;
+        int64_t date = treadle_time_now() + timeout + next(&random) % 8000 - 4000;
+        INVOCATION_SET(i, 0, int64_t, date);
+        CHECK_INT(treadle_invocation_set_buffer(i, 1, &out, sizeof out), TREADLE_OK);
+        treadle_status status = treadle_invocation_perform(
+            i, OPTIONS(.loop = servers[0].loop, .wait = 1 + n % 2, .timeout_ns = timeout));
+        if (status == TREADLE_OK) {
+            CHECK_INT(invocation_state(i), TREADLE_INVOCATION_DONE);
+            CHECK_INT(out, date);
+        } else {
+            CHECK_INT(status, TREADLE_E_TIMEOUT);
+            while (invocation_state(i) == TREADLE_INVOCATION_RUNNING) sched_yield();
+            CHECK_INT(out, 0);
+        }
+        invocation_end(i);
+    }
+    server_end(&servers[0]);
+}
+
 /* Loops that end under those who wait for them, and those who are to complete. */
 static void *perform_until_closed(void *info) {
     struct server *server = info;

@@ -25,8 +25,8 @@ extension Invocation {
     try begin(call)
     do throws(Failure) {
       let result = try carry(call, to: target, modes, wait, timeout)
-      if wait != .none { finishWait(call) }
-      return result
+      // A time may have passed, and the function have returned since: then it was waited for.
+      return wait != .none && finishWait(call) ? Status.ok : result
     } catch {
       takeBack(call)
       throw error
@@ -74,14 +74,16 @@ extension Invocation {
     body.pointee.call = nil
   }
 
-  /// Who waited takes what the call gave back, or leaves it to end by itself.
-  private func finishWait(_ call: CarriedCall, writesBack: Bool = true) {
+  /// Who waited takes what the call gave back, or leaves it to end by itself: whoever comes first under the lock, he or the
+  /// call's end, decides. True if the function has returned.
+  @discardableResult
+  private func finishWait(_ call: CarriedCall, writesBack: Bool = true) -> Bool {
     let state = InvocationCall.of(call)
     body.pointee.mutex.lock(.invocation)
     let outcome = state.pointee.outcome
     state.pointee.isWaited = false
     body.pointee.mutex.unlock(.invocation)
-    if outcome == CarriedCall.Phase.idle { return }
+    if outcome == CarriedCall.Phase.idle { return false }
     if outcome == CarriedCall.Phase.done && writesBack {
       for index in 0..<signature.argumentCount { body.pointee.buffers[index].writeBack() }
     }
@@ -89,6 +91,7 @@ extension Invocation {
     settle(outcome)
     body.pointee.mutex.unlock(.invocation)
     call.release()
+    return outcome == CarriedCall.Phase.done
   }
 
   /// Who waited is gone, with his stack: what `perform` and its caller held is given back for them.
