@@ -210,6 +210,50 @@ TEST(an_accepted_signal_is_not_lost_without_memory, "SRC0-6 SRC0-7") {
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(performs, accepted + COUNT);
 }
+/* Timers with a tolerance that fire make room for others, and have none when they are queued again: in whichever of the
+ * queue's two orders that fails, nothing stays behind in the other, which would end sleeps for ever. */
+enum { TOLERANT = 16 };
+static struct { treadle_timer again[TOLERANT], others[TOLERANT]; int at; const char *mode; } crowd;
+static treadle_timer make_tolerant(treadle_timer_fn fire, int64_t date, int64_t interval_ns) {
+    treadle_timer timer = make_timer(fire, NULL, date, interval_ns);
+    CHECK_INT(treadle_timer_set_tolerance(timer, MILLISECONDS(2)), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, crowd.mode), TREADLE_OK);
+    return timer;
+}
+static void take_the_room(treadle_timer timer, void *info) {
+    (void)timer, (void)info;
+    if (crowd.others[0]) return;
+    for (int i = 0; i < TOLERANT; i++) crowd.others[i] = make_tolerant(NULL, FAR_AWAY, 0);
+    arm(FAULT_MEMORY, ENOMEM, crowd.at, false);
+}
+static void end_timer(treadle_timer timer) {
+    CHECK_INT(treadle_timer_invalidate(timer), TREADLE_OK);
+    CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
+}
+TEST(a_timer_that_finds_no_room_leaves_nothing_behind, "TMR-5 TMR-23 RUN-14") {
+    static const char *const new_modes[] = {"one", "two", "three", "four"};
+    if (!have_memory_faults()) return;
+    treadle_loop loop = treadle_loop_current();
+    for (crowd.at = 1; crowd.at <= 4; crowd.at++) {
+        treadle_timer far = make_timer(NULL, NULL, FAR_AWAY, 0);
+        treadle_descriptor idle = make_descriptor(NULL, NULL, eventfd(0, EFD_CLOEXEC), TREADLE_READABLE);
+        crowd.mode = new_modes[crowd.at - 1];
+        memset(crowd.others, 0, sizeof crowd.others);
+        CHECK_INT(treadle_loop_add_timer(loop, far, crowd.mode), TREADLE_OK);
+        CHECK_INT(treadle_loop_add_descriptor(loop, idle, crowd.mode), TREADLE_OK);
+        for (int i = 0; i < TOLERANT; i++) crowd.again[i] = make_tolerant(take_the_room, 1, MILLISECONDS(4));
+        CHECK_INT(poll_mode(crowd.mode), TREADLE_RUN_TIMED_OUT);
+        CHECK(crowd.others[0]);
+        CHECK_INT(disarm(), crowd.at <= 2); /* one allocation for each of the two orders */
+        for (int i = 0; i < TOLERANT; i++) end_timer(crowd.again[i]), end_timer(crowd.others[i]);
+        arm(FAULT_EPOLL_WAIT, 0, INT32_MAX, false); /* counts the waits */
+        CHECK_INT(treadle_loop_run(loop, crowd.mode, MILLISECONDS(20), 0), TREADLE_RUN_TIMED_OUT);
+        CHECK(fault.calls <= 5);
+        disarm();
+        end_timer(far);
+        CHECK_INT(treadle_descriptor_discard(idle), TREADLE_OK);
+    }
+}
 TEST(thread_keys_and_fork_hooks_fail, "RL-8 RL-11") {
     fail_each(FAULT_THREAD_KEY, ENOMEM);
     fail_each(FAULT_FORK_HOOK, ENOMEM);

@@ -85,6 +85,8 @@ struct TimerQueue {
     let entry = TimerHeap.Entry(key: due.pointee.date, sequence: due.pointee.sequence, slot: member.slot)
     let last = TimerHeap.Entry(
       key: Clock.after(tolerance, from: entry.key), sequence: entry.sequence, slot: entry.slot)
+    // Room in both before it is in one of them.
+    guard tolerant.reserve(), latest.reserve() else { return false }
     return latest.insert(last, moved: TimerQueue.noteLatest) && tolerant.insert(entry, moved: TimerQueue.noteTolerant)
   }
 
