@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * storm_test.c: seven threads do everything to everything, three of them loops that come and go. They find the items,
- * loops and threads in tables that the others write meanwhile, and so use handles all the time whose objects are gone,
- * and release more than they own. At the end all that was made has been given back, once; nothing was called after that;
- * and items that nobody was told of were harmed by nobody.
+ * storm_test.c: seven threads do everything to everything, three of them loops that come and go, by return or inside of a
+ * callback. They find the items, loops and threads in tables that the others write meanwhile, and so use handles all the
+ * time whose objects are gone, and release more than they own. At the end all that was made has been given back, once;
+ * nothing was called after that; and items that nobody was told of were harmed by nobody.
  *
- * TREADLE_STORM_SECONDS sets how long it lasts. */
+ * TREADLE_STORM_SECONDS sets how long it lasts, TREADLE_TEST_SEED what each thread does, though not when. */
 #include "storm.h"
 
 enum { LOOPS = 3, ACTORS = 4, SLOTS = 12, DEEPEST = 3 };
@@ -17,6 +17,14 @@ static atomic_bool is_over;
 static atomic_long jobs_made, jobs_ended, loops_lived;
 static _Thread_local int depth;
 static _Thread_local bool is_actor;
+static _Thread_local bool may_end; /* a callback may end the thread: nothing of the test's is on its stack */
+static atomic_long loops_left; /* those that have ended in a callback */
+static uint64_t seed;
+static void begin_chance(uint64_t number) {
+    chance_state = (seed + number) * 0x9E3779B97F4A7C15u;
+    chance_state ^= chance_state >> 31;
+    chance_state |= 1;
+}
 
 /* Statuses that a call may have besides success and those of a handle that is stale. */
 #define ALSO(status) (1u << -(status))
@@ -124,6 +132,10 @@ static void act_on_any_item(void) {
 }
 static void on_call(void *handle, int kind) {
     unsigned what = chance(400);
+    if (may_end && depth == 0 && chance(1000) == 0) {
+        atomic_fetch_add(&loops_left, 1);
+        pthread_exit(NULL);
+    }
     if (what < 4) act_inside(1 + chance(3));
     else if (what == 4) expect(kinds[kind].close(handle, TREADLE_FOREVER), ALSO(TREADLE_E_DEADLOCK));
     else if (what == 5) expect(kinds[kind].release(handle), 0);
@@ -143,22 +155,36 @@ static void do_request(void *target, void *argument) { (void)target, (void)argum
 static void end_job(void *info) { (void)info, atomic_fetch_add(&jobs_ended, 1); }
 static const char *const job_modes[] = {"second", TREADLE_COMMON_MODES};
 
+static int64_t do_call(int64_t *out) { return act_inside(chance(3)), *out = depth; }
+static void invoke(treadle_loop loop) {
+    treadle_invocation_config config = {.struct_size = sizeof config, .code = (void (*)(void))do_call, .signature = "qo^q"};
+    treadle_invocation_options options = {.struct_size = sizeof options, .loop = loop, .wait = chance(3)};
+    treadle_invocation invocation;
+    int64_t out = -1;
+    if (options.wait && chance(2)) options.timeout_ns = 1 + chance(200000);
+    CHECK_INT(treadle_invocation_create(&config, &invocation), TREADLE_OK);
+    CHECK_INT(treadle_invocation_set_buffer(invocation, 0, &out, sizeof out), TREADLE_OK);
+    treadle_status status = treadle_invocation_perform(invocation, &options);
+    expect(status, ALSO(TREADLE_E_TIMEOUT) | ALSO(TREADLE_E_CLOSED) | ALSO(TREADLE_E_DEADLOCK));
+    CHECK((out >= 0) == (options.wait && status == TREADLE_OK));
+    CHECK_INT(treadle_invocation_release(invocation), TREADLE_OK);
+}
 static void act_on_loop(treadle_loop loop) {
     treadle_block block = {.struct_size = sizeof block, .modes = job_modes, .mode_count = chance(3), .fn = do_job, .destroy = end_job};
     char text[160];
     size_t length;
     int64_t time;
     int32_t number;
-    switch (chance(14)) {
+    switch (chance(16)) {
     case 0: expect(treadle_loop_stop(loop), 0); break;
     case 1: expect(treadle_loop_request_stop(loop, chance(2)), 0); break;
     case 2: expect(treadle_loop_wake(loop), 0); break;
-    case 3: (void)treadle_loop_is_waiting(loop); break;
+    case 3: (void)(treadle_loop_is_common_mode(loop, modes[chance(3)]) || treadle_loop_is_waiting(loop)); break;
     case 4: expect(treadle_loop_copy_modes(loop, text, sizeof text, &length), 0); break;
     case 5: expect(treadle_loop_copy_current_mode(loop, text, sizeof text, &length), ALSO(TREADLE_E_NOT_FOUND)); break;
     case 6: expect(treadle_loop_describe(loop, text, sizeof text, &length), 0); break;
     case 7: expect(treadle_loop_get_next_fire(loop, modes[chance(3)], &time), 0); break;
-    case 8: expect(treadle_loop_add_common_mode(loop, modes[1]), ALSO(TREADLE_E_EXISTS)); break;
+    case 8: expect(treadle_loop_add_common_mode(loop, modes[1 + chance(2)]), ALSO(TREADLE_E_EXISTS)); break;
     case 9: expect(treadle_loop_get_thread_id(loop, &number), 0); break;
     case 10: expect(treadle_loop_post(loop, do_job, NULL), ALSO(TREADLE_E_CLOSED)); break;
     case 11:
@@ -167,6 +193,8 @@ static void act_on_loop(treadle_loop loop) {
             CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
         }
         break;
+    case 12:
+    case 13: invoke(loop); break;
     default:
         atomic_fetch_add(&jobs_made, 1);
         treadle_status status = treadle_loop_perform_block(loop, &block);
@@ -211,11 +239,12 @@ static void *live_as_loop(void *info) {
     treadle_source keeper = make_source(NULL, NULL);
     treadle_loop loop = treadle_loop_current();
     treadle_thread thread = treadle_thread_current();
-    chance_state = (uint64_t)treadle_time_now() * 2654435761u | 1;
+    begin_chance((uint64_t)atomic_fetch_add(&loops_lived, 1) * 16 + (uint64_t)place);
     CHECK(loop && thread);
     CHECK_INT(treadle_loop_retain(loop), TREADLE_OK);
     CHECK_INT(treadle_thread_retain(thread), TREADLE_OK);
     for (int i = 0; i < 3; i++) CHECK_INT(treadle_loop_add_source(loop, keeper, modes[i]), TREADLE_OK);
+    CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
     treadle_loop before = atomic_exchange(&loops[place], loop);
     treadle_thread thread_before = atomic_exchange(&threads[place], thread); /* last: the others wait for it */
     for (int i = 0; i < LOOPS; i++)
@@ -223,11 +252,12 @@ static void *live_as_loop(void *info) {
     if (before) CHECK_INT(treadle_loop_release(before), TREADLE_OK);
     if (thread_before) CHECK_INT(treadle_thread_release(thread_before), TREADLE_OK);
     for (int runs = 100; runs > 0 && !is_over; runs--) {
+        may_end = true;
         CHECK(treadle_loop_run(loop, modes[chance(3)], chance(400000), chance(2)) > 0);
+        if (chance(4) == 0) expect(treadle_timer_fire(atomic_load(&items[TIMER][chance(SLOTS)])), ALSO(TREADLE_E_ARG));
+        may_end = false;
         act();
     }
-    atomic_fetch_add(&loops_lived, 1);
-    CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
     return NULL;
 }
 static void *keep_a_loop_alive(void *place) {
@@ -236,7 +266,7 @@ static void *keep_a_loop_alive(void *place) {
 }
 static int64_t deadline;
 static void *act_until_the_end(void *number) {
-    chance_state = 0x9E3779B97F4A7C15u * (uint64_t)((intptr_t)number + 1);
+    begin_chance((uint64_t)(intptr_t)number * 16 + LOOPS);
     is_actor = true;
     do {
         for (int i = 0; i < 64; i++) act();
@@ -244,8 +274,12 @@ static void *act_until_the_end(void *number) {
     return NULL;
 }
 
-TEST(everything_is_done_to_everything, "OBJ-2 OBJ-3 OBJ-4 OBJ-6 OBJ-7 OBJ-9 OBJ-11 RL-8 RL-9 PERF-8 BLK-4") {
-    const char *wanted = getenv("TREADLE_STORM_SECONDS");
+TEST(everything_is_done_to_everything,
+     "OBJ-2 OBJ-3 OBJ-4 OBJ-6 OBJ-7 OBJ-9 OBJ-11 MODE-8 NST-3 RL-8 RL-9 PERF-7 PERF-8 BLK-4") {
+    const char *wanted = getenv("TREADLE_STORM_SECONDS"), *wanted_seed = getenv("TREADLE_TEST_SEED");
+    seed = wanted_seed ? strtoull(wanted_seed, NULL, 10) : (uint64_t)treadle_time_now();
+    printf("TREADLE_TEST_SEED=%" PRIu64 "\n", seed);
+    fflush(stdout);
     int64_t length = wanted ? SECONDS(atoi(wanted)) : MILLISECONDS(scaled(2000));
     pthread_t keepers[LOOPS], actors[ACTORS];
     alarm(alarm(0) + (unsigned)(length / SECONDS(1))); /* the watchdog waits until it should be over */
@@ -258,6 +292,7 @@ TEST(everything_is_done_to_everything, "OBJ-2 OBJ-3 OBJ-4 OBJ-6 OBJ-7 OBJ-9 OBJ-
     for (int i = 0; i < ACTORS; i++) CHECK_INT(pthread_join(actors[i], NULL), 0);
     is_over = true;
     for (int i = 0; i < LOOPS; i++) CHECK_INT(pthread_join(keepers[i], NULL), 0);
+    depth = DEEPEST; /* what is called from here on makes nothing new */
     for (int kind = 0; kind < KINDS; kind++)
         for (int slot = 0; slot < SLOTS; slot++) end_item(kind, items[kind][slot]);
     for (int i = 0; i < LOOPS; i++) {
@@ -267,7 +302,7 @@ TEST(everything_is_done_to_everything, "OBJ-2 OBJ-3 OBJ-4 OBJ-6 OBJ-7 OBJ-9 OBJ-
     CHECK(calls > 0 && loops_lived > 0);
     CHECK_INT(lives, 0);
     CHECK_INT(jobs_ended, jobs_made);
-    if (wanted) printf("%ld callbacks, %ld jobs, %ld loops\n", calls, jobs_made, loops_lived);
+    if (wanted) printf("%ld callbacks, %ld jobs, %ld loops, %ld of them left\n", calls, jobs_made, loops_lived, loops_left);
 }
 
 TEST_MAIN()
