@@ -196,6 +196,53 @@ TEST(a_callback_of_a_run_may_end_the_run_s_thread, "RL-8 TMR-15 TMR-16 TMR-7") {
     }
 }
 
+/* The loop's teardown gives the call's reference back, and that runs the loop, makes new timers: none of them is taken for the
+ * one whose callback has ended the thread. */
+static treadle_timer newer[8];
+static int releases_left;
+static void run_and_make_newer(void *info) {
+    (void)info;
+    if (--releases_left != 1) return;
+    poll_mode(TREADLE_DEFAULT_MODE);
+    for (int i = 0; i < 8; i++) newer[i] = make_timer(NULL, NULL, SECONDS(1000000) + i, i % 2 ? SECONDS(1) : 0);
+}
+static void end_it_and_the_thread(treadle_timer timer, void *info) {
+    (void)info;
+    CHECK_INT(treadle_timer_invalidate(timer), TREADLE_OK);
+    CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
+    pthread_exit(NULL);
+}
+static void *same(void *info) {
+    releases_left++;
+    return info;
+}
+static void *fire_the_last_of_it(void *repeats) {
+    treadle_timer_context context = {.struct_size = sizeof context, .info = &scene, .retain = same, .release = run_and_make_newer,
+                                     .fire = end_it_and_the_thread, .fire_at = 1, .interval_ns = repeats ? SECONDS(1000) : 0};
+    treadle_loop loop = treadle_loop_current();
+    treadle_source keeper = make_source(NULL, NULL);
+    treadle_timer timer;
+    CHECK_INT(treadle_timer_create(&context, &timer), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_timer(loop, timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(loop, keeper, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
+    poll_mode(TREADLE_DEFAULT_MODE);
+    CHECK(!"it returned");
+    return NULL;
+}
+TEST(what_follows_an_abandoned_callback_concerns_its_timer_alone, "OBJ-3 OBJ-11 RL-8 TMR-7") {
+    for (int repeats = 0; repeats < 2; repeats++) {
+        releases_left = 0;
+        on_thread(fire_the_last_of_it, repeats ? &scene : NULL);
+        CHECK_INT(releases_left, 0);
+        for (int i = 0; i < 8; i++) {
+            CHECK(treadle_timer_is_valid(newer[i]));
+            CHECK_INT(next_fire(newer[i]), SECONDS(1000000) + i);
+            CHECK_INT(treadle_timer_discard(newer[i]), TREADLE_OK);
+        }
+    }
+}
+
 TEST(a_shutdown_does_not_wait_for_a_callback_that_ended_its_thread, "THR-21 NST-3") {
     make_scene(true, lists[0], end_thread);
     on_thread(fire_other, NULL);

@@ -90,6 +90,8 @@ extension Loop {
   /// The callout that is being made never returns: its thread ends inside of it.
   func abandonCallout(_ frame: Frame.Pointer) {
     let callout = frame.pointee.callout
+    // Clients that are called from here on may run the loop, where the item is not named any more.
+    callout.item?.holdAgain()
     frame.pointee.callout.clear()
     switch callout.kind {
     case .block: if let node = callout.block.node { BlockNode.free(node) }
@@ -104,7 +106,7 @@ extension Loop {
     case .none: if let item = callout.item { item.withDueLocked { _ in item.endFiring(takesNextDate: false) } }
     case .source, .descriptor: break
     }
-    if callout.isHeld { callout.item?.drop() }
+    callout.item?.drop(callout.isHeld ? 2 : 1)
   }
 }
 
