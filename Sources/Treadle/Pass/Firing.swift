@@ -172,7 +172,8 @@ extension Item {
     retainForCall()
     // No run of a loop knows of this call.
     let tag = treadle_system_tag()
-    let isOpen = ClientCall.during { callByHand() }
+    var item = self
+    let isOpen = ClientCall.during(&item) { $0?.assumingMemoryBound(to: Item.self).pointee.callByHand() }
     if treadle_system_tag() != tag { return Status.forked }
     endFiringByHand()
     return isOpen ? Status.ok : Status.closed

@@ -22,6 +22,15 @@ package enum ClientCall {
     return isOpen
   }
 
+  /// The same with nothing on the heap, which would be lost where the client ends its thread.
+  static func during<Value>(_ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void) -> Bool {
+    assert(LockOrder.isClear, "no lock is held while client code runs")
+    let isOpen = begin()
+    if isOpen { withUnsafeMutablePointer(to: &value) { treadle_system_call_clients(body, $0) } }
+    end()
+    return isOpen
+  }
+
   /// Calls a client's function that is not counted: no exception leaves it (THR-19).
   @inline(never)
   static func guarded(_ body: () -> Void) {

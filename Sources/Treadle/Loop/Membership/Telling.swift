@@ -9,34 +9,47 @@ extension Item {
   /// Calls the client's schedule for a mode that the source joined.
   func tellScheduled(_ loop: Loop, _ mode: Mode) {
     guard let context, let name = mode.name else { return }
-    if let schedule = context.pointee.schedule {
-      call(schedule, loop, name)
-    } else if context.pointee.scheduleIndirect.invoke != nil {
-      tell(Event.Kind.schedule, context.pointee.scheduleIndirect, loop, name)
-    }
+    tell(Telling(
+      item: self, loop: loop, name: name, kind: Event.Kind.schedule, routine: context.pointee.schedule,
+      callback: context.pointee.scheduleIndirect))
   }
 
   /// Calls the client's cancel for a mode that the source left.
   func tellCancelled(_ loop: Loop, _ mode: Mode) {
     guard let context, let name = mode.name else { return }
-    if let cancel = context.pointee.cancel {
-      call(cancel, loop, name)
-    } else if context.pointee.cancelIndirect.invoke != nil {
-      tell(Event.Kind.cancel, context.pointee.cancelIndirect, loop, name)
-    }
+    tell(Telling(
+      item: self, loop: loop, name: name, kind: Event.Kind.cancel, routine: context.pointee.cancel,
+      callback: context.pointee.cancelIndirect))
   }
 
-  private func call(_ routine: Context.Schedule, _ loop: Loop, _ name: UnsafePointer<CChar>) {
-    _ = ClientCall.during {
-      ItemCall.during(self) { routine(handlePointer, loop.handlePointer, name, cell.pointee.info) }
-    }
+  private func tell(_ telling: Telling) {
+    if telling.routine == nil && telling.callback.invoke == nil { return }
+    var telling = telling
+    _ = ClientCall.during(&telling) { $0?.assumingMemoryBound(to: Telling.self).pointee.call() }
+    if !telling.isComplete { Loop.existing?.failRun() }
   }
+}
 
-  private func tell(_ kind: UInt32, _ callback: IndirectCallback, _ loop: Loop, _ name: UnsafePointer<CChar>) {
-    var event = Event(kind, token: context?.pointee.token ?? 0, loop: loop.handlePointer, subject: handle.bits, mode: name)
-    guard let invoke = callback.invoke else { return }
-    var isComplete = true
-    _ = ClientCall.during { ItemCall.during(self) { isComplete = invoke(callback.object, &event) } }
-    if !isComplete { Loop.existing?.failRun() }
+/// One such call.
+private struct Telling {
+  let item: Item
+  let loop: Loop
+  let name: UnsafePointer<CChar>
+  let kind: UInt32
+  let routine: Context.Schedule?
+  /// In its place.
+  let callback: IndirectCallback
+  /// A host's callback has completed.
+  var isComplete = true
+
+  mutating func call() {
+    let (item, loop, name) = (item, loop, name)
+    if let routine {
+      ItemCall.during(item) { routine(item.handlePointer, loop.handlePointer, name, item.cell.pointee.info) }
+    } else if let invoke = callback.invoke {
+      var event = Event(
+        kind, token: item.context?.pointee.token ?? 0, loop: loop.handlePointer, subject: item.handle.bits, mode: name)
+      isComplete = ItemCall.during(item) { invoke(callback.object, &event) }
+    }
   }
 }
