@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -115,6 +116,22 @@ int32_t treadle_system_futex_wake(void *word, int32_t count) {
     int32_t value = (int32_t)result(syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0));
     errno = saved;
     return value;
+}
+int32_t treadle_system_futex_lock(void *word) {
+    return (int32_t)result(syscall(SYS_futex, word, FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0));
+}
+void treadle_system_futex_unlock(void *word) {
+    int saved = errno; /* the caller is about to answer for something else */
+    syscall(SYS_futex, word, FUTEX_UNLOCK_PI | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
+    errno = saved;
+}
+
+/* Announced while the library is loaded, which costs nothing as long as the process has one thread. */
+static __attribute__((constructor)) void announce_barriers(void) {
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+int32_t treadle_system_barrier(void) {
+    return (int32_t)result(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
 }
 
 static uint32_t rest;

@@ -4,50 +4,58 @@
 import CTreadleSystem
 import Synchronization
 
-/// A spin lock for critical sections of a few instructions: no system call, no client code, no other lock taken inside.
-/// All-zero bytes are an open gate.
-///
-/// A waiter whose holder has lost its processor gives its own away: it yields, and soon sleeps, so that a holder of
-/// lower priority runs. Nobody has to wake it.
+/// A lock for critical sections of a few instructions: no system call, no client code, no other lock taken inside. It costs
+/// one exchange, for it is opened by a plain store. All-zero bytes are an open gate.
 package struct Gate: ~Copyable {
-  private let closed: Atomic<UInt32>
+  /// The kernel's id of the thread that closed it; 0: open.
+  private let holder: Atomic<UInt32>
 
-  package init() { closed = Atomic(0) }
+  package init() { holder = Atomic(0) }
 
   @inline(__always)
   package borrowing func lock() {
     assert(LockOrder.enter(.gate), "a gate is the last lock that a thread takes")
-    if closed.exchange(1, ordering: .acquiring) != 0 { wait() }
+    let id = treadle_system_thread().pointee.id
+    if id == 0 || !holder.take(id) { wait() }
   }
 
   @inline(__always)
   package borrowing func unlock() {
     assert(LockOrder.leave(.gate), "a gate is opened by the thread that closed it")
-    closed.store(0, ordering: .releasing)
+    holder.store(0, ordering: .releasing)
+    if treadle_system_named() != 0 { Inheritance.giveBack() }
   }
 
   /// In the child of a fork, where nobody else is left.
-  package borrowing func forget() { closed.store(0, ordering: .relaxed) }
+  package borrowing func forget() { holder.store(0, ordering: .relaxed) }
 
-  private static let spinsOfYield = 128
-  private static let mostYields = 16
-  /// Nanoseconds.
-  private static let backOff: Int64 = 50_000
-
+  /// The holder will be quick, unless he has lost his processor: then he may need ours, or our priority.
   @inline(never)
   private borrowing func wait() {
-    var spins = 0
-    var yields = 0
-    while closed.load(ordering: .relaxed) != 0 || closed.exchange(1, ordering: .acquiring) != 0 {
-      spins &+= 1
-      treadle_system_pause()
-      if spins % Gate.spinsOfYield != 0 { continue }
-      yields &+= 1
-      if yields < Gate.mostYields {
-        treadle_system_yield()
-      } else {
-        treadle_system_sleep_until(Clock.now() &+ Gate.backOff)
-      }
+    let id = Inheritance.ownID
+    for _ in 0..<Gate.yields {
+      if holder.spin(id) { return }
+      treadle_system_yield()
     }
+    Inheritance.wait(for: holder, as: id)
+  }
+
+  private static let yields = 16
+}
+
+/// A word with the kernel's id of the thread that has it, or 0.
+extension Atomic where Value == UInt32 {
+  @inline(__always)
+  func take(_ id: UInt32) -> Bool {
+    compareExchange(expected: 0, desired: id, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged
+  }
+
+  /// Tries for a few microseconds.
+  func spin(_ id: UInt32) -> Bool {
+    for _ in 0..<128 {
+      if load(ordering: .relaxed) == 0 && take(id) { return true }
+      treadle_system_pause()
+    }
+    return false
   }
 }

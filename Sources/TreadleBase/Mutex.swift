@@ -4,47 +4,67 @@
 package import CTreadleSystem
 import Synchronization
 
-/// A lock of one word, on which waiters sleep: for what is configured, where a section may make a system call. Never held
-/// while client code runs. All-zero bytes are an unlocked one.
+/// A lock of one word, on which waiters sleep and lend their priority to who has it: for what is configured, where a section
+/// may make a system call. Never held while client code runs. All-zero bytes are an unlocked one.
 package struct Mutex: ~Copyable {
-  private static let free: UInt32 = 0
-  private static let taken: UInt32 = 1
-  /// Taken, and somebody may sleep until it is free.
-  private static let wanted: UInt32 = 2
+  /// The kernel's id of the thread that has it; 0: free.
+  private let holder: Atomic<UInt32>
+  /// The kernel's bit beside the id: somebody sleeps.
+  private static let wanted: UInt32 = 0x8000_0000
 
-  private let word: Atomic<UInt32>
-
-  package init() { word = Atomic(Mutex.free) }
+  package init() { holder = Atomic(0) }
 
   @inline(__always)
   package borrowing func lock(_ rank: LockRank) {
     assert(LockOrder.enter(rank), "locks are taken in the order of their ranks")
-    let (isTaken, _) = word.compareExchange(
-      expected: Mutex.free, desired: Mutex.taken, successOrdering: .acquiring, failureOrdering: .relaxed)
-    if !isTaken { wait() }
+    take()
   }
 
   @inline(__always)
   package borrowing func unlock(_ rank: LockRank) {
     assert(LockOrder.leave(rank), "a lock is given back by the thread that took it")
-    let address = Futex.address(of: word)
-    if word.exchange(Mutex.free, ordering: .releasing) == Mutex.wanted { Mutex.wakeOne(address) }
+    giveBack()
   }
 
-  /// Whoever has slept takes it as wanted, for there may be others: at worst one wakes nobody.
+  /// Without a rank.
+  @inline(__always)
+  borrowing func take() {
+    let id = treadle_system_thread().pointee.id
+    if id == 0 || !holder.take(id) { wait() }
+  }
+
+  @inline(__always)
+  borrowing func giveBack() {
+    let (isFree, _) = holder.compareExchange(
+      expected: treadle_system_thread().pointee.id, desired: 0, successOrdering: .releasing, failureOrdering: .relaxed)
+    if !isFree { handOver() }
+  }
+
   @inline(never)
   private borrowing func wait() {
-    while word.exchange(Mutex.wanted, ordering: .acquiring) != Mutex.free {
-      Futex.wait(word, while: Mutex.wanted)
+    let id = Inheritance.ownID
+    var patience = Patience()
+    while !holder.spin(id) {
+      if treadle_system_futex_lock(Futex.address(of: holder)) == 0 {
+        // The kernel has made it ours: what the last holder did is seen from here on.
+        _ = holder.load(ordering: .acquiring)
+        return
+      }
+      // The kernel refuses, or the holder has ended.
+      patience.wait()
     }
   }
 
-  /// The memory may be gone by now.
+  /// The kernel gives it to the one who sleeps with the highest priority. It is his before he runs, so the memory is there
+  /// as long as the kernel looks at it.
   @inline(never)
-  private static func wakeOne(_ address: UnsafeMutableRawPointer) { Futex.wake(address, 1) }
+  private borrowing func handOver() {
+    holder.bitwiseOr(Mutex.wanted, ordering: .releasing)
+    treadle_system_futex_unlock(Futex.address(of: holder))
+  }
 
   /// In the child of a fork, where nobody else is left.
-  package borrowing func forget() { word.store(Mutex.free, ordering: .relaxed) }
+  package borrowing func forget() { holder.store(0, ordering: .relaxed) }
 
   /// A lock in static memory of C's.
   @inline(__always)

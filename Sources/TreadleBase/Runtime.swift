@@ -55,6 +55,7 @@ package enum Runtime {
     if !treadle_system_is_forked() { return false }
     for number in Kind.all { if let kind = Kind(rawValue: number) { Slab(kind).forgetAll() } }
     let thread = treadle_system_thread()
+    thread.pointee.id = 0
     thread.pointee.loop = nil
     thread.pointee.thread = nil
     thread.pointee.hosts = 0

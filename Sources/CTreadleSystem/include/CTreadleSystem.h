@@ -45,6 +45,7 @@ struct treadle_system_thread {
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
     uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds) */
+    uint32_t id;        /* the kernel's, for locks; 0: not asked for yet */
     uint32_t fired_timer; /* the slot of the innermost timer that the thread fires by hand; 0: none */
     uint8_t announcing; /* not 0: inside the notification of the first thread (MultiThreading) */
     bool is_ending;     /* its thread-specific destructors run */
@@ -75,6 +76,11 @@ struct treadle_system_mutex {
 struct treadle_system_slab {
     _Alignas(16) uint32_t words[4];
 };
+/* How threads that wait for gates lend their priority (Inheritance). `named` is a futex. */
+struct treadle_system_inheritance {
+    _Alignas(64) struct treadle_system_mutex turn;
+    uint32_t named;
+};
 /* The locks of items' memberships: an item has the one of its slot's number (ItemLocks). */
 enum { TREADLE_SYSTEM_ITEM_LOCKS = 64 };
 struct treadle_system_item_mutex {
@@ -96,6 +102,7 @@ struct treadle_system_life {
     _Alignas(64) struct treadle_system_mutex start_mutex;
     _Alignas(64) struct treadle_system_slab slabs[TREADLE_SYSTEM_KINDS];
     struct treadle_system_item_mutex item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS];
+    struct treadle_system_inheritance inheritance;
 };
 extern struct treadle_system_life treadle_system_present_life __attribute__((visibility("hidden")));
 
@@ -243,6 +250,17 @@ static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system
 }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_start_lock(void) { return &treadle_system_present_life.start_mutex; }
 
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_turn(void) { return &treadle_system_present_life.inheritance.turn; }
+/* Looked at behind what the caller has just written, as far as the compiler goes (see treadle_system_barrier). */
+static inline uint32_t treadle_system_named(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return __atomic_load_n(&treadle_system_present_life.inheritance.named, __ATOMIC_RELAXED);
+}
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_named_word(void) { return &treadle_system_present_life.inheritance.named; }
+static inline void treadle_system_set_named(uint32_t holder) {
+    __atomic_store_n(&treadle_system_present_life.inheritance.named, holder, __ATOMIC_SEQ_CST);
+}
+
 /* The registrations of the whole process, each with its lock; Swift lays its own structs over these bytes. */
 struct treadle_system_registry {
     struct treadle_system_mutex mutex;
@@ -302,6 +320,13 @@ int32_t treadle_system_timerfd_set(int32_t timer, int64_t date);
 /* Sleeps while *word == expected, until an absolute monotonic time; INT64_MAX: for ever. */
 int32_t treadle_system_futex_wait(void *word, uint32_t expected, int64_t until);
 int32_t treadle_system_futex_wake(void *word, int32_t count);
+/* A word that is 0 or the id of the thread that has it: sleeps until it is the caller's, and lends his priority meanwhile to
+ * who has it. The word says by a bit that somebody sleeps: then it is given to him by the second function. */
+int32_t treadle_system_futex_lock(void *word);
+void treadle_system_futex_unlock(void *word);
+/* What this thread did before and what any other of the process did before are seen by the other from here on; 0, or
+ * -errno. */
+int32_t treadle_system_barrier(void);
 
 /* One counter for the whole process, and waiting for it to move. */
 uint32_t treadle_system_rest_epoch(void);

@@ -53,11 +53,12 @@ extension Hop {
   }
 
   private func replaceOldest(by call: HoppedCall.Pointer) -> Entry {
+    var patience = Patience()
     while !append(call, always: false) {
       // Those that are only about to be queued came at the same time as this one, which may as well have been before
       // them all.
       guard let oldest = holdOldest() else { return dropSilently() }
-      if oldest.cancel() { body.pointee.dropped.add(1, ordering: .relaxed) } else { treadle_system_yield() }
+      if oldest.cancel() { body.pointee.dropped.add(1, ordering: .relaxed) } else { patience.wait() }
       oldest.release()
     }
     return .inside
@@ -102,6 +103,7 @@ extension Hop {
     }
     copy.fill(later)
     var unused: UnsafeMutableRawPointer? = later
+    var patience = Patience()
     while unused == later {
       if append(call, always: false) {
         treadle_system_free(later)
@@ -114,7 +116,7 @@ extension Hop {
       }
       carrier.pointee.gate.unlock()
       // All that have room are only about to be queued.
-      if unused == later { treadle_system_yield() }
+      if unused == later { patience.wait() }
     }
     treadle_system_free(unused)
     return dropSilently()

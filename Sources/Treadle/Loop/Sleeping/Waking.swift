@@ -97,7 +97,8 @@ extension Loop {
   /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for them.
   func closeSleep() {
     state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent)
-    while state.pointee.kicking.load(ordering: .sequentiallyConsistent) != 0 { treadle_system_yield() }
+    var patience = Patience()
+    while state.pointee.kicking.load(ordering: .sequentiallyConsistent) != 0 { patience.wait() }
     lock()
     for slot in state.pointee.modes.elements { Mode(slot: slot)?.closePoller() }
     let wake = state.pointee.wakeDescriptor.exchange(-1, ordering: .sequentiallyConsistent)

@@ -63,6 +63,7 @@ extension Thread {
   /// The pthread_t of a thread that was started; nil if it never ran. Whoever starts it stores it right
   /// after the system has made the thread.
   private func launched() throws(Failure) -> UInt? {
+    var patience = Patience()
     while true {
       let pthread = state.pointee.pthread.load(ordering: .acquiring)
       if pthread != 0 { return pthread }
@@ -72,7 +73,7 @@ extension Thread {
       default:
         // In the handlers of the very first start, which comes after them.
         if MultiThreading.isAnnouncing { throw Failure(Status.state, "thread", "is about to be started") }
-        treadle_system_yield()
+        patience.wait()
       }
     }
   }
