@@ -4,6 +4,7 @@
 
 __thread struct treadle_system_thread treadle_system_thread_state;
 struct treadle_system_life treadle_system_present_life;
+__thread struct treadle_system_failure treadle_system_failure_state;
 struct treadle_system_process treadle_system_process_state;
 uint32_t treadle_system_eras;
 uint32_t treadle_system_thread_numbers;
@@ -16,6 +17,3 @@ void treadle_system_forget(void *memory) {
     *(void **)memory = forgotten;
     forgotten = memory;
 }
-
-static __thread struct treadle_system_failure failure __attribute__((tls_model("initial-exec")));
-struct treadle_system_failure *treadle_system_failure(void) { return &failure; }

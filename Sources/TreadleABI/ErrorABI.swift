@@ -14,8 +14,9 @@ public func treadle_last_error(_ info: UnsafeMutablePointer<treadle_error_info>?
   info.pointee.code = last.pointee.code
   info.pointee.os_errno = last.pointee.os_errno
   info.pointee.sequence = last.pointee.sequence
-  info.pointee.function = last.pointee.function
-  info.pointee.message = last.pointee.message
+  withUnsafeMutableBytes(of: &info.pointee.function) { function in
+    withUnsafeMutableBytes(of: &info.pointee.message) { message in LastError.write(function: function, message: message) }
+  }
   return Status.ok
 }
 

@@ -2,7 +2,6 @@
 // Copyright the Treadle authors
 
 public import CTreadle
-import CTreadleSystem
 import Treadle
 import TreadleBase
 import TreadleCalls
@@ -102,18 +101,9 @@ enum Place {
 
 /// Completes the text of the failure that was just recorded.
 func add(_ place: Place) {
-  withUnsafeMutableBytes(of: &treadle_system_failure().pointee.message) { message in
-    let used = message.firstIndex(of: 0) ?? message.count
-    var text = FixedText(UnsafeMutableRawBufferPointer(rebasing: message[used...]))
-    switch place {
-    case .offset(let offset):
-      text.append(" (at offset ")
-      text.append(Int64(offset))
-    case .argument(let index):
-      text.append(" (argument ")
-      text.append(Int64(index))
-    }
-    text.append(")")
+  switch place {
+  case .offset(let offset): LastError.add("at offset ", offset)
+  case .argument(let index): LastError.add("argument ", index)
   }
 }
 

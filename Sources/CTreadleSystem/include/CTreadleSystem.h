@@ -28,7 +28,8 @@
 
 /* --- Thread-local storage ------------------------------------------------------------------------ */
 
-/* One thread's state. Initial-exec storage: one load to reach, and small enough for dlopen. */
+/* One thread's state. Initial-exec storage: one load to reach, also in a signal handler. The loader has little room for it,
+ * which all libraries that are loaded later share; so it stays small. */
 struct treadle_system_thread {
     void *loop;         /* the thread's LoopState, or NULL */
     uint64_t hosts;     /* bit n: host n has been told of this thread */
@@ -54,15 +55,18 @@ extern __thread struct treadle_system_thread treadle_system_thread_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 __attribute__((always_inline)) static inline struct treadle_system_thread *TREADLE_SYSTEM_NONNULL treadle_system_thread(void) { return &treadle_system_thread_state; }
 
-/* The calling thread's last failure. Initial-exec too, which costs no more room: the loader lays all of a library's
- * storage where the part that asks for it must lie, and then no name of the loader's own is needed. */
+/* The calling thread's last failure, which becomes text when somebody asks. Initial-exec too: the loader lays all of a
+ * library's storage where the part that asks for it must lie. */
 struct treadle_system_failure {
     uint64_t sequence;
     int32_t code, os_errno;
-    char function[64];
-    char message[184];
+    const char *function, *subject, *text; /* static; NULL before the first failure */
+    const char *place; /* static; NULL: the text says all */
+    int64_t number;    /* of the place */
 };
-struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(void);
+extern __thread struct treadle_system_failure treadle_system_failure_state
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static inline struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(void) { return &treadle_system_failure_state; }
 
 /* --- Static storage ------------------------------------------------------------------------------ */
 
