@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -141,6 +142,22 @@ void treadle_system_rest_announce(void) {
     treadle_system_futex_wake(&rest, INT32_MAX);
 }
 void treadle_system_rest_wait(uint32_t seen, int64_t until) { treadle_system_futex_wait(&rest, seen, until); }
+
+uint32_t treadle_system_new_tag(void) {
+    /* Copies know nothing of each other but what the kernel tells them: who has reserved the piece of addresses that a
+     * tag stands for has the tag, for good. A fork inherits it, and no memory is used. */
+    enum { PIECE = 65536, FIRST = 0x54 };
+    const long how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t tag = (FIRST + i) & 0xFF;
+        void *wanted = (void *)(0x54000000ul + tag * (uintptr_t)PIECE);
+        if (tag == 0) continue;
+        long had = syscall(SYS_mmap, wanted, (long)PIECE, (long)PROT_NONE, how, -1L, 0L);
+        if (had == (long)wanted) return tag;
+        if (had != -1) syscall(SYS_munmap, had, (long)PIECE); /* an old kernel takes the address for a wish */
+    }
+    return 0;
+}
 
 void *treadle_system_zeroed(size_t size) {
     /* Aligned by hand: only calloc gives zeroes without touching them. What it gave is never freed; all of it is

@@ -63,8 +63,8 @@ package enum Kind: UInt32 {
 ///     bit 63..56   55..32       31..29   28..5   4..1   0
 ///         tag      generation   0        slot    kind   1
 ///
-/// The tag tells the handles of one life of the process (see `Runtime`) from garbage, the generation
-/// tells the objects that used one slot in turn.
+/// The tag tells the handles of one copy of the library, in one life of the process (see `Runtime`), from all others and
+/// from garbage, the generation tells the objects that used one slot in turn.
 package struct Handle: BitwiseCopyable {
   package let bits: UInt
 
@@ -114,6 +114,11 @@ package struct Handle: BitwiseCopyable {
     if bits == 0 { return Failure(Status.argument, subject, "is NULL") }
     if let kind, kind != .mode, Slab(kind).find(self) != nil {
       return Failure(Status.kind, subject, "is a handle of another kind")
+    }
+    let tag = UInt(treadle_system_tag())
+    let isHandle = bits & 1 == 1 && bits & 0xE000_0000 == 0 && tag != 0 && bits >> 56 != 0 && slot != 0
+    if isHandle, bits >> 56 != tag, let kind = Kind(rawValue: UInt32(truncatingIfNeeded: bits >> 1) & 15), kind != .mode {
+      return Failure(Status.stale, subject, "is a handle of another copy of Treadle, or of the process before its fork")
     }
     return Failure(Status.stale, subject, "is not the handle of a living object")
   }

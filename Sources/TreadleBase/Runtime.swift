@@ -31,10 +31,16 @@ package enum Runtime {
       process.pointee.hooks = 1
     }
     libtreadle_process_starts()
-    treadle_system_begin_life(firstTag)
+    beginLife()
   }
 
-  private static let firstTag: UInt32 = 0x54
+  /// Another tag than that of any copy of the library and of any life before, so that none takes a handle of another for one
+  /// of its own; where there is none left, another than that of the life before.
+  private static func beginLife() {
+    let process = treadle_system_process()
+    let new = treadle_system_new_tag()
+    treadle_system_begin_life(new != 0 ? new : process.pointee.last_tag % 0xFF &+ 1)
+  }
 
   /// Before anything is made for the calling thread, whose kernel id this returns: its end will be told, and is not past.
   package static func watchThread() throws(Failure) -> Int32 {
@@ -69,9 +75,7 @@ package enum Runtime {
     // Those that are on this thread's stack will be counted out when they return.
     process.pointee.calls = thread.pointee.calls
     thread.pointee.held_locks = 0
-    // Another tag, so that no handle of the parent's life is taken for one of this life.
-    let tag = process.pointee.last_tag &+ 1 & 0xFF
-    treadle_system_begin_life(tag == 0 ? 1 : tag)
+    beginLife()
     return true
   }
 }

@@ -168,6 +168,10 @@ static inline void treadle_system_end_life(void) {
     if (treadle_system_tag() != 0) memset(&treadle_system_present_life, 0, sizeof treadle_system_present_life);
 }
 
+/* A tag that no other copy of the library in this process has, or had in the processes that it was forked from; 0 if there is
+ * none left. */
+uint32_t treadle_system_new_tag(void);
+
 static inline bool treadle_system_is_closed(void) {
     return __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_RELAXED) != 0;
 }

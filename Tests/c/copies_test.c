@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * copies_test.c: several copies of the library in one process, as a program has that is linked with one and loads plugins
+ * which bring their own. Each has its own loops; a handle of one means nothing to another; and all find room. */
+#include "thread_jobs.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* What is asked of a copy. */
+#define FUNCTIONS(X)                                                                                                  \
+    X(loop_current) X(loop_retain) X(loop_release) X(loop_post) X(loop_wake) X(loop_run) X(loop_add_source)           \
+    X(source_create) X(source_signal) X(source_release) X(timer_create) X(timer_release) X(observer_create)           \
+    X(observer_release) X(lock_create) X(lock_release) X(last_error)           \
+    X(after_fork_child)
+struct copy {
+#define MEMBER(name) __typeof__(treadle_##name) *name;
+    FUNCTIONS(MEMBER)
+    treadle_loop loop;
+    treadle_source source;
+    treadle_timer timer;
+    treadle_observer observer;
+    treadle_lock lock;
+    int performed;
+};
+
+static void find_functions(struct copy *copy, void *library) {
+#define FIND(name)                                                      \
+    *(void **)&copy->name = dlsym(library, "treadle_" #name);           \
+    CHECK(copy->name);
+    FUNCTIONS(FIND)
+}
+static const char *own_path(void) {
+    Dl_info info;
+    CHECK(dladdr((void *)treadle_loop_current, &info) != 0);
+    return info.dli_fname;
+}
+/* Another file with the same bytes, which the loader takes for another library. */
+static void *load_another(void) {
+    char buffer[65536], path[64];
+    int from = open(own_path(), O_RDONLY | O_CLOEXEC), to = memfd_create("copy", MFD_CLOEXEC);
+    CHECK(from >= 0 && to >= 0);
+    for (ssize_t size; (size = read(from, buffer, sizeof buffer)) > 0;) CHECK_INT(write(to, buffer, (size_t)size), size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", to);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) fprintf(stderr, "%s\n", dlerror());
+    close(from); /* the other one keeps its number, by which the loader knows the library */
+    return library;
+}
+static void load(struct copy *copy) {
+    void *library = load_another();
+    CHECK(library);
+    find_functions(copy, library);
+    CHECK(copy->loop_current != treadle_loop_current);
+}
+static void be_the_first(struct copy *copy) {
+#define OWN(name) copy->name = treadle_##name;
+    FUNCTIONS(OWN)
+}
+/* The debug way has no library that could be loaded again. */
+static bool is_a_library(void) { return strstr(own_path(), ".so") != NULL; }
+
+static void count(treadle_source source, void *info) { (void)source, ++((struct copy *)info)->performed; }
+static void count_post(void *info) { ++((struct copy *)info)->performed; }
+static void fire_nothing(treadle_timer timer, void *info) { (void)timer, (void)info; }
+static void make_objects(struct copy *copy) {
+    treadle_source_context source = {.struct_size = sizeof source, .perform = count, .info = copy};
+    treadle_timer_context timer = {.struct_size = sizeof timer, .fire = fire_nothing, .fire_at = FAR_AWAY};
+    treadle_observer_context observer = {.struct_size = sizeof observer, .activities = TREADLE_ENTRY};
+    copy->loop = copy->loop_current();
+    CHECK(copy->loop != NULL);
+    CHECK_INT(copy->source_create(&source, &copy->source), TREADLE_OK);
+    CHECK_INT(copy->timer_create(&timer, &copy->timer), TREADLE_OK);
+    CHECK_INT(copy->observer_create(&observer, &copy->observer), TREADLE_OK);
+    CHECK_INT(copy->lock_create(0, &copy->lock), TREADLE_OK);
+    CHECK_INT(copy->loop_add_source(copy->loop, copy->source, TREADLE_DEFAULT_MODE), TREADLE_OK);
+}
+static void must_work(struct copy *copy) {
+    copy->performed = 0;
+    CHECK_INT(copy->source_signal(copy->source), TREADLE_OK);
+    CHECK_INT(copy->loop_post(copy->loop, count_post, copy), TREADLE_OK);
+    CHECK_INT(copy->loop_run(copy->loop, TREADLE_DEFAULT_MODE, 0, 0), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(copy->performed, 2);
+}
+static void release_objects(struct copy *copy) {
+    CHECK_INT(copy->source_release(copy->source), TREADLE_OK);
+    CHECK_INT(copy->timer_release(copy->timer), TREADLE_OK);
+    CHECK_INT(copy->observer_release(copy->observer), TREADLE_OK);
+    CHECK_INT(copy->lock_release(copy->lock), TREADLE_OK);
+}
+
+static void must_refuse(struct copy *copy, treadle_status status) {
+    treadle_error_info error = {.struct_size = sizeof error};
+    CHECK_INT(status, TREADLE_E_STALE);
+    CHECK_INT(copy->last_error(&error), TREADLE_OK);
+    CHECK_INT(error.code, TREADLE_E_STALE);
+    if (!strstr(error.message, "of another copy")) check_failed(__FILE__, __LINE__, "the message is \"%s\"", error.message);
+}
+static void must_be_strangers(struct copy *copy, struct copy *other) {
+    CHECK(copy->loop != other->loop && copy->source != other->source && copy->lock != other->lock);
+    must_refuse(copy, copy->loop_post(other->loop, count_post, copy));
+    must_refuse(copy, copy->loop_wake(other->loop));
+    must_refuse(copy, copy->loop_retain(other->loop));
+    must_refuse(copy, copy->loop_add_source(copy->loop, other->source, TREADLE_DEFAULT_MODE));
+    must_refuse(copy, copy->source_signal(other->source));
+    must_refuse(copy, copy->source_release(other->source));
+    must_refuse(copy, copy->timer_release(other->timer));
+    must_refuse(copy, copy->observer_release(other->observer));
+    must_refuse(copy, copy->lock_release(other->lock));
+}
+
+enum { COPIES = 6 };
+static struct copy copies[COPIES];
+static void for_each_pair(void (*body)(struct copy *, struct copy *)) {
+    for (int a = 0; a < COPIES; a++) {
+        for (int b = 0; b < COPIES; b++) {
+            if (a != b) body(&copies[a], &copies[b]);
+        }
+    }
+}
+static void for_each(void (*body)(struct copy *)) {
+    for (int c = 0; c < COPIES; c++) body(&copies[c]);
+}
+static void load_all(void) {
+    be_the_first(&copies[0]);
+    for (int c = 1; c < COPIES; c++) load(&copies[c]);
+}
+
+TEST(a_handle_of_another_copy_is_refused, "OBJ-11 RL-3") {
+    if (!is_a_library()) return;
+    load_all();
+    for_each(make_objects);
+    for_each_pair(must_be_strangers);
+    for_each(must_work);
+    for_each(release_objects);
+}
+
+static void start_again(struct copy *copy) {
+    CHECK_INT(copy->loop_wake(copy->loop), TREADLE_E_FORKED);
+    CHECK_INT(copy->after_fork_child(), TREADLE_OK);
+}
+TEST(copies_are_strangers_after_a_fork_too, "OBJ-11 RL-11") {
+    struct copy parents[COPIES];
+    int status = -1;
+    if (!is_a_library()) return;
+    load_all();
+    for_each(make_objects);
+    memcpy(parents, copies, sizeof copies);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        alarm(60); /* the watchdog is not inherited */
+        for_each(start_again);
+        for_each(make_objects);
+        for_each_pair(must_be_strangers);
+        for (int a = 0; a < COPIES; a++) {
+            for (int b = 0; b < COPIES; b++) must_be_strangers(&copies[a], &parents[b]);
+        }
+        for_each(must_work);
+        for_each(release_objects);
+        _exit(0);
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    CHECK_INT(status, 0);
+    for_each(must_work);
+    for_each(release_objects);
+}
+
+static void keep_loop(struct copy *copy) {
+    make_objects(copy);
+    must_work(copy);
+    CHECK_INT(copy->loop_retain(copy->loop), TREADLE_OK);
+}
+static void *keep_loops(void *info) {
+    for_each(keep_loop);
+    return info;
+}
+static void must_have_ended(struct copy *copy) {
+    CHECK_INT(copy->loop_post(copy->loop, count_post, copy), TREADLE_E_CLOSED);
+    CHECK_INT(copy->loop_release(copy->loop), TREADLE_OK);
+    release_objects(copy);
+}
+TEST(each_copy_is_told_of_the_end_of_a_thread, "RL-8 RL-2") {
+    pthread_t thread;
+    if (!is_a_library()) return;
+    load_all();
+    CHECK_INT(pthread_create(&thread, NULL, keep_loops, NULL), 0);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    for_each(must_have_ended);
+}
+
+/* Each namespace has a C library of its own, which knows of no thread but this one. */
+TEST(copies_in_namespaces_of_the_loader_find_room, "OBJ-11") {
+    enum { NAMESPACES = 4 };
+    struct copy there[NAMESPACES + 1];
+    if (!is_a_library()) return;
+    if (SANITIZER) return; /* its runtime cannot be there twice */
+    be_the_first(&there[0]);
+    make_objects(&there[0]);
+    for (int n = 1; n <= NAMESPACES; n++) {
+        void *library = dlmopen(LM_ID_NEWLM, own_path(), RTLD_NOW | RTLD_LOCAL);
+        if (!library) check_failed(__FILE__, __LINE__, "namespace %d: %s", n, dlerror());
+        find_functions(&there[n], library);
+        make_objects(&there[n]);
+        must_be_strangers(&there[n], &there[n - 1]);
+        must_be_strangers(&there[n - 1], &there[n]);
+        must_work(&there[n]);
+        must_work(&there[n - 1]);
+    }
+    fflush(NULL);
+    _exit(0); /* what the C libraries there would do at the end is theirs */
+}
+
+TEST_MAIN()
