@@ -25,6 +25,8 @@
 enum { BATCH = 256 };
 static const int64_t BILLION = 1000000000;
 
+bool treadle_system_is_refused(int32_t result) { return result == -EPERM || result == -ENOSYS; }
+
 /* The one place that reads errno. */
 static int64_t result(long value) { return value < 0 ? -errno : value; }
 
@@ -50,7 +52,7 @@ int32_t treadle_system_processor(void) {
     return processor;
 }
 int32_t treadle_system_close(int32_t fd) { return (int32_t)result(syscall(SYS_close, fd)); }
-int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 ? -errno : 0; }
+int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 && errno == EBADF ? -EBADF : 0; }
 bool treadle_system_is_debugged(void) {
     const char *debug = getenv("TREADLE_DEBUG");
     return debug && *debug;
@@ -66,10 +68,11 @@ int64_t treadle_system_read8(int32_t fd) {
     /* The descriptor may be a blocking one, and somebody else may have read it in the meantime. */
     struct iovec room = {.iov_base = &counter, .iov_len = sizeof counter};
     ssize_t size = syscall(SYS_preadv2, fd, &room, 1L, -1L, -1L, RWF_NOWAIT);
-    if (size >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL && errno != ESPIPE)) return result(size);
+    if (size >= 0 || errno == EAGAIN) return result(size);
     struct pollfd one = {.fd = fd, .events = POLLIN};
     struct timespec at_once = {0};
-    if (syscall(SYS_ppoll, &one, 1L, &at_once, NULL, 0L) <= 0) return -EAGAIN;
+    long ready = syscall(SYS_ppoll, &one, 1L, &at_once, NULL, 0L);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) return -EAGAIN;
     return result(syscall(SYS_read, fd, &counter, sizeof counter));
 }
 
@@ -88,9 +91,9 @@ int32_t treadle_system_epoll_control(int32_t epoll, int32_t operation, int32_t f
     return (int32_t)result(epoll_ctl(epoll, operation, fd, &event));
 }
 
-int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *out, int32_t count, bool waits) {
+int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *out, int32_t count, int32_t limit) {
     struct epoll_event events[BATCH];
-    int n = (int)syscall(SYS_epoll_pwait, epoll, events, count < BATCH ? count : BATCH, waits ? -1 : 0, NULL, 0L);
+    int n = (int)syscall(SYS_epoll_pwait, epoll, events, count < BATCH ? count : BATCH, limit, NULL, 0L);
     for (int i = 0; i < n; i++) {
         out[i].data = events[i].data.u64;
         out[i].events = events[i].events;
@@ -182,3 +185,4 @@ int32_t treadle_system_ebadf(void) { return EBADF; }
 int32_t treadle_system_enomem(void) { return ENOMEM; }
 int32_t treadle_system_edeadlk(void) { return EDEADLK; }
 int32_t treadle_system_eagain(void) { return EAGAIN; }
+int32_t treadle_system_enosys(void) { return ENOSYS; }

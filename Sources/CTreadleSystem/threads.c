@@ -87,8 +87,8 @@ int32_t treadle_system_thread_set_priority(uint32_t policy, double priority) {
 }
 
 void treadle_system_sleep_until(int64_t time) {
-    struct timespec at = timespec_of(time);
-    while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) < 0 && errno == EINTR) {}
+    uint32_t word = 0; /* nobody wakes it */
+    while (treadle_system_futex_wait(&word, 0, time) != -ETIMEDOUT) {}
 }
 
 int32_t treadle_system_etimedout(void) { return ETIMEDOUT; }

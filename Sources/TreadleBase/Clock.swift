@@ -32,6 +32,14 @@ package enum Clock {
     return Double(whole) < exact ? whole + 1 : whole
   }
 
+  /// From now until a date, in whole milliseconds, rounded up; a negative number for ever.
+  package static func milliseconds(until date: Int64) -> Int32 {
+    if date == forever { return -1 }
+    let now = Clock.now()
+    if date <= now { return 0 }
+    return Int32(truncatingIfNeeded: min((date &- now) / 1_000_000 &+ 1, Int64(Int32.max)))
+  }
+
   // MARK: Calendar dates, in seconds since 2001
 
   private static let secondsFrom1970: Double = 978_307_200

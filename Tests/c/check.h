@@ -28,6 +28,8 @@
 
 #include <treadle.h>
 
+#include "refuse.h"
+
 struct test {
     const char *name, *rules;
     void (*run)(void);
@@ -111,6 +113,7 @@ static int test_one(const struct test *test, unsigned seconds) {
     if (child < 0) return perror("fork"), 1;
     if (child == 0) {
         alarm(seconds);
+        refuse_as_asked();
         test->run();
         exit(0); /* not _exit: leak checkers report at exit */
     }

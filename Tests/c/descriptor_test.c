@@ -5,6 +5,7 @@
 #include "helpers.h"
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 
 static const char *const M = TREADLE_DEFAULT_MODE;
@@ -86,6 +87,10 @@ TEST(acknowledged_counters_are_read_and_coalesce, "SRC1-2 SRC1-4") {
         CHECK_INT(watched.events, TREADLE_READABLE);
         CHECK(read(watched.reads, &value, sizeof value) < 0 && errno == EAGAIN);
     }
+}
+TEST(an_acknowledged_timer_is_read, "SRC1-2") {
+    struct watched watched = {0};
+    if (is_refused("timerfd")) return; /* to the test, too */
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
     struct itimerspec soon = {.it_value.tv_nsec = 1, .it_interval.tv_nsec = 0};
     treadle_descriptor_context context = {.struct_size = sizeof context, .info = &watched, .ready = on_ready, .fd = timer,
@@ -95,9 +100,9 @@ TEST(acknowledged_counters_are_read_and_coalesce, "SRC1-2 SRC1-4") {
     CHECK_INT(timerfd_settime(timer, 0, &soon, NULL), 0);
     CHECK_INT(treadle_loop_run(treadle_loop_current(), "clock", TREADLE_FOREVER, TREADLE_RUN_RETURN_AFTER_SOURCE),
               TREADLE_RUN_HANDLED_SOURCE);
-    CHECK_INT(watched.performs, 4);
+    CHECK_INT(watched.performs, 1);
     CHECK_INT(poll_mode("clock"), TREADLE_RUN_TIMED_OUT);
-    CHECK_INT(watched.performs, 4);
+    CHECK_INT(watched.performs, 1);
 }
 
 static int fd_to_answer, times_asked;
@@ -262,7 +267,7 @@ TEST(handled_and_context_as_for_sources, "SRC1-10 SRC1-1 RUN-7") {
     CHECK_INT(released, 1);
     CHECK_INT(treadle_descriptor_get_info(one.source, &info), TREADLE_OK);
     CHECK(info == &one);
-    CHECK_INT(fcntl(one.reads, F_GETFD), FD_CLOEXEC); /* stays open */
+    CHECK_INT(fstat(one.reads, &(struct stat){0}), 0); /* stays open */
     CHECK_INT(treadle_descriptor_release(one.source), TREADLE_OK);
     CHECK_INT(released, 2);
 }

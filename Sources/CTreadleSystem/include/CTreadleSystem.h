@@ -66,7 +66,9 @@ struct treadle_system_failure {
 };
 extern __thread struct treadle_system_failure treadle_system_failure_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
-static inline struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(void) { return &treadle_system_failure_state; }
+static inline struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(void) {
+    return &treadle_system_failure_state;
+}
 
 /* --- Static storage ------------------------------------------------------------------------------ */
 
@@ -168,8 +170,8 @@ static inline void treadle_system_end_life(void) {
     if (treadle_system_tag() != 0) memset(&treadle_system_present_life, 0, sizeof treadle_system_present_life);
 }
 
-/* A tag that no other copy of the library in this process has, or had in the processes that it was forked from; 0 if there is
- * none left. */
+/* A tag that no other copy of the library in this process has, or had in the processes that it was forked from; 0 if there
+ * is none left. */
 uint32_t treadle_system_new_tag(void);
 
 static inline bool treadle_system_is_closed(void) {
@@ -296,6 +298,9 @@ void treadle_system_native_condition_broadcast(void *condition);
 
 /* --- System calls: the result, or -errno --------------------------------------------------------- */
 
+/* Whether a result says that the kernel has no such call, or that a filter keeps the process from it: then an older call
+ * has to do. */
+bool treadle_system_is_refused(int32_t result);
 int64_t treadle_system_now(void);      /* CLOCK_MONOTONIC, nanoseconds */
 int64_t treadle_system_tick(void);     /* the same clock at the kernel's last tick, for a quarter of what it costs */
 int64_t treadle_system_wall(void);     /* CLOCK_REALTIME, nanoseconds since 1970 */
@@ -319,8 +324,8 @@ struct treadle_system_event {
     uint32_t events;
     uint32_t reserved;
 };
-/* Takes at most count (256) events; without `waits` those that are there. */
-int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *events, int32_t count, bool waits);
+/* Takes at most count (256) events; waits for one so many milliseconds long, or if that is negative for ever. */
+int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *events, int32_t count, int32_t limit);
 /* A timer as a descriptor, on the monotonic clock. It is readable from its date on, until it is set again; INT64_MAX: none. */
 int32_t treadle_system_timerfd(void);
 int32_t treadle_system_timerfd_set(int32_t timer, int64_t date);
@@ -398,6 +403,7 @@ int32_t treadle_system_ebadf(void);
 int32_t treadle_system_enomem(void);
 int32_t treadle_system_edeadlk(void);
 int32_t treadle_system_eagain(void);
+int32_t treadle_system_enosys(void);
 
 #pragma GCC visibility pop
 

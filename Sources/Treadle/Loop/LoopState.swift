@@ -19,8 +19,9 @@ struct LoopState: ~Copyable {
   var slot: UInt32
   /// The kernel's id of the thread; 0 once it is gone, -1 while nobody has it yet. Atomic.
   let threadID: Atomic<Int32>
-  /// An eventfd that ends sleeps, and a timerfd for their deadlines, once a mode watches descriptors; -1 before. Written under
-  /// the lock by whoever adds the first one: so no number that a client has closed since can be one of them.
+  /// An eventfd that ends sleeps, and a timerfd for their deadlines, once a mode watches descriptors; -1 before, and where
+  /// the kernel refuses a timer. Written under the lock by whoever adds the first descriptor: so no number that a client
+  /// has closed since can be one of them.
   let wakeDescriptor: Atomic<Int32>
   let timerDescriptor: Atomic<Int32>
   /// What interrupts runs that asked for it; -1 for none. Atomic.

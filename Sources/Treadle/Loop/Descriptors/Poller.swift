@@ -47,20 +47,19 @@ struct Poller {
     let wake = treadle_system_eventfd()
     if wake < 0 { throw Failure.system("eventfd", wake) }
     let timer = treadle_system_timerfd()
-    if timer < 0 {
+    if timer < 0 && !treadle_system_is_refused(timer) {
       _ = treadle_system_close(wake)
       throw Failure.system("timerfd_create", timer)
     }
-    loop.state.pointee.timerDescriptor.store(timer, ordering: .releasing)
+    loop.state.pointee.timerDescriptor.store(max(timer, -1), ordering: .releasing)
     loop.state.pointee.wakeDescriptor.store(wake, ordering: .releasing)
   }
 
   private func putOwn(of loop: Loop) -> Int32 {
     let result = control(
       Poller.add, loop.state.pointee.wakeDescriptor.load(ordering: .relaxed), Poller.edgeTriggeredIn, EpollData.wake)
-    if result < 0 { return result }
-    return control(
-      Poller.add, loop.state.pointee.timerDescriptor.load(ordering: .relaxed), Poller.edgeTriggeredIn, EpollData.timer)
+    let timer = loop.state.pointee.timerDescriptor.load(ordering: .relaxed)
+    return result < 0 || timer < 0 ? result : control(Poller.add, timer, Poller.edgeTriggeredIn, EpollData.timer)
   }
 
   func free() {
@@ -191,13 +190,17 @@ struct Poller {
   /// with those of the loop's own, or -errno.
   func wait(_ loop: Loop, until date: Int64?) -> Int32 {
     state.pointee.nextEvent = 0
+    var limit: Int32 = date == nil ? 0 : -1
     if let date {
       let result = loop.setTimer(date)
-      if result < 0 { return result }
+      if result < 0 {
+        if !treadle_system_is_refused(result) { return result }
+        limit = Clock.milliseconds(until: date)
+      }
     }
     var result = 0 &- treadle_system_enomem()
     _ = state.pointee.events.refill(256) { room in
-      result = treadle_system_epoll_wait(state.pointee.epoll, room, 256, date != nil)
+      result = treadle_system_epoll_wait(state.pointee.epoll, room, 256, limit)
       var kept = 0
       var index = 0
       while index < Int(result) {
@@ -236,7 +239,8 @@ extension Loop {
 
   @inline(never)
   private func setTimerNow(_ date: Int64) -> Int32 {
-    let result = treadle_system_timerfd_set(state.pointee.timerDescriptor.load(ordering: .relaxed), date)
+    let timer = state.pointee.timerDescriptor.load(ordering: .relaxed)
+    let result = timer < 0 ? 0 &- treadle_system_enosys() : treadle_system_timerfd_set(timer, date)
     if result == 0 { state.pointee.timerDate = date }
     return result
   }
