@@ -115,7 +115,7 @@ package struct Thread {
     state.pointee.stackSize = Thread.defaultStackSize
     state.pointee.priority = 0.5
     state.pointee.name = nil
-    state.pointee.dictionary = nil
+    state.pointee.dictionary = ValueTable()
     state.pointee.entry = entry
     state.pointee.result = nil
     prepare(thread)
@@ -192,7 +192,7 @@ struct ThreadState: ~Copyable {
   var priority: Double
   var name: UnsafeMutablePointer<CChar>?
   /// Lock.
-  var dictionary: UnsafeMutablePointer<ThreadValue>?
+  var dictionary: ValueTable
 
   /// What the thread runs: written before anybody knows the object, taken by whoever runs or drops it.
   var entry: ThreadEntry

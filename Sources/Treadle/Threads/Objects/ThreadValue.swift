@@ -4,22 +4,7 @@
 import CTreadleSystem
 package import TreadleBase
 
-/// One entry of a thread's dictionary (THR-12), with its key behind it in the same piece of memory. Linked,
-/// and counted, under the lock of its thread.
-struct ThreadValue {
-  var next: UnsafeMutablePointer<ThreadValue>?
-  /// One for the dictionary, one for each use in progress.
-  var references: Int
-  var value: UnsafeMutableRawPointer?
-  var release: ThreadEntry.Destroy?
-}
-
-extension UnsafeMutablePointer<ThreadValue> {
-  fileprivate var key: UnsafeMutablePointer<CChar> {
-    (UnsafeMutableRawPointer(self) + MemoryLayout<ThreadValue>.size).assumingMemoryBound(to: CChar.self)
-  }
-}
-
+/// A thread's dictionary (THR-12), under its lock.
 extension Thread {
   package typealias Use = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
 
@@ -27,37 +12,29 @@ extension Thread {
   package func setValue(
     _ key: UnsafePointer<CChar>, _ value: UnsafeMutableRawPointer?, release: ThreadEntry.Destroy?
   ) throws(Failure) {
-    let size = strlen(key) &+ 1
-    guard let memory = treadle_system_allocate(MemoryLayout<ThreadValue>.size &+ size) else {
-      throw Failure.noMemory("value")
-    }
-    let entry = memory.bindMemory(to: ThreadValue.self, capacity: 1)
-    entry.initialize(to: ThreadValue(next: nil, references: 1, value: value, release: release))
-    memcpy(entry.key, key, size)
+    guard let entry = ValueTable.make(key, value, release) else { throw Failure.noMemory("value") }
+    var replaced: ValueTable.Pointer?
     lock()
-    if phase == Phase.finished {
-      unlock()
-      treadle_system_free(memory)
-      throw Failure(Status.state, "thread", "has finished")
-    }
-    let old = unlinkValue(key)
-    entry.pointee.next = state.pointee.dictionary
-    state.pointee.dictionary = entry
+    let isFinished = phase == Phase.finished
+    let isStored = !isFinished && state.pointee.dictionary.put(entry, replaced: &replaced)
     unlock()
-    if let old { letGo(old) }
+    if let replaced { letGo(replaced) }
+    if isStored { return }
+    treadle_system_free(entry)
+    throw isFinished ? Failure(Status.state, "thread", "has finished") : Failure.noMemory("value")
   }
 
   package func value(_ key: UnsafePointer<CChar>) throws(Failure) -> UnsafeMutableRawPointer? {
     lock()
     defer { unlock() }
-    guard let entry = findValue(key) else { throw Thread.noValue }
+    guard let entry = state.pointee.dictionary.find(key) else { throw Thread.noValue }
     return entry.pointee.value
   }
 
   /// Calls `use` with the value, which is not released meanwhile.
   package func useValue(_ key: UnsafePointer<CChar>, _ use: Use, _ info: UnsafeMutableRawPointer?) throws(Failure) {
     lock()
-    let entry = findValue(key)
+    let entry = state.pointee.dictionary.find(key)
     entry?.pointee.references &+= 1
     unlock()
     guard let entry else { throw Thread.noValue }
@@ -67,7 +44,8 @@ extension Thread {
 
   package func removeValue(_ key: UnsafePointer<CChar>) -> Int32 {
     lock()
-    let entry = unlinkValue(key)
+    let entry = state.pointee.dictionary.find(key)
+    if let entry { state.pointee.dictionary.take(entry) }
     unlock()
     guard let entry else { return Status.ignored }
     letGo(entry)
@@ -78,8 +56,7 @@ extension Thread {
   func releaseValues() {
     while true {
       lock()
-      let entry = state.pointee.dictionary
-      if let entry { state.pointee.dictionary = entry.pointee.next }
+      let entry = state.pointee.dictionary.takeAny()
       unlock()
       guard let entry else { return }
       letGo(entry)
@@ -88,26 +65,8 @@ extension Thread {
 
   private static let noValue = Failure(Status.notFound, "key", "is not in the thread's dictionary")
 
-  private func findValue(_ key: UnsafePointer<CChar>) -> UnsafeMutablePointer<ThreadValue>? {
-    var next = state.pointee.dictionary
-    while let entry = next, strcmp(entry.key, key) != 0 { next = entry.pointee.next }
-    return next
-  }
-
-  private func unlinkValue(_ key: UnsafePointer<CChar>) -> UnsafeMutablePointer<ThreadValue>? {
-    guard let entry = findValue(key) else { return nil }
-    if state.pointee.dictionary == entry {
-      state.pointee.dictionary = entry.pointee.next
-    } else {
-      var before = state.pointee.dictionary
-      while let one = before, one.pointee.next != entry { before = one.pointee.next }
-      before?.pointee.next = entry.pointee.next
-    }
-    return entry
-  }
-
   /// Drops one reference to an entry; its value goes back with the last, outside of the lock.
-  private func letGo(_ entry: UnsafeMutablePointer<ThreadValue>) {
+  private func letGo(_ entry: ValueTable.Pointer) {
     lock()
     entry.pointee.references &-= 1
     let isLast = entry.pointee.references == 0
