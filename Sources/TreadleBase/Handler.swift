@@ -2,24 +2,23 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import TreadleBase
 
 /// A function that somebody registered for the whole process, and what goes back at its end. On the heap,
 /// and counted, under the lock of the list that it is in: one for the list, one for each call in progress.
 package struct Handler {
   package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
   /// A host, the notification's name, its object, and the host's token.
-  typealias TellHost = @convention(c) (UnsafeMutableRawPointer?, UInt32, UInt, UInt64) -> Void
-  typealias Retire = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
+  package typealias TellHost = @convention(c) (UnsafeMutableRawPointer?, UInt32, UInt, UInt64) -> Void
+  package typealias Retire = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
 
   /// The plain function; nil for hosts.
-  let code: UnsafeMutableRawPointer?
-  let info: UnsafeMutableRawPointer?
+  package let code: UnsafeMutableRawPointer?
+  package let info: UnsafeMutableRawPointer?
   private let destroy: Destroy?
   /// The host that is told instead, by what, and how its token is retired at the end.
-  let host: UnsafeMutableRawPointer?
-  let token: UInt64
-  let tellHost: TellHost?
+  package let host: UnsafeMutableRawPointer?
+  package let token: UInt64
+  package let tellHost: TellHost?
   private let retire: Retire?
   private var uses = 1
 
@@ -33,7 +32,7 @@ package struct Handler {
     retire = nil
   }
 
-  init(host: UnsafeMutableRawPointer, token: UInt64, tell: @escaping TellHost, retire: @escaping Retire) {
+  package init(host: UnsafeMutableRawPointer, token: UInt64, tell: @escaping TellHost, retire: @escaping Retire) {
     code = nil
     info = nil
     destroy = nil
@@ -44,7 +43,7 @@ package struct Handler {
   }
 
   /// A copy on the heap; nil without memory.
-  func allocated() -> UnsafeMutablePointer<Handler>? {
+  package func allocated() -> UnsafeMutablePointer<Handler>? {
     guard let memory = treadle_system_allocate(MemoryLayout<Handler>.size) else { return nil }
     let handler = memory.bindMemory(to: Handler.self, capacity: 1)
     handler.initialize(to: self)
@@ -52,16 +51,16 @@ package struct Handler {
   }
 
   /// Keeps it while it is called. The list's lock is held.
-  mutating func use() { uses &+= 1 }
+  package mutating func use() { uses &+= 1 }
 
   /// The end of a call, or of its place in the list. True for the last: `free` follows, without the lock.
-  mutating func endUse() -> Bool {
+  package mutating func endUse() -> Bool {
     uses &-= 1
     return uses == 0
   }
 
   /// Gives back, once, what came with it.
-  static func free(_ handler: UnsafeMutablePointer<Handler>) {
+  package static func free(_ handler: UnsafeMutablePointer<Handler>) {
     let last = handler.pointee
     treadle_system_free(handler)
     last.retire?(last.host, last.token)
