@@ -32,6 +32,9 @@ package struct Reference: ~Copyable {
     package func has(_ mark: UInt64) -> Bool { bits & mark != 0 }
     @inline(__always)
     func isLive(_ generation: UInt32) -> Bool { self.generation == generation && !isGone }
+    /// The word with one more reference of our own.
+    @inline(__always)
+    fileprivate var withOneMore: UInt64 { own < Reference.fullOwn ? bits &+ Reference.one : bits }
   }
 
   /// Of items; other objects have none but `awaited`.
@@ -53,9 +56,10 @@ package struct Reference: ~Copyable {
 
   package static let mostClients: UInt64 = 0x7FFF
   fileprivate static let mostOwn: UInt64 = 0xF_FFFF
-  /// From here on a call that wants one of our own references is refused, so that those which cannot be refused (of a
-  /// mode, of a callback) never run into the next count.
+  /// From `manyOwn` on none of our own references is counted down any more, and from `fullOwn` on none up: the object stays
+  /// for ever, and the count never runs into the next one. What threads add and take back at the same time fits in between.
   private static let manyOwn: UInt64 = 0x8_0000
+  private static let fullOwn: UInt64 = 0xC_0000
   private static let client: UInt64 = 1 << 25
   private static let one: UInt64 = 1 << 5
   fileprivate static let counts: UInt64 = 0xFF_FFFF_FFE0
@@ -95,27 +99,27 @@ package struct Reference: ~Copyable {
 
   // MARK: Our own references
 
-  /// Adds one, if the object is still the one meant, and not in use by too many calls.
+  /// Adds one, if the object is still the one meant.
   @inline(__always)
   package borrowing func hold(_ generation: UInt32) -> Bool {
     var now = word.load(ordering: .relaxed)
-    while Seen(bits: now).isLive(generation), Seen(bits: now).own < Reference.manyOwn {
+    while Seen(bits: now).isLive(generation) {
       let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: now &+ Reference.one, ordering: .acquiringAndReleasing)
+        expected: now, desired: Seen(bits: now).withOneMore, ordering: .acquiringAndReleasing)
       if isExchanged { return true }
       now = original
     }
     return false
   }
 
-  /// Adds one of our own references, and clears marks in the same exchange. What was there before; nil for an object that
-  /// is not the one meant, or in use by too many calls.
+  /// Adds one of our own references, and clears marks in the same exchange. What was there before; nil for an object that is
+  /// not the one meant.
   @inline(__always)
   package borrowing func hold(_ generation: UInt32, clearing marks: UInt64) -> Seen? {
     var now = word.load(ordering: .relaxed)
-    while Seen(bits: now).isLive(generation), Seen(bits: now).own < Reference.manyOwn {
+    while Seen(bits: now).isLive(generation) {
       let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: now & ~marks &+ Reference.one, ordering: .sequentiallyConsistent)
+        expected: now, desired: Seen(bits: now).withOneMore & ~marks, ordering: .sequentiallyConsistent)
       if isExchanged { return Seen(bits: now) }
       now = original
     }
@@ -127,6 +131,7 @@ package struct Reference: ~Copyable {
   package borrowing func holdAgain() {
     let before = Seen(bits: word.add(Reference.one, ordering: .relaxed).oldValue)
     assert(!before.isGone, "only what is held already can be held again")
+    if before.own >= Reference.fullOwn { word.subtract(Reference.one, ordering: .relaxed) }
   }
 
   /// Drops one, or several at a time; what is left.
@@ -134,19 +139,22 @@ package struct Reference: ~Copyable {
   package borrowing func drop(_ count: UInt64 = 1) -> Seen {
     let (before, left) = word.subtract(Reference.one &* count, ordering: .sequentiallyConsistent)
     assert(Seen(bits: before).own >= count, "a reference of ours is dropped once")
-    return Seen(bits: left)
+    if Seen(bits: before).own < Reference.manyOwn { return Seen(bits: left) }
+    return Seen(bits: word.add(Reference.one &* count, ordering: .sequentiallyConsistent).newValue)
   }
 
-  /// Drops one or several references, unless they are the last of our own of an object without a mark: then nothing, for
-  /// the caller to do what has to be done before. What is left; nil if nothing was dropped.
+  /// Drops one or several references, unless they are the last of our own of an object without a mark: then nothing, for the
+  /// caller to do what has to be done before. What is left; nil if nothing was dropped.
   @inline(__always)
   package borrowing func dropUnlessLast(_ count: UInt64, without mark: UInt64) -> Seen? {
     var now = word.load(ordering: .acquiring)
     while true {
-      if Seen(bits: now).own == count && now & mark == 0 { return nil }
+      let own = Seen(bits: now).own
+      if own == count && now & mark == 0 { return nil }
+      let left = own < Reference.manyOwn ? now &- Reference.one &* count : now
       let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: now &- Reference.one &* count, ordering: .sequentiallyConsistent)
-      if isExchanged { return Seen(bits: now &- Reference.one &* count) }
+        expected: now, desired: left, ordering: .sequentiallyConsistent)
+      if isExchanged { return Seen(bits: left) }
       now = original
     }
   }
@@ -168,18 +176,18 @@ package struct Reference: ~Copyable {
 
   /// Drops one; what is left, or nil when the client owns none.
   @inline(__always)
-  package borrowing func releaseForClient(_ generation: UInt32) -> Seen? { returnOne(generation, keeping: 0) }
+  package borrowing func releaseForClient(_ generation: UInt32) -> Seen? { returnOne(generation, asOurs: false) }
 
   /// Turns one into one of our own, which the caller then drops; false when the client owns none.
   package borrowing func surrenderClient(_ generation: UInt32) -> Bool {
-    returnOne(generation, keeping: Reference.one) != nil
+    returnOne(generation, asOurs: true) != nil
   }
 
   @inline(__always)
-  private borrowing func returnOne(_ generation: UInt32, keeping: UInt64) -> Seen? {
+  private borrowing func returnOne(_ generation: UInt32, asOurs: Bool) -> Seen? {
     var now = word.load(ordering: .relaxed)
     while Seen(bits: now).isLive(generation), Seen(bits: now).clients != 0 {
-      let left = now &- Reference.client &+ keeping
+      let left = (asOurs ? Seen(bits: now).withOneMore : now) &- Reference.client
       let (isExchanged, original) = word.weakCompareExchange(
         expected: now, desired: left, ordering: .sequentiallyConsistent)
       if isExchanged { return Seen(bits: left) }

@@ -94,17 +94,8 @@ package struct Slab {
   package func hold(_ bits: UInt, _ subject: StaticString) throws(Failure) -> UnsafeMutableRawPointer {
     let handle = Handle(bits: bits)
     guard let memory = locate(handle) else { throw handle.failure(subject) }
-    if !Slab.reference(memory).pointee.hold(handle.generation) { throw failure(handle, subject) }
+    if !Slab.reference(memory).pointee.hold(handle.generation) { throw handle.failure(subject) }
     return memory
-  }
-
-  /// Why an object could not be held.
-  @inline(never)
-  package func failure(_ handle: Handle, _ subject: StaticString) -> Failure {
-    if let memory = locate(handle), Slab.reference(memory).pointee.isLive(handle.generation) {
-      return Failure(Status.range, subject, "is in use by too many calls at once")
-    }
-    return handle.failure(subject)
   }
 
   /// Calls `body` with each slot that holds an object now, until it answers false. For rare searches: it looks at all.

@@ -116,12 +116,34 @@ struct ReferenceTests {
       for _ in 1..<Reference.mostClients { _ = reference.pointee.retainForClient(0) }
       #expect(reference.pointee.seen.clients == Reference.mostClients && reference.pointee.retainForClient(0) == Status.range)
       #expect(reference.pointee.seen.own == 0 && reference.pointee.generation == 0)
-      // Those of calls are refused long before those of modes and callbacks would not fit.
-      var calls = 0
-      while reference.pointee.hold(0) { calls += 1 }
-      #expect(calls == 0x8_0000 && reference.pointee.hold(0, clearing: 0) == nil)
-      reference.pointee.holdAgain()
-      #expect(reference.pointee.seen.own == 0x8_0001 && reference.pointee.seen.clients == Reference.mostClients)
+    }
+  }
+
+  @Test("OBJ-2 OBJ-3: references of ours that no count can hold keep the object for ever, and no other count is touched")
+  func saturation() throws {
+    withReference(marks: Mark.valid) { reference in
+      // As many as queued calls and modes may have, and more, each way of adding one in its turn.
+      let wanted = 1 << 21
+      var refusals = 0
+      for turn in 0..<wanted {
+        switch turn % 3 {
+        case 0: if !reference.pointee.hold(0) { refusals += 1 }
+        case 1: if reference.pointee.hold(0, clearing: 0) == nil { refusals += 1 }
+        default: reference.pointee.holdAgain()
+        }
+      }
+      let isRetained = reference.pointee.retainForClient(0) == Status.ok
+      let isSurrendered = reference.pointee.surrenderClient(0)
+      #expect(refusals == 0 && isRetained && isSurrendered)
+      #expect(reference.pointee.seen.clients == 1 && reference.pointee.generation == 0 && reference.pointee.seen.has(Mark.valid))
+      // All go, and one too many: the object stays.
+      var ends = 0
+      for _ in 0..<wanted where reference.pointee.drop().isGone { ends += 1 }
+      for _ in 0..<10 where reference.pointee.dropUnlessLast(1, without: Mark.signalled)?.isGone != false { ends += 1 }
+      let left = reference.pointee.releaseForClient(0)
+      let none = reference.pointee.releaseForClient(0)
+      let isLive = reference.pointee.isLive(0)
+      #expect(ends == 0 && left?.isGone == false && none == nil && isLive && reference.pointee.seen.has(Mark.valid))
     }
   }
 

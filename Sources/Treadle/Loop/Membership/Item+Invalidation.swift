@@ -14,7 +14,7 @@ extension Item {
     let handle = Handle(bits: handle)
     let item = try locate(kind, handle, subject)
     guard let before = item.cell.pointee.reference.hold(handle.generation, clearing: Item.marksOfValid) else {
-      throw item.slab.failure(handle, subject)
+      throw handle.failure(subject)
     }
     item.end(before)
   }
