@@ -56,7 +56,7 @@ public func treadle_perform_after(
 @implementation @_cdecl("treadle_perform_cancel_target")
 public func treadle_perform_cancel_target(_ target: UnsafeMutableRawPointer?) -> treadle_status {
   status("treadle_perform_cancel_target") { () throws(Failure) in
-    try DelayedRequest.cancel(Request(function: nil, target: target, argument: nil), targetAlone: true)
+    try DelayedRequest.cancel(target: target)
   }
 }
 
@@ -66,7 +66,7 @@ public func treadle_perform_cancel(_ like: UnsafePointer<treadle_request>?) -> t
     let request = try makeRequest(copyStruct(like, "like"))
     // It only describes others: what it holds itself is its routine.
     defer { drop(request.indirect) }
-    return try DelayedRequest.cancel(request, targetAlone: false)
+    return try DelayedRequest.cancel(request)
   }
 }
 

@@ -55,20 +55,24 @@ TREADLE_API treadle_status treadle_main_perform(const treadle_request *request, 
 /** Has the calling thread's loop perform a function once, after a delay: a one-shot timer in the default mode,
  *  or in the given ones (PERF-12 to PERF-14). Never before the next pass. Requests of one date are performed in
  *  their order. modes as in treadle_thread_perform, but NULL is the default mode. What is left when the thread
- *  ends is dropped (PERF-16).
+ *  ends is dropped (PERF-16). What a release asks for then is dropped at once, and TREADLE_IGNORED returned; in
+ *  the sixteenth release inside of others it is refused with TREADLE_E_CLOSED, and stays the caller's: the
+ *  releases are not called.
  *  [any] Errors, with the releases called as in treadle_thread_perform: TREADLE_E_ARG, TREADLE_E_TOO_NEW,
  *  TREADLE_E_NOMEM, TREADLE_E_SYSTEM. Since 1.0. */
 TREADLE_API treadle_status treadle_perform_after(int64_t delay_ns, const treadle_request *request,
                                                  const char *const *modes, size_t mode_count);
 
-/** Cancels all delayed requests of the calling thread for this target, by identity (PERF-15); their releases are
- *  called. Requests of treadle_thread_perform are not touched.
+/** Cancels all delayed requests of the calling thread for this target, by identity (PERF-15), however many others
+ *  there are; then their releases are called, and may make new ones. Requests of treadle_thread_perform are not
+ *  touched.
  *  [any] TREADLE_IGNORED when there is none. Since 1.0. */
 TREADLE_API treadle_status treadle_perform_cancel_target(void *target);
 
 /** Cancels the delayed requests of the calling thread that have this target and function (or routine), both by
- *  identity, and this argument, by identity or by the equal function of the waiting request (PERF-15). The
- *  releases of `like` itself are not called, and its equal is not used.
+ *  identity, and this argument, by identity or by the equal function of the waiting request (PERF-15). That may
+ *  do anything: whatever it cancels is not asked any more, and what it makes is not asked. The releases follow when
+ *  all have been asked. Those of `like` itself are not called, and its equal is not used.
  *  [any] TREADLE_IGNORED when there is none. Errors: TREADLE_E_ARG for NULL, a bad struct_size, or neither or
  *  both of fn and routine; TREADLE_E_TOO_NEW. Since 1.0. */
 TREADLE_API treadle_status treadle_perform_cancel(const treadle_request *like);

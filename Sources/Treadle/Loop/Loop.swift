@@ -139,6 +139,7 @@ package struct Loop {
     state.pointee.incoming.free()
     state.pointee.spare.free()
     state.pointee.deferred.free()
+    state.pointee.delayed.free()
     state.pointee.commonRecord = 0
     state.pointee.defaultMode = nil
     state.pointee.jobCount = 0
@@ -148,6 +149,7 @@ package struct Loop {
     state.pointee.isChasing = false
     state.pointee.isOverrun = false
     state.pointee.hasFailed = false
+    state.pointee.dropDepth = 0
     state.pointee.ownTime = 0
     state.pointee.lastReading = 0
     state.pointee.readingTick = 0

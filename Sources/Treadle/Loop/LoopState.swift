@@ -98,6 +98,8 @@ struct LoopState: ~Copyable {
   var hasFailed: Bool
   /// The tag of the process's life in which the loop was made. Constant.
   var life: UInt32
+  /// How many releases of delayed requests, each asked for in the one before, the end of the thread is calling. Owner.
+  var dropDepth: UInt32
   /// How long the last pause of a chasing loop was, in nanoseconds. Owner.
   var chasePause: Int64
   /// The last `SignalTime` that the owner gave. Owner.
@@ -119,9 +121,8 @@ struct LoopState: ~Copyable {
   /// The innermost run, and frames to use again (`Frame`). Owner; other threads read neither.
   var frame: UnsafeMutableRawPointer?
   var spareFrames: UnsafeMutableRawPointer?
-  /// Requests that timers will perform, in the order in which they were made (`DelayedRequest`). Owner.
-  var firstDelayed: UnsafeMutableRawPointer?
-  var lastDelayed: UnsafeMutableRawPointer?
+  /// Requests that timers will perform, by their targets (`DelayedRequest`). Owner.
+  var delayed: KeyedRings
   /// What the clock said when it was last read for the client's sake, and the kernel's tick when that was outside of runs
   /// (`Loop+Time`). Owner.
   var lastReading: Int64

@@ -23,7 +23,7 @@
     /// made it; on another one, nothing happens. [owner]
     /// - Returns: whether it was waiting. Since 1.0.
     @discardableResult
-    public func cancel() -> Bool { (try? DelayedRequest.cancel(description, targetAlone: false)) == Status.ok }
+    public func cancel() -> Bool { (try? DelayedRequest.cancel(description)) == Status.ok }
 
     /// What tells this request from others. Holds nothing.
     private var description: Request {
@@ -55,8 +55,7 @@
 
     /// Cancels the calling thread's requests for a target; whether there was one.
     fileprivate static func cancel(for target: AnyObject) throws(Failure) -> Bool {
-      let like = Request(function: nil, target: identity(of: target), argument: nil)
-      return try DelayedRequest.cancel(like, targetAlone: true) == Status.ok
+      try DelayedRequest.cancel(target: identity(of: target)) == Status.ok
     }
 
     // MARK: The core's callbacks
