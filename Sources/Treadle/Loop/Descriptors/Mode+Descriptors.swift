@@ -26,7 +26,7 @@ extension Mode {
     return try? needPoller(loop)
   }
 
-  /// The thread is gone.
+  /// The mode is given up, or the thread is gone.
   func closePoller() {
     guard let memory = state.pointee.poller.exchange(nil, ordering: .sequentiallyConsistent) else { return }
     Poller(state: memory).free()
@@ -78,12 +78,14 @@ extension Mode {
       throw Failure(Status.exists, "fd", "is watched by another source in this mode")
     }
     if old.serial != 0 { poller.state.pointee.mayHaveStale.store(true, ordering: .releasing) }
+    poller.removeAlwaysReady(old)
+    poller.state.pointee.registrations.set(Int(number), Registration(member: old.member, serial: old.serial))
   }
 
   private func isStanding(_ owner: Item, _ registration: Registration, _ number: Int32, _ poller: Poller) -> Bool {
     if registration.serial == 0 {
       // It is paused, or always ready; or it was closed, and this was noticed.
-      let isWatched = owner.watched.pointee.events == 0 || poller.isAlwaysReady(number)
+      let isWatched = owner.watched.pointee.events == 0 || registration.always != 0
       return isWatched && treadle_system_is_open(number) == 0
     }
     return poller.isStanding(
@@ -102,7 +104,7 @@ extension Mode {
     var registration = Registration(member: member.slot, serial: serial)
     if result < 0 {
       if result != 0 &- treadle_system_eperm() { throw Mode.refusal(result) }
-      try poller.addAlwaysReady(number)
+      registration.always = try poller.addAlwaysReady(number)
       registration.serial = 0
     }
     poller.state.pointee.registrations.set(Int(number), registration)
@@ -121,7 +123,7 @@ extension Mode {
 
   @inline(__always)
   private func withdraw(_ registration: Registration, _ number: Int32, _ poller: Poller) {
-    if registration.serial != 0 { poller.takeOut(number) } else { poller.removeAlwaysReady(number) }
+    if registration.serial != 0 { poller.takeOut(number) } else { poller.removeAlwaysReady(registration) }
   }
 
   /// Changes what a membership watches for; 0 pauses it.
@@ -142,7 +144,7 @@ extension Mode {
     } else if registration.serial != 0 {
       // As a registration of its own: the entry of before may stay behind, if the number was closed and used again.
       try register(member, number, events, poller, isThere: true)
-    } else if !poller.isAlwaysReady(number) {
+    } else if registration.always == 0 {
       try register(member, number, events, poller)
     }
     member.watched.pointee.events = events
@@ -200,7 +202,7 @@ extension Mode {
     let number = member.watched.pointee.number
     guard let poller, let registration = poller.state.pointee.registrations[Int(number)], registration.member == member.slot
     else { return false }
-    if registration.serial == 0 { return poller.isAlwaysReady(number) }
+    if registration.serial == 0 { return registration.always != 0 }
     let data = EpollData(number: number, serial: registration.serial)
     if poller.isStanding(number, Readiness.toKernel(member.watched.pointee.events), data) { return true }
     forget(member, data, poller)

@@ -132,24 +132,25 @@ struct Poller {
 
   // MARK: Always ready; the loop's lock is held
 
-  func addAlwaysReady(_ number: Int32) throws(Failure) {
+  /// The place of a new number behind the others, as a registration says it.
+  func addAlwaysReady(_ number: Int32) throws(Failure) -> UInt32 {
     guard state.pointee.alwaysReady.append(UInt32(bitPattern: number)) else { throw Failure.noMemory("descriptor") }
-    state.pointee.alwaysReadyCount.store(state.pointee.alwaysReady.count, ordering: .releasing)
+    let count = state.pointee.alwaysReady.count
+    state.pointee.alwaysReadyCount.store(count, ordering: .releasing)
+    return UInt32(truncatingIfNeeded: count)
   }
 
-  func isAlwaysReady(_ number: Int32) -> Bool {
-    for other in state.pointee.alwaysReady.elements where other == UInt32(bitPattern: number) { return true }
-    return false
-  }
-
-  func removeAlwaysReady(_ number: Int32) {
-    var kept = 0
-    for other in state.pointee.alwaysReady.elements where other != UInt32(bitPattern: number) {
-      state.pointee.alwaysReady.set(kept, other)
-      kept &+= 1
+  /// The last one moves to its place.
+  func removeAlwaysReady(_ registration: Registration) {
+    let count = state.pointee.alwaysReady.count
+    guard registration.always != 0, let last = state.pointee.alwaysReady[count &- 1] else { return }
+    state.pointee.alwaysReady.set(Int(registration.always) &- 1, last)
+    state.pointee.alwaysReady.truncate(count &- 1)
+    state.pointee.alwaysReadyCount.store(count &- 1, ordering: .releasing)
+    if var moved = state.pointee.registrations[Int(last)] {
+      moved.always = registration.always
+      state.pointee.registrations.set(Int(last), moved)
     }
-    state.pointee.alwaysReady.truncate(kept)
-    state.pointee.alwaysReadyCount.store(kept, ordering: .releasing)
   }
 
   // MARK: Interrupts: the owner's
@@ -293,6 +294,8 @@ struct Registration: BitwiseCopyable {
   var member: UInt32 = 0
   /// Of the entry in the kernel's set, which reports it; 0 for none: the member is paused, or always ready.
   var serial: UInt32 = 0
+  /// One more than its place among the numbers that are always ready; 0 for none.
+  var always: UInt32 = 0
 }
 
 /// What the kernel's set carries for each entry: a number and the serial of its registration. An event whose serial is not
