@@ -102,8 +102,10 @@ public func treadle_loop_copy_current_mode(
   status("treadle_loop_copy_current_mode") { () throws(Failure) in
     try writeText(buffer, capacity, out_length) { text throws(Failure) in
       try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
-        guard let name = loop.currentModeName else { throw Failure(Status.notFound, "loop", "is not being run") }
-        text.append(name)
+        try loop.withCurrentModeName { name throws(Failure) in
+          guard let name else { throw Failure(Status.notFound, "loop", "is not being run") }
+          text.append(name)
+        }
       }
     }
   }

@@ -134,7 +134,7 @@ public func treadle_describe(
     try writeText(buffer, capacity, out_length) { text throws(Failure) in
       let handle = Handle(bits: UInt(bitPattern: object))
       if handle.kind == .loop {
-        try Loop.holding(handle.bits, "loop") { describe($0, &text) }
+        try Loop.holding(handle.bits, "loop") { loop throws(Failure) in try describe(loop, &text) }
       } else if let kind = handle.kind, kind.isItem {
         try Item.holding(kind, handle.bits, kind.name) { describe($0, kind, &text) }
       } else {
@@ -144,11 +144,12 @@ public func treadle_describe(
   }
 }
 
-private func describe(_ loop: Loop, _ text: inout FixedText) {
+private func describe(_ loop: Loop, _ text: inout FixedText) throws(Failure) {
   text.append("run loop of thread ")
   text.append(Int64(loop.threadID))
   text.append((loop.isWaiting ? ", waiting" : ", not waiting") as StaticString)
-  if let name = loop.currentModeName {
+  try loop.withCurrentModeName { name throws(Failure) in
+    guard let name else { return }
     text.append(", in mode ")
     text.append(name)
   }

@@ -80,7 +80,7 @@ struct PassTests {
     let observer = try Item.observer(
       code: nil, info: nil, options: ItemOptions(), activities: Activity.all, once: false)
     _ = try "order".withCString { try loop.add(observer, ModeName($0)) }
-    let mode = try #require("order".withCString { loop.lookUp(ModeName($0)) })
+    let mode = try #require("order".withCString { loop.ownMode(ModeName($0)) })
     let frame = try Frame.take(loop, mode, timeout: timeout, flags: flags)
     loop.frame = frame
     defer {

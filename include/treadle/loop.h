@@ -99,7 +99,9 @@ TREADLE_API treadle_status treadle_loop_copy_current_mode(treadle_loop loop, cha
 
 /** The names of all modes that exist, each once, each followed by NUL, in unspecified order. Copies
  *  whole names only, as many as fit; stores the length that all need. A mode comes into existence
- *  when an item is added to it or a block queued for it (RL-7).
+ *  when an item is added to it or a block queued for it (RL-7). One that nothing is in or queued for, that is
+ *  not common and not run, may be forgotten when there are more than a few of them: it comes into existence anew
+ *  when it is named again.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_loop_copy_modes(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
 

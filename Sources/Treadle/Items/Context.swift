@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import TreadleBase
+
 /// What a client gives an item besides its main callback. Allocated only for items that need any of it,
 /// so that a plain source, timer or descriptor costs its slot alone.
 ///
-/// Written before the item is published; later only `firstAlias`, which the item's lock guards, and the
+/// Written before the item is published; later only the aliases, which the item's lock guards, and the
 /// timer's part, which the lock of the timer's loop (or the item's, while it has none) guards.
 struct Context {
   typealias Retain = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
@@ -37,8 +39,9 @@ struct Context {
   var cancelIndirect = IndirectCallback(object: nil, invoke: nil, drop: nil)
   var getDescriptor: GetDescriptor? = nil
 
-  /// The first of the item's further memberships (see `Item`).
+  /// The first of the item's further memberships (see `Item`), and where each is found by the slot of its mode.
   var firstAlias: UInt32 = 0
+  var aliases = HashIndex()
   /// Observers: what they want to be told.
   var activities: UInt32 = 0
   /// Timers: 0 for one-shots.

@@ -106,6 +106,7 @@ extension Item {
     releaseInfo()
     cell.pointee.link.store(0, ordering: .relaxed)
     context.pointee.dropCallbacks()
+    context.pointee.aliases.free()
     treadle_system_free(context)
   }
 

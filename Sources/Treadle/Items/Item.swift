@@ -152,6 +152,10 @@ package struct Item {
   func setLink(primary: UInt32, next: UInt32) {
     cell.pointee.link.store(UInt(primary) | UInt(next) << 32, ordering: .releasing)
   }
+  var previousAlias: UInt32 {
+    get { UInt32(truncatingIfNeeded: UInt(bitPattern: cell.pointee.info)) }
+    nonmutating set { cell.pointee.info = UnsafeMutableRawPointer(bitPattern: UInt(newValue)) }
+  }
 
   // MARK: What one kind has besides
 

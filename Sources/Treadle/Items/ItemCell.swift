@@ -29,7 +29,8 @@ struct ItemCell: ~Copyable {
   /// from the one to the other, under the item's lock. Of an alias instead the slots of its primary (low half) and of the
   /// next alias, changed under the item's lock.
   let link: Atomic<UInt>
-  /// The client's info. Constant while the cell lives.
+  /// The client's info, constant while the cell lives. Of an alias instead the slot of the alias before it, changed under the
+  /// item's lock.
   var info: UnsafeMutableRawPointer?
 }
 

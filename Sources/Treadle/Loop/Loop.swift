@@ -131,11 +131,11 @@ package struct Loop {
 
   /// Gives back what the loop has, and makes its slot what a new one looks like. Late callers may still look at it.
   private func empty() {
-    if let record = Mode(slot: state.pointee.commonRecord) { record.free() }
-    for slot in state.pointee.modes.elements {
-      if let mode = Mode(slot: slot) { mode.free() }
-    }
+    record?.close()
+    for slot in state.pointee.modes.elements { Mode(slot: slot)?.close() }
     state.pointee.modes.free()
+    state.pointee.modesByName.free()
+    state.pointee.modesToLookAt = 0
     state.pointee.incoming.free()
     state.pointee.spare.free()
     state.pointee.deferred.free()

@@ -67,6 +67,8 @@ struct LoopState: ~Copyable {
   var answers: AdaptiveSpin
   /// The slot of the call mode, once there is one. Written under the lock.
   let callMode: Atomic<UInt32>
+  /// At how many modes it is looked whether all of them are used. Lock.
+  var modesToLookAt: UInt32
   private let restOfSecondLine: (UInt64, UInt64, UInt64)
 
   // What the owner writes, or looks at in every pass, and others now and then.
@@ -107,8 +109,9 @@ struct LoopState: ~Copyable {
   /// When the timer descriptor goes off; `Clock.forever` when it is not set. Owner.
   var timerDate: Int64
 
-  /// The slots of the loop's modes. Lock.
+  /// The slots of the loop's modes, and where they are found by the hash of their names. Lock.
   var modes: Buffer<UInt32>
+  var modesByName: HashIndex
   /// Jobs that wait for a mode that admits them, linked. Lock.
   var firstJob: UnsafeMutablePointer<Job>?
   var lastJob: UnsafeMutablePointer<Job>?

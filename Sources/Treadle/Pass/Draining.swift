@@ -173,7 +173,7 @@ extension Loop {
     if following == nil || following.map({ $0.pointee.sequence > frame.pointee.batch.jobs.limit }) == true {
       frame.pointee.batch.jobs.limit = 0
     }
-    unlink(job, after: frame.pointee.batch.jobs.before)
+    unlink(job)
     frame.pointee.batch.jobs.removals = state.pointee.jobRemovals
     frame.pointee.callout.set(job)
     // From here on it cannot be cancelled any more.

@@ -15,7 +15,7 @@ extension Loop {
       if treadle_system_is_closed() { throw Shutdown.failure }
       return Status.stopped
     }
-    guard let mode = lookUp(name), !isEmpty(mode) else { return Status.finished }
+    guard let mode = ownMode(name), !isEmpty(mode) else { return Status.finished }
     return try run(try push(mode, timeout: timeout, flags: flags))
   }
 
@@ -85,6 +85,7 @@ extension Loop {
     state.pointee.hasFailed = false
     state.pointee.hasReading = false
     self.frame = frame
+    mode.state.pointee.runs = mode.state.pointee.runs &+ 1
     state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
     state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
     return frame
@@ -114,6 +115,7 @@ extension Loop {
     let systemResult = frame.pointee.systemResult
     let outer = frame.pointee.outer
     self.frame = outer
+    frame.pointee.mode.state.pointee.runs = frame.pointee.mode.state.pointee.runs &- 1
     state.pointee.depth.subtract(1, ordering: .sequentiallyConsistent)
     state.pointee.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .sequentiallyConsistent)
     // A stop that an awaited run has not heeded is for the run around it.
@@ -169,6 +171,7 @@ extension Loop {
       frame.pointee.awaited?.abandon()
       abandonBatch(frame)
       self.frame = frame.pointee.outer
+      frame.pointee.mode.state.pointee.runs = frame.pointee.mode.state.pointee.runs &- 1
       Frame.free(frame)
     }
     nameNothing()

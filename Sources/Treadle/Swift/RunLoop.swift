@@ -58,7 +58,10 @@
     public var isCurrent: Bool { loop.isCurrent }
 
     /// The mode of the innermost run; nil outside of runs (RL-6). Any thread. Since 1.0.
-    public var currentMode: RunLoopMode? { loop.currentModeName.map { RunLoopMode(String(cString: $0)) } }
+    public var currentMode: RunLoopMode? {
+      // It throws what the body does: nothing.
+      try? loop.withCurrentModeName { $0.map { RunLoopMode(String(cString: $0)) } }
+    }
 
     /// Every mode that exists (RL-7). Any thread. Since 1.0.
     public var modes: [RunLoopMode] {

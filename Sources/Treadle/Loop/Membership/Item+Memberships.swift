@@ -16,12 +16,10 @@ extension Item {
 
   /// The cell through which the item is in a mode.
   func member(of mode: Mode) -> Item? {
-    var next: Item? = self
-    while let cell = next {
-      if cell.isIn(mode) { return cell }
-      next = following(cell)
-    }
-    return nil
+    if isIn(mode) { return self }
+    guard hasNote(Note.aliased), let context else { return nil }
+    let slot = context.pointee.aliases.find(UInt64(mode.slot)) { _ in true }
+    return slot.flatMap { sibling(UInt32(truncatingIfNeeded: $0)) }
   }
 
   /// Whether the item is in a mode. Takes the item's lock.
@@ -79,10 +77,15 @@ extension Item {
     }
     if isOwn { return self }
     guard let context = needContext(), let (slot, memory) = slab.take() else { throw Failure.noMemory("membership") }
+    if !context.pointee.aliases.insert(UInt64(mode.slot), UInt(slot)) {
+      slab.giveBack(slot, memory)
+      throw Failure.noMemory("membership")
+    }
     let alias = Item(tag: slot << 5 | tag & 31, memory)
     alias.beginCell(Trait.alias)
-    alias.cell.pointee.info = nil
+    alias.previousAlias = 0
     alias.setLink(primary: self.slot, next: context.pointee.firstAlias)
+    sibling(context.pointee.firstAlias)?.previousAlias = slot
     alias.cell.pointee.reference.begin(forClient: false)
     context.pointee.firstAlias = slot
     cell.pointee.notes.bitwiseOr(
@@ -90,15 +93,16 @@ extension Item {
     return alias
   }
 
-  /// Gives an alias that is in no mode back; the item's own cell just stays.
-  func dispose(_ cell: Item) {
+  /// Gives an alias back that has left its mode, or not joined it; the item's own cell just stays.
+  func dispose(_ cell: Item, from mode: Mode) {
     guard cell.slot != slot, let context else { return }
-    if context.pointee.firstAlias == cell.slot {
-      context.pointee.firstAlias = cell.nextAlias
+    context.pointee.aliases.remove(UInt64(mode.slot), UInt(cell.slot))
+    let next = cell.nextAlias
+    sibling(next)?.previousAlias = cell.previousAlias
+    if let before = sibling(cell.previousAlias) {
+      before.setLink(primary: slot, next: next)
     } else {
-      var before = firstAlias
-      while let alias = before, alias.nextAlias != cell.slot { before = sibling(alias.nextAlias) }
-      before?.setLink(primary: slot, next: cell.nextAlias)
+      context.pointee.firstAlias = next
     }
     slab.free(cell.slot, UnsafeMutableRawPointer(cell.cell))
   }

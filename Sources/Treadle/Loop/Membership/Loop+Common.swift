@@ -14,8 +14,8 @@ extension Loop {
     let isNew = try holding(item) { () throws(Failure) in try join(item, record, descriptor: -1) }
     var hasJoined = false
     var failure: Failure?
-    forEachCommonMode { name in
-      do throws(Failure) { if try follow(item, into: name) { hasJoined = true } } catch { failure = error }
+    forEachCommonMode { mode in
+      do throws(Failure) { if try follow(item, into: mode) { hasJoined = true } } catch { failure = error }
     }
     if let failure {
       // Nothing changed: what was added is taken back.
@@ -38,7 +38,7 @@ extension Loop {
   func removeFromCommonModes(_ item: Item, _ record: Mode) -> Int32 {
     guard leave(item, record) == Status.ok else { return Status.ignored }
     // To leave a mode does not fail.
-    forEachCommonMode { name in _ = try? follow(item, into: name) }
+    forEachCommonMode { mode in _ = try? follow(item, into: mode) }
     return Status.ok
   }
 
@@ -47,13 +47,13 @@ extension Loop {
   /// not before.
   @discardableResult
   @inline(never)
-  private func follow(_ item: Item, into name: ModeName) throws(Failure) -> Bool {
-    guard let mode = lookUp(name), let record else { return false }
+  private func follow(_ item: Item, into mode: Mode) throws(Failure) -> Bool {
+    guard let record else { return false }
     var isRecorded = item.isMember(of: record)
     var hasJoined = false
     while true {
       if isRecorded {
-        hasJoined = try holding(item) { () throws(Failure) in try enter(item, name) }
+        hasJoined = try holding(item) { () throws(Failure) in try enter(item, mode) }
       } else {
         _ = leave(item, mode)
       }
@@ -63,13 +63,15 @@ extension Loop {
     }
   }
 
-  /// Calls `body` with the name of each mode of the common set, without the lock: modes never go away, and new ones are
-  /// appended.
-  private func forEachCommonMode(_ body: (ModeName) -> Void) {
-    var index = 0
-    while let mode = mode(at: index) {
-      if mode.isCommon, let name = mode.name { body(ModeName(name)) }
-      index &+= 1
+  /// Calls `body` with each mode of the common set, without the lock: none of them ever goes away, and the default mode is the
+  /// first. One that joins meanwhile gets what is recorded by then.
+  private func forEachCommonMode(_ body: (Mode) -> Void) {
+    var next = defaultMode
+    while let mode = next {
+      body(mode)
+      lock()
+      next = Mode(slot: mode.state.pointee.nextCommon)
+      unlock()
     }
   }
 
@@ -79,25 +81,27 @@ extension Loop {
       throw Failure(Status.argument, "mode", "is the name of the common modes themselves")
     }
     if !isAlive { return Status.ignored }
-    var isNew = false
-    try withLock { () throws(Failure) in
+    let joining = try withLock { () throws(Failure) -> Mode? in
       let mode = try findOrMakeUnlistedMode(name)
-      isNew = !mode.isCommon
+      guard let defaultMode, !mode.isCommon else { return nil }
+      mode.state.pointee.nextCommon = defaultMode.state.pointee.nextCommon
+      defaultMode.state.pointee.nextCommon = mode.slot
       mode.state.pointee.isCommon.store(true, ordering: .releasing)
+      return mode
     }
-    if !isNew { return Status.ignored }
-    try Kind.forEachItemKind { kind throws(Failure) in try addRecorded(kind, to: name) }
+    guard let joining else { return Status.ignored }
+    try Kind.forEachItemKind { kind throws(Failure) in try addRecorded(kind, to: joining) }
     return Status.ok
   }
 
   /// Adds the recorded items of one kind to a mode that joined the set. They are taken down first, with a reference each,
   /// since adding calls the client.
-  private func addRecorded(_ kind: Kind, to name: ModeName) throws(Failure) {
+  private func addRecorded(_ kind: Kind, to mode: Mode) throws(Failure) {
     var recorded = Buffer<UInt32>()
     defer { recorded.free() }
     let isComplete = try withLock { () throws(Failure) -> Bool in
       guard let record else { return true }
-      var next = record.list(kind).first
+      var next = record.list(kind).pointee.first
       while let member = Item(kind, slot: next) {
         let item = member.primary
         if !recorded.append(item.slot) { return false }
@@ -109,7 +113,7 @@ extension Loop {
     var failure: Failure?
     for slot in recorded.elements {
       guard let item = Item(kind, slot: slot) else { continue }
-      do throws(Failure) { try follow(item, into: name) } catch { failure = error }
+      do throws(Failure) { try follow(item, into: mode) } catch { failure = error }
       item.drop()
     }
     if let failure { throw failure }
@@ -126,13 +130,10 @@ extension Loop {
     var candidates = Buffer<UInt64>()
     defer { candidates.free() }
     lock()
-    var next = mode.list(item.kind).first
-    while let member = item.sibling(next) {
-      next = member.cell.pointee.next
-      let other = member.primary
-      if other.slot != item.slot, mayEqual(other, item), candidates.append(Mention(other).bits) {
-        other.holdAgain()
-      }
+    _ = mode.state.pointee.comparable.find(item.valueHash) { slot in
+      guard let other = item.sibling(UInt32(truncatingIfNeeded: slot))?.primary else { return false }
+      if other.slot != item.slot, mayEqual(other, item), candidates.append(Mention(other).bits) { other.holdAgain() }
+      return false
     }
     unlock()
     var found = false
@@ -147,9 +148,14 @@ extension Loop {
   }
 
   private func mayEqual(_ one: Item, _ other: Item) -> Bool {
-    guard one.hasTrait(Item.Trait.comparable), let first = one.context, let second = other.context else { return false }
+    guard let first = one.context, let second = other.context else { return false }
     return first.pointee.hash == second.pointee.hash && first.pointee.order == second.pointee.order
       && one.code == other.code
       && unsafeBitCast(first.pointee.equal, to: UInt.self) == unsafeBitCast(second.pointee.equal, to: UInt.self)
   }
+}
+
+extension Item {
+  /// Of a source with an `equal`; others that are the same by value have the same.
+  var valueHash: UInt64 { context.map { $0.pointee.hash ^ UInt64(bitPattern: $0.pointee.order) } ?? 0 }
 }

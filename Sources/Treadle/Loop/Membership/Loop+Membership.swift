@@ -41,11 +41,17 @@ extension Loop {
     let isElsewhere = item.isElsewhere(than: self)
     item.unlock()
     if isElsewhere { return false }
-    return try enter(item, try withLock { () throws(Failure) in try findOrMakeMode(name) })
+    let mode = try withLock { () throws(Failure) in
+      let mode = try findOrMakeMode(name)
+      mode.holdAgain()
+      return mode
+    }
+    defer { mode.drop() }
+    return try enter(item, mode)
   }
 
   @inline(__always)
-  private func enter(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
+  func enter(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
     if item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode) { return false }
     if item.isOf(.source) && item.context != nil { return try enterAndTell(item, mode) }
     var descriptor: Int32 = -1
@@ -100,28 +106,32 @@ extension Loop {
         return true
       }
     } catch {
-      takeBack(member, of: item)
+      takeBack(member, of: item, from: mode)
       throw error
     }
-    takeBack(member, of: item)
+    takeBack(member, of: item, from: mode)
     return false
   }
 
-  private func takeBack(_ member: Item, of item: Item) {
+  private func takeBack(_ member: Item, of item: Item, from mode: Mode) {
     member.cell.pointee.membership.store(0, ordering: .sequentiallyConsistent)
-    item.dispose(member)
+    item.dispose(member, from: mode)
   }
 
   /// Puts a new member into its list or queue. Both locks are held.
   @inline(__always)
   private func link(_ member: Item, of item: Item, into mode: Mode, descriptor: Int32) throws(Failure) {
-    if mode.isRecord { return mode.withList(item.kind) { $0.append(member) } }
+    if item.hasTrait(Item.Trait.comparable) && !mode.state.pointee.comparable.insert(item.valueHash, UInt(member.slot)) {
+      throw Failure.noMemory("source")
+    }
+    if mode.isRecord { return mode.list(item.kind).pointee.append(member) }
     switch item.kind {
     case .source:
       mode.state.pointee.sources.append(member)
       // Behind the beginning of the membership, for which whoever signals looks after he has.
       if item.isSignalled && !mode.mention(member) {
         mode.state.pointee.sources.remove(member)
+        mode.state.pointee.comparable.remove(item.valueHash, UInt(member.slot))
         throw Failure.noMemory("source")
       }
     case .descriptor:
@@ -137,7 +147,8 @@ extension Loop {
   }
 
   package func remove(_ item: Item, _ name: ModeName) -> Int32 {
-    guard let mode = lookUp(name) else { return Status.ignored }
+    guard let mode = holdMode(name) else { return Status.ignored }
+    defer { letGo(mode) }
     return mode.isRecord ? removeFromCommonModes(item, mode) : leave(item, mode)
   }
 
@@ -175,8 +186,9 @@ extension Loop {
   /// The membership ends. The lock is held.
   @inline(__always)
   func unlink(_ member: Item, of item: Item, from mode: Mode) {
+    if item.hasTrait(Item.Trait.comparable) { mode.state.pointee.comparable.remove(item.valueHash, UInt(member.slot)) }
     if mode.isRecord {
-      mode.withList(item.kind) { $0.remove(member) }
+      mode.list(item.kind).pointee.remove(member)
     } else {
       switch item.kind {
       case .source: mode.state.pointee.sources.remove(member)
@@ -189,7 +201,7 @@ extension Loop {
       if item.kind != .observer { mode.countContent(-1) }
     }
     member.cell.pointee.membership.store(0, ordering: .releasing)
-    if member.tag != item.tag { item.dispose(member) }
+    if member.tag != item.tag { item.dispose(member, from: mode) }
   }
 
   /// What an item leaves behind that has just left a mode. The lock is held.
@@ -197,15 +209,17 @@ extension Loop {
   func depart(_ item: Item, from mode: Mode) -> Departure {
     let isTold = item.isOf(.source) && !mode.isRecord && item.context?.pointee.isToldOfCancel == true
     if isTold {
-      // Both are kept for the length of the call, whatever becomes of the loop's thread (OBJ-3).
+      // All are kept for the length of the call, whatever becomes of the loop's thread (OBJ-3).
       holdAgain()
       item.holdAgain()
+      mode.holdAgain()
     }
     return Departure(item: item, dropped: handOver(item), told: isTold ? mode : nil)
   }
 
   package func contains(_ item: Item, _ name: ModeName) -> Bool {
-    guard let mode = lookUp(name) else { return false }
+    guard let mode = holdMode(name) else { return false }
+    defer { letGo(mode) }
     return item.isMember(of: mode) || item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode)
   }
 
@@ -247,7 +261,7 @@ struct Departure {
   fileprivate let item: Item
   /// Whose reference, of a mode, is to be dropped: mostly the item's (`Loop.handOver`).
   fileprivate let dropped: Item?
-  /// What the source left, if it is told: then it is held once more, and so is the loop.
+  /// What the source left, if it is told: then all three are held once more.
   fileprivate let told: Mode?
 
   /// `dropping`: how many references the caller has to drop besides.
@@ -264,6 +278,7 @@ struct Departure {
     guard let loop = mode.loop else { return }
     item.tellCancelled(loop, mode)
     item.drop()
+    mode.drop()
     loop.letGo()
   }
 }

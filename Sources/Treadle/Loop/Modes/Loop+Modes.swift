@@ -5,7 +5,7 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// Finding modes, making them, and the common set. Modes live as long as their loop.
+/// Finding modes, making them, and giving up those that are not used.
 extension Loop {
   @inline(__always)
   func lock() { state.pointee.mutex.lock(.loop) }
@@ -31,12 +31,26 @@ extension Loop {
     return standard
   }
 
-  /// `findMode` for those who do not hold the lock.
-  func lookUp(_ name: ModeName) -> Mode? {
+  /// The mode of a name, for one who does not hold the lock: kept until `letGo`.
+  func holdMode(_ name: ModeName) -> Mode? {
     if let standard = defaultMode(name) { return standard }
     lock()
     defer { unlock() }
+    let mode = findMode(name)
+    mode?.holdAgain()
+    return mode
+  }
+  /// The mode of a name for the owner, who is about to run it.
+  func ownMode(_ name: ModeName) -> Mode? {
+    if let standard = defaultMode(name) { return standard }
+    lock()
+    defer { unlock() }
+    dropUnusedModes()
     return findMode(name)
+  }
+  @inline(__always)
+  func letGo(_ mode: Mode) {
+    if mode.state != state.pointee.defaultMode { mode.drop() }
   }
 
   /// The mode of `TREADLE_CALL_MODE` in the C header, in which a thread runs that waits for a call.
@@ -51,48 +65,55 @@ extension Loop {
   func findMode(_ name: ModeName) -> Mode? {
     if let standard = defaultMode(name) { return standard }
     if CommonModes.isCommon(name) { return record }
-    let hash = name.hash
-    for slot in state.pointee.modes.elements {
-      guard let mode = Mode(slot: slot), mode.state.pointee.hash == hash, let known = mode.name else { continue }
-      if name.equals(known) { return mode }
+    let slot = state.pointee.modesByName.find(UInt64(name.hash)) { slot in
+      Mode(slot: UInt32(truncatingIfNeeded: slot))?.name.map { name.equals($0) } == true
     }
-    return nil
+    return slot.flatMap { Mode(slot: UInt32(truncatingIfNeeded: $0)) }
   }
 
   /// The mode of a name, which is made if there is none (RL-7). The lock is held.
   func findOrMakeMode(_ name: ModeName) throws(Failure) -> Mode {
     if let mode = findMode(name) { return mode }
+    dropUnusedModes()
     guard let mode = Mode.create(in: self, name: name) else { throw Failure.noMemory("mode") }
     return mode
   }
 
-  /// Notes the modes that a block or a request names, and makes them if need be. The lock is held.
-  func appendSlots(
-    of names: ModeNames, to slots: inout Buffer<UInt32>, _ subject: StaticString
-  ) throws(Failure) {
-    for name in names {
-      guard let name else { throw Failure(Status.argument, "modes", "contains NULL") }
-      let mode = try findOrMakeMode(ModeName(name))
-      mode.state.pointee.isUnlisted = false
-      if !slots.append(mode.slot) { throw Failure.noMemory(subject) }
-    }
-  }
-
-  /// Whether a mode is one of those noted; the record stands for the common ones.
-  @inline(__always)
-  func names(_ slots: Buffer<UInt32>, _ mode: Mode) -> Bool {
-    for slot in slots.elements
-    where slot == mode.slot || slot == state.pointee.commonRecord && mode.isCommon {
-      return true
-    }
+  /// Puts a new mode among the loop's. False, with nothing changed, when there is no memory. The lock is held.
+  func list(_ mode: Mode) -> Bool {
+    let count = state.pointee.modes.count
+    if !state.pointee.modes.append(mode.slot) { return false }
+    if state.pointee.modesByName.insert(UInt64(mode.state.pointee.hash), UInt(mode.slot)) { return true }
+    state.pointee.modes.truncate(count)
     return false
   }
+
+  /// Gives up the modes that nothing is in, once there are twice as many modes as it left the last time, so that a mode of its
+  /// own for each wait does not make the loop grow. The owner alone does that, since he has modes in hand that he does not keep;
+  /// between that and their use he names no other. The lock is held.
+  func dropUnusedModes() {
+    if state.pointee.modes.count < max(Int(state.pointee.modesToLookAt), Loop.fewModes) || !isCurrent || !isAlive { return }
+    var kept = 0
+    for slot in state.pointee.modes.elements {
+      guard let mode = Mode(slot: slot) else { continue }
+      if mode.isUnused {
+        state.pointee.modesByName.remove(UInt64(mode.state.pointee.hash), UInt(slot))
+        mode.close()
+      } else {
+        state.pointee.modes.set(kept, slot)
+        kept &+= 1
+      }
+    }
+    state.pointee.modes.truncate(kept)
+    state.pointee.modesToLookAt = UInt32(truncatingIfNeeded: kept &* 2)
+  }
+  private static let fewModes = 16
 
   /// A mode that has nothing of a client's does not exist for clients (RL-7), though it be common, or the call mode. The
   /// lock is held.
   func findOrMakeUnlistedMode(_ name: ModeName) throws(Failure) -> Mode {
     if let mode = findMode(name) { return mode }
-    guard let mode = Mode.create(in: self, name: name) else { throw Failure.noMemory("mode") }
+    let mode = try findOrMakeMode(name)
     mode.state.pointee.isUnlisted = true
     return mode
   }
@@ -113,8 +134,43 @@ extension Loop {
     }
   }
 
-  /// The name of the mode that the innermost run runs, nil outside of runs (RL-6). Lives with the loop.
-  package var currentModeName: UnsafePointer<CChar>? { currentMode?.name }
+  /// Calls `body` with the name of the mode that the innermost run runs, nil outside of runs (RL-6): under the lock, without
+  /// which the owner may go on.
+  package func withCurrentModeName<Result>(
+    _ body: (UnsafePointer<CChar>?) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try withLock { () throws(Failure) in try body(currentMode?.name) }
+  }
+}
+
+/// The modes that a block or a request names, each of which is kept; the record of common items stands for the common ones.
+/// They are kept by their memory, which in the child of a fork is still that of the parent's modes.
+struct ModeSet {
+  private var modes = Buffer<UnsafeMutablePointer<ModeState>>()
+
+  var isEmpty: Bool { modes.isEmpty }
+
+  @inline(__always)
+  func contains(_ mode: Mode) -> Bool {
+    for other in modes.elements where other == mode.state || other.pointee.isRecord && mode.isCommon { return true }
+    return false
+  }
+
+  /// Finds the modes of a list of names, and makes them if need be. The loop's lock is held.
+  mutating func append(_ names: ModeNames, of loop: Loop, _ subject: StaticString) throws(Failure) {
+    for name in names {
+      guard let name else { throw Failure(Status.argument, "modes", "contains NULL") }
+      let mode = try loop.findOrMakeMode(ModeName(name))
+      mode.state.pointee.isUnlisted = false
+      if !modes.append(mode.state) { throw Failure.noMemory(subject) }
+      mode.holdAgain()
+    }
+  }
+
+  mutating func free() {
+    for mode in modes.elements { Mode(mode).drop() }
+    modes.free()
+  }
 }
 
 /// The two mode names that every loop knows (MODE-2).

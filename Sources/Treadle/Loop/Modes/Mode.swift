@@ -32,8 +32,17 @@ struct Mode {
   @inline(__always)
   var isCommon: Bool { state.pointee.isCommon.load(ordering: .acquiring) }
 
-  /// Makes a mode, and unless it is the record puts it into the loop's list. The caller holds the lock, or nobody else
-  /// knows the loop yet.
+  /// Keeps it, and its name, for one who has it in hand without the lock. Begins under the lock, or where it is kept already.
+  func holdAgain() { state.pointee.reference.holdAgain() }
+  func drop() {
+    if !state.pointee.reference.drop().isGone { return }
+    treadle_system_free(state.pointee.name)
+    state.pointee.name = nil
+    Slab(.mode).free(slot, UnsafeMutableRawPointer(state))
+  }
+
+  /// Makes a mode, and unless it is the record puts it among the loop's. The caller holds the lock, or nobody else knows the
+  /// loop yet.
   static func create(in loop: Loop, name: ModeName, isRecord: Bool = false) -> Mode? {
     assert(Slab(.mode).fits(MemoryLayout<ModeState>.size), "a slot has room for a mode")
     guard let (slot, _) = Slab(.mode).take(), let mode = Mode(slot: slot) else { return nil }
@@ -51,31 +60,40 @@ struct Mode {
     state.pointee.earliest.store(Clock.forever, ordering: .relaxed)
     state.pointee.reference.begin(forClient: false)
     state.pointee.loop.store(loop.state, ordering: .releasing)
-    if state.pointee.name != nil && (isRecord || loop.state.pointee.modes.append(slot)) {
+    if state.pointee.name != nil && (isRecord || loop.list(mode)) {
       if name.equals(Loop.callModeName.bytes) { loop.state.pointee.callMode.store(slot, ordering: .releasing) }
       return mode
     }
-    mode.free()
+    mode.close()
     return nil
   }
 
-  /// Nothing is in the mode, and its loop is gone.
-  func free() {
+  /// Nothing is in the mode, and no run runs it: whether only its loop keeps it. The lock is held. Owner.
+  var isUnused: Bool {
+    let state = self.state
+    return state.pointee.reference.seen.own == 1 && state.pointee.runs == 0 && !hasContent && !isCommon
+      && state.pointee.observers.first == 0 && slot != loop?.state.pointee.callMode.load(ordering: .relaxed)
+  }
+
+  /// Nothing is in the mode, and its loop gives it up: whoever still has it in hand finds that it is no loop's.
+  func close() {
     closeSignals()
-    treadle_system_free(state.pointee.name)
-    state.pointee.name = nil
+    closePoller()
     state.pointee.hasScattered.store(false, ordering: .relaxed)
     state.pointee.ownSignals.free()
     state.pointee.ownSignalsAreMixed = false
     state.pointee.lastWasTimers = false
     state.pointee.observersInOrder.free()
+    state.pointee.comparable.free()
     if let queue = state.pointee.queue { TimerQueue.free(queue) }
     state.pointee.queue = nil
     state.pointee.sources = MemberList()
     state.pointee.descriptors = MemberList()
     state.pointee.timers = MemberList()
     state.pointee.observers = MemberList()
-    Slab(.mode).free(slot, UnsafeMutableRawPointer(state))
+    state.pointee.observersAreMixed = false
+    state.pointee.nextCommon = 0
+    drop()
   }
 
   /// Whether there is nothing to wait for but, perhaps, blocks (MODE-7).
@@ -88,27 +106,19 @@ struct Mode {
   }
 
   /// The list of one kind of members. The lock is held.
-  func withList(_ kind: Kind, _ body: (inout MemberList) -> Void) {
+  func list(_ kind: Kind) -> UnsafeMutablePointer<MemberList> {
     switch kind {
-    case .source: body(&state.pointee.sources)
-    case .descriptor: body(&state.pointee.descriptors)
-    case .timer: body(&state.pointee.timers)
-    default: body(&state.pointee.observers)
-    }
-  }
-  func list(_ kind: Kind) -> MemberList {
-    switch kind {
-    case .source: state.pointee.sources
-    case .descriptor: state.pointee.descriptors
-    case .timer: state.pointee.timers
-    default: state.pointee.observers
+    case .source: withUnsafeMutablePointer(to: &state.pointee.sources) { $0 }
+    case .descriptor: withUnsafeMutablePointer(to: &state.pointee.descriptors) { $0 }
+    case .timer: withUnsafeMutablePointer(to: &state.pointee.timers) { $0 }
+    default: withUnsafeMutablePointer(to: &state.pointee.observers) { $0 }
     }
   }
 }
 
 /// The memory of a mode of one loop. Guards as in `LoopState`.
 struct ModeState: ~Copyable {
-  /// Its slab counts generations; nobody else refers to a mode.
+  /// One for its loop, and one for each who has it in hand without the lock.
   let reference: Reference
   let touched: Atomic<UInt64>
   /// The hash of its name. Constant while the mode lives. Whoever is late does not look at it: a free slot names the next one
@@ -148,18 +158,27 @@ struct ModeState: ~Copyable {
   var ownSignals: Buffer<Entry>
   /// Some of them have an order. Owner.
   var ownSignalsAreMixed: Bool
+  /// How many runs run it. Owner.
+  var runs: UInt32
   /// Timers were handled when last there was something to handle: a descriptor goes first next time (PASS-12). Owner.
   var lastWasTimers: Bool
   /// Constant: this is the loop's hidden record of the common items, not a mode.
   var isRecord: Bool
   /// The mode is in the common set. Set under the lock, never cleared.
   let isCommon: Atomic<Bool>
+  /// The next mode of the common set, behind the default mode in no particular order. Lock.
+  var nextCommon: UInt32
   /// The mode was named to the common set, but nothing was added to it yet: clients do not see it (RL-7). Lock.
   var isUnlisted: Bool
   /// Counts the observers that came and went. Written under the lock.
   let observerChanges: Atomic<UInt32>
+  /// The list of observers may be out of order. Lock.
+  var observersAreMixed: Bool
   /// The observers in the order of their calls, as of `observerChanges`. Owner.
   var observersInOrder: ObserverList
+
+  /// The memberships of sources that have an `equal`, by their slots. Lock.
+  var comparable: HashIndex
 
   // Lists of memberships. Lock.
 
@@ -176,20 +195,11 @@ struct MemberList {
   var first: UInt32 = 0
   var last: UInt32 = 0
 
-  mutating func append(_ item: Item) { insert(item, after: last) }
-
-  /// After slot 0: at the front.
-  mutating func insert(_ item: Item, after previous: UInt32) {
-    let before = item.sibling(previous)
-    let following = before.map { $0.cell.pointee.next } ?? first
-    item.cell.pointee.previous = previous
-    item.cell.pointee.next = following
-    if let before { before.cell.pointee.next = item.slot } else { first = item.slot }
-    if let after = item.sibling(following) {
-      after.cell.pointee.previous = item.slot
-    } else {
-      last = item.slot
-    }
+  mutating func append(_ item: Item) {
+    item.cell.pointee.previous = last
+    item.cell.pointee.next = 0
+    if let before = item.sibling(last) { before.cell.pointee.next = item.slot } else { first = item.slot }
+    last = item.slot
   }
 
   mutating func remove(_ item: Item) {

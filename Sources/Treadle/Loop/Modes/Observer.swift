@@ -51,6 +51,7 @@ struct ObserverList {
     loop.lock()
     defer { loop.unlock() }
     entries.removeAll()
+    if mode.state.pointee.observersAreMixed && !mode.putObserversInOrder() { return false }
     var interest: UInt32 = 0
     var next = mode.state.pointee.observers.first
     while let member = Item(.observer, slot: next) {
@@ -72,16 +73,37 @@ struct ObserverList {
 
 /// The observers of a mode. The loop's lock is held, where the text does not say otherwise.
 extension Mode {
-  /// Ascending by order, behind those of the same order (OBS-2).
+  /// Behind all others: who is called first is decided when anybody is called.
   func insertObserver(_ member: Item, of item: Item) {
-    var before = state.pointee.observers.last
-    while let other = Item(.observer, slot: before), other.primary.order > item.order {
-      before = other.cell.pointee.previous
-    }
-    state.pointee.observers.insert(member, after: before)
+    let last = Item(.observer, slot: state.pointee.observers.last)
+    if let last, last.primary.order > item.order { state.pointee.observersAreMixed = true }
+    state.pointee.observers.append(member)
     let interest = state.pointee.interest.load(ordering: .relaxed)
     state.pointee.interest.store(interest | item.activities, ordering: .releasing)
     countObserverChange()
+  }
+
+  /// Ascending by order; those of one order stay as they came (OBS-2). False when there is no memory: nothing changed then.
+  func putObserversInOrder() -> Bool {
+    var sorted = Buffer<StableSort.Keyed>()
+    var room = Buffer<StableSort.Keyed>()
+    defer {
+      sorted.free()
+      room.free()
+    }
+    var next = state.pointee.observers.first
+    while let member = Item(.observer, slot: next) {
+      next = member.cell.pointee.next
+      let place = UInt64(sorted.count)
+      if !sorted.append(StableSort.Keyed(key: member.primary.order, second: place, value: UInt64(member.slot))) { return false }
+    }
+    guard StableSort.sort(&sorted, with: &room) else { return false }
+    state.pointee.observers = MemberList()
+    for keyed in sorted.elements {
+      if let member = Item(.observer, slot: UInt32(truncatingIfNeeded: keyed.value)) { state.pointee.observers.append(member) }
+    }
+    state.pointee.observersAreMixed = false
+    return true
   }
 
   /// What nobody wants to be told any more shows when the owner makes its list anew.
@@ -103,7 +125,7 @@ extension Mode {
 
   /// Any member of a kind, if there is one.
   func anyMember(_ kind: Kind) -> Item? {
-    if let member = Item(kind, slot: list(kind).first) { return member }
+    if let member = Item(kind, slot: list(kind).pointee.first) { return member }
     return kind == .timer && !isRecord ? state.pointee.queue?.pointee.any() : nil
   }
 }

@@ -70,7 +70,7 @@ extension Loop {
     do throws(Failure) {
       if isAlive {
         if !modes.isEmpty {
-          try withLock { () throws(Failure) in try appendSlots(of: modes, to: &block.modes, "block") }
+          try withLock { () throws(Failure) in try block.modes.append(modes, of: self, "block") }
         }
         guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
         if queue(Entry(node), as: handle.bits, wakes: false) { return Status.ok }
@@ -90,7 +90,7 @@ extension Loop {
   @inline(__always)
   func admits(_ mode: Mode, _ entry: Entry) -> Bool {
     guard let node = entry.node else { return mode.isCommon }
-    return node.pointee.modes.isEmpty ? mode.isCommon : names(node.pointee.modes, mode)
+    return node.pointee.modes.isEmpty ? mode.isCommon : node.pointee.modes.contains(mode)
   }
 
   /// At the end of the thread: what is queued is discarded (RL-8). A release may queue more, which goes too.
@@ -127,8 +127,8 @@ package struct BlockNode {
   /// In place of `retire` where the host has completed the block: it has used its token up.
   var retireUsed: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)?
   var host: UnsafeMutableRawPointer?
-  /// Slots of the modes that admit it; the loop's record stands for the common modes. Empty: those.
-  var modes = Buffer<UInt32>()
+  /// The modes that admit it. Empty: the common ones.
+  var modes = ModeSet()
 
   package init(
     code: UnsafeMutableRawPointer?, indirect: IndirectCallback, info: UnsafeMutableRawPointer?, destroy: Function?

@@ -9,11 +9,11 @@ import TreadleBase
 /// where those that no mode has admitted yet stay in their order.
 extension Loop {
   /// Finds the modes that a job names, and makes them if need be; nil stands for the common ones.
-  func resolve(_ modes: ModeNames?, into slots: inout Buffer<UInt32>) throws(Failure) {
+  func resolve(_ modes: ModeNames?, into set: inout ModeSet) throws(Failure) {
     guard let modes else { return }
     lock()
     defer { unlock() }
-    try appendSlots(of: modes, to: &slots, "request")
+    try set.append(modes, of: self, "request")
   }
 
   /// Appends a job and wakes the loop. False when no pass will ever look at it. The caller holds the loop.
@@ -26,13 +26,11 @@ extension Loop {
     if isOpen {
       state.pointee.jobCount = state.pointee.jobCount &+ 1
       job.pointee.next = nil
+      job.pointee.previous = state.pointee.lastIncomingJob
+      job.pointee.isListed = true
       job.pointee.sequence = state.pointee.jobCount
       job.pointee.time = SignalTime.next(on: self)
-      if state.pointee.firstIncomingJob == nil {
-        state.pointee.firstIncomingJob = job
-      } else {
-        state.pointee.lastIncomingJob?.pointee.next = job
-      }
+      if let last = state.pointee.lastIncomingJob { last.pointee.next = job } else { state.pointee.firstIncomingJob = job }
       state.pointee.lastIncomingJob = job
       // From here on it can be cancelled: who sees that it is queued finds it in the queue.
       job.pointee.phase.store(Job.Phase.queued, ordering: .releasing)
@@ -71,7 +69,7 @@ extension Loop {
       return mode.isCommon
         || job.pointee.isForCallMode && mode.slot == state.pointee.callMode.load(ordering: .relaxed)
     }
-    return names(job.pointee.modes, mode)
+    return job.pointee.modes.contains(mode)
   }
 
   /// Whether a thread that only runs this loop in the call mode performs it.
@@ -95,14 +93,16 @@ extension Loop {
     if first == nil && state.pointee.firstJob == nil { forgetPending(LoopState.Pending.jobs) }
     state.pointee.gate.unlock()
     guard let first, let last else { return }
+    first.pointee.previous = state.pointee.lastJob
     if let end = state.pointee.lastJob { end.pointee.next = first } else { state.pointee.firstJob = first }
     state.pointee.lastJob = last
   }
 
-  func unlink(_ job: UnsafeMutablePointer<Job>, after before: UnsafeMutablePointer<Job>?) {
-    if let before { before.pointee.next = job.pointee.next } else { state.pointee.firstJob = job.pointee.next }
-    if state.pointee.lastJob == job { state.pointee.lastJob = before }
-    job.pointee.next = nil
+  func unlink(_ job: UnsafeMutablePointer<Job>) {
+    let (previous, next) = (job.pointee.previous, job.pointee.next)
+    if let previous { previous.pointee.next = next } else { state.pointee.firstJob = next }
+    if let next { next.pointee.previous = previous } else { state.pointee.lastJob = previous }
+    job.pointee.isListed = false
     // Passes that are about to go on behind it look from the beginning.
     state.pointee.jobRemovals = state.pointee.jobRemovals &+ 1
   }
@@ -114,32 +114,20 @@ extension Loop {
     lock()
     defer { unlock() }
     moveIncomingJobs()
-    var before: UnsafeMutablePointer<Job>?
-    var next = state.pointee.firstJob
-    while let job = next {
-      if job == wanted {
-        unlink(job, after: before)
-        return true
-      }
-      before = job
-      next = job.pointee.next
-    }
-    return false
+    if !wanted.pointee.isListed { return false }
+    unlink(wanted)
+    return true
   }
 
   /// The thread has ended, or everything was shut down: what is queued is dropped, and who waits for it told (PERF-9).
   func discardJobs() {
-    if !hasJobs { return }
-    lock()
-    moveIncomingJobs()
-    var next = state.pointee.firstJob
-    state.pointee.firstJob = nil
-    state.pointee.lastJob = nil
-    state.pointee.jobRemovals = state.pointee.jobRemovals &+ 1
-    unlock()
-    while let job = next {
-      next = job.pointee.next
-      job.pointee.finish(job, Job.Phase.dropped)
+    while hasJobs {
+      lock()
+      moveIncomingJobs()
+      let first = state.pointee.firstJob
+      if let first { unlink(first) }
+      unlock()
+      if let first { first.pointee.finish(first, Job.Phase.dropped) }
     }
   }
 }
@@ -166,8 +154,11 @@ struct Job: ~Copyable {
     static let failed: UInt32 = 6
   }
 
-  /// The next in its queue: under the loop's gate while it is incoming, under the loop's lock after.
+  /// Neighbours in its queue, and whether it is in one: written under the loop's gate while it is incoming, and under the
+  /// loop's lock after.
   var next: UnsafeMutablePointer<Job>?
+  var previous: UnsafeMutablePointer<Job>?
+  var isListed: Bool
   /// Counts the jobs of the loop; a pass performs none that came after its look (PERF-4). Written under the gate.
   var sequence: UInt64
   /// The `SignalTime`, which decides on the turn among sources (PERF-5). Written under the gate.
@@ -180,12 +171,13 @@ struct Job: ~Copyable {
   var isAwaited: Bool
   let perform: Perform
   let finish: Finish
-  /// Slots of the modes that admit it; the loop's record stands for the common modes. Empty: those. Constant once it is
-  /// queued.
-  var modes: Buffer<UInt32>
+  /// The modes that admit it. Empty: the common ones. Constant once it is queued.
+  var modes: ModeSet
 
   init(perform: @escaping Perform, finish: @escaping Finish, isForCallMode: Bool) {
     next = nil
+    previous = nil
+    isListed = false
     sequence = 0
     time = 0
     phase = Atomic(Phase.idle)
@@ -193,6 +185,6 @@ struct Job: ~Copyable {
     isAwaited = false
     self.perform = perform
     self.finish = finish
-    modes = Buffer()
+    modes = ModeSet()
   }
 }
