@@ -111,7 +111,7 @@ static void make_all_calls(void *info) {
         handles_make(&handles, treadle_loop_current(), MODE);
         CHECK_INT(treadle_host_register(&config, (treadle_host *)&handles.of[HOST]), TREADLE_OK);
         for (int i = 0; i < CALL_COUNT; i++)
-            if (!is_about_all(calls[i].function)) note(i, size, calls[i].function, steps_of(make_call, (void *)&calls[i]));
+            if (!is_about_all(calls[i].name)) note(i, size, calls[i].name, steps_of(make_call, (void *)&calls[i]));
         handles_end(&handles);
     }
 }
