@@ -5,6 +5,7 @@
 #include "CTreadleCF.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,19 @@
 
 struct treadle_cf_slot *treadle_cf_chunks[TREADLE_CF_CHUNKS];
 struct treadle_cf_state treadle_cf_state;
+int64_t treadle_cf_offset;
+
+static pthread_key_t firing;
+static void make_keys(void) { pthread_key_create(&firing, NULL); }
+static void prepare_keys(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_keys);
+}
+uintptr_t treadle_cf_firing(void) {
+    prepare_keys();
+    return (uintptr_t)pthread_getspecific(firing);
+}
+void treadle_cf_set_firing(uintptr_t timer) { pthread_setspecific(firing, (void *)timer); }
 
 static pthread_mutex_t locks[TREADLE_CF_LOCKS] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 void treadle_cf_lock(int32_t which) { pthread_mutex_lock(&locks[which]); }
@@ -50,7 +64,10 @@ void treadle_cf_copy(void *to, const void *from, size_t size) {
 }
 int32_t treadle_cf_compare(const void *one, const void *other, size_t size) { return size ? memcmp(one, other, size) : 0; }
 size_t treadle_cf_length(const char *text) { return strlen(text); }
-int32_t treadle_cf_text_of_double(char *buffer, size_t size, double value) { return snprintf(buffer, size, "%.17g", value); }
+int32_t treadle_cf_text_of_double(char *buffer, size_t size, double value) {
+    if (isinf(value)) return snprintf(buffer, size, value < 0 ? "-infinity" : "+infinity");
+    return snprintf(buffer, size, value == 0 ? "0.0" : "%.17g", value);
+}
 int32_t treadle_cf_text_of_integer(char *buffer, size_t size, int64_t value) { return snprintf(buffer, size, "%lld", (long long)value); }
 int32_t treadle_cf_text_of_pointer(char *buffer, size_t size, uintptr_t value) { return snprintf(buffer, size, "0x%lx", (unsigned long)value); }
 double treadle_cf_double_of_text(const char *text) { return strtod(text, NULL); }

@@ -50,7 +50,7 @@ extern struct treadle_cf_slot *treadle_cf_chunks[TREADLE_CF_CHUNKS] __attribute_
 /* The rest of what the process shares, beside the lock that guards it. */
 struct treadle_cf_state {
     uint32_t used, free_slots;           /* LOCK_SLOTS: slots 1...used have been used; the first free one */
-    uintptr_t constant_strings, timers;  /* LOCK_SHARED */
+    uintptr_t constant_strings;          /* LOCK_SHARED */
     uintptr_t sockets;                   /* LOCK_SOCKETS */
 };
 extern struct treadle_cf_state treadle_cf_state __attribute__((visibility("hidden")));
@@ -85,6 +85,14 @@ static inline void treadle_cf_set_word(struct treadle_cf_slot *slot, uint64_t wo
 static inline uint32_t treadle_cf_load(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 static inline void treadle_cf_store(uint32_t *word, uint32_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
 
+/* The offset between the clocks that dates are made with. */
+extern int64_t treadle_cf_offset __attribute__((visibility("hidden")));
+static inline int64_t treadle_cf_load_offset(void) { return __atomic_load_n(&treadle_cf_offset, __ATOMIC_RELAXED); }
+static inline void treadle_cf_store_offset(int64_t offset) { __atomic_store_n(&treadle_cf_offset, offset, __ATOMIC_RELAXED); }
+/* The calling thread's timer that fires, or 0. */
+uintptr_t treadle_cf_firing(void);
+void treadle_cf_set_firing(uintptr_t timer); /* after the other */
+
 /* --- Locks: guard the table of slots; the constant strings and the dates of timers; the sockets -------- */
 
 enum { TREADLE_CF_LOCK_SLOTS, TREADLE_CF_LOCK_SHARED, TREADLE_CF_LOCK_SOCKETS, TREADLE_CF_LOCKS };
@@ -93,6 +101,13 @@ void treadle_cf_unlock(int32_t which);
 /* True once, for the caller that fills in the constants; others wait until that is done. */
 bool treadle_cf_begin(void);
 void treadle_cf_began(void);
+
+/* Puts memory where there is none yet; what is there then: of several threads that make the same, one's is kept. */
+static inline void *treadle_cf_publish(void **place, void *made) {
+    void *known = NULL;
+    return __atomic_compare_exchange_n(place, &known, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? made : known;
+}
+static inline void *treadle_cf_published(void **place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
 
 /* --- Memory and text ----------------------------------------------------------------------------------- */
 

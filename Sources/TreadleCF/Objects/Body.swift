@@ -37,12 +37,11 @@ func destroy(_ kind: Kind, _ body: UnsafeMutableRawPointer) {
   case .data: body.assumingMemoryBound(to: DataBody.self).pointee.free()
   case .array: body.assumingMemoryBound(to: ArrayBody.self).pointee.free()
   case .set, .dictionary: body.assumingMemoryBound(to: TableBody.self).pointee.free()
-  case .timer: TimerDates.forget(body.assumingMemoryBound(to: TimerBody.self))
   case .socket, .fileDescriptor:
     let watch = body.assumingMemoryBound(to: WatchBody.self)
     invalidate(watch, "CFRelease")
     watch.pointee.free()
-  case .allocator, .null, .boolean, .date, .number, .runLoop, .source, .observer: break
+  case .allocator, .null, .boolean, .date, .number, .runLoop, .source, .timer, .observer: break
   }
   treadle_cf_free(body)
 }

@@ -57,7 +57,11 @@ public func cfRunLoopGetNextTimerFireDate(_ loop: UInt, _ mode: UInt) -> Double 
     var time: Int64 = 0
     let status = treadle_loop_get_next_fire(handle(loop), mode, &time)
     check(status, "CFRunLoopGetNextTimerFireDate")
-    return status < 0 || time == 0 ? 0 : TimerDates.date(of: time, loop: handle(loop), mode: mode)
+    if status < 0 { return 0 }
+    let firing = FiringTimers.nextDate(handle(loop), mode)
+    if time == 0 { return firing ?? 0 }
+    let next = Calendar.date(time)
+    return min(firing ?? next, next)
   }
 }
 

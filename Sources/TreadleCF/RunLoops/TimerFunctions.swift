@@ -38,17 +38,16 @@ private func make(
   _ date: Double, _ interval: Double, _ order: Int, _ client: ClientContext, _ callout: treadle_cf_timer_fn?,
   isBlock: Bool, _ function: StaticString
 ) -> UInt {
-  var time: Int64 = 0, step: Int64 = 0
+  var step: Int64 = 0
   let date = limited(date)
-  guard treadle_time_from_absolute(date, &time) >= 0, treadle_time_from_seconds(interval, &step) >= 0 else {
+  guard let time = Calendar.time(date), treadle_time_from_seconds(interval, &step) >= 0 else {
     complain(function)
     return 0
   }
   let body = TimerBody(
     base: ItemBase(client: client), callout: callout, isBlock: isBlock, order: order, interval: interval, step: step, date: date, time: time)
-  let memory = allocate(body)
-  let timer = Slot.make(.timer, memory)
-  guard timer != 0, let memory else { return 0 }
+  let timer = Slot.make(.timer, allocate(body))
+  if timer == 0 { return 0 }
   var context = treadle_timer_context()
   context.struct_size = MemoryLayout<treadle_timer_context>.size
   context.info = UnsafeMutableRawPointer(bitPattern: timer)
@@ -59,15 +58,19 @@ private func make(
   context.fire_at = time
   context.interval_ns = max(step, 0)
   context.order = Int64(order)
-  TimerDates.remember(memory.assumingMemoryBound(to: TimerBody.self))
   return finish(timer) { treadle_timer_create(&context, &$0) }
 }
 
 private func fire(_ handle: OpaquePointer?, _ info: UnsafeMutableRawPointer?) {
   let timer = UInt(bitPattern: info)
   access(timer, "CFRunLoopTimerCallBack", ()) { (body: Pointer<TimerBody>) in
-    if body.pointee.isBlock { return treadle_cf_block_call_timer(body.pointee.client.info, timer) }
-    body.pointee.callout?(timer, body.pointee.client.info)
+    FiringTimers.begin(timer, body)
+    if body.pointee.isBlock {
+      treadle_cf_block_call_timer(body.pointee.client.info, timer)
+    } else {
+      body.pointee.callout?(timer, body.pointee.client.info)
+    }
+    FiringTimers.end(body)
   }
 }
 
@@ -78,7 +81,7 @@ private func handle(_ timer: UInt, _ function: StaticString) -> OpaquePointer? {
 @_cdecl("CFRunLoopTimerGetNextFireDate")
 public func cfRunLoopTimerGetNextFireDate(_ timer: UInt) -> Double {
   access(timer, "CFRunLoopTimerGetNextFireDate", 0) { (body: Pointer<TimerBody>) in
-    TimerDates.locked {
+    lockingDates {
       var time: Int64 = 0
       guard treadle_timer_is_valid(body.pointee.handle), treadle_timer_get_next_fire(body.pointee.handle, &time) >= 0 else {
         return 0
@@ -91,10 +94,9 @@ public func cfRunLoopTimerGetNextFireDate(_ timer: UInt) -> Double {
 @_cdecl("CFRunLoopTimerSetNextFireDate")
 public func cfRunLoopTimerSetNextFireDate(_ timer: UInt, _ date: Double) {
   access(timer, "CFRunLoopTimerSetNextFireDate", ()) { (body: Pointer<TimerBody>) in
-    var time: Int64 = 0
     let date = limited(date)
-    guard treadle_time_from_absolute(date, &time) >= 0 else { return complain("CFRunLoopTimerSetNextFireDate") }
-    TimerDates.locked {
+    guard let time = Calendar.time(date) else { return complain("CFRunLoopTimerSetNextFireDate") }
+    lockingDates {
       let status = treadle_timer_set_next_fire(body.pointee.handle, time)
       check(status, "CFRunLoopTimerSetNextFireDate")
       if status == 0 {
