@@ -99,7 +99,7 @@ TEST(datagrams_have_their_sender, "SOCK-3 SOCK-5 SOCK-11") {
     run_one();
     CHECK_TRACE("two:data:ping");
     CHECK(CFEqual(sender, from));
-    CHECK_INT(CFSocketSendData(a, to, empty, 0), kCFSocketSuccess);
+    CHECK_INT(CFSocketSendData(a, to, empty, 0), kCFSocketError); /* it is sent, but CoreFoundation calls it none */
     run_one();
     CHECK_TRACE("two:data:");
     CHECK(CFSocketIsValid(b)); /* an empty datagram is no end */

@@ -48,6 +48,7 @@ public func cfRunLoopCopyAllModes(_ loop: UInt) -> UInt {
 public func cfRunLoopAddCommonMode(_ loop: UInt, _ mode: UInt) {
   withText(mode, "CFRunLoopAddCommonMode", ()) {
     check(treadle_loop_add_common_mode(handle(loop), $0), "CFRunLoopAddCommonMode")
+    becameCommon(loop)
   }
 }
 

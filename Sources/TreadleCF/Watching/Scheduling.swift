@@ -16,15 +16,32 @@ func adding(_ source: UInt, _ loop: UInt, _ function: StaticString, _ add: () ->
   changing(body, function) {
     noteLoop(loop, body)
     begins = body.pointee.isSocket && !(body.pointee.isScheduled && isInAnyMode(source, body))
-    if !begins { return }
-    body.pointee.isScheduled = true
-    body.pointee.disabled = 0
-    body.pointee.arm(body.pointee.kinds)
+    if begins { schedule(body) }
   }
   let status = add()
   if status != 0, begins { rest(source, body, function) }
   if status < 0 { tellOnce(status, body, function) }
   owner.drop()
+}
+
+/// A mode of a loop has come to the common ones, and brought the loop's sources of those in: the sockets' that were in no
+/// mode until then are enabled.
+func becameCommon(_ loop: UInt) {
+  SocketTable.forEach { socket in
+    guard let slot = Slot.hold(socket, .socket) else { return }
+    if let body = slot.pointer.pointee.body?.assumingMemoryBound(to: WatchBody.self) {
+      let mayBegin = lockingSockets { !body.pointee.isScheduled && hasLoop(loop, body) && isInAnyMode(body.pointee.source, body) }
+      if mayBegin { changing(body, "CFRunLoopAddCommonMode") { schedule(body) } }
+    }
+    slot.drop()
+  }
+}
+
+/// A socket came into its first mode: every kind waits. Under the lock.
+private func schedule(_ body: Pointer<WatchBody>) {
+  body.pointee.isScheduled = true
+  body.pointee.disabled = 0
+  body.pointee.arm(body.pointee.kinds)
 }
 
 /// Removes one likewise.
@@ -80,15 +97,21 @@ private struct Owner {
 
 /// Remembers a loop, to be woken in the end; under the lock.
 private func noteLoop(_ loop: UInt, _ body: Pointer<WatchBody>) {
-  var index = 0
-  while index < body.pointee.loopCount {
-    if body.pointee.loops?[index] == loop { return }
-    index &+= 1
-  }
+  if hasLoop(loop, body) { return }
+  let index = body.pointee.loopCount
   guard let grown = treadle_cf_reallocate(body.pointee.loops, (index &+ 1) &* 8) else { return }
   body.pointee.loops = grown.assumingMemoryBound(to: UInt.self)
   body.pointee.loops?[index] = loop
   body.pointee.loopCount = index &+ 1
+}
+
+private func hasLoop(_ loop: UInt, _ body: Pointer<WatchBody>) -> Bool {
+  var index = 0
+  while index < body.pointee.loopCount {
+    if body.pointee.loops?[index] == loop { return true }
+    index &+= 1
+  }
+  return false
 }
 
 /// Whether a source is in a mode of one of the loops that it was added to; under the lock.

@@ -104,10 +104,9 @@ private func receive(_ socket: UInt, _ body: Pointer<WatchBody>) {
   let size = treadle_cf_receive(body.pointee.fd, memory, room, &address)
   if size == Int64(treadle_cf_again()) { return }
   let isStream = treadle_cf_is_stream(body.pointee.fd) != 0
-  // A datagram that could not be received, an echo of one sent to nobody, is none of the client's.
-  if size < 0 && !isStream { return }
   let data = DataBody.make(memory.assumingMemoryBound(to: UInt8.self), max(Int(size), 0), mutable: false)
   if data == 0 { return }
+  // Also an error has no bytes, of a datagram the echo of one that was sent to nobody: the client sees it, as a change.
   if address.size == 0, isStream, treadle_cf_name(body.pointee.fd, true, &address) < 0 { address.size = 0 }
   let peer = dataOf(address)
   call(socket, body, WatchBody.Kinds.data, peer, UnsafeRawPointer(bitPattern: data))

@@ -155,7 +155,8 @@ public func cfSocketSendData(_ socket: UInt, _ address: UInt, _ data: UInt, _ ti
       let fd = body.pointee.fd
       func send(_ to: UnsafeMutablePointer<UInt8>?, _ size: Int) -> Int {
         let status = treadle_cf_send(fd, data.pointee.bytes, data.pointee.count, to, UInt32(clamping: size), timeout)
-        return status == 0 ? 0 : status == treadle_cf_timed_out() ? -2 : -1
+        // No data is no success, though it may be a datagram.
+        return status == 0 && data.pointee.count > 0 ? 0 : status == treadle_cf_timed_out() ? -2 : -1
       }
       if address == 0 { return send(nil, 0) }
       return access(address, "CFSocketSendData", -1) { (to: Pointer<DataBody>) in

@@ -22,6 +22,16 @@ enum SocketTable {
     return table.pointee.references?[Int(fd)] ?? 0
   }
 
+  /// Calls `work` with each socket; the lock is held between the calls alone.
+  static func forEach(_ work: (UInt) -> Void) {
+    var index: Int32 = 0
+    while index < lockingSockets({ Int32(clamping: table?.pointee.capacity ?? 0) }) {
+      let socket = lockingSockets { find(index) }
+      if socket != 0 { work(socket) }
+      index &+= 1
+    }
+  }
+
   static func remember(_ fd: Int32, _ socket: UInt) -> Bool {
     guard let table, fd >= 0 else { return false }
     let index = Int(fd)

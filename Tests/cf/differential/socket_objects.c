@@ -162,6 +162,31 @@ SCENARIO(a_source_in_the_common_modes) {
     add_to(&s, m);
     pass_at(m, -1);
 }
+SCENARIO(a_mode_that_becomes_common_brings_a_source_in) {
+    CFStringRef m = CFSTR("m");
+    wrap_pair(&s, SOCK_STREAM, READ | WRITE);
+    keep_busy(m);
+    add_to(&s, kCFRunLoopCommonModes);
+    CFRunLoopRemoveSource(LOOP, s.source, DEFAULT);
+    put(s.other, "x");
+    CFSocketDisableCallBacks(s.ref, READ); /* without effect, as in no mode */
+    CFRunLoopAddCommonMode(LOOP, m);
+    pass_at(m, -1);
+    pass_at(m, -1);
+}
+SCENARIO(a_source_that_is_added_again) {
+    wrap_pair(&s, SOCK_STREAM, READ | WRITE);
+    add(&s);
+    put(s.other, "x");
+    for (int times = 0; times < 3; times++) {
+        disable(&s, READ | WRITE);
+        pass();
+        CFRunLoopRemoveSource(LOOP, s.source, times == 1 ? kCFRunLoopCommonModes : DEFAULT);
+        s.disabled = 0;
+        CFRunLoopAddSource(LOOP, s.source, times == 0 ? kCFRunLoopCommonModes : DEFAULT);
+        pass();
+    }
+}
 SCENARIO(readiness_waits_for_its_mode) {
     CFStringRef m = CFSTR("m");
     wrap_pair(&s, SOCK_STREAM, READ);

@@ -109,7 +109,8 @@ CF_EXPORT void CFSocketSetSocketFlags(CFSocketRef s, CFOptionFlags flags);
  *  effect while the source is in no mode: every kind is enabled when it comes into its first one (SOCK-7, SOCK-10). */
 CF_EXPORT void CFSocketDisableCallBacks(CFSocketRef s, CFOptionFlags callBackTypes);
 CF_EXPORT void CFSocketEnableCallBacks(CFSocketRef s, CFOptionFlags callBackTypes);
-/** Sends all of the data, waiting for room: for so many seconds, or without limit if the timeout is 0 or less. address: NULL for a connected socket. */
+/** Sends all of the data, waiting for room: for so many seconds, or without limit if the timeout is 0 or less. address: NULL
+ *  for a connected socket. No data is an error, although a socket for datagrams sends one without bytes. */
 CF_EXPORT CFSocketError CFSocketSendData(CFSocketRef s, CFDataRef address, CFDataRef data, CFTimeInterval timeout);
 
 CF_EXTERN_C_END
