@@ -20,31 +20,11 @@ struct ValueCallbacks {
   }
 
   /// Adds a line about a value.
-  func describe(_ value: UInt, _ out: inout ByteBuffer) {
+  func describe(_ value: UInt, _ out: inout Text) {
     guard let describe = callbacks.describe else { return out.append(pointer: value) }
     let text = describe(value)
     if text == 0 { return out.append(pointer: value) }
-    strings(text, "CFCopyDescription", ()) { out.append($0.pointee.bytes, $0.pointee.count) }
+    texts(text, "CFCopyDescription", ()) { out.append($0) }
     cfRelease(text)
-  }
-}
-
-extension ByteBuffer {
-  mutating func append(pointer: UInt) {
-    if reserve(24), let bytes {
-      count &+= Int(treadle_cf_text_of_pointer(UnsafeMutableRawPointer(bytes + count).assumingMemoryBound(to: CChar.self), 24, pointer))
-    }
-  }
-
-  mutating func append(integer: Int64) {
-    if reserve(24), let bytes {
-      count &+= Int(treadle_cf_text_of_integer(UnsafeMutableRawPointer(bytes + count).assumingMemoryBound(to: CChar.self), 24, integer))
-    }
-  }
-
-  mutating func append(double: Double) {
-    if reserve(40), let bytes {
-      count &+= Int(treadle_cf_text_of_double(UnsafeMutableRawPointer(bytes + count).assumingMemoryBound(to: CChar.self), 40, double))
-    }
   }
 }

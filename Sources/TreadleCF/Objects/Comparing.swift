@@ -12,7 +12,7 @@ public func cfEqual(_ one: UInt, _ other: UInt) -> UInt8 {
   if one == other { return 1 }
   if type != otherType { return 0 }
   switch type {
-  case .string: return strings(one, other, "CFEqual", false) { $0.pointee.isEqual(to: $1.pointee) } ? 1 : 0
+  case .string: return strings(one, other, "CFEqual", false) { $0.pointee.text.isEqual(to: $1.pointee.text) } ? 1 : 0
   case .data: return pair(one, other, "CFEqual", false) { (a: Pointer<DataBody>, b) in a.pointee.isEqual(to: b.pointee) } ? 1 : 0
   case .date: return dateOf(one, "CFEqual") == dateOf(other, "CFEqual") ? 1 : 0
   case .number: return pair(one, other, "CFEqual", false) { (a: Pointer<NumberBody>, b) in a.pointee.compare(b.pointee) == 0 } ? 1 : 0
@@ -32,7 +32,7 @@ public func cfHash(_ object: UInt) -> UInt {
     return 0
   }
   switch type {
-  case .string: return strings(object, "CFHash", 0) { hash($0.pointee.bytes, $0.pointee.count) }
+  case .string: return texts(object, "CFHash", 0) { $0.hash }
   case .data:
     return access(object, "CFHash", 0) { (data: Pointer<DataBody>) in hash(data.pointee.bytes, min(data.pointee.count, 80)) }
   case .date: return spread(dateOf(object, "CFHash").bitPattern)

@@ -10,53 +10,42 @@ public func cfCopyTypeIDDescription(_ type: UInt) -> UInt {
     complain("CFCopyTypeIDDescription")
     return 0
   }
-  return Slot.make(.string, StringBody.make(kind.name))
+  var out = Text()
+  out.append(kind.name)
+  return stringOf(out)
 }
 
 @_cdecl("CFCopyDescription")
 public func cfCopyDescription(_ object: UInt) -> UInt {
-  var out = ByteBuffer()
+  var out = Text()
   describe(object, &out)
-  return Slot.make(.string, StringBody.make(out))
+  return stringOf(out)
 }
 
 @_cdecl("CFShow")
 public func cfShow(_ object: UInt) {
-  var out = ByteBuffer()
-  describe(object, &out)
-  out.append(0)
-  if !out.failed { treadle_cf_print_line(out.bytes.map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }, out.count &- 1) }
-  out.free()
+  var text = Text()
+  describe(object, &text)
+  var line = text.utf8()
+  if !line.failed { treadle_cf_print_line(line.bytes.map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }, line.count) }
+  line.free()
+  text.free()
 }
 
-/// For formats: a string itself, and a description of anything else.
-@_cdecl("treadle_cf_text_of_object")
-public func textOfObject(_ object: UInt) -> UnsafeMutablePointer<CChar>? {
-  var out = ByteBuffer()
-  if object == 0 {
-    out.append("(null)")
-  } else {
-    describe(object, &out)
-  }
-  out.append(0)
-  if out.failed { out.free() }
-  return out.bytes.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: CChar.self) }
-}
-
-private func describe(_ object: UInt, _ out: inout ByteBuffer) {
+private func describe(_ object: UInt, _ out: inout Text) {
   var text = out
   describe(object, kind(of: object), &text)
   out = text
 }
 
-private func describe(_ object: UInt, _ kind: Kind?, _ out: inout ByteBuffer) {
+private func describe(_ object: UInt, _ kind: Kind?, _ out: inout Text) {
   guard let kind else {
     complain("CFCopyDescription")
     return out.append("<no object>")
   }
   var text = out
   switch kind {
-  case .string: strings(object, "CFCopyDescription", ()) { text.append($0.pointee.bytes, $0.pointee.count) }
+  case .string: texts(object, "CFCopyDescription", ()) { text.append($0) }
   case .number:
     access(object, "CFCopyDescription", ()) { (number: Pointer<NumberBody>) in
       if number.pointee.isFloating { text.append(double: number.pointee.floating) } else { text.append(integer: number.pointee.integer) }
@@ -84,9 +73,7 @@ private func describe(_ object: UInt, _ kind: Kind?, _ out: inout ByteBuffer) {
     }
   case .set, .dictionary: describeTable(object, kind, &text)
   case .runLoop:
-    text.append { buffer, capacity, length in
-      treadle_loop_describe(OpaquePointer(bitPattern: object), buffer, capacity, length)
-    }
+    text.append { treadle_loop_describe(OpaquePointer(bitPattern: object), $0, $1, $2) }
   case .source, .timer, .observer:
     if let slot = Slot.hold(object) {
       if let item = Item(slot) { text.append { item.describe($0, $1, $2) } }
@@ -102,7 +89,7 @@ private func describe(_ object: UInt, _ kind: Kind?, _ out: inout ByteBuffer) {
   out = text
 }
 
-private func describeTable(_ object: UInt, _ kind: Kind, _ out: inout ByteBuffer) {
+private func describeTable(_ object: UInt, _ kind: Kind, _ out: inout Text) {
   var text = out
   tables(object, kind, "CFCopyDescription", ()) { table in
     text.append("{")
@@ -130,5 +117,28 @@ extension ByteBuffer {
     var written = 0
     // Another thread may have changed what is described in the meantime.
     if write(place, length &+ 1, &written) >= 0 { count &+= min(length, written) }
+  }
+}
+
+extension Text {
+  /// Adds what one of Treadle's functions writes into a buffer, as UTF-8.
+  mutating func append(_ write: (UnsafeMutablePointer<CChar>?, Int, UnsafeMutablePointer<Int>) -> Int32) {
+    var buffer = ByteBuffer()
+    buffer.append(write)
+    if let bytes = buffer.bytes { _ = append(utf8: bytes, buffer.count) }
+    buffer.free()
+  }
+
+  mutating func append(pointer: UInt) { append(40) { treadle_cf_text_of_pointer($0, $1, pointer) } }
+  mutating func append(integer: Int64) { append(40) { treadle_cf_text_of_integer($0, $1, integer) } }
+  mutating func append(double: Double) { append(40) { treadle_cf_text_of_double($0, $1, double) } }
+
+  /// Adds ASCII that a function writes into a buffer; it returns the length.
+  private mutating func append(_ room: Int, _ write: (UnsafeMutablePointer<CChar>, Int) -> Int32) {
+    var buffer = ByteBuffer()
+    if buffer.reserve(room), let bytes = buffer.bytes {
+      append(ascii: bytes, Int(write(UnsafeMutableRawPointer(bytes).assumingMemoryBound(to: CChar.self), room)))
+    }
+    buffer.free()
   }
 }

@@ -32,22 +32,26 @@ public func cfRunLoopPerformBlock(_ loop: UInt, _ modes: UInt, _ block: UInt) {
 
 /// Queues a block for the modes that are strings among the values. With none it can never run.
 private func performIn(_ loop: UInt, _ count: Int, _ block: UInt, _ forEach: ((UInt) -> Void) -> Void) {
-  guard count > 0, count < 0xFFFF, let memory = treadle_cf_allocate(count &* 16) else { return }
+  guard count > 0, count < 0xFFFF, let memory = treadle_cf_allocate(count &* 8) else { return }
   let names = memory.bindMemory(to: UnsafePointer<CChar>?.self, capacity: count)
-  let held = (memory + (count &* 8)).bindMemory(to: UInt.self, capacity: count)
+  var texts = ByteBuffer()
   var used = 0
   forEach { value in
-    guard used < count, let slot = Slot.hold(value, .string), let body = slot.pointer.pointee.body else { return }
-    let text = body.assumingMemoryBound(to: StringBody.self).pointee.bytes
-    names[used] = text.map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }
-    held[used] = value
+    guard used < count, kind(of: value) == .string else { return }
+    withText(value, "CFRunLoopPerformBlock", ()) { texts.append($0, Int(treadle_cf_length($0)) &+ 1) }
     used &+= 1
   }
-  if used > 0 { perform(loop, names, used, block) }
-  while used > 0 {
-    used &-= 1
-    cfRelease(held[used])
+  if used > 0, !texts.failed, let bytes = texts.bytes {
+    var name = UnsafeRawPointer(bytes).assumingMemoryBound(to: CChar.self)
+    var index = 0
+    while index < used {
+      names[index] = name
+      name += Int(treadle_cf_length(name)) &+ 1
+      index &+= 1
+    }
+    perform(loop, names, used, block)
   }
+  texts.free()
   treadle_cf_free(memory)
 }
 

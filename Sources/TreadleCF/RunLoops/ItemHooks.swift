@@ -30,10 +30,12 @@ func describeItem(_ info: UnsafeMutableRawPointer?, _ buffer: UnsafeMutablePoint
   if let base = base(slot), let describe = base.pointee.client.describe {
     let text = describe(base.pointee.client.info)
     if text != 0 {
-      strings(text, "CFCopyDescription", ()) { text in
-        let count = min(text.pointee.count, capacity &- 1)
-        treadle_cf_copy(buffer, text.pointee.bytes, count)
+      texts(text, "CFCopyDescription", ()) { text in
+        var bytes = text.utf8()
+        let count = min(bytes.count, capacity &- 1)
+        treadle_cf_copy(buffer, bytes.bytes, count)
         buffer[count] = 0
+        bytes.free()
       }
       cfRelease(text)
     }

@@ -12,17 +12,33 @@ enum ConstantStrings {
     var count: UInt
   }
 
-  static func find(_ text: UnsafePointer<UInt8>, _ count: Int) -> UInt {
+  /// Of UTF-8; what is none stands for nothing, but each byte of it for a character of ISO Latin 1.
+  static func find(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> UInt {
     guard let table = table() else { return 0 }
-    let key = hash(text, count)
+    var reader = UTF8Reader(bytes, count)
+    if reader.skipASCII() == count {
+      let key = hash(bytes, count)
+      let known = look(key, table) { $0.length == count && treadle_cf_compare($0.ascii, bytes, count) == 0 && $0.isASCII }
+      if known != 0 { return known }
+      var text = Text()
+      text.append(ascii: bytes, count)
+      return add(stringOf(text), key, table)
+    }
+    guard var text = Encoding.utf8.decode(bytes, count, external: false) ?? Encoding.latin1.decode(bytes, count, external: false)
+    else { return 0 }
+    let known = look(text.hash, table) { $0.isEqual(to: text) }
+    if known == 0 { return add(stringOf(text), text.hash, table) }
+    text.free()
+    return known
+  }
+
+  private static func look(_ key: UInt, _ table: UnsafeMutablePointer<Table>, _ isSame: (Text) -> Bool) -> UInt {
     var string = table.pointee.chains[Int(key & table.pointee.mask)]
     while string != 0, let body = body(string) {
-      if body.pointee.count == count && treadle_cf_compare(body.pointee.bytes, text, count) == 0 { return string }
+      if isSame(body.pointee.text) { return string }
       string = body.pointee.nextConstant
     }
-    var buffer = ByteBuffer()
-    buffer.append(text, count)
-    return add(Slot.make(.string, StringBody.make(buffer)), key, table)
+    return 0
   }
 
   private static func add(_ string: UInt, _ hash: UInt, _ table: UnsafeMutablePointer<Table>) -> UInt {
@@ -58,7 +74,7 @@ enum ConstantStrings {
 
   private static func adopt(_ string: UInt, table: UnsafeMutablePointer<Table>) {
     guard let body = body(string) else { return }
-    _ = add(string, hash(body.pointee.bytes, body.pointee.count), table)
+    _ = add(string, body.pointee.text.hash, table)
   }
 
   private static func grow(_ table: UnsafeMutablePointer<Table>) {
@@ -70,7 +86,7 @@ enum ConstantStrings {
       var string = table.pointee.chains[index]
       while string != 0, let body = body(string) {
         let next = body.pointee.nextConstant
-        let place = Int(hash(body.pointee.bytes, body.pointee.count) & (size &- 1))
+        let place = Int(body.pointee.text.hash & (size &- 1))
         body.pointee.nextConstant = chains[place]
         chains[place] = string
         string = next

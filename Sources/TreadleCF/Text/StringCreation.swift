@@ -15,8 +15,8 @@ public func cfStringCreateWithBytes(
       complain("CFStringCreateWithBytes")
       return 0
     }
-    guard let buffer = encoding.decode(bytes ?? nothing, length, marked: external != 0) else { return 0 }
-    return Slot.make(.string, StringBody.make(buffer))
+    guard let text = encoding.decode(bytes ?? nothing, length, external: external != 0) else { return 0 }
+    return stringOf(text)
   }
 }
 
@@ -54,8 +54,9 @@ public func cfStringCreateWithCharacters(_ allocator: UInt, _ units: UnsafePoint
     complain("CFStringCreateWithCharacters")
     return 0
   }
-  let bytes = UnsafeRawPointer(units)?.assumingMemoryBound(to: UInt8.self)
-  return cfStringCreateWithBytes(allocator, bytes, length &* 2, 0x1400_0100, 0)
+  var text = Text()
+  text.append(units: units, length)
+  return stringOf(text)
 }
 
 @_cdecl("CFStringCreateCopy")
@@ -72,45 +73,46 @@ public func cfStringCreateMutableCopy(_ allocator: UInt, _ maximum: Int, _ strin
 
 @_cdecl("CFStringCreateMutable")
 public func cfStringCreateMutable(_ allocator: UInt, _ maximum: Int) -> UInt {
-  Slot.make(.string, StringBody.make(ByteBuffer(), mutable: true))
+  stringOf(Text(), mutable: true)
 }
 
 private func copy(_ string: UInt, _ function: StaticString, mutable: Bool) -> UInt {
-  strings(string, function, 0) { string in
-    var buffer = ByteBuffer()
-    buffer.append(string.pointee.bytes, string.pointee.count)
-    return Slot.make(.string, StringBody.make(buffer, mutable: mutable))
+  texts(string, function, 0) { text in
+    var copy = Text()
+    copy.append(text)
+    return stringOf(copy, mutable: mutable)
   }
+}
+
+private func part(_ text: Text, _ location: Int, _ length: Int) -> UInt {
+  var part = Text()
+  part.append(text, treadle_cf_range(location: location, length: length))
+  return stringOf(part)
 }
 
 @_cdecl("CFStringCreateWithSubstring")
 public func cfStringCreateWithSubstring(_ allocator: UInt, _ string: UInt, _ range: treadle_cf_range) -> UInt {
-  strings(string, "CFStringCreateWithSubstring", 0) { string in
-    guard string.pointee.contains(range) else {
-      complain("CFStringCreateWithSubstring")
-      return 0
-    }
-    var buffer = ByteBuffer()
-    forEachScalar(string.pointee, range) { scalar in
-      buffer.append(scalar: scalar)
-      return true
-    }
-    return Slot.make(.string, StringBody.make(buffer))
+  texts(string, "CFStringCreateWithSubstring", 0) { text in
+    if text.contains(range) { return part(text, range.location, range.length) }
+    complain("CFStringCreateWithSubstring")
+    return 0
+  }
+}
+
+/// Adds to a mutable string; what there is no memory for is left out.
+private func appending(_ string: UInt, _ function: StaticString, _ work: (inout Text) -> Void) {
+  strings(string, function, ()) { string in
+    guard string.pointee.isMutable else { return complain(function) }
+    string.pointee.forgetUTF8()
+    work(&string.pointee.text)
+    string.pointee.text.forgive()
   }
 }
 
 @_cdecl("CFStringAppend")
 public func cfStringAppend(_ string: UInt, _ added: UInt) {
-  strings(string, added, "CFStringAppend", ()) { string, added in
-    if string == added {
-      var copy = ByteBuffer()
-      copy.append(added.pointee.bytes, added.pointee.count)
-      string.pointee.append(copy.bytes, copy.count)
-      copy.free()
-    } else {
-      string.pointee.append(added.pointee.bytes, added.pointee.count)
-    }
-  }
+  if string == added { return appending(string, "CFStringAppend") { $0.double() } }
+  texts(added, "CFStringAppend", ()) { added in appending(string, "CFStringAppend") { $0.append(added) } }
 }
 
 @_cdecl("CFStringAppendCString")
@@ -123,26 +125,22 @@ public func cfStringAppendCString(_ string: UInt, _ text: UnsafePointer<UInt8>?,
 
 @_cdecl("CFStringAppendCharacters")
 public func cfStringAppendCharacters(_ string: UInt, _ units: UnsafePointer<UInt16>?, _ count: Int) {
-  let added = cfStringCreateWithCharacters(0, units, count)
-  if added == 0 { return }
-  cfStringAppend(string, added)
-  cfRelease(added)
+  guard count >= 0, units != nil || count == 0 else { return complain("CFStringAppendCharacters") }
+  appending(string, "CFStringAppendCharacters") { $0.append(units: units, count) }
 }
 
 @_cdecl("CFStringCreateByCombiningStrings")
 public func cfStringCreateByCombiningStrings(_ allocator: UInt, _ array: UInt, _ separator: UInt) -> UInt {
   access(array, "CFStringCreateByCombiningStrings", 0) { (array: Pointer<ArrayBody>) in
-    strings(separator, "CFStringCreateByCombiningStrings", 0) { separator in
-      var buffer = ByteBuffer()
+    texts(separator, "CFStringCreateByCombiningStrings", 0) { separator in
+      var out = Text()
       var index = 0
       while index < array.pointee.count {
-        if index > 0 { buffer.append(separator.pointee.bytes, separator.pointee.count) }
-        strings(array.pointee[index], "CFStringCreateByCombiningStrings", ()) {
-          buffer.append($0.pointee.bytes, $0.pointee.count)
-        }
+        if index > 0 { out.append(separator) }
+        texts(array.pointee[index], "CFStringCreateByCombiningStrings", ()) { out.append($0) }
         index &+= 1
       }
-      return Slot.make(.string, StringBody.make(buffer))
+      return stringOf(out)
     }
   }
 }
@@ -151,24 +149,22 @@ public func cfStringCreateByCombiningStrings(_ allocator: UInt, _ array: UInt, _
 public func cfStringCreateArrayBySeparatingStrings(_ allocator: UInt, _ string: UInt, _ separator: UInt) -> UInt {
   strings(string, separator, "CFStringCreateArrayBySeparatingStrings", 0) { string, separator in
     let parts = cfArrayOfObjects()
-    guard parts != 0, let bytes = string.pointee.bytes else { return parts }
-    let count = string.pointee.count, width = separator.pointee.count
+    if parts == 0 { return 0 }
+    let text = string.pointee.text, wanted = separator.pointee.text
     var start = 0, at = 0
-    while at <= count {
-      let found = width > 0 && width <= count &- at && treadle_cf_compare(bytes + at, separator.pointee.bytes, width) == 0
-      if !found && at < count {
+    while at <= text.length {
+      let isFound = wanted.length > 0 && text.has(wanted, at: at)
+      if !isFound && at < text.length {
         at &+= 1
         continue
       }
-      var buffer = ByteBuffer()
-      buffer.append(bytes + start, at &- start)
-      let part = Slot.make(.string, StringBody.make(buffer))
-      if part != 0 {
-        cfArrayAppendValue(parts, part)
-        cfRelease(part)
+      let one = part(text, start, at &- start)
+      if one != 0 {
+        cfArrayAppendValue(parts, one)
+        cfRelease(one)
       }
-      if !found { break }
-      at &+= width
+      if !isFound { break }
+      at &+= wanted.length
       start = at
     }
     return parts

@@ -4,35 +4,34 @@
 public import CTreadleCF
 
 @_cdecl("CFStringGetLength")
-public func cfStringGetLength(_ string: UInt) -> Int { strings(string, "CFStringGetLength", 0) { $0.pointee.length } }
+public func cfStringGetLength(_ string: UInt) -> Int { texts(string, "CFStringGetLength", 0) { $0.length } }
 
 @_cdecl("CFStringGetCharacterAtIndex")
 public func cfStringGetCharacterAtIndex(_ string: UInt, _ index: Int) -> UInt16 {
-  strings(string, "CFStringGetCharacterAtIndex", 0) { string in
-    guard index < string.pointee.length, let place = string.pointee.find(index), var reader = UTF8Reader(string.pointee)
-    else {
-      complain("CFStringGetCharacterAtIndex")
-      return 0
-    }
-    reader.at = place.byte
-    return unit(reader.next() ?? 0, place.unit)
+  texts(string, "CFStringGetCharacterAtIndex", 0) { text in
+    if index < 0 || index >= text.length { complain("CFStringGetCharacterAtIndex") }
+    return text[index]
   }
 }
 
 @_cdecl("CFStringGetCharacters")
 public func cfStringGetCharacters(_ string: UInt, _ range: treadle_cf_range, _ buffer: UnsafeMutablePointer<UInt16>?) {
-  strings(string, "CFStringGetCharacters", ()) { string in
-    guard string.pointee.contains(range), let buffer else { return complain("CFStringGetCharacters") }
-    forEachUnit(string.pointee, range) { index, value in buffer[index] = value }
+  texts(string, "CFStringGetCharacters", ()) { text in
+    guard text.contains(range), let buffer else { return complain("CFStringGetCharacters") }
+    var index = 0
+    while index < range.length {
+      buffer[index] = text[range.location &+ index]
+      index &+= 1
+    }
   }
 }
 
 @_cdecl("CFStringGetCStringPtr")
 public func cfStringGetCStringPtr(_ string: UInt, _ encoding: UInt32) -> UnsafePointer<UInt8>? {
-  guard let encoding = Encoding(encoding) else { return nil }
+  guard let encoding = Encoding(encoding), encoding.containsASCII else { return nil }
   return strings(string, "CFStringGetCStringPtr", nil) { string in
-    if case .utf8 = encoding { return UnsafePointer(string.pointee.bytes) }
-    return encoding.containsASCII && string.pointee.isASCII ? UnsafePointer(string.pointee.bytes) : nil
+    if case .utf8 = encoding { return UnsafePointer(string.pointee.utf8) }
+    return UnsafePointer(string.pointee.text.ascii)
   }
 }
 
@@ -42,10 +41,11 @@ public func cfStringGetCString(
 ) -> UInt8 {
   guard let buffer, size > 0 else { return 0 }
   buffer[0] = 0
-  guard let encoding = Encoding(encoding), encoding.containsASCII else { return 0 }
-  return strings(string, "CFStringGetCString", 0) { string in
-    guard var bytes = encoded(string.pointee, encoding, limit: size &- 1) else { return 0 }
+  guard let encoding = Encoding(encoding) else { return 0 }
+  return texts(string, "CFStringGetCString", 0) { text in
+    var bytes = ByteBuffer()
     defer { bytes.free() }
+    guard encode(text, text.whole, encoding, loss: 0, limit: size &- 1, &bytes) == text.length else { return 0 }
     treadle_cf_copy(buffer, bytes.bytes, bytes.count)
     buffer[bytes.count] = 0
     return 1
@@ -59,36 +59,47 @@ public func cfStringGetBytes(
 ) -> Int {
   used?.pointee = 0
   guard let known = Encoding(encoding) else { return 0 }
-  return strings(string, "CFStringGetBytes", 0) { string in
-    guard string.pointee.contains(range), maximum >= 0 || buffer == nil else {
+  return texts(string, "CFStringGetBytes", 0) { text in
+    guard text.contains(range), maximum >= 0 || buffer == nil else {
       complain("CFStringGetBytes")
       return 0
     }
     var out = ByteBuffer()
+    defer { out.free() }
     let limit = buffer == nil ? Int.max : maximum
-    // The two encodings without an order say theirs by a mark.
-    if external != 0, encoding == 0x0100 || encoding == 0x0C00_0100 { _ = known.encode(0xFEFF, &out) }
-    var converted = 0
-    if out.count <= limit {
-      forEachScalar(string.pointee, range) { scalar in
-        let before = out.count
-        if !known.encode(scalar, &out) {
-          if loss == 0 { return false }
-          out.append(loss)
-        }
-        if out.failed || out.count > limit {
-          out.count = before
-          return false
-        }
-        converted &+= units(scalar)
-        return true
-      }
-      used?.pointee = out.count
-      if let buffer { treadle_cf_copy(buffer, out.bytes, out.count) }
+    if external != 0, known.isUntold {
+      _ = known.encode(0xFEFF, &out)
+      if out.count > limit { return 0 }
     }
-    out.free()
-    return min(converted, range.length)
+    let converted = encode(text, range, known, loss: loss, limit: limit, &out)
+    used?.pointee = out.count
+    if let buffer { treadle_cf_copy(buffer, out.bytes, out.count) }
+    return converted
   }
+}
+
+/// Adds the bytes of a range as far as the encoding can say it, or has the loss byte for it, and they fit; how many units
+/// that were.
+private func encode(
+  _ text: Text, _ range: treadle_cf_range, _ encoding: Encoding, loss: UInt8, limit: Int, _ out: inout ByteBuffer
+) -> Int {
+  var index = range.location
+  let end = range.location &+ range.length
+  while index < end {
+    let scalar = text.scalar(index, encoding.hasUnits ? index : end)
+    let before = out.count
+    var step = units(scalar)
+    if !encoding.encode(scalar, &out) {
+      if loss == 0 || !encoding.encode(loss: loss, &out) { break }
+      if encoding.losesUnits { step = 1 }
+    }
+    if out.failed || out.count > limit {
+      out.count = before
+      break
+    }
+    index &+= step
+  }
+  return index &- range.location
 }
 
 @_cdecl("CFStringCreateExternalRepresentation")
@@ -122,49 +133,3 @@ public func cfStringGetMaximumSizeForEncoding(_ length: Int, _ encoding: UInt32)
 public func cfStringIsEncodingAvailable(_ encoding: UInt32) -> UInt8 { Encoding(encoding) == nil ? 0 : 1 }
 
 @_cdecl("CFStringGetSystemEncoding") public func cfStringGetSystemEncoding() -> UInt32 { 0x0800_0100 }
-
-/// All of a string in an encoding, if that can say it and it fits.
-private func encoded(_ string: StringBody, _ encoding: Encoding, limit: Int) -> ByteBuffer? {
-  var out = ByteBuffer()
-  var complete = true
-  forEachScalar(string, treadle_cf_range(location: 0, length: string.length)) { scalar in
-    complete = encoding.encode(scalar, &out) && out.count <= limit && !out.failed
-    return complete
-  }
-  if complete { return out }
-  out.free()
-  return nil
-}
-
-/// Calls `work` with the scalars of a range; half of a pair at its ends counts as U+FFFD.
-func forEachScalar(_ string: StringBody, _ range: treadle_cf_range, _ work: (UInt32) -> Bool) {
-  guard range.length > 0, let place = string.find(range.location), var reader = UTF8Reader(string) else { return }
-  reader.at = place.byte
-  var left = range.length
-  if place.unit != 0 {
-    _ = reader.next()
-    if !work(0xFFFD) { return }
-    left &-= 1
-  }
-  while left > 0, let scalar = reader.next() {
-    let whole = units(scalar) <= left
-    if !work(whole ? scalar : 0xFFFD) { return }
-    left &-= whole ? units(scalar) : 1
-  }
-}
-
-/// Calls `work` with each UTF-16 unit of a range and its number in it.
-func forEachUnit(_ string: StringBody, _ range: treadle_cf_range, _ work: (Int, UInt16) -> Void) {
-  guard range.length > 0, let place = string.find(range.location), var reader = UTF8Reader(string) else { return }
-  reader.at = place.byte
-  var index = 0, skip = place.unit
-  while index < range.length, let scalar = reader.next() {
-    var part = skip
-    skip = 0
-    while part < units(scalar) && index < range.length {
-      work(index, unit(scalar, part))
-      part &+= 1
-      index &+= 1
-    }
-  }
-}

@@ -12,12 +12,14 @@ struct UTF8Reader {
     self.count = count
   }
 
-  init?(_ string: StringBody) {
-    guard let bytes = string.bytes else { return nil }
-    self.init(bytes, string.count)
-  }
-
   var isAtEnd: Bool { at >= count }
+
+  /// Passes over ASCII; how many bytes.
+  mutating func skipASCII() -> Int {
+    let start = at
+    while at < count, bytes[at] < 0x80 { at &+= 1 }
+    return at &- start
+  }
 
   /// The next scalar; nil at the end and for bytes that are no UTF-8.
   mutating func next() -> UInt32? {

@@ -51,7 +51,8 @@ CF_EXPORT CFStringRef __CFStringMakeConstantString(const char *text);
 CF_EXPORT CFTypeID CFStringGetTypeID(void);
 /** A string of a C string. NULL if the bytes are none of the encoding. */
 CF_EXPORT CFStringRef CFStringCreateWithCString(CFAllocatorRef alloc, const char *text, CFStringEncoding encoding);
-/** A string of bytes. isExternalRepresentation: they may begin with a byte order mark. */
+/** A string of bytes. isExternalRepresentation: UTF-16 without an order in its name may begin with a byte order mark, and
+ *  has the most significant byte first without one; UTF-32 likewise, always. */
 CF_EXPORT CFStringRef CFStringCreateWithBytes(CFAllocatorRef alloc, const uint8_t *bytes, CFIndex length,
                                               CFStringEncoding encoding, unsigned char isExternalRepresentation);
 /** As CFStringCreateWithCString. The text is copied and, unless the deallocator is kCFAllocatorNull, freed. */
@@ -103,8 +104,8 @@ CF_EXPORT uint16_t CFStringGetCharacterAtIndex(CFStringRef theString, CFIndex id
 CF_EXPORT void CFStringGetCharacters(CFStringRef theString, CFRange range, uint16_t *buffer);
 /** Copies the text with its NUL; false, with an empty buffer, if it has no room or the encoding cannot say it. */
 CF_EXPORT unsigned char CFStringGetCString(CFStringRef theString, char *buffer, CFIndex bufferSize, CFStringEncoding encoding);
-/** The string's own bytes, until it changes or is freed: for UTF-8, and for ASCII text in ASCII, ISO Latin 1 and
- *  Mac Roman. NULL otherwise. */
+/** The string's own bytes with a NUL, until it changes or is freed: for UTF-8, and for ASCII text in ASCII, ISO Latin 1
+ *  and Mac Roman. NULL otherwise. */
 CF_EXPORT const char *CFStringGetCStringPtr(CFStringRef theString, CFStringEncoding encoding);
 /** Converts a range; buffer may be NULL to count. Returns how many UTF-16 units were converted: those that
  *  fit; lossByte, if not 0, stands for what the encoding cannot say. */
@@ -119,11 +120,12 @@ CF_EXPORT unsigned char CFStringIsEncodingAvailable(CFStringEncoding encoding);
 CF_EXPORT CFStringEncoding CFStringGetSystemEncoding(void);
 /** Compares by the UTF-16 units. */
 CF_EXPORT CFComparisonResult CFStringCompare(CFStringRef theString1, CFStringRef theString2, CFStringCompareFlags compareOptions);
+/** Whether it begins or ends with a text; false for "". */
 CF_EXPORT unsigned char CFStringHasPrefix(CFStringRef theString, CFStringRef prefix);
 CF_EXPORT unsigned char CFStringHasSuffix(CFStringRef theString, CFStringRef suffix);
 /** The first place of a text: location kCFNotFound if it is not there. */
 CF_EXPORT CFRange CFStringFind(CFStringRef theString, CFStringRef stringToFind, CFStringCompareFlags compareOptions);
-/** The number at the beginning; 0 if there is none or it is too large. */
+/** The number in decimal digits at the beginning, behind spaces; 0 if there is none. One that is too large is the largest. */
 CF_EXPORT int32_t CFStringGetIntValue(CFStringRef str);
 CF_EXPORT double CFStringGetDoubleValue(CFStringRef str);
 
