@@ -184,7 +184,7 @@ public func cfArrayRemoveValueAtIndex(_ array: UInt, _ index: Int) {
 @_cdecl("CFArrayRemoveAllValues")
 public func cfArrayRemoveAllValues(_ array: UInt) {
   change(array, "CFArrayRemoveAllValues") { array in
-    while let value = array.pointee.remove(at: array.pointee.count &- 1) { array.pointee.callbacks.release(value) }
+    array.pointee.removeAll()
     return true
   }
 }

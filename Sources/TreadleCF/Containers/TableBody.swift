@@ -35,11 +35,18 @@ struct TableBody {
 
   func hash(of key: UInt) -> UInt { hash.map { spread(UInt64($0(key))) } ?? spread(UInt64(key)) }
 
+  /// Where the search for a hash begins. It is another for each size: values that come in the order of a larger table, from
+  /// which they are copied, would crowd at the beginning of a smaller one.
+  @inline(__always)
+  private static func start(_ hash: UInt, _ mask: Int) -> Int {
+    Int(bitPattern: spread(UInt64(hash ^ UInt(bitPattern: mask))) & UInt(bitPattern: mask))
+  }
+
   /// Where a key is.
   func find(_ key: UInt) -> Int? {
     guard let places else { return nil }
     let hash = hash(of: key)
-    var index = Int(hash & UInt(bitPattern: mask))
+    var index = TableBody.start(hash, mask)
     while places[index].mark != Mark.empty {
       if places[index].mark == Mark.used, places[index].hash == hash, keys.isEqual(places[index].key, key) { return index }
       index = (index &+ 1) & mask
@@ -52,12 +59,21 @@ struct TableBody {
     if (filled &+ 1) &* 4 > (mask &+ 1) &* 3, !rebuild() { return false }
     let hash = hash(of: key)
     guard let places else { return false }
-    var index = Int(hash & UInt(bitPattern: mask))
+    var index = TableBody.start(hash, mask)
     while places[index].mark == Mark.used { index = (index &+ 1) & mask }
     if places[index].mark == Mark.empty { filled &+= 1 }
     places[index] = Place(mark: Mark.used, hash: hash, key: key, value: value)
     count &+= 1
     return true
+  }
+
+  /// Puts another pair in a place; the one that was there.
+  mutating func replace(_ index: Int, _ key: UInt, _ value: UInt) -> Place? {
+    guard index <= mask, let places else { return nil }
+    let old = places[index]
+    places[index].key = key
+    places[index].value = value
+    return old
   }
 
   mutating func remove(_ index: Int) {
@@ -71,7 +87,7 @@ struct TableBody {
     guard let memory = treadle_cf_allocate(size &* MemoryLayout<Place>.stride) else { return false }
     let fresh = memory.bindMemory(to: Place.self, capacity: size)
     forEach { place in
-      var index = Int(place.hash & UInt(bitPattern: size &- 1))
+      var index = TableBody.start(place.hash, size &- 1)
       while fresh[index].mark == Mark.used { index = (index &+ 1) & (size &- 1) }
       fresh[index] = place
     }
@@ -106,8 +122,8 @@ struct TableBody {
 
   func free() {
     forEach { place in
-      keys.release(place.key)
       values.release(place.value)
+      keys.release(place.key)
     }
     treadle_cf_free(places)
   }

@@ -8,29 +8,24 @@ enum Putting {
   case ifAbsent, always, ifPresent
 }
 
-/// Puts a pair into a table; a set's value is not used. An existing key keeps its object.
+/// Puts a pair into a table, with the key's object in place of an equal one's; a set's value is not used. In CoreFoundation's
+/// order: values are retained and released before keys, what is new before what is old.
 func put(_ table: Pointer<TableBody>, _ key: UInt, _ value: UInt, _ when: Putting, isSet: Bool) -> Bool {
   if let index = table.pointee.find(key) {
     if case .ifAbsent = when { return true }
-    if isSet {
-      let kept = table.pointee.keys.retain(key)
-      guard let old = table.pointee.places?[index].key else { return false }
-      table.pointee.places?[index].key = kept
-      table.pointee.keys.release(old)
-    } else {
-      let kept = table.pointee.values.retain(value)
-      guard let old = table.pointee.places?[index].value else { return false }
-      table.pointee.places?[index].value = kept
-      table.pointee.values.release(old)
-    }
+    let keptValue = isSet ? 0 : table.pointee.values.retain(value)
+    let kept = table.pointee.keys.retain(key)
+    guard let old = table.pointee.replace(index, kept, keptValue) else { return false }
+    if !isSet { table.pointee.values.release(old.value) }
+    table.pointee.keys.release(old.key)
     return true
   }
   if case .ifPresent = when { return true }
+  let keptValue = isSet ? 0 : table.pointee.values.retain(value)
   let kept = table.pointee.keys.retain(key)
-  let keptValue = table.pointee.values.retain(value)
   if table.pointee.insert(kept, keptValue) { return true }
+  if !isSet { table.pointee.values.release(keptValue) }
   table.pointee.keys.release(kept)
-  table.pointee.values.release(keptValue)
   return false
 }
 
@@ -48,8 +43,8 @@ func removeFrom(_ table: UInt, _ kind: Kind, _ function: StaticString, _ key: UI
     guard table.pointee.isMutable else { return complain(function) }
     guard let index = table.pointee.find(key), let place = table.pointee.places?[index] else { return }
     table.pointee.remove(index)
-    table.pointee.keys.release(place.key)
     table.pointee.values.release(place.value)
+    table.pointee.keys.release(place.key)
   }
 }
 

@@ -29,7 +29,6 @@ struct NumberBody: Body {
 
   init?(_ type: Int, _ value: UnsafeRawPointer) {
     guard let type = NumberBody.canonical(type) else { return nil }
-    self.type = type
     switch type {
     case 1: integer = Int64(value.loadUnaligned(as: Int8.self))
     case 2: integer = Int64(value.loadUnaligned(as: Int16.self))
@@ -38,56 +37,74 @@ struct NumberBody: Body {
     default: integer = 0
     }
     floating = type == 5 ? Double(value.loadUnaligned(as: Float.self)) : type == 6 ? value.loadUnaligned(as: Double.self) : 0
+    // As in CoreFoundation, which has one object for each of these.
+    let isSmall = type <= 4 && integer >= -1 && integer <= 12
+    self.type = isSmall ? 3 : type == 5 && !floating.isFinite ? 6 : type
   }
 
   var asDouble: Double { isFloating ? floating : Double(integer) }
 
-  /// As an integer, towards zero, and within its limits.
-  var asInteger: Int64 {
-    if !isFloating { return integer }
-    if floating.isNaN { return 0 }
-    return floating >= 9.2233720368547758e18 ? Int64.max : floating <= -9.2233720368547758e18 ? Int64.min : Int64(floating)
-  }
-
-  /// Stores the number as a type; whether it is still the same.
+  /// Stores the number as a type; whether it is still the same. An integer is cut to the low bytes, a floating number
+  /// to a whole one first, of 8 or of 4 bytes, which is the least of all if it is too large or none.
   func store(_ type: Int, _ to: UnsafeMutableRawPointer) -> Bool? {
-    let whole = asInteger
-    let exact = !isFloating || Double(whole) == floating
     switch NumberBody.canonical(type) {
-    case 1: return stored(Int8(clamping: whole), to, whole, exact)
-    case 2: return stored(Int16(clamping: whole), to, whole, exact)
-    case 3: return stored(Int32(clamping: whole), to, whole, exact)
-    case 4: return stored(whole, to, whole, exact)
+    case 1: return stored(Int8(truncatingIfNeeded: cut(Int32.self)), to)
+    case 2: return stored(Int16(truncatingIfNeeded: cut(Int32.self)), to)
+    case 3: return stored(Int32(truncatingIfNeeded: cut(Int32.self)), to)
+    case 4: return stored(cut(Int64.self), to)
     case 5:
       let value = Float(asDouble)
       to.storeBytes(of: value, as: Float.self)
       return isSame(Double(value))
     case 6:
       to.storeBytes(of: asDouble, as: Double.self)
-      return isSame(asDouble)
+      return floating.isNaN || isSame(asDouble)
     default: return nil
     }
   }
 
-  private func stored<Value: FixedWidthInteger & BitwiseCopyable>(
-    _ value: Value, _ to: UnsafeMutableRawPointer, _ whole: Int64, _ exact: Bool
-  ) -> Bool {
-    to.storeBytes(of: value, as: Value.self)
-    return exact && Int64(truncatingIfNeeded: value) == whole
+  private func cut<Whole: FixedWidthInteger & SignedInteger>(_ whole: Whole.Type) -> Int64 {
+    if !isFloating { return integer }
+    let limit = -Double(Whole.min)
+    return floating > -limit - 1 && floating < limit ? Int64(floating) : Int64(truncatingIfNeeded: Whole.min)
   }
 
-  private func isSame(_ value: Double) -> Bool {
-    if isFloating { return value == floating || value.isNaN && floating.isNaN }
-    return value < 9.2233720368547758e18 && value >= -9.2233720368547758e18 && Int64(value) == integer
+  private func stored<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value, _ to: UnsafeMutableRawPointer) -> Bool {
+    to.storeBytes(of: value, as: Value.self)
+    let kept = Int64(truncatingIfNeeded: value)
+    return isFloating ? NumberBody.order(kept, floating) == 0 || floating == 0 && kept == 0 : kept == integer
+  }
+
+  /// Whether a floating number is this one.
+  private func isSame(_ value: Double) -> Bool { isFloating ? value == floating : NumberBody.order(integer, value) == 0 }
+
+  /// An integer and a floating number, exactly; what is no number comes before every integer, -0 before 0.
+  private static func order(_ integer: Int64, _ floating: Double) -> Int {
+    if floating.isNaN { return 1 }
+    if floating >= 0x1p63 { return -1 }
+    if floating < -0x1p63 { return 1 }
+    let whole = Int64(floating)
+    if integer != whole { return integer < whole ? -1 : 1 }
+    let rest = floating - Double(whole)
+    if rest != 0 { return rest > 0 ? -1 : 1 }
+    return whole == 0 && floating.sign == .minus ? 1 : 0
   }
 
   func compare(_ other: NumberBody) -> Int {
-    if !isFloating && !other.isFloating { return integer < other.integer ? -1 : integer > other.integer ? 1 : 0 }
-    let one = asDouble, two = other.asDouble
-    if one.isNaN || two.isNaN { return one.isNaN && two.isNaN ? 0 : one.isNaN ? 1 : -1 }
-    return one < two ? -1 : one > two ? 1 : 0
+    switch (isFloating, other.isFloating) {
+    case (false, false): return integer < other.integer ? -1 : integer > other.integer ? 1 : 0
+    case (false, true): return NumberBody.order(integer, other.floating)
+    case (true, false): return 0 &- NumberBody.order(other.integer, floating)
+    case (true, true):
+      let one = floating, two = other.floating
+      // What is no number is between the negative ones and 0.
+      if one.isNaN { return two.isNaN ? 0 : two.sign == .minus ? 1 : -1 }
+      if two.isNaN { return one.sign == .minus ? -1 : 1 }
+      if one == 0 && two == 0 { return one.sign == two.sign ? 0 : one.sign == .minus ? -1 : 1 }
+      return one < two ? -1 : one > two ? 1 : 0
+    }
   }
 
   /// Equal numbers have equal hashes, also an integer and a floating one.
-  var hash: UInt { spread(asDouble == 0 ? 0 : asDouble.bitPattern) }
+  var hash: UInt { spread(asDouble == 0 ? 0 : asDouble.isNaN ? 1 : asDouble.bitPattern) }
 }

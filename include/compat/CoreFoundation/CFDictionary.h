@@ -64,7 +64,8 @@ CF_EXPORT unsigned char CFDictionaryGetValueIfPresent(CFDictionaryRef theDict, c
 CF_EXPORT void CFDictionaryGetKeysAndValues(CFDictionaryRef theDict, const void **keys, const void **values);
 CF_EXPORT void CFDictionaryApplyFunction(CFDictionaryRef theDict, CFDictionaryApplierFunction applier, void *context);
 
-/** Changing: add if absent, set always, replace if present. An immutable dictionary is left as it is. */
+/** Changing: add if absent, set always, replace if present; a value that is replaced has the new key from then on. An
+ *  immutable dictionary is left as it is. */
 CF_EXPORT void CFDictionaryAddValue(CFMutableDictionaryRef theDict, const void *key, const void *value);
 CF_EXPORT void CFDictionarySetValue(CFMutableDictionaryRef theDict, const void *key, const void *value);
 CF_EXPORT void CFDictionaryReplaceValue(CFMutableDictionaryRef theDict, const void *key, const void *value);

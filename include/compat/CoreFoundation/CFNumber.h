@@ -45,7 +45,8 @@ CF_EXPORT CFNumberRef CFNumberCreate(CFAllocatorRef allocator, CFNumberType theT
 CF_EXPORT CFNumberType CFNumberGetType(CFNumberRef number);
 CF_EXPORT CFIndex CFNumberGetByteSize(CFNumberRef number);
 CF_EXPORT unsigned char CFNumberIsFloatType(CFNumberRef number);
-/** Stores the number as this type; false if that lost something, with the nearest value stored. */
+/** Stores the number as this type; false if that lost something: a whole number is cut to its low bytes, a floating one
+ *  towards 0 first, and to the least of 4 or 8 bytes if it is too large or none. */
 CF_EXPORT unsigned char CFNumberGetValue(CFNumberRef number, CFNumberType theType, void *valuePtr);
 /** context: NULL. */
 CF_EXPORT CFComparisonResult CFNumberCompare(CFNumberRef number, CFNumberRef otherNumber, void *context);
