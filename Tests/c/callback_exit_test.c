@@ -238,7 +238,7 @@ TEST(what_follows_an_abandoned_callback_concerns_its_timer_alone, "OBJ-3 OBJ-11 
         for (int i = 0; i < 8; i++) {
             CHECK(treadle_timer_is_valid(newer[i]));
             CHECK_INT(next_fire(newer[i]), SECONDS(1000000) + i);
-            CHECK_INT(treadle_timer_discard(newer[i]), TREADLE_OK);
+            CHECK_INT(discard(newer[i]), TREADLE_OK);
         }
     }
 }

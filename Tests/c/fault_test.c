@@ -251,7 +251,7 @@ TEST(a_timer_that_finds_no_room_leaves_nothing_behind, "TMR-5 TMR-23 RUN-14") {
         CHECK(fault.calls <= 5);
         disarm();
         end_timer(far);
-        CHECK_INT(treadle_descriptor_discard(idle), TREADLE_OK);
+        CHECK_INT(discard(idle), TREADLE_OK);
     }
 }
 TEST(thread_keys_and_fork_hooks_fail, "RL-8 RL-11") {

@@ -39,7 +39,7 @@ static void wait_in(const char *mode) {
     CHECK_INT(treadle_loop_run(loop, mode, SECONDS(60), TREADLE_RUN_RETURN_AFTER_SOURCE), TREADLE_RUN_HANDLED_SOURCE);
     CHECK_INT(treadle_loop_remove_source(loop, source, mode), TREADLE_OK);
     CHECK_INT(treadle_loop_remove_descriptor(loop, descriptor, mode), TREADLE_OK);
-    CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
+    CHECK_INT(discard(timer), TREADLE_OK);
     CHECK_INT(treadle_observer_invalidate(observer), TREADLE_OK);
     CHECK_INT(treadle_observer_release(observer), TREADLE_OK);
 }
@@ -194,7 +194,7 @@ static void *name_modes(void *info) {
         CHECK(!treadle_loop_contains_source(worker->loop, mine, mode));
     }
     CHECK_INT(treadle_source_release(mine), TREADLE_OK);
-    CHECK_INT(treadle_timer_discard(timer), TREADLE_OK);
+    CHECK_INT(discard(timer), TREADLE_OK);
     return NULL;
 }
 static void run_modes(void *done) {

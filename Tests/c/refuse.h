@@ -44,7 +44,7 @@ __attribute__((unused)) static bool install_filter(struct sock_filter *filter, u
     struct sock_fprog program = {.len = length, .filter = filter};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
-__attribute__((unused)) static bool refuse(const struct refusable *call, int error) {
+__attribute__((unused)) static bool refuse_call(const struct refusable *call, int error) {
     /* The low half of the argument, which is all that these calls look at. */
     uint32_t at = (uint32_t)offsetof(struct seccomp_data, args) + 8 * (uint32_t)(call->argument < 0 ? 0 : call->argument);
     struct sock_filter filter[] = {
@@ -60,7 +60,7 @@ __attribute__((unused)) static bool refuse(const struct refusable *call, int err
 }
 __attribute__((unused)) static bool refuse_by_name(const char *name, size_t length, int error) {
     for (const struct refusable *call = refusables; call->name; call++) {
-        if (strlen(call->name) == length && memcmp(call->name, name, length) == 0) return refuse(call, error);
+        if (strlen(call->name) == length && memcmp(call->name, name, length) == 0) return refuse_call(call, error);
     }
     return false;
 }

@@ -14,7 +14,7 @@ static bool are_filters_permitted(void) {
     int status = -1;
     pid_t child = fork();
     CHECK(child >= 0);
-    if (child == 0) _exit(refuse(refusables, EPERM) ? 0 : 1);
+    if (child == 0) _exit(refuse_call(refusables, EPERM) ? 0 : 1);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (status != 0) fprintf(stderr, "skipped: this process may not install filters\n");
     return status == 0;
@@ -139,7 +139,7 @@ static void must_be_refused(const struct refusable *call, int error) {
     int pipes[2];
     treadle_error_info info = {.struct_size = sizeof info};
     CHECK_INT(pipe(pipes), 0);
-    CHECK(refuse(call, error));
+    CHECK(refuse_call(call, error));
     treadle_descriptor descriptor = make_descriptor(on_ready, NULL, pipes[0], TREADLE_READABLE);
     CHECK_INT(treadle_loop_add_descriptor(treadle_loop_current(), descriptor, MODE), TREADLE_E_SYSTEM);
     CHECK_INT(treadle_last_error(&info), TREADLE_OK);
@@ -170,9 +170,9 @@ TEST(a_counter_is_read_where_neither_way_to_look_at_it_is_permitted, "SRC1-1 RUN
     if (!are_filters_permitted()) return;
 #ifdef SYS_poll
     struct refusable other_look = {"poll", SYS_poll, -1, 0, 0};
-    CHECK(refuse(&other_look, EPERM));
+    CHECK(refuse_call(&other_look, EPERM));
 #endif
-    CHECK(refuse(&look, EPERM));
+    CHECK(refuse_call(&look, EPERM));
     CHECK(refuse_by_name("preadv2", 7, EPERM));
     use_descriptors();
 }

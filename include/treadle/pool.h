@@ -11,7 +11,8 @@ TREADLE_BEGIN_DECLS
 
 /** Opens a pool on the calling thread (POOL-2). A run loop opens one around every pass, and one each around its
  *  Entry and Exit observers (POOL-3); a thread of Treadle's has one around its function (POOL-4).
- *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_NOMEM; TREADLE_E_STATE behind the thread's teardown: in a
+ *  thread-specific destructor that comes after it, or a host's thread_exit. Since 1.0. */
 TREADLE_API treadle_status treadle_pool_push(uint64_t *out_token);
 
 /** Closes a pool of the calling thread: everything that was added since is released, the latest first, and pools
