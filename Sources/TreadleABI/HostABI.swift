@@ -140,6 +140,18 @@ public func treadle_host_post(_ host: OpaquePointer?, _ token: UInt64, _ loop: O
   }
 }
 
+@implementation @_cdecl("treadle_host_run")
+public func treadle_host_run(
+  _ host: OpaquePointer?, _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ timeout_ns: Int64, _ flags: UInt32
+) -> treadle_status {
+  status("treadle_host_run") { () throws(Failure) in
+    let host = try Host(bits(host), "host")
+    let loop = try Loop(unheld: bits(loop), "loop")
+    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    return try host.run(loop, mode.map { ModeName($0) }, timeout: timeout_ns, flags: flags)
+  }
+}
+
 @implementation @_cdecl("treadle_host_next")
 public func treadle_host_next() -> UInt64 { Host.next() }
 

@@ -50,7 +50,7 @@ struct NumberTests {
     #expect(Event.Kind.descriptor == UInt32(TREADLE_EVENT_DESCRIPTOR))
     #expect(Event.Kind.request == UInt32(TREADLE_EVENT_REQUEST) && Event.Kind.thread == UInt32(TREADLE_EVENT_THREAD))
     #expect(Event.Kind.notification == UInt32(TREADLE_EVENT_NOTIFICATION))
-    #expect(Event.Kind.release == UInt32(TREADLE_EVENT_RELEASE))
+    #expect(Event.Kind.release == UInt32(TREADLE_EVENT_RELEASE) && Event.Kind.interrupt == UInt32(TREADLE_EVENT_INTERRUPT))
     #expect(Notifications.willBecomeMultiThreaded == UInt32(TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED))
     #expect(Notifications.threadWillExit == UInt32(TREADLE_NOTIFY_THREAD_WILL_EXIT))
     #expect(RunLoopNotification.Name.willBecomeMultiThreaded.rawValue == Notifications.willBecomeMultiThreaded)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * all_calls.h: every function of the headers once, in a table: with it a test calls them all. Handles
- * come from a struct, so that one can be replaced by a bad one. The order allows to call the table
- * from top to bottom with good handles: what ends an object comes last. */
+ * all_calls.h: every function of the headers once, in a table: with it a test calls them all. Handles come from a struct, so
+ * that one can be replaced by a bad one. Good ones can be called from top to bottom: what ends an object comes last. */
 #ifndef TREADLE_TEST_ALL_CALLS_H
 #define TREADLE_TEST_ALL_CALLS_H
 
@@ -382,6 +381,7 @@ static treadle_status call_run_default(treadle_loop loop) {
     X(treadle_thread_perform, U(THREAD), 's', 0, treadle_thread_perform(N, REQUEST, NULL, 0, 0))                   \
     X(treadle_host_perform, U(HOST) | U(THREAD), 's', 0, treadle_host_perform(H, 1, N, NULL, 0, 0))                \
     X(treadle_host_perform_and_wait, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_and_wait(H, 1, caller_or(N)))\
+    X(treadle_host_run, U(HOST) | U(LOOP), 's', 0, treadle_host_run(H, L, h->mode, 0, 0))                          \
     X(treadle_host_wait, U(LOOP), 's', 0, treadle_host_wait(L, &(uint32_t){0}, 0))                                 \
     X(treadle_host_perform_until, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_until(H, 1, N, &(uint32_t){0}, 0)) \
     X(treadle_host_end_wait, 0, 's', 0, treadle_host_end_wait(&(uint32_t){0}))                                     \

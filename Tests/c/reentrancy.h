@@ -22,7 +22,8 @@ static struct {
 static bool acceptable(const struct call *call, int64_t result) {
     if (call->result != 's' || result >= 0) return true;
     switch (result) {
-    case TREADLE_E_WRONG_THREAD: return strncmp(call->name, "treadle_loop_run", 16) == 0;
+    case TREADLE_E_WRONG_THREAD:
+        return strncmp(call->name, "treadle_loop_run", 16) == 0 || strcmp(call->name, "treadle_host_run") == 0;
     case TREADLE_E_NOT_FOUND: return strncmp(call->name, "treadle_loop_copy_", 18) == 0;
     case TREADLE_E_CLOSED: /* in a teardown */
         return strstr(call->name, "_post") || strstr(call->name, "perform_invocation") ||

@@ -21,7 +21,8 @@ enum {
     TREADLE_EVENT_THREAD = 9,     /* a thread runs its entry function; loop and mode: NULL */
     TREADLE_EVENT_NOTIFICATION = 10, /* value: TREADLE_NOTIFY_...; loop and mode: NULL */
     TREADLE_EVENT_RELEASE = 11,   /* a pool releases what the host added; loop and mode: NULL */
-    TREADLE_EVENT_CALL = 12       /* a closure is called; argument: the treadle_call (closure.h); mode: NULL */
+    TREADLE_EVENT_CALL = 12,      /* a closure is called; argument: the treadle_call (closure.h); mode: NULL */
+    TREADLE_EVENT_INTERRUPT = 13  /* a signal has ended a sleep of treadle_host_run; token: 0, subject: NULL */
 };
 
 /** One callout. Lives until the callback returns. Since 1.0. */

@@ -9,6 +9,7 @@
 #include "closure.h"
 #include "descriptor.h"
 #include "event.h"
+#include "loop.h"
 #include "observer.h"
 #include "perform.h"
 #include "source.h"
@@ -102,6 +103,17 @@ TREADLE_API treadle_status treadle_host_perform_block(treadle_host host, uint64_
  *  [any] Errors: TREADLE_E_CLOSED if the loop's thread is gone, or the host is quiet; TREADLE_E_NOMEM. After an error the
  *  token is not retired. Since 1.0. */
 TREADLE_API treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop);
+
+/** treadle_loop_run for a host that serves signals itself. What ends a sleep of a run with
+ *  TREADLE_RUN_RETURN_ON_INTERRUPT, a signal or a readable interrupt descriptor, is an event here,
+ *  TREADLE_EVENT_INTERRUPT, on the loop's thread when the sleep is over and before the observers of
+ *  TREADLE_AFTER_WAITING: read the descriptor, then serve what has come. The run goes on with the time that
+ *  is left, and is the innermost one meanwhile: a stop that is given then ends it (STOP-2, ABI-4). Once the host is
+ *  quiet, the run returns TREADLE_RUN_INTERRUPTED instead. flags: 0 or TREADLE_RUN_RETURN_AFTER_SOURCE.
+ *  [owner] Errors: as treadle_loop_run; TREADLE_E_CALLBACK also when the host did not complete this event.
+ *  Since 1.0. */
+TREADLE_API treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns,
+                                            uint32_t flags);
 
 /** For a dispatch function that has completed a TREADLE_EVENT_PERFORM or TREADLE_EVENT_BLOCK: ends that event and begins
  *  the one that comes next, if that is of the same kind, for the same host, and due now in the same run and mode with

@@ -79,6 +79,19 @@ package struct Host {
     }
   }
 
+  /// Runs the calling thread's loop; a signal that ends a sleep is an event, after which the run goes on.
+  package func run(_ loop: Loop, _ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
+    let interrupt = IndirectCallback(object: pointer, invoke: Host.interrupt, drop: nil)
+    return try loop.run(name, timeout: timeout, flags: flags | Frame.Flag.returnOnInterrupt, interrupt: interrupt)
+  }
+
+  /// A host that takes no events any more is told by the run's return.
+  private static let interrupt: IndirectCallback.Invoke = { object, event in
+    guard let object else { return true }
+    if Host(object).isClosed { Loop.existing?.frame?.pointee.wasInterrupted = true }
+    return Host(object).dispatch(event, whenClosed: true)
+  }
+
   /// The entry of a thread. It lasts as long as the thread, so it is no event in flight: the host is told of the
   /// thread under the gate, and the rest is like a thread of the host's own.
   func runEntry(_ event: UnsafeRawPointer) {

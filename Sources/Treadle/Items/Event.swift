@@ -20,6 +20,7 @@ package struct Event {
     package static let notification: UInt32 = 10
     package static let release: UInt32 = 11
     package static let call: UInt32 = 12
+    package static let interrupt: UInt32 = 13
   }
 
   package var structSize: Int

@@ -149,6 +149,16 @@ extension Loop {
     return !wasLeftByFork
   }
 
+  /// The host whose run this is serves signals here, inside of the run: a stop that comes meanwhile is for it (STOP-2).
+  @inline(never)
+  func callInterrupt(_ frame: Frame.Pointer) {
+    assert(LockOrder.isClear, "no lock is held while client code runs")
+    guard let interrupt = frame.pointee.interrupt, let invoke = interrupt.invoke else { return }
+    var event = Event(
+      Event.Kind.interrupt, token: 0, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)
+    if !invoke(interrupt.object, &event) { failRun() }
+  }
+
   /// Whether a callback of the item is on this thread's stack.
   func isInCallback(of item: Item) -> Bool {
     var frame = self.frame

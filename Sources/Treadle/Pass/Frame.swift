@@ -36,6 +36,8 @@ package struct Frame {
   var flags: UInt32
   /// What the run waits for: it ends when that is over, and only then but for the deadline. In the call mode alone.
   var awaited: Awaited?
+  /// A host whose run this is: it serves the signals that end a sleep, and the run goes on.
+  var interrupt: IndirectCallback?
   var step: Step = .enter
   var result = Status.finished
   /// Not 0: the kernel refused to wait, with this result.

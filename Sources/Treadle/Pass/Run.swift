@@ -8,7 +8,9 @@ import TreadleBase
 /// Running a loop: the shell around `advance`, which calls the client and sleeps.
 extension Loop {
   /// Runs the loop, which is the calling thread's, in one mode until a result (RUN-1).
-  func runOwn(_ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
+  func runOwn(
+    _ name: ModeName?, timeout: Int64, flags: UInt32, interrupt: IndirectCallback?
+  ) throws(Failure) -> Int32 {
     if treadle_system_is_closed() { throw Shutdown.failure }
     guard let name, !CommonModes.isCommon(name) else { return Status.finished }
     if consumeStickyStop(isOutermost: frame == nil) {
@@ -16,7 +18,9 @@ extension Loop {
       return Status.stopped
     }
     guard let mode = ownMode(name), !isEmpty(mode) else { return Status.finished }
-    return try run(try push(mode, timeout: timeout, flags: flags))
+    let frame = try push(mode, timeout: timeout, flags: flags)
+    frame.pointee.interrupt = interrupt
+    return try run(frame)
   }
 
   /// Runs in the call mode while its thread waits for what another does. Such a run ends when that is over, and not before:
@@ -62,7 +66,9 @@ extension Loop {
     ) { awaited?.isOver == true }
     state.pointee.hasReading = false
     switch end {
-    case .interrupted: frame.pointee.wasInterrupted = true
+    case .interrupted:
+      frame.pointee.wasInterrupted = frame.pointee.interrupt == nil
+      callInterrupt(frame)
     case .failed(let result): frame.pointee.systemResult = result
     case .somethingToDo, .deadline: break
     }

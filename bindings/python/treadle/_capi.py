@@ -52,6 +52,7 @@ EVENT_THREAD = 9
 EVENT_NOTIFICATION = 10
 EVENT_RELEASE = 11
 EVENT_CALL = 12
+EVENT_INTERRUPT = 13
 RUN_RETURN_AFTER_SOURCE = 1
 RUN_RETURN_ON_INTERRUPT = 2
 STOP_ALL_LEVELS = 1
@@ -569,6 +570,7 @@ PROTOTYPES = {
     "treadle_host_create_observer": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_uint32, c_int64, POINTER(c_void_p)], True),
     "treadle_host_perform_block": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_char_p), c_size_t], True),
     "treadle_host_post": Prototype(c_int32, [c_void_p, c_uint64, c_void_p], True),
+    "treadle_host_run": Prototype(c_int32, [c_void_p, c_void_p, c_char_p, c_int64, c_uint32], False),
     "treadle_host_next": Prototype(c_uint64, [], True),
     "treadle_host_create_thread": Prototype(c_int32, [c_void_p, c_uint64, POINTER(c_void_p)], True),
     "treadle_host_perform": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_char_p), c_size_t, c_uint32], False),
@@ -748,6 +750,7 @@ class Functions:
     treadle_host_create_observer: Callable[..., Any]
     treadle_host_perform_block: Callable[..., Any]
     treadle_host_post: Callable[..., Any]
+    treadle_host_run: Callable[..., Any]
     treadle_host_next: Callable[..., Any]
     treadle_host_create_thread: Callable[..., Any]
     treadle_host_perform: Callable[..., Any]

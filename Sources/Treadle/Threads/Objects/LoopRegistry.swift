@@ -99,11 +99,13 @@ extension Loop {
   }
 
   /// Runs the calling thread's loop in one mode until a result (RUN-1).
-  package func run(_ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
+  package func run(
+    _ name: ModeName?, timeout: Int64, flags: UInt32, interrupt: IndirectCallback? = nil
+  ) throws(Failure) -> Int32 {
     guard belongsToCaller else {
       throw Failure(Status.wrongThread, "loop", "is another thread's: a loop runs on its own thread alone")
     }
-    return try runOwn(name, timeout: timeout, flags: flags)
+    return try runOwn(name, timeout: timeout, flags: flags, interrupt: interrupt)
   }
 
   /// Runs the default mode until stopped or finished (RUN-3).
