@@ -284,12 +284,56 @@ TEST(shutdown_ends_all_loops, "THR-21") {
         const Loop loop = Loop::current();
         loop.add(Source([] {}));
         loop.post([&] { running.post(); });
+        CHECK_EQUAL(loop.run(), RunResult::closed);
         CHECK_ERROR(loop.run(), closed, "");
     });
     thread.start();
     running.wait();
     CHECK(shutdown(1h));
     thread.join();
+    CHECK_EQUAL(Loop::current().run(), RunResult::closed);
     CHECK_ERROR(Loop::current().run(), closed, "");
     CHECK_ERROR(Thread([] {}).start(), closed, "");
+}
+
+TEST(functions_that_run_their_loop_end_with_a_shutdown, "THR-21 THR-17 THR-19") {
+    // Whoever made the thread, and wherever the shutdown meets it; nobody has to catch anything.
+    static Semaphore running, shut;
+    set_last_resort([](std::string_view, std::string_view) -> bool { check_failed(__FILE__, __LINE__, "escaped"); });
+    const auto serve = [] {
+        Loop::current().add(Source([] {}));
+        Loop::current().post([] { running.post(); });
+        CHECK_EQUAL(Loop::current().run(), RunResult::closed);
+    };
+    const auto serve_nested = [] {
+        const Loop loop = Loop::current();
+        const Mode inner("inner");
+        loop.add(Source([] {}));
+        loop.add(Source([] {}), inner);
+        loop.post([loop, inner] {
+            running.post();
+            CHECK_EQUAL(loop.run(inner), RunResult::closed);
+        });
+        CHECK_EQUAL(loop.run(), RunResult::closed);
+    };
+    const auto serve_for_ever = [] {
+        Loop::current().add(Source([] {}));
+        Loop::current().post([] { running.post(); });
+        while (true) Loop::current().run_for(1ms);
+    };
+    const auto serve_late = [] {
+        running.post();
+        shut.wait();
+        CHECK_EQUAL(Loop::current().run(), RunResult::closed);
+    };
+    std::vector<Thread> threads{Thread(serve), Thread(serve_nested), Thread(serve_for_ever), Thread(serve_late)};
+    for (const Thread &thread : threads) thread.start();
+    std::thread foreign(serve), late(serve_late);
+    for (int i = 0; i < 6; i++) running.wait();
+    CHECK(shutdown(1h));
+    shut.post();
+    shut.post();
+    for (const Thread &thread : threads) CHECK(thread.join() == nullptr);
+    foreign.join();
+    late.join();
 }

@@ -46,6 +46,9 @@ struct LoopApi {
     static constexpr auto release = &treadle_loop_release;
 };
 
+/// Whether a run on this thread has said that everything was shut down.
+inline thread_local bool knows_end = false;
+
 /// Names of modes for a function of C.
 class ModeList {
   public:
@@ -87,7 +90,8 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     }
 
     /// Runs the calling thread's loop in one mode until it is stopped or finished, or an option ends it
-    /// (RUN-1). May be called from every callback, to any depth (RUN-12).
+    /// (RUN-1). May be called from every callback, to any depth (RUN-12). shutdown() ends it with RunResult::closed, as
+    /// it does the thread's first run after that; those that are begun later throw (THR-21).
     /// [owner] Errors: Error of Status::wrong_thread, Status::argument for unknown options,
     /// Status::callback when a host's callback failed, Status::closed, Status::system, Status::no_memory.
     /// Since 1.0.
@@ -99,8 +103,12 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     template <class Rep, class Period>
     RunResult run_for(std::chrono::duration<Rep, Period> timeout, const Mode &mode = {},
                       RunOptions options = RunOptions::none) const {
-        return static_cast<RunResult>(detail::check(
-            treadle_loop_run(native_, mode.c_str(), detail::nanoseconds_of(timeout), detail::bits(options))));
+        const bool knew_end = detail::knows_end;
+        const treadle_status status =
+            treadle_loop_run(native_, mode.c_str(), detail::nanoseconds_of(timeout), detail::bits(options));
+        if (status != TREADLE_E_CLOSED || knew_end) return static_cast<RunResult>(detail::check(status));
+        detail::knows_end = true;
+        return RunResult::closed;
     }
     /// The same until a date of any clock, as of now.
     /// [owner] Errors: as run(). Since 1.0.

@@ -29,8 +29,8 @@ inline std::string_view version() noexcept { return treadle_version_string(); }
 /// [any] Errors: none. Since 1.0.
 inline bool after_fork_child() { return detail::effect(treadle_after_fork_child()); }
 
-/// Ends all run loops of the process, for good, and waits until no callback runs on other threads. False if the
-/// timeout passed before; everything is closed all the same (THR-21).
+/// Ends all run loops of the process, for good, and waits until no callback runs on other threads: their runs return
+/// RunResult::closed. False if the timeout passed before; everything is closed all the same (THR-21).
 /// [any] Errors: Error of Status::forked. Since 1.0.
 template <class Rep, class Period> bool shutdown(std::chrono::duration<Rep, Period> timeout) {
     return detail::in_time(treadle_shutdown(detail::nanoseconds_of(timeout)));

@@ -49,7 +49,8 @@ enum class RunResult : treadle_status {
     stopped = TREADLE_RUN_STOPPED,               ///< somebody stopped this run
     timed_out = TREADLE_RUN_TIMED_OUT,           ///< the timeout passed
     handled_source = TREADLE_RUN_HANDLED_SOURCE, ///< a source was handled, and the caller asked to return then
-    interrupted = TREADLE_RUN_INTERRUPTED        ///< a signal arrived during the sleep, and the caller asked
+    interrupted = TREADLE_RUN_INTERRUPTED,       ///< a signal arrived during the sleep, and the caller asked
+    closed = TREADLE_E_CLOSED                    ///< everything was shut down (THR-21)
 };
 
 /// A status's name, such as "TREADLE_E_STALE"; "unknown" for a value without one. Never freed.

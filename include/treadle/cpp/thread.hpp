@@ -67,6 +67,9 @@ template <class Call> void *run_thread(void *info) {
             Call::call(info);
     } catch (const Ending &ending) {
         return ending.result;
+    } catch (const Error &error) {
+        // A function that runs its loop again and again ends so with everything.
+        if (error.status() != Status::closed || !knows_end) escaped();
 #ifdef __GLIBCXX__
     } catch (const abi::__forced_unwind &) {
         throw;
@@ -87,7 +90,8 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
 
     /// A thread that is not started yet: joinable, with the default attributes. f() is called on it; the pointer
     /// that it returns, or null, is the thread's result. f is destroyed on the thread when it has returned, or when
-    /// it is sure that it never runs (THR-1, THR-4). An exception that leaves f goes to the last-resort handler.
+    /// it is sure that it never runs (THR-1, THR-4). An exception that leaves f goes to the last-resort handler, but for
+    /// the Error of Status::closed of a thread that one of its runs has told of a shutdown.
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F, class = detail::if_callback<F, void>> explicit Thread(F &&f) {
