@@ -83,10 +83,12 @@ def environment() -> "dict[str, str]":
     return {**os.environ, "PYTHONPATH": path, "TREADLE_LIBRARY": str(_library.locate()), "PYTHONFAULTHANDLER": "1"}
 
 
-def run_python(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Runs a script in an interpreter of its own."""
+def run_python(script: str, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Runs a script in an interpreter of its own, with more variables in its environment."""
     command = [sys.executable, "-c", script, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=WATCHDOG, env=environment())
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=WATCHDOG, env={**environment(), **variables}
+    )
 
 
 class LoopThread:

@@ -7,13 +7,33 @@ from __future__ import annotations
 import concurrent.futures
 import ctypes
 import gc
+import tempfile
 import threading
 import unittest
 from typing import List
 
-from treadle import COMMON, DeadlockError, ExceptHookArgs, LoopClosed, Mode, RunLoop, RunResult, Source, excepthook
+from treadle import (
+    COMMON,
+    DeadlockError,
+    ExceptHookArgs,
+    LoopClosed,
+    Mode,
+    RunLoop,
+    RunResult,
+    Source,
+    excepthook,
+)
 
-from support import LoopThread, TestCase, foreign, in_thread, needs_checkout, seen_by_producers
+from support import (
+    LoopThread,
+    TestCase,
+    compile_foreign,
+    foreign,
+    in_thread,
+    needs_checkout,
+    run_python,
+    seen_by_producers,
+)
 
 
 class Perform(TestCase):
@@ -249,6 +269,37 @@ class ForeignThreads(TestCase):
         gc.collect()
         self.assertEqual((states(), threading.active_count()), before)
         self.assertEqual(len(events), 3 * 201)
+
+    def test_the_interpreter_checks_its_memory(self) -> None:
+        """ABI-2, ABI-3: with PYTHONMALLOC=debug, which finds who uses memory without the interpreter's lock: threads of
+        Treadle, and threads of C with a loop, that call closures, or both, and that end."""
+        script = """if True:
+            import sys, threading, treadle
+            from support import NUMBER, load_foreign
+            helper = load_foreign(sys.argv[1])
+            values = threading.local()
+            for number in range(50):
+                def body(number):
+                    values.number = number
+                    treadle.RunLoop.current().add(treadle.Source(cancel=print))
+                    return number
+                thread = treadle.Thread(body, [number])
+                thread.start()
+                assert thread.join() == number
+                foreign = helper.foreign_start()
+                loop = treadle.RunLoop._of(helper.foreign_loop(foreign))
+                loop.perform(setattr, values, "number", number).result()
+                assert loop.perform(getattr, values, "number").result() == number
+                helper.foreign_stop(foreign)
+                closure = treadle.closure(NUMBER, lambda number: number + 1)
+                callers = helper.foreign_callers_start(closure.pointer, 2)
+                while not helper.foreign_callers_calls(callers):
+                    pass
+                helper.foreign_callers_stop(callers)
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            result = run_python(script, compile_foreign(folder), PYTHONMALLOC="debug")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_an_exception_has_nobody_to_raise_it(self) -> None:
         """ABI-3: it is reported, and C's run returns that a callback did not complete."""

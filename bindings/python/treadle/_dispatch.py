@@ -13,6 +13,7 @@ from typing import Any, Dict, Optional
 
 from . import _capi, _frames, _last_resort, _registry, _signals, _starting, _threads, _waiting
 from ._calls import handle_call
+from ._closure import Closure
 from ._errors import FORKED_HANDLE, Error, check
 from ._frames import innermost, is_completed
 from ._host import host
@@ -147,6 +148,7 @@ def _after_fork_in_child() -> None:
     _signals.forget_parent()
     host.is_shut_down = False
     host.register(_config)
+    _threads.unpin_by(Closure("v^v", _threads.unpin))
     _last_resort.install_again()
 
 
@@ -161,6 +163,7 @@ _config = _capi.treadle_host_config(
 )
 _signals.watch(_dispatch, _threads.enter)
 host.register(_config)
+_threads.unpin_by(Closure("v^v", _threads.unpin))
 atexit.register(host.quiesce)
 atexit.register(_last_resort.give_back)
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -4,7 +4,8 @@
 
 When C calls into Python on a foreign thread, the interpreter makes a thread state and destroys it when
 the call returns. That takes thirty times as long as the call, and empties every threading.local. So the
-first callback on such a thread pins its state, and the thread's end unpins it.
+first callback on such a thread pins its state. It is unpinned when the thread's own destructors run, which
+is before those of thread-specific values, where the interpreter forgets which state the thread has.
 """
 
 from __future__ import annotations
@@ -12,33 +13,29 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from ctypes import c_int, c_uint, c_void_p
+from ctypes import c_int, c_void_p
 from threading import get_ident
-from typing import TYPE_CHECKING, Dict, Optional
+from typing import TYPE_CHECKING, Any, Optional, Set
 
 from . import _registry
 
 if TYPE_CHECKING:
+    from ._closure import Closure
     from ._loop import RunLoop
 
 _python = ctypes.PyDLL(None)
 _python.PyGILState_Ensure.restype = c_int
 _python.PyGILState_Release.argtypes = [c_int]
 _python.PyGILState_Release.restype = None
-_python.PyThreadState_Get.restype = c_void_p
-_python.PyThreadState_Clear.argtypes = _python.PyThreadState_Delete.argtypes = [c_void_p]
-_python.PyThreadState_Clear.restype = _python.PyThreadState_Delete.restype = None
-_python.pthread_getspecific.argtypes = [c_uint]
-_python.pthread_getspecific.restype = c_void_p
-_python.pthread_setspecific.argtypes = [c_uint, c_void_p]
+#: Has a function called at the end of the calling thread; None where the C library cannot.
+_call_at_end: Any = getattr(_python, "__cxa_thread_atexit_impl", None)
 
 _LOCKED = 0  # PyGILState_LOCKED: the interpreter's lock was held before
-_MOST_KEYS = 1024  # PTHREAD_KEYS_MAX
 
-#: The pinned thread states, by thread.
-_pinned: Dict[int, int] = {}
-#: The thread-specific key under which the interpreter keeps a thread's state; -1 when there is none.
-_key: Optional[int] = None
+#: The threads whose states are pinned.
+_pinned: Set[int] = set()
+#: The closure that unpins a thread's state. One, since it is the library's: it calls nothing once the interpreter has ended.
+_unpinner: Optional[Closure] = None
 
 
 class ThreadLocals(threading.local):
@@ -73,54 +70,38 @@ def is_made_by_python() -> bool:
 
 def enter(_user: object) -> None:
     """Called by the library on each thread before its first callback."""
-    # On a thread that is inside Python there is a frame below this one. Its state must not be pinned:
-    # the interpreter deletes it itself, before the thread's destructors run.
-    identity = threading.get_ident()
-    if sys._getframe().f_back is None and identity not in _pinned:
+    # On a thread that is inside Python there is a frame below this one. Its state must not be pinned: the
+    # interpreter deletes it itself.
+    identity = get_ident()
+    if sys._getframe().f_back is None and identity not in _pinned and _call_at_end is not None and _unpinner is not None:
         _python.PyGILState_Ensure()
-        state = _python.PyThreadState_Get()
-        _find_key(state)
-        _pinned[identity] = state
+        _pinned.add(identity)
+        code = _unpinner.pointer
+        _call_at_end(code, None, code)  # the last keeps the library loaded until then
+
+
+def unpin(_nothing: object) -> None:
+    """Called at the end of each thread whose state is pinned: the state goes when this call returns."""
+    _pinned.discard(get_ident())
+    _python.PyGILState_Release(_LOCKED)
+
+
+def unpin_by(closure: Closure) -> None:
+    """Names the closure of unpin(); it must live for ever."""
+    global _unpinner
+    _unpinner = closure
 
 
 def leave(_user: object) -> None:
     """Called by the library at the end of each thread that it called `enter` on."""
-    identity = threading.get_ident()
+    identity = get_ident()
     thread_object = _registry.running.pop(identity, None)
     if thread_object is not None:
         thread_object._ended()
     loop = _registry.foreign.pop(identity, None)
     if loop is not None:
         loop._thread_ended()
-    state = _pinned.pop(identity, None)
-    if state is None:
-        return
     _forget_dummy(identity)
-    current = _python.PyThreadState_Get()
-    if current == state:
-        _python.PyGILState_Release(_LOCKED)
-    else:
-        _delete(state, current)
-
-
-def _delete(state: int, current: int) -> None:
-    """Deletes the pinned state of this thread while it runs on another one.
-
-    Thread-specific values are cleared before the library's destructor runs, the interpreter's among
-    them, so that this callback was given a fresh state. Deleting the pinned one clears the value
-    once more, and the fresh state must be found again when this callback returns.
-    """
-    _python.PyThreadState_Clear(state)
-    if _key is not None and _key >= 0:
-        _python.pthread_setspecific(_key, state)
-        _python.PyThreadState_Delete(state)
-        _python.pthread_setspecific(_key, current)
-
-
-def _find_key(state: int) -> None:
-    global _key
-    if _key is None:
-        _key = next((key for key in range(_MOST_KEYS) if _python.pthread_getspecific(key) == state), -1)
 
 
 def _forget_dummy(identity: int) -> None:
@@ -134,7 +115,6 @@ def forget_others() -> None:
     """In the child of a fork only the calling thread lives, as the main one."""
     global _main
     identity = _main = threading.get_ident()
-    for other in [key for key in _pinned if key != identity]:
-        del _pinned[other]
+    _pinned.intersection_update({identity})
     thread.loop = None
     thread.sentinel = None
