@@ -11,6 +11,8 @@ import sys
 import unittest
 from typing import Optional
 
+import treadle
+
 from support import SLOW, WATCHDOG, TestCase, environment, eventually
 
 # A child that runs its loop again and again; before each run it writes a line, and after the run what ended it.
@@ -107,6 +109,21 @@ class CtrlC(TestCase):
     for _"""
         self.interrupt_busy(BUSY.replace("\n    for _", replace, 1))
 
+    def test_ends_callbacks_that_drop_items(self) -> None:
+        """ABI-4, ABI-3: also when it arrives in a callback of a weak reference, or in __del__, where Python drops it."""
+        drop = """
+    class Value:
+        def __del__(self):
+            sum(range(20))
+    def perform(source):
+        for _ in range(10):
+            treadle.Source()
+            Value()
+        source.signal()
+"""
+        begin = BUSY.index("\n    def perform")
+        self.interrupt_busy(BUSY[:begin] + drop + BUSY[BUSY.index("    source = ") :])
+
     def interrupt_busy(self, script: str) -> None:
         times = 1000 if SLOW else 200
         child = Child(script, str(times))
@@ -194,6 +211,67 @@ class CtrlC(TestCase):
         self.assertEqual(self.assertRuns(script), "200\n")
 
 
+# The handler of a signal stops the loop, whose sleep another thread ends with that signal.
+STOPPED_BY_A_HANDLER = """if True:
+    import os, signal, sys, threading, treadle
+    loop = treadle.RunLoop.current()
+    loop.add(treadle.Source())
+    loop.add(treadle.Source(), "inner")
+    signal.signal(signal.SIGUSR1, lambda number, frame: loop.stop())
+    asleep = threading.Semaphore(0)
+    for mode in (treadle.DEFAULT, "inner"):
+        loop.add(treadle.Observer(lambda observer, activity: asleep.release(), treadle.Activity.BEFORE_WAITING), mode)
+    def send():
+        while True:
+            asleep.acquire()
+            while not loop.is_waiting:
+                pass
+            os.kill(os.getpid(), signal.SIGUSR1)
+    threading.Thread(target=send, daemon=True).start()
+"""
+
+
+class Stops(TestCase):
+    def test_a_handler_stops_a_sleeping_loop(self) -> None:
+        """STOP-2, ABI-4: the run that sleeps, 100 of 100 times."""
+        script = STOPPED_BY_A_HANDLER + """
+    for _ in range(100):
+        assert loop.run(seconds=60) is treadle.RunResult.STOPPED
+"""
+        self.assertRuns(script)
+
+    def test_a_handler_stops_the_innermost_run(self) -> None:
+        """STOP-2, RUN-12: and not the one around it, which goes on and is stopped next."""
+        script = STOPPED_BY_A_HANDLER + """
+    results = []
+    for _ in range(20):
+        loop.perform(lambda: results.append(loop.run("inner", 60).name))
+        results.append(loop.run(seconds=60).name)
+        assert results == ["STOPPED", "STOPPED"], results
+        results.clear()
+"""
+        self.assertRuns(script)
+
+    def test_another_thread_stops_while_a_handler_runs(self) -> None:
+        """STOP-2, STOP-7: the run whose sleep the signal has ended, and not a later one."""
+        script = STOPPED_BY_A_HANDLER + """
+    asked, answered = threading.Semaphore(0), threading.Semaphore(0)
+    def handle(number, frame):
+        asked.release()
+        answered.acquire()
+    signal.signal(signal.SIGUSR1, handle)
+    def stop():
+        while True:
+            asked.acquire()
+            loop.stop()
+            answered.release()
+    threading.Thread(target=stop, daemon=True).start()
+    for _ in range(100):
+        assert loop.run(seconds=60) is treadle.RunResult.STOPPED
+"""
+        self.assertRuns(script)
+
+
 class OtherSignals(TestCase):
     def test_a_handler_runs_and_the_run_goes_on(self) -> None:
         """ABI-4, RUN-11: with the time that is left."""
@@ -212,6 +290,49 @@ class OtherSignals(TestCase):
             print(result.name)
         """
         self.assertEqual(self.assertRuns(script), "TIMED_OUT\n")
+
+    def test_the_run_is_not_left_for_a_handler(self) -> None:
+        """ABI-4, OBS-1: nobody sees an end; handlers may run the loop themselves."""
+        script = """if True:
+            import os, signal, treadle
+            loop = treadle.RunLoop.current()
+            loop.add(treadle.Source())
+            loop.add(treadle.Source(), "inner")
+            def handle(number, frame):
+                print(loop.current_mode, loop.run("inner", 0).name, loop.current_mode)
+                if next(signals, None) is None:
+                    loop.stop()
+                else:
+                    signal.setitimer(signal.ITIMER_REAL, 0.01)
+            signals = iter(range(3))
+            activities = treadle.Activity.ENTRY | treadle.Activity.EXIT
+            loop.add(treadle.Observer(lambda observer, activity: print(activity.name), activities))
+            signal.signal(signal.SIGALRM, handle)
+            loop.perform(signal.setitimer, signal.ITIMER_REAL, 0.01)
+            print(loop.run().name)
+        """
+        default = treadle.DEFAULT
+        expected = ["ENTRY"] + [f"{default} TIMED_OUT {default}"] * 4 + ["EXIT", "STOPPED"]
+        self.assertEqual(self.assertRuns(script).splitlines(), expected)
+
+    def test_what_a_handler_raises_ends_the_run(self) -> None:
+        """ABI-4: also one that reports the exceptions of its callbacks."""
+        script = """if True:
+            import signal, treadle
+            loop = treadle.RunLoop.current()
+            loop.error_policy = "report"
+            loop.add(treadle.Source())
+            def fail(number, frame):
+                raise LookupError("from the handler")
+            signal.signal(signal.SIGALRM, fail)
+            for _ in range(3):
+                signal.setitimer(signal.ITIMER_REAL, 0.01)
+                try:
+                    print(loop.run())
+                except LookupError as error:
+                    print(error)
+        """
+        self.assertEqual(self.assertRuns(script), "from the handler\n" * 3)
 
     def test_a_handler_may_stop_the_loop_or_raise(self) -> None:
         """ABI-4, STOP-9: the handler is ordinary Python code on the main thread."""
@@ -247,10 +368,33 @@ class OtherSignals(TestCase):
             ours.setblocking(False)
             signal.set_wakeup_fd(ours.fileno())
             signal.signal(signal.SIGALRM, lambda number, frame: loop.request_stop())
-            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01) # one may come just before a sleep
             loop.run()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            assert theirs.recv(10)[:1] == bytes([signal.SIGALRM])
+            assert signal.set_wakeup_fd(-1) == ours.fileno()
+        """
+        self.assertRuns(script)
+
+    def test_a_descriptor_that_a_callback_sets_stays(self) -> None:
+        """ABI-4: as asyncio sets its own; one that it takes back is not set again."""
+        script = """if True:
+            import signal, socket, treadle
+            loop = treadle.RunLoop.current()
+            ours, theirs = socket.socketpair()
+            ours.setblocking(False)
+            theirs.setblocking(False)
+            loop.perform(signal.set_wakeup_fd, ours.fileno())
+            loop.run(seconds=0)
+            loop.add(treadle.Source())
+            loop.run(seconds=0)
+            signal.signal(signal.SIGALRM, lambda number, frame: None)
+            signal.raise_signal(signal.SIGALRM)
             assert theirs.recv(10) == bytes([signal.SIGALRM])
             assert signal.set_wakeup_fd(-1) == ours.fileno()
+            loop.perform(signal.set_wakeup_fd, -1)
+            loop.run(seconds=0)
+            assert signal.set_wakeup_fd(-1) == -1
         """
         self.assertRuns(script)
 

@@ -27,6 +27,7 @@ _BLOCK = _capi.EVENT_BLOCK
 _REQUEST = _capi.EVENT_REQUEST
 _CALL = _capi.EVENT_CALL
 _NOTIFICATION = _capi.EVENT_NOTIFICATION
+_INTERRUPT = _capi.EVENT_INTERRUPT
 _calls = _registry.calls
 _items = _registry.items
 _held_item = _registry.held.get
@@ -104,6 +105,8 @@ def _dispatch(ticket: int, address: int) -> int:
             registration = _registrations.get(token)
             if registration is not None:
                 registration.run(event.value, event.subject)
+        elif kind == _INTERRUPT:
+            return ticket if _signals.serve() else ticket ^ 1
         else:
             call = _calls.pop(token, None)
             if call is not None:

@@ -135,8 +135,8 @@ class RunLoop(Invoking):
         return_after_source_handled: return once a source was handled.
         A mode that is unknown, empty or the common one is FINISHED at once. May be called from every
         callback. Raises the exception of a callback (see error_policy), WrongThread, ValueError for NaN.
-        On the main thread a signal that has a Python handler ends the sleep, so that the handler runs: if it
-        returns, the run goes on with the time that is left (observers see an exit and an entry). Since 1.0.
+        On the main thread a signal that has a Python handler ends the sleep, and the handler runs inside of the run,
+        which goes on if it returns. Since 1.0.
         """
         name = encoded(mode)
         timeout = timeout_of(seconds, "seconds")
@@ -158,12 +158,11 @@ class RunLoop(Invoking):
         return RunResult(check(status, self._handle))
 
     def _run_on_main(self, name: bytes, timeout: int, flags: int, frame: Frame) -> int:
-        """Runs, and goes on after signals."""
-        flags |= _capi.RUN_RETURN_ON_INTERRUPT
+        """Runs, and serves signals: here only at the end of the interpreter, when the library calls back no more."""
         started = time.monotonic_ns()
         left = timeout
         while True:
-            status: int = native.treadle_loop_run(self._handle, name, left, flags)
+            status: int = native.treadle_host_run(host.handle, self._handle, name, left, flags)
             if status != _capi.RUN_INTERRUPTED or frame.error is not None:
                 return status
             run_handlers()

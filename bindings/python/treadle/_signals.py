@@ -3,13 +3,14 @@
 """Ctrl-C while the main thread runs a loop.
 
 The interpreter's C handler of a signal writes to the wakeup descriptor, a pipe of ours whose other end
-ends every sleep of the main thread's loop, so that no signal is lost between a look and a sleep. The run
-then returns to Python, where the handlers run, and is gone on with.
+ends every sleep of the main thread's loop, so that no signal is lost between a look and a sleep. The library
+then tells of it inside of the run, where the handlers run: so a stop that comes meanwhile meets the run.
 
 When a signal arrives during a callback its exception is an ordinary one of that callback; but it can be
 raised before the callback's first line, where nobody can catch it. The interpreter then drops it, and the
 library sees that the callback did not complete. Two witnesses tell what it was: sys.unraisablehook, which
-other code may replace, and the wakeup descriptor, which only knows the signal.
+other code may replace, and the wakeup descriptor, which only knows the signal. The first also sees Ctrl-C where
+Python drops it in a callback of a weak reference or in __del__, and ends the run with it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import ctypes
 import os
 import signal
 import sys
-import threading
 from typing import Any, Callable, Optional, Tuple
 
 from ._errors import check
 from ._frames import innermost
 from ._library import native
+from ._threads import is_main
 
 #: The read end and the write end; never closed, since the library watches the first.
 _pipe: Optional[Tuple[int, int]] = None
@@ -31,13 +32,25 @@ _trampolines: Tuple[object, ...] = ()
 _previous_hook: Callable[[Any], object] = sys.unraisablehook
 
 _check = ctypes.PyDLL(None).PyErr_CheckSignals
-_check.restype = ctypes.c_int
 
 
 def run_handlers() -> None:
     """Runs the handlers of signals that have arrived; raises what they raise."""
     was_interrupted()  # first: a signal that arrives from now on ends the next sleep
     _check()
+
+
+def serve() -> bool:
+    """A signal has ended a sleep: runs its handler, inside of the run. False: the run ends with what that raised."""
+    frame = innermost()
+    try:
+        run_handlers()
+    except BaseException as error:
+        if frame is None:
+            raise
+        if frame.error is None:
+            frame.fail(error)
+    return frame is None or frame.error is None
 
 
 class MainRun:
@@ -63,21 +76,31 @@ class MainRun:
 
     def __exit__(self, *exception: object) -> None:
         if self._installed:
-            signal.set_wakeup_fd(-1)
+            _take_back()
         if exception[0] is not None:
             was_interrupted()  # what ended this run is not to interrupt the next one
         if sys.unraisablehook is _hook:
             sys.unraisablehook = _previous_hook
 
 
+def _take_back() -> None:
+    """No signal writes to our pipe any more; a descriptor that a callback has set stays."""
+    current = signal.set_wakeup_fd(-1)
+    if current != -1 and (_pipe is None or current != _pipe[1]):
+        signal.set_wakeup_fd(current)
+
+
 def _hook(arguments: Any) -> None:
-    """Stores an exception of one of our trampolines in the innermost frame of this thread."""
+    """Stores an exception of one of our trampolines, or a Ctrl-C, in the innermost frame of this thread."""
     # Since Python 3.13 the function is only named in the message.
     text = arguments.err_msg or ""
     ours = any(arguments.object is trampoline or repr(trampoline) in text for trampoline in _trampolines)
-    frame = innermost() if ours else None
+    is_ours = ours or is_main() and isinstance(arguments.exc_value, KeyboardInterrupt)
+    frame = innermost() if is_ours else None
     if frame is not None and frame.error is None:
         frame.fail(arguments.exc_value)
+        if frame.runs:  # no event may have failed for it
+            native.treadle_loop_stop(native.treadle_loop_current())
     else:
         _previous_hook(arguments)
 
@@ -90,7 +113,7 @@ def watch(*trampolines: object) -> None:
 
 def was_interrupted() -> bool:
     """Whether the wakeup descriptor has seen SIGINT since the last time."""
-    if _pipe is None or threading.get_ident() != threading.main_thread().ident:
+    if _pipe is None or not is_main():
         return False
     seen = b""
     try:
@@ -105,9 +128,7 @@ def forget_parent() -> None:
     """In the child of a fork: a pipe shared with the parent would mix the signals of both."""
     global _pipe
     if _pipe is not None:
-        previous = signal.set_wakeup_fd(-1)
-        if previous not in (-1, _pipe[1]):
-            signal.set_wakeup_fd(previous)
+        _take_back()
         for end in _pipe:
             os.close(end)
         _pipe = None
