@@ -298,8 +298,6 @@ class ThreadExit(TestCase):
                 try:
                     treadle.RunLoop.current().add(treadle.Source())
                     treadle.RunLoop.current().run()
-                except treadle.LoopClosed:
-                    pass
                 finally:
                     print("finally", flush=True)
             thread = treadle.Thread(body)

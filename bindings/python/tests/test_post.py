@@ -282,12 +282,9 @@ class Processes(TestCase):
                 print(len(_registry.posts))
             loop.post(shut)
             loop.post(print, "never")
-            try:
-                loop.run()
-            except treadle.LoopClosed:
-                print("closed")
+            print(loop.run().name)
         """
-        self.assertEqual(self.assertRuns(script), "0\nclosed\n")
+        self.assertEqual(self.assertRuns(script), "0\nCLOSED\n")
 
 
 if __name__ == "__main__":

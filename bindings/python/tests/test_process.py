@@ -255,10 +255,7 @@ class Shutdown(TestCase):
                 print("the callback finished", flush=True)
             def serve():
                 treadle.RunLoop.current().add(treadle.Source())
-                try:
-                    treadle.RunLoop.current().run()
-                except treadle.LoopClosed:
-                    return "closed"
+                return treadle.RunLoop.current().run().name
             threads = [treadle.Thread(serve) for _ in range(3)]
             for thread in threads:
                 thread.start_and_wait()
@@ -273,6 +270,7 @@ class Shutdown(TestCase):
             go_on.set()
             treadle.shutdown()
             print([thread.join() for thread in threads])
+            print(treadle.RunLoop.current().run(seconds=0).name) # the first run that comes later
             for function in (waiting.result, block.result, lambda: treadle.RunLoop.current().run(seconds=0),
                              treadle.Thread(print).start, lambda: treadle.perform_on_main(print)):
                 try:
@@ -282,8 +280,45 @@ class Shutdown(TestCase):
             treadle.shutdown(0)
         """
         output = self.assertRuns(script).splitlines()
-        self.assertEqual(output[:3], ["timed out", "the callback finished", "['closed', 'closed', 'closed']"])
-        self.assertEqual(output[3:], ["-15"] * 5)
+        self.assertEqual(output[:3], ["timed out", "the callback finished", "['CLOSED', 'CLOSED', 'CLOSED']"])
+        self.assertEqual(output[3:], ["CLOSED"] + ["-15"] * 5)
+
+    def test_whatever_a_thread_does(self) -> None:
+        """THR-21, THR-17: it ends without a traceback, and join() does not raise: a function that runs its loop once,
+        nested, again and again, or that waits for what nobody performs any more."""
+        script = """if True:
+            import threading, treadle
+            def serve():
+                treadle.RunLoop.current().add(treadle.Source())
+                treadle.RunLoop.current().run()
+            def serve_nested():
+                loop = treadle.RunLoop.current()
+                loop.add(treadle.Source(), "inner")
+                loop.perform(loop.run, "inner")
+                serve()
+            def serve_for_ever():
+                treadle.RunLoop.current().add(treadle.Source())
+                while True:
+                    treadle.RunLoop.current().run(seconds=0.001)
+            def wait():
+                treadle.Thread.declare_ready()
+                late.perform(print, "never", wait=True)
+            def wait_for_future():
+                treadle.Thread.declare_ready()
+                late.perform(print, "never").result()
+            go = threading.Event()
+            late = treadle.Thread(lambda: (go.wait(), treadle.RunLoop.current().run().name)[1])
+            late.start()
+            threads = [treadle.Thread(target) for target in (serve, serve_nested, serve_for_ever, wait, wait_for_future)]
+            for thread in threads:
+                thread.start_and_wait()
+            treadle.shutdown()
+            go.set()
+            print([thread.join() for thread in threads], late.join())
+        """
+        for _ in range(5):
+            result = run_python(script)
+            self.assertEqual((result.stdout, result.stderr), ("[None, None, None, None, None] CLOSED\n", ""))
 
     def test_from_a_callback(self) -> None:
         """THR-21: does not wait for itself."""
@@ -292,12 +327,9 @@ class Shutdown(TestCase):
             loop = treadle.RunLoop.current()
             loop.add(treadle.Timer(lambda timer: treadle.shutdown(), delay=0))
             loop.add(treadle.Source())
-            try:
-                loop.run()
-            except treadle.LoopClosed:
-                print("closed")
+            print(loop.run().name)
         """
-        self.assertEqual(self.assertRuns(script), "closed\n")
+        self.assertEqual(self.assertRuns(script), "CLOSED\n")
 
 
 if __name__ == "__main__":

@@ -75,6 +75,8 @@ class RunLoop(Invoking):
     _has_ended: bool
     #: Whether the package learns of the thread's end at once.
     _tells_its_end: bool
+    #: Whether a run has said that everything was shut down.
+    _is_told_of_end: bool
     #: The identity of a thread that Python did not make.
     _thread: int
 
@@ -96,6 +98,7 @@ class RunLoop(Invoking):
         self._pending = {}
         self._has_ended = False
         self._tells_its_end = False
+        self._is_told_of_end = False
         self._thread = 0
         self.error_policy = "raise"
         self.excepthook = excepthook
@@ -136,13 +139,15 @@ class RunLoop(Invoking):
         A mode that is unknown, empty or the common one is FINISHED at once. May be called from every
         callback. Raises the exception of a callback (see error_policy), WrongThread, ValueError for NaN.
         On the main thread a signal that has a Python handler ends the sleep, and the handler runs inside of the run,
-        which goes on if it returns. Since 1.0.
+        which goes on if it returns. A run that treadle.shutdown() ends is CLOSED, as is the first that comes
+        later; those after that raise LoopClosed. Since 1.0.
         """
         name = encoded(mode)
         timeout = timeout_of(seconds, "seconds")
         flags = _capi.RUN_RETURN_AFTER_SOURCE if return_after_source_handled else 0
         host.drain()
         frame = Frame(runs=True)
+        was_told = self._is_told_of_end
         try:
             if not is_main():
                 status = call(frame, native.treadle_loop_run, self._handle, name, timeout, flags)
@@ -155,6 +160,9 @@ class RunLoop(Invoking):
             host.drain()
         if status == _capi.E_CALLBACK and was_interrupted():
             raise KeyboardInterrupt
+        if status == _capi.E_CLOSED and not was_told:
+            self._is_told_of_end = host.is_shut_down = True
+            return RunResult.CLOSED
         return RunResult(check(status, self._handle))
 
     def _run_on_main(self, name: bytes, timeout: int, flags: int, frame: Frame) -> int:

@@ -24,8 +24,8 @@ T = TypeVar("T")
 def shutdown(timeout: Optional[float] = None) -> None:
     """Ends all run loops of the process, for good, and waits until no callback runs on another thread.
 
-    Every run, later ones too, raises LoopClosed, and so does who waits for a performed function. Functions of
-    threads go on; their starts are refused. timeout: in seconds; then Timeout, with everything closed. May be
+    Every run returns CLOSED; a loop that is run again later says so once, and then raises LoopClosed, as does who
+    waits for a performed function. Functions of threads go on; their starts are refused. timeout: in seconds; then Timeout, with everything closed. May be
     called again. Any thread, also in a callback, which does not wait for itself. Since 1.0.
     """
     limit = timeout_of(timeout, "timeout")

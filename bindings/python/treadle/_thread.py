@@ -210,8 +210,9 @@ class Thread(ThreadAttributes, Invoking):
         except SystemExit:
             pass
         except BaseException as error:
-            self._outcome.keep(error)
-            if not (host.is_closing and isinstance(error, LoopClosed)):
+            # To learn of the end of everything by an exception is an end as good as any.
+            if not (isinstance(error, LoopClosed) and (host.is_closing or host.is_shut_down)):
+                self._outcome.keep(error)
                 report_of_thread(error, self)
 
     def _ended(self) -> None:
@@ -225,7 +226,8 @@ class Thread(ThreadAttributes, Invoking):
     def join(self, timeout: Optional[float] = None) -> Any:
         """Waits until the thread is gone; what its function returned, or raises what it raised.
 
-        SystemExit only ends the thread: the result is None then, as it is when the function never ran.
+        SystemExit only ends the thread: the result is None then, as it is when the function never ran. So does
+        LoopClosed after a shutdown.
         timeout: in seconds; then Timeout, and the thread can still be joined. Raises DeadlockError when the
         thread is the calling one or waits for it, Error when it is detached, not started or joined already.
         Any thread. Since 1.0.

@@ -34,6 +34,8 @@ class RunResult(enum.IntEnum):
     TIMED_OUT = _capi.RUN_TIMED_OUT
     #: A source was handled, and the caller asked to return then.
     HANDLED_SOURCE = _capi.RUN_HANDLED_SOURCE
+    #: Everything was shut down.
+    CLOSED = _capi.E_CLOSED
 
 
 class Activity(enum.IntFlag):
