@@ -290,6 +290,39 @@ class ThreadExit(TestCase):
             self.watch()
             self.assertRuns(script)
 
+    def test_nobody_waits_for_the_main_loop(self) -> None:
+        """ABI-5, PERF-9: whom the end of the program waits for, but who waits for what the main thread would have to
+        run: LoopClosed, whether the wait has begun before or begins later; what they wait for is not run."""
+        script = """if True:
+            import ctypes, threading, treadle
+            loop, main = treadle.RunLoop.current(), treadle.Thread.main()
+            getpid = ctypes.CDLL(None).getpid
+            def body(wait):
+                for when in ("before", "later"):
+                    try:
+                        waiting.release()
+                        wait()
+                    except treadle.LoopClosed:
+                        print("closed\\n", end="", flush=True)
+            waits = [
+                lambda: loop.perform(print, "never").result(),
+                lambda: main.perform(print, "never").result(),
+                lambda: main.perform(print, "never", wait=True),
+                lambda: main.perform(print, "never", modes="mode", wait=True),
+                lambda: loop.invoke(getpid, wait=False).result(),
+                lambda: main.invoke(getpid),
+            ]
+            waiting = threading.Semaphore(0)
+            for wait in waits:
+                threading.Thread(target=body, args=[wait]).start()
+                waiting.acquire()
+            print("leaving", flush=True)
+        """
+        for _ in range(10):
+            self.watch()
+            result = run_python(script)
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "leaving\n" + "closed\n" * 12, ""))
+
     def test_a_shutdown_before(self) -> None:
         """THR-21: the orderly end: functions and their finally clauses run."""
         script = """if True:

@@ -6,12 +6,14 @@ process's life: its start, its fork and its end."""
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import os
+import threading
 from itertools import chain
 from typing import Any, Dict, Optional
 
-from . import _capi, _frames, _last_resort, _registry, _signals, _starting, _threads, _waiting
+from . import _capi, _frames, _future, _last_resort, _registry, _signals, _starting, _threads, _waiting
 from ._calls import handle_call
 from ._closure import Closure
 from ._errors import FORKED_HANDLE, Error, check
@@ -150,6 +152,7 @@ def _after_fork_in_child() -> None:
     _starting.forget_parent()
     _signals.forget_parent()
     host.is_shut_down = False
+    host.left = 0
     host.register(_config)
     _threads.unpin_by(Closure("v^v", _threads.unpin))
     _last_resort.install_again()
@@ -167,6 +170,8 @@ _config = _capi.treadle_host_config(
 _signals.watch(_dispatch, _threads.enter)
 host.register(_config)
 _threads.unpin_by(Closure("v^v", _threads.unpin))
+with contextlib.suppress(RuntimeError):  # the program ends already
+    threading._register_atexit(_future.leave)  # type: ignore[attr-defined]
 atexit.register(host.quiesce)
 atexit.register(_last_resort.give_back)
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -10,7 +10,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
-from . import _capi
+from . import _capi, _registry
 from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed, check
 from ._frames import Outcome, report, without_frame
 from ._host import host
@@ -31,8 +31,9 @@ _LOOK_SECONDS = 0.1
 class Future(concurrent.futures.Future[T]):
     """The result of RunLoop.perform and Thread.perform. As in concurrent.futures, but made for loops. Since 1.0.
 
-    When the loop's thread ends before the function ran, the exception is LoopClosed. An exception that
-    nobody asked for is reported to the loop's excepthook when the Future goes away.
+    When the loop's thread ends before the function ran, the exception is LoopClosed, which is also raised in who waits
+    for the main thread's loop when that has come to the end of the program. An exception that nobody asked for is
+    reported to the loop's excepthook when the Future goes away.
     """
 
     #: Whether a waiter has to look by itself.
@@ -76,6 +77,7 @@ class Future(concurrent.futures.Future[T]):
         # One word for all waiters. Made before they look, so that either they or who ends it sees the other.
         word = self.__dict__.setdefault("_word", ctypes.c_uint32())
         while not self.done():
+            refuse_left(loop)
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise concurrent.futures.TimeoutError()
@@ -106,6 +108,21 @@ def _tell(future: Any) -> None:
 def _report_unseen(unseen: List[BaseException], loop: RunLoop) -> None:
     if unseen:
         report(unseen[0], loop, "a performed function whose Future was dropped", None)
+
+
+def refuse_left(loop: RunLoop) -> None:
+    """Raises LoopClosed for a wait for the loop of the main thread, once that has left the program."""
+    if loop._handle == host.left:
+        raise LoopClosed("the program ends: nobody runs the loop any more", _capi.E_CLOSED)
+
+
+def leave() -> None:
+    """The main thread has left the program, which now waits for other threads: none of these may wait for its loop."""
+    host.left = native.treadle_loop_current() or 0
+    loop = _registry.loops.get(host.left)
+    for call in [] if loop is None else list(loop._pending.values()):
+        if isinstance(call, (Block, Answer)):
+            call.leave()
 
 
 class Block:
@@ -148,6 +165,10 @@ class Block:
         else:
             future.set_result(result)
 
+    def leave(self) -> None:
+        """The loop is not run any more: whoever waits looks again."""
+        _tell(self.future)
+
     def discard(self) -> None:
         """The loop will not run the function."""
         self.loop._pending.pop(self.token, None)
@@ -182,6 +203,11 @@ class Answer:
             if not isinstance(error, Exception):
                 raise
 
+    def leave(self) -> None:
+        """The loop is not run any more: the caller looks again."""
+        if self._word is not None:
+            native.treadle_host_end_wait(self._word)
+
     def discard(self) -> None:
         """The thread will not run the function."""
         self._outcome.error = LoopClosed("the loop's thread ended before it ran the function", _capi.E_CLOSED)
@@ -189,8 +215,7 @@ class Answer:
 
     def _end(self) -> None:
         self._is_over = True
-        if self._word is not None:
-            native.treadle_host_end_wait(self._word)
+        self.leave()
         if self._deserted is not None:
             self._report()
 

@@ -25,6 +25,8 @@ class Host:
         self.is_closing = False
         #: Whether treadle.shutdown() was called.
         self.is_shut_down = False
+        #: The loop of the main thread, once that has left the program.
+        self.left = 0
 
     def register(self, config: _capi.treadle_host_config) -> None:
         """Makes this interpreter known to the library. The functions of `config` must live for ever."""

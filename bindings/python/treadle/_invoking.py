@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import ctypes
+import os
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Union, overload
 
 from . import _capi, _registry
@@ -103,8 +104,8 @@ class Invoking:
         if not wait:
             _begin(invocation, loop, options)
             return invocation
-        if wait is True and is_main() and not loop.is_current:
-            return _wait_on_main(invocation, loop, options, timeout)
+        if wait is True and not loop.is_current and (is_main() or loop.thread_id == os.getpid()):
+            return _wait_for_future(invocation, loop, options, timeout)
         options.timeout_ns = 0 if timeout is None else wait_timeout(timeout)
         return _wait(invocation, loop, options, wait == "running")
 
@@ -142,8 +143,8 @@ def _wait(invocation: Invocation, loop: RunLoop, options: Any, is_running: bool)
         invocation._let_go()
 
 
-def _wait_on_main(invocation: Invocation, loop: RunLoop, options: Any, timeout: Optional[float]) -> Any:
-    """Waits so that Ctrl-C ends it."""
+def _wait_for_future(invocation: Invocation, loop: RunLoop, options: Any, timeout: Optional[float]) -> Any:
+    """Waits so that Ctrl-C ends it, or the end of the program."""
     try:
         with waiting_for(loop, _current_thread(), invocation.done, timeout is None):
             _begin(invocation, loop, options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional, Tuple
 
 from . import _capi, _registry
 from ._errors import Error, LoopClosed, check
-from ._future import Answer, Block, Future
+from ._future import Answer, Block, Future, refuse_left
 from ._host import host
 from ._item import encoded
 from ._library import native
@@ -112,8 +112,8 @@ def ask(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[
     if not callable(fn):
         raise TypeError(f"{fn!r} cannot be called")
     host.drain()
-    if is_main():
-        return _ask_on_main(thread, current, fn, arguments)
+    if is_main() or thread.is_main:
+        return _ask_in_turns(thread, current, fn, arguments)
     answer = Answer(fn, arguments, None)
     token = next(_registry.tokens)
     _registry.calls[token] = answer
@@ -128,9 +128,11 @@ def ask(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[
     return answer.take()  # type: ignore[no-any-return]
 
 
-def _ask_on_main(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...]) -> T:
-    """The same so that Ctrl-C ends the wait: the library returns for a signal, and its handler runs here."""
+def _ask_in_turns(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...]) -> T:
+    """The same for waits that something else may end: on the main thread Ctrl-C, for which the library returns, so that its
+    handler runs here; for the main thread the end of the program."""
     loop = loop_of(thread)
+    turn = SLICE_NS if is_main() else _capi.FOREVER
     word = ctypes.c_uint32()
     answer = Answer(fn, arguments, word)
     token = next(_registry.tokens)
@@ -138,12 +140,14 @@ def _ask_on_main(thread: Thread, current: Thread, fn: Callable[..., T], argument
         begin_wait(thread, current, answer.is_over)
         # The loop's end discards it; so does a drain, when the library has dropped it.
         _registry.calls[token] = loop._pending[token] = answer
-        status = native.treadle_host_perform_until(host.handle, token, thread._handle, word, SLICE_NS)
+        refuse_left(loop)
+        status = native.treadle_host_perform_until(host.handle, token, thread._handle, word, turn)
         while not answer.is_over():
+            refuse_left(loop)
             if status < 0 and status not in (_capi.E_TIMEOUT, _capi.E_STATE):
                 check(status, thread._handle)
             host.drain()
-            status = native.treadle_host_wait(loop._handle, word, SLICE_NS)
+            status = native.treadle_host_wait(loop._handle, word, turn)
     except BaseException:
         answer.desert(loop)
         raise
@@ -157,9 +161,9 @@ def _ask_on_main(thread: Thread, current: Thread, fn: Callable[..., T], argument
 def _perform_and_wait(thread: Thread, future: Future[Any], arguments: Tuple[Any, ...]) -> int:
     """Waits on this thread for a function that another one performs."""
     with waiting_for(thread, type(thread).current(), future.done, True):
-        if not is_main():
+        if not is_main() and not thread.is_main:
             return int(native.treadle_host_perform(*arguments, _capi.PERFORM_WAIT))
-        # So that Ctrl-C ends the wait.
+        # So that Ctrl-C ends the wait, or the end of the program.
         status = int(native.treadle_host_perform(*arguments, 0))
         if status == _capi.OK:
             future._wait(None)

@@ -211,7 +211,7 @@ class Thread(ThreadAttributes, Invoking):
             pass
         except BaseException as error:
             # To learn of the end of everything by an exception is an end as good as any.
-            if not (isinstance(error, LoopClosed) and (host.is_closing or host.is_shut_down)):
+            if not (isinstance(error, LoopClosed) and (host.is_closing or host.is_shut_down or host.left)):
                 self._outcome.keep(error)
                 report_of_thread(error, self)
 
