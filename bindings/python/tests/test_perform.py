@@ -7,6 +7,7 @@ from __future__ import annotations
 import concurrent.futures
 import ctypes
 import gc
+import os
 import tempfile
 import threading
 import unittest
@@ -21,7 +22,11 @@ from treadle import (
     RunLoop,
     RunResult,
     Source,
+    Thread,
+    closure,
     excepthook,
+    perform_after,
+    perform_on_main,
 )
 
 from support import (
@@ -73,6 +78,25 @@ class Perform(TestCase):
             loop.perform(int, modes=[])
         with self.assertRaises(TypeError):
             loop.perform(3)  # type: ignore[call-overload]
+
+    def test_a_text_is_one_mode(self) -> None:
+        """BLK-4, PERF-1: where a list of modes is taken, and not one mode for each of its letters."""
+        loop, main = RunLoop.current(), Thread.main()
+        seen: List[str] = []
+        loop.perform(seen.append, "loop", modes="text")
+        main.perform(seen.append, "thread", modes="text")
+        perform_on_main(seen.append, "main", modes="text")
+        perform_after(0, seen.append, "delayed", modes="text")
+        invocation = loop.invoke(ctypes.CDLL(None).getpid, wait=False, modes="text")
+        handler = closure("vi", lambda number: seen.append("closure"), loop=loop, delivery="async", modes="text")
+        in_thread(lambda: handler(1))
+        for letter in "text":
+            loop.run(Mode(letter), 0)
+        self.assertEqual((seen, invocation.done()), ([], False))
+        while len(seen) < 5:
+            loop.run("text", 0)
+        self.assertEqual(sorted(seen), ["closure", "delayed", "loop", "main", "thread"])
+        self.assertEqual(invocation.result(), os.getpid())
 
     def test_cancelling(self) -> None:
         """BLK-1: a cancelled function is not called."""

@@ -17,7 +17,7 @@ from ._item import callback
 from ._library import native
 from ._performing import names_of
 from ._prototype import KeptTexts, Prototype, of_anything
-from ._types import ClosureState, timeout_of, wait_timeout
+from ._types import ClosureState, modes_of, timeout_of, wait_timeout
 from ._waiting import wait as wait_in_slices
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Closure:
             on_full=_ON_FULL[on_full],
         )
         if modes is not None:
-            names = names_of(tuple(modes))
+            names = names_of(modes_of(modes))
             config.modes, config.mode_count = names, len(names)
         self._default = self._set_default(config, default)
         self._create(config)
@@ -294,7 +294,7 @@ def closure(signature: Any, fn: Optional[Callable[..., Any]] = None, **options: 
     gets the default at once; "sync": there, while the caller waits for the result, the default with one of them;
     "running": the same, and the caller's loop runs in CALL_MODE meanwhile. On the loop's own thread the last two
     are inline. C strings are copied on their way, what other pointers point to is not.
-    modes: in which the loop handles calls; None: the common ones and CALL_MODE.
+    modes: in which the loop handles calls; None: the common ones and CALL_MODE; a text is one mode.
     queue_limit, on_full: how many calls may wait for the loop, 0 for 1,024, and what becomes of one more: "block",
     "fail", "drop_newest", "drop_oldest", or with "async" "coalesce".
     timeout: of a caller's wait, in seconds; Ctrl-C does not end it, since the caller is C. default: what a caller gets whose call is not handled; None: zeros.

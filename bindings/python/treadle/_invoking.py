@@ -17,7 +17,7 @@ from ._invocation import Completion, Function, Invocation, look_after_lingering
 from ._library import native
 from ._performing import names_of
 from ._threads import is_main
-from ._types import wait_timeout
+from ._types import modes_of, wait_timeout
 from ._waiting import waiting_for
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Invoking:
         wait: return what the function returned. Other threads of Python run meanwhile; "running" also runs the
         caller's loop, in CALL_MODE. On the calling thread the function is called directly. With False an
         Invocation is returned, a Future.
-        modes: None is the common ones and CALL_MODE. timeout: of the wait, in seconds; then Timeout: what has not begun is
+        modes: None is the common ones and CALL_MODE; a text is one mode. timeout: of the wait, in seconds; then Timeout: what has not begun is
         cancelled, and a function that runs goes on.
         Raises LoopClosed when the thread has finished, or ends before it has called; DeadlockError when the thread waits,
         directly or through others, for the caller; TypeError for arguments that do not fit; InvalidArgument for
@@ -97,7 +97,7 @@ class Invoking:
         options = _capi.treadle_invocation_options(struct_size=ctypes.sizeof(_capi.treadle_invocation_options))
         options.loop = loop._handle
         if modes is not None:
-            names = names_of(tuple(modes))
+            names = names_of(modes_of(modes))
             if not len(names):
                 raise ValueError("a call in no mode would never be made")
             options.modes, options.mode_count = names, len(names)

@@ -320,7 +320,7 @@ class RunLoop(Invoking):
 
         Functions run in the order in which they were given. The Future gets the result or the exception;
         with LoopClosed if the thread ends before. Raises LoopClosed at the end of the interpreter.
-        modes: None is COMMON. Since 1.0.
+        modes: None is COMMON; a text is one mode. Since 1.0.
         """
         return enqueue(self, fn, modes, args, kwargs)
 

@@ -15,6 +15,7 @@ from ._host import host
 from ._item import encoded
 from ._library import native
 from ._threads import is_main
+from ._types import modes_of
 from ._waiting import SLICE_NS, begin_wait, end_wait, waiting_for
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def enqueue(
     if modes is None:
         names, count = None, 0
     else:
-        names = names_of(tuple(modes))
+        names = names_of(modes_of(modes))
         count = len(names)
         if not count:
             raise ValueError("a function for no mode would never run")
@@ -79,7 +80,7 @@ def request(
     future = block.future
     names, count = None, 0
     if modes is not None:
-        names = names_of(tuple(modes))
+        names = names_of(modes_of(modes))
         count = len(names)
         if not count:
             future.cancel()

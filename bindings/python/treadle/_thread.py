@@ -308,7 +308,7 @@ class Thread(ThreadAttributes, Invoking):
         for the next pass. A thread that does not run its loop yet calls them when it does.
         wait: return what fn returned, or raise what it raised; the caller's own loop is not run meanwhile. On
         the calling thread fn is called directly. Without it a Future is returned.
-        modes: None is COMMON; with an empty list nothing is called: None, or a cancelled Future.
+        modes: None is COMMON; a text is one mode; with an empty list nothing is called: None, or a cancelled Future.
         Raises LoopClosed when the thread has finished, or ends before it called fn; DeadlockError when the
         thread waits, directly or through others, for the caller. Since 1.0.
         """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import NewType, Optional
+from typing import Iterable, NewType, Optional, Tuple
 
 from . import _capi
 
@@ -125,6 +125,11 @@ class InvocationState(enum.IntEnum):
 
 NANOSECONDS = 1_000_000_000
 _LONGEST = _capi.FOREVER / NANOSECONDS / 2
+
+
+def modes_of(modes: Iterable[str]) -> Tuple[str, ...]:
+    """The modes of a list; a text is one mode."""
+    return (modes,) if isinstance(modes, str) else tuple(modes)
 
 
 def timeout_of(seconds: Optional[float], name: str) -> int:
