@@ -79,8 +79,9 @@ class Pointers(TestCase):
 
         @treadle.closure(NEST)
         def swap(value: Nest, add: int) -> Nest:
-            seen.append(value)
-            return Nest((Pair(value.pairs[1].small + add, value.pairs[1].large), value.pairs[0]), value.text)
+            seen.extend([value, value.text])
+            # The text that a struct points to is the function's to keep.
+            return Nest((Pair(value.pairs[1].small + add, value.pairs[1].large), value.pairs[0]), seen[1])
 
         given = Nest((Pair(1, 0.5), Pair(2, 0.25)), b"text")
         result = foreign().foreign_call_nest(swap, given)
