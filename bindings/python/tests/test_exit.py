@@ -10,7 +10,8 @@ import unittest
 
 from support import SLOW, TestCase, compile_foreign, needs_checkout, run_python
 
-TIMES = 100 if SLOW else 25
+#: How often one with threads of C and of Python that call back ends.
+TIMES = int(os.environ.get("TREADLE_EXITS", "100" if SLOW else "25"))
 #: How often a process with threads of Treadle ends: 200 times with TREADLE_EXITS=200.
 EXITS = int(os.environ.get("TREADLE_EXITS", "40"))
 #: How often one with threads of C that call closures ends.
