@@ -27,7 +27,7 @@ public func treadle_report_error(
   _ kind: UnsafePointer<CChar>?, _ message: UnsafePointer<CChar>?
 ) -> treadle_status {
   status("treadle_report_error") { () throws(Failure) in
-    let thread = try Thread.current().handle
+    let thread = Thread.isGoneUnknown ? Handle(bits: 0) : try Thread.currentHandle()
     var empty: CChar = 0
     return withUnsafePointer(to: &empty) { nothing in
       LastResort.report(thread, kind ?? nothing, message ?? nothing) ? Status.ok : Status.ignored

@@ -50,7 +50,7 @@ static void call_inherited(void *memory) {
     CHECK_INT(inherited->inline_code(1, 2), -5);
     CHECK_INT(inherited->sync_code(1, 2), -5);
     CHECK_INT(inherited->retired_code(1, 2), -5);
-    CHECK_ERROR(treadle_closure_release(inherited->closure), TREADLE_E_STALE, "closure");
+    CHECK_ERROR(treadle_closure_release(inherited->closure), TREADLE_E_STALE, "object");
     treadle_closure own = made_of(config);
     CHECK_INT(CODE_OF(sum_fn, own)(1, 2), 3);
     CHECK(CODE_OF(sum_fn, own) != inherited->inline_code);

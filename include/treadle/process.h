@@ -19,7 +19,8 @@ TREADLE_BEGIN_DECLS
 TREADLE_API treadle_status treadle_shutdown(int64_t timeout_ns);
 
 /** The last resort for an error that escaped a callback or a thread's entry function: an exception of C++, of Python
- *  (THR-19). kind: what it was, such as "C++ exception"; message: its text. True: it was dealt with, and the program
+ *  (THR-19). thread: where; NULL behind the teardown of a thread that never had an object (a host's thread_exit).
+ *  kind: what it was, such as "C++ exception"; message: its text. True: it was dealt with, and the program
  *  goes on; false: the language does what it demands, for C++ to terminate.
  *  [callback] on the thread where it happened. Since 1.0. */
 typedef bool (*treadle_last_resort_fn)(treadle_thread thread, const char *kind, const char *message, void *info);

@@ -23,6 +23,9 @@ extension Thread {
     return left.bits > 1 && Runtime.isStarted ? left : try current().handle
   }
 
+  /// The calling thread had no object when its teardown came, and gets none any more.
+  package static var isGoneUnknown: Bool { treadle_system_thread().pointee.left == 1 }
+
   /// The calling thread's object if it has one already.
   static var existing: Thread? {
     guard let memory = treadle_system_thread().pointee.thread, Runtime.isStarted else { return nil }

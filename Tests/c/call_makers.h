@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * call_makers.h: what the calls of all_calls.h are made with: arguments, callbacks, and short names for the handles. */
+#ifndef TREADLE_TEST_CALL_MAKERS_H
+#define TREADLE_TEST_CALL_MAKERS_H
+
+static void call_nothing(void *info) { (void)info; }
+static void call_stop(void *info) { treadle_loop_stop(info); }
+static uint64_t call_dispatch(uint64_t ticket, const treadle_event *event) { return (void)event, ticket; }
+
+/* Who waits for another thread here would wait for ever: nobody serves that one. A bad handle stays. */
+static treadle_thread caller_or(treadle_thread thread) {
+    uint32_t state;
+    return treadle_thread_get_state(thread, &state) >= 0 ? treadle_thread_current() : thread;
+}
+
+#define U(kind) (1u << (kind))
+#define L ((treadle_loop)h->of[LOOP])
+#define S ((treadle_source)h->of[SOURCE])
+#define D ((treadle_descriptor)h->of[DESCRIPTOR])
+#define T ((treadle_timer)h->of[TIMER])
+#define O ((treadle_observer)h->of[OBSERVER])
+#define G ((treadle_signature)h->of[SIGNATURE])
+#define R ((treadle_routine)h->of[ROUTINE])
+#define H ((treadle_host)h->of[HOST])
+#define K ((treadle_lock)h->of[LOCK])
+#define C ((treadle_condition)h->of[CONDITION])
+#define N ((treadle_thread)h->of[THREAD])
+#define I ((treadle_invocation)h->of[INVOCATION])
+#define F ((treadle_closure)h->of[CLOSURE])
+#define TEXT h->text, sizeof h->text, &h->out.size
+
+/* Those that make an object give it back. */
+#define MAKES(name, type, call, release)             \
+    static treadle_status name(struct handles *h) {  \
+        type object = NULL;                          \
+        (void)h;                                     \
+        treadle_status status = call;                \
+        h->out.pointer = object;                     \
+        if (status == TREADLE_OK) release(object);   \
+        return status;                               \
+    }
+static void release_nothing(void *object) { (void)object; }
+MAKES(make_s, treadle_source, treadle_source_create(&TREADLE_INIT(treadle_source_context), &object), treadle_source_release)
+MAKES(make_t, treadle_timer, treadle_timer_create(&TREADLE_INIT(treadle_timer_context), &object), treadle_timer_release)
+MAKES(make_a, treadle_timer, treadle_timer_create_absolute(&TREADLE_INIT(treadle_timer_context), 1, 1, &object), treadle_timer_release)
+MAKES(make_o, treadle_observer, treadle_observer_create(&TREADLE_INIT(treadle_observer_context), &object), treadle_observer_release)
+MAKES(make_d, treadle_descriptor,
+      treadle_descriptor_create(&(treadle_descriptor_context){.struct_size = sizeof(treadle_descriptor_context),
+                                                              .fd = h->fd, .events = TREADLE_READABLE, .ready = ready_for_nothing}, &object),
+      treadle_descriptor_release)
+MAKES(make_g, treadle_signature, treadle_signature_parse("v^v", &object), release_nothing)
+MAKES(make_r, treadle_routine,
+      treadle_routine_create(&(treadle_routine_config){.struct_size = sizeof(treadle_routine_config),
+                                                       .code = (void (*)(void))call_stop, .signature = "v^v",
+                                                       .arguments = &(treadle_argument){.kind = TREADLE_ARGUMENT_LOOP},
+                                                       .argument_count = 1}, &object),
+      treadle_routine_release)
+MAKES(make_h, treadle_host,
+      treadle_host_register(&(treadle_host_config){.struct_size = sizeof(treadle_host_config), .dispatch = call_dispatch}, &object),
+      release_nothing)
+MAKES(make_l, treadle_loop, treadle_loop_copy_of_thread(thread_id(), &object), treadle_loop_release)
+MAKES(make_hs, treadle_source, treadle_host_create_source(H, 1, 0, 0, &object), treadle_source_release)
+MAKES(make_hd, treadle_descriptor, treadle_host_create_descriptor(H, 1, h->fd, TREADLE_READABLE, 0, &object), treadle_descriptor_release)
+MAKES(make_ht, treadle_timer, treadle_host_create_timer(H, 1, 1, 0, 0, &object), treadle_timer_release)
+MAKES(make_ho, treadle_observer, treadle_host_create_observer(H, 1, TREADLE_EXIT, 0, 0, &object), treadle_observer_release)
+
+MAKES(make_k, treadle_lock, treadle_lock_create(0, &object), treadle_lock_release)
+MAKES(make_c, treadle_condition, treadle_condition_create(&object), treadle_condition_release)
+
+/* A wait that must time out, with the lock locked around it where it can be. */
+static treadle_status call_wait(treadle_condition condition, treadle_lock lock) {
+    bool locked = treadle_lock_lock(lock, TREADLE_FOREVER) == TREADLE_OK;
+    treadle_status status = treadle_condition_wait(condition, lock, 0);
+    if (locked) treadle_lock_unlock(lock);
+    return status == TREADLE_E_TIMEOUT ? TREADLE_OK : status;
+}
+static treadle_status call_lock(treadle_lock lock) {
+    treadle_status status = treadle_lock_lock(lock, TREADLE_FOREVER);
+    if (status == TREADLE_OK) treadle_lock_unlock(lock);
+    return status;
+}
+static treadle_status call_unlock(treadle_lock lock) {
+    treadle_lock_lock(lock, TREADLE_FOREVER);
+    return treadle_lock_unlock(lock);
+}
+static treadle_status make_pool(struct handles *h) {
+    treadle_status status = treadle_pool_push(&h->out.u64);
+    if (status == TREADLE_OK) treadle_pool_pop(h->out.u64);
+    return status;
+}
+static treadle_status call_pop(void) {
+    uint64_t token = 0;
+    treadle_pool_push(&token);
+    return treadle_pool_pop(token);
+}
+static void call_notified(uint32_t name, void *object, void *info) { (void)name, (void)object, (void)info; }
+static treadle_status make_n(struct handles *h, treadle_status status) {
+    if (status == TREADLE_OK) treadle_notification_remove(h->out.u64);
+    return status;
+}
+static treadle_status call_remove(void) {
+    uint64_t token = 0;
+    treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, call_notified, NULL, NULL, &token);
+    return treadle_notification_remove(token);
+}
+static bool call_last_resort(treadle_thread thread, const char *kind, const char *message, void *info) {
+    return (void)thread, (void)kind, (void)message, (void)info, true;
+}
+static treadle_status call_report(void) {
+    treadle_set_last_resort(call_last_resort, NULL, NULL);
+    return treadle_report_error("an error", "of a test");
+}
+
+/* Threads and performs. */
+static void *call_entry(void *info) { return info; }
+static void call_request(void *target, void *argument) { (void)target, (void)argument; }
+static void call_use(void *value, void *info) { (void)value, (void)info; }
+static void call_schedule(treadle_timer timer, void *info) { (void)timer, (void)info; }
+#define REQUEST (&(treadle_request){.struct_size = sizeof(treadle_request), .fn = call_request})
+MAKES(make_th, treadle_thread, treadle_thread_create(call_entry, NULL, NULL, &object), treadle_thread_release)
+MAKES(make_td, treadle_thread, treadle_thread_detach_new(call_entry, NULL, NULL, &object), treadle_thread_release)
+MAKES(make_tb, treadle_thread, treadle_perform_in_background(REQUEST, &object), treadle_thread_release)
+MAKES(make_tl, treadle_loop, treadle_thread_copy_loop(N, &object), treadle_loop_release)
+MAKES(make_ts, treadle_timer, treadle_timer_schedule(SECONDS(100000), true, call_schedule, NULL, NULL, &object), discard)
+MAKES(make_tsa, treadle_timer, treadle_timer_schedule_at(INT64_MAX, 1, call_schedule, NULL, NULL, &object), discard)
+static void call_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
+MAKES(make_dw, treadle_descriptor, treadle_descriptor_watch(h->copy, TREADLE_READABLE, call_ready, NULL, NULL, &object), discard)
+MAKES(make_hth, treadle_thread, treadle_host_create_thread(H, 1, &object), treadle_thread_release)
+static treadle_status call_cancel(void) {
+    treadle_perform_after(SECONDS(100000), REQUEST, NULL, 0);
+    return treadle_perform_cancel(REQUEST);
+}
+
+/* Invocations: i^vO^v. A call that is queued is taken out again, for the ones that follow. */
+static int32_t call_invoked(void *plain, void *copied) { return (void)plain, (void)copied, 5; }
+static treadle_status make_invocation(treadle_invocation *out) {
+    return treadle_invocation_create(&(treadle_invocation_config){.struct_size = sizeof(treadle_invocation_config),
+                                                                  .code = (void (*)(void))call_invoked, .signature = "i^vO^v"}, out);
+}
+MAKES(make_i, treadle_invocation, make_invocation(&object), treadle_invocation_release)
+#define INVOKE(...) (&(treadle_invocation_options){.struct_size = sizeof(treadle_invocation_options), __VA_ARGS__})
+static treadle_status call_result(struct handles *h, treadle_invocation invocation) {
+    treadle_invocation_perform(invocation, INVOKE(.wait = TREADLE_WAIT_BLOCK));
+    return treadle_invocation_get_result(invocation, &h->out.i32, 4);
+}
+static treadle_status call_perform(treadle_invocation invocation, treadle_loop loop) {
+    treadle_status status = treadle_invocation_perform(invocation, INVOKE(.loop = loop));
+    if (status == TREADLE_OK) treadle_invocation_cancel(invocation);
+    return status;
+}
+/* Closures: i^v. */
+static treadle_status call_handler(treadle_call *call, void *info) { return (void)call, (void)info, TREADLE_OK; }
+#define CLOSURE_OF(...) (&(treadle_closure_config){.struct_size = sizeof(treadle_closure_config), .signature = "i^v", __VA_ARGS__})
+MAKES(make_f, treadle_closure, treadle_closure_create(CLOSURE_OF(.handler = call_handler), &object), treadle_closure_release)
+MAKES(make_hf, treadle_closure, treadle_host_create_closure(H, 1, CLOSURE_OF(.handler = NULL), &object), treadle_closure_release)
+static treadle_call call_of(treadle_signature signature) {
+    static void *argument;
+    static const void *const arguments[] = {&argument};
+    return (treadle_call){.struct_size = sizeof(treadle_call), .signature = signature, .argument_count = 1, .arguments = arguments};
+}
+static treadle_status call_argument(struct handles *h, treadle_signature signature) {
+    treadle_call call = call_of(signature);
+    return treadle_call_get_argument(&call, 0, &h->out.pointer, sizeof(void *));
+}
+static treadle_status call_set(treadle_signature signature) {
+    treadle_call call = call_of(signature);
+    return treadle_call_set_result(&call, NULL, 0);
+}
+static treadle_status call_host_perform(treadle_host host, treadle_invocation invocation) {
+    treadle_status status = treadle_host_perform_invocation(host, 1, invocation, INVOKE(.loop = NULL));
+    if (status == TREADLE_OK) treadle_invocation_cancel(invocation);
+    return status;
+}
+
+static treadle_status call_bind(treadle_routine routine) {
+    treadle_bound_call call = TREADLE_INIT(treadle_bound_call);
+    treadle_status status = treadle_routine_bind(routine, 0, &call);
+    return status == TREADLE_OK ? treadle_bound_call_release(&call) : status;
+}
+static treadle_status call_bound_release(treadle_routine routine) {
+    treadle_bound_call call = {.struct_size = sizeof call, .routine = routine}, bound = TREADLE_INIT(treadle_bound_call);
+    bool is_good = treadle_routine_bind(routine, 0, &bound) == TREADLE_OK;
+    return treadle_bound_call_release(is_good ? &bound : &call);
+}
+
+static treadle_status call_block(treadle_loop loop) {
+    treadle_block block = {.struct_size = sizeof block, .fn = call_nothing};
+    return treadle_loop_perform_block(loop, &block);
+}
+/* A run that ends by itself: a post stops it. */
+static treadle_status call_run_default(treadle_loop loop) {
+    if (treadle_loop_is_current(loop)) treadle_loop_post(loop, call_stop, loop);
+    return treadle_loop_run_default(loop);
+}
+
+#endif
