@@ -46,7 +46,8 @@ extension Loop {
   private func letOthersQueueMoreNow(_ mode: Mode) {
     if hasWork(mode) {
       state.pointee.isChasing = false
-      pause()
+      // A caller on this processor queues nothing meanwhile.
+      if state.pointee.callers.isElsewhere { pause() }
     } else if !state.pointee.isOverrun {
       // Callers that do not wait for the loop are only about to queue something: the pause comes when they have.
       state.pointee.isChasing = false
