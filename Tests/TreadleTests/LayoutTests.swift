@@ -192,7 +192,7 @@ struct LayoutTests {
     #expect(pthread_cond_signal(condition.native.assumingMemoryBound(to: pthread_cond_t.self)) == 0)
     try ClientCondition.release(condition.handle.bits)
 
-    let host = try Host.register(dispatch: { ticket, _ in ticket }, enter: nil, exit: nil, user: nil)
+    let host = try Host.register(dispatch: { ticket, _ in ~ticket }, enter: nil, exit: nil, user: nil)
     host.state.pointee.retiredCount.store(42, ordering: .relaxed)
     #expect(host.retiredCountAddress.pointee == 42)
     host.state.pointee.retiredCount.store(0, ordering: .relaxed)

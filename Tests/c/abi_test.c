@@ -100,9 +100,9 @@ static uint64_t wrong_tickets[] = {0, 1, UINT64_MAX, 0xdeadbeef};
 static unsigned dispatches;
 static uint64_t fail_to_dispatch(uint64_t ticket, const treadle_event *event) {
     CHECK_INT(event->kind, TREADLE_EVENT_PERFORM);
-    uint64_t answer = dispatches < 4 ? wrong_tickets[dispatches] : ticket - 1;
+    uint64_t answer = dispatches < 4 ? wrong_tickets[dispatches] : ticket;
     dispatches++;
-    return answer == ticket ? ticket + 1 : answer;
+    return answer == ~ticket ? ticket : answer;
 }
 TEST(a_host_s_failure_ends_the_run, "ABI-3") {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = fail_to_dispatch};
@@ -216,7 +216,7 @@ static uint64_t slow_dispatch(uint64_t ticket, const treadle_event *event) {
     atomic_fetch_add(&host_events, 1);
     sem_post(&in_dispatch);
     await(&leave_dispatch);
-    return ticket;
+    return ~ticket;
 }
 static void count_thread_exit(void *user) { (void)user, atomic_fetch_add(&thread_exits, 1); }
 static void *finish_dispatch(void *unused) { return sem_post(&leave_dispatch), unused; }
@@ -255,7 +255,7 @@ TEST(a_quiet_host_is_not_called, "ABI-5") {
 }
 
 /* Tokens take the place of release: each is retired once, when it will never be named again. */
-static uint64_t give_ticket(uint64_t ticket, const treadle_event *event) { return (void)event, ticket; }
+static uint64_t give_ticket(uint64_t ticket, const treadle_event *event) { return (void)event, ~ticket; }
 static void must_retire(treadle_host host, uint64_t token) {
     uint64_t tokens[4] = {0};
     size_t count = 0;

@@ -11,7 +11,7 @@
 
 static void nothing(void *info) { (void)info; }
 static void on_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
-static uint64_t dispatch(uint64_t ticket, const treadle_event *event) { return (void)event, ticket; }
+static uint64_t dispatch(uint64_t ticket, const treadle_event *event) { return (void)event, ~ticket; }
 
 /* Each struct that starts with struct_size: one call that takes it. Undone at once. */
 static treadle_status take_source(void *context) {

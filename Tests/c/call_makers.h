@@ -7,7 +7,7 @@
 
 static void call_nothing(void *info) { (void)info; }
 static void call_stop(void *info) { treadle_loop_stop(info); }
-static uint64_t call_dispatch(uint64_t ticket, const treadle_event *event) { return (void)event, ticket; }
+static uint64_t call_dispatch(uint64_t ticket, const treadle_event *event) { return (void)event, ~ticket; }
 
 /* Who waits for another thread here would wait for ever: nobody serves that one. A bad handle stays. */
 static treadle_thread caller_or(treadle_thread thread) {

@@ -146,7 +146,7 @@ static void let_a_host_fail(struct probe *probe) {
     (void)probe;
     CHECK_INT(treadle_source_invalidate(failing), TREADLE_OK);
 }
-static uint64_t fail(uint64_t ticket, const treadle_event *event) { return event->kind == TREADLE_EVENT_CANCEL ? 0 : ticket; }
+static uint64_t fail(uint64_t ticket, const treadle_event *event) { return event->kind == TREADLE_EVENT_CANCEL ? 0 : ~ticket; }
 static void play_the_end(void (*on_release)(struct probe *), treadle_status result) {
     struct probe first = {.on_call = lose_to_myself, .on_release = on_release};
     probe_make(&first, &source_kind);

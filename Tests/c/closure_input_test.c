@@ -115,7 +115,7 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     int32_t twice = *(const int32_t *)call->arguments[0] * 2;
     CHECK_INT(treadle_call_set_result(call, &twice, sizeof twice), TREADLE_OK);
     host_calls++;
-    return is_completed ? ticket : 0;
+    return is_completed ? ~ticket : 0;
 }
 static size_t take_token(treadle_host host, uint64_t *token) {
     size_t count = 0;

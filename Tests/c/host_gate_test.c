@@ -42,7 +42,7 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
         CHECK_INT(treadle_loop_stop(event->loop), TREADLE_OK);
         break;
     }
-    return ticket;
+    return ~ticket;
 }
 static void thread_enter(void *user) {
     CHECK(user == &host && !inside);

@@ -21,10 +21,10 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
         CHECK_INT(event->kind, kind);
         if (!is_quiet) trace("%" PRIu64, token);
         if (during) during(token, event);
-        if (token == failing) return ticket + 1;
+        if (token == failing) return ticket;
     }
     if (!is_quiet) trace(")");
-    return ticket;
+    return ~ticket;
 }
 static treadle_loop start_host(void) {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};
@@ -452,6 +452,24 @@ TEST(a_request_that_ends_a_wait, "PERF-3 PERF-9 ABI-2") {
     CHECK_ERROR(treadle_host_perform_until(host, 8, thread, &never, TREADLE_FOREVER), TREADLE_E_CLOSED, "");
     CHECK_INT(retired_count(), 1); /* as treadle_host_perform does */
     CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+}
+
+static void (*inner_code)(int);
+static void call_closure(uint64_t token, const treadle_event *event) {
+    if (event->kind == TREADLE_EVENT_BLOCK && token == 1) inner_code(0);
+}
+TEST(an_event_inside_of_an_event_ends_only_itself, "ABI-2 ABI-3") {
+    treadle_closure_config config = {.struct_size = sizeof config, .signature = "vi"};
+    treadle_closure closure;
+    start_host();
+    during = call_closure;
+    CHECK_INT(treadle_host_create_closure(host, 9, &config, &closure), TREADLE_OK);
+    CHECK_INT(treadle_closure_get_code(closure, (void (**)(void))&inner_code), TREADLE_OK);
+    queue(1, NULL), queue(2, NULL);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_TRACE("( 1 ( 9 ) 2 )");
+    CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
+    CHECK_INT(retired_count(), 3);
 }
 
 TEST_MAIN()

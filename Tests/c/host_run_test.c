@@ -16,7 +16,7 @@ static uint64_t failing; /* added to the ticket */
 static void (*serve)(void);
 
 static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
-    if (event->kind != TREADLE_EVENT_INTERRUPT) return ticket;
+    if (event->kind != TREADLE_EVENT_INTERRUPT) return ~ticket;
     CHECK(event->loop == loop && event->subject == NULL && event->argument == NULL && event->mode);
     CHECK(event->token == 0 && event->value == 0 && event->late_ns == 0 && event->descriptor == -1);
     CHECK(!treadle_loop_is_waiting(loop));
@@ -24,7 +24,7 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     CHECK(read(bell, &count, sizeof count) == sizeof count || errno == EAGAIN);
     served++;
     if (serve) serve();
-    return ticket + failing;
+    return ~ticket + failing;
 }
 static void count(treadle_observer observer, uint32_t activity, void *info) {
     (void)observer, (void)info;

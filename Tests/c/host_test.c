@@ -29,8 +29,8 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     uint64_t previous = ticket_count ? tickets[ticket_count - 1] : 0;
     if (ticket_count < 4096) tickets[ticket_count++] = ticket;
     if (during) during(event);
-    if (event->token != failing) return ticket;
-    return failure == RETURN_ZERO ? 0 : failure == RETURN_OTHER ? ticket + 1 : previous;
+    if (event->token != failing) return ~ticket;
+    return failure == RETURN_ZERO ? 0 : failure == RETURN_OTHER ? ticket : ~previous;
 }
 static treadle_loop start_host(void) {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};

@@ -308,7 +308,7 @@ static treadle_event last_event;
 static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     last_event = *event;
     atomic_fetch_add(&events, 1);
-    return ticket;
+    return ~ticket;
 }
 static treadle_host make_host(void) {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};

@@ -364,7 +364,7 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     CHECK_INT(event->descriptor, -1);
     event_subject = event->subject;
     trace("t%" PRIu64, event->token);
-    return fails ? ticket + 1 : ticket;
+    return fails ? ticket : ~ticket;
 }
 static void must_retire(treadle_host host, uint64_t token) {
     uint64_t tokens[4] = {0};

@@ -261,7 +261,7 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
         CHECK_INT(event->descriptor, -1);
     }
     trace("%s%" PRIu64, event->kind == TREADLE_EVENT_RELEASE ? "r" : "b", event->token);
-    return fails ? 0 : ticket;
+    return fails ? 0 : ~ticket;
 }
 static treadle_host register_host(void) {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};

@@ -15,7 +15,7 @@ static bool asked(treadle_thread thread, const char *kind, const char *message, 
     return true;
 }
 static void call_nothing_posted(void *info) { (void)info; }
-static uint64_t ticket_back(uint64_t ticket, const treadle_event *event) { return (void)event, ticket; }
+static uint64_t ticket_back(uint64_t ticket, const treadle_event *event) { return (void)event, ~ticket; }
 
 #ifndef SANITIZED
 static int released;

@@ -65,7 +65,7 @@ TEST(every_call_from_the_last_resort, "OBJ-6 OBJ-7 THR-19") {
 }
 
 static struct spot host_spots[TREADLE_EVENT_RELEASE + 1];
-static uint64_t at_dispatch(uint64_t ticket, const treadle_event *event) { return meet(&host_spots[event->kind]), ticket; }
+static uint64_t at_dispatch(uint64_t ticket, const treadle_event *event) { return meet(&host_spots[event->kind]), ~ticket; }
 TEST(every_call_from_a_host_s_releases_and_notifications, "OBJ-6 OBJ-7 POOL-5 NOTE-1") {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = at_dispatch};
     treadle_host host;

@@ -197,7 +197,7 @@ TEST(every_call_from_a_routine_and_its_destroy, "OBJ-6 OBJ-7") {
 }
 
 static struct spot host_spots[TREADLE_EVENT_BLOCK + 1], thread_spots[2];
-static uint64_t at_dispatch(uint64_t ticket, const treadle_event *event) { return meet(&host_spots[event->kind]), ticket; }
+static uint64_t at_dispatch(uint64_t ticket, const treadle_event *event) { return meet(&host_spots[event->kind]), ~ticket; }
 static void at_thread_enter(void *user) { (void)user, meet(&thread_spots[0]); }
 static void at_thread_exit(void *user) { (void)user, is_torn_down = true, meet(&thread_spots[1]); }
 static void *host_thread(void *host) {

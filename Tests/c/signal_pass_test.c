@@ -100,11 +100,11 @@ TEST(a_shutdown_elsewhere_is_the_end, "THR-21") { end_own(shut_down_elsewhere, T
 /* The same of a host, whose callback does not complete. */
 static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     bool ends = false;
-    if (event->kind != TREADLE_EVENT_PERFORM) return ticket;
+    if (event->kind != TREADLE_EVENT_PERFORM) return ~ticket;
     if (event->token == 1) ends = ++passes == MANY_PASSES;
     if (passes == MANY_PASSES) trace("%d", (int)event->token);
     CHECK_INT(treadle_source_signal(event->subject), TREADLE_OK);
-    return ends ? 0 : ticket;
+    return ends ? 0 : ~ticket;
 }
 TEST(a_host_s_callback_that_fails_is_the_end, "ABI-3") {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};

@@ -17,9 +17,10 @@
 
 TREADLE_BEGIN_DECLS
 
-/** Receives every callout of the host's registrations. Returns the ticket if it completed; anything
- *  else means that it did not: the innermost run then ends and returns TREADLE_E_CALLBACK. A ticket is
- *  never used twice, so what a failed foreign-function trampoline leaves behind cannot pass for it.
+/** Receives every callout of the host's registrations. Returns ~ticket, the ticket's complement, if it completed;
+ *  anything else means that it did not: the innermost run then ends and returns TREADLE_E_CALLBACK. A ticket is never used
+ *  twice, and its complement is nowhere in memory until it is returned, so what a failed foreign-function trampoline leaves
+ *  behind, its argument perhaps, cannot pass for it (ABI-3).
  *  [callback] on the loop's thread, or as the event's kind says. Since 1.0. */
 typedef uint64_t (*treadle_dispatch_fn)(uint64_t ticket, const treadle_event *event);
 
@@ -118,7 +119,7 @@ TREADLE_API treadle_status treadle_host_run(treadle_host host, treadle_loop loop
 /** For a dispatch function that has completed a TREADLE_EVENT_PERFORM or TREADLE_EVENT_BLOCK: ends that event and begins
  *  the one that comes next, if that is of the same kind, for the same host, and due now in the same run and mode with
  *  nothing in between (PASS-4, PASS-5, SRC0-7). Returns its token, with the event's token and subject now its own; the ticket
- *  stands for it from then on. Returns 0 if there is none: the dispatch then returns its ticket as ever. Thus one
+ *  stands for it from then on. Returns 0 if there is none: the dispatch then returns as ever. Thus one
  *  call into the host handles many events, in the order and under the conditions in which they would have come
  *  one by one. A host that uses this has no token 0. Neither blocks nor calls back.
  *  [any] 0 where the calling thread's innermost callback is no such event. Since 1.0. */

@@ -101,6 +101,8 @@ extension Host {
     else { return 0 }
     if Host(call.pointee.host).isClosed || loop.mustEnd(frame) { return 0 }
     let event = memory.assumingMemoryBound(to: Event.self)
+    // Not from inside of an event that is none of the run's own, such as the call of a closure: the run's goes on around it.
+    guard event.pointee.kind == Event.Kind.perform || event.pointee.kind == Event.Kind.block else { return 0 }
     guard loop.nextOfHost(frame, call.pointee.host) else { return 0 }
     if let item = frame.pointee.callout.item, let context = item.context {
       event.pointee.subject = UnsafeMutableRawPointer(item.handlePointer)

@@ -75,7 +75,7 @@ package struct Host {
     whileOpen(whenClosed, event) {
       enterThread()
       let ticket = Host.nextTicket()
-      return state.pointee.dispatch?(ticket, event) == ticket
+      return state.pointee.dispatch?(ticket, event) == ~ticket
     }
   }
 

@@ -292,7 +292,7 @@ class Reporting(ExceptionTestCase):
 
 class Lost(TestCase):
     def test_a_callback_that_fails_before_its_first_line(self) -> None:
-        """ABI-3: what ctypes returns then is not the ticket; the exception is found by sys.unraisablehook."""
+        """ABI-3: what ctypes returns then is no answer to the ticket; the exception is found by sys.unraisablehook."""
         script = """if True:
             import sys, treadle
             from treadle import _dispatch

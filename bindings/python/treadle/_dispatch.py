@@ -57,8 +57,8 @@ def _item_of(token: int) -> Optional[Item]:
 
 
 def _dispatch(ticket: int, address: int) -> int:
-    # Returning the ticket says that the callback completed. What ctypes returns for a function that
-    # raises is not defined, which is why a plain 0 or 1 would not do.
+    # Returning the ticket's complement says that the callback completed. What ctypes returns for a function that
+    # raises is not defined, which is why a plain 0 or 1 would not do, nor the ticket itself, which may lie around.
     subject: Any = None
     try:
         event = _events.get(address) or _event_at(address)
@@ -74,7 +74,7 @@ def _dispatch(ticket: int, address: int) -> int:
                     source = _item_of(token)
                 if source is not None:  # otherwise it is being collected
                     if _failed and _is_unwanted(event):
-                        return _skip(ticket, event)
+                        return _skip(event)
                     perform = source._perform
                     perform(source)
         elif kind == _BLOCK:
@@ -99,23 +99,23 @@ def _dispatch(ticket: int, address: int) -> int:
             item = _held_item(token) or _item_of(token)
             if item is not None:
                 if _failed and _is_unwanted(event):
-                    return _skip(ticket, event)
+                    return _skip(event)
                 item._fire(kind, event)
         elif kind == _CALL:
-            return ticket if handle_call(event) else ticket ^ 1
+            return ~ticket if handle_call(event) else 0
         elif kind == _NOTIFICATION:
             registration = _registrations.get(token)
             if registration is not None:
                 registration.run(event.value, event.subject)
         elif kind == _INTERRUPT:
-            return ticket if _signals.serve() else ticket ^ 1
+            return ~ticket if _signals.serve() else 0
         else:
             call = _calls.pop(token, None)
             if call is not None:
                 call.run()
-        return ticket
+        return ~ticket
     except BaseException as error:
-        return ticket if _take(error, _event_at(address), subject) else ticket ^ 1
+        return ~ticket if _take(error, _event_at(address), subject) else 0
 
 
 def _is_unwanted(event: Any) -> bool:
@@ -126,11 +126,11 @@ def _is_unwanted(event: Any) -> bool:
     return not (event.kind == _capi.EVENT_OBSERVER and event.value == _capi.EXIT)
 
 
-def _skip(ticket: int, event: Any) -> int:
+def _skip(event: Any) -> int:
     """Leaves an event of a run that ends with an exception undelivered; a signal is kept for later."""
     if event.kind == _capi.EVENT_PERFORM:
         native.treadle_source_signal(event.subject)
-    return ticket ^ 1
+    return 0
 
 
 def _take(error: BaseException, event: Any, subject: object) -> bool:
