@@ -11,10 +11,8 @@
 
 /* What is asked of a copy. */
 #define FUNCTIONS(X)                                                                                                  \
-    X(loop_current) X(loop_retain) X(loop_release) X(loop_post) X(loop_wake) X(loop_run) X(loop_add_source)           \
-    X(source_create) X(source_signal) X(source_release) X(timer_create) X(timer_release) X(observer_create)           \
-    X(observer_release) X(lock_create) X(lock_release) X(last_error)           \
-    X(after_fork_child)
+    X(loop_current) X(retain) X(release) X(loop_post) X(loop_wake) X(loop_run) X(loop_add) X(source_create)           \
+    X(source_signal) X(timer_create) X(observer_create) X(lock_create) X(last_error) X(after_fork_child)
 struct copy {
 #define MEMBER(name) __typeof__(treadle_##name) *name;
     FUNCTIONS(MEMBER)
@@ -75,7 +73,7 @@ static void make_objects(struct copy *copy) {
     CHECK_INT(copy->timer_create(&timer, &copy->timer), TREADLE_OK);
     CHECK_INT(copy->observer_create(&observer, &copy->observer), TREADLE_OK);
     CHECK_INT(copy->lock_create(0, &copy->lock), TREADLE_OK);
-    CHECK_INT(copy->loop_add_source(copy->loop, copy->source, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(copy->loop_add(copy->loop, copy->source, TREADLE_DEFAULT_MODE), TREADLE_OK);
 }
 static void must_work(struct copy *copy) {
     copy->performed = 0;
@@ -85,10 +83,10 @@ static void must_work(struct copy *copy) {
     CHECK_INT(copy->performed, 2);
 }
 static void release_objects(struct copy *copy) {
-    CHECK_INT(copy->source_release(copy->source), TREADLE_OK);
-    CHECK_INT(copy->timer_release(copy->timer), TREADLE_OK);
-    CHECK_INT(copy->observer_release(copy->observer), TREADLE_OK);
-    CHECK_INT(copy->lock_release(copy->lock), TREADLE_OK);
+    CHECK_INT(copy->release(copy->source), TREADLE_OK);
+    CHECK_INT(copy->release(copy->timer), TREADLE_OK);
+    CHECK_INT(copy->release(copy->observer), TREADLE_OK);
+    CHECK_INT(copy->release(copy->lock), TREADLE_OK);
 }
 
 static void must_refuse(struct copy *copy, treadle_status status) {
@@ -102,13 +100,13 @@ static void must_be_strangers(struct copy *copy, struct copy *other) {
     CHECK(copy->loop != other->loop && copy->source != other->source && copy->lock != other->lock);
     must_refuse(copy, copy->loop_post(other->loop, count_post, copy));
     must_refuse(copy, copy->loop_wake(other->loop));
-    must_refuse(copy, copy->loop_retain(other->loop));
-    must_refuse(copy, copy->loop_add_source(copy->loop, other->source, TREADLE_DEFAULT_MODE));
+    must_refuse(copy, copy->retain(other->loop));
+    must_refuse(copy, copy->loop_add(copy->loop, other->source, TREADLE_DEFAULT_MODE));
     must_refuse(copy, copy->source_signal(other->source));
-    must_refuse(copy, copy->source_release(other->source));
-    must_refuse(copy, copy->timer_release(other->timer));
-    must_refuse(copy, copy->observer_release(other->observer));
-    must_refuse(copy, copy->lock_release(other->lock));
+    must_refuse(copy, copy->release(other->source));
+    must_refuse(copy, copy->release(other->timer));
+    must_refuse(copy, copy->release(other->observer));
+    must_refuse(copy, copy->release(other->lock));
 }
 
 enum { COPIES = 6 };
@@ -171,7 +169,7 @@ TEST(copies_are_strangers_after_a_fork_too, "OBJ-11 RL-11") {
 static void keep_loop(struct copy *copy) {
     make_objects(copy);
     must_work(copy);
-    CHECK_INT(copy->loop_retain(copy->loop), TREADLE_OK);
+    CHECK_INT(copy->retain(copy->loop), TREADLE_OK);
 }
 static void *keep_loops(void *info) {
     for_each(keep_loop);
@@ -179,7 +177,7 @@ static void *keep_loops(void *info) {
 }
 static void must_have_ended(struct copy *copy) {
     CHECK_INT(copy->loop_post(copy->loop, count_post, copy), TREADLE_E_CLOSED);
-    CHECK_INT(copy->loop_release(copy->loop), TREADLE_OK);
+    CHECK_INT(copy->release(copy->loop), TREADLE_OK);
     release_objects(copy);
 }
 TEST(each_copy_is_told_of_the_end_of_a_thread, "RL-8 RL-2") {

@@ -88,7 +88,7 @@ struct treadle_system_inheritance {
     uint32_t named;
 };
 /* The locks of items' memberships: an item has the one of its slot's number (ItemLocks). */
-enum { TREADLE_SYSTEM_ITEM_LOCKS = 64 };
+enum { TREADLE_SYSTEM_ITEM_LOCKS = 32 };
 struct treadle_system_item_mutex {
     _Alignas(64) struct treadle_system_mutex mutex;
 };
