@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
@@ -259,11 +260,147 @@ static void loops(CFIndex count) {
     });
 }
 
+/* What has to do with one object, amid the loop's many. */
+static int listening(struct sockaddr_un *name) {
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    *name = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "treadle-scaling-%d", getpid());
+    if (fd < 0 || bind(fd, (struct sockaddr *)name, sizeof *name) != 0 || listen(fd, 64) != 0) abort();
+    return fd;
+}
+static void ignore_socket(CFSocketRef socket, CFSocketCallBackType type, CFDataRef address, const void *data, void *info) {
+    (void)socket, (void)type, (void)address, (void)data, (void)info;
+}
+static void sockets(void) {
+    struct sockaddr_un name;
+    int listener = listening(&name), ends[2];
+    CFDataRef address = CFDataCreate(NULL, (const UInt8 *)&name, sizeof name), bytes = CFDataCreate(NULL, (const UInt8 *)"x", 1);
+    CFSocketSignature signature = {AF_UNIX, SOCK_STREAM, 0, address};
+    CFSocketContext context = {0};
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) abort();
+    CFSocketRef one = CFSocketCreateWithNative(NULL, ends[0], kCFSocketWriteCallBack, ignore_socket, &context);
+    CFRunLoopSourceRef reader = CFSocketCreateRunLoopSource(NULL, one, 0);
+    CFRunLoopAddSource(LOOP, reader, MODE);
+    CONSTANT("CFSocketIsValid", USE(CFSocketIsValid(one)));
+    CONSTANT("CFSocketGetNative", USE(CFSocketGetNative(one)));
+    CONSTANT("CFSocketGetContext", CFSocketGetContext(one, &context));
+    CONSTANT("CFSocketGetSocketFlags CFSocketSetSocketFlags", CFSocketSetSocketFlags(one, CFSocketGetSocketFlags(one)));
+    CONSTANT("CFSocketDisableCallBacks CFSocketEnableCallBacks", CFSocketDisableCallBacks(one, kCFSocketWriteCallBack), CFSocketEnableCallBacks(one, kCFSocketWriteCallBack));
+    CONSTANT("CFSocketCopyAddress", { CFDataRef own = CFSocketCopyAddress(one); if (own) CFRelease(own); });
+    CONSTANT("CFSocketCopyPeerAddress", { CFDataRef peer = CFSocketCopyPeerAddress(one); if (peer) CFRelease(peer); });
+    CONSTANT("CFSocketSendData", USE(CFSocketSendData(one, NULL, bytes, 0)));
+    CONSTANT("CFSocketCreate CFSocketConnectToAddress", {
+        CFSocketRef made = CFSocketCreate(NULL, AF_UNIX, SOCK_STREAM, 0, 0, NULL, NULL);
+        USE(CFSocketConnectToAddress(made, address, 1));
+        CFSocketInvalidate(made);
+        CFRelease(made);
+    });
+    CONSTANT("CFSocketCreateConnectedToSocketSignature", {
+        CFSocketRef made = CFSocketCreateConnectedToSocketSignature(NULL, &signature, 0, NULL, NULL, 1);
+        if (made) CFSocketInvalidate(made), CFRelease(made);
+    });
+    name.sun_path[1] = 'T';
+    CFDataRef other = CFDataCreate(NULL, (const UInt8 *)&name, sizeof name);
+    CFSocketSignature own = {AF_UNIX, SOCK_STREAM, 0, other};
+    CONSTANT("CFSocketCreateWithSocketSignature CFSocketSetAddress", {
+        CFSocketRef made = CFSocketCreateWithSocketSignature(NULL, &own, 0, NULL, NULL);
+        if (made) USE(CFSocketSetAddress(made, other)), CFSocketInvalidate(made), CFRelease(made);
+    });
+    CFSocketInvalidate(one);
+    close(ends[1]);
+    close(listener);
+}
+static void ignore_descriptor(CFFileDescriptorRef descriptor, CFOptionFlags kinds, void *info) { (void)descriptor, (void)kinds, (void)info; }
+static void descriptors(void) {
+    int ends[2];
+    if (pipe(ends) != 0) abort();
+    CFFileDescriptorContext context = {0};
+    CFFileDescriptorRef one = CFFileDescriptorCreate(NULL, ends[0], false, ignore_descriptor, NULL);
+    CFRunLoopSourceRef reader = CFFileDescriptorCreateRunLoopSource(NULL, one, 0);
+    CONSTANT("CFRunLoopAddSource CFRunLoopRemoveSource", CFRunLoopAddSource(LOOP, reader, MODE), CFRunLoopRemoveSource(LOOP, reader, MODE));
+    CFRunLoopAddSource(LOOP, reader, MODE);
+    CONSTANT("CFFileDescriptorEnableCallBacks CFFileDescriptorDisableCallBacks", CFFileDescriptorEnableCallBacks(one, 1), CFFileDescriptorDisableCallBacks(one, 1));
+    CONSTANT("CFFileDescriptorIsValid", USE(CFFileDescriptorIsValid(one)));
+    CONSTANT("CFFileDescriptorGetNativeDescriptor", USE(CFFileDescriptorGetNativeDescriptor(one)));
+    CONSTANT("CFFileDescriptorGetContext", CFFileDescriptorGetContext(one, &context));
+    CONSTANT("CFFileDescriptorCreate CFFileDescriptorCreateRunLoopSource CFFileDescriptorInvalidate", {
+        CFFileDescriptorRef made = CFFileDescriptorCreate(NULL, ends[1], false, ignore_descriptor, NULL);
+        CFRelease(CFFileDescriptorCreateRunLoopSource(NULL, made, 0));
+        CFFileDescriptorInvalidate(made);
+        CFRelease(made);
+    });
+    CFFileDescriptorInvalidate(one);
+}
+static void stop(void *info) { (void)info, CFRunLoopStop(LOOP); }
+static void items(CFIndex count) {
+    CFRunLoopTimerContext timer_context = {0};
+    CFRunLoopSourceContext source_context = {.perform = stop};
+    CFRunLoopObserverContext observer_context = {0};
+    CFRunLoopTimerRef one_timer = timer(CFAbsoluteTimeGetCurrent() + 5000);
+    CFRunLoopSourceRef one_source = source(), stopper = CFRunLoopSourceCreate(NULL, 0, &source_context);
+    CFRunLoopObserverRef one_observer = observer();
+    CFRunLoopAddTimer(LOOP, one_timer, MODE), CFRunLoopAddSource(LOOP, one_source, MODE), CFRunLoopAddObserver(LOOP, one_observer, MODE);
+    CFRunLoopAddSource(LOOP, stopper, kCFRunLoopDefaultMode);
+    CONSTANT("CFRunLoopTimerIsValid CFRunLoopTimerDoesRepeat", USE(CFRunLoopTimerIsValid(one_timer) + CFRunLoopTimerDoesRepeat(one_timer)));
+    CONSTANT("CFRunLoopTimerGetInterval CFRunLoopTimerGetOrder", USE(CFRunLoopTimerGetInterval(one_timer) + (double)CFRunLoopTimerGetOrder(one_timer)));
+    CONSTANT("CFRunLoopTimerGetTolerance CFRunLoopTimerSetTolerance", CFRunLoopTimerSetTolerance(one_timer, CFRunLoopTimerGetTolerance(one_timer) + 1));
+    CONSTANT("CFRunLoopTimerGetContext", CFRunLoopTimerGetContext(one_timer, &timer_context));
+    CONSTANT("CFRunLoopSourceIsValid CFRunLoopSourceGetOrder", USE(CFRunLoopSourceIsValid(one_source) + CFRunLoopSourceGetOrder(one_source)));
+    CONSTANT("CFRunLoopSourceGetContext", CFRunLoopSourceGetContext(one_source, &source_context));
+    CONSTANT("CFRunLoopObserverIsValid CFRunLoopObserverDoesRepeat", USE(CFRunLoopObserverIsValid(one_observer) + CFRunLoopObserverDoesRepeat(one_observer)));
+    CONSTANT("CFRunLoopObserverGetActivities CFRunLoopObserverGetOrder", USE(CFRunLoopObserverGetActivities(one_observer) + CFRunLoopObserverGetOrder(one_observer)));
+    CONSTANT("CFRunLoopObserverGetContext", CFRunLoopObserverGetContext(one_observer, &observer_context));
+    CONSTANT("CFRunLoopObserverCreate CFRunLoopObserverInvalidate", {
+        CFRunLoopObserverRef made = observer();
+        CFRunLoopAddObserver(LOOP, made, MODE);
+        CFRunLoopObserverInvalidate(made);
+        CFRelease(made);
+    });
+    CONSTANT("CFRunLoopTimerCreateWithHandler", CFRelease(CFRunLoopTimerCreateWithHandler(NULL, 1e9, 0, 0, 0, ^(CFRunLoopTimerRef made) { (void)made; })));
+    CONSTANT("CFRunLoopObserverCreateWithHandler", CFRelease(CFRunLoopObserverCreateWithHandler(NULL, kCFRunLoopEntry, true, 0, ^(CFRunLoopObserverRef made, CFRunLoopActivity now) { (void)made, (void)now; })));
+    CONSTANT("CFRunLoopPerformBlock", CFRunLoopPerformBlock(LOOP, MODE, ^{}));
+    CONSTANT("CFRunLoopRun CFRunLoopStop", CFRunLoopSourceSignal(stopper), CFRunLoopRun());
+    CONSTANT("CFRunLoopIsWaiting CFRunLoopGetMain", USE(CFRunLoopIsWaiting(CFRunLoopGetMain())));
+    CONSTANT("CFRunLoopCopyCurrentMode", { CFStringRef mode = CFRunLoopCopyCurrentMode(LOOP); if (mode) CFRelease(mode); });
+    CONSTANT("CFRunLoopCopyAllModes", CFRelease(CFRunLoopCopyAllModes(LOOP)));
+    CONSTANT("CFRunLoopAddCommonMode", {
+        CFStringRef mode = CFStringCreateWithFormat(NULL, NULL, CFSTR("common %d"), i);
+        CFRunLoopAddCommonMode(LOOP, mode);
+        CFRelease(mode);
+    });
+    (void)count;
+}
+static void values(CFIndex count) {
+    CFNumberRef number = CFNumberCreate(NULL, kCFNumberCFIndexType, &count);
+    CFDateRef date = CFDateCreate(NULL, 1), later = CFDateCreate(NULL, 2);
+    CFIndex value;
+    CONSTANT("CFNumberGetValue CFNumberGetType", USE(CFNumberGetValue(number, CFNumberGetType(number), &value)));
+    CONSTANT("CFNumberGetByteSize CFNumberIsFloatType", USE(CFNumberGetByteSize(number) + CFNumberIsFloatType(number)));
+    CONSTANT("CFNumberCompare", USE(CFNumberCompare(number, number, NULL)));
+    CONSTANT("CFDateCompare CFDateGetAbsoluteTime CFDateGetTimeIntervalSinceDate", USE(CFDateCompare(date, later, NULL) + CFDateGetAbsoluteTime(date) + CFDateGetTimeIntervalSinceDate(later, date)));
+    CONSTANT("CFBooleanGetValue", USE(CFBooleanGetValue(kCFBooleanTrue)));
+    CONSTANT("CFGetRetainCount CFGetAllocator", USE(CFGetRetainCount(number)), USE(CFGetAllocator(number)));
+    CONSTANT("CFAllocatorGetDefault CFAllocatorAllocate CFAllocatorReallocate CFAllocatorDeallocate",
+             CFAllocatorDeallocate(NULL, CFAllocatorReallocate(NULL, CFAllocatorAllocate(CFAllocatorGetDefault(), 8, 0), 16, 0)));
+    CONSTANT("CFStringGetSystemEncoding CFStringIsEncodingAvailable", USE(CFStringIsEncodingAvailable(CFStringGetSystemEncoding())));
+    CONSTANT("CFCopyTypeIDDescription", CFRelease(CFCopyTypeIDDescription(CFGetTypeID(number))));
+    char *text = malloc((size_t)count + 1);
+    memset(text, 'x', (size_t)count), text[count] = 0;
+    LINEAR("CFStringCreateWithCStringNoCopy", CFRelease(CFStringCreateWithCStringNoCopy(NULL, text, UTF8, kCFAllocatorNull)));
+    LINEAR("CFStringCreateWithBytesNoCopy", CFRelease(CFStringCreateWithBytesNoCopy(NULL, (UInt8 *)text, count, UTF8, 0, kCFAllocatorNull)));
+    LINEAR("CFDataCreateWithBytesNoCopy", CFRelease(CFDataCreateWithBytesNoCopy(NULL, (UInt8 *)text, count, kCFAllocatorNull)));
+    free(text);
+}
+
 int main(int count, char **arguments) {
     if (count != 2) return 2;
-    CFIndex items = atol(arguments[1]);
-    strings(items);
-    containers(items);
-    loops(items);
+    CFIndex size = atol(arguments[1]);
+    strings(size);
+    containers(size);
+    loops(size);
+    sockets();
+    descriptors();
+    items(size);
+    values(size);
     return 0;
 }
