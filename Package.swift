@@ -43,9 +43,10 @@ var targets: [Target] = [
   .target(
     name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CTreadleStubs", "CFFI"],
     swiftSettings: small),
+  .target(name: "TreadleReport", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem"], swiftSettings: small),
   .target(
     name: "TreadleABI",
-    dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem"],
+    dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleReport", "TreadleBase", "CTreadleSystem"],
     swiftSettings: small),
   // CoreFoundation's names over the C interface: a library of its own, which knows the headers only.
   .target(
@@ -55,7 +56,7 @@ var targets: [Target] = [
 if !embedded {
   targets += [
     .testTarget(
-      name: "TreadleTests", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleABI", "TreadleBase", "CTreadleSystem", "CTreadleStubs"],
+      name: "TreadleTests", dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleReport", "TreadleABI", "TreadleBase", "CTreadleSystem", "CTreadleStubs"],
       swiftSettings: settings)
   ]
 }
@@ -63,7 +64,7 @@ if !embedded {
 let package = Package(
   name: "treadle",
   products: [
-    .library(name: "Treadle", targets: ["Treadle"]),
+    .library(name: "Treadle", targets: ["Treadle", "TreadleReport"]),
     // What the C library is linked from: scripts/build-library.
     .library(name: "TreadleABI", type: .static, targets: ["TreadleABI"]),
     .library(name: "TreadleCF", type: .static, targets: ["TreadleCF"]),

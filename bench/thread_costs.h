@@ -50,7 +50,8 @@ static inline void start_either(enum way way, struct either_thread *either, void
         cost_check(pthread_create(&either->pthread, &cost_attributes, run, info), "make a thread");
         return;
     }
-    cost_require(treadle_thread_create(run, info, NULL, &either->thread), "make a thread");
+    const treadle_thread_config config = {.struct_size = sizeof config, .fn = run, .info = info};
+    cost_require(treadle_thread_create(&config, &either->thread), "make a thread");
     cost_require(treadle_thread_start(either->thread), "start a thread");
 }
 static inline void join_either(enum way way, struct either_thread *either) {
@@ -150,11 +151,12 @@ static inline double cost_of_objects(int count) {
     treadle_thread *threads = malloc(sizeof *threads * (size_t)count);
     if (!threads) cost_failed("remember the threads", strerror(ENOMEM));
     memset(threads, 1, sizeof *threads * (size_t)count);
+    const treadle_thread_config config = {.struct_size = sizeof config, .fn = never_run};
     treadle_thread first;
-    cost_require(treadle_thread_create(never_run, NULL, NULL, &first), "make a thread");
+    cost_require(treadle_thread_create(&config, &first), "make a thread");
     struct memory before = memory_now();
     for (int i = 0; i < count; i++) {
-        cost_require(treadle_thread_create(never_run, NULL, NULL, &threads[i]), "make a thread");
+        cost_require(treadle_thread_create(&config, &threads[i]), "make a thread");
     }
     struct memory after = memory_now();
     for (int i = 0; i < count; i++) cost_require(treadle_thread_release(threads[i]), "release a thread");

@@ -21,7 +21,8 @@
  *     the child of a fork everything gives TREADLE_E_FORKED (see treadle_after_fork_child). A function
  *     that answers bool answers false then, and sets the last error too.
  *   - Out-parameters come last, are written on success and zeroed on failure.
- *   - Text is UTF-8 and ends with NUL. Durations and deadlines are int64_t nanoseconds on the
+ *   - Text is UTF-8 and ends with NUL; the name of a mode that is not UTF-8 gives TREADLE_E_ARG. A member called
+ *     reserved must be 0, or gives TREADLE_E_ARG. Durations and deadlines are int64_t nanoseconds on the
  *     monotonic clock (which stands still while the system is suspended, RUN-15).
  *   - A callback must return normally: no exception, no longjmp through Treadle's frames.
  */
@@ -39,7 +40,7 @@
 #include "treadle/descriptor.h"
 #include "treadle/timer.h"
 #include "treadle/observer.h"
-#include "treadle/block.h"
+#include "treadle/post.h"
 #include "treadle/routine.h"
 #include "treadle/thread.h"
 #include "treadle/perform.h"

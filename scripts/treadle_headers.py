@@ -81,7 +81,7 @@ def _end_of_statement(text: str, start: int) -> int:
         character = text[position]
         depth += (character == "{") - (character == "}")
         position += 1
-        if depth == 0 and (character == ";" or character == "}" and text.startswith("template", start)):
+        if depth == 0 and (character == ";" or character == "}" and text.startswith(("template", "static"), start)):
             break
     return position
 

@@ -53,10 +53,19 @@ int32_t treadle_system_processor(void) {
 }
 int32_t treadle_system_close(int32_t fd) { return (int32_t)result(syscall(SYS_close, fd)); }
 int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 && errno == EBADF ? -EBADF : 0; }
-bool treadle_system_is_debugged(void) {
-    const char *debug = getenv("TREADLE_DEBUG");
-    return debug && *debug;
+static int64_t slow_limit = INT64_MAX;
+static uint32_t asked_for;
+uint32_t treadle_system_ask_environment(void) {
+    const char *debug = getenv("TREADLE_DEBUG"), *slow = getenv("TREADLE_SLOW_MS");
+    double limit = slow ? strtod(slow, NULL) : 0;
+    bool is_limited = limit > 0 && limit < 1e12;
+    __atomic_store_n(&slow_limit, is_limited ? (int64_t)(limit * 1e6) : INT64_MAX, __ATOMIC_RELAXED);
+    uint32_t tells = debug && *debug ? TREADLE_SYSTEM_TELLS | TREADLE_SYSTEM_TIMES : 0;
+    __atomic_store_n(&asked_for, tells | (is_limited ? TREADLE_SYSTEM_TIMES : 0), __ATOMIC_RELAXED);
+    return treadle_system_asked_for();
 }
+uint32_t treadle_system_asked_for(void) { return __atomic_load_n(&asked_for, __ATOMIC_RELAXED); }
+int64_t treadle_system_slow_limit(void) { return __atomic_load_n(&slow_limit, __ATOMIC_RELAXED); }
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {
     int saved = errno;
     int64_t value = result(syscall(SYS_write, fd, bytes, size));
@@ -91,6 +100,16 @@ int32_t treadle_system_epoll_control(int32_t epoll, int32_t operation, int32_t f
     return (int32_t)result(epoll_ctl(epoll, operation, fd, &event));
 }
 
+int32_t treadle_system_why_unwatchable(int32_t fd, int32_t result) {
+    switch (-result) {
+    case EBADF: return treadle_system_is_open(fd) < 0 ? TREADLE_SYSTEM_NOT_OPEN : TREADLE_SYSTEM_PATH_ONLY;
+    case EINVAL:
+    case ELOOP: return TREADLE_SYSTEM_NESTED;
+    case ENOSPC: return TREADLE_SYSTEM_TOO_MANY;
+    default: return 0;
+    }
+}
+
 int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *out, int32_t count, int32_t limit) {
     struct epoll_event events[BATCH];
     int n = (int)syscall(SYS_epoll_pwait, epoll, events, count < BATCH ? count : BATCH, limit, NULL, 0L);
@@ -106,6 +125,17 @@ int32_t treadle_system_timerfd_set(int32_t timer, int64_t date) {
     /* A date of all zeros would disarm it. */
     struct itimerspec at = {.it_value = timespec_of(date == INT64_MAX ? 0 : date > 0 ? date : 1)};
     return (int32_t)result(timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL));
+}
+
+int32_t treadle_system_clock_watch(void) {
+    /* For a date that never comes, but is cancelled. */
+    struct itimerspec never = {.it_value = {.tv_sec = (time_t)1 << 33}};
+    int32_t timer = (int32_t)result(timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC));
+    if (timer < 0) return timer;
+    int32_t set = (int32_t)result(timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL));
+    if (set == 0) return timer;
+    treadle_system_close(timer);
+    return set;
 }
 
 int32_t treadle_system_futex_wait(void *word, uint32_t expected, int64_t until) {

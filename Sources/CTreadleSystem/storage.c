@@ -12,6 +12,9 @@ uint32_t treadle_system_pool_numbers;
 struct treadle_system_registry treadle_system_notifications, treadle_system_last_resort;
 void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
 
+static void *log_handler;
+void treadle_system_keep_log_handler(void *memory) { log_handler = memory; }
+
 static void *forgotten;
 void treadle_system_forget(void *memory) {
     *(void **)memory = forgotten;

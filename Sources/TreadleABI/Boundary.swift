@@ -5,6 +5,7 @@ import CTreadle
 import CTreadleSystem
 import Treadle
 import TreadleBase
+import TreadleReport
 
 // The boundary between C and the core: every exported function goes through one of these. They resolve
 // handles, turn the core's failures into statuses, and record the last error. No logic lives here.
@@ -15,7 +16,7 @@ func status(_ function: StaticString, _ body: () throws(Failure) -> Int32) -> In
   do throws(Failure) {
     return try body()
   } catch {
-    LastError.record(error, in: function)
+    refuse(error, in: function)
     return error.status
   }
 }
@@ -24,9 +25,12 @@ func status(_ function: StaticString, _ body: () throws(Failure) -> Int32) -> In
 @inline(__always)
 func status(_ function: StaticString, _ body: (inout Place?) throws(Failure) -> Int32) -> Int32 {
   var place: Place?
-  let result = status(function) { () throws(Failure) in try body(&place) }
-  if let place { add(place) }
-  return result
+  do throws(Failure) {
+    return try body(&place)
+  } catch {
+    refuse(error, in: function, place)
+    return error.status
+  }
 }
 
 /// Runs the body of an exported function that answers something else than a status.
@@ -35,9 +39,16 @@ func answer<Value>(_ function: StaticString, _ otherwise: Value, _ body: () thro
   do throws(Failure) {
     return try body()
   } catch {
-    LastError.record(error, in: function)
+    refuse(error, in: function)
     return otherwise
   }
+}
+
+@inline(never)
+private func refuse(_ failure: Failure, in function: StaticString, _ place: Place? = nil) {
+  LastError.record(failure, in: function)
+  if let place { add(place) }
+  if Watch.isTelling { Log.tellRefusal(failure, in: function, StatusText(failure.status).name) }
 }
 
 /// A client's buffer for text, and where its full length goes.
@@ -74,6 +85,17 @@ func pointer(_ handle: Handle) -> OpaquePointer? { OpaquePointer(bitPattern: han
 func needMode(_ mode: UnsafePointer<CChar>?) throws(Failure) -> ModeName {
   guard let mode else { throw Failure(Status.argument, "mode", "is NULL") }
   return ModeName(mode)
+}
+
+/// What a client calls an item; it is copied when the item is made.
+func checkLabel(_ label: UnsafePointer<CChar>?) throws(Failure) {
+  guard let label else { return }
+  var length = 0
+  while label[length] != 0 {
+    length &+= 1
+    if length > 255 { throw Failure(Status.range, "label", "is longer than 255 bytes") }
+  }
+  if !UTF8Text.isWellFormed(label) { throw Failure(Status.argument, "label", "is not UTF-8") }
 }
 
 /// Memory of a client's struct, copied by the rule of `struct_size`: what the client's version does not

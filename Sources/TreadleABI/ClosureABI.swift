@@ -17,10 +17,7 @@ public func treadle_closure_create(
       let out = try need(out_closure, nil, "out_closure")
       _ = try copyStruct(config, "config")
       try Runtime.start()
-      guard let handler = known.handler else { throw Failure(Status.argument, "handler", "is NULL") }
-      let function = unsafeBitCast(handler, to: ClosureHandler.Function.self)
-      out.pointee = pointer(
-        try makeClosure(known, ClosureHandler(function, info: known.info, destroy: known.destroy), &place))
+      out.pointee = pointer(try makeClosure(known, &place))
     } catch {
       known.destroy?(known.info)
       throw error
@@ -29,24 +26,18 @@ public func treadle_closure_create(
   }
 }
 
-@implementation @_cdecl("treadle_host_create_closure")
-public func treadle_host_create_closure(
-  _ host: treadle_host?, _ token: UInt64, _ config: UnsafePointer<treadle_closure_config>?,
-  _ out_closure: UnsafeMutablePointer<treadle_closure?>?
-) -> treadle_status {
-  status("treadle_host_create_closure") { place throws(Failure) in
-    let out = try need(out_closure, nil, "out_closure")
-    let host = try Host(bits(host), "host")
-    let known = try copyStruct(config, "config")
-    guard known.handler == nil, known.info == nil, known.destroy == nil else {
-      throw Failure(Status.argument, "handler", "or info, or destroy is given besides the host's token")
+private func makeClosure(_ config: treadle_closure_config, _ place: inout Place?) throws(Failure) -> Handle {
+  if let host = try hostOf(config.host, config.token) {
+    try refuse(config.handler != nil, "handler")
+    try refuse(config.info != nil, "info")
+    try refuse(config.destroy != nil, "destroy")
+    return try host.registeringCall { () throws(Failure) in
+      try makeClosure(config, ClosureHandler(host, token: config.token), &place)
     }
-    out.pointee = pointer(
-      try host.registeringCall { () throws(Failure) in
-        try makeClosure(known, ClosureHandler(host, token: token), &place)
-      })
-    return Status.ok
   }
+  guard let handler = config.handler else { throw Failure(Status.argument, "handler", "is NULL") }
+  let function = unsafeBitCast(handler, to: ClosureHandler.Function.self)
+  return try makeClosure(config, ClosureHandler(function, info: config.info, destroy: config.destroy), &place)
 }
 
 private func makeClosure(
@@ -147,15 +138,6 @@ public func treadle_closure_get_code(
   }
 }
 
-@implementation @_cdecl("treadle_closure_retire")
-public func treadle_closure_retire(_ closure: treadle_closure?) -> treadle_status {
-  status("treadle_closure_retire") { () throws(Failure) in
-    let closure = try Closure.retained(bits(closure))
-    defer { closure.drop() }
-    return closure.retire() ? Status.ok : Status.ignored
-  }
-}
-
 // MARK: What is known
 
 @implementation @_cdecl("treadle_closure_get_info")
@@ -173,7 +155,7 @@ public func treadle_closure_get_info(
     out_info?.pointee.failed = info.failed
     out_info?.pointee.dropped = info.dropped
     out_info?.pointee.timed_out = info.timedOut
-    out_info?.pointee.after_retired = info.late
+    out_info?.pointee.after_invalidated = info.late
     return Status.ok
   }
 }
@@ -189,9 +171,9 @@ public func treadle_closure_pool_get_info(
     guard let out_info else { return Status.ok }
     out_info.pointee.capacity = counts.capacity
     out_info.pointee.used = counts.used
-    out_info.pointee.retired = counts.retired
+    out_info.pointee.drained = counts.retired
     out_info.pointee.allocated = counts.allocated
-    out_info.pointee.after_retired = counts.lateCalls
+    out_info.pointee.after_invalidated = counts.lateCalls
     withUnsafeMutableBytes(of: &out_info.pointee.libffi) { room in
       var text = FixedText(room)
       text.append(ClosurePool.library)

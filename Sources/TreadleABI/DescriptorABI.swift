@@ -24,7 +24,8 @@ private func check(_ context: treadle_descriptor_context) throws(Failure) {
   if context.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
   if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
   if context.fd < 0 && context.get_fd == nil { throw Failure(Status.argument, "fd", "is negative") }
-  if context.ready == nil && context.ready_routine == nil { throw Failure(Status.argument, "ready", "is NULL") }
+  if context.ready != nil || context.ready_routine != nil { return }
+  if try hostOf(context.host, context.token) == nil { throw Failure(Status.argument, "ready", "is NULL") }
 }
 
 func checkEvents(_ events: UInt32, allowsNone: Bool) throws(Failure) {
@@ -37,48 +38,51 @@ private func makeDescriptor(_ context: treadle_descriptor_context) throws(Failur
   let isAcknowledged = context.flags & 1 != 0
   let isPlain =
     context.retain == nil && context.release == nil && context.describe == nil && context.equal == nil
-    && context.get_fd == nil && context.ready_routine == nil
+    && context.get_fd == nil && context.ready_routine == nil && context.label == nil
+    && context.host == nil && context.token == 0
   if isPlain {
+    try Item.demandOpen(context.fd)
     return try Item.descriptor(
       code: code, info: context.info, number: context.fd, events: context.events, isAcknowledged: isAcknowledged)
   }
-  let ready = try mainCallback(hasPlain: context.ready != nil, context.ready_routine, "ready_routine")
-  do throws(Failure) {
-    var options = ItemOptions(
-      retain: context.retain, release: context.release, describe: context.describe, order: 0, main: ready)
-    if context.equal != nil {
-      options.setIdentity(equal: context.equal, hash: context.hash?(context.info) ?? 0)
+  let host = try hostOf(context.host, context.token)
+  var made = try Context(
+    host, context.token, info: context.info, retain: context.retain, release: context.release,
+    describe: context.describe, order: 0, label: context.label, main: (context.ready != nil, context.ready_routine), "ready", "ready_routine")
+  return try made.making { made throws(Failure) in
+    if host != nil {
+      try refuse(context.equal != nil, "equal")
+      try refuse(context.hash != nil, "hash")
+      try refuse(context.get_fd != nil, "get_fd")
     }
-    options.setGetDescriptor(context.get_fd)
+    made.setIdentity(context.equal, context.hash, context.info)
+    made.getDescriptor = context.get_fd
     return try Item.descriptor(
-      code: code, info: context.info, options: options, number: context.fd, events: context.events,
+      code: code, info: context.info, context: made, number: context.fd, events: context.events,
       isAcknowledged: isAcknowledged)
-  } catch {
-    drop(ready)
-    throw error
   }
 }
 
 @_optimize(speed)
-@implementation @_cdecl("treadle_descriptor_watch")
-public func treadle_descriptor_watch(
+@implementation @_cdecl("treadle_descriptor_start")
+public func treadle_descriptor_start(
   _ fd: Int32, _ events: UInt32, _ ready: treadle_ready_fn?, _ info: UnsafeMutableRawPointer?,
-  _ release: treadle_release_fn?, _ out_descriptor: UnsafeMutablePointer<OpaquePointer?>?
+  _ out_descriptor: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  status("treadle_descriptor_watch") { () throws(Failure) in
+  status("treadle_descriptor_start") { () throws(Failure) in
     out_descriptor?.pointee = nil
+    try checkEvents(events, allowsNone: false)
+    if fd < 0 { throw Failure(Status.argument, "fd", "is negative") }
+    guard let code = unsafeBitCast(ready, to: UnsafeMutableRawPointer?.self) else {
+      throw Failure(Status.argument, "ready", "is NULL")
+    }
+    let loop = try Loop.current()
+    let item = try Item.descriptor(code: code, info: info, number: fd, events: events, isAcknowledged: false)
     do throws(Failure) {
-      var context = treadle_descriptor_context()
-      context.info = info
-      context.release = release
-      context.ready = ready
-      context.fd = fd
-      context.events = events
-      try check(context)
-      let loop = try Loop.current()
-      return try addToDefault(try makeDescriptor(context), of: loop, out_descriptor)
+      return try addToDefault(item, of: loop, out_descriptor)
     } catch {
-      release?(info)
+      // Asked only where the kernel has refused it.
+      try Item.demandOpen(fd)
       throw error
     }
   }

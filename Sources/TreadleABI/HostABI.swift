@@ -62,77 +62,6 @@ public func treadle_host_get_retired_count(_ host: OpaquePointer?) -> UnsafePoin
   }
 }
 
-@implementation @_cdecl("treadle_host_create_source")
-public func treadle_host_create_source(
-  _ host: OpaquePointer?, _ token: UInt64, _ wants: UInt32, _ order: Int64,
-  _ out_source: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  status("treadle_host_create_source") { () throws(Failure) in
-    let out = try need(out_source, nil, "out_source")
-    let host = try Host(bits(host), "host")
-    if wants & ~3 != 0 { throw Failure(Status.argument, "wants", "has bits that mean nothing") }
-    out.pointee = pointer(
-      try host.makeSource(token, order: order, wantsSchedule: wants & 1 != 0, wantsCancel: wants & 2 != 0).handle)
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_host_create_descriptor")
-public func treadle_host_create_descriptor(
-  _ host: OpaquePointer?, _ token: UInt64, _ fd: Int32, _ events: UInt32, _ flags: UInt32,
-  _ out_descriptor: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  status("treadle_host_create_descriptor") { () throws(Failure) in
-    let out = try need(out_descriptor, nil, "out_descriptor")
-    let host = try Host(bits(host), "host")
-    try checkEvents(events, allowsNone: false)
-    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
-    if fd < 0 { throw Failure(Status.argument, "fd", "is negative") }
-    out.pointee = pointer(
-      try host.makeDescriptor(token, number: fd, events: events, isAcknowledged: flags & 1 != 0).handle)
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_host_create_timer")
-public func treadle_host_create_timer(
-  _ host: OpaquePointer?, _ token: UInt64, _ fire_at: Int64, _ interval_ns: Int64, _ order: Int64,
-  _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  status("treadle_host_create_timer") { () throws(Failure) in
-    let out = try need(out_timer, nil, "out_timer")
-    let host = try Host(bits(host), "host")
-    out.pointee = pointer(try host.makeTimer(token, date: fire_at, interval: interval_ns, order: order).handle)
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_host_create_observer")
-public func treadle_host_create_observer(
-  _ host: OpaquePointer?, _ token: UInt64, _ activities: UInt32, _ once: UInt32, _ order: Int64,
-  _ out_observer: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  status("treadle_host_create_observer") { () throws(Failure) in
-    let out = try need(out_observer, nil, "out_observer")
-    let host = try Host(bits(host), "host")
-    out.pointee = pointer(try host.makeObserver(token, activities: activities, once: once != 0, order: order).handle)
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_host_perform_block")
-public func treadle_host_perform_block(
-  _ host: OpaquePointer?, _ token: UInt64, _ loop: OpaquePointer?, _ modes: UnsafePointer<UnsafePointer<CChar>?>?,
-  _ mode_count: Int
-) -> treadle_status {
-  status("treadle_host_perform_block") { () throws(Failure) in
-    let host = try Host(bits(host), "host")
-    return try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
-      try host.perform(token, on: loop, modes: modeList(modes, mode_count))
-    }
-  }
-}
-
 @implementation @_cdecl("treadle_host_post")
 public func treadle_host_post(_ host: OpaquePointer?, _ token: UInt64, _ loop: OpaquePointer?) -> treadle_status {
   status("treadle_host_post") { () throws(Failure) in
@@ -147,7 +76,7 @@ public func treadle_host_run(
   status("treadle_host_run") { () throws(Failure) in
     let host = try Host(bits(host), "host")
     let loop = try Loop(unheld: bits(loop), "loop")
-    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    if flags & ~5 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
     return try host.run(loop, mode.map { ModeName($0) }, timeout: timeout_ns, flags: flags)
   }
 }

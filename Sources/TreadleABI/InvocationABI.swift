@@ -101,26 +101,12 @@ public func treadle_invocation_perform(
     guard known.completion != nil else {
       return try checkOutcome(perform(invocation, copyStruct(options, "options"), completion: nil))
     }
-    return try takingOver(known.completion, "completion") { request throws(Failure) in
-      try perform(invocation, copyStruct(options, "options"), completion: request)
+    return try takingOver(known.completion, "completion") { request, given throws(Failure) in
+      if given.flags != 0 { throw Failure(Status.argument, "completion.flags", "is not 0") }
+      if given.delay_ns != 0 { throw Failure(Status.argument, "completion.delay_ns", "is not 0") }
+      if given.modes != nil { throw Failure(Status.argument, "completion.modes", "is given") }
+      return try perform(invocation, copyStruct(options, "options"), completion: request)
     }
-  }
-}
-
-@implementation @_cdecl("treadle_host_perform_invocation")
-public func treadle_host_perform_invocation(
-  _ host: OpaquePointer?, _ token: UInt64, _ invocation: treadle_invocation?,
-  _ options: UnsafePointer<treadle_invocation_options>?
-) -> treadle_status {
-  status("treadle_host_perform_invocation") { () throws(Failure) in
-    let host = try Host(bits(host), "host")
-    let options = try copyStruct(options, "options")
-    if options.completion != nil { throw Failure(Status.argument, "completion", "is not NULL, though the host gets it") }
-    if options.wait != UInt32(TREADLE_WAIT_NONE) { throw Failure(Status.argument, "wait", "is not TREADLE_WAIT_NONE") }
-    return try checkOutcome(
-      host.registerRequest(token) { request throws(Failure) in
-        try perform(invocation, options, completion: request)
-      })
   }
 }
 
@@ -152,7 +138,7 @@ private func perform(
 private func checkedWait(
   _ options: treadle_invocation_options, hasCompletion: Bool
 ) throws(Failure) -> CarriedCall.Wait {
-  if options.reserved != 0 { throw Failure(Status.tooNew, "options.reserved", "is not 0") }
+  if options.reserved != 0 { throw Failure(Status.argument, "options.reserved", "is not 0") }
   if options.loop != nil && options.thread != nil { throw Failure(Status.argument, "thread", "is given, and so is loop") }
   if options.completion_loop != nil && !hasCompletion {
     throw Failure(Status.argument, "completion_loop", "is given without a completion")

@@ -4,6 +4,7 @@
 public import CTreadle
 import Treadle
 import TreadleBase
+import TreadleReport
 
 @implementation @_cdecl("treadle_set_last_resort")
 public func treadle_set_last_resort(
@@ -31,6 +32,23 @@ public func treadle_report_error(
     var empty: CChar = 0
     return withUnsafePointer(to: &empty) { nothing in
       LastResort.report(thread, kind ?? nothing, message ?? nothing) ? Status.ok : Status.ignored
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_set_log")
+public func treadle_set_log(
+  _ log: treadle_log_fn?, _ info: UnsafeMutableRawPointer?, _ destroy: treadle_release_fn?
+) -> treadle_status {
+  status("treadle_set_log") { () throws(Failure) in
+    do throws(Failure) {
+      let code = unsafeBitCast(log, to: UnsafeMutableRawPointer?.self)
+      let isDefault = code == nil && destroy == nil
+      try Log.set(isDefault ? nil : Handler(code: code, info: info, destroy: destroy))
+      return Status.ok
+    } catch {
+      destroy?(info)
+      throw error
     }
   }
 }

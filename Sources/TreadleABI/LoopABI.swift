@@ -4,6 +4,8 @@
 public import CTreadle
 import Treadle
 import TreadleBase
+import TreadleReport
+import struct Synchronization.Atomic
 
 @implementation @_cdecl("treadle_loop_current")
 public func treadle_loop_current() -> OpaquePointer? {
@@ -32,14 +34,9 @@ public func treadle_loop_run(
 ) -> treadle_status {
   status("treadle_loop_run") { () throws(Failure) in
     let loop = try Loop(unheld: bits(loop), "loop")
-    if flags & ~3 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    if flags & ~7 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
     return try loop.run(mode.map { ModeName($0) }, timeout: timeout_ns, flags: flags)
   }
-}
-
-@implementation @_cdecl("treadle_loop_run_default")
-public func treadle_loop_run_default(_ loop: OpaquePointer?) -> treadle_status {
-  status("treadle_loop_run_default") { () throws(Failure) in try Loop(unheld: bits(loop), "loop").runDefault() }
 }
 
 @implementation @_cdecl("treadle_loop_set_interrupt_descriptor")
@@ -94,12 +91,12 @@ public func treadle_loop_get_thread_id(
   }
 }
 
-@implementation @_cdecl("treadle_loop_copy_current_mode")
-public func treadle_loop_copy_current_mode(
+@implementation @_cdecl("treadle_loop_get_current_mode")
+public func treadle_loop_get_current_mode(
   _ loop: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
   _ out_length: UnsafeMutablePointer<Int>?
 ) -> treadle_status {
-  status("treadle_loop_copy_current_mode") { () throws(Failure) in
+  status("treadle_loop_get_current_mode") { () throws(Failure) in
     try writeText(buffer, capacity, out_length) { text throws(Failure) in
       try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
         try loop.withCurrentModeName { name throws(Failure) in
@@ -111,17 +108,18 @@ public func treadle_loop_copy_current_mode(
   }
 }
 
-@implementation @_cdecl("treadle_loop_copy_modes")
-public func treadle_loop_copy_modes(
+@implementation @_cdecl("treadle_loop_get_modes")
+public func treadle_loop_get_modes(
   _ loop: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
   _ out_length: UnsafeMutablePointer<Int>?
 ) -> treadle_status {
-  status("treadle_loop_copy_modes") { () throws(Failure) in
+  status("treadle_loop_get_modes") { () throws(Failure) in
     let out = try need(out_length, 0, "out_length")
     if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
     var total = 0
     try Loop.holding(bits(loop), "loop") { loop in
-      loop.forEachModeName { name in
+      loop.forEachMode { mode in
+        guard let name = mode.name else { return }
         var size = 1
         while name[size &- 1] != 0 { size &+= 1 }
         if let buffer, total &+ size <= capacity { (buffer + total).update(from: name, count: size) }
@@ -129,6 +127,60 @@ public func treadle_loop_copy_modes(
       }
     }
     out.pointee = total
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_loop_copy_items")
+public func treadle_loop_copy_items(
+  _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ items: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+  _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
+) -> treadle_status {
+  status("treadle_loop_copy_items") { () throws(Failure) in
+    let out = try need(out_count, 0, "out_count")
+    if items == nil && capacity != 0 { throw Failure(Status.argument, "items", "is NULL, but capacity is not 0") }
+    try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
+      var members = try Members(of: loop, in: mode.map { ModeName($0) })
+      defer { members.free() }
+      var count = 0
+      for index in 0..<members.count where members.isFirst(index) {
+        guard let item = members.item(index), !DelayedRequest.isTimer(item) else { continue }
+        if let items, count < capacity {
+          // One that has as many references as it can have, or has ended, is left out.
+          if (try? Slab(item.kind).retainForClient(item.handle.bits, item.kind.name)) == nil { continue }
+          items[count] = UnsafeMutableRawPointer(pointer(item.handle))
+        }
+        count &+= 1
+      }
+      out.pointee = count
+    }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_loop_get_counters")
+public func treadle_loop_get_counters(
+  _ loop: OpaquePointer?, _ out_counters: UnsafeMutablePointer<treadle_loop_counters>?
+) -> treadle_status {
+  status("treadle_loop_get_counters") { () throws(Failure) in
+    var result = try copyStruct(UnsafePointer(out_counters), "out_counters")
+    try Loop.holding(bits(loop), "loop") { loop in
+      let counters = loop.counters
+      result.passes = counters.pointee.passes.load(ordering: .relaxed)
+      result.sleeps = counters.pointee.sleeps.load(ordering: .relaxed)
+      result.wakes = counters.pointee.wakes.load(ordering: .relaxed)
+      result.posts = counters.pointee.posts.load(ordering: .relaxed)
+      result.signals = counters.pointee.signals.load(ordering: .relaxed)
+      result.timers = counters.pointee.timers.load(ordering: .relaxed)
+      result.descriptors = counters.pointee.descriptors.load(ordering: .relaxed)
+      result.requests = counters.pointee.requests.load(ordering: .relaxed)
+      let longest = loop.longestCall
+      result.longest_ns = longest.duration
+      result.longest_item = UnsafeMutableRawPointer(bitPattern: longest.item)
+      result.longest_kind = longest.kind
+      result.last_finish = counters.pointee.lastFinish.load(ordering: .relaxed)
+    }
+    out_counters?.pointee = result
     return Status.ok
   }
 }
@@ -143,7 +195,7 @@ public func treadle_loop_add_common_mode(_ loop: OpaquePointer?, _ mode: UnsafeP
 @implementation @_cdecl("treadle_loop_is_common_mode")
 public func treadle_loop_is_common_mode(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?) -> Bool {
   answer("treadle_loop_is_common_mode", false) { () throws(Failure) in
-    try Loop.holding(bits(loop), "loop") { loop throws(Failure) in loop.isCommonMode(try needMode(mode)) }
+    try Loop.holding(bits(loop), "loop") { loop throws(Failure) in try loop.isCommonMode(needMode(mode)) }
   }
 }
 
@@ -153,7 +205,7 @@ public func treadle_loop_get_next_fire(
 ) -> treadle_status {
   status("treadle_loop_get_next_fire") { () throws(Failure) in
     let out = try need(out_time, 0, "out_time")
-    out.pointee = try Loop.holding(bits(loop), "loop") { loop throws(Failure) in loop.nextFire(try needMode(mode)) }
+    out.pointee = try Loop.holding(bits(loop), "loop") { loop throws(Failure) in try loop.nextFire(needMode(mode)) }
     return Status.ok
   }
 }

@@ -5,6 +5,7 @@ public import CTreadle
 import Treadle
 import TreadleBase
 import TreadleCalls
+import TreadleReport
 
 // The verbs that all handles understand. A handle says of which kind its object is; whether there is one is seen where it
 // is looked up.
@@ -63,8 +64,15 @@ private func itemKind(_ item: UnsafeMutableRawPointer?) throws(Failure) -> Kind 
 @implementation @_cdecl("treadle_invalidate")
 public func treadle_invalidate(_ item: UnsafeMutableRawPointer?) -> treadle_status {
   status("treadle_invalidate") { () throws(Failure) in
+    let handle = Handle(bits: UInt(bitPattern: item))
+    if handle.kind == .closure {
+      let closure = try Closure.retained(handle.bits)
+      defer { closure.drop() }
+      _ = closure.retire()
+      return Status.ok
+    }
     let kind = try itemKind(item)
-    try Item.invalidate(kind, UInt(bitPattern: item), kind.name)
+    try Item.invalidate(kind, handle.bits, kind.name)
     return Status.ok
   }
 }
@@ -88,6 +96,12 @@ public func treadle_close(_ object: UnsafeMutableRawPointer?, _ timeout_ns: Int6
 @implementation @_cdecl("treadle_is_valid")
 public func treadle_is_valid(_ item: UnsafeMutableRawPointer?) -> Bool {
   answer("treadle_is_valid", false) { () throws(Failure) in
+    let handle = Handle(bits: UInt(bitPattern: item))
+    if handle.kind == .closure {
+      let closure = try Closure.retained(handle.bits)
+      defer { closure.drop() }
+      return closure.isActive
+    }
     let kind = try itemKind(item)
     return try Item.isValid(kind, UInt(bitPattern: item), kind.name)
   }
@@ -125,6 +139,19 @@ private func holding<Result>(
 
 // MARK: Describing
 
+@implementation @_cdecl("treadle_get_kind")
+public func treadle_get_kind(
+  _ object: UnsafeMutableRawPointer?, _ out_kind: UnsafeMutablePointer<UInt32>?
+) -> treadle_status {
+  status("treadle_get_kind") { () throws(Failure) in
+    let out = try need(out_kind, 0, "out_kind")
+    let handle = Handle(bits: UInt(bitPattern: object))
+    guard let kind = handle.kind, Slab(kind).find(handle) != nil else { throw handle.failure("object") }
+    out.pointee = kind.rawValue
+    return Status.ok
+  }
+}
+
 @implementation @_cdecl("treadle_describe")
 public func treadle_describe(
   _ object: UnsafeMutableRawPointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
@@ -134,37 +161,13 @@ public func treadle_describe(
     try writeText(buffer, capacity, out_length) { text throws(Failure) in
       let handle = Handle(bits: UInt(bitPattern: object))
       if handle.kind == .loop {
-        try Loop.holding(handle.bits, "loop") { loop throws(Failure) in try describe(loop, &text) }
+        try Loop.holding(handle.bits, "loop") { loop throws(Failure) in try loop.report(&text) }
       } else if let kind = handle.kind, kind.isItem {
-        try Item.holding(kind, handle.bits, kind.name) { describe($0, kind, &text) }
+        try Item.holding(kind, handle.bits, kind.name) { item throws(Failure) in try item.report(&text) }
       } else {
         throw handle.failure("object")
       }
     }
-  }
-}
-
-private func describe(_ loop: Loop, _ text: inout FixedText) throws(Failure) {
-  text.append("run loop of thread ")
-  text.append(Int64(loop.threadID))
-  text.append((loop.isWaiting ? ", waiting" : ", not waiting") as StaticString)
-  try loop.withCurrentModeName { name throws(Failure) in
-    guard let name else { return }
-    text.append(", in mode ")
-    text.append(name)
-  }
-}
-
-private func describe(_ item: Item, _ kind: Kind, _ text: inout FixedText) {
-  text.append(kind.name)
-  text.append((item.isValid ? ", valid" : ", invalid") as StaticString)
-  text.append(", order ")
-  text.append(item.order)
-  withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { room in
-    guard let base = room.baseAddress, item.describeInfo(base, 256) else { return }
-    base[255] = 0
-    text.append(", ")
-    text.append(base)
   }
 }
 
@@ -183,7 +186,11 @@ public func treadle_loop_add(
         held.letGo()
         throw Failure(Status.argument, "mode", "is NULL")
       }
-      return try loop.add(taking: held, ModeName(mode))
+      if !Watch.isTelling { return try loop.add(taking: held, ModeName(mode)) }
+      defer { held.letGo() }
+      let result = try loop.add(held, ModeName(mode))
+      if result == Status.ignored { Log.tellGone(loop, held) }
+      return result
     }
   }
 }
@@ -194,7 +201,7 @@ public func treadle_loop_remove(
   _ loop: OpaquePointer?, _ item: UnsafeMutableRawPointer?, _ mode: UnsafePointer<CChar>?
 ) -> treadle_status {
   status("treadle_loop_remove") { () throws(Failure) in
-    try holdingBoth(loop, item) { loop, item throws(Failure) in loop.remove(item, try needMode(mode)) }
+    try holdingBoth(loop, item) { loop, item throws(Failure) in try loop.remove(item, needMode(mode)) }
   }
 }
 
@@ -203,7 +210,7 @@ public func treadle_loop_contains(
   _ loop: OpaquePointer?, _ item: UnsafeMutableRawPointer?, _ mode: UnsafePointer<CChar>?
 ) -> Bool {
   answer("treadle_loop_contains", false) { () throws(Failure) in
-    try holdingBoth(loop, item) { loop, item throws(Failure) in loop.contains(item, try needMode(mode)) }
+    try holdingBoth(loop, item) { loop, item throws(Failure) in try loop.contains(item, needMode(mode)) }
   }
 }
 

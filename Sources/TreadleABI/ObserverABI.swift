@@ -17,18 +17,31 @@ public func treadle_observer_create(
   }
 }
 
+@implementation @_cdecl("treadle_observer_start")
+public func treadle_observer_start(
+  _ activities: UInt32, _ notify: treadle_observer_fn?, _ info: UnsafeMutableRawPointer?,
+  _ out_observer: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_observer_start") { () throws(Failure) in
+    out_observer?.pointee = nil
+    guard let code = unsafeBitCast(notify, to: UnsafeMutableRawPointer?.self) else {
+      throw Failure(Status.argument, "notify", "is NULL")
+    }
+    let loop = try Loop.current()
+    let item = try Item.observer(code: code, info: info, context: Context(), activities: activities, once: false)
+    return try addToDefault(item, of: loop, out_observer)
+  }
+}
+
 private func makeObserver(_ context: treadle_observer_context) throws(Failure) -> Item {
-  let notify = try mainCallback(hasPlain: context.notify != nil, context.notify_routine, "notify_routine")
-  do throws(Failure) {
-    let options = ItemOptions(
-      retain: context.retain, release: context.release, describe: context.describe, order: context.order,
-      main: notify)
-    return try Item.observer(
-      code: unsafeBitCast(context.notify, to: UnsafeMutableRawPointer?.self), info: context.info, options: options,
+  var made = try Context(
+    hostOf(context.host, context.token), context.token, info: context.info, retain: context.retain,
+    release: context.release, describe: context.describe, order: context.order, label: context.label,
+    main: (context.notify != nil, context.notify_routine), "notify", "notify_routine")
+  return try made.making { made throws(Failure) in
+    try Item.observer(
+      code: unsafeBitCast(context.notify, to: UnsafeMutableRawPointer?.self), info: context.info, context: made,
       activities: context.activities, once: context.once != 0)
-  } catch {
-    drop(notify)
-    throw error
   }
 }
 

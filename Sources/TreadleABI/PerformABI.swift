@@ -6,81 +6,63 @@ import Treadle
 import TreadleBase
 
 @_optimize(speed)
-@implementation @_cdecl("treadle_thread_perform")
-public func treadle_thread_perform(
-  _ thread: OpaquePointer?, _ request: UnsafePointer<treadle_request>?,
-  _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ mode_count: Int, _ flags: UInt32
+@implementation @_cdecl("treadle_perform")
+public func treadle_perform(
+  _ on: UnsafeMutableRawPointer?, _ request: UnsafePointer<treadle_request>?
 ) -> treadle_status {
-  status("treadle_thread_perform") { () throws(Failure) in
-    try perform(request, modes, mode_count, flags) { () throws(Failure) in try Thread.hold(bits(thread), "thread") }
-  }
-}
-
-@implementation @_cdecl("treadle_main_perform")
-public func treadle_main_perform(
-  _ request: UnsafePointer<treadle_request>?, _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ mode_count: Int,
-  _ flags: UInt32
-) -> treadle_status {
-  status("treadle_main_perform") { () throws(Failure) in
-    try perform(request, modes, mode_count, flags) { () throws(Failure) in
-      try Thread.hold(Thread.main().handle.bits, "thread")
+  status("treadle_perform") { () throws(Failure) in
+    try takingOver(request, "request") { request, given throws(Failure) in
+      let modes = try requestModes(given.modes, given.mode_count)
+      let isDelayed = given.flags == UInt32(TREADLE_PERFORM_AFTER)
+      if given.delay_ns != 0 && !isDelayed {
+        throw Failure(Status.argument, "delay_ns", "is given without TREADLE_PERFORM_AFTER")
+      }
+      switch given.flags {
+      case 0, UInt32(TREADLE_PERFORM_WAIT): return try perform(request, on: on, modes, wait: given.flags != 0)
+      case UInt32(TREADLE_PERFORM_AFTER):
+        if on != nil { throw Failure(Status.argument, "on", "is given for a delay, which is the calling thread's") }
+        return try DelayedRequest.schedule(request, after: given.delay_ns, modes: modes)
+      case UInt32(TREADLE_PERFORM_IN_BACKGROUND):
+        if on != nil { throw Failure(Status.argument, "on", "is given for a thread that is made for the request") }
+        if modes != nil { throw Failure(Status.argument, "modes", "is given for a thread that runs no loop") }
+        try Thread.release(Thread.performInBackground(request).handle.bits)
+        return Status.ok
+      default: throw Failure(Status.argument, "flags", "has bits that mean nothing, or not together")
+      }
     }
   }
 }
 
+@inline(__always)
 private func perform(
-  _ request: UnsafePointer<treadle_request>?, _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ count: Int,
-  _ flags: UInt32, _ hold: () throws(Failure) -> Thread
+  _ request: Request, on: UnsafeMutableRawPointer?, _ modes: ModeNames?, wait: Bool
 ) throws(Failure) -> Int32 {
-  try takingOver(request) { request throws(Failure) in
-    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
-    let modes = try requestModes(modes, count)
-    let thread = try hold()
-    defer { thread.letGo() }
-    return try thread.perform(request, modes: modes, wait: flags & 1 != 0)
-  }
-}
-
-@implementation @_cdecl("treadle_perform_after")
-public func treadle_perform_after(
-  _ delay_ns: Int64, _ request: UnsafePointer<treadle_request>?, _ modes: UnsafePointer<UnsafePointer<CChar>?>?,
-  _ mode_count: Int
-) -> treadle_status {
-  status("treadle_perform_after") { () throws(Failure) in
-    try takingOver(request) { request throws(Failure) in
-      try DelayedRequest.schedule(request, after: delay_ns, modes: requestModes(modes, mode_count))
+  let handle = Handle(bits: UInt(bitPattern: on))
+  if handle.kind == .loop {
+    return try Loop.holding(handle.bits, "on") { loop throws(Failure) in
+      try loop.perform(request, modes: modes, wait: wait)
     }
   }
-}
-
-@implementation @_cdecl("treadle_perform_cancel_target")
-public func treadle_perform_cancel_target(_ target: UnsafeMutableRawPointer?) -> treadle_status {
-  status("treadle_perform_cancel_target") { () throws(Failure) in
-    try DelayedRequest.cancel(target: target)
-  }
+  let thread = try Thread.hold(handle.bits, "on")
+  defer { thread.letGo() }
+  return try thread.perform(request, modes: modes, wait: wait)
 }
 
 @implementation @_cdecl("treadle_perform_cancel")
 public func treadle_perform_cancel(_ like: UnsafePointer<treadle_request>?) -> treadle_status {
   status("treadle_perform_cancel") { () throws(Failure) in
-    let request = try makeRequest(copyStruct(like, "like"))
+    let given = try copyStruct(like, "like")
+    if given.fn == nil && given.routine == nil && given.host == nil {
+      return try DelayedRequest.cancel(target: given.target)
+    }
+    var request = try makeRequest(given)
+    if let host = try hostOf(given.host, given.token) {
+      request.indirect = host.callback
+      request.token = given.token
+    }
     // It only describes others: what it holds itself is its routine.
     defer { drop(request.indirect) }
     return try DelayedRequest.cancel(request)
-  }
-}
-
-@implementation @_cdecl("treadle_perform_in_background")
-public func treadle_perform_in_background(
-  _ request: UnsafePointer<treadle_request>?, _ out_thread: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  status("treadle_perform_in_background") { () throws(Failure) in
-    out_thread?.pointee = nil
-    return try takingOver(request) { request throws(Failure) in
-      let thread = try Thread.performInBackground(request)
-      if let out_thread { out_thread.pointee = pointer(thread.handle) } else { try? Thread.release(thread.handle.bits) }
-      return Status.ok
-    }
   }
 }
 
@@ -88,25 +70,35 @@ public func treadle_perform_in_background(
 
 /// Runs `body` with a client's request, which `body` takes over unless it throws: its releases are called
 /// once, whatever happens, if the struct can be read at all.
+@inline(__always)
 func takingOver(
-  _ given: UnsafePointer<treadle_request>?, _ subject: StaticString = "request",
-  _ body: (Request) throws(Failure) -> Int32
+  _ given: UnsafePointer<treadle_request>?, _ subject: StaticString,
+  _ body: (Request, treadle_request) throws(Failure) -> Int32
 ) throws(Failure) -> Int32 {
   let known = try copyKnownPart(given, subject)
   let request: Request
+  let host: Host?
   do throws(Failure) {
     request = try makeRequest(copyStruct(given, subject))
+    host = try hostOf(known.host, known.token)
   } catch {
     known.release_target?(known.target)
     known.release_argument?(known.argument)
     throw error
   }
   let result: Int32
-  do throws(Failure) {
-    result = try body(request)
-  } catch {
-    request.dispose()
-    throw error
+  if let host {
+    let isAwaited = known.flags & UInt32(TREADLE_PERFORM_WAIT) != 0
+    result = try host.registering(known.token, as: request, isAwaited: isAwaited) { request throws(Failure) in
+      try body(request, known)
+    }
+  } else {
+    do throws(Failure) {
+      result = try body(request, known)
+    } catch {
+      request.dispose()
+      throw error
+    }
   }
   return try checkOutcome(result)
 }
@@ -125,7 +117,16 @@ func checkOutcome(_ result: Int32) throws(Failure) -> Int32 {
 }
 
 private func makeRequest(_ given: treadle_request) throws(Failure) -> Request {
-  if given.fn == nil && given.routine == nil { throw Failure(Status.argument, "fn", "is NULL, and so is routine") }
+  if given.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
+  if given.host != nil {
+    try refuse(given.fn != nil, "fn")
+    try refuse(given.routine != nil, "routine")
+    try refuse(given.release_target != nil, "release_target")
+    try refuse(given.release_argument != nil, "release_argument")
+    try refuse(given.equal != nil, "equal")
+  } else if given.fn == nil && given.routine == nil {
+    throw Failure(Status.argument, "fn", "is NULL, and so are routine and host")
+  }
   var request = Request(function: given.fn, target: given.target, argument: given.argument)
   request.indirect = try mainCallback(hasPlain: given.fn != nil, given.routine, "routine")
   request.releaseTarget = given.release_target
@@ -140,61 +141,4 @@ func requestModes(
 ) throws(Failure) -> ModeNames? {
   let list = try modeList(modes, count)
   return modes == nil ? nil : list
-}
-
-// MARK: Hosts
-
-@implementation @_cdecl("treadle_host_create_thread")
-public func treadle_host_create_thread(
-  _ host: OpaquePointer?, _ token: UInt64, _ out_thread: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  status("treadle_host_create_thread") { () throws(Failure) in
-    let out = try need(out_thread, nil, "out_thread")
-    out.pointee = pointer(try Host(bits(host), "host").makeThread(token).handle)
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_host_perform")
-public func treadle_host_perform(
-  _ host: OpaquePointer?, _ token: UInt64, _ thread: OpaquePointer?,
-  _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ mode_count: Int, _ flags: UInt32
-) -> treadle_status {
-  status("treadle_host_perform") { () throws(Failure) in
-    let host = try Host(bits(host), "host")
-    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
-    let modes = try requestModes(modes, mode_count)
-    return try checkOutcome(
-      Thread.holding(thread) { thread throws(Failure) in
-        try host.perform(token, on: thread, modes: modes, wait: flags & 1 != 0)
-      })
-  }
-}
-
-@implementation @_cdecl("treadle_host_perform_and_wait")
-public func treadle_host_perform_and_wait(
-  _ host: OpaquePointer?, _ token: UInt64, _ thread: OpaquePointer?
-) -> treadle_status {
-  status("treadle_host_perform_and_wait") { () throws(Failure) in
-    let host = try Host(bits(host), "host")
-    return try checkOutcome(
-      Thread.holding(thread) { thread throws(Failure) in try host.performAndWait(token, on: thread) })
-  }
-}
-
-@implementation @_cdecl("treadle_host_perform_until")
-public func treadle_host_perform_until(
-  _ host: OpaquePointer?, _ token: UInt64, _ thread: OpaquePointer?, _ word: UnsafeMutablePointer<UInt32>?,
-  _ timeout_ns: Int64
-) -> treadle_status {
-  status("treadle_host_perform_until") { () throws(Failure) in
-    let host = try Host(bits(host), "host")
-    let word = try HostWord(word)
-    return try checkOutcome(
-      Thread.holding(thread) { thread throws(Failure) in
-        let outcome = try host.performOnce(token, on: thread)
-        if outcome == Status.ok { try thread.wait(for: word, timeout: timeout_ns) }
-        return outcome
-      })
-  }
 }

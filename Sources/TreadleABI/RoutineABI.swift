@@ -151,7 +151,7 @@ private func makeRoutine(_ config: treadle_routine_config, _ place: inout Place?
 }
 
 private func add(_ argument: treadle_argument, to builder: inout RoutineBuilder) throws(Failure) {
-  guard argument.reserved == 0 else { throw Failure(Status.tooNew, "arguments[].reserved", "is not 0") }
+  guard argument.reserved == 0 else { throw Failure(Status.argument, "arguments[].reserved", "is not 0") }
   guard let source = ArgumentSource(rawValue: argument.kind) else {
     throw Failure(Status.argument, "arguments[].kind", "is unknown")
   }
@@ -186,42 +186,6 @@ public func treadle_routine_call(
     routine.call(event, result: result_size == 0 ? nil : result)
     return Status.ok
   }
-}
-
-// MARK: Bound calls
-
-@implementation @_cdecl("treadle_routine_bind")
-public func treadle_routine_bind(
-  _ routine: treadle_routine?, _ result_size: Int, _ out_call: UnsafeMutablePointer<treadle_bound_call>?
-) -> treadle_status {
-  status("treadle_routine_bind") { () throws(Failure) in
-    _ = try copyStruct(UnsafePointer(out_call), "out_call")
-    fill(out_call, with: BoundCall.released, of: nil)
-    fill(out_call, with: try Routine.bind(bits(routine), resultSize: result_size), of: routine)
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_bound_call_release")
-public func treadle_bound_call_release(_ call: UnsafeMutablePointer<treadle_bound_call>?) -> treadle_status {
-  status("treadle_bound_call_release") { () throws(Failure) in
-    let known = try copyStruct(UnsafePointer(call), "call")
-    if BoundCall.isReleased(unsafeBitCast(known.code, to: UInt.self)) { throw Routine.notBound }
-    try Routine.unbind(bits(known.routine))
-    fill(call, with: BoundCall.released, of: nil)
-    return Status.ok
-  }
-}
-
-/// The two structs are one: the C header's event and the core's.
-private func fill(
-  _ out: UnsafeMutablePointer<treadle_bound_call>?, with call: BoundCall, of routine: treadle_routine?
-) {
-  out?.pointee.code = unsafeBitCast(
-    call.code,
-    to: (@convention(c) (UnsafeMutableRawPointer?, UnsafePointer<treadle_event>?, UnsafeMutableRawPointer?) -> Void)?.self)
-  out?.pointee.context = call.context
-  out?.pointee.routine = routine
 }
 
 /// The routine that a context names, as the core's items see it, with a reference that the item owns and

@@ -17,28 +17,54 @@ public func treadle_source_create(
   }
 }
 
-private func makeSource(_ context: treadle_source_context) throws(Failure) -> Item {
-  let perform = try mainCallback(hasPlain: context.perform != nil, context.perform_routine, "perform_routine")
-  var schedule = IndirectCallback(object: nil, invoke: nil, drop: nil)
-  var cancel = schedule
-  do throws(Failure) {
-    schedule = try mainCallback(hasPlain: context.schedule != nil, context.schedule_routine, "schedule_routine")
-    cancel = try mainCallback(hasPlain: context.cancel != nil, context.cancel_routine, "cancel_routine")
-    var options = ItemOptions(
-      retain: context.retain, release: context.release, describe: context.describe, order: context.order,
-      main: perform)
-    if context.equal != nil {
-      options.setIdentity(equal: context.equal, hash: context.hash?(context.info) ?? 0)
+@_optimize(speed)
+@implementation @_cdecl("treadle_source_start")
+public func treadle_source_start(
+  _ perform: treadle_perform_fn?, _ info: UnsafeMutableRawPointer?, _ out_source: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_source_start") { () throws(Failure) in
+    out_source?.pointee = nil
+    guard let code = unsafeBitCast(perform, to: UnsafeMutableRawPointer?.self) else {
+      throw Failure(Status.argument, "perform", "is NULL")
     }
-    options.setSchedule(schedule: context.schedule, indirect: schedule)
-    options.setCancel(cancel: context.cancel, indirect: cancel)
-    return try Item.source(
-      code: unsafeBitCast(context.perform, to: UnsafeMutableRawPointer?.self), info: context.info, options: options)
-  } catch {
-    drop(perform)
-    drop(schedule)
-    drop(cancel)
-    throw error
+    let loop = try Loop.current()
+    return try addToDefault(try Item.source(code: code, info: info), of: loop, out_source)
+  }
+}
+
+private func makeSource(_ context: treadle_source_context) throws(Failure) -> Item {
+  let code = unsafeBitCast(context.perform, to: UnsafeMutableRawPointer?.self)
+  let isPlain =
+    context.retain == nil && context.release == nil && context.describe == nil && context.equal == nil
+    && context.schedule == nil && context.cancel == nil && context.schedule_routine == nil
+    && context.cancel_routine == nil && context.perform_routine == nil && context.order == 0 && context.host == nil
+    && context.label == nil && context.token == 0 && context.host_wants == 0 && context.reserved == 0
+  if isPlain { return try Item.source(code: code, info: context.info) }
+  let host = try hostOf(context.host, context.token)
+  if context.host_wants & ~3 != 0 { throw Failure(Status.argument, "host_wants", "has bits that mean nothing") }
+  if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
+  if host == nil && context.host_wants != 0 { throw Failure(Status.argument, "host_wants", "is given without a host") }
+  var made = try Context(
+    host, context.token, wants: context.host_wants, info: context.info, retain: context.retain,
+    release: context.release, describe: context.describe, order: context.order, label: context.label,
+    main: (context.perform != nil, context.perform_routine), "perform", "perform_routine")
+  return try made.making { made throws(Failure) in
+    if host == nil {
+      made.schedule = context.schedule
+      made.scheduleIndirect = try mainCallback(
+        hasPlain: context.schedule != nil, context.schedule_routine, "schedule_routine")
+      made.cancel = context.cancel
+      made.cancelIndirect = try mainCallback(hasPlain: context.cancel != nil, context.cancel_routine, "cancel_routine")
+      made.setIdentity(context.equal, context.hash, context.info)
+    } else {
+      try refuse(context.equal != nil, "equal")
+      try refuse(context.hash != nil, "hash")
+      try refuse(context.schedule != nil, "schedule")
+      try refuse(context.schedule_routine != nil, "schedule_routine")
+      try refuse(context.cancel != nil, "cancel")
+      try refuse(context.cancel_routine != nil, "cancel_routine")
+    }
+    return try Item.source(code: code, info: context.info, context: made)
   }
 }
 

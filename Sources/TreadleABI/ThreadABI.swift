@@ -21,19 +21,43 @@ extension Thread {
 
 @implementation @_cdecl("treadle_thread_create")
 public func treadle_thread_create(
-  _ fn: treadle_thread_fn?, _ info: UnsafeMutableRawPointer?, _ destroy: treadle_release_fn?,
-  _ out_thread: UnsafeMutablePointer<OpaquePointer?>?
+  _ config: UnsafePointer<treadle_thread_config>?, _ out_thread: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
   status("treadle_thread_create") { () throws(Failure) in
+    out_thread?.pointee = nil
+    let known = try copyKnownPart(config, "config")
     do throws(Failure) {
       let out = try need(out_thread, nil, "out_thread")
-      guard let fn else { throw Failure(Status.argument, "fn", "is NULL") }
-      out.pointee = pointer(try Thread.create(ThreadEntry(code: fn, info: info, destroy: destroy)).handle)
+      _ = try copyStruct(config, "config")
+      if known.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+      if known.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
+      out.pointee = pointer(try makeThread(known, isDetached: known.flags & 1 != 0).handle)
       return Status.ok
     } catch {
-      destroy?(info)
+      known.destroy?(known.info)
       throw error
     }
+  }
+}
+
+private func makeThread(_ config: treadle_thread_config, isDetached: Bool) throws(Failure) -> Thread {
+  guard let host = try hostOf(config.host, config.token) else {
+    let entry = ThreadEntry(code: config.fn ?? workerFunction, info: config.info, destroy: config.destroy)
+    return try Thread.create(entry, isDetached: isDetached)
+  }
+  try refuse(config.fn != nil, "fn")
+  try refuse(config.info != nil, "info")
+  try refuse(config.destroy != nil, "destroy")
+  return try host.makeThread(config.token, isDetached: isDetached)
+}
+
+/// A worker's: its run, whose result is the thread's.
+private var workerFunction: ThreadEntry.Function {
+  { _ in
+    let result = status("treadle_loop_run") { () throws(Failure) in
+      try Loop.current().run(CommonModes.defaultName, timeout: Clock.forever, flags: Frame.Flag.whenEmpty)
+    }
+    return UnsafeMutableRawPointer(bitPattern: Int(result))
   }
 }
 
@@ -74,30 +98,20 @@ public func treadle_thread_detach_new(
     }
     let thread: Thread
     do throws(Failure) {
-      thread = try Thread.create(ThreadEntry(code: fn, info: info, destroy: destroy))
+      thread = try Thread.create(ThreadEntry(code: fn, info: info, destroy: destroy), isDetached: true)
     } catch {
       destroy?(info)
       throw error
     }
-    try handOut(thread, out_thread) { () throws(Failure) in
-      try thread.detach()
+    do throws(Failure) {
       try thread.start()
+    } catch {
+      try? Thread.release(thread.handle.bits)
+      throw error
     }
+    if let out_thread { out_thread.pointee = pointer(thread.handle) } else { try Thread.release(thread.handle.bits) }
     return Status.ok
   }
-}
-
-/// Gives a new thread to the client when `body` has succeeded, if the client wants it.
-func handOut(
-  _ thread: Thread, _ out: UnsafeMutablePointer<OpaquePointer?>?, _ body: () throws(Failure) -> Void
-) throws(Failure) {
-  do throws(Failure) {
-    try body()
-  } catch {
-    try? Thread.release(thread.handle.bits)
-    throw error
-  }
-  if let out { out.pointee = pointer(thread.handle) } else { try Thread.release(thread.handle.bits) }
 }
 
 @implementation @_cdecl("treadle_thread_get_state")
@@ -146,18 +160,6 @@ public func treadle_thread_stop(_ thread: OpaquePointer?) -> treadle_status {
   }
 }
 
-@implementation @_cdecl("treadle_thread_stop_and_join")
-public func treadle_thread_stop_and_join(
-  _ thread: OpaquePointer?, _ timeout_ns: Int64, _ out_result: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
-) -> treadle_status {
-  status("treadle_thread_stop_and_join") { () throws(Failure) in
-    out_result?.pointee = nil
-    let result = try Thread.holding(thread) { thread throws(Failure) in try thread.stopAndJoin(timeout: timeout_ns) }
-    out_result?.pointee = result
-    return Status.ok
-  }
-}
-
 @implementation @_cdecl("treadle_thread_join")
 public func treadle_thread_join(
   _ thread: OpaquePointer?, _ timeout_ns: Int64, _ out_result: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
@@ -170,9 +172,9 @@ public func treadle_thread_join(
   }
 }
 
-@implementation @_cdecl("treadle_thread_set_detached")
-public func treadle_thread_set_detached(_ thread: OpaquePointer?) -> treadle_status {
-  status("treadle_thread_set_detached") { () throws(Failure) in
+@implementation @_cdecl("treadle_thread_detach")
+public func treadle_thread_detach(_ thread: OpaquePointer?) -> treadle_status {
+  status("treadle_thread_detach") { () throws(Failure) in
     try Thread.holding(thread) { thread throws(Failure) in try thread.detach() }
     return Status.ok
   }

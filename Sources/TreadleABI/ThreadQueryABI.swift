@@ -19,11 +19,10 @@ public func treadle_thread_main() -> OpaquePointer? {
 
 @implementation @_cdecl("treadle_thread_is_main")
 public func treadle_thread_is_main(_ thread: OpaquePointer?) -> Bool {
-  answer("treadle_thread_is_main", false) { () throws(Failure) in try Thread.holding(thread) { $0.isMain } }
+  answer("treadle_thread_is_main", false) { () throws(Failure) in
+    try thread == nil ? Thread.isMainCalling : Thread.holding(thread) { $0.isMain }
+  }
 }
-
-@implementation @_cdecl("treadle_is_main_thread")
-public func treadle_is_main_thread() -> Bool { Thread.isMainCalling }
 
 @implementation @_cdecl("treadle_is_multithreaded")
 public func treadle_is_multithreaded() -> Bool { MultiThreading.isOn }
@@ -94,12 +93,12 @@ public func treadle_thread_set_name(_ thread: OpaquePointer?, _ name: UnsafePoin
   }
 }
 
-@implementation @_cdecl("treadle_thread_copy_name")
-public func treadle_thread_copy_name(
+@implementation @_cdecl("treadle_thread_get_name")
+public func treadle_thread_get_name(
   _ thread: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
   _ out_length: UnsafeMutablePointer<Int>?
 ) -> treadle_status {
-  status("treadle_thread_copy_name") { () throws(Failure) in
+  status("treadle_thread_get_name") { () throws(Failure) in
     try writeText(buffer, capacity, out_length) { text throws(Failure) in
       try Thread.holding(thread) { thread in
         thread.withName { name in if let name { text.append(name) } }
@@ -147,25 +146,6 @@ public func treadle_thread_get_policy(
   status("treadle_thread_get_policy") { () throws(Failure) in
     let out = try need(out_policy, 0, "out_policy")
     out.pointee = try Thread.holding(thread) { $0.policy }
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_thread_set_quality_of_service")
-public func treadle_thread_set_quality_of_service(_ thread: OpaquePointer?, _ quality: Int32) -> treadle_status {
-  status("treadle_thread_set_quality_of_service") { () throws(Failure) in
-    try Thread.holding(thread) { thread throws(Failure) in try thread.setQualityOfService(quality) }
-    return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_thread_get_quality_of_service")
-public func treadle_thread_get_quality_of_service(
-  _ thread: OpaquePointer?, _ out_quality: UnsafeMutablePointer<Int32>?
-) -> treadle_status {
-  status("treadle_thread_get_quality_of_service") { () throws(Failure) in
-    let out = try need(out_quality, 0, "out_quality")
-    out.pointee = try Thread.holding(thread) { $0.qualityOfService }
     return Status.ok
   }
 }

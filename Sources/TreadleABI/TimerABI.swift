@@ -18,58 +18,21 @@ public func treadle_timer_create(
   }
 }
 
-@implementation @_cdecl("treadle_timer_create_absolute")
-public func treadle_timer_create_absolute(
-  _ context: UnsafePointer<treadle_timer_context>?, _ date: Double, _ interval: Double,
+@_optimize(speed)
+@implementation @_cdecl("treadle_timer_start")
+public func treadle_timer_start(
+  _ delay_ns: Int64, _ interval_ns: Int64, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
   _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  status("treadle_timer_create_absolute") { () throws(Failure) in
-    let out = try need(out_timer, nil, "out_timer")
-    var context = try copyStruct(context, "context")
-    guard let time = Clock.monotonic(date: date) else { throw Failure(Status.argument, "date", "is not a number") }
-    guard let step = Clock.nanoseconds(interval) else { throw Failure(Status.argument, "interval", "is not a number") }
-    context.fire_at = time
-    context.interval_ns = max(step, 0)
-    out.pointee = pointer(try makeTimer(context).handle)
-    return Status.ok
-  }
-}
-
-@_optimize(speed)
-@implementation @_cdecl("treadle_timer_schedule")
-public func treadle_timer_schedule(
-  _ interval_ns: Int64, _ repeats: Bool, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
-  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  let interval = max(interval_ns, 100_000)
-  let date = Clock.after(interval, from: Clock.now())
-  let status = treadle_timer_schedule_at(date, repeats ? interval : 0, fire, info, release, out_timer)
-  if status < 0 { LastError.attribute(to: "treadle_timer_schedule") }
-  return status
-}
-
-@_optimize(speed)
-@implementation @_cdecl("treadle_timer_schedule_at")
-public func treadle_timer_schedule_at(
-  _ fire_at: Int64, _ interval_ns: Int64, _ fire: treadle_timer_fn?, _ info: UnsafeMutableRawPointer?,
-  _ release: treadle_release_fn?, _ out_timer: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  status("treadle_timer_schedule_at") { () throws(Failure) in
+  status("treadle_timer_start") { () throws(Failure) in
     out_timer?.pointee = nil
-    do throws(Failure) {
-      if fire == nil { throw Failure(Status.argument, "fire", "is NULL") }
-      let loop = try Loop.current()
-      var context = treadle_timer_context()
-      context.info = info
-      context.release = release
-      context.fire = fire
-      context.fire_at = fire_at
-      context.interval_ns = interval_ns
-      return try addToDefault(try makeTimer(context), of: loop, out_timer)
-    } catch {
-      release?(info)
-      throw error
-    }
+    guard let fire else { throw Failure(Status.argument, "fire", "is NULL") }
+    let loop = try Loop.current()
+    // A timer that nobody could arm ends at once.
+    if delay_ns == Clock.forever && out_timer == nil { return Status.ok }
+    let timer = try Item.timer(
+      on: loop, after: delay_ns, interval: interval_ns, code: unsafeBitCast(fire, to: UnsafeMutableRawPointer.self), info: info)
+    return try addToDefault(timer, of: loop, out_timer)
   }
 }
 
@@ -88,7 +51,8 @@ private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item
   let code = unsafeBitCast(context.fire, to: UnsafeMutableRawPointer?.self)
   let isPlain =
     context.retain == nil && context.release == nil && context.describe == nil && context.fire_routine == nil
-    && context.order == 0 && context.interval_ns == 0 && context.tolerance_ns <= 0
+    && context.flags == 0 && context.reserved == 0 && context.interval_ns == 0 && context.tolerance_ns <= 0
+    && context.label == nil && context.host == nil && context.token == 0
   return isPlain
     ? try Item.timer(code: code, info: context.info, date: context.fire_at) : try makeTimerWithOptions(context, code)
 }
@@ -97,23 +61,30 @@ private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item
 private func makeTimerWithOptions(
   _ context: treadle_timer_context, _ code: UnsafeMutableRawPointer?
 ) throws(Failure) -> Item {
-  let fire = try mainCallback(hasPlain: context.fire != nil, context.fire_routine, "fire_routine")
-  do throws(Failure) {
-    let options = ItemOptions(
-      retain: context.retain, release: context.release, describe: context.describe, order: context.order, main: fire)
-    return try Item.timer(
-      code: code, info: context.info, options: options, date: context.fire_at,
-      interval: context.interval_ns, tolerance: context.tolerance_ns)
-  } catch {
-    drop(fire)
-    throw error
+  if context.flags & ~3 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+  if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
+  var made = try Context(
+    hostOf(context.host, context.token), context.token, info: context.info, retain: context.retain,
+    release: context.release, describe: context.describe, order: 0, label: context.label,
+    main: (context.fire != nil, context.fire_routine), "fire", "fire_routine")
+  return try made.making { made throws(Failure) in
+    try Item.timer(
+      code: code, info: context.info, context: made, date: context.fire_at,
+      interval: context.interval_ns, tolerance: context.tolerance_ns, ends: context.flags & 1 != 0,
+      onWallClock: context.flags & 2 != 0)
   }
 }
 
 @_optimize(speed)
 @implementation @_cdecl("treadle_timer_set_next_fire")
 public func treadle_timer_set_next_fire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
-  status("treadle_timer_set_next_fire") { () throws(Failure) in try Item.setNextFire(bits(timer), time) }
+  status("treadle_timer_set_next_fire") { () throws(Failure) in try Item.setNextFire(bits(timer), .at(time)) }
+}
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_timer_arm")
+public func treadle_timer_arm(_ timer: OpaquePointer?, _ delay_ns: Int64) -> treadle_status {
+  status("treadle_timer_arm") { () throws(Failure) in try Item.setNextFire(bits(timer), .after(delay_ns)) }
 }
 
 @implementation @_cdecl("treadle_timer_repeats")

@@ -40,6 +40,23 @@ package enum Clock {
     return Int32(truncatingIfNeeded: min((date &- now) / 1_000_000 &+ 1, Int64(Int32.max)))
   }
 
+  // MARK: The wall clock, in nanoseconds since 1970
+
+  package static func wall() -> Int64 { treadle_system_wall() }
+
+  /// How far the wall clock is ahead of the monotonic one. Looked at in this order, no date that is converted by it is early.
+  package static func wallOffset() -> Int64 {
+    let wall = treadle_system_wall()
+    return wall &- now()
+  }
+
+  /// The monotonic time of a date on the wall clock.
+  package static func monotonic(wall date: Int64, offset: Int64) -> Int64 {
+    if date == forever { return forever }
+    let (time, overflow) = date.subtractingReportingOverflow(offset)
+    return overflow ? (offset > 0 ? Int64.min : forever &- 1) : min(time, forever &- 1)
+  }
+
   // MARK: Calendar dates, in seconds since 2001
 
   private static let secondsFrom1970: Double = 978_307_200

@@ -5,9 +5,6 @@ import CTreadleSystem
 
 /// The calling thread's last error. Where its texts are is kept, and they are put together when somebody asks.
 package enum LastError {
-  /// What failed is part of another function.
-  package static func attribute(to function: StaticString) { treadle_system_failure().pointee.function = pointer(function) }
-
   @inline(never)
   package static func record(_ failure: Failure, in function: StaticString) {
     let last = treadle_system_failure()
@@ -17,7 +14,7 @@ package enum LastError {
     last.pointee.subject = pointer(failure.subject)
     last.pointee.text = pointer(failure.text)
     last.pointee.place = nil
-    attribute(to: function)
+    last.pointee.function = pointer(function)
   }
 
   /// Completes the failure that was just recorded.

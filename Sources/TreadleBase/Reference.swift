@@ -79,12 +79,19 @@ package struct Reference: ~Copyable {
 
   // MARK: A life
 
-  /// Begins a life with one reference, the client's or one of our own: what was written to the object before is seen by
-  /// whoever finds it. The caller owns the free slot.
+  /// Begins a life with one reference, the client's or one of our own: what was written to the object before
+  /// is seen by whoever finds it. The caller owns the free slot.
   @inline(__always)
   package borrowing func begin(forClient: Bool, marks: UInt64 = 0) {
     let counts = forClient ? Reference.client : Reference.one
     word.store(word.load(ordering: .relaxed) & ~(Reference.counts | Mark.all) | counts | marks, ordering: .releasing)
+  }
+
+  /// Adds a reference of our own, besides the client's or in its place, to an object that nobody else knows of yet.
+  @inline(__always)
+  package borrowing func addToNew(besidesClient: Bool) {
+    let counts = besidesClient ? Reference.one : Reference.one &- Reference.client
+    word.store(word.load(ordering: .relaxed) &+ counts, ordering: .releasing)
   }
 
   /// Ends a life that nobody refers to: every handle and every queued mention of it is stale from here on. False if this
@@ -197,6 +204,20 @@ package struct Reference: ~Copyable {
   }
 
   // MARK: Marks
+
+  /// Clears marks of an object that the caller keeps, unless a client owns it; true if they are cleared. It is an exchange in
+  /// either case: whoever releases the last client's reference later sees what the caller wrote before.
+  @inline(__always)
+  package borrowing func clear(_ marks: UInt64, evenIfOwned: Bool) -> Bool {
+    var now = word.load(ordering: .relaxed)
+    while true {
+      let isCleared = evenIfOwned || Seen(bits: now).clients == 0
+      let (isExchanged, original) = word.weakCompareExchange(
+        expected: now, desired: isCleared ? now & ~marks : now, ordering: .sequentiallyConsistent)
+      if isExchanged { return isCleared }
+      now = original
+    }
+  }
 
   /// Sets marks and clears others in one exchange, if the object is still the one meant and has those that are needed.
   /// It is an exchange also where nothing changes: what the caller wrote before is seen by whoever exchanges the word

@@ -5,6 +5,8 @@ import CTreadleSystem
 
 /// The process-wide state: started on first use, refused in the child of a fork, started again there on request.
 package enum Runtime {
+  package static let endedThreadFailure = Failure(
+    Status.state, "thread", "ends: what it had is torn down, and nothing more is made for it")
   package static let forkedFailure = Failure(
     Status.forked, "process", "is the child of a fork: call treadle_after_fork_child first")
 
@@ -45,9 +47,7 @@ package enum Runtime {
   /// Before anything is made for the calling thread, whose kernel id this returns: its end will be told, and is not past.
   package static func watchThread() throws(Failure) -> Int32 {
     try start()
-    if treadle_system_thread().pointee.left != 0 {
-      throw Failure(Status.state, "thread", "ends: what it had is torn down, and nothing more is made for it")
-    }
+    if treadle_system_thread().pointee.left != 0 { throw endedThreadFailure }
     let result = treadle_system_watch_thread()
     if result < 0 { throw Failure.system("thread-specific data", result) }
     let id = treadle_system_thread_id()

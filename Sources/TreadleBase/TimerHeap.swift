@@ -57,6 +57,19 @@ package struct TimerHeap {
     }
   }
 
+  /// Gives every entry a new key.
+  package mutating func rekey(_ key: (Entry) -> Int64, moved: (Entry, Int) -> Void) {
+    let heap = entries.elements
+    for index in 0..<heap.count {
+      heap[index] = Entry(key: key(heap[index]), sequence: heap[index].sequence, slot: heap[index].slot)
+    }
+    var index = heap.count
+    while index > 0 {
+      index &-= 1
+      siftDown(index, heap[index], moved)
+    }
+  }
+
   @inline(__always)
   private mutating func siftUp(_ start: Int, _ entry: Entry, _ moved: (Entry, Int) -> Void) {
     let heap = entries.elements

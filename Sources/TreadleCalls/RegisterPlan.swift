@@ -60,9 +60,6 @@ struct RegisterPlan: BitwiseCopyable {
   /// The image without the registers behind the last that is used.
   var frameSize: Int { vectorCount == 0 ? RegisterPlan.generalSize : RegisterPlan.frameSize }
 
-  /// Whether the function looks at no other register than the first.
-  var takesOneWord: Bool { generalCount <= 1 && vectorCount == 0 }
-
   /// What an argument is passed as. Some compilers take it that the caller has widened what is narrower than an int.
   static func passed(_ code: TypeCode) -> TypeCode { code == .float ? code : Promotion.promoted(code) }
 

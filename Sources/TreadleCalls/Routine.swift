@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Synchronization
 package import Treadle
 package import TreadleBase
 
@@ -13,8 +12,6 @@ package struct Routine {
     /// Constant while the slot is live.
     var body: UnsafeMutablePointer<RoutineBody>
     var slot: UInt32
-    /// How many bound calls hold it. 0 in a free slot.
-    let bindings: Atomic<UInt32>
   }
 
   let cell: UnsafeMutablePointer<Cell>

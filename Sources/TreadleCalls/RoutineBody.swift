@@ -2,6 +2,7 @@
 // Copyright the Treadle authors
 
 import Treadle
+import TreadleBase
 
 /// What a routine consists of, in one block with its frame and its list of supplied arguments. Constant
 /// once the routine has a handle.

@@ -73,7 +73,7 @@ struct BatchTests {
     let entry = Entry(node)
     #expect(entry.code == nil && entry.node == node)
     BlockNode.free(node)
-    let source = try Item.source(code: nil, info: nil, options: ItemOptions())
+    let source = try Item.source(code: nil, info: nil, context: Context())
     let member = Entry(source, 7)
     #expect(member.second == 7 && member.mention.slot == source.slot && member.mention.means(source))
     try Item.release(.source, source.handle.bits, "source")

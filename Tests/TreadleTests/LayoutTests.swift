@@ -62,10 +62,10 @@ struct LayoutTests {
 
   @Test("each part of an item lies behind its cell, where its accessor says")
   func items() throws {
-    let source = try Item.source(code: nil, info: nil, options: ItemOptions())
+    let source = try Item.source(code: nil, info: nil, context: Context())
     let descriptor = try Item.descriptor(code: nil, info: nil, number: STDERR_FILENO, events: 0, isAcknowledged: false)
     let timer = try Item.timer(code: nil, info: nil, date: 0x1234)
-    let observer = try Item.observer(code: nil, info: nil, options: ItemOptions(), activities: 1, once: false)
+    let observer = try Item.observer(code: nil, info: nil, context: Context(), activities: 1, once: false)
     #expect(offset(of: source.source, in: source.cell) == 0)
     #expect(offset(of: descriptor.watched, in: descriptor.cell) == 40)
     #expect(offset(of: timer.due, in: timer.cell) == 40)

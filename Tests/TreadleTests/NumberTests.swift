@@ -44,7 +44,7 @@ struct NumberTests {
     #expect(Readiness.hangup == UInt32(TREADLE_HANGUP) && Readiness.failed == UInt32(TREADLE_FAILED))
     #expect(Frame.Flag.returnAfterSource == UInt32(TREADLE_RUN_RETURN_AFTER_SOURCE))
     #expect(Frame.Flag.returnOnInterrupt == UInt32(TREADLE_RUN_RETURN_ON_INTERRUPT))
-    #expect(Event.Kind.perform == UInt32(TREADLE_EVENT_PERFORM) && Event.Kind.block == UInt32(TREADLE_EVENT_BLOCK))
+    #expect(Event.Kind.perform == UInt32(TREADLE_EVENT_PERFORM) && Event.Kind.block == UInt32(TREADLE_EVENT_POST))
     #expect(Event.Kind.schedule == UInt32(TREADLE_EVENT_SCHEDULE) && Event.Kind.cancel == UInt32(TREADLE_EVENT_CANCEL))
     #expect(Event.Kind.timer == UInt32(TREADLE_EVENT_TIMER) && Event.Kind.observer == UInt32(TREADLE_EVENT_OBSERVER))
     #expect(Event.Kind.descriptor == UInt32(TREADLE_EVENT_DESCRIPTOR))

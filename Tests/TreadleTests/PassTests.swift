@@ -48,16 +48,16 @@ struct PassTests {
     }
 
     func makeSource(order: Int64 = 0) throws -> Item {
-      let options = ItemOptions(
-        retain: nil, release: nil, describe: nil, order: order, main: IndirectCallback(object: nil, invoke: nil, drop: nil))
-      let source = try Item.source(code: nil, info: nil, options: options)
+      var context = Context()
+      context.order = order
+      let source = try Item.source(code: nil, info: nil, context: context)
       try add(source)
       return source
     }
 
     func makeTimer(date: Int64, interval: Int64 = 0) throws -> Item {
       let timer = try Item.timer(
-        code: nil, info: nil, options: ItemOptions(), date: date, interval: interval, tolerance: 0)
+        code: nil, info: nil, context: Context(), date: date, interval: interval, tolerance: 0, ends: true)
       try add(timer)
       return timer
     }
@@ -68,7 +68,7 @@ struct PassTests {
         code: unsafeBitCast(PassTests.nothing, to: UnsafeMutableRawPointer.self),
         indirect: IndirectCallback(object: nil, invoke: nil, drop: nil), info: info, destroy: destroy)
       _ = try "order".withCString { name in
-        try [UnsafePointer(name)].withUnsafeBufferPointer { try loop.perform(block, modes: $0) }
+        try [UnsafePointer(name)].withUnsafeBufferPointer { try loop.perform(block, modes: $0, wakes: false) }
       }
     }
   }
@@ -78,9 +78,9 @@ struct PassTests {
   private func withScene(timeout: Int64, flags: UInt32 = 0, _ body: (Scene) throws -> Void) throws {
     let loop = try Loop.current()
     let observer = try Item.observer(
-      code: nil, info: nil, options: ItemOptions(), activities: Activity.all, once: false)
+      code: nil, info: nil, context: Context(), activities: Activity.all, once: false)
     _ = try "order".withCString { try loop.add(observer, ModeName($0)) }
-    let mode = try #require("order".withCString { loop.ownMode(ModeName($0)) })
+    let mode = try #require("order".withCString { try loop.ownMode(ModeName($0)) })
     let frame = try Frame.take(loop, mode, timeout: timeout, flags: flags)
     loop.frame = frame
     defer {

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 import Treadle
 import TreadleBase
+import TreadleReport
 
 #if canImport(Glibc)
   import Glibc
@@ -39,7 +40,14 @@ struct RunLoopTests {
     #expect(try loop.run(in: "swift") == .finished)
   }
 
-  @Test("TMR-15 TMR-16 TMR-22: timers fire, once or again and again")
+  @Test("RL-10 RUN-10: a run that says so waits in an empty mode")
+  func whenEmpty() throws {
+    let loop = try RunLoop.current()
+    #expect(try loop.run(in: "nothing") == .finished)
+    #expect(try loop.run(in: "nothing", for: .milliseconds(1), whenEmpty: true) == .timedOut)
+  }
+
+  @Test("TMR-15 TMR-16 TMR-22 TMR-24: timers fire, once or again and again")
   func timers() throws {
     let loop = try RunLoop.current()
     let once = Counter(), often = Counter()
@@ -51,7 +59,7 @@ struct RunLoopTests {
     try loop.add(single, to: "timers")
     try loop.add(repeating, to: "timers")
     #expect(try loop.run(in: "timers") == .stopped)
-    #expect(once.count == 1 && often.count == 3 && !single.isValid && repeating.isValid)
+    #expect(once.count == 1 && often.count == 3 && single.isValid && single.nextFire == 0 && repeating.isValid)
     repeating.invalidate()
   }
 
@@ -117,6 +125,28 @@ struct RunLoopTests {
     #expect(try loop.run() == .stopped)
     #expect(count.count == 100)
     pthread_join(thread, nil)
+  }
+
+  @Test("RL-12, OBJ-3: a loop gives its items, and tells of them by their labels")
+  func itemsAndLabels() throws {
+    let loop = try RunLoop.current()
+    let source = try RunLoopSource(order: 4, label: "bell") {}
+    let timer = try RunLoopTimer(after: .seconds(3600), label: "tick") {}
+    try loop.add(source, to: "listed")
+    try loop.add(timer, to: "listed")
+    try loop.add(source, to: "another")
+    #expect(try loop.items(in: "listed").map(\.label) == ["bell", "tick"])
+    #expect(try loop.items().count == 2 && loop.items(in: "unknown").isEmpty)
+    #expect(source.description.hasPrefix("source \"bell\" 0x") && source.description.contains("in mode \"listed\""))
+    #expect(loop.description.contains("mode \"listed\"\n    source \"bell\""))
+    #expect(throws: Failure.self) { try RunLoopSource(label: String(repeating: "x", count: 256)) {} }
+    #expect(try loop.run(in: "nowhere") == .finished && loop.counters.lastFinish == .unknownMode)
+    source.signal()
+    let before = loop.counters
+    #expect(try loop.run(in: "listed", for: .zero) == .timedOut)
+    #expect(loop.counters.signals == before.signals + 1 && loop.counters.passes == before.passes + 1)
+    for item in try loop.items() { item.invalidate() }
+    #expect(!source.isValid && !timer.isValid)
   }
 }
 

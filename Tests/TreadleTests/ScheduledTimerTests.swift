@@ -55,12 +55,41 @@ struct ScheduledTimerTests {
     let date = often.nextFire
     #expect(often.fire() && often.fire())
     #expect(often.nextFire == date && often.isValid)
-    let once = try RunLoopTimer(after: .seconds(1000)) { log.add("once") }
+    let once = try RunLoopTimer(after: .seconds(1000), endsAfterFiring: true) { log.add("once") }
     #expect(once.fire() && !once.isValid)
     #expect(!once.fire())
     often.invalidate()
     #expect(!often.fire())
     #expect(log.all == ["often", "often", "once"])
+  }
+
+  @Test("TMR-24: a one-shot is armed again, also in its own callback, until nobody refers to it")
+  func again() throws {
+    let gone = Signal()
+    let log = Log()
+    try onThread {
+      let loop = try RunLoop.current()
+      func make() throws -> RunLoopTimer {
+        let tracked = Tracked(gone)
+        return try RunLoopTimer(after: .zero) {
+          tracked.use()
+          log.add("fires")
+        }
+      }
+      var timer: RunLoopTimer? = try make()
+      if let timer {
+        try loop.add(timer)
+        for _ in 0..<3 {
+          log.add("\(try loop.run(for: patience) == .finished) \(timer.nextFire) \(timer.isValid) \(timer.arm(after: .zero))")
+        }
+        timer.disarm()
+        log.add("\(timer.nextFire) \(loop.contains(timer)) \(try loop.run(for: patience) == .finished) \(gone.isSignalled)")
+      }
+      timer = nil
+      log.add("\(gone.isSignalled)")
+    }
+    let round = ["fires", "true 0 true true"]
+    #expect(log.all == round + round + round + ["0 true true false", "true"])
   }
 
   @Test("NST-4 TMR-5: dates and tolerances, and an end that releases what the timer held")

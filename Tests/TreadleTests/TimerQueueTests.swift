@@ -28,7 +28,7 @@ struct TimerQueueTests {
   }
 
   private func makeTimer(tolerance: Int64 = 0) throws -> Item {
-    try Item.timer(code: nil, info: nil, options: ItemOptions(), date: 0, interval: 0, tolerance: tolerance)
+    try Item.timer(code: nil, info: nil, context: Context(), date: 0, interval: 0, tolerance: tolerance)
   }
 
   private func release(_ item: Item) throws { try Item.release(.timer, item.handle.bits, "timer") }
@@ -36,7 +36,7 @@ struct TimerQueueTests {
   private func insert(_ item: Item, _ tolerance: Int64, into queue: UnsafeMutablePointer<TimerQueue>) {
     let hasRoom = queue.pointee.reserve(tolerant: tolerance > 0)
     #expect(hasRoom)
-    queue.pointee.insert(item, tolerance: tolerance)
+    if tolerance > 0 { queue.pointee.insertTolerant(item) } else { queue.pointee.insertExact(item) }
   }
 
   private func expect(_ queue: UnsafeMutablePointer<TimerQueue>, nextWake: Int64, firstDate: Int64) {

@@ -106,6 +106,22 @@ TREADLE_API treadle_status treadle_close(treadle_object object, int64_t timeout_
 TREADLE_API bool treadle_is_valid(treadle_object item);
 TREADLE_API treadle_status treadle_get_info(treadle_object item, void **out_info);
 TREADLE_API treadle_status treadle_get_order(treadle_object item, int64_t *out_order);
+enum {
+    TREADLE_KIND_LOOP = 1,
+    TREADLE_KIND_SOURCE = 2,
+    TREADLE_KIND_TIMER = 3,
+    TREADLE_KIND_OBSERVER = 4,
+    TREADLE_KIND_DESCRIPTOR = 5,
+    TREADLE_KIND_SIGNATURE = 6,
+    TREADLE_KIND_ROUTINE = 7,
+    TREADLE_KIND_HOST = 8,
+    TREADLE_KIND_THREAD = 9,
+    TREADLE_KIND_LOCK = 10,
+    TREADLE_KIND_CONDITION = 11,
+    TREADLE_KIND_INVOCATION = 12,
+    TREADLE_KIND_CLOSURE = 13
+};
+TREADLE_API treadle_status treadle_get_kind(treadle_object object, uint32_t *out_kind);
 TREADLE_API treadle_status treadle_describe(treadle_object object, char *buffer, size_t capacity, size_t *out_length);
 TREADLE_API treadle_status treadle_loop_add(treadle_loop loop, treadle_object item, const char *mode);
 TREADLE_API treadle_status treadle_loop_remove(treadle_loop loop, treadle_object item, const char *mode);
@@ -177,12 +193,13 @@ enum {
     TREADLE_EVENT_TIMER = 4,
     TREADLE_EVENT_OBSERVER = 5,
     TREADLE_EVENT_DESCRIPTOR = 6,
-    TREADLE_EVENT_BLOCK = 7,
+    TREADLE_EVENT_POST = 7,
     TREADLE_EVENT_REQUEST = 8,
     TREADLE_EVENT_THREAD = 9,
     TREADLE_EVENT_NOTIFICATION = 10,
     TREADLE_EVENT_RELEASE = 11,
-    TREADLE_EVENT_CALL = 12
+    TREADLE_EVENT_CALL = 12,
+    TREADLE_EVENT_INTERRUPT = 13
 };
 typedef struct treadle_event {
     size_t struct_size;
@@ -203,7 +220,8 @@ typedef struct treadle_event {
 TREADLE_BEGIN_DECLS
 enum {
     TREADLE_RUN_RETURN_AFTER_SOURCE = 1,
-    TREADLE_RUN_RETURN_ON_INTERRUPT = 2
+    TREADLE_RUN_RETURN_ON_INTERRUPT = 2,
+    TREADLE_RUN_WHEN_EMPTY = 4
 };
 enum {
     TREADLE_STOP_ALL_LEVELS = 1
@@ -212,7 +230,9 @@ TREADLE_API treadle_loop treadle_loop_current(void);
 TREADLE_API treadle_loop treadle_loop_main(void);
 TREADLE_API treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadle_loop *out_loop);
 TREADLE_API treadle_status treadle_loop_run(treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags);
-TREADLE_API treadle_status treadle_loop_run_default(treadle_loop loop);
+static inline treadle_status treadle_loop_run_default(treadle_loop loop) {
+    return treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0);
+}
 TREADLE_API treadle_status treadle_loop_set_interrupt_descriptor(treadle_loop loop, int32_t fd);
 TREADLE_API treadle_status treadle_loop_stop(treadle_loop loop);
 TREADLE_API treadle_status treadle_loop_request_stop(treadle_loop loop, uint32_t flags);
@@ -220,9 +240,33 @@ TREADLE_API treadle_status treadle_loop_wake(treadle_loop loop);
 TREADLE_API bool treadle_loop_is_waiting(treadle_loop loop);
 TREADLE_API bool treadle_loop_is_current(treadle_loop loop);
 TREADLE_API treadle_status treadle_loop_get_thread_id(treadle_loop loop, int32_t *out_thread_id);
-TREADLE_API treadle_status treadle_loop_copy_current_mode(treadle_loop loop, char *buffer, size_t capacity,
+TREADLE_API treadle_status treadle_loop_get_current_mode(treadle_loop loop, char *buffer, size_t capacity,
                                                           size_t *out_length);
-TREADLE_API treadle_status treadle_loop_copy_modes(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
+TREADLE_API treadle_status treadle_loop_get_modes(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
+TREADLE_API treadle_status treadle_loop_copy_items(treadle_loop loop, const char *mode, treadle_object *items,
+                                                   size_t capacity, size_t *out_count);
+enum {
+    TREADLE_FINISH_NONE = 0,
+    TREADLE_FINISH_UNKNOWN_MODE = 1,
+    TREADLE_FINISH_EMPTY_AT_ONCE = 2,
+    TREADLE_FINISH_BECAME_EMPTY = 3
+};
+typedef struct treadle_loop_counters {
+    size_t struct_size;
+    uint64_t passes;
+    uint64_t sleeps;
+    uint64_t wakes;
+    uint64_t posts;
+    uint64_t signals;
+    uint64_t timers;
+    uint64_t descriptors;
+    uint64_t requests;
+    int64_t longest_ns;
+    treadle_object longest_item;
+    uint32_t longest_kind;
+    uint32_t last_finish;
+} treadle_loop_counters;
+TREADLE_API treadle_status treadle_loop_get_counters(treadle_loop loop, treadle_loop_counters *out_counters);
 TREADLE_API treadle_status treadle_loop_add_common_mode(treadle_loop loop, const char *mode);
 TREADLE_API bool treadle_loop_is_common_mode(treadle_loop loop, const char *mode);
 TREADLE_API treadle_status treadle_loop_get_next_fire(treadle_loop loop, const char *mode, int64_t *out_time);
@@ -253,8 +297,14 @@ typedef struct treadle_source_context {
     treadle_routine cancel_routine;
     treadle_routine perform_routine;
     int64_t order;
+    const char *label;
+    treadle_host host;
+    uint64_t token;
+    uint32_t host_wants;
+    uint32_t reserved;
 } treadle_source_context;
 TREADLE_API treadle_status treadle_source_create(const treadle_source_context *context, treadle_source *out_source);
+TREADLE_API treadle_status treadle_source_start(treadle_perform_fn perform, void *info, treadle_source *out_source);
 TREADLE_API treadle_status treadle_source_signal(treadle_source source);
 TREADLE_API treadle_status treadle_source_signal_and_wake(treadle_source source);
 TREADLE_API bool treadle_source_is_signalled(treadle_source source);
@@ -291,11 +341,14 @@ typedef struct treadle_descriptor_context {
     uint32_t events;
     uint32_t flags;
     uint32_t reserved;
+    const char *label;
+    treadle_host host;
+    uint64_t token;
 } treadle_descriptor_context;
 TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
                                                      treadle_descriptor *out_descriptor);
-TREADLE_API treadle_status treadle_descriptor_watch(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info,
-                                                    treadle_release_fn release, treadle_descriptor *out_descriptor);
+TREADLE_API treadle_status treadle_descriptor_start(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info,
+                                                    treadle_descriptor *out_descriptor);
 TREADLE_API treadle_status treadle_descriptor_set_events(treadle_descriptor descriptor, uint32_t events);
 TREADLE_API treadle_status treadle_descriptor_get_events(treadle_descriptor descriptor, uint32_t *out_events);
 TREADLE_API treadle_status treadle_descriptor_get_fd(treadle_descriptor descriptor, int32_t *out_fd);
@@ -306,6 +359,10 @@ TREADLE_END_DECLS
 #define TREADLE_TIMER_H
 TREADLE_BEGIN_DECLS
 typedef void (*treadle_timer_fn)(treadle_timer timer, void *info);
+enum {
+    TREADLE_TIMER_ENDS_AFTER_FIRING = 1,
+    TREADLE_TIMER_WALL_CLOCK = 2
+};
 typedef struct treadle_timer_context {
     size_t struct_size;
     void *info;
@@ -317,18 +374,19 @@ typedef struct treadle_timer_context {
     int64_t fire_at;
     int64_t interval_ns;
     int64_t tolerance_ns;
-    int64_t order;
+    const char *label;
+    treadle_host host;
+    uint64_t token;
+    uint32_t flags;
+    uint32_t reserved;
 } treadle_timer_context;
 TREADLE_API treadle_status treadle_timer_create(const treadle_timer_context *context, treadle_timer *out_timer);
-TREADLE_API treadle_status treadle_timer_create_absolute(const treadle_timer_context *context, double date,
-                                                         double interval, treadle_timer *out_timer);
-TREADLE_API treadle_status treadle_timer_schedule(int64_t interval_ns, bool repeats, treadle_timer_fn fire, void *info,
-                                                  treadle_release_fn release, treadle_timer *out_timer);
-TREADLE_API treadle_status treadle_timer_schedule_at(int64_t fire_at, int64_t interval_ns, treadle_timer_fn fire,
-                                                     void *info, treadle_release_fn release, treadle_timer *out_timer);
+TREADLE_API treadle_status treadle_timer_start(int64_t delay_ns, int64_t interval_ns, treadle_timer_fn fire, void *info,
+                                               treadle_timer *out_timer);
 TREADLE_API treadle_status treadle_timer_fire(treadle_timer timer);
 TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time);
 TREADLE_API treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time);
+TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns);
 TREADLE_API treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns);
 TREADLE_API bool treadle_timer_repeats(treadle_timer timer);
 TREADLE_API treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns);
@@ -360,28 +418,41 @@ typedef struct treadle_observer_context {
     uint32_t activities;
     uint32_t once;
     int64_t order;
+    const char *label;
+    treadle_host host;
+    uint64_t token;
 } treadle_observer_context;
 TREADLE_API treadle_status treadle_observer_create(const treadle_observer_context *context, treadle_observer *out_observer);
+TREADLE_API treadle_status treadle_observer_start(uint32_t activities, treadle_observer_fn notify, void *info,
+                                                  treadle_observer *out_observer);
 TREADLE_API treadle_status treadle_observer_get_activities(treadle_observer observer, uint32_t *out_activities);
 TREADLE_API bool treadle_observer_repeats(treadle_observer observer);
 TREADLE_TYPED_ITEM(observer)
 TREADLE_END_DECLS
 #endif
-#ifndef TREADLE_BLOCK_H
-#define TREADLE_BLOCK_H
+#ifndef TREADLE_POST_H
+#define TREADLE_POST_H
 TREADLE_BEGIN_DECLS
-typedef void (*treadle_block_fn)(void *info);
-typedef struct treadle_block {
+typedef void (*treadle_post_fn)(void *info);
+enum {
+
+    TREADLE_POST_WITHOUT_WAKE = 1
+};
+typedef struct treadle_post {
     size_t struct_size;
     const char *const *modes;
     size_t mode_count;
-    treadle_block_fn fn;
+    treadle_post_fn fn;
     treadle_routine routine;
     void *info;
-    treadle_block_fn destroy;
-} treadle_block;
-TREADLE_API treadle_status treadle_loop_perform_block(treadle_loop loop, const treadle_block *block);
-TREADLE_API treadle_status treadle_loop_post(treadle_loop loop, treadle_block_fn fn, void *info);
+    treadle_post_fn destroy;
+    treadle_host host;
+    uint64_t token;
+    uint32_t flags;
+    uint32_t reserved;
+} treadle_post;
+TREADLE_API treadle_status treadle_loop_post(treadle_loop loop, treadle_post_fn fn, void *info);
+TREADLE_API treadle_status treadle_loop_post_in(treadle_loop loop, const treadle_post *post);
 TREADLE_END_DECLS
 #endif
 #ifndef TREADLE_ROUTINE_H
@@ -422,15 +493,6 @@ typedef struct treadle_routine_config {
 TREADLE_API treadle_status treadle_routine_create(const treadle_routine_config *config, treadle_routine *out_routine);
 TREADLE_API treadle_status treadle_routine_call(treadle_routine routine, const treadle_event *event, void *result,
                                                 size_t result_size);
-typedef struct treadle_bound_call {
-    size_t struct_size;
-    void (*code)(void *context, const treadle_event *event, void *result);
-    void *context;
-    treadle_routine routine;
-} treadle_bound_call;
-TREADLE_API treadle_status treadle_routine_bind(treadle_routine routine, size_t result_size,
-                                                treadle_bound_call *out_call);
-TREADLE_API treadle_status treadle_bound_call_release(treadle_bound_call *call);
 TREADLE_TYPED_REFERENCES(routine)
 TREADLE_END_DECLS
 #endif
@@ -449,8 +511,20 @@ enum {
     TREADLE_POLICY_FIFO = 1,
     TREADLE_POLICY_ROUND_ROBIN = 2
 };
-TREADLE_API treadle_status treadle_thread_create(treadle_thread_fn fn, void *info, treadle_release_fn destroy,
-                                                 treadle_thread *out_thread);
+enum {
+    TREADLE_THREAD_DETACHED = 1
+};
+typedef struct treadle_thread_config {
+    size_t struct_size;
+    treadle_thread_fn fn;
+    void *info;
+    treadle_release_fn destroy;
+    treadle_host host;
+    uint64_t token;
+    uint32_t flags;
+    uint32_t reserved;
+} treadle_thread_config;
+TREADLE_API treadle_status treadle_thread_create(const treadle_thread_config *config, treadle_thread *out_thread);
 TREADLE_API treadle_status treadle_thread_start(treadle_thread thread);
 TREADLE_API treadle_status treadle_thread_start_and_wait(treadle_thread thread, int64_t timeout_ns);
 TREADLE_API treadle_status treadle_thread_declare_ready(void);
@@ -459,7 +533,6 @@ TREADLE_API treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void 
 TREADLE_API treadle_thread treadle_thread_current(void);
 TREADLE_API treadle_thread treadle_thread_main(void);
 TREADLE_API bool treadle_thread_is_main(treadle_thread thread);
-TREADLE_API bool treadle_is_main_thread(void);
 TREADLE_API bool treadle_is_multithreaded(void);
 TREADLE_API treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_pthread);
 TREADLE_API treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id);
@@ -470,23 +543,20 @@ TREADLE_API bool treadle_thread_is_finished(treadle_thread thread);
 TREADLE_API treadle_status treadle_thread_cancel(treadle_thread thread);
 TREADLE_API bool treadle_thread_is_cancelled(treadle_thread thread);
 TREADLE_API treadle_status treadle_thread_stop(treadle_thread thread);
-TREADLE_API treadle_status treadle_thread_stop_and_join(treadle_thread thread, int64_t timeout_ns, void **out_result);
 TREADLE_API treadle_status treadle_thread_join(treadle_thread thread, int64_t timeout_ns, void **out_result);
-TREADLE_API treadle_status treadle_thread_set_detached(treadle_thread thread);
+TREADLE_API treadle_status treadle_thread_detach(treadle_thread thread);
 TREADLE_API bool treadle_thread_is_detached(treadle_thread thread);
 TREADLE_API treadle_status treadle_thread_exit(void *result);
 TREADLE_API treadle_status treadle_thread_set_stack_size(treadle_thread thread, size_t size);
 TREADLE_API treadle_status treadle_thread_get_stack_size(treadle_thread thread, size_t *out_size);
 TREADLE_API treadle_status treadle_thread_set_name(treadle_thread thread, const char *name);
-TREADLE_API treadle_status treadle_thread_copy_name(treadle_thread thread, char *buffer, size_t capacity,
+TREADLE_API treadle_status treadle_thread_get_name(treadle_thread thread, char *buffer, size_t capacity,
                                                     size_t *out_length);
 TREADLE_API treadle_status treadle_thread_set_priority(treadle_thread thread, double priority);
 TREADLE_API treadle_status treadle_thread_get_priority(treadle_thread thread, double *out_priority,
                                                        int32_t *out_applied);
 TREADLE_API treadle_status treadle_thread_set_policy(treadle_thread thread, uint32_t policy);
 TREADLE_API treadle_status treadle_thread_get_policy(treadle_thread thread, uint32_t *out_policy);
-TREADLE_API treadle_status treadle_thread_set_quality_of_service(treadle_thread thread, int32_t quality);
-TREADLE_API treadle_status treadle_thread_get_quality_of_service(treadle_thread thread, int32_t *out_quality);
 TREADLE_API treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, void *value,
                                                     treadle_release_fn release);
 TREADLE_API treadle_status treadle_thread_get_value(treadle_thread thread, const char *key, void **out_value);
@@ -495,6 +565,11 @@ TREADLE_API treadle_status treadle_thread_use_value(treadle_thread thread, const
 TREADLE_API treadle_status treadle_thread_remove_value(treadle_thread thread, const char *key);
 TREADLE_API treadle_status treadle_thread_sleep_for(int64_t duration_ns);
 TREADLE_API treadle_status treadle_thread_sleep_until(int64_t time);
+static inline treadle_status treadle_thread_stop_and_join(treadle_thread thread, int64_t timeout_ns, void **out_result) {
+    treadle_status status = treadle_thread_stop(thread);
+    if (status < 0 && out_result) *out_result = NULL;
+    return status < 0 ? status : treadle_thread_join(thread, timeout_ns, out_result);
+}
 TREADLE_TYPED_REFERENCES(thread)
 TREADLE_END_DECLS
 #endif
@@ -502,6 +577,11 @@ TREADLE_END_DECLS
 #define TREADLE_PERFORM_H
 TREADLE_BEGIN_DECLS
 typedef void (*treadle_request_fn)(void *target, void *argument);
+enum {
+    TREADLE_PERFORM_WAIT = 1,
+    TREADLE_PERFORM_AFTER = 2,
+    TREADLE_PERFORM_IN_BACKGROUND = 4
+};
 typedef struct treadle_request {
     size_t struct_size;
     treadle_request_fn fn;
@@ -512,19 +592,16 @@ typedef struct treadle_request {
     treadle_release_fn release_target;
     treadle_release_fn release_argument;
     treadle_equal_fn equal;
+    treadle_host host;
+    uint64_t token;
+    const char *const *modes;
+    size_t mode_count;
+    int64_t delay_ns;
+    uint32_t flags;
+    uint32_t reserved;
 } treadle_request;
-enum {
-    TREADLE_PERFORM_WAIT = 1
-};
-TREADLE_API treadle_status treadle_thread_perform(treadle_thread thread, const treadle_request *request,
-                                                  const char *const *modes, size_t mode_count, uint32_t flags);
-TREADLE_API treadle_status treadle_main_perform(const treadle_request *request, const char *const *modes,
-                                                size_t mode_count, uint32_t flags);
-TREADLE_API treadle_status treadle_perform_after(int64_t delay_ns, const treadle_request *request,
-                                                 const char *const *modes, size_t mode_count);
-TREADLE_API treadle_status treadle_perform_cancel_target(void *target);
+TREADLE_API treadle_status treadle_perform(treadle_object on, const treadle_request *request);
 TREADLE_API treadle_status treadle_perform_cancel(const treadle_request *like);
-TREADLE_API treadle_status treadle_perform_in_background(const treadle_request *request, treadle_thread *out_thread);
 TREADLE_END_DECLS
 #endif
 #ifndef TREADLE_INVOCATION_H
@@ -631,13 +708,14 @@ typedef struct treadle_closure_config {
     uint32_t on_full;
     const void *default_result;
     size_t default_result_size;
+    treadle_host host;
+    uint64_t token;
 } treadle_closure_config;
 TREADLE_API treadle_status treadle_closure_create(const treadle_closure_config *config, treadle_closure *out_closure);
 TREADLE_API treadle_status treadle_closure_get_code(treadle_closure closure, void (**out_code)(void));
-TREADLE_API treadle_status treadle_closure_retire(treadle_closure closure);
 enum {
     TREADLE_CLOSURE_ACTIVE = 0,
-    TREADLE_CLOSURE_RETIRED = 1,
+    TREADLE_CLOSURE_INVALIDATED = 1,
     TREADLE_CLOSURE_DRAINED = 2
 };
 typedef struct treadle_closure_info {
@@ -648,7 +726,7 @@ typedef struct treadle_closure_info {
     uint64_t failed;
     uint64_t dropped;
     uint64_t timed_out;
-    uint64_t after_retired;
+    uint64_t after_invalidated;
 } treadle_closure_info;
 TREADLE_API treadle_status treadle_closure_get_info(treadle_closure closure, treadle_closure_info *out_info);
 TREADLE_API treadle_status treadle_call_get_argument(const treadle_call *call, size_t index, void *value, size_t size);
@@ -657,13 +735,15 @@ typedef struct treadle_closure_pool_info {
     size_t struct_size;
     uint32_t capacity;
     uint32_t used;
-    uint32_t retired;
+    uint32_t drained;
     uint32_t allocated;
-    uint64_t after_retired;
+    uint64_t after_invalidated;
     char libffi[32];
 } treadle_closure_pool_info;
 TREADLE_API treadle_status treadle_closure_pool_get_info(treadle_closure_pool_info *out_info);
 TREADLE_TYPED_REFERENCES(closure)
+static inline treadle_status treadle_closure_invalidate(treadle_closure closure) { return treadle_invalidate(closure); }
+static inline bool treadle_closure_is_valid(treadle_closure closure) { return treadle_is_valid(closure); }
 static inline treadle_status treadle_closure_close(treadle_closure closure, int64_t timeout_ns) {
     return treadle_close(closure, timeout_ns);
 }
@@ -706,8 +786,18 @@ enum {
     TREADLE_NOTIFY_THREAD_WILL_EXIT = 2
 };
 typedef void (*treadle_notification_fn)(uint32_t name, void *object, void *info);
-TREADLE_API treadle_status treadle_notification_add(uint32_t name, void *object, treadle_notification_fn fn,
-                                                    void *info, treadle_release_fn destroy, uint64_t *out_token);
+typedef struct treadle_notification_config {
+    size_t struct_size;
+    uint32_t name;
+    uint32_t reserved;
+    void *object;
+    treadle_notification_fn fn;
+    void *info;
+    treadle_release_fn destroy;
+    treadle_host host;
+    uint64_t token;
+} treadle_notification_config;
+TREADLE_API treadle_status treadle_notification_add(const treadle_notification_config *config, uint64_t *out_token);
 TREADLE_API treadle_status treadle_notification_remove(uint64_t token);
 TREADLE_END_DECLS
 #endif
@@ -719,6 +809,8 @@ typedef bool (*treadle_last_resort_fn)(treadle_thread thread, const char *kind, 
 TREADLE_API treadle_status treadle_set_last_resort(treadle_last_resort_fn handler, void *info,
                                                    treadle_release_fn destroy);
 TREADLE_API treadle_status treadle_report_error(const char *kind, const char *message);
+typedef void (*treadle_log_fn)(const char *message, void *info);
+TREADLE_API treadle_status treadle_set_log(treadle_log_fn log, void *info, treadle_release_fn destroy);
 TREADLE_END_DECLS
 #endif
 #ifndef TREADLE_HOST_H
@@ -743,49 +835,24 @@ enum {
     TREADLE_HOST_WANTS_SCHEDULE = 1,
     TREADLE_HOST_WANTS_CANCEL = 2
 };
-TREADLE_API treadle_status treadle_host_create_source(treadle_host host, uint64_t token, uint32_t wants, int64_t order,
-                                                      treadle_source *out_source);
-TREADLE_API treadle_status treadle_host_create_descriptor(treadle_host host, uint64_t token, int32_t fd, uint32_t events,
-                                                          uint32_t flags, treadle_descriptor *out_descriptor);
-TREADLE_API treadle_status treadle_host_create_timer(treadle_host host, uint64_t token, int64_t fire_at,
-                                                     int64_t interval_ns, int64_t order, treadle_timer *out_timer);
-TREADLE_API treadle_status treadle_host_create_observer(treadle_host host, uint64_t token, uint32_t activities,
-                                                        uint32_t once, int64_t order, treadle_observer *out_observer);
-TREADLE_API treadle_status treadle_host_perform_block(treadle_host host, uint64_t token, treadle_loop loop,
-                                                      const char *const *modes, size_t mode_count);
 TREADLE_API treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop);
+TREADLE_API treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns,
+                                            uint32_t flags);
 TREADLE_API uint64_t treadle_host_next(void);
-TREADLE_API treadle_status treadle_host_create_thread(treadle_host host, uint64_t token, treadle_thread *out_thread);
-TREADLE_API treadle_status treadle_host_perform(treadle_host host, uint64_t token, treadle_thread thread,
-                                                const char *const *modes, size_t mode_count, uint32_t flags);
-TREADLE_API treadle_status treadle_host_perform_and_wait(treadle_host host, uint64_t token, treadle_thread thread);
 TREADLE_API treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns);
-TREADLE_API treadle_status treadle_host_perform_until(treadle_host host, uint64_t token, treadle_thread thread,
-                                                      uint32_t *word, int64_t timeout_ns);
 TREADLE_API treadle_status treadle_host_end_wait(uint32_t *word);
-TREADLE_API treadle_status treadle_host_add_notification(treadle_host host, uint64_t token, uint32_t name, void *object,
-                                                         uint64_t *out_token);
 TREADLE_API treadle_status treadle_host_pool_add(treadle_host host, uint64_t token);
-TREADLE_API treadle_status treadle_host_perform_invocation(treadle_host host, uint64_t token,
-                                                           treadle_invocation invocation,
-                                                           const treadle_invocation_options *options);
-TREADLE_API treadle_status treadle_host_create_closure(treadle_host host, uint64_t token,
-                                                       const treadle_closure_config *config,
-                                                       treadle_closure *out_closure);
 TREADLE_END_DECLS
 #endif
 #endif
-treadle_status treadle_loop_perform_block(treadle_loop loop, const treadle_block *block) { __builtin_trap(); }
-treadle_status treadle_loop_post(treadle_loop loop, treadle_block_fn fn, void *info) { __builtin_trap(); }
 treadle_status treadle_closure_create(const treadle_closure_config *config, treadle_closure *out_closure) { __builtin_trap(); }
 treadle_status treadle_closure_get_code(treadle_closure closure, void (**out_code)(void)) { __builtin_trap(); }
-treadle_status treadle_closure_retire(treadle_closure closure) { __builtin_trap(); }
 treadle_status treadle_closure_get_info(treadle_closure closure, treadle_closure_info *out_info) { __builtin_trap(); }
 treadle_status treadle_call_get_argument(const treadle_call *call, size_t index, void *value, size_t size) { __builtin_trap(); }
 treadle_status treadle_call_set_result(treadle_call *call, const void *value, size_t size) { __builtin_trap(); }
 treadle_status treadle_closure_pool_get_info(treadle_closure_pool_info *out_info) { __builtin_trap(); }
 treadle_status treadle_descriptor_create(const treadle_descriptor_context *context, treadle_descriptor *out_descriptor) { __builtin_trap(); }
-treadle_status treadle_descriptor_watch(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info, treadle_release_fn release, treadle_descriptor *out_descriptor) { __builtin_trap(); }
+treadle_status treadle_descriptor_start(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info, treadle_descriptor *out_descriptor) { __builtin_trap(); }
 treadle_status treadle_descriptor_set_events(treadle_descriptor descriptor, uint32_t events) { __builtin_trap(); }
 treadle_status treadle_descriptor_get_events(treadle_descriptor descriptor, uint32_t *out_events) { __builtin_trap(); }
 treadle_status treadle_descriptor_get_fd(treadle_descriptor descriptor, int32_t *out_fd) { __builtin_trap(); }
@@ -798,23 +865,12 @@ treadle_status treadle_host_quiesce(treadle_host host, int64_t timeout_ns) { __b
 treadle_status treadle_host_get_dropped(treadle_host host, uint64_t *out_count) { __builtin_trap(); }
 treadle_status treadle_host_take_retired(treadle_host host, uint64_t *tokens, size_t capacity, size_t *out_count) { __builtin_trap(); }
 const uint64_t *treadle_host_get_retired_count(treadle_host host) { __builtin_trap(); }
-treadle_status treadle_host_create_source(treadle_host host, uint64_t token, uint32_t wants, int64_t order, treadle_source *out_source) { __builtin_trap(); }
-treadle_status treadle_host_create_descriptor(treadle_host host, uint64_t token, int32_t fd, uint32_t events, uint32_t flags, treadle_descriptor *out_descriptor) { __builtin_trap(); }
-treadle_status treadle_host_create_timer(treadle_host host, uint64_t token, int64_t fire_at, int64_t interval_ns, int64_t order, treadle_timer *out_timer) { __builtin_trap(); }
-treadle_status treadle_host_create_observer(treadle_host host, uint64_t token, uint32_t activities, uint32_t once, int64_t order, treadle_observer *out_observer) { __builtin_trap(); }
-treadle_status treadle_host_perform_block(treadle_host host, uint64_t token, treadle_loop loop, const char *const *modes, size_t mode_count) { __builtin_trap(); }
 treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop) { __builtin_trap(); }
+treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags) { __builtin_trap(); }
 uint64_t treadle_host_next(void) { __builtin_trap(); }
-treadle_status treadle_host_create_thread(treadle_host host, uint64_t token, treadle_thread *out_thread) { __builtin_trap(); }
-treadle_status treadle_host_perform(treadle_host host, uint64_t token, treadle_thread thread, const char *const *modes, size_t mode_count, uint32_t flags) { __builtin_trap(); }
-treadle_status treadle_host_perform_and_wait(treadle_host host, uint64_t token, treadle_thread thread) { __builtin_trap(); }
 treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns) { __builtin_trap(); }
-treadle_status treadle_host_perform_until(treadle_host host, uint64_t token, treadle_thread thread, uint32_t *word, int64_t timeout_ns) { __builtin_trap(); }
 treadle_status treadle_host_end_wait(uint32_t *word) { __builtin_trap(); }
-treadle_status treadle_host_add_notification(treadle_host host, uint64_t token, uint32_t name, void *object, uint64_t *out_token) { __builtin_trap(); }
 treadle_status treadle_host_pool_add(treadle_host host, uint64_t token) { __builtin_trap(); }
-treadle_status treadle_host_perform_invocation(treadle_host host, uint64_t token, treadle_invocation invocation, const treadle_invocation_options *options) { __builtin_trap(); }
-treadle_status treadle_host_create_closure(treadle_host host, uint64_t token, const treadle_closure_config *config, treadle_closure *out_closure) { __builtin_trap(); }
 treadle_status treadle_invocation_create(const treadle_invocation_config *config, treadle_invocation *out_invocation) { __builtin_trap(); }
 treadle_status treadle_invocation_set_argument(treadle_invocation invocation, size_t index, const void *value, size_t size) { __builtin_trap(); }
 treadle_status treadle_invocation_set_buffer(treadle_invocation invocation, size_t index, void *bytes, size_t size) { __builtin_trap(); }
@@ -837,7 +893,6 @@ treadle_loop treadle_loop_current(void) { __builtin_trap(); }
 treadle_loop treadle_loop_main(void) { __builtin_trap(); }
 treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadle_loop *out_loop) { __builtin_trap(); }
 treadle_status treadle_loop_run(treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags) { __builtin_trap(); }
-treadle_status treadle_loop_run_default(treadle_loop loop) { __builtin_trap(); }
 treadle_status treadle_loop_set_interrupt_descriptor(treadle_loop loop, int32_t fd) { __builtin_trap(); }
 treadle_status treadle_loop_stop(treadle_loop loop) { __builtin_trap(); }
 treadle_status treadle_loop_request_stop(treadle_loop loop, uint32_t flags) { __builtin_trap(); }
@@ -845,12 +900,14 @@ treadle_status treadle_loop_wake(treadle_loop loop) { __builtin_trap(); }
 bool treadle_loop_is_waiting(treadle_loop loop) { __builtin_trap(); }
 bool treadle_loop_is_current(treadle_loop loop) { __builtin_trap(); }
 treadle_status treadle_loop_get_thread_id(treadle_loop loop, int32_t *out_thread_id) { __builtin_trap(); }
-treadle_status treadle_loop_copy_current_mode(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length) { __builtin_trap(); }
-treadle_status treadle_loop_copy_modes(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length) { __builtin_trap(); }
+treadle_status treadle_loop_get_current_mode(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length) { __builtin_trap(); }
+treadle_status treadle_loop_get_modes(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length) { __builtin_trap(); }
+treadle_status treadle_loop_copy_items(treadle_loop loop, const char *mode, treadle_object *items, size_t capacity, size_t *out_count) { __builtin_trap(); }
+treadle_status treadle_loop_get_counters(treadle_loop loop, treadle_loop_counters *out_counters) { __builtin_trap(); }
 treadle_status treadle_loop_add_common_mode(treadle_loop loop, const char *mode) { __builtin_trap(); }
 bool treadle_loop_is_common_mode(treadle_loop loop, const char *mode) { __builtin_trap(); }
 treadle_status treadle_loop_get_next_fire(treadle_loop loop, const char *mode, int64_t *out_time) { __builtin_trap(); }
-treadle_status treadle_notification_add(uint32_t name, void *object, treadle_notification_fn fn, void *info, treadle_release_fn destroy, uint64_t *out_token) { __builtin_trap(); }
+treadle_status treadle_notification_add(const treadle_notification_config *config, uint64_t *out_token) { __builtin_trap(); }
 treadle_status treadle_notification_remove(uint64_t token) { __builtin_trap(); }
 treadle_status treadle_retain(treadle_object object) { __builtin_trap(); }
 treadle_status treadle_release(treadle_object object) { __builtin_trap(); }
@@ -859,38 +916,38 @@ treadle_status treadle_close(treadle_object object, int64_t timeout_ns) { __buil
 bool treadle_is_valid(treadle_object item) { __builtin_trap(); }
 treadle_status treadle_get_info(treadle_object item, void **out_info) { __builtin_trap(); }
 treadle_status treadle_get_order(treadle_object item, int64_t *out_order) { __builtin_trap(); }
+treadle_status treadle_get_kind(treadle_object object, uint32_t *out_kind) { __builtin_trap(); }
 treadle_status treadle_describe(treadle_object object, char *buffer, size_t capacity, size_t *out_length) { __builtin_trap(); }
 treadle_status treadle_loop_add(treadle_loop loop, treadle_object item, const char *mode) { __builtin_trap(); }
 treadle_status treadle_loop_remove(treadle_loop loop, treadle_object item, const char *mode) { __builtin_trap(); }
 bool treadle_loop_contains(treadle_loop loop, treadle_object item, const char *mode) { __builtin_trap(); }
 treadle_status treadle_observer_create(const treadle_observer_context *context, treadle_observer *out_observer) { __builtin_trap(); }
+treadle_status treadle_observer_start(uint32_t activities, treadle_observer_fn notify, void *info, treadle_observer *out_observer) { __builtin_trap(); }
 treadle_status treadle_observer_get_activities(treadle_observer observer, uint32_t *out_activities) { __builtin_trap(); }
 bool treadle_observer_repeats(treadle_observer observer) { __builtin_trap(); }
-treadle_status treadle_thread_perform(treadle_thread thread, const treadle_request *request, const char *const *modes, size_t mode_count, uint32_t flags) { __builtin_trap(); }
-treadle_status treadle_main_perform(const treadle_request *request, const char *const *modes, size_t mode_count, uint32_t flags) { __builtin_trap(); }
-treadle_status treadle_perform_after(int64_t delay_ns, const treadle_request *request, const char *const *modes, size_t mode_count) { __builtin_trap(); }
-treadle_status treadle_perform_cancel_target(void *target) { __builtin_trap(); }
+treadle_status treadle_perform(treadle_object on, const treadle_request *request) { __builtin_trap(); }
 treadle_status treadle_perform_cancel(const treadle_request *like) { __builtin_trap(); }
-treadle_status treadle_perform_in_background(const treadle_request *request, treadle_thread *out_thread) { __builtin_trap(); }
 treadle_status treadle_pool_push(uint64_t *out_token) { __builtin_trap(); }
 treadle_status treadle_pool_pop(uint64_t token) { __builtin_trap(); }
 treadle_status treadle_pool_add(void *object, treadle_release_fn release) { __builtin_trap(); }
+treadle_status treadle_loop_post(treadle_loop loop, treadle_post_fn fn, void *info) { __builtin_trap(); }
+treadle_status treadle_loop_post_in(treadle_loop loop, const treadle_post *post) { __builtin_trap(); }
 treadle_status treadle_shutdown(int64_t timeout_ns) { __builtin_trap(); }
 treadle_status treadle_set_last_resort(treadle_last_resort_fn handler, void *info, treadle_release_fn destroy) { __builtin_trap(); }
 treadle_status treadle_report_error(const char *kind, const char *message) { __builtin_trap(); }
+treadle_status treadle_set_log(treadle_log_fn log, void *info, treadle_release_fn destroy) { __builtin_trap(); }
 treadle_status treadle_signature_parse(const char *encoding, treadle_signature *out_signature) { __builtin_trap(); }
 treadle_status treadle_signature_get_argument_count(treadle_signature signature, size_t *out_count) { __builtin_trap(); }
 treadle_status treadle_signature_get_layout(treadle_signature signature, int32_t index, size_t *out_size, size_t *out_alignment) { __builtin_trap(); }
 treadle_status treadle_signature_describe(treadle_signature signature, char *buffer, size_t capacity, size_t *out_length) { __builtin_trap(); }
 treadle_status treadle_routine_create(const treadle_routine_config *config, treadle_routine *out_routine) { __builtin_trap(); }
 treadle_status treadle_routine_call(treadle_routine routine, const treadle_event *event, void *result, size_t result_size) { __builtin_trap(); }
-treadle_status treadle_routine_bind(treadle_routine routine, size_t result_size, treadle_bound_call *out_call) { __builtin_trap(); }
-treadle_status treadle_bound_call_release(treadle_bound_call *call) { __builtin_trap(); }
 treadle_status treadle_source_create(const treadle_source_context *context, treadle_source *out_source) { __builtin_trap(); }
+treadle_status treadle_source_start(treadle_perform_fn perform, void *info, treadle_source *out_source) { __builtin_trap(); }
 treadle_status treadle_source_signal(treadle_source source) { __builtin_trap(); }
 treadle_status treadle_source_signal_and_wake(treadle_source source) { __builtin_trap(); }
 bool treadle_source_is_signalled(treadle_source source) { __builtin_trap(); }
-treadle_status treadle_thread_create(treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *out_thread) { __builtin_trap(); }
+treadle_status treadle_thread_create(const treadle_thread_config *config, treadle_thread *out_thread) { __builtin_trap(); }
 treadle_status treadle_thread_start(treadle_thread thread) { __builtin_trap(); }
 treadle_status treadle_thread_start_and_wait(treadle_thread thread, int64_t timeout_ns) { __builtin_trap(); }
 treadle_status treadle_thread_declare_ready(void) { __builtin_trap(); }
@@ -898,7 +955,6 @@ treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, tread
 treadle_thread treadle_thread_current(void) { __builtin_trap(); }
 treadle_thread treadle_thread_main(void) { __builtin_trap(); }
 bool treadle_thread_is_main(treadle_thread thread) { __builtin_trap(); }
-bool treadle_is_main_thread(void) { __builtin_trap(); }
 bool treadle_is_multithreaded(void) { __builtin_trap(); }
 treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_pthread) { __builtin_trap(); }
 treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id) { __builtin_trap(); }
@@ -909,21 +965,18 @@ bool treadle_thread_is_finished(treadle_thread thread) { __builtin_trap(); }
 treadle_status treadle_thread_cancel(treadle_thread thread) { __builtin_trap(); }
 bool treadle_thread_is_cancelled(treadle_thread thread) { __builtin_trap(); }
 treadle_status treadle_thread_stop(treadle_thread thread) { __builtin_trap(); }
-treadle_status treadle_thread_stop_and_join(treadle_thread thread, int64_t timeout_ns, void **out_result) { __builtin_trap(); }
 treadle_status treadle_thread_join(treadle_thread thread, int64_t timeout_ns, void **out_result) { __builtin_trap(); }
-treadle_status treadle_thread_set_detached(treadle_thread thread) { __builtin_trap(); }
+treadle_status treadle_thread_detach(treadle_thread thread) { __builtin_trap(); }
 bool treadle_thread_is_detached(treadle_thread thread) { __builtin_trap(); }
 treadle_status treadle_thread_exit(void *result) { __builtin_trap(); }
 treadle_status treadle_thread_set_stack_size(treadle_thread thread, size_t size) { __builtin_trap(); }
 treadle_status treadle_thread_get_stack_size(treadle_thread thread, size_t *out_size) { __builtin_trap(); }
 treadle_status treadle_thread_set_name(treadle_thread thread, const char *name) { __builtin_trap(); }
-treadle_status treadle_thread_copy_name(treadle_thread thread, char *buffer, size_t capacity, size_t *out_length) { __builtin_trap(); }
+treadle_status treadle_thread_get_name(treadle_thread thread, char *buffer, size_t capacity, size_t *out_length) { __builtin_trap(); }
 treadle_status treadle_thread_set_priority(treadle_thread thread, double priority) { __builtin_trap(); }
 treadle_status treadle_thread_get_priority(treadle_thread thread, double *out_priority, int32_t *out_applied) { __builtin_trap(); }
 treadle_status treadle_thread_set_policy(treadle_thread thread, uint32_t policy) { __builtin_trap(); }
 treadle_status treadle_thread_get_policy(treadle_thread thread, uint32_t *out_policy) { __builtin_trap(); }
-treadle_status treadle_thread_set_quality_of_service(treadle_thread thread, int32_t quality) { __builtin_trap(); }
-treadle_status treadle_thread_get_quality_of_service(treadle_thread thread, int32_t *out_quality) { __builtin_trap(); }
 treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, void *value, treadle_release_fn release) { __builtin_trap(); }
 treadle_status treadle_thread_get_value(treadle_thread thread, const char *key, void **out_value) { __builtin_trap(); }
 treadle_status treadle_thread_use_value(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info) { __builtin_trap(); }
@@ -936,12 +989,11 @@ treadle_status treadle_time_from_seconds(double seconds, int64_t *out_ns) { __bu
 treadle_status treadle_time_from_absolute(double date, int64_t *out_time) { __builtin_trap(); }
 double treadle_time_to_absolute(int64_t time) { __builtin_trap(); }
 treadle_status treadle_timer_create(const treadle_timer_context *context, treadle_timer *out_timer) { __builtin_trap(); }
-treadle_status treadle_timer_create_absolute(const treadle_timer_context *context, double date, double interval, treadle_timer *out_timer) { __builtin_trap(); }
-treadle_status treadle_timer_schedule(int64_t interval_ns, bool repeats, treadle_timer_fn fire, void *info, treadle_release_fn release, treadle_timer *out_timer) { __builtin_trap(); }
-treadle_status treadle_timer_schedule_at(int64_t fire_at, int64_t interval_ns, treadle_timer_fn fire, void *info, treadle_release_fn release, treadle_timer *out_timer) { __builtin_trap(); }
+treadle_status treadle_timer_start(int64_t delay_ns, int64_t interval_ns, treadle_timer_fn fire, void *info, treadle_timer *out_timer) { __builtin_trap(); }
 treadle_status treadle_timer_fire(treadle_timer timer) { __builtin_trap(); }
 treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time) { __builtin_trap(); }
 treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time) { __builtin_trap(); }
+treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns) { __builtin_trap(); }
 treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns) { __builtin_trap(); }
 bool treadle_timer_repeats(treadle_timer timer) { __builtin_trap(); }
 treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns) { __builtin_trap(); }

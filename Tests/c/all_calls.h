@@ -45,6 +45,7 @@ struct call {
     X(treadle_is_valid__##x, U(kind), 'b', 0, treadle_is_valid(V))                                 \
     X(treadle_get_info__##x, U(kind), 's', 8, treadle_get_info(V, &h->out.pointer))                \
     X(treadle_get_order__##x, U(kind), 's', 8, treadle_get_order(V, &h->out.i64))                  \
+    X(treadle_get_kind__##x, U(kind), 's', 4, treadle_get_kind(V, &h->out.u32))                    \
     X(treadle_describe__##x, U(kind), 's', 8, treadle_describe(V, TEXT))
 #define ITEM_ENDS(X, x, kind, V)                                                               \
     REFERENCE_ENDS(X, x, kind, V)                                                              \
@@ -70,7 +71,6 @@ struct call {
     X(treadle_source_create, 0, 's', 8, make_s(h))                                                                 \
     X(treadle_descriptor_create, 0, 's', 8, make_d(h))                                                             \
     X(treadle_timer_create, 0, 's', 8, make_t(h))                                                                  \
-    X(treadle_timer_create_absolute, 0, 's', 8, make_a(h))                                                         \
     X(treadle_observer_create, 0, 's', 8, make_o(h))                                                               \
     X(treadle_signature_parse, 0, 's', 8, make_g(h))                                                               \
     X(treadle_routine_create, 0, 's', 8, make_r(h))                                                                \
@@ -82,12 +82,16 @@ struct call {
     X(treadle_loop_is_waiting, U(LOOP), 'b', 0, treadle_loop_is_waiting(L))                                        \
     X(treadle_loop_is_current, U(LOOP), 'b', 0, treadle_loop_is_current(L))                                        \
     X(treadle_loop_get_thread_id, U(LOOP), 's', 4, treadle_loop_get_thread_id(L, &h->out.i32))                     \
-    X(treadle_loop_copy_current_mode, U(LOOP), 's', 8, treadle_loop_copy_current_mode(L, TEXT))                    \
-    X(treadle_loop_copy_modes, U(LOOP), 's', 8, treadle_loop_copy_modes(L, TEXT))                                  \
+    X(treadle_loop_get_current_mode, U(LOOP), 's', 8, treadle_loop_get_current_mode(L, TEXT))                    \
+    X(treadle_loop_get_modes, U(LOOP), 's', 8, treadle_loop_get_modes(L, TEXT))                                  \
     X(treadle_loop_add_common_mode, U(LOOP), 's', 0, treadle_loop_add_common_mode(L, h->mode))                     \
     X(treadle_loop_is_common_mode, U(LOOP), 'b', 0, treadle_loop_is_common_mode(L, h->mode))                       \
+    X(treadle_loop_copy_items, U(LOOP), 's', 8, copy_items(L, h))                                                  \
+    X(treadle_loop_get_counters, U(LOOP), 's', 0, treadle_loop_get_counters(L, &TREADLE_INIT(treadle_loop_counters))) \
+    X(treadle_set_log, 0, '-', 0, treadle_set_log(NULL, NULL, NULL))                                               \
+    X(treadle_get_kind__loop, U(LOOP), 's', 4, treadle_get_kind(L, &h->out.u32))                                   \
     X(treadle_describe__loop, U(LOOP), 's', 8, treadle_describe(L, TEXT))                                      \
-    X(treadle_loop_perform_block, U(LOOP), 's', 0, call_block(L))                                                  \
+    X(treadle_loop_post_in, U(LOOP), 's', 0, call_post_in(L))                                                      \
     X(treadle_loop_post, U(LOOP), 's', 0, treadle_loop_post(L, call_nothing, h))                                   \
     ITEM_CALLS(X, source, SOURCE, S)                                                                               \
     ITEM_CALLS(X, descriptor, DESCRIPTOR, D)                                                                       \
@@ -99,6 +103,7 @@ struct call {
     X(treadle_descriptor_set_events, U(DESCRIPTOR), 's', 0, treadle_descriptor_set_events(D, TREADLE_READABLE))    \
     X(treadle_descriptor_get_events, U(DESCRIPTOR), 's', 4, treadle_descriptor_get_events(D, &h->out.u32))         \
     X(treadle_descriptor_get_fd, U(DESCRIPTOR), 's', 4, treadle_descriptor_get_fd(D, &h->out.i32))                 \
+    X(treadle_timer_arm, U(TIMER), 's', 0, treadle_timer_arm(T, 1))                                                \
     X(treadle_timer_set_next_fire, U(TIMER), 's', 0, treadle_timer_set_next_fire(T, 1))                            \
     X(treadle_timer_get_next_fire, U(TIMER), 's', 8, treadle_timer_get_next_fire(T, &h->out.i64))                  \
     X(treadle_timer_get_interval, U(TIMER), 's', 8, treadle_timer_get_interval(T, &h->out.i64))                    \
@@ -114,14 +119,11 @@ struct call {
     X(treadle_signature_describe, U(SIGNATURE), 's', 8, treadle_signature_describe(G, TEXT))                       \
     REFERENCE_CALLS(X, routine, ROUTINE, R) \
     X(treadle_routine_call, U(ROUTINE), 's', 0, treadle_routine_call(R, NULL, NULL, 0))                            \
-    X(treadle_routine_bind, U(ROUTINE), 's', 0, call_bind(R))                                                      \
-    X(treadle_bound_call_release, U(ROUTINE), 's', 0, call_bound_release(R))                                       \
     REFERENCE_ENDS(X, routine, ROUTINE, R) \
-    X(treadle_host_create_source, U(HOST), 's', 8, make_hs(h))                                                     \
-    X(treadle_host_create_descriptor, U(HOST), 's', 8, make_hd(h))                                                 \
-    X(treadle_host_create_timer, U(HOST), 's', 8, make_ht(h))                                                      \
-    X(treadle_host_create_observer, U(HOST), 's', 8, make_ho(h))                                                   \
-    X(treadle_host_perform_block, U(HOST) | U(LOOP), 's', 0, treadle_host_perform_block(H, 1, L, NULL, 0))         \
+    X(treadle_source_create__host, U(HOST), 's', 8, make_hs(h))                                                     \
+    X(treadle_descriptor_create__host, U(HOST), 's', 8, make_hd(h))                                                 \
+    X(treadle_timer_create__host, U(HOST), 's', 8, make_ht(h))                                                      \
+    X(treadle_observer_create__host, U(HOST), 's', 8, make_ho(h))                                                   \
     X(treadle_host_post, U(HOST) | U(LOOP), 's', 0, treadle_host_post(H, 1, L))                                    \
     X(treadle_host_next, 0, '-', 0, treadle_host_next())                                                           \
     X(treadle_host_get_dropped, U(HOST), 's', 8, treadle_host_get_dropped(H, &h->out.u64))                         \
@@ -145,23 +147,23 @@ struct call {
     X(treadle_pool_add, 0, 's', 0, treadle_pool_add(NULL, call_nothing))                                           \
     X(treadle_host_pool_add, U(HOST), 's', 0, treadle_host_pool_add(H, 1))                                         \
     X(treadle_notification_add, 0, 's', 8,                                                                         \
-      make_n(h, treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, call_notified, NULL, NULL, &h->out.u64))) \
+      make_n(h, add_notification(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, call_notified, NULL, NULL, &h->out.u64))) \
     X(treadle_notification_remove, 0, 's', 0, call_remove())                                                       \
-    X(treadle_host_add_notification, U(HOST), 's', 8,                                                              \
-      make_n(h, treadle_host_add_notification(H, 1, TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, &h->out.u64)))          \
+    X(treadle_notification_add__host, U(HOST), 's', 8,                                                             \
+      make_n(h, host_notification(H, 1, TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, &h->out.u64)))                       \
     X(treadle_set_last_resort, 0, 's', 0, treadle_set_last_resort(NULL, NULL, NULL))                               \
     X(treadle_report_error, 0, 's', 0, call_report())                                                              \
-    X(treadle_timer_schedule, 0, 's', 8, make_ts(h))                                                               \
-    X(treadle_timer_schedule_at, 0, 's', 8, make_tsa(h))                                                           \
-    X(treadle_descriptor_watch, 0, 's', 8, make_dw(h))                                                             \
+    X(treadle_timer_start, 0, 's', 8, make_ts(h))                                                                  \
+    X(treadle_descriptor_start, 0, 's', 8, start_d(h))                                                             \
+    X(treadle_source_start, 0, 's', 8, start_s(h))                                                                 \
+    X(treadle_observer_start, 0, 's', 8, start_o(h))                                                               \
     X(treadle_timer_fire, U(TIMER), 's', 0, treadle_timer_fire(T))                                                 \
     X(treadle_thread_create, 0, 's', 8, make_th(h))                                                                \
     X(treadle_thread_detach_new, 0, 's', 8, make_td(h))                                                            \
-    X(treadle_host_create_thread, U(HOST), 's', 8, make_hth(h))                                                    \
+    X(treadle_thread_create__host, U(HOST), 's', 8, make_hth(h))                                                    \
     X(treadle_thread_current, 0, 'p', 0, treadle_thread_current() != NULL)                                         \
     X(treadle_thread_main, 0, 'p', 0, treadle_thread_main() != NULL)                                               \
-    X(treadle_thread_is_main, U(THREAD), 'b', 0, treadle_thread_is_main(N))                                        \
-    X(treadle_is_main_thread, 0, '-', 0, treadle_is_main_thread())                                                 \
+    X(treadle_thread_is_main, U(THREAD), 'b', 0, N && treadle_thread_is_main(N))                                        \
     X(treadle_is_multithreaded, 0, '-', 0, treadle_is_multithreaded())                                             \
     REFERENCE_CALLS(X, thread, THREAD, N) \
     REFERENCE_ENDS(X, thread, THREAD, N) \
@@ -176,13 +178,11 @@ struct call {
     X(treadle_thread_set_stack_size, U(THREAD), 's', 0, treadle_thread_set_stack_size(N, 65536))                   \
     X(treadle_thread_get_stack_size, U(THREAD), 's', 8, treadle_thread_get_stack_size(N, &h->out.size))            \
     X(treadle_thread_set_name, U(THREAD), 's', 0, treadle_thread_set_name(N, "name"))                              \
-    X(treadle_thread_copy_name, U(THREAD), 's', 8, treadle_thread_copy_name(N, TEXT))                              \
+    X(treadle_thread_get_name, U(THREAD), 's', 8, treadle_thread_get_name(N, TEXT))                              \
     X(treadle_thread_set_priority, U(THREAD), 's', 0, treadle_thread_set_priority(N, 0.25))                        \
     X(treadle_thread_get_priority, U(THREAD), 's', 8, treadle_thread_get_priority(N, &h->out.real, NULL))          \
     X(treadle_thread_set_policy, U(THREAD), 's', 0, treadle_thread_set_policy(N, TREADLE_POLICY_DEFAULT))          \
     X(treadle_thread_get_policy, U(THREAD), 's', 4, treadle_thread_get_policy(N, &h->out.u32))                     \
-    X(treadle_thread_set_quality_of_service, U(THREAD), 's', 0, treadle_thread_set_quality_of_service(N, 1))       \
-    X(treadle_thread_get_quality_of_service, U(THREAD), 's', 4, treadle_thread_get_quality_of_service(N, &h->out.i32))\
     X(treadle_thread_set_value, U(THREAD), 's', 0, treadle_thread_set_value(N, "key", h, NULL))                    \
     X(treadle_thread_get_value, U(THREAD), 's', 8, treadle_thread_get_value(N, "key", &h->out.pointer))            \
     X(treadle_thread_use_value, U(THREAD), 's', 0, treadle_thread_use_value(N, "key", call_use, NULL))             \
@@ -190,18 +190,12 @@ struct call {
     X(treadle_thread_sleep_for, 0, 's', 0, treadle_thread_sleep_for(0))                                            \
     X(treadle_thread_sleep_until, 0, 's', 0, treadle_thread_sleep_until(1))                                        \
     X(treadle_thread_declare_ready, 0, 's', 0, treadle_thread_declare_ready())                                     \
-    X(treadle_thread_perform, U(THREAD), 's', 0, treadle_thread_perform(N, REQUEST, NULL, 0, 0))                   \
-    X(treadle_host_perform, U(HOST) | U(THREAD), 's', 0, treadle_host_perform(H, 1, N, NULL, 0, 0))                \
-    X(treadle_host_perform_and_wait, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_and_wait(H, 1, caller_or(N)))\
+    X(treadle_perform__thread, U(THREAD), 's', 0, treadle_perform(caller_or(N), REQUEST))                          \
+    X(treadle_perform__loop, U(LOOP), 's', 0, treadle_perform(L, REQUEST))                                         \
     X(treadle_host_run, U(HOST) | U(LOOP), 's', 0, treadle_host_run(H, L, h->mode, 0, 0))                          \
     X(treadle_host_wait, U(LOOP), 's', 0, treadle_host_wait(L, &(uint32_t){0}, 0))                                 \
-    X(treadle_host_perform_until, U(HOST) | U(THREAD), 's', 0, treadle_host_perform_until(H, 1, N, &(uint32_t){0}, 0)) \
     X(treadle_host_end_wait, 0, 's', 0, treadle_host_end_wait(&(uint32_t){0}))                                     \
-    X(treadle_main_perform, 0, 's', 0, treadle_main_perform(REQUEST, NULL, 0, 0))                                  \
-    X(treadle_perform_after, 0, 's', 0, treadle_perform_after(0, REQUEST, NULL, 0))                                \
     X(treadle_perform_cancel, 0, 's', 0, call_cancel())                                                            \
-    X(treadle_perform_cancel_target, 0, 's', 0, treadle_perform_cancel_target(h))                                  \
-    X(treadle_perform_in_background, 0, 's', 8, make_tb(h))                                                        \
     X(treadle_invocation_create, 0, 's', 8, make_i(h))                                                             \
     REFERENCE_CALLS(X, invocation, INVOCATION, I) \
     REFERENCE_ENDS(X, invocation, INVOCATION, I) \
@@ -211,11 +205,10 @@ struct call {
     X(treadle_invocation_get_buffer, U(INVOCATION), 's', 0, treadle_invocation_get_buffer(I, 1, h->text, 8))       \
     X(treadle_invocation_get_result, U(INVOCATION), 's', 0, call_result(h, I))                                     \
     X(treadle_invocation_perform, U(INVOCATION), 's', 0, call_perform(I, L))                                       \
-    X(treadle_host_perform_invocation, U(HOST) | U(INVOCATION), 's', 0, call_host_perform(H, I))                   \
     X(treadle_invocation_get_state, U(INVOCATION), 's', 4, treadle_invocation_get_state(I, &h->out.u32))           \
     X(treadle_invocation_cancel, U(INVOCATION), 's', 0, treadle_invocation_cancel(I))                              \
     X(treadle_closure_create, 0, 's', 8, make_f(h))                                                                \
-    X(treadle_host_create_closure, U(HOST), 's', 8, make_hf(h))                                                    \
+    X(treadle_closure_create__host, U(HOST), 's', 8, make_hf(h))                                                    \
     REFERENCE_CALLS(X, closure, CLOSURE, F) \
     X(treadle_closure_get_code, U(CLOSURE), 's', 8, treadle_closure_get_code(F, (void (**)(void))(void *)&h->out.pointer)) \
     X(treadle_closure_get_info, U(CLOSURE), 's', 0, treadle_closure_get_info(F, &TREADLE_INIT(treadle_closure_info))) \
@@ -223,7 +216,8 @@ struct call {
     X(treadle_call_get_argument, U(SIGNATURE), 's', 0, call_argument(h, G))                                        \
     X(treadle_call_set_result, U(SIGNATURE), 's', 0, call_set(G))                                                  \
     REFERENCE_ENDS(X, closure, CLOSURE, F) \
-    X(treadle_closure_retire, U(CLOSURE), 's', 0, treadle_closure_retire(F))                                       \
+    X(treadle_invalidate__closure, U(CLOSURE), 's', 0, treadle_closure_invalidate(F))                              \
+    X(treadle_is_valid__closure, U(CLOSURE), 'b', 0, treadle_closure_is_valid(F))                                   \
     X(treadle_close__closure, U(CLOSURE), 's', 0, treadle_close(F, 0))                                      \
     X(treadle_thread_start, U(THREAD), 's', 0, treadle_thread_start(N))                                            \
     X(treadle_thread_start_and_wait, U(THREAD), 's', 0, treadle_thread_start_and_wait(N, TREADLE_FOREVER))         \
@@ -231,11 +225,9 @@ struct call {
     X(treadle_thread_cancel, U(THREAD), 's', 0, treadle_thread_cancel(N))                                          \
     X(treadle_thread_stop, U(THREAD), 's', 0, treadle_thread_stop(N))                                              \
     X(treadle_thread_join, U(THREAD), 's', 8, treadle_thread_join(N, TREADLE_FOREVER, &h->out.pointer))            \
-    X(treadle_thread_stop_and_join, U(THREAD), 's', 8, treadle_thread_stop_and_join(N, TREADLE_FOREVER, &h->out.pointer))\
-    X(treadle_thread_set_detached, U(THREAD), 's', 0, treadle_thread_set_detached(N))                              \
+    X(treadle_thread_detach, U(THREAD), 's', 0, treadle_thread_detach(N))                              \
     X(treadle_shutdown, 0, 's', 0, treadle_shutdown(0))                                                            \
     X(treadle_loop_run, U(LOOP), 's', 0, treadle_loop_run(L, h->mode, 0, 0))                                       \
-    X(treadle_loop_run_default, U(LOOP), 's', 0, call_run_default(L))                                              \
     X(treadle_loop_stop, U(LOOP), 's', 0, treadle_loop_stop(L))                                                    \
     X(treadle_loop_request_stop, U(LOOP), 's', 0, treadle_loop_request_stop(L, 0))                                 \
     ITEM_ENDS(X, source, SOURCE, S)                                                                                \
@@ -292,7 +284,7 @@ HELPER void handles_make(struct handles *h, treadle_loop loop, const char *mode)
     CHECK_INT(treadle_routine_create(&config, (treadle_routine *)&h->of[ROUTINE]), TREADLE_OK);
     CHECK_INT(treadle_lock_create(0, (treadle_lock *)&h->of[LOCK]), TREADLE_OK);
     CHECK_INT(treadle_condition_create((treadle_condition *)&h->of[CONDITION]), TREADLE_OK);
-    CHECK_INT(treadle_thread_create(call_entry, NULL, NULL, (treadle_thread *)&h->of[THREAD]), TREADLE_OK);
+    CHECK_INT(create_thread(call_entry, NULL, NULL, (treadle_thread *)&h->of[THREAD]), TREADLE_OK);
     CHECK_INT(make_invocation((treadle_invocation *)&h->of[INVOCATION]), TREADLE_OK);
     CHECK_INT(treadle_closure_create(CLOSURE_OF(.handler = call_handler), (treadle_closure *)&h->of[CLOSURE]), TREADLE_OK);
 }

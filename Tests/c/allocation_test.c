@@ -283,7 +283,7 @@ static void fill_the_queues(void) {
 static void do_nothing(void *target, void *argument) { (void)target, (void)argument; }
 static void perform_remotely(void) {
     treadle_request request = {.struct_size = sizeof request, .fn = do_nothing};
-    CHECK_INT(treadle_thread_perform(server.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on(server.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
 }
 static void (*const remote_things[])(void) = {post_remotely, signal_remotely, move_remotely, perform_remotely, hop_remotely};
 

@@ -4,6 +4,7 @@
  * bad_struct_test.c: bad structs, bad descriptors, no descriptors left, callbacks that misbehave. */
 #include "probe.h"
 
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -29,17 +30,13 @@ static treadle_status take_timer(void *context) {
     treadle_status status = treadle_timer_create(context, &timer);
     return status == TREADLE_OK ? treadle_timer_release(timer) : status;
 }
-static treadle_status take_absolute(void *context) {
-    treadle_timer timer;
-    treadle_status status = treadle_timer_create_absolute(context, 1, 1, &timer);
-    return status == TREADLE_OK ? treadle_timer_release(timer) : status;
-}
 static treadle_status take_observer(void *context) {
     treadle_observer observer;
     treadle_status status = treadle_observer_create(context, &observer);
     return status == TREADLE_OK ? treadle_observer_release(observer) : status;
 }
-static treadle_status take_block(void *block) { return treadle_loop_perform_block(treadle_loop_current(), block); }
+static treadle_status take_counters(void *counters) { return treadle_loop_get_counters(treadle_loop_current(), counters); }
+static treadle_status take_block(void *block) { return post_block(treadle_loop_current(), block); }
 static treadle_status take_routine(void *config) {
     treadle_routine routine;
     treadle_status status = treadle_routine_create(config, &routine);
@@ -55,20 +52,18 @@ static treadle_status take_closure(void *config) {
     treadle_status status = treadle_closure_create(config, &closure);
     return status == TREADLE_OK ? treadle_closure_release(closure) : status;
 }
-static treadle_routine bindable;
-static treadle_status take_bound(void *call) {
-    treadle_status status = treadle_routine_bind(bindable, 0, call);
-    return status == TREADLE_OK ? treadle_bound_call_release(call) : status;
+static void *end_at_once(void *info) { return info; }
+static treadle_status take_thread(void *config) {
+    treadle_thread thread;
+    treadle_status status = treadle_thread_create(config, &thread);
+    return status == TREADLE_OK ? treadle_thread_release(thread) : status;
 }
-static treadle_status release_bound(void *memory) {
-    treadle_bound_call *call = memory, good = TREADLE_INIT(treadle_bound_call);
-    size_t size = call ? call->struct_size : 0;
-    CHECK_INT(treadle_routine_bind(bindable, 0, &good), TREADLE_OK);
-    if (call && size >= sizeof good) memcpy(call, &good, sizeof good), call->struct_size = size;
-    treadle_status status = treadle_bound_call_release(call);
-    if (status != TREADLE_OK) CHECK_INT(treadle_bound_call_release(&good), TREADLE_OK);
-    return status;
+static treadle_status take_notification(void *config) {
+    uint64_t token;
+    treadle_status status = treadle_notification_add(config, &token);
+    return status == TREADLE_OK ? treadle_notification_remove(token) : status;
 }
+static void be_told(uint32_t name, void *object, void *info) { (void)name, (void)object, (void)info; }
 static treadle_closure asked;
 static treadle_status take_closure_info(void *info) { return treadle_closure_get_info(asked, info); }
 static treadle_status take_pool_info(void *info) { return treadle_closure_pool_get_info(info); }
@@ -87,17 +82,18 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
     treadle_descriptor_context descriptor = {.struct_size = sizeof descriptor, .ready = on_ready, .fd = eventfd(0, EFD_CLOEXEC), .events = TREADLE_READABLE};
     treadle_timer_context timer = TREADLE_INIT(treadle_timer_context);
     treadle_observer_context observer = TREADLE_INIT(treadle_observer_context);
-    treadle_block block = {.struct_size = sizeof block, .fn = nothing, .destroy = count_destroyed};
+    treadle_post block = {.struct_size = sizeof block, .fn = nothing, .destroy = count_destroyed};
     treadle_routine_config routine = {.struct_size = sizeof routine, .code = (void (*)(void))nothing, .signature = "v", .destroy = count_destroyed};
     treadle_invocation_config invocation = {.struct_size = sizeof invocation, .code = (void (*)(void))count_destroyed, .signature = "v^v", .destroy = count_destroyed};
     treadle_invocation_options options = {.struct_size = sizeof options, .wait = TREADLE_WAIT_BLOCK};
     treadle_host_config host = {.struct_size = sizeof host, .dispatch = dispatch};
     treadle_closure_config closure = {.struct_size = sizeof closure, .signature = "v", .handler = handle, .destroy = count_destroyed};
+    treadle_thread_config thread = {.struct_size = sizeof thread, .fn = end_at_once, .destroy = count_destroyed};
+    treadle_notification_config notification = {
+        .struct_size = sizeof notification, .name = TREADLE_NOTIFY_THREAD_WILL_EXIT, .fn = be_told, .destroy = count_destroyed};
     treadle_closure_info closure_info = {.struct_size = sizeof closure_info};
     treadle_closure_pool_info pool_info = {.struct_size = sizeof pool_info};
-    treadle_bound_call bound = TREADLE_INIT(treadle_bound_call);
-    treadle_routine_config bindable_config = {.struct_size = sizeof bindable_config, .code = (void (*)(void))nothing, .signature = "v"};
-    CHECK_INT(treadle_routine_create(&bindable_config, &bindable), TREADLE_OK);
+    treadle_loop_counters counters = TREADLE_INIT(treadle_loop_counters);
     CHECK_INT(treadle_invocation_create(&invocation, &taken), TREADLE_OK);
     CHECK_INT(treadle_closure_create(&closure, &asked), TREADLE_OK);
     const struct {
@@ -106,13 +102,14 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
         size_t size;
         int destroys; /* per refusal, where the struct could be read */
     } structs[] = {{take_source, &source, sizeof source, 0},       {take_descriptor, &descriptor, sizeof descriptor, 0},
-                   {take_timer, &timer, sizeof timer, 0},          {take_absolute, &timer, sizeof timer, 0},
+                   {take_timer, &timer, sizeof timer, 0},
                    {take_observer, &observer, sizeof observer, 0}, {take_block, &block, sizeof block, 1},
                    {take_routine, &routine, sizeof routine, 1},    {take_host, &host, sizeof host, 0},
                    {take_invocation, &invocation, sizeof invocation, 1}, {take_options, &options, sizeof options, 0},
-                   {take_closure, &closure, sizeof closure, 1},    {take_closure_info, &closure_info, sizeof closure_info, 0},
-                   {take_pool_info, &pool_info, sizeof pool_info, 0}, {take_bound, &bound, sizeof bound, 0},
-                   {release_bound, &bound, sizeof bound, 0}};
+                   {take_closure, &closure, sizeof closure, 1},    {take_thread, &thread, sizeof thread, 1},        {take_notification, &notification, sizeof notification, 1},
+                   {take_closure_info, &closure_info, sizeof closure_info, 0},
+                   {take_pool_info, &pool_info, sizeof pool_info, 0},
+                   {take_counters, &counters, sizeof counters, 0}};
     for (size_t i = 0; i < sizeof structs / sizeof structs[0]; i++) {
         size_t size = structs[i].size, page = (size_t)sysconf(_SC_PAGESIZE);
         /* The struct ends where readable memory ends: reading past what struct_size covers is fatal. */
@@ -150,7 +147,6 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
         munmap(pages, 3 * page);
     }
     close(descriptor.fd);
-    CHECK_INT(treadle_routine_release(bindable), TREADLE_OK);
     CHECK_INT(treadle_invocation_release(taken), TREADLE_OK);
     CHECK_INT(treadle_closure_release(asked), TREADLE_OK);
 }
@@ -191,7 +187,7 @@ TEST(a_callback_and_a_routine_for_the_same, "SRC0-1 OBJ-2") {
 #define OBSERVER_WITH(...) take_observer(&(treadle_observer_context){.struct_size = sizeof(treadle_observer_context), __VA_ARGS__})
 #define DESCRIPTOR_WITH(...) \
     take_descriptor(&(treadle_descriptor_context){.struct_size = sizeof(treadle_descriptor_context), .events = TREADLE_READABLE, __VA_ARGS__})
-#define BLOCK_WITH(...) take_block(&(treadle_block){.struct_size = sizeof(treadle_block), __VA_ARGS__})
+#define BLOCK_WITH(...) take_block(&(treadle_post){.struct_size = sizeof(treadle_post), __VA_ARGS__})
     CHECK_ERROR(SOURCE_WITH(.perform = on_perform, .perform_routine = r), TREADLE_E_ARG, "perform");
     CHECK_ERROR(SOURCE_WITH(.schedule = on_schedule, .schedule_routine = r), TREADLE_E_ARG, "schedule");
     CHECK_ERROR(SOURCE_WITH(.cancel = on_schedule, .cancel_routine = r), TREADLE_E_ARG, "cancel");
@@ -345,6 +341,40 @@ TEST(a_callback_invalidates_every_other, "OBJ-9 OBJ-3 RUN-8") {
         CHECK_INT(calls, 1);
         for (int i = 0; i < 3 * KINDS; i++) probe_end(&everything[i]);
     }
+}
+
+/* What the kernel will not watch: the text says what is wrong with the number. */
+static void check_unwatchable(int fd, const char *words) {
+    treadle_descriptor descriptor = make_descriptor(on_ready, NULL, fd, TREADLE_READABLE);
+    CHECK_ERROR(treadle_loop_add(treadle_loop_current(), descriptor, MODE), TREADLE_E_SYSTEM, words);
+    CHECK_INT(discard(descriptor), TREADLE_OK);
+    close(fd);
+}
+TEST(a_descriptor_that_cannot_be_watched_says_why, "SRC1-7 SRC1-11") {
+    for (int round = 0; round < 2; round++) { /* the first of its mode, and a later one */
+        check_unwatchable(open("/", O_PATH | O_CLOEXEC), "fd was opened with O_PATH, which cannot be watched");
+        treadle_descriptor closed = make_descriptor(on_ready, NULL, dup(STDERR_FILENO), TREADLE_READABLE);
+        int32_t number;
+        CHECK_INT(treadle_descriptor_get_fd(closed, &number), TREADLE_OK);
+        close(number);
+        CHECK_ERROR(treadle_loop_add(treadle_loop_current(), closed, MODE), TREADLE_E_SYSTEM, "fd is not open");
+        CHECK_INT(discard(closed), TREADLE_OK);
+        treadle_descriptor watched = make_descriptor(on_ready, NULL, eventfd(0, EFD_CLOEXEC), TREADLE_READABLE);
+        CHECK_INT(treadle_loop_add(treadle_loop_current(), watched, MODE), TREADLE_OK);
+        CHECK_INT(treadle_descriptor_release(watched), TREADLE_OK);
+    }
+    /* An epoll in an epoll and so on, six of them. */
+    int innermost = eventfd(0, EFD_CLOEXEC);
+    for (int i = 0; i < 6; i++) {
+        struct epoll_event event = {.events = EPOLLIN};
+        int around = epoll_create1(EPOLL_CLOEXEC);
+        if (epoll_ctl(around, EPOLL_CTL_ADD, innermost, &event) != 0) {
+            close(around);
+            break;
+        }
+        innermost = around;
+    }
+    check_unwatchable(innermost, "fd is an epoll that watches too many others");
 }
 
 TEST_MAIN()

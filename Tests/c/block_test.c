@@ -11,9 +11,9 @@ static void count_destroyed(void *info) {
 }
 static void write_word(void *info) { trace("%s", (const char *)info); }
 static treadle_status queue_word(const char *word, const char *const *modes, size_t mode_count) {
-    treadle_block block = {.struct_size = sizeof block, .modes = modes, .mode_count = mode_count, .fn = write_word,
+    treadle_post block = {.struct_size = sizeof block, .modes = modes, .mode_count = mode_count, .fn = write_word,
         .info = (void *)word, .destroy = count_destroyed};
-    return treadle_loop_perform_block(the_stage(), &block);
+    return post_block(the_stage(), &block);
 }
 
 TEST(a_block_names_one_mode_or_several, "BLK-1 BLK-4") {
@@ -34,9 +34,9 @@ TEST(a_block_names_one_mode_or_several, "BLK-1 BLK-4") {
 TEST(a_block_is_copied, "BLK-1") {
     char first[] = MODE_A, second[] = MODE_B;
     const char *modes[] = {second, first};
-    treadle_block block = {.struct_size = sizeof block, .modes = modes, .mode_count = 2, .fn = write_word,
+    treadle_post block = {.struct_size = sizeof block, .modes = modes, .mode_count = 2, .fn = write_word,
         .info = "block"};
-    CHECK_INT(treadle_loop_perform_block(the_stage(), &block), TREADLE_OK);
+    CHECK_INT(post_block(the_stage(), &block), TREADLE_OK);
     memset(&block, 0, sizeof block);
     memset(modes, 0, sizeof modes);
     memset(first, 'x', sizeof first - 1);
@@ -48,10 +48,19 @@ TEST(a_refused_block_is_destroyed, "BLK-1 MODE-3") {
     const char *modes[] = {MODE_A, NULL};
     CHECK_ERROR(queue_word("null", modes, 2), TREADLE_E_ARG, "mode");
     CHECK_INT(destroyed, 1);
-    treadle_block block = {.struct_size = sizeof block, .destroy = count_destroyed};
-    CHECK_ERROR(treadle_loop_perform_block(the_stage(), &block), TREADLE_E_ARG, "fn");
+    treadle_post block = {.struct_size = sizeof block, .destroy = count_destroyed};
+    CHECK_ERROR(post_block(the_stage(), &block), TREADLE_E_ARG, "fn");
     CHECK_INT(destroyed, 2);
-    CHECK_ERROR(treadle_loop_perform_block(the_stage(), NULL), TREADLE_E_ARG, "block");
+    CHECK_ERROR(post_block(the_stage(), NULL), TREADLE_E_ARG, "post");
+    block.fn = write_word, block.flags = 2;
+    CHECK_ERROR(treadle_loop_post_in(the_stage(), &block), TREADLE_E_ARG, "flags");
+    block.flags = 0, block.reserved = 1;
+    CHECK_ERROR(treadle_loop_post_in(the_stage(), &block), TREADLE_E_ARG, "reserved");
+    block.reserved = 0, block.token = 1;
+    CHECK_ERROR(treadle_loop_post_in(the_stage(), &block), TREADLE_E_ARG, "token");
+    block.token = 0, block.routine = (treadle_routine)&block;
+    CHECK(treadle_loop_post_in(the_stage(), &block) < 0);
+    CHECK_INT(destroyed, 6);
     CHECK_ERROR(treadle_loop_post(the_stage(), NULL, NULL), TREADLE_E_ARG, "fn");
     play(MODE_A, TREADLE_FOREVER, 0);
     CHECK_TRACE("finished");
@@ -83,9 +92,9 @@ static void check_not_destroyed(void *info) {
 }
 
 TEST(a_block_is_destroyed_after_it_ran, "BLK-1 OBJ-3") {
-    treadle_block block = {.struct_size = sizeof block, .fn = check_not_destroyed, .info = "block",
+    treadle_post block = {.struct_size = sizeof block, .fn = check_not_destroyed, .info = "block",
         .destroy = count_destroyed};
-    CHECK_INT(treadle_loop_perform_block(the_stage(), &block), TREADLE_OK);
+    CHECK_INT(post_block(the_stage(), &block), TREADLE_OK);
     for (int i = 0; i < 3; i++) play(MODE_A, 0, 0);
     CHECK_TRACE("block timed-out finished finished"); /* once, and then nothing is left */
     CHECK_INT(destroyed, 1);
@@ -106,16 +115,18 @@ TEST(any_thread_may_queue_blocks, "BLK-2") {
 
 static struct outsider outsider;
 static actor unwoken = {BLOCK, "unwoken"}, ender = {TIMER, "ender", .after = FAR};
+static bool names_its_mode;
 static void queue_without_a_wake_up(actor *self) {
     (void)self;
     PERFORM(QUEUE, &unwoken);
     idle_until(treadle_time_now() + MILLISECONDS(30));
     CHECK_INT(unwoken.calls, 0);
     CHECK(is_asleep(&outsider.watch));
-    CHECK_INT(treadle_loop_post(the_stage(), write_word, "posted"), TREADLE_OK);
+    const char *mode = MODE_A;
+    treadle_post post = {.struct_size = sizeof post, .modes = &mode, .mode_count = 1, .fn = write_word, .info = "posted"};
+    CHECK_INT(names_its_mode ? treadle_loop_post_in(the_stage(), &post) : treadle_loop_post(the_stage(), write_word, "posted"), TREADLE_OK);
 }
-
-TEST(a_block_does_not_wake_but_a_post_does, "BLK-2 BLK-3") {
+static void wait_for_the_post(void) {
     outsider.does[0] = (deed){CALL, .call = queue_without_a_wake_up};
     outsider.does[1] = (deed){STOP};
     watch_mode(MODE_A);
@@ -124,6 +135,11 @@ TEST(a_block_does_not_wake_but_a_post_does, "BLK-2 BLK-3") {
     play(MODE_A, TREADLE_FOREVER, 0);
     outsider_join(&outsider);
     CHECK_TRACE("entry timers sources sleep wake unwoken posted timers sources sleep wake exit stopped");
+}
+TEST(a_block_does_not_wake_but_a_post_does, "BLK-2 BLK-3") { wait_for_the_post(); }
+TEST(a_post_in_a_mode_wakes_as_well, "BLK-2 BLK-4") {
+    names_its_mode = true;
+    wait_for_the_post();
 }
 
 static sem_t has_queued, was_posted;

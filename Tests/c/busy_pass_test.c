@@ -233,7 +233,7 @@ static void *request_and_signal(void *info) {
     treadle_request request = {.struct_size = sizeof request, .fn = count_request};
     while (atomic_load(&passes) < BUSY) sched_yield();
     for (int i = scaled(2000); i > 0; i--) {
-        CHECK_INT(treadle_thread_perform(loop_thread, &request, NULL, 0, 0), TREADLE_OK);
+        CHECK_INT(perform_on(loop_thread, &request, NULL, 0, 0), TREADLE_OK);
         CHECK_INT(treadle_source_signal(behind), TREADLE_OK);
         await(&has_checked);
     }

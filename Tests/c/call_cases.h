@@ -158,32 +158,24 @@ HELPER void check_closure(const struct call_case *one, treadle_loop loop) {
     one->caller(code, values.bytes, result);
     check_result(one, "retired closure, result", result);
 }
-/* Compiled code that a routine calls: looked up, and bound with and without a result. */
+/* Compiled code that a routine calls. */
 HELPER void check_routine(const struct call_case *one) {
     unsigned char result[SLOT + 2];
     treadle_argument arguments[ARGUMENTS];
-    treadle_bound_call call = TREADLE_INIT(treadle_bound_call), dropping = call;
     treadle_routine routine = NULL;
     for (size_t i = 0; i < values.count; i++)
         arguments[i] = (treadle_argument){TREADLE_ARGUMENT_BOUND, 0, values.bytes + SLOT * i, values.sizes[i]};
     treadle_routine_config config = {.struct_size = sizeof config, .code = one->callee, .signature = one->signature,
                                      .arguments = arguments, .argument_count = values.count};
     CHECK_INT(treadle_routine_create(&config, &routine), TREADLE_OK);
-    CHECK_INT(treadle_routine_call(routine, NULL, result, values.result_size), TREADLE_OK);
-    check_kept(one, "routine, argument");
-    check_result(one, "routine, result", result);
-    CHECK_INT(treadle_routine_bind(routine, values.result_size, &call), TREADLE_OK);
-    CHECK_INT(treadle_routine_bind(routine, 0, &dropping), TREADLE_OK);
-    CHECK_INT(treadle_routine_release(routine), TREADLE_OK);
     memset(result, 0xA5, sizeof result);
-    call.code(call.context, NULL, result + 1); /* 1: not aligned */
-    check_kept(one, "bound call, argument");
-    check_result(one, "bound call, result", result + 1);
+    CHECK_INT(treadle_routine_call(routine, NULL, result + 1, values.result_size), TREADLE_OK); /* 1: not aligned */
+    check_kept(one, "routine, argument");
+    check_result(one, "routine, result", result + 1);
     CHECK(result[0] == 0xA5 && (values.result_size == 0 || result[1 + values.result_size] == 0xA5));
-    dropping.code(dropping.context, NULL, NULL);
-    check_kept(one, "bound call without result, argument");
-    CHECK_INT(treadle_bound_call_release(&call), TREADLE_OK);
-    CHECK_INT(treadle_bound_call_release(&dropping), TREADLE_OK);
+    CHECK_INT(treadle_routine_call(routine, NULL, NULL, 0), TREADLE_OK);
+    check_kept(one, "routine without result, argument");
+    CHECK_INT(treadle_routine_release(routine), TREADLE_OK);
 }
 /* The same by an invocation. loop: NULL: on this thread. */
 HELPER void check_invocation(const struct call_case *one, treadle_loop loop) {

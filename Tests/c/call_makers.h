@@ -5,6 +5,8 @@
 #ifndef TREADLE_TEST_CALL_MAKERS_H
 #define TREADLE_TEST_CALL_MAKERS_H
 
+#include "host_items.h"
+
 static void call_nothing(void *info) { (void)info; }
 static void call_stop(void *info) { treadle_loop_stop(info); }
 static uint64_t call_dispatch(uint64_t ticket, const treadle_event *event) { return (void)event, ~ticket; }
@@ -31,6 +33,14 @@ static treadle_thread caller_or(treadle_thread thread) {
 #define F ((treadle_closure)h->of[CLOSURE])
 #define TEXT h->text, sizeof h->text, &h->out.size
 
+/* What it copies is given back. */
+static treadle_status copy_items(treadle_loop loop, struct handles *h) {
+    treadle_object items[64];
+    treadle_status status = treadle_loop_copy_items(loop, NULL, items, 64, &h->out.size);
+    for (size_t i = 0; status == TREADLE_OK && i < h->out.size && i < 64; i++) treadle_release(items[i]);
+    return status;
+}
+
 /* Those that make an object give it back. */
 #define MAKES(name, type, call, release)             \
     static treadle_status name(struct handles *h) {  \
@@ -44,7 +54,6 @@ static treadle_thread caller_or(treadle_thread thread) {
 static void release_nothing(void *object) { (void)object; }
 MAKES(make_s, treadle_source, treadle_source_create(&TREADLE_INIT(treadle_source_context), &object), treadle_source_release)
 MAKES(make_t, treadle_timer, treadle_timer_create(&TREADLE_INIT(treadle_timer_context), &object), treadle_timer_release)
-MAKES(make_a, treadle_timer, treadle_timer_create_absolute(&TREADLE_INIT(treadle_timer_context), 1, 1, &object), treadle_timer_release)
 MAKES(make_o, treadle_observer, treadle_observer_create(&TREADLE_INIT(treadle_observer_context), &object), treadle_observer_release)
 MAKES(make_d, treadle_descriptor,
       treadle_descriptor_create(&(treadle_descriptor_context){.struct_size = sizeof(treadle_descriptor_context),
@@ -61,10 +70,10 @@ MAKES(make_h, treadle_host,
       treadle_host_register(&(treadle_host_config){.struct_size = sizeof(treadle_host_config), .dispatch = call_dispatch}, &object),
       release_nothing)
 MAKES(make_l, treadle_loop, treadle_loop_copy_of_thread(thread_id(), &object), treadle_loop_release)
-MAKES(make_hs, treadle_source, treadle_host_create_source(H, 1, 0, 0, &object), treadle_source_release)
-MAKES(make_hd, treadle_descriptor, treadle_host_create_descriptor(H, 1, h->fd, TREADLE_READABLE, 0, &object), treadle_descriptor_release)
-MAKES(make_ht, treadle_timer, treadle_host_create_timer(H, 1, 1, 0, 0, &object), treadle_timer_release)
-MAKES(make_ho, treadle_observer, treadle_host_create_observer(H, 1, TREADLE_EXIT, 0, 0, &object), treadle_observer_release)
+MAKES(make_hs, treadle_source, host_source(H, 1, 0, 0, &object), treadle_source_release)
+MAKES(make_hd, treadle_descriptor, host_descriptor(H, 1, h->fd, TREADLE_READABLE, 0, &object), treadle_descriptor_release)
+MAKES(make_ht, treadle_timer, host_timer(H, 1, 1, 0, &object), treadle_timer_release)
+MAKES(make_ho, treadle_observer, host_observer(H, 1, TREADLE_EXIT, 0, &object), treadle_observer_release)
 
 MAKES(make_k, treadle_lock, treadle_lock_create(0, &object), treadle_lock_release)
 MAKES(make_c, treadle_condition, treadle_condition_create(&object), treadle_condition_release)
@@ -102,7 +111,7 @@ static treadle_status make_n(struct handles *h, treadle_status status) {
 }
 static treadle_status call_remove(void) {
     uint64_t token = 0;
-    treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, call_notified, NULL, NULL, &token);
+    add_notification(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, call_notified, NULL, NULL, &token);
     return treadle_notification_remove(token);
 }
 static bool call_last_resort(treadle_thread thread, const char *kind, const char *message, void *info) {
@@ -119,17 +128,19 @@ static void call_request(void *target, void *argument) { (void)target, (void)arg
 static void call_use(void *value, void *info) { (void)value, (void)info; }
 static void call_schedule(treadle_timer timer, void *info) { (void)timer, (void)info; }
 #define REQUEST (&(treadle_request){.struct_size = sizeof(treadle_request), .fn = call_request})
-MAKES(make_th, treadle_thread, treadle_thread_create(call_entry, NULL, NULL, &object), treadle_thread_release)
+MAKES(make_th, treadle_thread, create_thread(call_entry, NULL, NULL, &object), treadle_thread_release)
 MAKES(make_td, treadle_thread, treadle_thread_detach_new(call_entry, NULL, NULL, &object), treadle_thread_release)
-MAKES(make_tb, treadle_thread, treadle_perform_in_background(REQUEST, &object), treadle_thread_release)
 MAKES(make_tl, treadle_loop, treadle_thread_copy_loop(N, &object), treadle_loop_release)
-MAKES(make_ts, treadle_timer, treadle_timer_schedule(SECONDS(100000), true, call_schedule, NULL, NULL, &object), discard)
-MAKES(make_tsa, treadle_timer, treadle_timer_schedule_at(INT64_MAX, 1, call_schedule, NULL, NULL, &object), discard)
+MAKES(make_ts, treadle_timer, treadle_timer_start(SECONDS(100000), 1, call_schedule, NULL, &object), discard)
 static void call_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
-MAKES(make_dw, treadle_descriptor, treadle_descriptor_watch(h->copy, TREADLE_READABLE, call_ready, NULL, NULL, &object), discard)
-MAKES(make_hth, treadle_thread, treadle_host_create_thread(H, 1, &object), treadle_thread_release)
+static void perform_nothing(treadle_source source, void *info) { (void)source, (void)info; }
+static void notify_nothing(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, (void)info; }
+MAKES(start_d, treadle_descriptor, treadle_descriptor_start(h->copy, TREADLE_READABLE, call_ready, NULL, &object), discard)
+MAKES(start_s, treadle_source, treadle_source_start(perform_nothing, NULL, &object), discard)
+MAKES(start_o, treadle_observer, treadle_observer_start(TREADLE_EXIT, notify_nothing, NULL, &object), discard)
+MAKES(make_hth, treadle_thread, host_thread(H, 1, &object), treadle_thread_release)
 static treadle_status call_cancel(void) {
-    treadle_perform_after(SECONDS(100000), REQUEST, NULL, 0);
+    perform_after(SECONDS(100000), REQUEST, NULL, 0);
     return treadle_perform_cancel(REQUEST);
 }
 
@@ -154,7 +165,7 @@ static treadle_status call_perform(treadle_invocation invocation, treadle_loop l
 static treadle_status call_handler(treadle_call *call, void *info) { return (void)call, (void)info, TREADLE_OK; }
 #define CLOSURE_OF(...) (&(treadle_closure_config){.struct_size = sizeof(treadle_closure_config), .signature = "i^v", __VA_ARGS__})
 MAKES(make_f, treadle_closure, treadle_closure_create(CLOSURE_OF(.handler = call_handler), &object), treadle_closure_release)
-MAKES(make_hf, treadle_closure, treadle_host_create_closure(H, 1, CLOSURE_OF(.handler = NULL), &object), treadle_closure_release)
+MAKES(make_hf, treadle_closure, host_closure(H, 1, CLOSURE_OF(.handler = NULL), &object), treadle_closure_release)
 static treadle_call call_of(treadle_signature signature) {
     static void *argument;
     static const void *const arguments[] = {&argument};
@@ -168,31 +179,9 @@ static treadle_status call_set(treadle_signature signature) {
     treadle_call call = call_of(signature);
     return treadle_call_set_result(&call, NULL, 0);
 }
-static treadle_status call_host_perform(treadle_host host, treadle_invocation invocation) {
-    treadle_status status = treadle_host_perform_invocation(host, 1, invocation, INVOKE(.loop = NULL));
-    if (status == TREADLE_OK) treadle_invocation_cancel(invocation);
-    return status;
-}
 
-static treadle_status call_bind(treadle_routine routine) {
-    treadle_bound_call call = TREADLE_INIT(treadle_bound_call);
-    treadle_status status = treadle_routine_bind(routine, 0, &call);
-    return status == TREADLE_OK ? treadle_bound_call_release(&call) : status;
+static treadle_status call_post_in(treadle_loop loop) {
+    treadle_post block = {.struct_size = sizeof block, .fn = call_nothing};
+    return post_block(loop, &block);
 }
-static treadle_status call_bound_release(treadle_routine routine) {
-    treadle_bound_call call = {.struct_size = sizeof call, .routine = routine}, bound = TREADLE_INIT(treadle_bound_call);
-    bool is_good = treadle_routine_bind(routine, 0, &bound) == TREADLE_OK;
-    return treadle_bound_call_release(is_good ? &bound : &call);
-}
-
-static treadle_status call_block(treadle_loop loop) {
-    treadle_block block = {.struct_size = sizeof block, .fn = call_nothing};
-    return treadle_loop_perform_block(loop, &block);
-}
-/* A run that ends by itself: a post stops it. */
-static treadle_status call_run_default(treadle_loop loop) {
-    if (treadle_loop_is_current(loop)) treadle_loop_post(loop, call_stop, loop);
-    return treadle_loop_run_default(loop);
-}
-
 #endif

@@ -35,7 +35,8 @@ static void fire(treadle_timer timer, void *info) {
 static void make_scene(bool repeats, const char *const *modes, void (*in_callback)(void)) {
     memset(&scene, 0, sizeof scene);
     treadle_timer_context context = {.struct_size = sizeof context, .info = &scene, .retain = retain, .release = release,
-                                     .fire = fire, .fire_at = FAR_AWAY, .interval_ns = repeats ? SECONDS(1000) : 0};
+                                     .fire = fire, .fire_at = FAR_AWAY, .interval_ns = repeats ? SECONDS(1000) : 0,
+                                     .flags = TREADLE_TIMER_ENDS_AFTER_FIRING};
     CHECK_INT(treadle_timer_create(&context, &scene.timer), TREADLE_OK);
     CHECK_INT(sem_init(&scene.is_set_up, 0, 0), 0);
     CHECK_INT(sem_init(&scene.may_end, 0, 0), 0);

@@ -3,6 +3,7 @@
  *
  * callee_test.c: a source lives as long as its callback runs, whoever takes it away meanwhile. */
 #include "probe.h"
+#include "host_items.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 #define OTHER "other"
@@ -163,7 +164,7 @@ TEST(the_end_of_one_source_may_fail_the_run, "ABI-3 OBJ-9 SRC0-7") {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = fail};
     treadle_host host;
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
-    CHECK_INT(treadle_host_create_source(host, 1, TREADLE_HOST_WANTS_CANCEL, 0, &failing), TREADLE_OK);
+    CHECK_INT(host_source(host, 1, TREADLE_HOST_WANTS_CANCEL, 0, &failing), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), failing, MODE), TREADLE_OK);
     play_the_end(let_a_host_fail, TREADLE_E_CALLBACK);
 }

@@ -27,7 +27,7 @@ static void must_be_there(treadle_loop loop, const char *mode) {
     size_t length;
     CHECK(loop == scene.loop);
     mode_number(mode);
-    CHECK_INT(treadle_loop_copy_modes(loop, text, sizeof text, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_modes(loop, text, sizeof text, &length), TREADLE_OK);
     CHECK(memmem(text, length, mode, strlen(mode)));
     CHECK_INT(treadle_loop_retain(loop), TREADLE_OK);
     CHECK_INT(treadle_loop_release(loop), TREADLE_OK);

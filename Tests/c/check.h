@@ -87,6 +87,8 @@ __attribute__((noreturn, format(printf, 3, 4))) static void check_failed(const c
             check_failed(__FILE__, __LINE__, "message \"%s\" does not contain \"%s\"", after_.message, (const char *)word); \
     } while (0)
 
+#define HELPER __attribute__((unused)) static
+
 #define MILLISECONDS(n) ((int64_t)(n) * 1000000)
 #define SECONDS(n) ((int64_t)(n) * 1000000000)
 

@@ -45,7 +45,7 @@ static void call_inherited(void *memory) {
     CHECK_INT(inherited->retired_code(1, 2), -5);
     CHECK_ERROR(treadle_closure_create(&config, &closure), TREADLE_E_FORKED, "process");
     CHECK_ERROR(treadle_closure_get_code(inherited->closure, &code), TREADLE_E_FORKED, "process");
-    CHECK_ERROR(treadle_closure_retire(inherited->closure), TREADLE_E_FORKED, "process");
+    CHECK_ERROR(treadle_closure_invalidate(inherited->closure), TREADLE_E_FORKED, "process");
     CHECK_INT(treadle_after_fork_child(), TREADLE_OK);
     CHECK_INT(inherited->inline_code(1, 2), -5);
     CHECK_INT(inherited->sync_code(1, 2), -5);
@@ -72,7 +72,7 @@ TEST(inherited_pointers_return_the_default, "RL-11") {
     in_child(call_inherited, &inherited);
     CHECK_INT(inherited.inline_code(1, 2), 3);
     CHECK_INT(inherited.sync_code(1, 2), 3);
-    CHECK_INT(info_of(inherited.closure).after_retired, 0);
+    CHECK_INT(info_of(inherited.closure).after_invalidated, 0);
     end_closure(inherited.closure);
     end_closure(sync);
     worker_stop(&worker);
@@ -85,14 +85,14 @@ static void use_all(void *unused) {
     CHECK_INT(treadle_after_fork_child(), TREADLE_OK);
     uint32_t capacity = pool_info().capacity;
     CHECK_INT(pool_info().used, 0);
-    CHECK_INT(pool_info().retired, 64);
+    CHECK_INT(pool_info().drained, 64);
     treadle_closure *own = calloc(capacity, sizeof *own);
     for (uint32_t i = 0; i < capacity; i++) {
         own[i] = MADE(.signature = "iii", .handler = add);
         CHECK_INT(CODE_OF(sum_fn, own[i])((int32_t)i, 1), (int32_t)i + 1);
     }
     CHECK_INT(pool_info().used, capacity);
-    CHECK_INT(pool_info().retired, 0);
+    CHECK_INT(pool_info().drained, 0);
     for (uint32_t i = 0; i < capacity; i++) end_closure(own[i]);
     free(own);
 }

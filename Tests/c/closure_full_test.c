@@ -103,7 +103,7 @@ TEST(calls_take_each_others_place, "PERF-4") {
     for (int i = 0; i < 10; i++) {
         snprintf(text, sizeof text, "%.*s%d", i % 3 * 40, "a text that is sometimes longer and sometimes shorter...................", i);
         CODE_OF(void (*)(const char *), closure)(text);
-        if (i == 1) CHECK_INT(treadle_main_perform(&request, NULL, 0, 0), TREADLE_OK);
+        if (i == 1) CHECK_INT(perform_on_main(&request, NULL, 0, 0), TREADLE_OK);
     }
     CHECK_INT(info_of(closure).waiting, 2);
     CHECK_INT(info_of(closure).dropped, 8);
@@ -289,7 +289,7 @@ TEST(every_call_is_handled_or_counted, "OBJ-6 PERF-4 PERF-8") {
             treadle_closure_info info = info_of(closure);
             CHECK_INT(info.handled + info.dropped, CALLERS * calls);
             CHECK_INT(info.handled, count);
-            CHECK(info.waiting == 0 && info.failed == 0 && info.timed_out == 0 && info.after_retired == 0);
+            CHECK(info.waiting == 0 && info.failed == 0 && info.timed_out == 0 && info.after_invalidated == 0);
             if (on_full == TREADLE_FULL_BLOCK) CHECK_INT(info.dropped, 0);
             if (delivery != TREADLE_DELIVERY_ASYNC) CHECK_INT(results, info.handled);
             CHECK(reports <= 1);

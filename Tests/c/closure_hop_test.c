@@ -211,7 +211,7 @@ TEST(a_timeout_ends_the_wait, "PERF-7") {
         CHECK_INT(info_of(closure).waiting, 0);
         CHECK_INT(info_of(closure).dropped, 0);
         CHECK_INT(poll_mode(TREADLE_DEFAULT_MODE), TREADLE_RUN_FINISHED); /* it was taken out */
-        CHECK_INT(treadle_closure_retire(closure), TREADLE_OK);
+        CHECK_INT(treadle_closure_invalidate(closure), TREADLE_OK);
         CHECK_INT(destroyed, (int)delivery - 1);
         end_closure(closure);
     }
@@ -240,7 +240,7 @@ TEST(a_running_call_goes_on_after_a_timeout, "PERF-7 PERF-8") {
     CHECK_INT(pthread_join(caller.thread, NULL), 0);
     CHECK_INT(caller.result, -5);
     if (info_of(closure).waiting == 0 && sem_trywait(&begun) == 0) { /* else the machine was too slow to begin it */
-        CHECK_INT(treadle_closure_retire(closure), TREADLE_OK);
+        CHECK_INT(treadle_closure_invalidate(closure), TREADLE_OK);
         CHECK_INT(destroyed, 0);
         CHECK_ERROR(treadle_closure_close(closure, 0), TREADLE_E_TIMEOUT, "timeout_ns");
         sem_post(&go_on);
@@ -258,7 +258,7 @@ TEST(the_end_of_the_thread_lets_callers_go, "PERF-9 RL-8") {
     treadle_thread thread = NULL;
     struct caller caller;
     atomic_int destroyed = 0;
-    CHECK_INT(treadle_thread_create(nothing, NULL, NULL, &thread), TREADLE_OK);
+    CHECK_INT(create_thread(nothing, NULL, NULL, &thread), TREADLE_OK);
     treadle_closure sync = MADE(.signature = "iii", .handler = never, .info = &destroyed, .destroy = count_up,
                                 .delivery = TREADLE_DELIVERY_SYNC, .thread = thread, MINUS);
     treadle_closure async = MADE(.signature = "iii", .handler = never, .info = &destroyed, .destroy = count_up,
@@ -268,8 +268,8 @@ TEST(the_end_of_the_thread_lets_callers_go, "PERF-9 RL-8") {
     CHECK_INT(CODE_OF(sum_fn, async)(1, 2), -5);
     CHECK_INT(CODE_OF(sum_fn, async)(1, 2), -5);
     CHECK_INT(info_of(async).waiting, 2);
-    CHECK_INT(treadle_closure_retire(async), TREADLE_OK);
-    CHECK_INT(info_of(async).state, TREADLE_CLOSURE_RETIRED);
+    CHECK_INT(treadle_closure_invalidate(async), TREADLE_OK);
+    CHECK_INT(info_of(async).state, TREADLE_CLOSURE_INVALIDATED);
     CHECK_INT(destroyed, 0);
     CHECK_INT(treadle_thread_start(thread), TREADLE_OK); /* which never runs its loop */
     CHECK_INT(treadle_thread_join(thread, TREADLE_FOREVER, NULL), TREADLE_OK);
@@ -344,15 +344,15 @@ TEST(a_waiting_thread_may_end, "PERF-9 RL-8") {
         }
         closedir(tasks);
     }
-    treadle_block block = {.struct_size = sizeof block, .fn = leave, .info = &left};
+    treadle_post block = {.struct_size = sizeof block, .fn = leave, .info = &left};
     const char *modes[] = {TREADLE_CALL_MODE};
     block.modes = modes, block.mode_count = 1;
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK_INT(treadle_loop_wake(loop), TREADLE_OK);
     CHECK_INT(pthread_join(caller.thread, NULL), 0);
     CHECK_INT(left, 1);
     CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
-    CHECK_INT(treadle_closure_retire(closure), TREADLE_OK);
+    CHECK_INT(treadle_closure_invalidate(closure), TREADLE_OK);
     CHECK_INT(destroyed, 0); /* the call goes on */
     sem_post(&go_on);
     CHECK_INT(treadle_closure_close(closure, TREADLE_FOREVER), TREADLE_OK);
@@ -422,7 +422,7 @@ TEST(closing_what_waits_for_the_caller_is_refused, "PERF-7 OBJ-9") {
                                  .delivery = TREADLE_DELIVERY_ASYNC, .loop = treadle_loop_current());
     CODE_OF(int32_t (*)(int32_t), closure)(1);
     CHECK_ERROR(treadle_closure_close(closure, TREADLE_FOREVER), TREADLE_E_DEADLOCK, "closure");
-    CHECK_INT(info_of(closure).state, TREADLE_CLOSURE_RETIRED);
+    CHECK_INT(info_of(closure).state, TREADLE_CLOSURE_INVALIDATED);
     CHECK_INT(CODE_OF(int32_t (*)(int32_t), closure)(2), 0);
     CHECK_INT(handle_one(TREADLE_DEFAULT_MODE), TREADLE_RUN_HANDLED_SOURCE); /* the call that had begun is handled */
     CHECK_INT(arrived, 1);

@@ -4,6 +4,7 @@
  * closure_input_test.c: what closures refuse, with what status and words; and closures of hosts. The contract is
  * closure.h and host.h. */
 #include "closures.h"
+#include "host_items.h"
 
 static atomic_int destroyed;
 static treadle_status nothing(treadle_call *call, void *info) { return (void)call, (void)info, TREADLE_OK; }
@@ -57,7 +58,7 @@ TEST(bad_configs_are_refused, "OBJ-6 ABI-2") {
     refuse(CLOSURE_CONFIG(.signature = "i*...", .handler = nothing), TREADLE_E_SIGNATURE, "variadic");
     refuse(CLOSURE_CONFIG(.signature = "i*O^v", .handler = nothing), TREADLE_E_SIGNATURE, "argument 1");
     CHECK_INT(pool_info().used, 0);
-    CHECK_INT(pool_info().retired, 0); /* no stub was touched */
+    CHECK_INT(pool_info().drained, 0); /* no stub was touched */
 }
 
 /* Inside a handler. */
@@ -92,10 +93,10 @@ TEST(bad_handles_are_refused, "OBJ-5 OBJ-6") {
     any_code code = (any_code)nothing;
     CHECK_ERROR(treadle_closure_get_code(NULL, &code), TREADLE_E_ARG, "closure");
     CHECK(code == NULL);
-    CHECK_ERROR(treadle_closure_retire((treadle_closure)treadle_loop_current()), TREADLE_E_KIND, "closure");
+    CHECK_ERROR(treadle_closure_invalidate((treadle_closure)treadle_loop_current()), TREADLE_E_KIND, "item");
     CHECK_ERROR(treadle_loop_wake((treadle_loop)closure), TREADLE_E_KIND, "loop");
     CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
-    CHECK_ERROR(treadle_closure_retire(closure), TREADLE_E_STALE, "closure");
+    CHECK_ERROR(treadle_closure_invalidate(closure), TREADLE_E_STALE, "closure");
     CHECK_ERROR(treadle_closure_close(closure, 0), TREADLE_E_STALE, "closure");
     treadle_closure_info info = {.struct_size = sizeof info};
     CHECK_ERROR(treadle_closure_get_info(closure, &info), TREADLE_E_STALE, "closure");
@@ -105,13 +106,13 @@ TEST(bad_handles_are_refused, "OBJ-5 OBJ-6") {
 
 static int host_calls;
 static bool is_completed = true;
-static treadle_closure host_closure;
+static treadle_closure hosts_closure;
 static treadle_loop expected_loop;
 static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     treadle_call *call = event->argument;
     CHECK(event->struct_size >= sizeof *event && event->kind == TREADLE_EVENT_CALL && event->token == 77);
-    CHECK(event->subject == host_closure && event->mode == NULL && event->loop == expected_loop && call->loop == expected_loop);
-    CHECK(call->closure == host_closure);
+    CHECK(event->subject == hosts_closure && event->mode == NULL && event->loop == expected_loop && call->loop == expected_loop);
+    CHECK(call->closure == hosts_closure);
     int32_t twice = *(const int32_t *)call->arguments[0] * 2;
     CHECK_INT(treadle_call_set_result(call, &twice, sizeof twice), TREADLE_OK);
     host_calls++;
@@ -130,36 +131,40 @@ TEST(a_host_handles_calls_as_events, "ABI-1 ABI-2") {
     typedef int32_t (*one_fn)(int32_t);
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
     treadle_closure_config plan = CLOSURE_CONFIG(.signature = "ii", .default_result = &minus, .default_result_size = sizeof minus);
-    CHECK_INT(treadle_host_create_closure(host, 77, &plan, &host_closure), TREADLE_OK);
-    CHECK_INT(CODE_OF(one_fn, host_closure)(21), 42);
+    CHECK_INT(host_closure(host, 77, &plan, &hosts_closure), TREADLE_OK);
+    CHECK_INT(CODE_OF(one_fn, hosts_closure)(21), 42);
     is_completed = false;
-    CHECK_INT(CODE_OF(one_fn, host_closure)(21), -5);
+    CHECK_INT(CODE_OF(one_fn, hosts_closure)(21), -5);
     is_completed = true;
-    CHECK_INT(info_of(host_closure).handled, 1);
-    CHECK_INT(info_of(host_closure).failed, 1);
+    CHECK_INT(info_of(hosts_closure).handled, 1);
+    CHECK_INT(info_of(hosts_closure).failed, 1);
     CHECK_INT(take_token(host, &token), 0);
-    CHECK_INT(treadle_closure_retire(host_closure), TREADLE_OK);
+    CHECK_INT(treadle_closure_invalidate(hosts_closure), TREADLE_OK);
     CHECK_INT(take_token(host, &token), 1);
     CHECK_INT(token, 77);
-    CHECK_INT(treadle_closure_release(host_closure), TREADLE_OK);
+    CHECK_INT(treadle_closure_release(hosts_closure), TREADLE_OK);
     CHECK_INT(take_token(host, &token), 0);
     /* One that hops: an event that is not completed ends no run. */
     plan.delivery = TREADLE_DELIVERY_ASYNC;
     plan.loop = expected_loop = treadle_loop_current();
-    CHECK_INT(treadle_host_create_closure(host, 77, &plan, &host_closure), TREADLE_OK);
+    CHECK_INT(host_closure(host, 77, &plan, &hosts_closure), TREADLE_OK);
     is_completed = false;
-    CHECK_INT(CODE_OF(one_fn, host_closure)(1), -5);
+    CHECK_INT(CODE_OF(one_fn, hosts_closure)(1), -5);
     CHECK_INT(handle_one(TREADLE_DEFAULT_MODE), TREADLE_RUN_HANDLED_SOURCE);
     CHECK_INT(host_calls, 3);
     /* The gate is closed: nothing is called any more. */
-    CHECK_INT(CODE_OF(one_fn, host_closure)(1), -5);
+    CHECK_INT(CODE_OF(one_fn, hosts_closure)(1), -5);
     CHECK_INT(treadle_host_quiesce(host, TREADLE_FOREVER), TREADLE_OK);
     CHECK_INT(handle_one(TREADLE_DEFAULT_MODE), TREADLE_RUN_HANDLED_SOURCE);
     CHECK_INT(host_calls, 3);
-    CHECK_INT(info_of(host_closure).failed, 2);
-    CHECK_INT(treadle_closure_release(host_closure), TREADLE_OK);
+    CHECK_INT(info_of(hosts_closure).failed, 2);
+    CHECK_INT(treadle_closure_release(hosts_closure), TREADLE_OK);
     CHECK_INT(take_token(host, &token), 1);
-    CHECK_ERROR(treadle_host_create_closure(host, 77, &plan, &host_closure), TREADLE_E_CLOSED, "host");
+    CHECK_ERROR(host_closure(host, 77, &plan, &hosts_closure), TREADLE_E_CLOSED, "host");
+}
+static void count_destroyed(void *info) {
+    CHECK(!info);
+    destroyed++;
 }
 TEST(a_host_gives_no_handler, "ABI-2") {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};
@@ -168,12 +173,12 @@ TEST(a_host_gives_no_handler, "ABI-2") {
     uint64_t token;
     int before = destroyed;
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
-    CHECK_ERROR(treadle_host_create_closure(host, 1, &GOOD(), &closure), TREADLE_E_ARG, "handler");
-    CHECK_ERROR(treadle_host_create_closure(host, 1, &CLOSURE_CONFIG(.signature = "ii", .info = &host), &closure), TREADLE_E_ARG, "info");
-    CHECK_ERROR(treadle_host_create_closure(host, 1, &CLOSURE_CONFIG(.signature = "ii", .destroy = count_up), &closure), TREADLE_E_ARG, "destroy");
-    CHECK_ERROR(treadle_host_create_closure(host, 1, &CLOSURE_CONFIG(.signature = "x"), &closure), TREADLE_E_SIGNATURE, "signature");
-    CHECK_ERROR(treadle_host_create_closure(host, 1, NULL, &closure), TREADLE_E_ARG, "config");
-    CHECK_INT(destroyed, before);
+    CHECK_ERROR(host_closure(host, 1, &GOOD(), &closure), TREADLE_E_ARG, "handler");
+    CHECK_ERROR(host_closure(host, 1, &CLOSURE_CONFIG(.signature = "ii", .info = &host), &closure), TREADLE_E_ARG, "info");
+    CHECK_ERROR(host_closure(host, 1, &CLOSURE_CONFIG(.signature = "ii", .destroy = count_destroyed), &closure), TREADLE_E_ARG, "destroy");
+    CHECK_ERROR(host_closure(host, 1, &CLOSURE_CONFIG(.signature = "x"), &closure), TREADLE_E_SIGNATURE, "signature");
+    CHECK_ERROR(treadle_closure_create(&CLOSURE_CONFIG(.signature = "ii", .token = 1), &closure), TREADLE_E_ARG, "token");
+    CHECK_INT(destroyed, before + 1);
     CHECK_INT(take_token(host, &token), 0); /* none was taken */
 }
 

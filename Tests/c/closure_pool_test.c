@@ -93,9 +93,9 @@ TEST(a_full_pool_is_told, "") {
     CHECK(closure == NULL);
     CHECK_INT(destroyed, 1);
     CHECK_INT(treadle_closure_release(all_of_them[17]), TREADLE_OK);
-    CHECK_INT(pool_info().retired, 1);
+    CHECK_INT(pool_info().drained, 1);
     all_of_them[17] = MADE(.signature = "ii", .handler = add_info, .info = &number);
-    CHECK_INT(pool_info().retired, 0);
+    CHECK_INT(pool_info().drained, 0);
     CHECK_INT(CODE_OF(one_fn, all_of_them[17])(1), 6);
     CHECK_INT(treadle_closure_create(&config, &closure), TREADLE_E_NOMEM);
     CHECK_INT(pool_info().used, capacity);
@@ -144,14 +144,14 @@ TEST(the_oldest_pointer_is_used_again_last, "") {
         CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
         for (int j = 0; j < i; j++) CHECK(first[j] != first[i]);
     }
-    CHECK_INT(pool_info().retired, 8);
+    CHECK_INT(pool_info().drained, 8);
     for (uint32_t i = 8; i < capacity; i++) {
         treadle_closure closure = MADE(.signature = "ii", .handler = add_info, .info = &number);
         code = code_of(closure);
         for (int j = 0; j < 8; j++) CHECK(first[j] != code);
         CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
     }
-    CHECK_INT(pool_info().retired, capacity);
+    CHECK_INT(pool_info().drained, capacity);
     for (int i = 0; i < 8; i++) {
         treadle_closure closure = MADE(.signature = "iii", .handler = add_info, .info = &number);
         CHECK(code_of(closure) == first[i]);
@@ -167,21 +167,21 @@ TEST(a_kept_pointer_is_never_used_again, "") {
                                    .default_result = &minus, .default_result_size = sizeof minus);
     any_code kept = code_of(closure);
     CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
-    CHECK_INT(pool_info().retired, 0);
+    CHECK_INT(pool_info().drained, 0);
     for (uint32_t i = 0; i < capacity * 3; i++) {
         closure = MADE(.signature = "ii", .handler = add_info, .info = &number);
         CHECK(code_of(closure) != kept);
         CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
     }
     CHECK_INT(((one_fn)kept)(1), -7);
-    CHECK_INT(pool_info().retired, capacity - 1);
+    CHECK_INT(pool_info().drained, capacity - 1);
 }
 
 TEST(the_pool_describes_itself, "") {
     treadle_closure_pool_info info = pool_info();
     CHECK(info.capacity >= 1024 && info.capacity % 1024 == 0);
-    CHECK_INT(info.used + info.retired + info.allocated, 0);
-    CHECK_INT(info.after_retired, 0);
+    CHECK_INT(info.used + info.drained + info.allocated, 0);
+    CHECK_INT(info.after_invalidated, 0);
     CHECK(strlen(info.libffi) < sizeof info.libffi);
 }
 

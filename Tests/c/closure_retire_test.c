@@ -68,7 +68,7 @@ static void retire_while_called(treadle_closure_config config) {
     atomic_store(&may_drop, 1);
     CHECK_INT(treadle_closure_close(closure, TREADLE_FOREVER), TREADLE_OK);
     CHECK_INT(info.destroyed, 1);
-    while (info_of(closure).after_retired < CALLERS) sched_yield();
+    while (info_of(closure).after_invalidated < CALLERS) sched_yield();
     atomic_store(&enough, 1);
     for (int i = 0; i < CALLERS; i++) {
         CHECK_INT(pthread_join(callers[i].thread, NULL), 0);
@@ -77,7 +77,7 @@ static void retire_while_called(treadle_closure_config config) {
     }
     CHECK_INT(info.handled, handled);
     CHECK_INT(info_of(closure).handled, handled);
-    CHECK_INT(info_of(closure).after_retired, late);
+    CHECK_INT(info_of(closure).after_invalidated, late);
     CHECK_INT(info.destroyed, 1);
     CHECK_INT(reports, 1);
     CHECK_INT(treadle_closure_release(closure), TREADLE_OK);

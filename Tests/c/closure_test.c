@@ -29,7 +29,7 @@ TEST(a_call_is_handled_inline, "OBJ-2 OBJ-8") {
     treadle_closure_info info = info_of(closure);
     CHECK_INT(info.state, TREADLE_CLOSURE_ACTIVE);
     CHECK_INT(info.handled, 2);
-    CHECK(info.failed == 0 && info.dropped == 0 && info.timed_out == 0 && info.after_retired == 0 && info.waiting == 0);
+    CHECK(info.failed == 0 && info.dropped == 0 && info.timed_out == 0 && info.after_invalidated == 0 && info.waiting == 0);
     end_closure(closure);
 }
 
@@ -138,11 +138,13 @@ TEST(a_retired_pointer_returns_the_default, "OBJ-5 THR-19") {
                                    .default_result = &otherwise, .default_result_size = sizeof otherwise);
     point_fn code = CODE_OF(point_fn, closure);
     memset(&otherwise, 0, sizeof otherwise); /* it was copied */
-    CHECK_INT(treadle_closure_retire(closure), TREADLE_OK);
+    CHECK(treadle_closure_is_valid(closure));
+    CHECK_INT(treadle_closure_invalidate(closure), TREADLE_OK);
     CHECK_INT(destroyed, 1);
-    CHECK_INT(treadle_closure_retire(closure), TREADLE_IGNORED);
+    CHECK_INT(treadle_closure_invalidate(closure), TREADLE_OK);
+    CHECK(!treadle_closure_is_valid(closure));
     CHECK_INT(destroyed, 1);
-    uint64_t before = pool_info().after_retired;
+    uint64_t before = pool_info().after_invalidated;
     for (int i = 0; i < 5; i++) {
         point result = code((point){9, 9, 9}, 9);
         CHECK(result.x == 1 && result.y == 2 && result.z == 3);
@@ -152,8 +154,8 @@ TEST(a_retired_pointer_returns_the_default, "OBJ-5 THR-19") {
     CHECK(code_of(closure) == (any_code)code);
     treadle_closure_info info = info_of(closure);
     CHECK_INT(info.state, TREADLE_CLOSURE_DRAINED);
-    CHECK_INT(info.after_retired, 5);
-    CHECK_INT(pool_info().after_retired - before, 5);
+    CHECK_INT(info.after_invalidated, 5);
+    CHECK_INT(pool_info().after_invalidated - before, 5);
     CHECK_INT(info.handled, 0);
     CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
     CHECK_ERROR(treadle_closure_release(closure), TREADLE_E_STALE, "closure");
@@ -187,8 +189,8 @@ static void own_destroyed(void *info) { atomic_fetch_add(&((struct own *)info)->
 static treadle_status retire_own(treadle_call *call, void *info) {
     struct own *own = info;
     int32_t seven = 7;
-    CHECK_INT(treadle_closure_retire(call->closure), TREADLE_OK);
-    CHECK_INT(info_of(call->closure).state, TREADLE_CLOSURE_RETIRED);
+    CHECK_INT(treadle_closure_invalidate(call->closure), TREADLE_OK);
+    CHECK_INT(info_of(call->closure).state, TREADLE_CLOSURE_INVALIDATED);
     CHECK_INT(((sum_fn)own->code)(1, 1), 0); /* begins after it was retired */
     CHECK_INT(own->destroyed, 0);
     return treadle_call_set_result(call, &seven, sizeof seven);
@@ -202,7 +204,7 @@ static treadle_status close_own(treadle_call *call, void *info) {
 static treadle_status release_own(treadle_call *call, void *info) {
     int32_t nine = 9;
     CHECK_INT(treadle_closure_release(((struct own *)info)->closure), TREADLE_OK);
-    CHECK_INT(info_of(call->closure).state, TREADLE_CLOSURE_RETIRED); /* held by the call */
+    CHECK_INT(info_of(call->closure).state, TREADLE_CLOSURE_INVALIDATED); /* held by the call */
     CHECK_INT(((struct own *)info)->destroyed, 0);
     return treadle_call_set_result(call, &nine, sizeof nine);
 }
@@ -227,7 +229,7 @@ static treadle_status recurse(treadle_call *call, void *info) {
     struct own *own = info;
     int32_t n = *(const int32_t *)call->arguments[0], result = 0;
     if (n > 0) result = n + ((int32_t (*)(int32_t))own->code)(n - 1);
-    else CHECK_INT(treadle_closure_retire(own->closure), TREADLE_OK);
+    else CHECK_INT(treadle_closure_invalidate(own->closure), TREADLE_OK);
     CHECK_INT(own->destroyed, 0);
     return treadle_call_set_result(call, &result, sizeof result);
 }
@@ -263,9 +265,9 @@ TEST(close_waits_for_the_last_call, "OBJ-7 OBJ-9") {
     await(&begun);
     CHECK_ERROR(treadle_closure_close(closure, 0), TREADLE_E_TIMEOUT, "timeout_ns");
     CHECK_ERROR(treadle_closure_close(closure, MILLISECONDS(1)), TREADLE_E_TIMEOUT, "timeout_ns");
-    CHECK_INT(info_of(closure).state, TREADLE_CLOSURE_RETIRED);
+    CHECK_INT(info_of(closure).state, TREADLE_CLOSURE_INVALIDATED);
     CHECK_INT(destroyed, 0);
-    CHECK_INT(treadle_closure_retire(closure), TREADLE_IGNORED);
+    CHECK_INT(treadle_closure_invalidate(closure), TREADLE_OK);
     CHECK_INT(pthread_create(&closer, NULL, close_it, closure), 0);
     sem_post(&go_on);
     CHECK_INT(pthread_join(closer, &result), 0);
@@ -292,7 +294,7 @@ TEST(after_a_shutdown_no_handler_is_called, "THR-21") {
     CHECK_INT(CODE_OF(sum_fn, closure)(1, 2), -5);
     CHECK_INT(calls, 0);
     CHECK_INT(info_of(closure).dropped, 1);
-    CHECK_INT(treadle_closure_retire(other), TREADLE_OK);
+    CHECK_INT(treadle_closure_invalidate(other), TREADLE_OK);
     CHECK_INT(destroyed, 1);
     end_closure(closure);
 }

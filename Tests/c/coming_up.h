@@ -24,8 +24,8 @@ HELPER void note_ready(treadle_descriptor descriptor, uint32_t events, void *inf
 HELPER void note_request(void *target, void *argument) { (void)target, (void)argument, note(); }
 
 HELPER void come_block(void) {
-    treadle_block block = {.struct_size = sizeof block, .fn = note_block};
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    treadle_post block = {.struct_size = sizeof block, .fn = note_block};
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
 }
 HELPER void come_post(void) { CHECK_INT(treadle_loop_post(loop, note_block, NULL), TREADLE_OK); }
 HELPER void come_timer(void) {
@@ -52,7 +52,7 @@ HELPER void come_source(void) {
 /* A request without modes takes another way than one that names them. */
 HELPER void come_request_of(const char *const *modes, size_t count) {
     treadle_request request = {.struct_size = sizeof request, .fn = note_request};
-    CHECK_INT(treadle_thread_perform(loop_thread, &request, modes, count, 0), TREADLE_OK);
+    CHECK_INT(perform_on(loop_thread, &request, modes, count, 0), TREADLE_OK);
 }
 HELPER void come_request(void) { come_request_of(NULL, 0); }
 HELPER void come_request_in_mode(void) { come_request_of((const char *const[]){MODE}, 1); }

@@ -14,7 +14,7 @@ TEST(the_common_set_grows_and_never_shrinks, "MODE-8 RL-4 RL-7") {
     CHECK_INT(treadle_loop_add_common_mode(loop, MODE), TREADLE_IGNORED);
     CHECK_INT(treadle_loop_add_common_mode(loop, "new"), TREADLE_OK);
     CHECK_INT(treadle_loop_add_common_mode(loop, "new"), TREADLE_IGNORED);
-    CHECK_INT(treadle_loop_copy_modes(loop, NULL, 0, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_modes(loop, NULL, 0, &length), TREADLE_OK);
     CHECK_INT(length, sizeof MODE); /* in the set, but not made yet */
     treadle_source source = keep_mode("new");
     treadle_source_invalidate(source);

@@ -78,8 +78,8 @@ static void count_destroy(void *info) { (void)info, atomic_fetch_add(&destroys, 
 static void *send_blocks_and_posts(void *sender) {
     for (intptr_t i = 0, count = scaled(5000); i < count; i++) {
         void *message = (void *)(i << SENDER_BITS | (intptr_t)sender);
-        treadle_block block = {.struct_size = sizeof block, .fn = receive, .info = message, .destroy = count_destroy};
-        if (i % 2) CHECK_INT(treadle_loop_perform_block(worker.loop, &block), TREADLE_OK);
+        treadle_post block = {.struct_size = sizeof block, .fn = receive, .info = message, .destroy = count_destroy};
+        if (i % 2) CHECK_INT(post_block(worker.loop, &block), TREADLE_OK);
         else CHECK_INT(treadle_loop_post(worker.loop, receive, message), TREADLE_OK);
     }
     return NULL;

@@ -22,7 +22,7 @@ static void go_on(struct job *job) {
     CHECK_INT(job_perform(&jobs[next], line[next].thread, TREADLE_PERFORM_WAIT), TREADLE_OK);
 }
 static struct job last;
-static treadle_status perform_on(treadle_thread first) { return job_perform(&last, first, TREADLE_PERFORM_WAIT); }
+static treadle_status wait_for(treadle_thread first) { return job_perform(&last, first, TREADLE_PERFORM_WAIT); }
 static treadle_status join_it(treadle_thread first) {
     void *result = &result;
     treadle_status status = treadle_thread_join(first, TREADLE_FOREVER, &result);
@@ -37,7 +37,7 @@ static void trace_error(const char *word) {
     CHECK(strstr(info.message, word));
 }
 static treadle_status perform_and_look(treadle_thread first) {
-    treadle_status status = perform_on(first);
+    treadle_status status = wait_for(first);
     trace_error("thread");
     return status;
 }
@@ -58,7 +58,7 @@ static void go_round(int count, treadle_status (*close)(treadle_thread)) {
         server_end(&line[i]);
         job_check(&jobs[i], 1, 1);
     }
-    job_check(&last, 0, close == perform_on || close == perform_and_look ? 1 : 0);
+    job_check(&last, 0, close == wait_for || close == perform_and_look ? 1 : 0);
 }
 TEST(threads_that_perform_on_each_other, "PERF-7 PERF-8") {
     for (int count = 2; count <= MOST; count++) go_round(count, perform_and_look);
@@ -85,7 +85,7 @@ static void *perform_until_refused(void *info) {
     gate_pass(&join_begins);
     while (!is_in_kernel_wait(line[0].thread_id)) sched_yield();
     treadle_request request = job_request(job);
-    CHECK_INT(treadle_thread_perform(line[0].thread, &request, modes, 1, TREADLE_PERFORM_WAIT), TREADLE_E_DEADLOCK);
+    CHECK_INT(perform_on(line[0].thread, &request, modes, 1, TREADLE_PERFORM_WAIT), TREADLE_E_DEADLOCK);
     return NULL;
 }
 TEST(a_join_with_a_time_out_is_part_of_the_circle, "PERF-7 THR-17") {
@@ -187,7 +187,7 @@ static treadle_status answer_status;
 static void wait_for_line_0(void) {
     const char *const modes[] = {TREADLE_CALL_MODE};
     treadle_request request = job_request(&inner_job);
-    CHECK_INT(treadle_thread_perform(line[1].thread, &request, modes, 1, 0), TREADLE_OK);
+    CHECK_INT(perform_on(line[1].thread, &request, modes, 1, 0), TREADLE_OK);
     gate_pass(&has_begun);
     tries = true;
     answer_status = job_perform(&last, line[0].thread, TREADLE_PERFORM_WAIT);

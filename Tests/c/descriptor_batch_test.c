@@ -63,7 +63,7 @@ static void begin(void) {
     is_over = false;
     for (int i = 0; i < FDS; i++) {
         fds[i] = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
-        CHECK_INT(treadle_descriptor_watch(fds[i], TREADLE_READABLE, on_ready, NULL, NULL, &sources[i]), TREADLE_OK);
+        CHECK_INT(treadle_descriptor_start(fds[i], TREADLE_READABLE, on_ready, NULL, &sources[i]), TREADLE_OK);
     }
 }
 static void end(void) {
@@ -132,7 +132,10 @@ TEST(a_release_behind_a_callback_stops_the_run, "OBJ-4 STOP-2") {
     come_up = NULL;
     for (int i = 0; i < FDS; i++) {
         CHECK_INT(discard(sources[i]), TREADLE_OK);
-        CHECK_INT(treadle_descriptor_watch(fds[i], TREADLE_READABLE, discard_itself, NULL, stop_in_release, &sources[i]), TREADLE_OK);
+        treadle_descriptor_context context = {
+            .struct_size = sizeof context, .ready = discard_itself, .release = stop_in_release, .fd = fds[i], .events = TREADLE_READABLE};
+        CHECK_INT(treadle_descriptor_create(&context, &sources[i]), TREADLE_OK);
+        CHECK_INT(treadle_loop_add_descriptor(loop, sources[i], MODE), TREADLE_OK);
     }
     for (int i = 0; i < FDS; i++) {
         is_over = false;

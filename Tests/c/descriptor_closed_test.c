@@ -265,7 +265,7 @@ TEST(bad_contexts_are_refused, "SRC1-1 ABI-7") {
     CHECK_ERROR(treadle_descriptor_create(&bad, &source), TREADLE_E_ARG, "fd");
     bad = good, bad.ready = NULL;
     CHECK_ERROR(treadle_descriptor_create(&bad, &source), TREADLE_E_ARG, "ready");
-    CHECK_ERROR(treadle_descriptor_watch(watched.reads, TREADLE_READABLE, NULL, NULL, NULL, &source), TREADLE_E_ARG, "ready");
+    CHECK_ERROR(treadle_descriptor_start(watched.reads, TREADLE_READABLE, NULL, NULL, &source), TREADLE_E_ARG, "ready");
     bad = good, bad.events = 0;
     CHECK_ERROR(treadle_descriptor_create(&bad, &source), TREADLE_E_ARG, "events");
     bad.events = TREADLE_READABLE | TREADLE_HANGUP;

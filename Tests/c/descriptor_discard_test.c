@@ -23,7 +23,7 @@ static int make_fd(unsigned value) {
 }
 static treadle_descriptor watch(int fd) {
     treadle_descriptor source = NULL;
-    CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, NULL, &source), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_start(fd, TREADLE_READABLE, on_ready, NULL, &source), TREADLE_OK);
     return source;
 }
 static void add(treadle_descriptor source, const char *mode) {
@@ -123,44 +123,39 @@ TEST(who_owns_no_reference_ends_it_all_the_same, "OBJ-2 OBJ-5") {
 /* --- Watched in one call --------------------------------------------------------------------------- */
 
 TEST(a_source_is_made_and_added_in_one_call, "SRC1-1 SRC1-10 OBJ-3") {
-    for (int has_release = 0; has_release < 2; has_release++) {
-        for (uint32_t events = 1; events <= 3; events++) {
-            int fd = make_fd(7), number = -1;
-            uint32_t watched = 0;
-            void *info = NULL;
-            treadle_descriptor source = NULL;
-            CHECK_INT(treadle_descriptor_watch(fd, events, on_ready, &fd, has_release ? count_release : NULL, &source), TREADLE_OK);
-            CHECK(treadle_descriptor_is_valid(source) && treadle_loop_contains_descriptor(treadle_loop_current(), source, M));
-            CHECK_INT(treadle_descriptor_get_fd(source, &number), TREADLE_OK);
-            CHECK_INT(treadle_descriptor_get_events(source, &watched), TREADLE_OK);
-            CHECK_INT(treadle_descriptor_get_info(source, &info), TREADLE_OK);
-            CHECK(number == fd && watched == events && info == &fd);
-            if (events & TREADLE_READABLE) {
-                CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-                CHECK_INT(take(&performed), 1);
-            }
-            CHECK_INT(treadle_loop_add_descriptor(treadle_loop_current(), source, "another"), TREADLE_OK); /* as any other */
-            CHECK_INT(treadle_descriptor_set_events(source, TREADLE_READABLE), TREADLE_OK);
-            CHECK_INT(treadle_loop_run(treadle_loop_current(), "another", 0, 0), TREADLE_RUN_TIMED_OUT);
+    for (uint32_t events = 1; events <= 3; events++) {
+        int fd = make_fd(7), number = -1;
+        uint32_t watched = 0;
+        void *info = NULL;
+        treadle_descriptor source = NULL;
+        CHECK_INT(treadle_descriptor_start(fd, events, on_ready, &fd, &source), TREADLE_OK);
+        CHECK(treadle_descriptor_is_valid(source) && treadle_loop_contains_descriptor(treadle_loop_current(), source, M));
+        CHECK_INT(treadle_descriptor_get_fd(source, &number), TREADLE_OK);
+        CHECK_INT(treadle_descriptor_get_events(source, &watched), TREADLE_OK);
+        CHECK_INT(treadle_descriptor_get_info(source, &info), TREADLE_OK);
+        CHECK(number == fd && watched == events && info == &fd);
+        if (events & TREADLE_READABLE) {
+            CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
             CHECK_INT(take(&performed), 1);
-            CHECK_INT(discard(source), TREADLE_OK);
-            CHECK_INT(take(&released), has_release);
-            CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
-            close(fd);
         }
+        CHECK_INT(treadle_loop_add_descriptor(treadle_loop_current(), source, "another"), TREADLE_OK); /* as any other */
+        CHECK_INT(treadle_descriptor_set_events(source, TREADLE_READABLE), TREADLE_OK);
+        CHECK_INT(treadle_loop_run(treadle_loop_current(), "another", 0, 0), TREADLE_RUN_TIMED_OUT);
+        CHECK_INT(take(&performed), 1);
+        CHECK_INT(discard(source), TREADLE_OK);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
+        close(fd);
     }
 }
 TEST(without_a_handle_it_is_the_loop_s, "OBJ-3 OBJ-4") {
-    for (int has_release = 0; has_release < 2; has_release++) {
-        int fd = make_fd(1);
-        treadle_descriptor first = watch(make_fd(0)); /* so that the mode has a set already */
-        CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, has_release ? count_release : NULL, NULL), TREADLE_OK);
-        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-        CHECK_INT(take(&performed), 1);
-        CHECK_INT(discard(first), TREADLE_OK);
-        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-        CHECK_INT(take(&performed), 1);
-    }
+    int fd = make_fd(1);
+    treadle_descriptor first = watch(make_fd(0)); /* so that the mode has a set already */
+    CHECK_INT(treadle_descriptor_start(fd, TREADLE_READABLE, on_ready, NULL, NULL), TREADLE_OK);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(take(&performed), 1);
+    CHECK_INT(discard(first), TREADLE_OK);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(take(&performed), 1);
 }
 TEST(what_cannot_be_watched, "SRC1-7 SRC1-8") {
     int fd = make_fd(0), closed = fcntl(fd, F_DUPFD_CLOEXEC, 300);
@@ -169,22 +164,20 @@ TEST(what_cannot_be_watched, "SRC1-7 SRC1-8") {
         treadle_descriptor source = NULL;
 #define REFUSED(expected, subject, ...)                                                \
     source = (treadle_descriptor)&source;                                              \
-    CHECK_ERROR(treadle_descriptor_watch(__VA_ARGS__, &source), expected, subject);    \
-    CHECK(!source);                                                                    \
-    CHECK_INT(take(&released), 1)
-        REFUSED(TREADLE_E_ARG, "ready", fd, TREADLE_READABLE, NULL, NULL, count_release);
-        REFUSED(TREADLE_E_ARG, "events", fd, 0, on_ready, NULL, count_release);
-        REFUSED(TREADLE_E_ARG, "events", fd, TREADLE_HANGUP | TREADLE_READABLE, on_ready, NULL, count_release);
-        REFUSED(TREADLE_E_ARG, "fd", -1, TREADLE_READABLE, on_ready, NULL, count_release);
-        REFUSED(TREADLE_E_ARG, "fd", INT32_MIN, TREADLE_READABLE, on_ready, NULL, count_release);
-        REFUSED(TREADLE_E_ARG, "fd", closed, TREADLE_READABLE, on_ready, NULL, count_release);
-        REFUSED(TREADLE_E_ARG, "fd", INT32_MAX, TREADLE_READABLE, on_ready, NULL, count_release);
-        CHECK_ERROR(treadle_descriptor_watch(closed, TREADLE_READABLE, on_ready, NULL, NULL, &source), TREADLE_E_ARG, "fd");
-        CHECK(!source);
+    CHECK_ERROR(treadle_descriptor_start(__VA_ARGS__, NULL, &source), expected, subject); \
+    CHECK_ERROR(treadle_descriptor_start(__VA_ARGS__, NULL, NULL), expected, subject);    \
+    CHECK(!source)
+        REFUSED(TREADLE_E_ARG, "ready", fd, TREADLE_READABLE, NULL);
+        REFUSED(TREADLE_E_ARG, "events", fd, 0, on_ready);
+        REFUSED(TREADLE_E_ARG, "events", fd, TREADLE_HANGUP | TREADLE_READABLE, on_ready);
+        REFUSED(TREADLE_E_ARG, "fd", -1, TREADLE_READABLE, on_ready);
+        REFUSED(TREADLE_E_ARG, "fd", INT32_MIN, TREADLE_READABLE, on_ready);
+        REFUSED(TREADLE_E_ARG, "fd", closed, TREADLE_READABLE, on_ready);
+        REFUSED(TREADLE_E_ARG, "fd", INT32_MAX, TREADLE_READABLE, on_ready);
         CHECK_INT(poll_mode(M), has_set ? TREADLE_RUN_TIMED_OUT : TREADLE_RUN_FINISHED);
         if (has_set) {
-            CHECK_ERROR(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, NULL, &source), TREADLE_E_EXISTS, "fd");
-            REFUSED(TREADLE_E_EXISTS, "fd", fd, TREADLE_WRITABLE, on_ready, NULL, count_release);
+            REFUSED(TREADLE_E_EXISTS, "fd", fd, TREADLE_READABLE, on_ready);
+            REFUSED(TREADLE_E_EXISTS, "fd", fd, TREADLE_WRITABLE, on_ready);
         } else {
             watch(fd);
         }
@@ -193,7 +186,7 @@ TEST(what_cannot_be_watched, "SRC1-7 SRC1-8") {
 TEST(a_regular_file_is_always_ready, "SRC1-2 OBJ-5") {
     treadle_descriptor first = watch(make_fd(0)), source = NULL;
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, NULL, &source), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_start(fd, TREADLE_READABLE, on_ready, NULL, &source), TREADLE_OK);
     for (int i = 0; i < 3; i++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(take(&performed), 3);
     CHECK_INT(discard(source), TREADLE_OK);
@@ -293,7 +286,7 @@ TEST(a_callback_discards_itself_and_others_that_are_ready, "OBJ-9 SRC1-5 SRC1-8"
         batch_closes = round % 2;
         for (int i = 0; i < 16; i++) {
             batch_fds[i] = make_fd(1);
-            CHECK_INT(treadle_descriptor_watch(batch_fds[i], TREADLE_READABLE, discard_all_but_one, NULL, NULL, &batch[i]), TREADLE_OK);
+            CHECK_INT(treadle_descriptor_start(batch_fds[i], TREADLE_READABLE, discard_all_but_one, NULL, &batch[i]), TREADLE_OK);
         }
         CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_STOPPED);
         CHECK_INT(take(&performed), 1);
@@ -329,11 +322,11 @@ TEST(a_descriptor_that_was_given_up_interrupts, "SRC1-8 RUN-14") {
 TEST(a_number_taken_over_is_not_given_back, "SRC1-7 SRC1-8") {
     int fd = make_fd(1), copy, late = 0;
     treadle_descriptor old = NULL, new = NULL;
-    CHECK_INT(treadle_descriptor_watch(fd, TREADLE_READABLE, on_ready, NULL, NULL, &old), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_start(fd, TREADLE_READABLE, on_ready, NULL, &old), TREADLE_OK);
     copy = fcntl(fd, F_DUPFD_CLOEXEC, 100);
     close(fd);
     CHECK_INT(make_fd(0), fd);
-    CHECK_INT(treadle_descriptor_watch(fd, TREADLE_WRITABLE, count_ready, &late, NULL, &new), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_start(fd, TREADLE_WRITABLE, count_ready, &late, &new), TREADLE_OK);
     CHECK_INT(treadle_descriptor_set_events(new, TREADLE_READABLE), TREADLE_OK);
     for (int i = 0; i < 300; i++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     take(&performed);
@@ -405,7 +398,8 @@ TEST(threads_discard_what_is_ready, "OBJ-4 OBJ-5 SRC1-8") {
     for (intptr_t i = 0; i < RACERS; i++) CHECK_INT(pthread_create(&threads[i], NULL, discard_all, (void *)i), 0);
     for (int round = scaled(300); round > 0; round--) {
         for (int i = 0; i < SHARED; i++) {
-            CHECK_INT(treadle_descriptor_watch(fds[i], TREADLE_READABLE, on_ready, NULL, i % 2 ? count_release : NULL, &shared[i]), TREADLE_OK);
+            shared[i] = make(i % 2 ? HAS_RELEASE : 0, fds[i]);
+            add(shared[i], M);
             CHECK_INT(treadle_descriptor_retain(shared[i]), TREADLE_OK);
             if (round % 2) CHECK_INT(treadle_descriptor_retain(shared[i]), TREADLE_OK);
         }

@@ -103,7 +103,7 @@ TEST(many_come_and_go_in_any_order, "TMR-11 TMR-23") {
         int left = TIMERS;
         for (int i = 0; i < TIMERS; i++) {
             int64_t at = base + (rand_r(&seed) % 2 ? SECONDS(100) : 0) + rand_r(&seed) % 1000 * MILLISECONDS(1) / 2;
-            CHECK_INT(treadle_timer_schedule_at(at, 0, fire, NULL, NULL, &timers[i]), TREADLE_OK);
+            timers[i] = armed_timer(fire, NULL, NULL, at, 0);
         }
         for (int i = 0; i < TIMERS; i++) {
             if (rand_r(&seed) % 3 == 0) continue;
@@ -114,7 +114,7 @@ TEST(many_come_and_go_in_any_order, "TMR-11 TMR-23") {
         CHECK(poll_mode(M) >= 0);
         for (int i = 0; i < TIMERS; i++) {
             if (!timers[i]) continue;
-            if (treadle_timer_is_valid(timers[i])) left--;
+            if (next_fire(timers[i]) != 0) left--;
             CHECK_INT(discard(timers[i]), TREADLE_OK);
         }
         CHECK_INT(take(&fired), left);
@@ -152,14 +152,14 @@ TEST(a_callback_discards_its_own_timer_and_one_that_is_due, "TMR-7 TMR-13 OBJ-9"
 static void discard_in_release(void *info) {
     treadle_timer timer = NULL;
     atomic_fetch_add(&released, 1);
-    CHECK_INT(treadle_timer_schedule_at(FAR_AWAY, 0, fire, NULL, NULL, &timer), TREADLE_OK);
+    timer = armed_timer(fire, NULL, NULL, FAR_AWAY, 0);
     CHECK_INT(discard(timer), TREADLE_OK);
     CHECK_INT(discard(info), TREADLE_OK);
 }
 TEST(a_release_discards_another, "TMR-7 OBJ-4") {
     treadle_timer other = make(HAS_RELEASE, FAR_AWAY), timer = NULL;
     add(other, M);
-    CHECK_INT(treadle_timer_schedule_at(FAR_AWAY, 0, fire, other, discard_in_release, &timer), TREADLE_OK);
+    timer = armed_timer(fire, other, discard_in_release, FAR_AWAY, 0);
     CHECK_INT(discard(timer), TREADLE_OK);
     CHECK_INT(take(&released), 2);
     CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
@@ -195,7 +195,7 @@ TEST(threads_discard_what_fires, "OBJ-4 OBJ-5 TMR-7 TMR-13") {
             atomic_store(&counts[i].released, 0);
             int64_t at = treadle_time_now() + i * 1000;
             treadle_release_fn release = i % 2 ? race_release : NULL;
-            CHECK_INT(treadle_timer_schedule_at(at, i % 4 == 3 ? 1000 : 0, race_fire, (void *)i, release, &shared[i]), TREADLE_OK);
+            shared[i] = armed_timer(race_fire, (void *)i, release, at, i % 4 == 3 ? 1000 : 0);
             CHECK_INT(treadle_timer_retain(shared[i]), TREADLE_OK);
         }
         pthread_barrier_wait(&barrier);
@@ -217,8 +217,7 @@ TEST(threads_discard_what_fires, "OBJ-4 OBJ-5 TMR-7 TMR-13") {
 enum { LOOPS = 20, HELD = 100, KEPT = 96 /* two groups of free ones, and one that nobody has had yet */ };
 static atomic_uint highest;
 static treadle_timer arm(void) {
-    treadle_timer timer = NULL;
-    CHECK_INT(treadle_timer_schedule_at(FAR_AWAY, 0, fire, NULL, NULL, &timer), TREADLE_OK);
+    treadle_timer timer = armed_timer(fire, NULL, NULL, FAR_AWAY, 0);
     unsigned number = (unsigned)((uintptr_t)timer >> 5) & 0xFFFFFF, known = atomic_load(&highest);
     while (number > known && !atomic_compare_exchange_weak(&highest, &known, number)) {}
     return timer;
@@ -251,7 +250,7 @@ static void *discard_of_others(void *number) {
     treadle_timer *mine = crowd[(intptr_t)number], *theirs = crowd[1 - (intptr_t)number];
     for (int round = scaled(300); round > 0; round--) {
         for (int i = 0; i < HELD; i++) {
-            CHECK_INT(treadle_timer_schedule_at(FAR_AWAY + i, 0, fire, NULL, NULL, &mine[i]), TREADLE_OK);
+            mine[i] = armed_timer(fire, NULL, NULL, FAR_AWAY + i, 0);
             own(mine[i], 1);
         }
         pthread_barrier_wait(&barrier);
@@ -307,15 +306,15 @@ TEST(who_waits_for_a_callback_is_told, "OBJ-5 ABI-5") {
 
 /* --- Armed at a date ------------------------------------------------------------------------------ */
 
-TEST(a_timer_at_a_date_in_one_call, "NST-1 NST-5 TMR-1 TMR-2 TMR-8") {
-    const int64_t dates[] = {INT64_MIN, -1, 0, 1, treadle_time_now() - 5, FAR_AWAY + 3, INT64_MAX};
+TEST(a_timer_at_a_date, "NST-5 TMR-1 TMR-2 TMR-8") {
+    const int64_t dates[] = {INT64_MIN, -1, 0, 1, treadle_time_now() - 5, FAR_AWAY + 3, INT64_MAX - 1};
     const int64_t intervals[] = {0, 1, 999, 1000, 12345, INT64_MAX};
     for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
         for (size_t k = 0; k < sizeof intervals / sizeof *intervals; k++) {
             treadle_timer timer = NULL;
             int64_t interval = -1;
             treadle_release_fn release = i % 2 ? count_release : NULL;
-            CHECK_INT(treadle_timer_schedule_at(dates[i], intervals[k], fire, NULL, release, &timer), TREADLE_OK);
+            timer = armed_timer(fire, NULL, release, dates[i], intervals[k]);
             CHECK_INT(next_fire(timer), dates[i]);
             CHECK(treadle_loop_contains_timer(treadle_loop_current(), timer, M));
             CHECK_INT(treadle_timer_get_interval(timer, &interval), TREADLE_OK);
@@ -323,7 +322,7 @@ TEST(a_timer_at_a_date_in_one_call, "NST-1 NST-5 TMR-1 TMR-2 TMR-8") {
             CHECK_INT(treadle_timer_repeats(timer), k > 0);
             CHECK(poll_mode(M) >= 0);
             CHECK_INT(take(&fired), dates[i] < treadle_time_now());
-            CHECK_INT(treadle_timer_is_valid(timer), k > 0 || dates[i] > treadle_time_now());
+            CHECK_INT(next_fire(timer) != 0, k > 0 || dates[i] > treadle_time_now());
             CHECK_INT(discard(timer), TREADLE_OK);
             CHECK_INT(take(&released), i % 2);
         }
@@ -331,30 +330,10 @@ TEST(a_timer_at_a_date_in_one_call, "NST-1 NST-5 TMR-1 TMR-2 TMR-8") {
 }
 TEST(a_timer_at_a_date_keeps_its_grid, "TMR-16 TMR-18") {
     int64_t first = treadle_time_now() - SECONDS(10) - 7, step = SECONDS(3);
-    treadle_timer timer = NULL;
-    CHECK_INT(treadle_timer_schedule_at(first, step, fire, NULL, NULL, &timer), TREADLE_OK);
+    treadle_timer timer = armed_timer(fire, NULL, NULL, first, step);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(take(&fired), 1);
     CHECK(next_fire(timer) > first + 3 * step);
     CHECK_INT((next_fire(timer) - first) % step, 0);
 }
-TEST(a_timer_that_cannot_be_armed, "NST-1 TMR-1") {
-    treadle_timer timer = (treadle_timer)&timer;
-    CHECK_ERROR(treadle_timer_schedule_at(1, 0, NULL, NULL, count_release, &timer), TREADLE_E_ARG, "fire");
-    CHECK(!timer);
-    CHECK_INT(take(&released), 1);
-    timer = (treadle_timer)&timer;
-    CHECK_ERROR(treadle_timer_schedule_at(1, -1, fire, NULL, count_release, &timer), TREADLE_E_RANGE, "interval_ns");
-    CHECK(!timer);
-    CHECK_INT(take(&released), 1);
-    CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
-}
-TEST(a_timer_without_a_handle_is_the_loop_s, "NST-5") {
-    CHECK_INT(treadle_timer_schedule_at(1, 0, fire, NULL, NULL, NULL), TREADLE_OK);
-    CHECK_INT(treadle_timer_schedule_at(1, 0, fire, NULL, count_release, NULL), TREADLE_OK);
-    CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
-    CHECK_INT(take(&fired), 2);
-    CHECK_INT(take(&released), 1);
-}
-
 TEST_MAIN()

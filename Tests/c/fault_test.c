@@ -44,7 +44,7 @@ static void use_everything(const struct pipes *pipes) {
     treadle_observer_context observer_context = {
         .struct_size = sizeof observer_context, .notify = on_activity, .activities = TREADLE_ALL_ACTIVITIES};
     treadle_descriptor_context descriptor_context = {.struct_size = sizeof descriptor_context, .ready = on_ready, .events = TREADLE_READABLE};
-    treadle_block block = {.struct_size = sizeof block, .fn = on_block, .destroy = NULL};
+    treadle_post block = {.struct_size = sizeof block, .fn = on_block, .destroy = NULL};
     treadle_loop loop = treadle_loop_current();
     if (!loop) {
         treadle_error_info error = {.struct_size = sizeof error};
@@ -71,7 +71,7 @@ static void use_everything(const struct pipes *pipes) {
         CHECK((SANE(treadle_loop_add_descriptor(loop, descriptors[i], M)) == TREADLE_OK) == treadle_loop_contains_descriptor(loop, descriptors[i], M));
         SANE(treadle_loop_add_descriptor(loop, descriptors[i], "x"));
     }
-    SANE(treadle_loop_perform_block(loop, &block));
+    SANE(post_block(loop, &block));
     SANE(treadle_loop_post(loop, on_block, NULL));
     if (source) SANE(treadle_source_signal_and_wake(source));
     SANE(treadle_loop_run(loop, M, 0, 0));

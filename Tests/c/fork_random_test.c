@@ -5,16 +5,13 @@
  * child finds everything refused, the run that it was in first; some begin a life of their own. The parent notices nothing.
  *
  * TREADLE_TEST_SEED sets what is done, though not when; TREADLE_TEST_SCALE how often. */
-#include "helpers.h"
+#include "chance.h"
+#include "forked.h"
 
 #include <sys/wait.h>
 
 #define MODE TREADLE_DEFAULT_MODE
 enum { OTHERS = 2, DEEPEST = 3 };
-
-/* The thread sanitizer otherwise ends a child that makes threads. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) { return "die_after_fork=0"; }
 
 static treadle_loop loop;
 static treadle_source source;
@@ -23,33 +20,10 @@ static atomic_long forks, posts;
 static bool in_child, has_own_life;
 static int depth;
 
-static _Thread_local uint64_t chance_state;
-static unsigned chance(unsigned below) {
-    chance_state ^= chance_state << 13;
-    chance_state ^= chance_state >> 7;
-    chance_state ^= chance_state << 17;
-    return (unsigned)(chance_state >> 20) % below;
-}
-
 static void must_be_refused(treadle_status status) {
     CHECK_INT(treadle_loop_wake(loop), status);
     CHECK_INT(treadle_source_signal(source), status);
     CHECK_INT(treadle_loop_run(loop, MODE, 0, 0), status);
-}
-static void stop_own(void *stops) {
-    ++*(int *)stops;
-    CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
-}
-static void live_anew(void) {
-    int stops = 0;
-    CHECK_INT(treadle_after_fork_child(), TREADLE_OK);
-    must_be_refused(TREADLE_E_STALE);
-    treadle_source keeper = make_source(NULL, NULL);
-    CHECK_INT(treadle_loop_add(treadle_loop_current(), keeper, MODE), TREADLE_OK);
-    CHECK_INT(treadle_loop_post(treadle_loop_current(), stop_own, &stops), TREADLE_OK);
-    CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
-    CHECK_INT(stops, 1);
-    CHECK_INT(discard(keeper), TREADLE_OK);
 }
 /* Whose callers see to it that the child ends. */
 static void fork_here(void) {
@@ -113,7 +87,7 @@ static void posted(void *info) {
 static void nothing(void *info) { (void)info; }
 
 static void *disturb(void *number) {
-    chance_state = (uint64_t)(uintptr_t)number;
+    begin_chance((uint64_t)(uintptr_t)number);
     while (!is_over) {
         switch (chance(4)) {
         case 0: CHECK_INT(treadle_loop_post(loop, chance(4) ? nothing : posted, NULL), TREADLE_OK); break;
@@ -131,13 +105,10 @@ static void *disturb(void *number) {
 }
 
 TEST(children_that_return_from_a_callback_go_on_with_nothing, "RL-11") {
-    const char *number = getenv("TREADLE_TEST_SEED");
-    uint64_t seed = number ? strtoull(number, NULL, 0) : (uint64_t)treadle_time_now();
     pthread_t others[OTHERS];
     int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), goal = scaled(300);
-    printf("TREADLE_TEST_SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
-    chance_state = seed | 1;
+    choose_seed();
+    begin_chance(0);
     loop = treadle_loop_current();
     source = make_source(perform, NULL);
     treadle_timer timer = make_timer(fire, NULL, 1, MILLISECONDS(1));
@@ -145,7 +116,7 @@ TEST(children_that_return_from_a_callback_go_on_with_nothing, "RL-11") {
     treadle_descriptor descriptor = make_descriptor(ready, &fd, fd, TREADLE_READABLE);
     treadle_object items[] = {source, timer, observer, descriptor};
     for (int i = 0; i < 4; i++) CHECK_INT(treadle_loop_add(loop, items[i], MODE), TREADLE_OK);
-    for (uintptr_t i = 0; i < OTHERS; i++) CHECK_INT(pthread_create(&others[i], NULL, disturb, (void *)(seed + 2 * i + 3)), 0);
+    for (uintptr_t i = 0; i < OTHERS; i++) CHECK_INT(pthread_create(&others[i], NULL, disturb, (void *)(i + 1)), 0);
     while (forks < goal) {
         CHECK(write(fd, &(uint64_t){1}, 8) == 8);
         run(MILLISECONDS(2));

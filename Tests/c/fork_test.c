@@ -68,10 +68,10 @@ TEST(every_function_fails_in_the_child, "RL-11 ABI-5") {
 static int destroyed;
 static void count_destroyed(void *info) { (void)info, destroyed++; }
 static void refused_in_child(void *loop) {
-    treadle_block block = {.struct_size = sizeof block, .fn = call_nothing, .destroy = count_destroyed};
+    treadle_post block = {.struct_size = sizeof block, .fn = call_nothing, .destroy = count_destroyed};
     treadle_routine_config config = {.struct_size = sizeof config, .code = (void (*)(void))call_nothing, .signature = "v", .destroy = count_destroyed};
     treadle_routine routine = (void *)1;
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_E_FORKED);
+    CHECK_INT(post_block(loop, &block), TREADLE_E_FORKED);
     CHECK_INT(destroyed, 1);
     CHECK_INT(treadle_routine_create(&config, &routine), TREADLE_E_FORKED);
     CHECK_INT(destroyed, 2);
@@ -252,7 +252,7 @@ static void exit_thread(void *after_fork) {
 }
 static void *fork_with_a_loop(void *unused) {
     treadle_source_context context = {.struct_size = sizeof context, .release = release_in_parent, .cancel = cancel_in_parent};
-    treadle_block block = {.struct_size = sizeof block, .fn = release_in_parent, .destroy = release_in_parent};
+    treadle_post block = {.struct_size = sizeof block, .fn = release_in_parent, .destroy = release_in_parent};
     treadle_loop loop = treadle_loop_current();
     treadle_source source;
     struct probe probe = {0};
@@ -260,7 +260,7 @@ static void *fork_with_a_loop(void *unused) {
     CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK_INT(treadle_loop_add_descriptor(loop, probe.item, MODE), TREADLE_OK);
     /* The thread sanitizer does not survive that a thread ends in the child. */
     if (!THREAD_SANITIZER) CHECK_INT(in_child(exit_thread, NULL), 0);

@@ -43,9 +43,9 @@ TEST(a_routine_may_be_queued_more_often_than_it_can_count, "OBJ-2 OBJ-3") {
                                      .arguments = &argument, .argument_count = 1};
     treadle_routine routine = NULL;
     CHECK_INT(treadle_routine_create(&config, &routine), TREADLE_OK);
-    treadle_block block = {.struct_size = sizeof block, .routine = routine};
+    treadle_post block = {.struct_size = sizeof block, .routine = routine};
     int count = scaled((1 << 20) + 1000);
-    for (int i = 0; i < count; i++) CHECK_INT(treadle_loop_perform_block(treadle_loop_current(), &block), TREADLE_OK);
+    for (int i = 0; i < count; i++) CHECK_INT(post_block(treadle_loop_current(), &block), TREADLE_OK);
     CHECK_INT(treadle_routine_call(routine, NULL, NULL, 0), TREADLE_OK);
     CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, 0, 0), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(calls, count + 1);

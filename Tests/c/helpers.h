@@ -9,7 +9,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "check.h"
+#include "asking.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,8 +17,6 @@
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-
-#define HELPER __attribute__((unused)) static
 
 /* Which sanitizer the test is built with: gcc and clang tell it in ways of their own. */
 #ifdef __has_feature
@@ -43,6 +41,18 @@ HELPER bool is_way(const char *name) {
     return way && strcmp(way, name) == 0;
 }
 
+/* A thread with a function, and a registration of one for a notification. */
+HELPER treadle_status create_thread(treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *out) {
+    treadle_thread_config config = {.struct_size = sizeof config, .fn = fn, .info = info, .destroy = destroy};
+    return treadle_thread_create(&config, out);
+}
+HELPER treadle_status add_notification(uint32_t name, void *object, treadle_notification_fn fn, void *info,
+                                       treadle_release_fn destroy, uint64_t *out_token) {
+    treadle_notification_config config = {
+        .struct_size = sizeof config, .name = name, .object = object, .fn = fn, .info = info, .destroy = destroy};
+    return treadle_notification_add(&config, out_token);
+}
+
 /* Ends an item that the caller owns, and returns the reference. */
 HELPER treadle_status discard(treadle_object item) {
     treadle_status status = treadle_invalidate(item);
@@ -57,11 +67,25 @@ HELPER treadle_source make_source(treadle_perform_fn perform, void *info) {
     CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
     return source;
 }
-HELPER treadle_timer make_timer(treadle_timer_fn fire, void *info, int64_t fire_at, int64_t interval_ns) {
-    treadle_timer_context context = {
-        .struct_size = sizeof context, .fire = fire, .info = info, .fire_at = fire_at, .interval_ns = interval_ns};
+HELPER treadle_timer make_timer_with(uint32_t flags, treadle_timer_fn fire, void *info, treadle_release_fn release, int64_t fire_at,
+                                     int64_t interval_ns) {
+    treadle_timer_context context = {.struct_size = sizeof context, .fire = fire, .info = info, .release = release,
+                                     .fire_at = fire_at, .interval_ns = interval_ns, .flags = flags};
     treadle_timer timer = NULL;
     CHECK_INT(treadle_timer_create(&context, &timer), TREADLE_OK);
+    return timer;
+}
+HELPER treadle_timer make_timer(treadle_timer_fn fire, void *info, int64_t fire_at, int64_t interval_ns) {
+    return make_timer_with(0, fire, info, NULL, fire_at, interval_ns);
+}
+/* A one-shot that ends as CFRunLoop's does (TMR-4, TMR-15). */
+HELPER treadle_timer make_ending_timer(treadle_timer_fn fire, void *info, int64_t fire_at) {
+    return make_timer_with(TREADLE_TIMER_ENDS_AFTER_FIRING, fire, info, NULL, fire_at, 0);
+}
+/* In the default mode of the calling thread's loop, armed at a date. */
+HELPER treadle_timer armed_timer(treadle_timer_fn fire, void *info, treadle_release_fn release, int64_t fire_at, int64_t interval_ns) {
+    treadle_timer timer = make_timer_with(0, fire, info, release, fire_at, interval_ns);
+    CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
     return timer;
 }
 HELPER treadle_observer make_observer(treadle_observer_fn notify, void *info, uint32_t activities) {

@@ -5,7 +5,8 @@
  * loops come and go. Each token is retired once, or used up, or was refused; none is named in an event after that.
  *
  * TREADLE_HOST_SECONDS sets how long it lasts, TREADLE_TEST_SEED what each thread does, though not when. */
-#include "helpers.h"
+#include "chance.h"
+#include "host_items.h"
 
 enum { LOOPS = 2, ACTORS = 3, SLOTS = 16, TOKENS = 1 << 21, DEEPEST = 2 };
 
@@ -22,16 +23,6 @@ static _Atomic(treadle_object) slots[SLOTS];
 static atomic_bool is_over;
 static atomic_long lived, events;
 static _Thread_local int depth;
-static uint64_t seed;
-
-static _Thread_local uint64_t chance_state;
-static unsigned chance(unsigned below) {
-    chance_state ^= chance_state << 13;
-    chance_state ^= chance_state >> 7;
-    chance_state ^= chance_state << 17;
-    return (unsigned)(chance_state >> 20) % below;
-}
-static void begin_chance(uint64_t number) { chance_state = (seed + number) * 0x9E3779B97F4A7C15u | 1; }
 
 static _Thread_local unsigned char making; /* what, for messages */
 static uint64_t new_token(int owed) {
@@ -102,20 +93,20 @@ static void act_on_items(treadle_loop loop) {
     switch (chance(3)) {
     case 0: {
         treadle_source source;
-        CHECK_INT(treadle_host_create_source(host, token, chance(4), 0, &source), TREADLE_OK);
+        CHECK_INT(host_source(host, token, chance(4), 0, &source), TREADLE_OK);
         treadle_source_signal(item = source);
         break;
     }
     case 1: {
         treadle_timer timer;
         int64_t interval = chance(2) ? 0 : MILLISECONDS(1);
-        CHECK_INT(treadle_host_create_timer(host, token, treadle_time_now() + chance(2000000), interval, 0, &timer), TREADLE_OK);
+        CHECK_INT(host_timer(host, token, treadle_time_now() + chance(2000000), interval, &timer), TREADLE_OK);
         item = timer;
         break;
     }
     default: {
         treadle_observer observer;
-        CHECK_INT(treadle_host_create_observer(host, token, TREADLE_ALL_ACTIVITIES, chance(2), 0, &observer), TREADLE_OK);
+        CHECK_INT(host_observer(host, token, TREADLE_ALL_ACTIVITIES, chance(2), &observer), TREADLE_OK);
         item = observer;
     }
     }
@@ -127,9 +118,9 @@ static void act_on_loop(treadle_loop loop) {
     making = 2;
     const char *mode = any_mode();
     bool is_post = chance(2);
-    uint64_t token = new_token(is_post ? USED_UP : RETIRED_ONCE);
+    uint64_t token = new_token(USED_UP);
     if (!token || !loop) return token ? (void)atomic_store(&tokens[token].owed, REFUSED) : (void)0;
-    treadle_status status = is_post ? treadle_host_post(host, token, loop) : treadle_host_perform_block(host, token, loop, &mode, 1);
+    treadle_status status = is_post ? treadle_host_post(host, token, loop) : host_post_block(host, token, loop, &mode, 1);
     if (status < 0) refused(token, status);
     treadle_loop_wake(loop);
 }
@@ -137,9 +128,9 @@ static void act_on_thread(treadle_thread thread) {
     making = 3;
     const char *mode = any_mode();
     bool waits = depth == 0 && chance(4) == 0;
-    uint64_t token = new_token(waits ? RETURNED : RETIRED_ONCE);
+    uint64_t token = new_token(waits ? RETURNED : USED_UP);
     if (!token || !thread) return token ? (void)atomic_store(&tokens[token].owed, REFUSED) : (void)0;
-    treadle_status status = waits ? treadle_host_perform_and_wait(host, token, thread) : treadle_host_perform(host, token, thread, &mode, 1, 0);
+    treadle_status status = host_perform(host, token, thread, waits ? NULL : &mode, !waits, waits ? TREADLE_PERFORM_WAIT : 0);
     if (waits) atomic_store(&tokens[token].retired, 1); /* it is not named any more */
     else if (status < 0 && status != TREADLE_E_CLOSED && status != TREADLE_E_DEADLOCK) refused(token, status);
 }
@@ -150,7 +141,7 @@ static void act_for_this_thread(void) {
     if (!token) return;
     if (chance(2)) {
         treadle_thread thread;
-        status = treadle_host_create_thread(host, token, &thread);
+        status = host_thread(host, token, &thread);
         if (status == TREADLE_OK) {
             if (chance(4)) CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
             CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
@@ -168,7 +159,7 @@ static void act_on_closure(treadle_loop loop) {
     uint64_t token = new_token(RETIRED_ONCE);
     if (!token) return;
     config.delivery = config.loop ? TREADLE_DELIVERY_ASYNC : TREADLE_DELIVERY_INLINE;
-    treadle_status status = treadle_host_create_closure(host, token, &config, &closure);
+    treadle_status status = host_closure(host, token, &config, &closure);
     if (status < 0) return refused(token, status);
     CHECK_INT(treadle_closure_get_code(closure, &code), TREADLE_OK);
     for (unsigned calls = chance(3); calls > 0; calls--) ((void (*)(int))code)(7);
@@ -219,9 +210,7 @@ static void *be_loops(void *number) {
 
 static void begin(void) {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};
-    const char *number = getenv("TREADLE_TEST_SEED");
-    seed = number ? strtoull(number, NULL, 0) : (uint64_t)treadle_time_now();
-    printf("TREADLE_TEST_SEED=%llu\n", (unsigned long long)seed);
+    choose_seed();
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
 }
 /* Everything that was made is given back; threads that were started last may still make some. */

@@ -93,7 +93,7 @@ TEST(a_stop_by_a_handler_meets_the_innermost_run, "STOP-2 RUN-12 ABI-4") {
     CHECK_INT(treadle_loop_post(loop, stop_inner, NULL), TREADLE_OK);
     CHECK_INT(run(M, TREADLE_FOREVER), TREADLE_RUN_STOPPED);
     CHECK(served == 2 && inner_stops == 1);
-    /* The same for a run inside of a handler. */
+    /* A run inside of a handler is met before the one around it. */
     serve = run_inner;
     ring();
     CHECK_INT(run(M, TREADLE_FOREVER), TREADLE_RUN_STOPPED);

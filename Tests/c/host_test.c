@@ -4,6 +4,7 @@
  * host_test.c: host languages: what their one callback receives, what a failed one does to a run, and
  * that nothing is lost then. */
 #include "helpers.h"
+#include "host_items.h"
 
 static const char *const M = TREADLE_DEFAULT_MODE;
 
@@ -40,24 +41,24 @@ static treadle_loop start_host(void) {
 }
 static treadle_source add_source(uint64_t token, uint32_t wants, int64_t order) {
     treadle_source source;
-    CHECK_INT(treadle_host_create_source(host, token, wants, order, &source), TREADLE_OK);
+    CHECK_INT(host_source(host, token, wants, order, &source), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), source, M), TREADLE_OK);
     return source;
 }
 static treadle_timer add_timer(uint64_t token, int64_t fire_at, int64_t interval_ns) {
     treadle_timer timer;
-    CHECK_INT(treadle_host_create_timer(host, token, fire_at, interval_ns, 0, &timer), TREADLE_OK);
+    CHECK_INT(host_timer(host, token, fire_at, interval_ns, &timer), TREADLE_OK);
     CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, M), TREADLE_OK);
     return timer;
 }
 static treadle_observer add_observer(uint64_t token, uint32_t activities, uint32_t once) {
     treadle_observer observer;
-    CHECK_INT(treadle_host_create_observer(host, token, activities, once, 0, &observer), TREADLE_OK);
+    CHECK_INT(host_observer(host, token, activities, once, &observer), TREADLE_OK);
     CHECK_INT(treadle_loop_add_observer(treadle_loop_current(), observer, M), TREADLE_OK);
     return observer;
 }
 static void queue_block(uint64_t token) {
-    CHECK_INT(treadle_host_perform_block(host, token, treadle_loop_current(), NULL, 0), TREADLE_OK);
+    CHECK_INT(host_post_block(host, token, treadle_loop_current(), NULL, 0), TREADLE_OK);
 }
 static void check_event(int index, uint32_t kind, uint64_t token, void *subject, uint32_t value, const char *mode) {
     CHECK(index < event_count);
@@ -86,14 +87,14 @@ TEST(every_kind_of_event, "SRC0-3 OBJ-8") {
     treadle_timer timer = add_timer(14, date, SECONDS(1000));
     treadle_observer observer = add_observer(15, TREADLE_EXIT, 0);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-    check_event(1, TREADLE_EVENT_BLOCK, 13, NULL, 0, M);
+    check_event(1, TREADLE_EVENT_POST, 13, NULL, 0, M);
     check_event(2, TREADLE_EVENT_PERFORM, 11, source, 0, M);
     check_event(3, TREADLE_EVENT_PERFORM, 12, quiet, 0, M);
     check_event(4, TREADLE_EVENT_TIMER, 14, timer, 0, M);
     CHECK(events[4].late_ns >= MILLISECONDS(5));
     check_event(5, TREADLE_EVENT_OBSERVER, 15, observer, TREADLE_EXIT, M);
     CHECK_INT(event_count, 6);
-    CHECK_INT(treadle_host_create_descriptor(host, 16, fd, TREADLE_READABLE, TREADLE_DESCRIPTOR_ACKNOWLEDGED, &descriptor), TREADLE_OK);
+    CHECK_INT(host_descriptor(host, 16, fd, TREADLE_READABLE, TREADLE_DESCRIPTOR_ACKNOWLEDGED, &descriptor), TREADLE_OK);
     CHECK_INT(treadle_loop_add_descriptor(loop, descriptor, "x"), TREADLE_OK);
     CHECK_INT(poll_mode("x"), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(poll_mode("x"), TREADLE_RUN_TIMED_OUT); /* acknowledged: once */
@@ -196,7 +197,7 @@ TEST(failed_descriptors_and_observers_end_the_run, "ABI-3 SRC1-2") {
     treadle_loop loop = start_host();
     treadle_descriptor descriptor;
     int fd = eventfd(1, EFD_NONBLOCK);
-    CHECK_INT(treadle_host_create_descriptor(host, 1, fd, TREADLE_READABLE, 0, &descriptor), TREADLE_OK);
+    CHECK_INT(host_descriptor(host, 1, fd, TREADLE_READABLE, 0, &descriptor), TREADLE_OK);
     CHECK_INT(treadle_loop_add_descriptor(loop, descriptor, M), TREADLE_OK);
     failing = 1;
     for (int i = 0; i < 2; i++) {
@@ -226,7 +227,7 @@ static void run_inner(const treadle_event *event) {
 TEST(only_the_innermost_run_ends, "RUN-12 ABI-3") {
     treadle_loop loop = start_host();
     treadle_source failed, outer = add_source(1, 0, 0);
-    CHECK_INT(treadle_host_create_source(host, 2, 0, 0, &failed), TREADLE_OK);
+    CHECK_INT(host_source(host, 2, 0, 0, &failed), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(loop, failed, "inner"), TREADLE_OK);
     CHECK_INT(treadle_source_signal(outer), TREADLE_OK);
     CHECK_INT(treadle_source_signal(failed), TREADLE_OK);
@@ -255,6 +256,77 @@ TEST(plain_callbacks_of_the_same_pass_are_not_lost, "ABI-3 SRC0-7") {
     CHECK_INT(performs, 1);
 }
 
+/* A context with one member of each value, besides a host: refused by its name, and nothing of it is called or retired. */
+static void must_not_be_called(void) { CHECK(false); }
+#define ANY(type) ((type)(void *)must_not_be_called)
+#define REFUSED(kind, given, name, ...)                                                                             \
+    do {                                                                                                              \
+        treadle_##kind##_context context_ = {.struct_size = sizeof context_, .host = host, .token = 1, __VA_ARGS__};    \
+        context_.given;                                                                                               \
+        CHECK_ERROR(treadle_##kind##_create(&context_, &kind), TREADLE_E_ARG, name);                                  \
+        CHECK(kind == NULL);                                                                                          \
+    } while (0)
+#define REFUSED_OF_ALL(kind, ...)                                                          \
+    REFUSED(kind, info = &host, "info", __VA_ARGS__);                                      \
+    REFUSED(kind, retain = ANY(treadle_retain_fn), "retain", __VA_ARGS__);                 \
+    REFUSED(kind, release = ANY(treadle_release_fn), "release", __VA_ARGS__);              \
+    REFUSED(kind, describe = ANY(treadle_describe_fn), "describe", __VA_ARGS__)
+#define WATCHED .fd = 0, .events = TREADLE_READABLE
+TEST(a_host_takes_the_place_of_every_callback, "ABI-2 SRC0-1") {
+    treadle_source source;
+    treadle_timer timer;
+    treadle_descriptor descriptor;
+    treadle_observer observer;
+    treadle_routine routine;
+    treadle_routine_config config = {.struct_size = sizeof config, .code = must_not_be_called, .signature = "v"};
+    start_host();
+    CHECK_INT(treadle_routine_create(&config, &routine), TREADLE_OK);
+    REFUSED_OF_ALL(source, .order = 0);
+    REFUSED(source, perform = ANY(treadle_perform_fn), "perform", .order = 0);
+    REFUSED(source, perform_routine = routine, "perform_routine", .order = 0);
+    REFUSED(source, schedule = ANY(treadle_schedule_fn), "schedule", .order = 0);
+    REFUSED(source, schedule_routine = routine, "schedule_routine", .order = 0);
+    REFUSED(source, cancel = ANY(treadle_schedule_fn), "cancel", .order = 0);
+    REFUSED(source, cancel_routine = routine, "cancel_routine", .order = 0);
+    REFUSED(source, equal = ANY(treadle_equal_fn), "equal", .order = 0);
+    REFUSED(source, hash = ANY(treadle_hash_fn), "hash", .order = 0);
+    REFUSED(source, reserved = 1, "reserved", .order = 0);
+    REFUSED_OF_ALL(descriptor, WATCHED);
+    REFUSED(descriptor, ready = ANY(treadle_ready_fn), "ready", WATCHED);
+    REFUSED(descriptor, ready_routine = routine, "ready_routine", WATCHED);
+    REFUSED(descriptor, equal = ANY(treadle_equal_fn), "equal", WATCHED);
+    REFUSED(descriptor, hash = ANY(treadle_hash_fn), "hash", WATCHED);
+    REFUSED(descriptor, get_fd = ANY(treadle_get_fd_fn), "get_fd", WATCHED);
+    REFUSED_OF_ALL(timer, .fire_at = 1);
+    REFUSED(timer, fire = ANY(treadle_timer_fn), "fire", .fire_at = 1);
+    REFUSED(timer, fire_routine = routine, "fire_routine", .fire_at = 1);
+    REFUSED_OF_ALL(observer, .activities = TREADLE_ENTRY);
+    REFUSED(observer, notify = ANY(treadle_observer_fn), "notify", .activities = TREADLE_ENTRY);
+    REFUSED(observer, notify_routine = routine, "notify_routine", .activities = TREADLE_ENTRY);
+    CHECK_INT(*treadle_host_get_retired_count(host), 0);
+    CHECK_INT(event_count, 0);
+    CHECK_INT(treadle_routine_release(routine), TREADLE_OK);
+}
+TEST(what_a_context_holds_besides_works_for_hosts, "SRC0-7 TMR-5 SRC0-2") {
+    treadle_loop loop = start_host();
+    treadle_timer_context context = {.struct_size = sizeof context, .fire_at = 1, .interval_ns = SECONDS(1),
+                                     .tolerance_ns = MILLISECONDS(20), .host = host, .token = 5};
+    treadle_timer timer;
+    CHECK_INT(treadle_timer_create(&context, &timer), TREADLE_OK);
+    int64_t tolerance;
+    CHECK_INT(treadle_timer_get_tolerance(timer, &tolerance), TREADLE_OK);
+    CHECK_INT(tolerance, MILLISECONDS(20));
+    treadle_source late = add_source(2, 0, 9), early = add_source(1, 0, -9);
+    void *info = &loop;
+    CHECK(treadle_source_get_info(late, &info) == TREADLE_OK && info == NULL);
+    CHECK_INT(treadle_source_signal(late), TREADLE_OK);
+    CHECK_INT(treadle_source_signal(early), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_timer(loop, timer, M), TREADLE_OK);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_TRACE("1 2 5");
+}
+
+static void never_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
 TEST(registration_is_checked, "ABI-7") {
     treadle_host_config config = {.struct_size = sizeof config}, good = {.struct_size = sizeof good, .dispatch = dispatch};
     treadle_source source;
@@ -271,21 +343,26 @@ TEST(registration_is_checked, "ABI-7") {
     longer.config.struct_size = sizeof longer;
     CHECK_ERROR(treadle_host_register(&longer.config, &host), TREADLE_E_TOO_NEW, "");
     CHECK(host == NULL);
-    CHECK_ERROR(treadle_host_create_source(NULL, 1, 0, 0, &source), TREADLE_E_ARG, "host");
-    CHECK_ERROR(treadle_host_create_source((treadle_host)treadle_loop_current(), 1, 0, 0, &source), TREADLE_E_KIND, "host");
+    CHECK_ERROR(host_source(NULL, 1, 0, 0, &source), TREADLE_E_ARG, "token");
+    CHECK_ERROR(host_source(NULL, 0, TREADLE_HOST_WANTS_CANCEL, 0, &source), TREADLE_E_ARG, "host_wants");
+    CHECK_ERROR(host_timer(NULL, 1, 0, 0, &timer), TREADLE_E_ARG, "token");
+    CHECK_ERROR(host_observer(NULL, 1, TREADLE_ENTRY, 0, &observer), TREADLE_E_ARG, "token");
+    treadle_descriptor_context plain = {.struct_size = sizeof plain, .fd = 0, .events = TREADLE_READABLE, .ready = never_ready, .token = 1};
+    CHECK_ERROR(treadle_descriptor_create(&plain, &descriptor), TREADLE_E_ARG, "token");
+    CHECK_ERROR(host_source((treadle_host)treadle_loop_current(), 1, 0, 0, &source), TREADLE_E_KIND, "host");
     CHECK_ERROR(treadle_host_get_dropped((treadle_host)&config, &count), TREADLE_E_STALE, "host");
     CHECK_INT(count, 0);
     CHECK(treadle_host_get_retired_count(NULL) == NULL);
     treadle_loop loop = start_host();
-    CHECK_ERROR(treadle_host_create_source(host, 1, 4, 0, &source), TREADLE_E_ARG, "wants");
-    CHECK_ERROR(treadle_host_create_timer(host, 1, 0, -1, 0, &timer), TREADLE_E_RANGE, "interval");
-    CHECK_ERROR(treadle_host_create_descriptor(host, 1, -1, TREADLE_READABLE, 0, &descriptor), TREADLE_E_ARG, "fd");
-    CHECK_ERROR(treadle_host_create_observer(host, 1, TREADLE_ENTRY, 0, 0, NULL), TREADLE_E_ARG, "observer");
-    CHECK_ERROR(treadle_host_perform_block(host, 1, NULL, NULL, 0), TREADLE_E_ARG, "loop");
+    CHECK_ERROR(host_source(host, 1, 4, 0, &source), TREADLE_E_ARG, "host_wants");
+    CHECK_ERROR(host_timer(host, 1, 0, -1, &timer), TREADLE_E_RANGE, "interval");
+    CHECK_ERROR(host_descriptor(host, 1, -1, TREADLE_READABLE, 0, &descriptor), TREADLE_E_ARG, "fd");
+    CHECK_ERROR(host_observer(host, 1, TREADLE_ENTRY, 0, NULL), TREADLE_E_ARG, "observer");
+    CHECK_ERROR(host_post_block(host, 1, NULL, NULL, 0), TREADLE_E_ARG, "loop");
     const char *none[] = {NULL};
-    CHECK_ERROR(treadle_host_perform_block(host, 1, loop, none, 1), TREADLE_E_ARG, "mode");
+    CHECK_ERROR(host_post_block(host, 1, loop, none, 1), TREADLE_E_ARG, "mode");
     CHECK_INT(*treadle_host_get_retired_count(host), 0); /* after an error the token is not retired */
-    CHECK_INT(treadle_host_create_observer(host, 1, TREADLE_ENTRY, 1, 0, &observer), TREADLE_OK);
+    CHECK_INT(host_observer(host, 1, TREADLE_ENTRY, 1, &observer), TREADLE_OK);
     CHECK(!treadle_observer_repeats(observer));
 }
 

@@ -92,7 +92,7 @@ static void *perform_once(void *info) {
     if (n % 2) options.mode_count = 0, options.modes = NULL;
     if (wait_of_attempt == TREADLE_WAIT_NONE && !host) options.completion = &request, options.completion_loop = server.loop;
     arm(FAULT_MEMORY | FAULT_PAGES, ENOMEM, (n + 1) / 2, false);
-    treadle_status status = host ? treadle_host_perform_invocation(host, 5, subject, &options) : treadle_invocation_perform(subject, &options);
+    treadle_status status = host ? host_perform_invocation(host, 5, subject, &options) : treadle_invocation_perform(subject, &options);
     int hits = disarm();
     if (hits) {
         CHECK_INT(status, TREADLE_E_NOMEM);

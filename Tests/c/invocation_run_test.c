@@ -3,6 +3,7 @@
  *
  * invocation_run_test.c: the run of a wait: what it runs, and that it ends when the call is over, and not before. */
 #include "invocations.h"
+#include "host_items.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 
@@ -21,7 +22,7 @@ struct waiting {
 static treadle_loop held_loop; /* of who waits */
 static void note_mode(struct waiting *waiting) {
     size_t length = 0;
-    CHECK_INT(treadle_loop_copy_current_mode(treadle_loop_current(), waiting->mode, sizeof waiting->mode, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_current_mode(treadle_loop_current(), waiting->mode, sizeof waiting->mode, &length), TREADLE_OK);
 }
 static void *wait_outside_of_runs(void *info) {
     struct waiting *waiting = info;
@@ -46,9 +47,9 @@ static void hold_end(struct waiting *waiting) {
 static void open_gate(void *gate) { gate_open(gate); }
 static void post_and_await(treadle_loop loop, const char *mode) {
     struct gate gate;
-    treadle_block block = {.struct_size = sizeof block, .fn = open_gate, .info = &gate, .modes = &mode, .mode_count = 1};
+    treadle_post block = {.struct_size = sizeof block, .fn = open_gate, .info = &gate, .modes = &mode, .mode_count = 1};
     gate_make(&gate);
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK_INT(treadle_loop_wake(loop), TREADLE_OK);
     gate_pass(&gate);
 }
@@ -139,7 +140,7 @@ TEST(the_call_mode_has_what_a_client_adds, "RL-7 MODE-7 RUN-13") {
     waiting.status = invoke(waiting.invocation, b.loop, TREADLE_WAIT_RUNNING);
     CHECK_TEXT(waiting.mode, TREADLE_CALL_MODE);
     CHECK_INT(treadle_timer_invalidate(elsewhere), TREADLE_OK);
-    CHECK_INT(treadle_loop_copy_modes(b.loop, names, sizeof names, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_modes(b.loop, names, sizeof names, &length), TREADLE_OK);
     CHECK_INT(length, sizeof MODE); /* the mode that only a call has needed is none of the client's */
     treadle_timer_release(here);
     treadle_timer_release(elsewhere);
@@ -250,7 +251,7 @@ TEST(a_host_that_fails_in_a_wait_ends_the_run_around_it, "ABI-2 RUN-4") {
     treadle_loop loop = treadle_loop_current();
     hold_begin(&waiting);
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
-    CHECK_INT(treadle_host_create_timer(host, 1, treadle_time_now(), 0, 0, &timer), TREADLE_OK);
+    CHECK_INT(host_timer(host, 1, treadle_time_now(), 0, &timer), TREADLE_OK);
     CHECK_INT(treadle_loop_add_timer(loop, timer, TREADLE_CALL_MODE), TREADLE_OK);
     CHECK_INT(treadle_loop_post(loop, wait_in_a_run, &waiting), TREADLE_OK);
     treadle_source keeper = make_source(NULL, NULL);

@@ -27,7 +27,7 @@ static treadle_status take_step(int64_t index, int64_t *depth) {
     const char *modes[] = {step->mode};
     if (step->plain) {
         treadle_request request = {.struct_size = sizeof request, .fn = go_plainly, .target = (void *)(intptr_t)(index + 1)};
-        return treadle_thread_perform(servers[step->server].thread, &request, step->mode ? modes : NULL, step->mode != NULL,
+        return perform_on(servers[step->server].thread, &request, step->mode ? modes : NULL, step->mode != NULL,
                                       TREADLE_PERFORM_WAIT);
     }
     treadle_invocation invocation = INVOCATION(go, "qq");
@@ -150,7 +150,7 @@ static void open_target(void *target, void *unused) { (void)unused, gate_open(ta
 static treadle_status plain_status;
 static int64_t perform_plainly(void) {
     treadle_request request = {.struct_size = sizeof request, .fn = open_target, .target = &inside};
-    plain_status = treadle_thread_perform(servers[A].thread, &request, NULL, 0, TREADLE_PERFORM_WAIT);
+    plain_status = perform_on(servers[A].thread, &request, NULL, 0, TREADLE_PERFORM_WAIT);
     return 0;
 }
 static int64_t call_b(void) { /* on A */
@@ -175,7 +175,7 @@ TEST(a_plain_perform_into_a_waiter_is_refused, "PERF-7") {
 static int64_t queue_and_return(void) {
     trace("queued");
     treadle_request request = {.struct_size = sizeof request, .fn = open_target, .target = &inside};
-    CHECK_INT(treadle_thread_perform(servers[A].thread, &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_on(servers[A].thread, &request, NULL, 0, 0), TREADLE_OK);
     return 0;
 }
 static int64_t call_b_and_look(void) {
@@ -211,7 +211,7 @@ static int64_t call_c(void) { /* on D, for B */
     gate_pass(&c_has_begun);
     atomic_store(&d_goes_on, 1);
     treadle_request request = {.struct_size = sizeof request, .fn = open_target, .target = &inside};
-    CHECK_INT(treadle_thread_perform(servers[C].thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on(servers[C].thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     return 0;
 }
 static int64_t wait_for_d(void) { /* on B */

@@ -159,7 +159,7 @@ static treadle_status set_timer(treadle_call *call, void *info) {
     int64_t delay = *(const int64_t *)call->arguments[1];
     int32_t result = 0;
     CHECK_INT(thread_id(), self->thread);
-    CHECK_INT(treadle_timer_set_next_fire(self->timer, delay < 0 ? FAR_AWAY : treadle_time_now() + MILLISECONDS(delay)), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(self->timer, delay < 0 ? TREADLE_FOREVER : MILLISECONDS(delay)), TREADLE_OK);
     return treadle_call_set_result(call, &result, sizeof result);
 }
 /* size_t write(char *, size_t, size_t, void *transfer) */
@@ -180,8 +180,7 @@ static void client_start(struct client *self, struct worker *writer) {
     self->loop = treadle_loop_current();
     self->thread = thread_id();
     self->data_thread = writer ? writer->thread_id : self->thread;
-    self->timer = make_timer(fire, self, FAR_AWAY, SECONDS(100000));
-    CHECK_INT(treadle_loop_add_timer(self->loop, self->timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_timer_start(TREADLE_FOREVER, 0, fire, self, &self->timer), TREADLE_OK); /* one timer, armed again and again */
     self->on_socket = MADE(.signature = "i^vii^v^v", .handler = watch_socket, .info = self);
     self->on_timer = MADE(.signature = "i^vq^v", .handler = set_timer, .info = self);
     self->on_data = MADE(.signature = "Q*QQ^v", .handler = take_data, .info = self, .loop = writer ? writer->loop : NULL,

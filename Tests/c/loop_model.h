@@ -52,6 +52,8 @@ struct model {
     struct firing *firing;
 };
 
+/* TMR-24 */
+static bool is_idle(struct model_item *it) { return it->date == TREADLE_FOREVER && !it->busy; }
 static bool is_due(struct model *model, int item) { return model->items[item].date < model->world->base; }
 
 static void model_join(struct model *model, int item, int mode) {
@@ -74,7 +76,7 @@ static bool is_eligible(struct model *model, struct model_block block, int mode)
 }
 static bool is_empty(struct model *model, int mode) {
     for (int item = first_of(SOURCE); item < first_of(OBSERVER); item++)
-        if (model->items[item].member[mode]) return false;
+        if (model->items[item].member[mode] && !is_idle(&model->items[item])) return false;
     for (int i = 0; i < model->queued; i++)
         if (is_eligible(model, model->queue[i], mode)) return false;
     for (struct drain *drain = model->drain; drain; drain = drain->outer)
@@ -154,8 +156,10 @@ static void fire_timers(struct model *model) {
         it->moved = false;
         world_called(model->world, item, 0);
         it->busy = false;
-        if (!model->world->program->plans[item].repeats) model_invalidate(model, item); /* TMR-15 */
-        else if (!it->moved) it->date += SECONDS(1000000);                               /* TMR-16, TMR-17 */
+        const struct plan *plan = &model->world->program->plans[item];
+        if (!it->moved) it->date = plan->repeats ? it->date + SECONDS(1000000) : TREADLE_FOREVER; /* TMR-16, TMR-17 */
+        if (!plan->repeats && plan->once) model_invalidate(model, item);                          /* TMR-15 */
+        if (is_idle(it) && model->world->released[item]) model_invalidate(model, item);           /* TMR-24 */
     }
     model->firing = firing.outer;
 }
@@ -289,7 +293,7 @@ static treadle_status model_act(struct world *world, const struct step *step, in
     case RELEASE: {
         bool held = it->recorded;
         for (int mode = 0; mode < MODES; mode++) held |= it->member[mode] != 0;
-        if (!held) model_invalidate(model, step->item); /* OBJ-4 */
+        if (!held || is_idle(it)) model_invalidate(model, step->item); /* OBJ-4, TMR-24 */
         return TREADLE_OK;
     }
     case MOVE:
@@ -302,7 +306,7 @@ static treadle_status model_act(struct world *world, const struct step *step, in
     case ASK: {
         uint32_t modes = it->recorded ? 1u << COMMON : 0;
         for (int mode = 0; mode < MODES; mode++) modes |= it->member[mode] ? 1u << mode : 0;
-        bool dated = world->program->plans[step->item].kind == TIMER && !it->invalid;
+        bool dated = world->program->plans[step->item].kind == TIMER && !it->invalid && it->date != TREADLE_FOREVER;
         note_answers(world, !it->invalid, it->signalled, modes, dated ? it->date - world->base : 0);
         return TREADLE_OK;
     }

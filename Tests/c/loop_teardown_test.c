@@ -101,7 +101,7 @@ static void trace_cancel(treadle_source source, treadle_loop loop, const char *m
 }
 static void *leave_all(void *unused) {
     treadle_loop loop = treadle_loop_current();
-    treadle_block block = {.struct_size = sizeof block, .fn = trace_word, .info = "block", .destroy = trace_word};
+    treadle_post block = {.struct_size = sizeof block, .fn = trace_word, .info = "block", .destroy = trace_word};
     treadle_timer_context timer_context = {.struct_size = sizeof timer_context, .info = "timer", .release = trace_word};
     treadle_observer_context observer_context = {.struct_size = sizeof observer_context, .info = "observer", .release = trace_word};
     treadle_source_context source_context = {.struct_size = sizeof source_context, .info = "source", .cancel = trace_cancel};
@@ -109,7 +109,7 @@ static void *leave_all(void *unused) {
     treadle_observer observer;
     treadle_source source;
     /* Put in in the reverse of the order in which they go. */
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK_INT(treadle_loop_post(loop, trace_word, "post"), TREADLE_OK); /* no destroy: dropped in silence */
     CHECK_INT(treadle_timer_create(&timer_context, &timer), TREADLE_OK);
     CHECK_INT(treadle_observer_create(&observer_context, &observer), TREADLE_OK);
@@ -202,7 +202,7 @@ static void count(void *info) { ++*(int *)info; }
 TEST(a_retained_loop_outlives_its_thread, "RL-9 D-19 BLK-1") {
     treadle_loop loop = on_thread(make_loop, NULL);
     int blocks = 0, posts = 0;
-    treadle_block block = {.struct_size = sizeof block, .fn = count, .info = &blocks, .destroy = count};
+    treadle_post block = {.struct_size = sizeof block, .fn = count, .info = &blocks, .destroy = count};
     char text[64];
     size_t length = 0;
     int32_t id = 1;
@@ -214,8 +214,8 @@ TEST(a_retained_loop_outlives_its_thread, "RL-9 D-19 BLK-1") {
     CHECK_INT(treadle_loop_get_thread_id(loop, &id), TREADLE_OK);
     CHECK_INT(id, 0);
     CHECK_ERROR(treadle_loop_run(loop, MODE, 0, 0), TREADLE_E_WRONG_THREAD, "thread");
-    CHECK_ERROR(treadle_loop_copy_current_mode(loop, text, sizeof text, &length), TREADLE_E_NOT_FOUND, "");
-    CHECK_INT(treadle_loop_copy_modes(loop, text, sizeof text, &length), TREADLE_OK);
+    CHECK_ERROR(treadle_loop_get_current_mode(loop, text, sizeof text, &length), TREADLE_E_NOT_FOUND, "");
+    CHECK_INT(treadle_loop_get_modes(loop, text, sizeof text, &length), TREADLE_OK);
     CHECK_INT(treadle_loop_get_next_fire(loop, MODE, &date), TREADLE_OK);
     CHECK_INT(date, 0);
     for (int k = 0; k < KINDS; k++) {
@@ -232,7 +232,7 @@ TEST(a_retained_loop_outlives_its_thread, "RL-9 D-19 BLK-1") {
         CHECK_INT(kinds[k]->add(treadle_loop_current(), probe.item, MODE), TREADLE_OK);
         probe_end(&probe);
     }
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_IGNORED);
+    CHECK_INT(post_block(loop, &block), TREADLE_IGNORED);
     CHECK_INT(blocks, 1); /* destroyed, not run */
     CHECK_ERROR(treadle_loop_post(loop, count, &posts), TREADLE_E_CLOSED, "loop");
     CHECK_INT(posts, 0);

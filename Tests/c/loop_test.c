@@ -13,7 +13,7 @@ static int count_modes(treadle_loop loop) {
     char names[1024];
     size_t length = 0;
     int count = 0;
-    CHECK_INT(treadle_loop_copy_modes(loop, names, sizeof names, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_modes(loop, names, sizeof names, &length), TREADLE_OK);
     for (size_t i = 0; i < length; i++) count += names[i] == 0;
     return count;
 }
@@ -131,7 +131,7 @@ TEST(a_new_loop_has_the_default_mode_alone, "RL-4 RL-7 MODE-8") {
     treadle_loop loop = treadle_loop_current();
     char names[64];
     size_t length = 0;
-    CHECK_INT(treadle_loop_copy_modes(loop, names, sizeof names, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_modes(loop, names, sizeof names, &length), TREADLE_OK);
     CHECK_INT(length, sizeof MODE);
     CHECK_TEXT(names, MODE);
     CHECK(treadle_loop_is_common_mode(loop, MODE));
@@ -151,7 +151,7 @@ static void ran(void *info) { ++*(int *)info; }
 TEST(a_loop_that_never_ran_accepts_everything, "RL-5 OBJ-6 STOP-1 WAKE-2") {
     pthread_t thread;
     int blocks = 0, posts = 0;
-    treadle_block block = {.struct_size = sizeof block, .fn = ran, .info = &blocks, .destroy = ran};
+    treadle_post block = {.struct_size = sizeof block, .fn = ran, .info = &blocks, .destroy = ran};
     int64_t date = 1;
     sem_init(&made, 0, 0);
     sem_init(&configured, 0, 0);
@@ -169,7 +169,7 @@ TEST(a_loop_that_never_ran_accepts_everything, "RL-5 OBJ-6 STOP-1 WAKE-2") {
     CHECK_INT(treadle_loop_add_common_mode(never_run, "common too"), TREADLE_OK);
     CHECK_INT(treadle_loop_get_next_fire(never_run, MODE, &date), TREADLE_OK);
     CHECK_INT(date, 0);
-    CHECK_INT(treadle_loop_perform_block(never_run, &block), TREADLE_OK);
+    CHECK_INT(post_block(never_run, &block), TREADLE_OK);
     CHECK_INT(treadle_loop_post(never_run, ran, &posts), TREADLE_OK);
     CHECK_INT(treadle_loop_stop(never_run), TREADLE_IGNORED);
     CHECK(treadle_loop_wake(never_run) >= 0);
@@ -187,11 +187,11 @@ static void must_be_mode(const char *expected) {
     size_t length = 99;
     treadle_loop loop = treadle_loop_current();
     if (!expected) {
-        CHECK_ERROR(treadle_loop_copy_current_mode(loop, text, sizeof text, &length), TREADLE_E_NOT_FOUND, "");
+        CHECK_ERROR(treadle_loop_get_current_mode(loop, text, sizeof text, &length), TREADLE_E_NOT_FOUND, "");
         CHECK_INT(length, 0);
         return;
     }
-    CHECK_INT(treadle_loop_copy_current_mode(loop, text, sizeof text, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_current_mode(loop, text, sizeof text, &length), TREADLE_OK);
     CHECK_TEXT(text, expected);
     CHECK_INT(length, strlen(expected));
 }
@@ -228,10 +228,10 @@ TEST(the_current_mode_is_seen_from_other_threads, "RL-6 WAKE-6") {
     worker_start_in_mode(&worker, "a long mode");
     worker_await_sleep(&worker);
     CHECK(treadle_loop_is_waiting(worker.loop));
-    CHECK_INT(treadle_loop_copy_current_mode(worker.loop, NULL, 0, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_current_mode(worker.loop, NULL, 0, &length), TREADLE_OK);
     CHECK_INT(length, 11);
     memset(text, 'x', sizeof text);
-    CHECK_INT(treadle_loop_copy_current_mode(worker.loop, text, 5, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_current_mode(worker.loop, text, 5, &length), TREADLE_OK);
     CHECK_INT(length, 11);
     CHECK_TEXT(text, "a lo");
     CHECK(text[5] == 'x');
@@ -243,7 +243,7 @@ TEST(what_makes_a_mode_exist, "RL-7 MODE-6 BLK-4 D-20") {
     treadle_loop loop = treadle_loop_current();
     treadle_source source = make_source(NULL, NULL);
     const char *queued = "queued", *common = TREADLE_COMMON_MODES;
-    treadle_block block = {.struct_size = sizeof block, .modes = &queued, .mode_count = 1, .fn = nothing};
+    treadle_post block = {.struct_size = sizeof block, .modes = &queued, .mode_count = 1, .fn = nothing};
     int64_t date;
     /* Not running, asking, removing, nor joining the common set. */
     CHECK_INT(poll_mode("never"), TREADLE_RUN_FINISHED);
@@ -253,11 +253,11 @@ TEST(what_makes_a_mode_exist, "RL-7 MODE-6 BLK-4 D-20") {
     CHECK_INT(treadle_loop_add_common_mode(loop, "never"), TREADLE_OK);
     CHECK_INT(count_modes(loop), 1);
     /* Adding and queueing do; for the common modes no mode of that name. */
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK(mode_exists(loop, "queued"));
     CHECK_INT(count_modes(loop), 2);
     block.modes = &common;
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK_INT(treadle_loop_post(loop, nothing, NULL), TREADLE_OK);
     CHECK(!mode_exists(loop, TREADLE_COMMON_MODES));
     CHECK_INT(treadle_loop_add_source(loop, source, TREADLE_COMMON_MODES), TREADLE_OK);
@@ -277,7 +277,7 @@ TEST(mode_names_are_copied_whole, "RL-7") {
     size_t all = sizeof MODE + 3, length = 0;
     for (size_t capacity = 0; capacity <= all; capacity++) {
         memset(names, 'x', sizeof names);
-        CHECK_INT(treadle_loop_copy_modes(loop, capacity ? names : NULL, capacity, &length), TREADLE_OK);
+        CHECK_INT(treadle_loop_get_modes(loop, capacity ? names : NULL, capacity, &length), TREADLE_OK);
         CHECK_INT(length, all);
         size_t used = 0;
         while (used < capacity && names[used] != 'x') used += strlen(names + used) + 1;
@@ -332,7 +332,7 @@ TEST(descriptions_survive_any_state, "RL-12 OBJ-5") {
         CHECK_INT(again, length);
         CHECK_INT(kinds[k]->add(loop, probe.item, MODE), TREADLE_OK);
         CHECK_INT(treadle_loop_describe(loop, text, sizeof text, &length), TREADLE_OK);
-        CHECK(length > 0 && !strchr(text, '\n'));
+        CHECK(length > 0 && strchr(text, '\n')); /* describe_test.c has what it tells */
         poll_mode(MODE);
         CHECK_INT(probe.calls, 1);
         CHECK_INT(kinds[k]->invalidate(probe.item), TREADLE_OK);

@@ -15,7 +15,7 @@ static void be_refused(uint32_t flags) {
     struct job job;
     job_make(&job, NULL, NULL);
     treadle_request request = job_request(&job);
-    CHECK_ERROR(treadle_main_perform(&request, NULL, 0, flags), TREADLE_E_CLOSED, "ended");
+    CHECK_ERROR(perform_on_main(&request, NULL, 0, flags), TREADLE_E_CLOSED, "ended");
     CHECK_ERROR(job_perform(&job, treadle_thread_main(), flags), TREADLE_E_CLOSED, "ended");
     job_check(&job, 0, 2);
 }
@@ -45,7 +45,7 @@ static void *outlive(void *info) {
     treadle_thread now = treadle_thread_main();
     CHECK(now && (!info || now == main_thread) && treadle_thread_main() == now);
     check_state(now, TREADLE_THREAD_FINISHED);
-    CHECK(treadle_thread_is_main(now) && !treadle_is_main_thread());
+    CHECK(treadle_thread_is_main(now) && !treadle_thread_is_main(NULL));
     CHECK_INT(exits.calls, has_asked && info); /* one that had an object, and whose end Treadle is told of */
     CHECK_ERROR(treadle_thread_copy_loop(now, &own), TREADLE_E_STATE, "finished");
     CHECK(!treadle_loop_main());

@@ -3,8 +3,10 @@
  *
  * mixed_race_test.c: three threads do whatever can be done to two dozen sources of three loops, whose callbacks signal
  * themselves, run their loops once more, and stop them. At the end: no signal was lost, every schedule had its cancel,
- * every context was given back, and nothing was called after that. */
-#include "helpers.h"
+ * every context was given back, and nothing was called after that.
+ *
+ * TREADLE_TEST_SEED sets what each thread does, though not when. */
+#include "chance.h"
 
 enum { LOOPS = 3, ACTORS = 3, SLOTS = 24, ACTS = THREAD_SANITIZER ? 8000 : 60000 };
 static const char *const modes[] = {TREADLE_DEFAULT_MODE, "first", "second", TREADLE_COMMON_MODES};
@@ -25,14 +27,7 @@ static struct slot {
     struct counts *counts;
 } slots[SLOTS];
 
-static _Thread_local uint64_t chance_state;
 static _Thread_local int runs_inside;
-static unsigned chance(unsigned below) {
-    chance_state ^= chance_state << 13;
-    chance_state ^= chance_state >> 7;
-    chance_state ^= chance_state << 17;
-    return (unsigned)(chance_state >> 20) % below;
-}
 
 static void *retain_counts(void *info) {
     struct counts *counts = info;
@@ -145,7 +140,7 @@ static void act(void) {
 static void on_timer(treadle_timer timer, void *info) { (void)timer, (void)info, act(); }
 static void *run_a_loop(void *place) {
     treadle_loop *loop = place;
-    chance_state = 88172645463325252u + (uint64_t)(loop - loops);
+    begin_chance((uint64_t)(SLOTS + (loop - loops)));
     *loop = treadle_loop_current();
     CHECK_INT(treadle_loop_retain(*loop), TREADLE_OK);
     CHECK_INT(treadle_loop_add_common_mode(*loop, modes[1]), TREADLE_OK);
@@ -171,7 +166,7 @@ static void *run_a_loop(void *place) {
     return NULL;
 }
 static void *act_often(void *place) {
-    chance_state = 0x9E3779B97F4A7C15u * (uint64_t)((struct slot *)place - slots + 1);
+    begin_chance((uint64_t)((struct slot *)place - slots));
     for (int i = 0; i < ACTS; i++) act();
     return NULL;
 }
@@ -190,7 +185,8 @@ static void check_that_no_signal_is_lost(void) {
 static void race(void) {
     pthread_t runners[LOOPS], actors[ACTORS];
     CHECK_INT(sem_init(&loop_is_ready, 0, 0) | sem_init(&all_are_ready, 0, 0) | sem_init(&has_performed, 0, 0), 0);
-    chance_state = 1;
+    choose_seed();
+    begin_chance(SLOTS + LOOPS);
     for (int i = 0; i < SLOTS; i++) CHECK_INT(pthread_mutex_init(&slots[i].lock, NULL), 0);
     for (int i = 0; i < LOOPS; i++) CHECK_INT(pthread_create(&runners[i], NULL, run_a_loop, &loops[i]), 0);
     for (int i = 0; i < LOOPS; i++) await(&loop_is_ready);

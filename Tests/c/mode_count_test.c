@@ -15,7 +15,7 @@ static int count_modes(treadle_loop loop) {
     static char names[1 << 16];
     size_t length = 0;
     int count = 0;
-    CHECK_INT(treadle_loop_copy_modes(loop, names, sizeof names, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_modes(loop, names, sizeof names, &length), TREADLE_OK);
     CHECK(length <= sizeof names);
     for (size_t i = 0; i < length; i++) count += names[i] == 0;
     return count;
@@ -83,9 +83,9 @@ TEST(a_mode_that_a_block_or_a_request_names_stays, "RL-7 BLK-4 PERF-6") {
     treadle_loop loop = treadle_loop_current();
     int calls = 0;
     const char *modes[] = {"of a block", "also"};
-    treadle_block block = {.struct_size = sizeof block, .modes = modes, .mode_count = 2, .fn = count_block, .info = &calls};
+    treadle_post block = {.struct_size = sizeof block, .modes = modes, .mode_count = 2, .fn = count_block, .info = &calls};
     for (int round = 1; round <= 3; round++) {
-        CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+        CHECK_INT(post_block(loop, &block), TREADLE_OK);
         make_modes(loop, 1000);
         CHECK(mode_exists(loop, "of a block") && mode_exists(loop, "also"));
         treadle_status result = poll_mode(round % 2 ? "of a block" : "also");
@@ -118,7 +118,7 @@ static void leave_and_make_modes(treadle_source self, void *info) {
     performed++;
     CHECK_INT(treadle_loop_remove_source(loop, self, "being run"), TREADLE_OK);
     make_modes(loop, 1000);
-    CHECK_INT(treadle_loop_copy_current_mode(loop, mode, sizeof mode, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_current_mode(loop, mode, sizeof mode, &length), TREADLE_OK);
     CHECK_TEXT(mode, "being run");
     CHECK_INT(treadle_loop_add_source(loop, self, "being run"), TREADLE_OK);
     if (performed < 3) {
@@ -177,16 +177,16 @@ static void *name_modes(void *info) {
         size_t length;
         snprintf(mode, sizeof mode, "a mode for the wait of number %u", i % 64);
         const char *modes[] = {mode};
-        treadle_block block = {.struct_size = sizeof block, .modes = modes, .mode_count = 1, .fn = end_block};
+        treadle_post block = {.struct_size = sizeof block, .modes = modes, .mode_count = 1, .fn = end_block};
         CHECK_INT(treadle_loop_add_source(worker->loop, mine, mode), TREADLE_OK);
         CHECK(treadle_loop_contains_source(worker->loop, mine, mode));
         CHECK_INT(treadle_source_signal(mine), TREADLE_OK);
         CHECK_INT(treadle_loop_add_timer(worker->loop, timer, mode), TREADLE_OK);
         if (atomic_load(&queued) < 100) {
             atomic_fetch_add(&queued, 1);
-            CHECK_INT(treadle_loop_perform_block(worker->loop, &block), TREADLE_OK);
+            CHECK_INT(post_block(worker->loop, &block), TREADLE_OK);
         }
-        treadle_status status = treadle_loop_copy_current_mode(worker->loop, text, sizeof text, &length);
+        treadle_status status = treadle_loop_get_current_mode(worker->loop, text, sizeof text, &length);
         CHECK(status == TREADLE_OK || status == TREADLE_E_NOT_FOUND);
         if (status == TREADLE_OK) CHECK(strncmp(text, "a mode for", 10) == 0 || strcmp(text, MODE) == 0);
         CHECK_INT(treadle_loop_remove_source(worker->loop, mine, mode), TREADLE_OK);

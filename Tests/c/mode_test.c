@@ -37,7 +37,7 @@ TEST(names_may_be_long_and_in_any_script, "MODE-1 RL-7 RL-6") {
     for (int i = 0; i < 999; i++) memcpy(name + 3 * i, "\xe2\x82\xac", 3);
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), source, name), TREADLE_OK);
     CHECK(treadle_loop_contains_source(treadle_loop_current(), source, name));
-    CHECK_INT(treadle_loop_copy_modes(treadle_loop_current(), read, sizeof read, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_modes(treadle_loop_current(), read, sizeof read, &length), TREADLE_OK);
     CHECK_INT(length, strlen(name) + 1 + sizeof MODE);
     CHECK(mode_exists(treadle_loop_current(), name));
     CHECK_INT(poll_mode(name), TREADLE_RUN_TIMED_OUT);
@@ -73,14 +73,14 @@ TEST(null_as_a_mode_has_no_effect, "MODE-3 RUN-1") {
     int destroyed = 0;
     int64_t time = 1;
     const char *modes[] = {MODE, NULL};
-    treadle_block block = {.struct_size = sizeof block, .modes = modes, .mode_count = 2, .fn = count, .info = &destroyed, .destroy = count};
+    treadle_post block = {.struct_size = sizeof block, .modes = modes, .mode_count = 2, .fn = count, .info = &destroyed, .destroy = count};
     CHECK_INT(poll_mode(NULL), TREADLE_RUN_FINISHED);
     CHECK_INT(treadle_loop_run(loop, NULL, TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
     CHECK_ERROR(treadle_loop_add_common_mode(loop, NULL), TREADLE_E_ARG, "mode");
     CHECK(!treadle_loop_is_common_mode(loop, NULL));
     CHECK_ERROR(treadle_loop_get_next_fire(loop, NULL, &time), TREADLE_E_ARG, "mode");
     CHECK_INT(time, 0);
-    CHECK_ERROR(treadle_loop_perform_block(loop, &block), TREADLE_E_ARG, "mode");
+    CHECK_ERROR(post_block(loop, &block), TREADLE_E_ARG, "mode");
     CHECK_INT(destroyed, 1);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_FINISHED);
 }
@@ -180,7 +180,7 @@ TEST(what_makes_a_mode_empty, "MODE-7 RUN-1 BLK-4") {
     treadle_loop loop = treadle_loop_current();
     int blocks = 0, fd = eventfd(0, EFD_CLOEXEC);
     const char *there = "there", *common = TREADLE_COMMON_MODES;
-    treadle_block block = {.struct_size = sizeof block, .modes = &there, .mode_count = 1, .fn = count, .info = &blocks};
+    treadle_post block = {.struct_size = sizeof block, .modes = &there, .mode_count = 1, .fn = count, .info = &blocks};
     treadle_source source = make_source(NULL, NULL);
     treadle_timer timer = make_timer(NULL, NULL, FAR_AWAY, 0);
     treadle_descriptor descriptor = make_descriptor(NULL, NULL, fd, TREADLE_READABLE);
@@ -201,12 +201,12 @@ TEST(what_makes_a_mode_empty, "MODE-7 RUN-1 BLK-4") {
     CHECK_INT(treadle_loop_remove_descriptor(loop, descriptor, "here"), TREADLE_OK);
     CHECK(is_empty("here"));
     /* Blocks: only where they may run. */
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK(is_empty("here") && is_empty(MODE) && blocks == 0);
     CHECK(!is_empty("there") && blocks == 1);
     CHECK(is_empty("there"));
     block.modes = &common;
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK(is_empty("here") && blocks == 1);
     CHECK_INT(treadle_loop_add_common_mode(loop, "here"), TREADLE_OK); /* common by now */
     CHECK(!is_empty("here") && blocks == 2);
@@ -228,9 +228,9 @@ TEST(the_common_modes_are_not_run, "MODE-9 RUN-1 D-20") {
     CHECK_INT(source_kind.add(loop, source.item, TREADLE_COMMON_MODES), TREADLE_OK);
     CHECK_INT(observer_kind.add(loop, observer.item, TREADLE_COMMON_MODES), TREADLE_OK);
     CHECK_INT(treadle_loop_add_observer(loop, all, TREADLE_COMMON_MODES), TREADLE_OK);
-    treadle_block block = {.struct_size = sizeof block, .fn = count, .info = &posts};
+    treadle_post block = {.struct_size = sizeof block, .fn = count, .info = &posts};
     CHECK_INT(treadle_loop_post(loop, count, &posts), TREADLE_OK);
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     for (int i = 0; i < 3; i++) CHECK_INT(treadle_loop_run(loop, i ? common : TREADLE_COMMON_MODES, TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
     CHECK_INT(notifications + source.calls + observer.calls + posts, 0);
     CHECK(!mode_exists(loop, TREADLE_COMMON_MODES));
@@ -242,6 +242,40 @@ TEST(the_common_modes_are_not_run, "MODE-9 RUN-1 D-20") {
     probe_end(&observer);
     treadle_observer_invalidate(all);
     treadle_observer_release(all);
+}
+
+static void nothing(void *info) { (void)info; }
+static void request_nothing(void *target, void *argument) { (void)target, (void)argument; }
+
+/* Wherever a mode is named: one that there is none of, and never can be. */
+TEST(a_name_that_is_not_utf8_is_refused, "MODE-1 RL-7") {
+    static const char *const malformed[] = {"\xff", "a\xc0\x80", "\xed\xa0\x80", "cut \xe2\x9a"};
+    treadle_loop loop = treadle_loop_current();
+    treadle_source source = keep_mode(MODE);
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
+        const char *mode = malformed[i];
+        treadle_post block = {.struct_size = sizeof block, .modes = &mode, .mode_count = 1, .fn = nothing};
+        treadle_request request = {.struct_size = sizeof request, .fn = request_nothing};
+        size_t count;
+        int64_t date;
+        CHECK_ERROR(treadle_loop_run(loop, mode, 0, 0), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK_ERROR(treadle_loop_add(loop, source, mode), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK_ERROR(treadle_loop_remove(loop, source, mode), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK_ERROR(treadle_loop_add_common_mode(loop, mode), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK_ERROR(treadle_loop_get_next_fire(loop, mode, &date), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK_ERROR(treadle_loop_copy_items(loop, mode, NULL, 0, &count), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK_ERROR(post_block(loop, &block), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK_ERROR(perform_on(treadle_thread_current(), &request, &mode, 1, 0), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK_ERROR(perform_after(1, &request, &mode, 1), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK(!treadle_loop_contains(loop, source, mode) && !treadle_loop_is_common_mode(loop, mode));
+    }
+    char names[256];
+    size_t length;
+    CHECK_INT(treadle_loop_get_modes(loop, names, sizeof names, &length), TREADLE_OK);
+    CHECK_INT(length, sizeof MODE);
+    CHECK_INT(treadle_loop_add(loop, source, "\xe2\x9a\x99"), TREADLE_OK);
+    CHECK_INT(poll_mode("\xe2\x9a\x99"), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
 }
 
 TEST_MAIN()

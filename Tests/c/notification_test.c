@@ -3,12 +3,13 @@
  *
  * notification_test.c: registering for notifications, and being told. The ends of threads are what posts here. */
 #include "helpers.h"
+#include "host_items.h"
 
 enum { WILL_EXIT = TREADLE_NOTIFY_THREAD_WILL_EXIT, MULTITHREADED = TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED };
 
 static uint64_t add(uint32_t name, void *object, treadle_notification_fn fn, void *info, treadle_release_fn destroy) {
     uint64_t token = 0;
-    CHECK_INT(treadle_notification_add(name, object, fn, info, destroy, &token), TREADLE_OK);
+    CHECK_INT(add_notification(name, object, fn, info, destroy, &token), TREADLE_OK);
     CHECK(token != 0);
     return token;
 }
@@ -115,7 +116,7 @@ TEST(the_first_thread_is_told_once, "NOTE-1 THR-11") {
     uint64_t other = add(MULTITHREADED, (void *)0x123, count_first, NULL, NULL); /* its object is NULL: never */
     for (int i = 0; i < 3; i++) {
         treadle_thread thread;
-        CHECK_INT(treadle_thread_create(end_at_once, NULL, NULL, &thread), TREADLE_OK);
+        CHECK_INT(create_thread(end_at_once, NULL, NULL, &thread), TREADLE_OK);
         CHECK_INT(firsts, i > 0);
         CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
         CHECK_INT(firsts, 1);
@@ -252,15 +253,15 @@ TEST(bad_arguments_of_notifications, "NOTE-1") {
     int expected = 0;
     for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) must_be_unknown(garbage[i]);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        CHECK_ERROR(treadle_notification_add(names[i], NULL, must_not_be_called, NULL, count_destroyed, &token), TREADLE_E_ARG, "name");
+        CHECK_ERROR(add_notification(names[i], NULL, must_not_be_called, NULL, count_destroyed, &token), TREADLE_E_ARG, "name");
         CHECK_INT(token, 0);
         CHECK_INT(destroyed, ++expected);
     }
-    CHECK_ERROR(treadle_notification_add(WILL_EXIT, NULL, NULL, NULL, count_destroyed, &token), TREADLE_E_ARG, "fn");
+    CHECK_ERROR(add_notification(WILL_EXIT, NULL, NULL, NULL, count_destroyed, &token), TREADLE_E_ARG, "fn");
     CHECK_INT(destroyed, ++expected);
-    CHECK_ERROR(treadle_notification_add(WILL_EXIT, NULL, must_not_be_called, NULL, count_destroyed, NULL), TREADLE_E_ARG, "out_token");
+    CHECK_ERROR(add_notification(WILL_EXIT, NULL, must_not_be_called, NULL, count_destroyed, NULL), TREADLE_E_ARG, "out_token");
     CHECK_INT(destroyed, ++expected);
-    CHECK_ERROR(treadle_notification_add(WILL_EXIT, NULL, must_not_be_called, NULL, NULL, NULL), TREADLE_E_ARG, "out_token");
+    CHECK_ERROR(add_notification(WILL_EXIT, NULL, must_not_be_called, NULL, NULL, NULL), TREADLE_E_ARG, "out_token");
     post();
     token = add(WILL_EXIT, NULL, must_not_be_called, NULL, count_destroyed);
     for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++)
@@ -378,9 +379,9 @@ TEST(a_host_is_told_by_events, "NOTE-1 ABI-2 ABI-3") {
     treadle_host host;
     uint64_t one = 0, two = 0, dropped = 0;
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
-    CHECK_INT(treadle_host_add_notification(host, 77, WILL_EXIT, NULL, &one), TREADLE_OK);
+    CHECK_INT(host_notification(host, 77, WILL_EXIT, NULL, &one), TREADLE_OK);
     uint64_t plain = add(WILL_EXIT, NULL, write_word, "plain", NULL);
-    CHECK_INT(treadle_host_add_notification(host, 88, WILL_EXIT, NULL, &two), TREADLE_OK);
+    CHECK_INT(host_notification(host, 88, WILL_EXIT, NULL, &two), TREADLE_OK);
     CHECK(one && two && one != two);
     void *thread = post();
     CHECK_TRACE("t77 plain t88");
@@ -393,12 +394,22 @@ TEST(a_host_is_told_by_events, "NOTE-1 ABI-2 ABI-3") {
     remove_it(one);
     must_retire(host, 77);
     must_be_unknown(one);
-    CHECK_ERROR(treadle_host_add_notification(host, 5, 3, NULL, &one), TREADLE_E_ARG, "name");
+    CHECK_ERROR(host_notification(host, 5, 3, NULL, &one), TREADLE_E_ARG, "name");
+    CHECK_ERROR(host_notification(NULL, 5, WILL_EXIT, NULL, &one), TREADLE_E_ARG, "token");
+    treadle_notification_config both = {.struct_size = sizeof both, .name = WILL_EXIT, .host = host, .fn = must_not_be_called};
+    CHECK_ERROR(treadle_notification_add(&both, &one), TREADLE_E_ARG, "fn");
+    both.fn = NULL, both.info = &host;
+    CHECK_ERROR(treadle_notification_add(&both, &one), TREADLE_E_ARG, "info");
+    both.info = NULL, both.destroy = count_destroyed;
+    CHECK_ERROR(treadle_notification_add(&both, &one), TREADLE_E_ARG, "destroy");
+    CHECK_INT(destroyed, 1);
+    both.destroy = NULL, both.reserved = 1;
+    CHECK_ERROR(treadle_notification_add(&both, &one), TREADLE_E_ARG, "reserved");
     CHECK_INT(one, 0);
-    CHECK_ERROR(treadle_host_add_notification(host, 5, WILL_EXIT, NULL, NULL), TREADLE_E_ARG, "out_token");
+    CHECK_ERROR(host_notification(host, 5, WILL_EXIT, NULL, NULL), TREADLE_E_ARG, "out_token");
     must_retire(host, 0); /* not after an error */
     CHECK_INT(treadle_host_quiesce(host, TREADLE_FOREVER), TREADLE_OK);
-    CHECK_ERROR(treadle_host_add_notification(host, 5, WILL_EXIT, NULL, &one), TREADLE_E_CLOSED, "host");
+    CHECK_ERROR(host_notification(host, 5, WILL_EXIT, NULL, &one), TREADLE_E_CLOSED, "host");
     post();
     CHECK_TRACE("plain");
     CHECK_INT(treadle_host_get_dropped(host, &dropped), TREADLE_OK);

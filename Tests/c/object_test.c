@@ -242,7 +242,7 @@ TEST(validity_ends_once_and_for_ever, "OBJ-5 MODE-6 SRC0-4 TMR-4") {
 TEST(accessors_answer_for_invalid_objects, "OBJ-5 SRC0-14 TMR-4 OBS-2") {
     treadle_source_context source_context = {.struct_size = sizeof source_context, .order = -7};
     treadle_timer_context timer_context = {.struct_size = sizeof timer_context, .fire_at = FAR_AWAY,
-                                           .interval_ns = SECONDS(3), .tolerance_ns = SECONDS(1), .order = 9};
+                                           .interval_ns = SECONDS(3), .tolerance_ns = SECONDS(1)};
     treadle_observer_context observer_context = {
         .struct_size = sizeof observer_context, .activities = TREADLE_ENTRY | TREADLE_EXIT, .once = 1, .order = INT64_MIN};
     treadle_source source;
@@ -260,7 +260,7 @@ TEST(accessors_answer_for_invalid_objects, "OBJ-5 SRC0-14 TMR-4 OBS-2") {
         int32_t fd = -1;
         CHECK(treadle_source_get_order(source, &number) == TREADLE_OK && number == -7);
         CHECK_INT(treadle_source_is_signalled(source), valid);
-        CHECK(treadle_timer_get_order(timer, &number) == TREADLE_OK && number == 9);
+        CHECK(treadle_timer_get_order(timer, &number) == TREADLE_OK && number == 0);
         CHECK(treadle_timer_get_interval(timer, &number) == TREADLE_OK && number == SECONDS(3));
         CHECK(treadle_timer_repeats(timer));
         CHECK(treadle_timer_get_next_fire(timer, &number) == TREADLE_OK && number == (valid ? timer_context.fire_at : 0));

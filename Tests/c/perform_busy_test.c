@@ -19,7 +19,7 @@ static void work(void *target, void *argument) {
 }
 static treadle_status have_performed(treadle_request_fn fn, void *target) {
     treadle_request request = {.struct_size = sizeof request, .fn = fn, .target = target};
-    return treadle_thread_perform(loop_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT);
+    return perform_on(loop_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT);
 }
 static void *run_the_loop(void *info) {
     (void)info;
@@ -121,7 +121,7 @@ static void *call_in_order(void *info) {
     for (int i = 0, count = scaled(20000); i < count; i++) {
         treadle_request request = {.struct_size = sizeof request, .fn = take, .target = caller};
         request.argument = (void *)(intptr_t)++caller->given;
-        CHECK_INT(treadle_thread_perform(loop_thread, &request, NULL, 0, i % 3 ? TREADLE_PERFORM_WAIT : 0), TREADLE_OK);
+        CHECK_INT(perform_on(loop_thread, &request, NULL, 0, i % 3 ? TREADLE_PERFORM_WAIT : 0), TREADLE_OK);
         if (i % 3) CHECK_INT(caller->taken, caller->given);
     }
     return NULL;
@@ -140,7 +140,7 @@ static treadle_thread first_thread;
 static void call_back(void *target, void *argument) {
     treadle_request request = {.struct_size = sizeof request, .fn = work};
     (void)target, (void)argument;
-    CHECK_ERROR(treadle_thread_perform(first_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_DEADLOCK, "thread");
+    CHECK_ERROR(perform_on(first_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_DEADLOCK, "thread");
 }
 TEST(a_circle_of_plain_requests_is_refused, "PERF-7") {
     pthread_t thread = start_loop();
@@ -156,15 +156,16 @@ TEST(a_circle_of_plain_requests_is_refused, "PERF-7") {
 TEST(a_plain_request_is_checked, "PERF-7 PERF-9") {
     treadle_request request = {.struct_size = sizeof request, .fn = work};
     pthread_t thread = start_loop();
-    CHECK_ERROR(treadle_thread_perform(NULL, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "thread");
-    CHECK_ERROR(treadle_thread_perform((treadle_thread)(void *)loop, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_KIND, "thread");
-    CHECK_ERROR(treadle_thread_perform(loop_thread, &request, NULL, 1, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "mode");
+    CHECK_ERROR(perform_on(NULL, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "on");
+    CHECK_ERROR(perform_on(&request, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_STALE, "on");
+    CHECK_INT(perform_on(loop, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_ERROR(perform_on(loop_thread, &request, NULL, 1, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "mode");
     request.struct_size--;
-    CHECK_ERROR(treadle_thread_perform(loop_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "struct_size");
+    CHECK_ERROR(perform_on(loop_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "struct_size");
     request.struct_size++;
-    CHECK_INT(treadle_thread_perform(loop_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on(loop_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     treadle_thread gone = loop_thread;
     end_loop(thread);
-    CHECK_ERROR(treadle_thread_perform(gone, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_STALE, "thread");
+    CHECK_ERROR(perform_on(gone, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_STALE, "on");
 }
 TEST_MAIN()

@@ -13,7 +13,7 @@ static void note_release(void *target) { (void)target, released++; }
 static treadle_status ask(void *target, void *argument, treadle_equal_fn equal, treadle_release_fn release) {
     treadle_request request = {.struct_size = sizeof request, .fn = perform_nothing, .target = target, .argument = argument,
                                .release_target = release, .equal = equal};
-    return treadle_perform_after(SECONDS(100000), &request, NULL, 0);
+    return perform_after(SECONDS(100000), &request, NULL, 0);
 }
 static treadle_status cancel_like(void *target, void *argument) {
     treadle_request like = {.struct_size = sizeof like, .fn = perform_nothing, .target = target, .argument = argument};
@@ -27,7 +27,7 @@ static int targets[4], arguments[REQUESTS], asked;
 static int32_t cancel_all_and_match(void *one, void *other) {
     (void)one, (void)other;
     asked++;
-    treadle_perform_cancel_target(&targets[0]);
+    cancel_target(&targets[0]);
     return 1;
 }
 TEST(an_equal_that_cancels_all_requests, "PERF-15 OBJ-6 OBJ-7") {
@@ -54,7 +54,7 @@ TEST(an_equal_that_cancels_the_request_that_would_be_next, "PERF-15 OBJ-6") {
         CHECK_INT(ask(&targets[0], &arguments[i], cancel_next_and_match, note_release), TREADLE_OK);
     CHECK_INT(cancel_like(&targets[0], NULL), TREADLE_OK);
     CHECK_INT(released, REQUESTS);
-    CHECK_INT(treadle_perform_cancel_target(&targets[0]), TREADLE_IGNORED);
+    CHECK_INT(cancel_target(&targets[0]), TREADLE_IGNORED);
 }
 
 static int32_t ask_and_run(void *one, void *other) {
@@ -69,7 +69,7 @@ TEST(an_equal_that_makes_requests_and_runs_the_loop, "PERF-15 OBJ-6") {
     CHECK_INT(cancel_like(&targets[0], &targets[1]), TREADLE_OK);
     CHECK_INT(asked, REQUESTS); /* of the new ones none is asked */
     CHECK_INT(released, REQUESTS / 2);
-    CHECK_INT(treadle_perform_cancel_target(&targets[0]), TREADLE_OK);
+    CHECK_INT(cancel_target(&targets[0]), TREADLE_OK);
     CHECK_INT(released, 2 * REQUESTS);
     CHECK_INT(performed, 0);
 }
@@ -79,13 +79,13 @@ TEST(an_equal_that_makes_requests_and_runs_the_loop, "PERF-15 OBJ-6") {
 static bool releases_cancel;
 static void ask_again(void *target) {
     treadle_status expected = released++ == 0 ? TREADLE_OK : TREADLE_IGNORED;
-    if (releases_cancel) CHECK_INT(treadle_perform_cancel_target(&targets[1]), expected);
+    if (releases_cancel) CHECK_INT(cancel_target(&targets[1]), expected);
     ask(target, NULL, NULL, ask_again);
 }
 TEST(a_release_that_asks_again_is_called_once_for_each_request, "PERF-15 PERF-8") {
     for (int i = 0; i < REQUESTS; i++) CHECK_INT(ask(&targets[0], NULL, NULL, ask_again), TREADLE_OK);
     for (int round = 1; round <= 3; round++) {
-        CHECK_INT(treadle_perform_cancel_target(&targets[0]), TREADLE_OK);
+        CHECK_INT(cancel_target(&targets[0]), TREADLE_OK);
         CHECK_INT(released, round * REQUESTS);
     }
     CHECK_INT(cancel_like(&targets[0], NULL), TREADLE_OK);
@@ -100,9 +100,9 @@ TEST(all_are_cancelled_when_the_first_release_is_called, "PERF-15 OBJ-7") {
         CHECK_INT(ask(&targets[1], NULL, NULL, note_release), TREADLE_OK);
         CHECK_INT(ask(&others, NULL, NULL, note_release), TREADLE_OK);
     }
-    CHECK_INT(treadle_perform_cancel_target(&targets[0]), TREADLE_OK);
+    CHECK_INT(cancel_target(&targets[0]), TREADLE_OK);
     CHECK_INT(released, 2 * REQUESTS);
-    CHECK_INT(treadle_perform_cancel_target(&others), TREADLE_OK);
+    CHECK_INT(cancel_target(&others), TREADLE_OK);
     CHECK_INT(released, 3 * REQUESTS);
 }
 
@@ -139,12 +139,12 @@ TEST(what_a_release_asks_for_at_the_end_is_released_as_well, "PERF-16 PERF-8") {
 static void cancel_own_target(void *target, void *argument) {
     (void)argument;
     performed++;
-    treadle_perform_cancel_target(target);
+    cancel_target(target);
 }
 TEST(one_of_several_that_are_due_cancels_the_others, "PERF-15 PERF-8") {
     const char *modes[] = {MODE, "another", TREADLE_COMMON_MODES};
     treadle_request request = {.struct_size = sizeof request, .fn = cancel_own_target, .target = targets, .release_target = note_release};
-    for (int i = 0; i < REQUESTS; i++) CHECK_INT(treadle_perform_after(0, &request, modes, 3), TREADLE_OK);
+    for (int i = 0; i < REQUESTS; i++) CHECK_INT(perform_after(0, &request, modes, 3), TREADLE_OK);
     CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
     CHECK_INT(performed, 1);
     CHECK_INT(released, REQUESTS);

@@ -11,7 +11,7 @@
 static void trace_number(struct job *job) { trace("%d", job->number); }
 static treadle_status after(struct job *job, int64_t delay_ns, const char *mode) {
     treadle_request request = job_request(job);
-    return treadle_perform_after(delay_ns, &request, mode ? &mode : NULL, mode != NULL);
+    return perform_after(delay_ns, &request, mode ? &mode : NULL, mode != NULL);
 }
 static void make_numbered(struct job *jobs, int count) {
     for (int i = 0; i < count; i++) {
@@ -87,7 +87,7 @@ TEST(a_delay_is_not_cut_short, "PERF-12 PERF-14") {
         CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, MILLISECONDS(1), TREADLE_RUN_RETURN_AFTER_SOURCE), TREADLE_RUN_TIMED_OUT);
     CHECK(treadle_time_now() - begin >= MILLISECONDS(30));
     CHECK_TRACE("1"); /* the later one, which was asked for before, keeps the mode alive */
-    CHECK_INT(treadle_perform_cancel_target(&jobs[0]), TREADLE_OK);
+    CHECK_INT(cancel_target(&jobs[0]), TREADLE_OK);
     CHECK_INT(after(&jobs[2], 1000, NULL), TREADLE_OK);
     CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, TREADLE_FOREVER, TREADLE_RUN_RETURN_AFTER_SOURCE), TREADLE_RUN_FINISHED);
     CHECK_TRACE("2");
@@ -100,7 +100,7 @@ TEST(the_longest_delays, "PERF-12 PERF-15") {
     CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, 0, 0), TREADLE_RUN_TIMED_OUT);
     for (int i = 0; i < 4; i++) {
         job_check(&jobs[i], 0, 0);
-        CHECK_INT(treadle_perform_cancel_target(&jobs[i]), TREADLE_OK);
+        CHECK_INT(cancel_target(&jobs[i]), TREADLE_OK);
         job_check(&jobs[i], 0, 1);
     }
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_FINISHED);
@@ -117,9 +117,9 @@ TEST(delayed_requests_have_the_default_mode_or_others, "PERF-12") {
     CHECK_INT(after(&jobs[0], 0, NULL), TREADLE_OK);
     CHECK_INT(after(&jobs[1], 0, "b"), TREADLE_OK);
     treadle_request request = job_request(&jobs[2]);
-    CHECK_INT(treadle_perform_after(0, &request, two, 2), TREADLE_OK);
+    CHECK_INT(perform_after(0, &request, two, 2), TREADLE_OK);
     request = job_request(&jobs[3]);
-    CHECK_INT(treadle_perform_after(0, &request, two, 0), TREADLE_IGNORED); /* an empty list */
+    CHECK_INT(perform_after(0, &request, two, 0), TREADLE_IGNORED); /* an empty list */
     job_check(&jobs[3], 0, 1);
     CHECK_INT(treadle_loop_run(loop, "c", TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
     CHECK_INT(treadle_loop_run(loop, "a", TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
@@ -147,14 +147,14 @@ TEST(requests_of_a_target_are_cancelled, "PERF-15 PERF-8") {
     static struct job jobs[2];
     make_numbered(jobs, 2);
     for (int i = 0; i < 6; i++) CHECK_INT(after(&jobs[i % 2], i * 1000, i < 2 ? "other" : NULL), TREADLE_OK);
-    CHECK_INT(treadle_perform_cancel_target(&jobs[0]), TREADLE_OK);
+    CHECK_INT(cancel_target(&jobs[0]), TREADLE_OK);
     job_check(&jobs[0], 0, 3); /* all of them, in all modes */
     job_check(&jobs[1], 0, 0);
-    CHECK_INT(treadle_perform_cancel_target(&jobs[0]), TREADLE_IGNORED);
-    CHECK_INT(treadle_perform_cancel_target(NULL), TREADLE_IGNORED); /* an identity like any other */
+    CHECK_INT(cancel_target(&jobs[0]), TREADLE_IGNORED);
+    CHECK_INT(cancel_target(NULL), TREADLE_IGNORED); /* an identity like any other */
     CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
     CHECK_TRACE("1 1");
-    CHECK_INT(treadle_perform_cancel_target(&jobs[1]), TREADLE_OK); /* the one in the other mode */
+    CHECK_INT(cancel_target(&jobs[1]), TREADLE_OK); /* the one in the other mode */
     job_check(&jobs[1], 2, 3);
     CHECK_INT(poll_mode("other"), TREADLE_RUN_FINISHED);
 }
@@ -187,11 +187,11 @@ TEST(arguments_may_be_compared_by_a_function, "PERF-15") {
     treadle_request request = {.struct_size = sizeof request, .fn = count_argument, .target = &target, .equal = equal_numbers};
     for (int i = 0; i < 4; i++) {
         request.argument = &numbers[i];
-        CHECK_INT(treadle_perform_after(0, &request, NULL, 0), TREADLE_OK);
+        CHECK_INT(perform_after(0, &request, NULL, 0), TREADLE_OK);
     }
     request.equal = NULL; /* one that is compared by identity */
     request.argument = &numbers[0];
-    CHECK_INT(treadle_perform_after(0, &request, NULL, 0), TREADLE_OK);
+    CHECK_INT(perform_after(0, &request, NULL, 0), TREADLE_OK);
     treadle_request like = {.struct_size = sizeof like, .fn = count_argument, .target = &target, .equal = equal_never, .argument = &nine};
     CHECK_INT(treadle_perform_cancel(&like), TREADLE_IGNORED);
     like.argument = &five;
@@ -211,7 +211,7 @@ TEST(requests_with_routines_are_cancelled_by_them, "PERF-15 PERF-12") {
                                          .arguments = arguments, .argument_count = 2, .destroy = count_release};
         CHECK_INT(treadle_routine_create(&config, &routines[i]), TREADLE_OK);
         request.routine = routines[i];
-        CHECK_INT(treadle_perform_after(0, &request, NULL, 0), TREADLE_OK);
+        CHECK_INT(perform_after(0, &request, NULL, 0), TREADLE_OK);
     }
     request.routine = routines[0];
     CHECK_INT(treadle_perform_cancel(&request), TREADLE_OK);
@@ -226,7 +226,7 @@ TEST(requests_with_routines_are_cancelled_by_them, "PERF-15 PERF-12") {
 static struct job victims[3];
 static void cancel_the_others(struct job *job) {
     trace("%d", job->number);
-    for (int i = 0; i < 3; i++) treadle_perform_cancel_target(&victims[i]);
+    for (int i = 0; i < 3; i++) cancel_target(&victims[i]);
     CHECK_INT(job->target_releases, 0); /* its own is called when it has returned */
 }
 TEST(a_performed_function_cancels_those_that_have_not_begun, "PERF-15 TMR-19") {
@@ -242,17 +242,17 @@ TEST(a_performed_function_cancels_those_that_have_not_begun, "PERF-15 TMR-19") {
 static struct job chained;
 static void cancel_in_release(void *unused) {
     (void)unused;
-    treadle_perform_cancel_target(&target);
-    treadle_perform_cancel_target(&chained);
+    cancel_target(&target);
+    cancel_target(&chained);
 }
 TEST(a_release_may_cancel, "PERF-15 OBJ-7") {
     make_numbered(&chained, 1);
     for (int i = 0; i < 3; i++) {
         treadle_request request = {.struct_size = sizeof request, .fn = other_function, .target = &target, .release_target = cancel_in_release};
-        CHECK_INT(treadle_perform_after(0, &request, NULL, 0), TREADLE_OK);
+        CHECK_INT(perform_after(0, &request, NULL, 0), TREADLE_OK);
         CHECK_INT(after(&chained, 0, NULL), TREADLE_OK);
     }
-    CHECK_INT(treadle_perform_cancel_target(&target), TREADLE_OK);
+    CHECK_INT(cancel_target(&target), TREADLE_OK);
     job_check(&chained, 0, 3);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_FINISHED);
 }
@@ -272,14 +272,14 @@ TEST(cancelling_touches_no_other_requests, "PERF-15") {
     make_numbered(&here, 1);
     make_numbered(&there, 1);
     CHECK_INT(job_perform(&here, treadle_thread_current(), 0), TREADLE_OK); /* not a delayed one */
-    CHECK_INT(treadle_perform_cancel_target(&here), TREADLE_IGNORED);
+    CHECK_INT(cancel_target(&here), TREADLE_IGNORED);
     CHECK_INT(cancel(&here, job_function, &here.number), TREADLE_IGNORED);
     gate_make(&held.there);
     gate_make(&held.gate);
     held.result = &there;
     treadle_thread thread = thread_begin(delay_and_run, &held);
     gate_pass(&held.there);
-    CHECK_INT(treadle_perform_cancel_target(&there), TREADLE_IGNORED); /* another thread's */
+    CHECK_INT(cancel_target(&there), TREADLE_IGNORED); /* another thread's */
     CHECK_INT(cancel(&there, job_function, &there.number), TREADLE_IGNORED);
     gate_open(&held.gate);
     thread_end(thread);
@@ -292,9 +292,7 @@ TEST(cancellations_that_are_refused, "PERF-15 ABI-7") {
     CHECK_ERROR(treadle_perform_cancel(NULL), TREADLE_E_ARG, "like");
     like.struct_size = 0;
     CHECK_ERROR(treadle_perform_cancel(&like), TREADLE_E_ARG, "struct_size");
-    like = (treadle_request){.struct_size = sizeof like};
-    CHECK_ERROR(treadle_perform_cancel(&like), TREADLE_E_ARG, "fn");
-    like.fn = other_function;
+    like = (treadle_request){.struct_size = sizeof like, .fn = other_function};
     like.routine = (treadle_routine)&like;
     CHECK(treadle_perform_cancel(&like) < 0);
 }

@@ -162,7 +162,7 @@ static void *delay_and_leave(void *info) {
         const char *mode = "never run";
         job_make(&delayed[i], NULL, NULL);
         treadle_request request = job_request(&delayed[i]);
-        CHECK_INT(treadle_perform_after(i * SECONDS(1000), &request, i == 2 ? &mode : NULL, i == 2), TREADLE_OK);
+        CHECK_INT(perform_after(i * SECONDS(1000), &request, i == 2 ? &mode : NULL, i == 2), TREADLE_OK);
     }
     for (int i = 0; i < 3; i++) job_check(&delayed[i], 0, 0);
     return info;
@@ -271,7 +271,7 @@ static void *shower(void *info) {
         treadle_thread thread = take_from_stage(&number);
         if (i % 31 == 0) CHECK_INT(treadle_thread_stop(thread), TREADLE_OK);
         if (i % 8 == 0) sched_yield(); /* it has its turn, too */
-        treadle_status status = treadle_thread_perform(thread, &request, NULL, 0, 0);
+        treadle_status status = perform_on(thread, &request, NULL, 0, 0);
         CHECK(status == TREADLE_OK || status == TREADLE_E_CLOSED);
         atomic_fetch_add(status == TREADLE_OK ? &accepted : &rejected, 1);
         give_back_to_stage(thread, number, status);

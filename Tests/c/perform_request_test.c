@@ -10,16 +10,15 @@
 /* --- Requests that are refused -------------------------------------------------------------------- */
 
 static struct job job;
-/* Each of the three calls that take a request refuses this one, and gives back what it could read. */
-static void must_refuse(const treadle_request *request, treadle_status status, const char *word, bool readable) {
-    treadle_thread self = treadle_thread_current(), thread = (treadle_thread)&thread;
+/* Each way of a request refuses this one, and gives back what it could read. */
+static void must_refuse(treadle_request *request, treadle_status status, const char *word, bool readable) {
+    treadle_thread self = treadle_thread_current();
     int before = job.target_releases;
-    CHECK_ERROR(treadle_thread_perform(self, request, NULL, 0, 0), status, word);
-    CHECK_ERROR(treadle_thread_perform(self, request, NULL, 0, TREADLE_PERFORM_WAIT), status, word);
-    CHECK_ERROR(treadle_main_perform(request, NULL, 0, 0), status, word);
-    CHECK_ERROR(treadle_perform_after(0, request, NULL, 0), status, word);
-    CHECK_ERROR(treadle_perform_in_background(request, &thread), status, word);
-    CHECK(!thread);
+    CHECK_ERROR(perform_on(self, request, NULL, 0, 0), status, word);
+    CHECK_ERROR(perform_on(self, request, NULL, 0, TREADLE_PERFORM_WAIT), status, word);
+    CHECK_ERROR(perform_on_main(request, NULL, 0, 0), status, word);
+    CHECK_ERROR(perform_after(0, request, NULL, 0), status, word);
+    CHECK_ERROR(perform_in_background(request), status, word);
     job_check(&job, 0, before + (readable ? 5 : 0));
 }
 TEST(requests_that_cannot_be_read, "PERF-1 PERF-8 ABI-7") {
@@ -37,13 +36,13 @@ TEST(requests_that_cannot_be_read, "PERF-1 PERF-8 ABI-7") {
     large.request.struct_size = sizeof large;
     large.more = 1;
     int before = job.target_releases;
-    CHECK_INT(treadle_thread_perform(treadle_thread_current(), &large.request, NULL, 0, 0), TREADLE_E_TOO_NEW);
-    CHECK_INT(treadle_perform_after(0, &large.request, NULL, 0), TREADLE_E_TOO_NEW);
+    CHECK_INT(perform_on(treadle_thread_current(), &large.request, NULL, 0, 0), TREADLE_E_TOO_NEW);
+    CHECK_INT(perform_after(0, &large.request, NULL, 0), TREADLE_E_TOO_NEW);
     CHECK_INT(treadle_perform_cancel(&large.request), TREADLE_E_TOO_NEW);
     CHECK(job.target_releases == before || job.target_releases == before + 2); /* its first part can be read, or not */
     large.more = 0; /* what is zero means the default */
     before = job.target_releases;
-    CHECK_INT(treadle_thread_perform(treadle_thread_current(), &large.request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on(treadle_thread_current(), &large.request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     job_check(&job, 1, before + 1);
 }
 static void routine_body(void *a) { (void)a; }
@@ -76,35 +75,49 @@ TEST(modes_flags_and_threads_that_are_refused, "PERF-1 PERF-8 PERF-12") {
     for (int i = 0; i < 65536; i++) many[i] = "m";
     job_make(&job, NULL, NULL);
     treadle_request request = job_request(&job);
-    CHECK_ERROR(treadle_thread_perform(self, &request, with_null, 3, 0), TREADLE_E_ARG, "modes");
-    CHECK_ERROR(treadle_thread_perform(self, &request, with_null, 3, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "modes");
-    CHECK_ERROR(treadle_perform_after(0, &request, with_null, 3), TREADLE_E_ARG, "modes");
+    CHECK_ERROR(perform_on(self, &request, with_null, 3, 0), TREADLE_E_ARG, "modes");
+    CHECK_ERROR(perform_on(self, &request, with_null, 3, TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "modes");
+    CHECK_ERROR(perform_after(0, &request, with_null, 3), TREADLE_E_ARG, "modes");
     job_check(&job, 0, releases += 3);
-    CHECK_ERROR(treadle_thread_perform(self, &request, many, 65536, 0), TREADLE_E_ARG, "mode");
-    CHECK_ERROR(treadle_perform_after(0, &request, many, 65536), TREADLE_E_ARG, "mode");
+    CHECK_ERROR(perform_on(self, &request, many, 65536, 0), TREADLE_E_ARG, "mode");
+    CHECK_ERROR(perform_after(0, &request, many, 65536), TREADLE_E_ARG, "mode");
     job_check(&job, 0, releases += 2);
-    for (uint32_t flag = 2; flag; flag <<= 1) {
-        CHECK_ERROR(treadle_thread_perform(self, &request, NULL, 0, flag), TREADLE_E_ARG, "flags");
-        CHECK_ERROR(treadle_main_perform(&request, NULL, 0, flag | TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "flags");
+    for (uint32_t flag = 8; flag; flag <<= 1) {
+        CHECK_ERROR(perform_on(self, &request, NULL, 0, flag), TREADLE_E_ARG, "flags");
+        CHECK_ERROR(perform_on_main(&request, NULL, 0, flag | TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "flags");
         job_check(&job, 0, releases += 2);
     }
+    for (uint32_t flags = TREADLE_PERFORM_AFTER; flags <= TREADLE_PERFORM_IN_BACKGROUND; flags <<= 1) {
+        CHECK_ERROR(perform_on(self, &request, NULL, 0, flags), TREADLE_E_ARG, "on");
+        CHECK_ERROR(perform_on(NULL, &request, NULL, 0, flags | TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "flags");
+        job_check(&job, 0, releases += 2);
+    }
+    CHECK_ERROR(perform_on(NULL, &request, many, 1, TREADLE_PERFORM_IN_BACKGROUND), TREADLE_E_ARG, "modes");
+    request.delay_ns = 1, request.flags = 0;
+    CHECK_ERROR(treadle_perform(self, &request), TREADLE_E_ARG, "delay_ns");
+    request.delay_ns = 0, request.token = 5;
+    CHECK_ERROR(treadle_perform(self, &request), TREADLE_E_ARG, "token");
+    request.token = 0, request.reserved = 1;
+    CHECK_ERROR(treadle_perform(self, &request), TREADLE_E_ARG, "reserved");
+    request.reserved = 0;
+    job_check(&job, 0, releases += 4);
     treadle_source source = make_source(NULL, NULL);
-    CHECK_ERROR(treadle_thread_perform(NULL, &request, NULL, 0, 0), TREADLE_E_ARG, "thread");
-    CHECK_ERROR(treadle_thread_perform((treadle_thread)&job, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_STALE, "thread");
-    CHECK_ERROR(treadle_thread_perform((treadle_thread)source, &request, NULL, 0, 0), TREADLE_E_KIND, "thread");
+    CHECK_ERROR(perform_on(NULL, &request, NULL, 0, 0), TREADLE_E_ARG, "on");
+    CHECK_ERROR(perform_on((treadle_thread)&job, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_STALE, "on");
+    CHECK_ERROR(perform_on((treadle_thread)source, &request, NULL, 0, 0), TREADLE_E_KIND, "on");
     job_check(&job, 0, releases += 3);
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_FINISHED); /* nothing was queued */
-    CHECK_INT(treadle_thread_perform(self, &request, many, 65535, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on(self, &request, many, 65535, TREADLE_PERFORM_WAIT), TREADLE_OK);
     job_check(&job, 1, releases + 1);
 }
 TEST(a_request_without_releases, "PERF-8") {
     job_make(&job, NULL, NULL);
     treadle_request request = job_request(&job);
     request.release_target = request.release_argument = NULL;
-    CHECK_INT(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
-    CHECK_INT(treadle_perform_after(0, &request, NULL, 0), TREADLE_OK);
-    CHECK_ERROR(treadle_thread_perform(NULL, &request, NULL, 0, 0), TREADLE_E_ARG, "thread");
+    CHECK_INT(perform_on(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_after(0, &request, NULL, 0), TREADLE_OK);
+    CHECK_ERROR(perform_on(NULL, &request, NULL, 0, 0), TREADLE_E_ARG, "on");
     CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
     job_check(&job, 2, 0);
 }
@@ -134,21 +147,21 @@ TEST(a_routine_is_performed_with_bound_arguments, "PERF-1 PERF-2 PERF-3 PERF-8 P
     struct server server;
     treadle_request request = {.struct_size = sizeof request, .target = &target_cell, .argument = &argument_cell};
     request.routine = routine_of_five();
-    CHECK_INT(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on(treadle_thread_current(), &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     check_five(1);
-    CHECK_INT(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_on(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
     check_five(1);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
     check_five(2);
     CHECK(got.mode);
-    CHECK_INT(treadle_perform_after(0, &request, NULL, 0), TREADLE_OK);
+    CHECK_INT(perform_after(0, &request, NULL, 0), TREADLE_OK);
     CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
     check_five(3);
     server_start(&server);
-    CHECK_INT(treadle_thread_perform(server.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on(server.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     check_five(4);
     server_end(&server);
-    CHECK_INT(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_on(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
     CHECK_INT(treadle_routine_release(request.routine), TREADLE_OK);
     CHECK_INT(releases_counted, 0); /* the request keeps it */
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
@@ -172,8 +185,8 @@ TEST(the_event_of_a_request, "PERF-1 PERF-3") {
     treadle_argument argument = {.kind = TREADLE_ARGUMENT_EVENT};
     treadle_request request = {.struct_size = sizeof request, .target = &target_cell, .argument = &argument_cell};
     request.routine = make_routine((void (*)(void))take_event, "v^v", &argument, 1);
-    CHECK_INT(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
-    CHECK_INT(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_on(treadle_thread_current(), &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(got.calls, 2);
     CHECK_INT(treadle_routine_release(request.routine), TREADLE_OK);
@@ -182,15 +195,13 @@ TEST(the_event_of_a_request, "PERF-1 PERF-3") {
 
 /* --- In the background ---------------------------------------------------------------------------- */
 
-static treadle_thread background;
 static struct gate told;
 static void look_around(struct job *mine) {
     size_t size;
     treadle_thread self = treadle_thread_current();
-    CHECK(!treadle_is_main_thread() && treadle_thread_is_detached(self) && treadle_thread_is_executing(self));
+    CHECK(!treadle_thread_is_main(NULL) && treadle_thread_is_detached(self) && treadle_thread_is_executing(self));
     CHECK_INT(treadle_thread_get_stack_size(self, &size), TREADLE_OK);
     CHECK_INT(size, 524288);
-    background = self;
     gate_pass(&told);
     (void)mine;
 }
@@ -198,23 +209,16 @@ TEST(a_function_is_performed_in_the_background, "PERF-17 THR-3 PERF-8") {
     job_make(&job, look_around, NULL);
     gate_make(&told);
     treadle_request request = job_request(&job);
-    for (int i = 1; i <= 2; i++) { /* with and without a handle */
-        treadle_thread thread = NULL;
-        CHECK_INT(treadle_perform_in_background(&request, i == 1 ? &thread : NULL), TREADLE_OK);
-        gate_open(&told);
-        gate_pass(&job.done);
-        job_await_releases(&job, i);
-        job_check(&job, i, i);
-        CHECK(job.thread_id != thread_id());
-        CHECK(i == 2 || thread == background);
-        if (!thread) continue;
-        CHECK_ERROR(treadle_thread_join(thread, 0, NULL), TREADLE_E_STATE, "thread");
-        CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
-    }
+    CHECK_INT(perform_in_background(&request), TREADLE_OK);
+    gate_open(&told);
+    gate_pass(&job.done);
+    job_await_releases(&job, 1);
+    job_check(&job, 1, 1);
+    CHECK(job.thread_id != thread_id());
     CHECK(treadle_is_multithreaded());
 }
 static void tell_background(void *target, void *argument) {
-    CHECK(target == &target_cell && argument == &argument_cell && !treadle_is_main_thread());
+    CHECK(target == &target_cell && argument == &argument_cell && !treadle_thread_is_main(NULL));
     gate_open(&told);
 }
 TEST(a_routine_is_performed_in_the_background, "PERF-17") {
@@ -222,7 +226,7 @@ TEST(a_routine_is_performed_in_the_background, "PERF-17") {
     treadle_request request = {.struct_size = sizeof request, .target = &target_cell, .argument = &argument_cell};
     gate_make(&told);
     request.routine = make_routine((void (*)(void))tell_background, "v^v^v", arguments, 2);
-    CHECK_INT(treadle_perform_in_background(&request, NULL), TREADLE_OK);
+    CHECK_INT(perform_in_background(&request), TREADLE_OK);
     CHECK_INT(treadle_routine_release(request.routine), TREADLE_OK);
     gate_pass(&told);
     while (!atomic_load(&releases_counted)) sched_yield();

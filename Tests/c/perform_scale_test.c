@@ -28,7 +28,7 @@ static void *send_all(void *info) {
     treadle_request request = {.struct_size = sizeof request, .fn = receive, .target = sender, .release_target = release_sender};
     for (int i = 0; i < sender->count; i++) {
         request.argument = (void *)(intptr_t)i;
-        CHECK_INT(treadle_thread_perform(sender->target, &request, NULL, 0, sender->flags), TREADLE_OK);
+        CHECK_INT(perform_on(sender->target, &request, NULL, 0, sender->flags), TREADLE_OK);
         if (sender->flags) CHECK_INT(sender->received, i + 1);
     }
     return NULL;
@@ -82,7 +82,7 @@ static void hop(void *target, void *argument) {
         return;
     }
     treadle_request request = {.struct_size = sizeof request, .fn = hop, .target = &ends[next], .argument = (void *)(left - 1)};
-    CHECK_INT(treadle_thread_perform(ends[next].thread, &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_on(ends[next].thread, &request, NULL, 0, 0), TREADLE_OK);
 }
 TEST(requests_that_hop_between_two_threads, "PERF-3 PERF-4") {
     int count = scaled(20000), chains = 8;
@@ -91,7 +91,7 @@ TEST(requests_that_hop_between_two_threads, "PERF-3 PERF-4") {
     for (int i = 0; i < chains; i++) {
         struct server *first = &ends[i % 2];
         treadle_request request = {.struct_size = sizeof request, .fn = hop, .target = first, .argument = (void *)(intptr_t)count};
-        CHECK_INT(treadle_thread_perform(first->thread, &request, NULL, 0, 0), TREADLE_OK);
+        CHECK_INT(perform_on(first->thread, &request, NULL, 0, 0), TREADLE_OK);
     }
     for (int i = 0; i < chains; i++) gate_pass(&all_hops);
     for (int i = 0; i < 2; i++) server_end(&ends[i]);

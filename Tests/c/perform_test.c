@@ -115,7 +115,7 @@ TEST(a_job_waits_for_one_of_its_modes, "PERF-4 PERF-1 PERF-3") {
     job_make(&jobs[4], trace_number, NULL);
     jobs[4].number = 4;
     treadle_request request = job_request(&jobs[4]);
-    CHECK_INT(treadle_thread_perform(self, &request, two, 2, 0), TREADLE_OK);
+    CHECK_INT(perform_on(self, &request, two, 2, 0), TREADLE_OK);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_FINISHED);
     CHECK_INT(poll_mode("a"), TREADLE_RUN_TIMED_OUT);
     CHECK_TRACE("| 1 3 4"); /* those that wait for b do not block the others */
@@ -140,15 +140,15 @@ TEST(without_modes_the_common_ones_count, "PERF-1 MODE-8") {
     job_make(&jobs[2], trace_number, NULL);
     treadle_request request = job_request(&jobs[2]);
     jobs[2].number = 2;
-    CHECK_INT(treadle_thread_perform(self, &request, names + 1, 1, 0), TREADLE_OK); /* by their name */
-    CHECK_INT(treadle_thread_perform(self, &request, names, 2, 0), TREADLE_OK);
+    CHECK_INT(perform_on(self, &request, names + 1, 1, 0), TREADLE_OK); /* by their name */
+    CHECK_INT(perform_on(self, &request, names, 2, 0), TREADLE_OK);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
     CHECK_TRACE("2 2");
     job_check(&jobs[2], 2, 2);
     job_make(&jobs[3], trace_number, NULL);
     request = job_request(&jobs[3]);
     jobs[3].number = 3;
-    CHECK_INT(treadle_thread_perform(self, &request, twice, 2, 0), TREADLE_OK);
+    CHECK_INT(perform_on(self, &request, twice, 2, 0), TREADLE_OK);
     CHECK_INT(poll_mode("x"), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(poll_mode("x"), TREADLE_RUN_FINISHED);
     CHECK_TRACE("3");
@@ -162,11 +162,11 @@ TEST(a_list_without_modes_performs_nothing, "PERF-1 PERF-8") {
     job_make(&job, trace_number, NULL);
     treadle_request request = job_request(&job);
     server_start(&server);
-    CHECK_INT(treadle_thread_perform(self, &request, none, 0, 0), TREADLE_IGNORED);
-    CHECK_INT(treadle_thread_perform(self, &request, none, 0, TREADLE_PERFORM_WAIT), TREADLE_IGNORED);
-    CHECK_INT(treadle_thread_perform(server.thread, &request, none, 0, 0), TREADLE_IGNORED);
-    CHECK_INT(treadle_thread_perform(server.thread, &request, none, 0, TREADLE_PERFORM_WAIT), TREADLE_IGNORED);
-    CHECK_INT(treadle_main_perform(&request, none, 0, TREADLE_PERFORM_WAIT), TREADLE_IGNORED);
+    CHECK_INT(perform_on(self, &request, none, 0, 0), TREADLE_IGNORED);
+    CHECK_INT(perform_on(self, &request, none, 0, TREADLE_PERFORM_WAIT), TREADLE_IGNORED);
+    CHECK_INT(perform_on(server.thread, &request, none, 0, 0), TREADLE_IGNORED);
+    CHECK_INT(perform_on(server.thread, &request, none, 0, TREADLE_PERFORM_WAIT), TREADLE_IGNORED);
+    CHECK_INT(perform_on_main(&request, none, 0, TREADLE_PERFORM_WAIT), TREADLE_IGNORED);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_FINISHED);
     job_check(&job, 0, 5);
     server_end(&server);

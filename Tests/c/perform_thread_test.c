@@ -162,16 +162,16 @@ TEST(others_perform_while_a_function_runs, "OBJ-7 PERF-4 PERF-7") {
 /* --- On the main thread --------------------------------------------------------------------------- */
 
 static void check_main(struct job *job) {
-    CHECK(treadle_is_main_thread());
+    CHECK(treadle_thread_is_main(NULL));
     trace("%d", job->number);
 }
-static void *perform_on_main(void *info) {
+static void *ask_the_main_thread(void *info) {
     struct job *jobs = info;
     for (int i = 0; i < 3; i++) {
         job_make(&jobs[i], check_main, NULL);
         jobs[i].number = i;
         treadle_request request = job_request(&jobs[i]);
-        CHECK_INT(treadle_main_perform(&request, NULL, 0, i == 2 ? TREADLE_PERFORM_WAIT : 0), TREADLE_OK);
+        CHECK_INT(perform_on_main(&request, NULL, 0, i == 2 ? TREADLE_PERFORM_WAIT : 0), TREADLE_OK);
     }
     CHECK_INT(jobs[2].calls, 1);
     return NULL;
@@ -181,16 +181,16 @@ TEST(the_main_thread_performs, "PERF-10 PERF-3 PERF-2") {
     begin();
     pthread_t thread;
     treadle_source keeper = keep_mode(MODE);
-    CHECK_INT(pthread_create(&thread, NULL, perform_on_main, jobs), 0);
+    CHECK_INT(pthread_create(&thread, NULL, ask_the_main_thread, jobs), 0);
     while (!jobs[2].calls) CHECK(treadle_loop_run(loop, MODE, TREADLE_FOREVER, TREADLE_RUN_RETURN_AFTER_SOURCE) == TREADLE_RUN_HANDLED_SOURCE);
     CHECK_INT(pthread_join(thread, NULL), 0);
     CHECK_TRACE("0 1 2");
     for (int i = 0; i < 3; i++) job_check(&jobs[i], 1, 1);
     job_make(&direct, check_main, NULL);
     treadle_request request = job_request(&direct);
-    CHECK_INT(treadle_main_perform(&request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on_main(&request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     job_check(&direct, 1, 1); /* from the main thread: a call */
-    CHECK_INT(treadle_main_perform(&request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_on_main(&request, NULL, 0, 0), TREADLE_OK);
     job_check(&direct, 1, 1);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
     job_check(&direct, 2, 2);

@@ -15,7 +15,7 @@ static uint64_t push(void) {
     return token;
 }
 static void must_not_be_open(uint64_t token) { CHECK_ERROR(treadle_pool_pop(token), TREADLE_E_ARG, "token"); }
-static void post(treadle_block_fn fn, void *info) { CHECK_INT(treadle_loop_post(treadle_loop_current(), fn, info), TREADLE_OK); }
+static void post(treadle_post_fn fn, void *info) { CHECK_INT(treadle_loop_post(treadle_loop_current(), fn, info), TREADLE_OK); }
 
 /* Each activity writes its name, and adds a release that writes it with a minus. */
 static void add_activity(treadle_observer observer, uint32_t activity, void *info) {

@@ -148,7 +148,7 @@ static void *leave_things(void *how) {
 }
 TEST(a_thread_s_end_releases_after_its_notification, "POOL-2 THR-14") {
     uint64_t token;
-    CHECK_INT(treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, told, "c", NULL, &token), TREADLE_OK);
+    CHECK_INT(add_notification(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, told, "c", NULL, &token), TREADLE_OK);
     on_thread(leave_things, NULL);
     CHECK_TRACE("end will-exit c b a");
     on_thread(leave_things, "by pthread_exit");
@@ -172,10 +172,10 @@ static void *entry_function(void *how) {
 }
 TEST(a_thread_of_treadle_has_a_pool_around_its_function, "POOL-4") {
     uint64_t token;
-    CHECK_INT(treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, told, "c", NULL, &token), TREADLE_OK);
+    CHECK_INT(add_notification(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, told, "c", NULL, &token), TREADLE_OK);
     for (int exits = 0; exits < 2; exits++) {
         treadle_thread thread;
-        CHECK_INT(treadle_thread_create(entry_function, exits ? "by exit" : NULL, NULL, &thread), TREADLE_OK);
+        CHECK_INT(create_thread(entry_function, exits ? "by exit" : NULL, NULL, &thread), TREADLE_OK);
         CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
         CHECK_INT(treadle_thread_join(thread, TREADLE_FOREVER, NULL), TREADLE_OK);
         CHECK_INT(treadle_thread_release(thread), TREADLE_OK);

@@ -71,6 +71,7 @@ static void *call_now_and_then(void *info) {
     CHECK(be(HIGH));
     timing->call(); /* the C library's memory for this thread, which it makes under locks of its own */
     for (uint32_t i = 0; i < 400; i++) {
+        /* Each call meets the others at another point of theirs; what is shown depends on no length of the pause. */
         struct timespec pause = {.tv_nsec = 20000 + i * 7919 % 50000};
         nanosleep(&pause, NULL);
         atomic_store(&is_done, false);

@@ -109,7 +109,7 @@ static void *source_probe(struct probe *probe) {
 static void *timer_probe(struct probe *probe) {
     treadle_timer_context context = {.struct_size = sizeof context, .info = probe, .retain = probe_retain,
                                      .release = probe_release, .describe = probe_describe, .fire = probe_fire,
-                                     .fire_at = 1 + probe->order, .interval_ns = SECONDS(100000), .order = probe->order};
+                                     .fire_at = 1 + probe->order, .interval_ns = SECONDS(100000)};
     treadle_timer timer = NULL;
     CHECK_INT(treadle_timer_create(&context, &timer), TREADLE_OK);
     return timer;
@@ -192,7 +192,7 @@ HELPER bool mode_exists(treadle_loop loop, const char *mode) {
     char names[4096];
     size_t length = 0;
     int found = 0;
-    CHECK_INT(treadle_loop_copy_modes(loop, names, sizeof names, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_modes(loop, names, sizeof names, &length), TREADLE_OK);
     CHECK(length <= sizeof names);
     for (const char *name = names; name < names + length; name += strlen(name) + 1) found += strcmp(name, mode) == 0;
     CHECK(found <= 1);

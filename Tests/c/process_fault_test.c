@@ -4,6 +4,7 @@
  * process_fault_test.c: pools, notifications, the last-resort handler and locks where memory or the system's
  * room is used up. */
 #include "faults.h"
+#include "host_items.h"
 
 #define WILL_EXIT TREADLE_NOTIFY_THREAD_WILL_EXIT
 
@@ -43,9 +44,9 @@ static void *do_all_once(void *unused) {
     uint64_t pool, tokens[2];
     CHECK_INT(treadle_pool_push(&pool), TREADLE_OK);
     CHECK_INT(treadle_pool_add(NULL, call_nothing_posted), TREADLE_OK);
-    CHECK_INT(treadle_notification_add(WILL_EXIT, NULL, told, NULL, NULL, &tokens[0]), TREADLE_OK);
+    CHECK_INT(add_notification(WILL_EXIT, NULL, told, NULL, NULL, &tokens[0]), TREADLE_OK);
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
-    CHECK_INT(treadle_host_add_notification(host, 1, WILL_EXIT, NULL, &tokens[1]), TREADLE_OK);
+    CHECK_INT(host_notification(host, 1, WILL_EXIT, NULL, &tokens[1]), TREADLE_OK);
     CHECK_INT(treadle_host_pool_add(host, 2), TREADLE_OK);
     CHECK_INT(treadle_pool_pop(pool), TREADLE_OK);
     for (int i = 0; i < 2; i++) CHECK_INT(treadle_notification_remove(tokens[i]), TREADLE_OK);
@@ -122,7 +123,7 @@ TEST(notifications_without_memory, "NOTE-1") {
     if (!have_memory_faults()) return;
     on_thread(do_all_once, NULL);
     for (int i = 0; i < COUNT; i++)
-        EACH_FAULT(failures, treadle_notification_add(WILL_EXIT, NULL, told, NULL, count_destroyed, &tokens[i]));
+        EACH_FAULT(failures, add_notification(WILL_EXIT, NULL, told, NULL, count_destroyed, &tokens[i]));
     CHECK(failures >= COUNT);
     CHECK_INT(destroyed, failures);
     for (int i = 0; i < COUNT; i++) CHECK_INT(treadle_notification_remove(tokens[i]), TREADLE_OK);
@@ -154,7 +155,7 @@ TEST(a_host_s_registrations_without_memory, "ABI-2 POOL-2 NOTE-1") {
     if (!have_memory_faults()) return;
     on_thread(do_all_once, NULL);
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
-    EACH_FAULT(failures, treadle_host_add_notification(host, 1, WILL_EXIT, NULL, &token));
+    EACH_FAULT(failures, host_notification(host, 1, WILL_EXIT, NULL, &token));
     EACH_FAULT(failures, treadle_host_pool_add(host, 2));
     CHECK(failures >= 3);
     CHECK_INT(treadle_host_take_retired(host, retired, 4, &count), TREADLE_OK);

@@ -62,7 +62,7 @@ static void make_theirs(void) {
     CHECK_INT(treadle_pool_add("base", only_in_parent), TREADLE_OK);
     CHECK_INT(treadle_pool_push(&theirs.pool), TREADLE_OK);
     CHECK_INT(treadle_pool_add("pool", only_in_parent), TREADLE_OK);
-    CHECK_INT(treadle_notification_add(WILL_EXIT, NULL, told_in_parent, "told", only_in_parent, &theirs.notification), TREADLE_OK);
+    CHECK_INT(add_notification(WILL_EXIT, NULL, told_in_parent, "told", only_in_parent, &theirs.notification), TREADLE_OK);
     CHECK_INT(treadle_set_last_resort(asked_in_parent, "asked", only_in_parent), TREADLE_OK);
     CHECK_INT(treadle_lock_create(0, &theirs.lock), TREADLE_OK);
     CHECK_INT(treadle_condition_create(&theirs.condition), TREADLE_OK);
@@ -103,7 +103,7 @@ static void must_refuse(void *unused) {
     CHECK_INT(token, 0);
     CHECK_ERROR(treadle_pool_add(NULL, count_released), TREADLE_E_FORKED, "fork");
     CHECK_ERROR(treadle_pool_pop(theirs.pool), TREADLE_E_FORKED, "fork");
-    CHECK_ERROR(treadle_notification_add(WILL_EXIT, NULL, told, NULL, count_destroyed, &token), TREADLE_E_FORKED, "fork");
+    CHECK_ERROR(add_notification(WILL_EXIT, NULL, told, NULL, count_destroyed, &token), TREADLE_E_FORKED, "fork");
     CHECK_INT(destroyed, 1);
     CHECK_ERROR(treadle_notification_remove(theirs.notification), TREADLE_E_FORKED, "fork");
     CHECK_ERROR(treadle_set_last_resort(asked, NULL, count_destroyed), TREADLE_E_FORKED, "fork");
@@ -132,7 +132,7 @@ static void use_everything(void) {
     CHECK_INT(treadle_pool_add(NULL, count_released), TREADLE_OK);
     CHECK_INT(treadle_pool_pop(token), TREADLE_OK);
     CHECK_INT(released, 1);
-    CHECK_INT(treadle_notification_add(WILL_EXIT, NULL, told, &calls, count_destroyed, &notification), TREADLE_OK);
+    CHECK_INT(add_notification(WILL_EXIT, NULL, told, &calls, count_destroyed, &notification), TREADLE_OK);
     on_thread(have_an_object, NULL);
     CHECK_INT(calls, 1);
     CHECK_INT(treadle_notification_remove(notification), TREADLE_OK);
@@ -220,9 +220,9 @@ TEST(a_fork_in_a_release, "RL-11 POOL-5") {
 /* Run on a thread: with what is behind the fork in a child. */
 static void *fork_in_a_notification(void *again) {
     uint64_t tokens[3];
-    CHECK_INT(treadle_notification_add(WILL_EXIT, NULL, told_in_parent, "before", only_in_parent, &tokens[0]), TREADLE_OK);
-    CHECK_INT(treadle_notification_add(WILL_EXIT, NULL, told_and_fork, again, NULL, &tokens[1]), TREADLE_OK);
-    CHECK_INT(treadle_notification_add(WILL_EXIT, NULL, told_in_parent, "behind", only_in_parent, &tokens[2]), TREADLE_OK);
+    CHECK_INT(add_notification(WILL_EXIT, NULL, told_in_parent, "before", only_in_parent, &tokens[0]), TREADLE_OK);
+    CHECK_INT(add_notification(WILL_EXIT, NULL, told_and_fork, again, NULL, &tokens[1]), TREADLE_OK);
+    CHECK_INT(add_notification(WILL_EXIT, NULL, told_in_parent, "behind", only_in_parent, &tokens[2]), TREADLE_OK);
     on_thread(have_an_object, NULL); /* the child comes out of it as an ending thread */
     CHECK_TRACE("before fork behind");
     child_must_succeed(forked);
@@ -257,7 +257,7 @@ static void told_nothing(uint32_t name, void *object, void *info) { (void)name, 
 static void *keep_busy(void *unused) {
     while (!atomic_load(&over)) {
         uint64_t token;
-        CHECK_INT(treadle_notification_add(WILL_EXIT, NULL, told_nothing, NULL, NULL, &token), TREADLE_OK);
+        CHECK_INT(add_notification(WILL_EXIT, NULL, told_nothing, NULL, NULL, &token), TREADLE_OK);
         CHECK_INT(treadle_notification_remove(token), TREADLE_OK);
         CHECK_INT(treadle_set_last_resort(NULL, NULL, count_nothing), TREADLE_OK);
     }

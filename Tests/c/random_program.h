@@ -21,12 +21,12 @@ struct step {
     int item, mode;
     uint32_t modes; /* QUEUE: a mask of modes, bit COMMON included */
     bool choice;    /* RUN: with no deadline, else a poll; MOVE: due, else far; REQUEST_STOP: all levels */
-    bool choice_2;  /* RUN: return after a source */
+    bool choice_2;  /* RUN: return after a source; MOVE: perhaps to no date */
 };
 struct plan {
     enum kind kind;
     int64_t order;
-    bool once, repeats; /* observers; timers */
+    bool once, repeats; /* observers, and timers: it ends after firing; timers */
     uint32_t activities;
     struct step scripts[SCRIPTS][STEPS];
 };
@@ -152,6 +152,7 @@ static void take_step(struct world *world, const struct step *step) {
     /* Dates are all different, and their order is not that of the moves. */
     int64_t number = world->moves += step->operation == MOVE;
     int64_t date = world->base + number * 7919 % 1000003 * 1000 + (step->choice ? -SECONDS(10) : SECONDS(10000000));
+    if (step->choice_2 && number % 3 == 0) date = TREADLE_FOREVER;
     static const char letters[] = ".swtTradiRmqcA";
     note(world, " %c%d,%d%s", letters[step->operation], step->item, step->mode, is_run ? "(" : "");
     world->depth += is_run;

@@ -67,7 +67,7 @@ static void create_actor(struct actor *actor, const struct plan *plan, int64_t d
         treadle_timer_context context = {.struct_size = sizeof context, .info = actor, .retain = on_retain,
             .release = on_release, .fire = on_fire, .fire_at = date,
             .interval_ns = plan->repeats ? SECONDS(1000000) : 0,
-            .order = plan->order};
+            .flags = plan->once ? TREADLE_TIMER_ENDS_AFTER_FIRING : 0};
         CHECK_INT(treadle_timer_create(&context, &actor->timer), TREADLE_OK);
     } else if (plan->kind == OBSERVER) {
         treadle_observer_context context = {.struct_size = sizeof context, .info = actor, .retain = on_retain,
@@ -79,12 +79,12 @@ static void create_actor(struct actor *actor, const struct plan *plan, int64_t d
 
 static treadle_status queue_block(treadle_loop loop, struct actor *actor, uint32_t modes) {
     const char *names[MODES + 1];
-    treadle_block block = {.struct_size = sizeof block, .modes = names, .fn = on_block, .info = actor,
+    treadle_post block = {.struct_size = sizeof block, .modes = names, .fn = on_block, .info = actor,
         .destroy = on_destroy};
     for (int mode = 0; mode <= COMMON; mode++)
         if (modes >> mode & 1) names[block.mode_count++] = mode_names[mode];
     actor->queued++;
-    return treadle_loop_perform_block(loop, &block);
+    return post_block(loop, &block);
 }
 
 #define ITEM_CALL(action)                                                                                              \
@@ -134,7 +134,7 @@ static int treadle_current_mode(struct world *world) {
     struct subject *subject = world->state;
     char name[64];
     size_t length;
-    CHECK_INT(treadle_loop_copy_current_mode(subject->loop, name, sizeof name, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_current_mode(subject->loop, name, sizeof name, &length), TREADLE_OK);
     CHECK(!treadle_loop_is_waiting(subject->loop));
     for (int mode = 0; mode < MODES; mode++)
         if (strcmp(name, mode_names[mode]) == 0) return mode;

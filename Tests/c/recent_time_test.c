@@ -139,7 +139,7 @@ static void arm_and_let_pass(treadle_source source, void *info) {
     (void)source;
     note(info);
     date = treadle_time_now() + 1000;
-    for (int i = 0; i < 2; i++) CHECK_INT(treadle_timer_schedule_at(date, 0, check_date, NULL, NULL, NULL), TREADLE_OK);
+    for (int i = 0; i < 2; i++) armed_timer(check_date, NULL, NULL, date, 0);
     let_pass(date);
     CHECK_INT(treadle_time_recent(), seen[0]); /* still the one before the date */
 }
@@ -265,10 +265,10 @@ TEST(who_gives_a_date_reads_no_clock, "TMR-17 NST-1") {
     enum { TIMERS = 100 };
     treadle_timer timers[TIMERS];
     int64_t base = FAR_AWAY;
-    treadle_timer_schedule_at(base, 0, stop_fired, NULL, NULL, NULL); /* the first one makes the loop, and the queue */
+    armed_timer(stop_fired, NULL, NULL, base, 0); /* the first one makes the loop, and the queue */
     int before = atomic_load(&readings);
     for (int i = 0; i < TIMERS; i++) {
-        CHECK_INT(treadle_timer_schedule_at(base + i, i % 2 * SECONDS(1), stop_fired, NULL, NULL, &timers[i]), TREADLE_OK);
+        timers[i] = armed_timer(stop_fired, NULL, NULL, base + i, i % 2 * SECONDS(1));
     }
     for (int i = 0; i < TIMERS; i++) {
         CHECK_INT(treadle_timer_set_next_fire(timers[i], base + SECONDS(1)), TREADLE_OK); /* later, and earlier */

@@ -4,6 +4,7 @@
  * reentrancy_process_test.c: no lock is held while client code runs, as in reentrancy_test.c: releases of
  * pools, notifications, the last-resort handler. */
 #include "reentrancy.h"
+#include "host_items.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 #define WILL_EXIT TREADLE_NOTIFY_THREAD_WILL_EXIT
@@ -40,7 +41,7 @@ static void *have_an_object(void *unused) { return (void)unused, treadle_thread_
 TEST(every_call_from_a_notification, "OBJ-6 OBJ-7 NOTE-1") {
     uint64_t token;
     begin();
-    CHECK_INT(treadle_notification_add(WILL_EXIT, NULL, at_notification, NULL, at_destroy, &token), TREADLE_OK);
+    CHECK_INT(add_notification(WILL_EXIT, NULL, at_notification, NULL, at_destroy, &token), TREADLE_OK);
     on_thread(have_an_object, NULL);
     CHECK(notification_spots[0].seen && !notification_spots[1].seen);
     CHECK_INT(treadle_notification_remove(token), TREADLE_OK);
@@ -72,7 +73,7 @@ TEST(every_call_from_a_host_s_releases_and_notifications, "OBJ-6 OBJ-7 POOL-5 NO
     uint64_t token, pool;
     begin();
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
-    CHECK_INT(treadle_host_add_notification(host, 1, WILL_EXIT, NULL, &token), TREADLE_OK);
+    CHECK_INT(host_notification(host, 1, WILL_EXIT, NULL, &token), TREADLE_OK);
     on_thread(have_an_object, NULL);
     CHECK(host_spots[TREADLE_EVENT_NOTIFICATION].seen);
     CHECK_INT(treadle_notification_remove(token), TREADLE_OK);

@@ -5,6 +5,7 @@
  * function is called on the same loop, and the callback does not return before another thread, which
  * started meanwhile, has called them all too: a lock that is held anywhere ends in the watchdog. */
 #include "reentrancy.h"
+#include "host_items.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 enum { PERFORM, SCHEDULE, CANCEL, RETAIN, RELEASE, EQUAL, HASH, DESCRIBE, SOURCE_SPOTS };
@@ -153,17 +154,17 @@ static struct spot block_spots[3];
 static void at_spot(void *info) { meet(info); }
 TEST(every_call_from_blocks_and_posts, "OBJ-6 OBJ-7 BLK-1") {
     const char *mode = SUBJECT;
-    treadle_block block = {.struct_size = sizeof block, .modes = &mode, .mode_count = 1, .fn = at_spot,
+    treadle_post block = {.struct_size = sizeof block, .modes = &mode, .mode_count = 1, .fn = at_spot,
                            .info = &block_spots[0], .destroy = at_spot};
     treadle_source keeper = make_source(NULL, NULL);
     begin();
     CHECK_INT(treadle_loop_add_source(other.loop, keeper, SUBJECT), TREADLE_OK);
-    CHECK_INT(treadle_loop_perform_block(other.loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(other.loop, &block), TREADLE_OK);
     run_until_seen(block_spots, 1);
     /* fn and destroy share the spot's info: once more, for destroy alone. */
     block.fn = call_nothing;
     block.info = &block_spots[1];
-    CHECK_INT(treadle_loop_perform_block(other.loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(other.loop, &block), TREADLE_OK);
     run_until_seen(block_spots, 2);
     CHECK_INT(treadle_loop_add_common_mode(other.loop, SUBJECT), TREADLE_OK);
     CHECK_INT(treadle_loop_post(other.loop, at_spot, &block_spots[2]), TREADLE_OK);
@@ -196,13 +197,13 @@ TEST(every_call_from_a_routine_and_its_destroy, "OBJ-6 OBJ-7") {
     end();
 }
 
-static struct spot host_spots[TREADLE_EVENT_BLOCK + 1], thread_spots[2];
+static struct spot host_spots[TREADLE_EVENT_POST + 1], thread_spots[2];
 static uint64_t at_dispatch(uint64_t ticket, const treadle_event *event) { return meet(&host_spots[event->kind]), ~ticket; }
 static void at_thread_enter(void *user) { (void)user, meet(&thread_spots[0]); }
 static void at_thread_exit(void *user) { (void)user, is_torn_down = true, meet(&thread_spots[1]); }
-static void *host_thread(void *host) {
+static void *thread_of_host(void *host) {
     treadle_source source;
-    CHECK_INT(treadle_host_create_source(host, 2, TREADLE_HOST_WANTS_SCHEDULE, 0, &source), TREADLE_OK);
+    CHECK_INT(host_source(host, 2, TREADLE_HOST_WANTS_SCHEDULE, 0, &source), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), source, MODE), TREADLE_OK);
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
     return NULL;
@@ -219,26 +220,26 @@ TEST(every_call_from_a_host_s_callbacks, "OBJ-6 OBJ-7") {
     treadle_descriptor descriptor;
     begin();
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
-    CHECK_INT(treadle_host_create_source(host, 1, TREADLE_HOST_WANTS_SCHEDULE | TREADLE_HOST_WANTS_CANCEL, 0, &source), TREADLE_OK);
-    CHECK_INT(treadle_host_create_timer(host, 1, 1, 1000, 0, &timer), TREADLE_OK);
-    CHECK_INT(treadle_host_create_observer(host, 1, TREADLE_EXIT, 0, 0, &observer), TREADLE_OK);
-    CHECK_INT(treadle_host_create_descriptor(host, 1, fd, TREADLE_READABLE, 0, &descriptor), TREADLE_OK);
+    CHECK_INT(host_source(host, 1, TREADLE_HOST_WANTS_SCHEDULE | TREADLE_HOST_WANTS_CANCEL, 0, &source), TREADLE_OK);
+    CHECK_INT(host_timer(host, 1, 1, 1000, &timer), TREADLE_OK);
+    CHECK_INT(host_observer(host, 1, TREADLE_EXIT, 0, &observer), TREADLE_OK);
+    CHECK_INT(host_descriptor(host, 1, fd, TREADLE_READABLE, 0, &descriptor), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(other.loop, source, SUBJECT), TREADLE_OK);
     CHECK_INT(treadle_loop_add_timer(other.loop, timer, SUBJECT), TREADLE_OK);
     CHECK_INT(treadle_loop_add_observer(other.loop, observer, SUBJECT), TREADLE_OK);
     CHECK_INT(treadle_loop_add_descriptor(other.loop, descriptor, SUBJECT), TREADLE_OK);
-    CHECK_INT(treadle_host_perform_block(host, 1, other.loop, &mode, 1), TREADLE_OK);
+    CHECK_INT(host_post_block(host, 1, other.loop, &mode, 1), TREADLE_OK);
     treadle_source_signal(source);
     atomic_store(&host_spots[0].seen, 1);                    /* no such event */
     atomic_store(&host_spots[TREADLE_EVENT_CANCEL].seen, 1); /* comes last */
-    run_until_seen(host_spots, TREADLE_EVENT_BLOCK + 1);
+    run_until_seen(host_spots, TREADLE_EVENT_POST + 1);
     atomic_store(&host_spots[TREADLE_EVENT_CANCEL].seen, 0);
     treadle_source_invalidate(source);
     treadle_timer_invalidate(timer);
     treadle_observer_invalidate(observer);
     treadle_descriptor_invalidate(descriptor);
     CHECK(host_spots[TREADLE_EVENT_CANCEL].seen && thread_spots[0].seen);
-    on_thread(host_thread, host);
+    on_thread(thread_of_host, host);
     CHECK(thread_spots[1].seen);
     end();
     treadle_source_release(source);
@@ -255,7 +256,7 @@ static void at_exit_cancel(treadle_source source, treadle_loop loop, const char 
 static void *exiting_thread(void *unused) {
     treadle_source_context source_context = {.struct_size = sizeof source_context, .info = &exit_spots[0], .cancel = at_exit_cancel};
     treadle_timer_context timer_context = {.struct_size = sizeof timer_context, .info = &exit_spots[1], .release = at_spot};
-    treadle_block block = {.struct_size = sizeof block, .fn = call_nothing, .info = &exit_spots[2], .destroy = at_spot};
+    treadle_post block = {.struct_size = sizeof block, .fn = call_nothing, .info = &exit_spots[2], .destroy = at_spot};
     treadle_source source;
     treadle_timer timer;
     begin();
@@ -264,7 +265,7 @@ static void *exiting_thread(void *unused) {
     CHECK_INT(treadle_timer_create(&timer_context, &timer), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(other.loop, source, SUBJECT), TREADLE_OK);
     CHECK_INT(treadle_loop_add_timer(other.loop, timer, SUBJECT), TREADLE_OK);
-    CHECK_INT(treadle_loop_perform_block(other.loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(other.loop, &block), TREADLE_OK);
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
     CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
     return unused;

@@ -4,7 +4,7 @@
  * routine_direct_test.c: routines of the types of plain callbacks, which need no event to be called, and others that
  * only look like them: each gets what its arguments say, from everything that calls routines. The contract is
  * routine.h. */
-#include "check.h"
+#include "asking.h"
 
 #include <sys/eventfd.h>
 
@@ -184,11 +184,11 @@ TEST(descriptors_call_routines_of_every_shape, "SRC1-2 SRC1-5") {
 
 TEST(blocks_call_routines_of_every_shape, "BLK-3 BLK-5") {
     for (const struct shape *shape = shapes; shape < shapes + SHAPES; shape++) {
-        treadle_block block = TREADLE_INIT(treadle_block);
+        treadle_post block = TREADLE_INIT(treadle_post);
         block.modes = &mode;
         block.mode_count = 1;
         block.routine = made(shape);
-        CHECK_INT(treadle_loop_perform_block(treadle_loop_current(), &block), TREADLE_OK);
+        CHECK_INT(post_block(treadle_loop_current(), &block), TREADLE_OK);
         release(block.routine);
         treadle_loop_run(treadle_loop_current(), mode, 0, 0);
         check_seen(shape, NULL, 0, -1);
@@ -203,7 +203,7 @@ TEST(requests_call_routines_of_every_shape, "PERF-2 PERF-3") {
             treadle_request request = TREADLE_INIT(treadle_request);
             request.routine = made(shape);
             request.target = &target;
-            CHECK_INT(treadle_thread_perform(treadle_thread_current(), &request, &mode, 1, wait ? TREADLE_PERFORM_WAIT : 0), TREADLE_OK);
+            CHECK_INT(perform_on(treadle_thread_current(), &request, &mode, 1, wait ? TREADLE_PERFORM_WAIT : 0), TREADLE_OK);
             release(request.routine);
             if (!wait) treadle_loop_run(treadle_loop_current(), mode, 0, 0);
             check_seen(shape, &target, 0, -1);

@@ -4,7 +4,7 @@
  * routine_loop_test.c: routines in place of every callback that a loop calls: what they are told, and how
  * long they live. The contract is routine.h and the contexts of the items; the rules are those of the
  * plain callbacks, whose place routines take. */
-#include "check.h"
+#include "asking.h"
 
 #include <sys/eventfd.h>
 
@@ -134,14 +134,14 @@ static void destroy_info(void *info) {
 TEST(block_routines, "BLK-3 BLK-5") {
     treadle_loop loop = treadle_loop_current();
     treadle_routine routine = teller();
-    treadle_block block = {.struct_size = sizeof block, .modes = &mode, .mode_count = 1, .routine = routine, .info = &info_destroyed, .destroy = destroy_info};
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    treadle_post block = {.struct_size = sizeof block, .modes = &mode, .mode_count = 1, .routine = routine, .info = &info_destroyed, .destroy = destroy_info};
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK_INT(treadle_routine_release(routine), TREADLE_OK);
     CHECK_INT(destroyed, 0);
     treadle_loop_run(loop, mode, 0, 0);
     CHECK_INT(seen.calls, 2);
-    check_event(TREADLE_EVENT_BLOCK, NULL, 0, -1);
+    check_event(TREADLE_EVENT_POST, NULL, 0, -1);
     CHECK_INT(info_destroyed, 2);
     CHECK_INT(destroyed, 1);
 }

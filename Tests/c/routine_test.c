@@ -466,7 +466,7 @@ TEST(arguments_that_do_not_fit_are_refused, "") {
     check_refused("i", (treadle_argument){TREADLE_ARGUMENT_BOUND, 0, NULL, 4}, TREADLE_E_ARG, "value");
     check_refused("i", (treadle_argument){8, 0, NULL, 0}, TREADLE_E_ARG, "kind");
     check_refused("i", (treadle_argument){UINT32_MAX, 0, &i, 4}, TREADLE_E_ARG, "kind");
-    check_refused("i", (treadle_argument){TREADLE_ARGUMENT_BOUND, 1, &i, 4}, TREADLE_E_TOO_NEW, "reserved");
+    check_refused("i", (treadle_argument){TREADLE_ARGUMENT_BOUND, 1, &i, 4}, TREADLE_E_ARG, "reserved");
     check_refused("^v", (treadle_argument){TREADLE_ARGUMENT_LOOP, 0, &i, 0}, TREADLE_E_ARG, "value");
     check_refused("^v", (treadle_argument){TREADLE_ARGUMENT_LOOP, 0, NULL, 8}, TREADLE_E_ARG, "value");
     /* Which types each kind goes with: all others are refused. */

@@ -2,13 +2,10 @@
  * Copyright the Treadle authors
  *
  * run_fork_test.c: a callback forks, and in the child returns into the parent's run: that ends there, and calls nobody. */
+#include "forked.h"
 #include "thread_jobs.h"
 
 #define MODE TREADLE_DEFAULT_MODE
-
-/* The thread sanitizer otherwise ends a child that makes threads. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) { return "die_after_fork=0"; }
 
 /* A hidden fork is one that the C library does not see. */
 static bool is_hidden, has_own_life, in_child;
@@ -22,22 +19,6 @@ static void must_be_refused(treadle_status status) {
     CHECK_INT(treadle_loop_run(loop, MODE, 0, 0), status);
     treadle_last_error(&error);
     CHECK_INT(error.code, status);
-}
-static void stop_own(void *info) {
-    *(int *)info += 1;
-    CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
-}
-static void live_anew(void) {
-    int stops = 0;
-    CHECK_INT(treadle_after_fork_child(), TREADLE_OK);
-    must_be_refused(TREADLE_E_STALE);
-    treadle_source keeper = make_source(NULL, NULL);
-    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), keeper, MODE), TREADLE_OK);
-    CHECK_INT(treadle_loop_post(treadle_loop_current(), stop_own, &stops), TREADLE_OK);
-    CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
-    CHECK_INT(stops, 1);
-    CHECK_INT(treadle_source_invalidate(keeper), TREADLE_OK);
-    CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
 }
 static void fork_here(void) {
     fflush(NULL);
@@ -99,7 +80,7 @@ static void fork_in_each_callback(void) {
     enum { PASSES = 2 };
     treadle_source_context context = {.struct_size = sizeof context, .perform = on_source, .release = on_info};
     treadle_request request = {.struct_size = sizeof request, .fn = on_job, .release_target = on_info};
-    treadle_block block = {.struct_size = sizeof block, .fn = on_info, .destroy = on_info};
+    treadle_post block = {.struct_size = sizeof block, .fn = on_info, .destroy = on_info};
     treadle_source source;
     int fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC), callbacks = 0;
     CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
@@ -114,9 +95,9 @@ static void fork_in_each_callback(void) {
         calls = 0;
         for (int i = 0; i < PASSES; i++) {
             CHECK_INT(treadle_source_signal(source), TREADLE_OK);
-            CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+            CHECK_INT(post_block(loop, &block), TREADLE_OK);
             CHECK_INT(treadle_loop_post(loop, on_info, NULL), TREADLE_OK);
-            CHECK_INT(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
+            CHECK_INT(perform_on(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
             must_come_to(treadle_loop_run(loop, MODE, 0, 0), TREADLE_RUN_TIMED_OUT);
         }
         if (turn == 0) callbacks = calls; /* the first time nobody forks */
@@ -207,7 +188,7 @@ static void fork_in_sleeps(void) {
     if (has_own_life) return;
     int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     treadle_descriptor descriptor = make_descriptor(NULL, NULL, fd, TREADLE_READABLE);
-    timer = make_timer(NULL, NULL, INT64_MAX, 0);
+    timer = make_timer(NULL, NULL, INT64_MAX - 1, 0);
     CHECK_INT(treadle_loop_add_timer(loop, timer, MODE), TREADLE_OK);
     for (int in_kernel_set = 0; in_kernel_set < 2; in_kernel_set++) {
         struct sleep_watch watch;
@@ -240,7 +221,7 @@ TEST(a_sleep_ends_in_the_child_of_a_signal_handler, "RL-11 PASS-10") {
 static void perform_here(void) {
     treadle_request request = {.struct_size = sizeof request, .fn = on_job, .release_target = on_info};
     calls = 0, turn = 1;
-    must_come_to(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    must_come_to(perform_on(treadle_thread_current(), &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     CHECK_INT(calls, 2);
 }
 static void fire_here(void) {
@@ -262,7 +243,7 @@ static atomic_bool is_over;
 static void do_nothing(void *info) { (void)info; }
 static void *disturb(void *info) {
     treadle_source source = make_source(NULL, NULL);
-    treadle_timer moved = make_timer(NULL, NULL, INT64_MAX, 0);
+    treadle_timer moved = make_timer(NULL, NULL, INT64_MAX - 1, 0);
     while (!atomic_load(&is_over)) {
         CHECK_INT(treadle_loop_post(loop, do_nothing, NULL), TREADLE_OK);
         CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);

@@ -6,13 +6,13 @@
 
 static size_t mode_bytes(void) {
     size_t length = 0;
-    CHECK_INT(treadle_loop_copy_modes(the_stage(), NULL, 0, &length), TREADLE_OK);
+    CHECK_INT(treadle_loop_get_modes(the_stage(), NULL, 0, &length), TREADLE_OK);
     return length;
 }
 static const char *current_mode(void) {
     static char name[64];
     size_t length;
-    treadle_status status = treadle_loop_copy_current_mode(the_stage(), name, sizeof name, &length);
+    treadle_status status = treadle_loop_get_current_mode(the_stage(), name, sizeof name, &length);
     return status == TREADLE_E_NOT_FOUND ? "none" : name;
 }
 static void trace_mode(actor *self) {

@@ -107,7 +107,7 @@ TEST(a_hundred_thousand_timers, "TMR-11 TMR-23") {
     treadle_source keeper = make_source(NULL, NULL);
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), keeper, MODE), TREADLE_OK);
     for (int i = 0; i < count; i++) {
-        items[i] = make_timer(in_date_order, &counts[i], now + MILLISECONDS(rand_r(&seed) % 2000), 0);
+        items[i] = make_ending_timer(in_date_order, &counts[i], now + MILLISECONDS(rand_r(&seed) % 2000));
         CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), items[i], MODE), TREADLE_OK);
     }
     must_serve_each_once(counts, count);

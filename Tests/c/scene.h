@@ -165,7 +165,7 @@ HELPER void *create(actor *self) {
     } else if (self->kind == TIMER) {
         treadle_timer_context context = {.struct_size = sizeof context, .info = self, .retain = actor_retain,
             .release = actor_release, .fire = actor_fire, .fire_at = treadle_time_now() + self->after,
-            .interval_ns = self->interval, .order = self->order};
+            .interval_ns = self->interval};
         CHECK_INT(treadle_timer_create(&context, (treadle_timer *)&self->handle), TREADLE_OK);
     } else {
         treadle_observer_context context = {.struct_size = sizeof context, .info = self, .retain = actor_retain,
@@ -210,9 +210,9 @@ HELPER treadle_status perform_deed(const deed *deed, actor *self) {
     case RELEASE: return BY_KIND(release);
     case MOVE: return treadle_timer_set_next_fire(whom->handle, treadle_time_now() + deed->ns);
     case QUEUE: {
-        treadle_block block = {.struct_size = sizeof block, .modes = &deed->mode, .mode_count = deed->mode != NULL,
+        treadle_post block = {.struct_size = sizeof block, .modes = &deed->mode, .mode_count = deed->mode != NULL,
             .fn = actor_block, .info = actor_retain(whom), .destroy = actor_release};
-        return treadle_loop_perform_block(the_stage(), &block);
+        return post_block(the_stage(), &block);
     }
     case CALL: deed->call(self); return TREADLE_OK;
     }

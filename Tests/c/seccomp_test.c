@@ -65,7 +65,7 @@ static void use_a_server(void) {
     server_start(&server);
     calls = 0;
     for (int i = 0; i < 100; i++)
-        CHECK_INT(treadle_thread_perform(server.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+        CHECK_INT(perform_on(server.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     CHECK_INT(calls, 100);
     server_end(&server);
 }

@@ -96,8 +96,8 @@ static void ask(unsigned *seed) {
     case 10: CHECK_INT(treadle_observer_describe(observers[i], text, sizeof text, &length), TREADLE_OK); break;
     case 11: CHECK(treadle_loop_get_next_fire(worker.loop, MODE, &number) >= TREADLE_E_NOT_FOUND); break;
     case 12: CHECK_INT(treadle_loop_describe(worker.loop, text, sizeof text, &length), TREADLE_OK); break;
-    case 13: CHECK(treadle_loop_copy_modes(worker.loop, text, sizeof text, &length) >= 0); break;
-    case 14: CHECK(treadle_loop_copy_current_mode(worker.loop, text, sizeof text, &length) >= TREADLE_E_NOT_FOUND); break;
+    case 13: CHECK(treadle_loop_get_modes(worker.loop, text, sizeof text, &length) >= 0); break;
+    case 14: CHECK(treadle_loop_get_current_mode(worker.loop, text, sizeof text, &length) >= TREADLE_E_NOT_FOUND); break;
     default: (void)treadle_loop_is_waiting(worker.loop);
     }
 }

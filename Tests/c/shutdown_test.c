@@ -35,7 +35,7 @@ TEST(every_loop_ends_and_none_runs_again, "THR-21 ABI-5") {
 }
 static void *run_new_loop(void *info) {
     make_timer(never_fire, NULL, 1, 0);
-    CHECK_INT(treadle_timer_schedule(1, true, never_fire, NULL, NULL, NULL), TREADLE_OK);
+    CHECK_INT(treadle_timer_start(1, 100000, never_fire, NULL, NULL), TREADLE_OK);
     CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_E_CLOSED);
     return info;
 }
@@ -46,7 +46,7 @@ TEST(a_loop_made_afterwards_does_not_run_either, "THR-21") {
 TEST(no_thread_starts_and_nothing_is_performed, "THR-21 THR-2 PERF-8 PERF-9") {
     struct job job;
     treadle_thread thread = (treadle_thread)&thread, made;
-    CHECK_INT(treadle_thread_create(never_run, NULL, count_release, &made), TREADLE_OK);
+    CHECK_INT(create_thread(never_run, NULL, count_release, &made), TREADLE_OK);
     job_make(&job, never_job, NULL);
     CHECK_INT(treadle_shutdown(TREADLE_FOREVER), TREADLE_OK);
     treadle_request request = job_request(&job);
@@ -59,8 +59,8 @@ TEST(no_thread_starts_and_nothing_is_performed, "THR-21 THR-2 PERF-8 PERF-9") {
     CHECK_ERROR(job_perform(&job, treadle_thread_current(), 0), TREADLE_E_CLOSED, "");
     CHECK_ERROR(job_perform(&job, treadle_thread_current(), TREADLE_PERFORM_WAIT), TREADLE_E_CLOSED, ""); /* no call either */
     CHECK_ERROR(job_perform(&job, made, 0), TREADLE_E_CLOSED, "");
-    CHECK_ERROR(treadle_main_perform(&request, NULL, 0, 0), TREADLE_E_CLOSED, "");
-    CHECK_ERROR(treadle_perform_in_background(&request, NULL), TREADLE_E_CLOSED, "");
+    CHECK_ERROR(perform_on_main(&request, NULL, 0, 0), TREADLE_E_CLOSED, "");
+    CHECK_ERROR(perform_in_background(&request), TREADLE_E_CLOSED, "");
     job_check(&job, 0, 5);
     CHECK_INT(treadle_thread_release(made), TREADLE_OK);
     CHECK_INT(releases_counted, 2);
@@ -175,7 +175,7 @@ static void *keep_busy(void *info) {
         CHECK(treadle_source_signal_and_wake(source) >= 0);
         treadle_status status = treadle_loop_post(server->loop, count_callback, NULL);
         CHECK(status == TREADLE_OK || status == TREADLE_E_CLOSED);
-        status = treadle_thread_perform(server->thread, &request, NULL, 0, TREADLE_PERFORM_WAIT);
+        status = perform_on(server->thread, &request, NULL, 0, TREADLE_PERFORM_WAIT);
         CHECK(status == TREADLE_OK || status == TREADLE_E_CLOSED);
         status = treadle_timer_fire(timer);
         CHECK(status == TREADLE_OK || status == TREADLE_IGNORED || status == TREADLE_E_CLOSED);
@@ -225,8 +225,8 @@ TEST(after_the_end_no_callback_starts, "THR-21 ABI-5 OBJ-6") {
 
 static void count_end(void *info) { count_release(info); }
 static void *live_past_the_end(void *info) {
-    treadle_block block = {.struct_size = sizeof block, .fn = never, .destroy = count_end};
-    CHECK_INT(treadle_loop_perform_block(treadle_loop_current(), &block), TREADLE_OK);
+    treadle_post block = {.struct_size = sizeof block, .fn = never, .destroy = count_end};
+    CHECK_INT(post_block(treadle_loop_current(), &block), TREADLE_OK);
     CHECK_INT(treadle_thread_set_value(treadle_thread_current(), "key", NULL, count_release), TREADLE_OK);
     held_main(info);
     CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_E_CLOSED);
@@ -240,7 +240,7 @@ TEST(entry_functions_and_releases_go_on, "THR-21 THR-17 THR-12 RL-8") {
     treadle_thread thread;
     gate_make(&held.there);
     gate_make(&held.gate);
-    CHECK_INT(treadle_thread_create(live_past_the_end, &held, count_end, &thread), TREADLE_OK);
+    CHECK_INT(create_thread(live_past_the_end, &held, count_end, &thread), TREADLE_OK);
     CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
     gate_pass(&held.there);
     CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
@@ -259,7 +259,7 @@ TEST(entry_functions_and_releases_go_on, "THR-21 THR-17 THR-12 RL-8") {
 /* --- The end of the process ----------------------------------------------------------------------- */
 
 static void *run_for_ever(void *unused) {
-    CHECK_INT(treadle_timer_schedule(50000, true, count_timer, NULL, NULL, NULL), TREADLE_OK);
+    CHECK_INT(treadle_timer_start(100000, 100000, count_timer, NULL, NULL), TREADLE_OK);
     treadle_loop_run_default(treadle_loop_current());
     return unused;
 }

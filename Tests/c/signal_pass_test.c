@@ -4,6 +4,7 @@
  * signal_pass_test.c: passes of nothing but sources that signal themselves: their order, and what one callback does that
  * ends them. */
 #include "self_signals.h"
+#include "host_items.h"
 
 static long passes;
 static void stop_own(void) { CHECK_INT(treadle_loop_request_stop(loop, 0), TREADLE_OK); }
@@ -112,7 +113,7 @@ TEST(a_host_s_callback_that_fails_is_the_end, "ABI-3") {
     loop = treadle_loop_current();
     CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
     for (int i = 0; i < 4; i++) {
-        CHECK_INT(treadle_host_create_source(host, (uint64_t)i, 0, 0, &sources[i]), TREADLE_OK);
+        CHECK_INT(host_source(host, (uint64_t)i, 0, 0, &sources[i]), TREADLE_OK);
         CHECK_INT(treadle_loop_add_source(loop, sources[i], MODE), TREADLE_OK);
         signal_own(i);
     }

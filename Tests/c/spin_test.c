@@ -60,7 +60,7 @@ static void call_signal_then_wake(void) {
 }
 static void call_request(void) {
     treadle_request request = {.struct_size = sizeof request, .fn = answer_request};
-    CHECK_INT(treadle_thread_perform(thread, &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_on(thread, &request, NULL, 0, 0), TREADLE_OK);
 }
 static void call_timer(void) {
     treadle_timer timer = make_timer(answer_timer, NULL, 1, 0);
@@ -103,7 +103,7 @@ TEST(no_answer_is_lost_between_the_wait_and_the_sleep, "PERF-7 OBJ-6") {
     treadle_request request = {.struct_size = sizeof request, .fn = take_a_while, .argument = &answers};
     for (int round = 0; round < count; round++) {
         duration = any_number(2) ? 0 : any_number(LONGEST_PAUSE);
-        CHECK_INT(treadle_thread_perform(thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+        CHECK_INT(perform_on(thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
         CHECK_INT(answers, round + 1);
         if (any_number(4) == 0) pause_for(any_number(LONGEST_PAUSE));
     }
@@ -121,11 +121,11 @@ TEST(a_waiter_outlives_the_loop_that_answers, "PERF-7 PERF-9 RL-9") {
         treadle_thread kept = thread;
         CHECK_INT(treadle_thread_retain(kept), TREADLE_OK);
         treadle_request request = {.struct_size = sizeof request, .fn = do_nothing};
-        for (int i = 0; i < 5; i++) CHECK_INT(treadle_thread_perform(kept, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+        for (int i = 0; i < 5; i++) CHECK_INT(perform_on(kept, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
         request.fn = end_the_thread;
-        CHECK_INT(treadle_thread_perform(kept, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_CLOSED);
+        CHECK_INT(perform_on(kept, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_CLOSED);
         CHECK_INT(pthread_join(made, NULL), 0);
-        CHECK_INT(treadle_thread_perform(kept, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_CLOSED);
+        CHECK_INT(perform_on(kept, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_CLOSED);
         CHECK_INT(treadle_thread_release(kept), TREADLE_OK);
         CHECK_INT(treadle_source_release(source), TREADLE_OK);
         CHECK_INT(treadle_loop_release(loop), TREADLE_OK);

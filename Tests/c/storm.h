@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * storm.h: items of all kinds that know whether they are alive, behind functions of one shape; and chance. */
+ * storm.h: items of all kinds that know whether they are alive, behind functions of one shape. */
 #ifndef TREADLE_STORM_H
 #define TREADLE_STORM_H
 
-#include "helpers.h"
+#include "chance.h"
 
 enum { FDS = 6 };
 static const char *const modes[] = {TREADLE_DEFAULT_MODE, "first", "second", TREADLE_COMMON_MODES};
 static int fds[FDS];
 static atomic_long lives, calls; /* that have not ended; that callbacks have been called */
-
-static _Thread_local uint64_t chance_state;
-HELPER unsigned chance(unsigned below) {
-    chance_state ^= chance_state << 13;
-    chance_state ^= chance_state >> 7;
-    chance_state ^= chance_state << 17;
-    return (unsigned)(chance_state >> 20) % below;
-}
 
 /* What callbacks do besides; the test says it. */
 static void on_call(void *handle, int kind); /* those that an item is for */
@@ -122,7 +114,7 @@ HELPER void *create_timer(struct life *life) {
     treadle_timer timer = NULL;
     context.interval_ns = chance(2) ? 50000 + chance(1000000) : 0;
     context.tolerance_ns = chance(3) ? 0 : chance(500000);
-    context.order = chance(4) ? 0 : chance(3);
+    context.flags = chance(2) ? 0 : TREADLE_TIMER_ENDS_AFTER_FIRING;
     CHECK_INT(treadle_timer_create(&context, &timer), TREADLE_OK);
     return timer;
 }

@@ -19,12 +19,6 @@ static _Thread_local int depth;
 static _Thread_local bool is_actor;
 static _Thread_local bool may_end; /* a callback may end the thread: nothing of the test's is on its stack */
 static atomic_long loops_left; /* those that have ended in a callback */
-static uint64_t seed;
-static void begin_chance(uint64_t number) {
-    chance_state = (seed + number) * 0x9E3779B97F4A7C15u;
-    chance_state ^= chance_state >> 31;
-    chance_state |= 1;
-}
 
 /* Statuses that a call may have besides success and those of a handle that is stale. */
 #define ALSO(status) (1u << -(status))
@@ -170,7 +164,7 @@ static void invoke(treadle_loop loop) {
     CHECK_INT(treadle_invocation_release(invocation), TREADLE_OK);
 }
 static void act_on_loop(treadle_loop loop) {
-    treadle_block block = {.struct_size = sizeof block, .modes = job_modes, .mode_count = chance(3), .fn = do_job, .destroy = end_job};
+    treadle_post block = {.struct_size = sizeof block, .modes = job_modes, .mode_count = chance(3), .fn = do_job, .destroy = end_job};
     char text[160];
     size_t length;
     int64_t time;
@@ -180,8 +174,8 @@ static void act_on_loop(treadle_loop loop) {
     case 1: expect(treadle_loop_request_stop(loop, chance(2)), 0); break;
     case 2: expect(treadle_loop_wake(loop), 0); break;
     case 3: (void)(treadle_loop_is_common_mode(loop, modes[chance(3)]) || treadle_loop_is_waiting(loop)); break;
-    case 4: expect(treadle_loop_copy_modes(loop, text, sizeof text, &length), 0); break;
-    case 5: expect(treadle_loop_copy_current_mode(loop, text, sizeof text, &length), ALSO(TREADLE_E_NOT_FOUND)); break;
+    case 4: expect(treadle_loop_get_modes(loop, text, sizeof text, &length), 0); break;
+    case 5: expect(treadle_loop_get_current_mode(loop, text, sizeof text, &length), ALSO(TREADLE_E_NOT_FOUND)); break;
     case 6: expect(treadle_loop_describe(loop, text, sizeof text, &length), 0); break;
     case 7: expect(treadle_loop_get_next_fire(loop, modes[chance(3)], &time), 0); break;
     case 8: expect(treadle_loop_add_common_mode(loop, modes[1 + chance(2)]), ALSO(TREADLE_E_EXISTS)); break;
@@ -197,7 +191,7 @@ static void act_on_loop(treadle_loop loop) {
     case 13: invoke(loop); break;
     default:
         atomic_fetch_add(&jobs_made, 1);
-        treadle_status status = treadle_loop_perform_block(loop, &block);
+        treadle_status status = post_block(loop, &block);
         if (status == TREADLE_OK) expect(treadle_loop_wake(loop), 0);
         expect(status, 0);
     }
@@ -220,7 +214,7 @@ static void act_on_thread(treadle_thread thread) {
         break;
     default:
         atomic_fetch_add(&jobs_made, 2);
-        expect(treadle_thread_perform(thread, &request, job_modes, 2, chance(3) ? 0 : TREADLE_PERFORM_WAIT),
+        expect(perform_on(thread, &request, job_modes, 2, chance(3) ? 0 : TREADLE_PERFORM_WAIT),
                ALSO(TREADLE_E_CLOSED) | ALSO(TREADLE_E_DEADLOCK));
     }
 }
@@ -276,10 +270,8 @@ static void *act_until_the_end(void *number) {
 
 TEST(everything_is_done_to_everything,
      "OBJ-2 OBJ-3 OBJ-4 OBJ-6 OBJ-7 OBJ-9 OBJ-11 MODE-8 NST-3 RL-8 RL-9 PERF-7 PERF-8 BLK-4") {
-    const char *wanted = getenv("TREADLE_STORM_SECONDS"), *wanted_seed = getenv("TREADLE_TEST_SEED");
-    seed = wanted_seed ? strtoull(wanted_seed, NULL, 10) : (uint64_t)treadle_time_now();
-    printf("TREADLE_TEST_SEED=%" PRIu64 "\n", seed);
-    fflush(stdout);
+    const char *wanted = getenv("TREADLE_STORM_SECONDS");
+    choose_seed();
     int64_t length = wanted ? SECONDS(atoi(wanted)) : MILLISECONDS(scaled(2000));
     pthread_t keepers[LOOPS], actors[ACTORS];
     alarm(alarm(0) + (unsigned)(length / SECONDS(1))); /* the watchdog waits until it should be over */

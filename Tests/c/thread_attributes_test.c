@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * thread_attributes_test.c: stack sizes, names, priorities, policies, quality of service: what they may be,
+ * thread_attributes_test.c: stack sizes, names, priorities, policies: what they may be,
  * what the kernel makes of them, and when they may be set. */
 #include "thread_jobs.h"
 
@@ -93,10 +93,10 @@ TEST(the_smallest_stack_carries_a_loop, "THR-13") {
 static void check_name(treadle_thread thread, const char *name) {
     static char buffer[70000];
     size_t length = 1;
-    CHECK_INT(treadle_thread_copy_name(thread, NULL, 0, &length), TREADLE_OK);
+    CHECK_INT(treadle_thread_get_name(thread, NULL, 0, &length), TREADLE_OK);
     CHECK_INT(length, strlen(name));
     memset(buffer, 'x', sizeof buffer);
-    CHECK_INT(treadle_thread_copy_name(thread, buffer, sizeof buffer, &length), TREADLE_OK);
+    CHECK_INT(treadle_thread_get_name(thread, buffer, sizeof buffer, &length), TREADLE_OK);
     CHECK_TEXT(buffer, name);
     CHECK_INT(length, strlen(name));
 }
@@ -200,14 +200,14 @@ TEST(a_name_is_copied_into_what_room_there_is, "THR-13") {
     CHECK_INT(treadle_thread_set_name(thread, "123456789"), TREADLE_OK);
     for (size_t capacity = 1; capacity <= sizeof buffer; capacity++) {
         memset(buffer, '#', sizeof buffer);
-        CHECK_INT(treadle_thread_copy_name(thread, buffer, capacity, &length), TREADLE_OK);
+        CHECK_INT(treadle_thread_get_name(thread, buffer, capacity, &length), TREADLE_OK);
         CHECK_INT(length, 9);
         CHECK_INT(strlen(buffer), capacity - 1);
         CHECK(strncmp(buffer, "123456789", capacity - 1) == 0);
         for (size_t i = capacity; i < sizeof buffer; i++) CHECK_INT(buffer[i], '#');
     }
-    CHECK_ERROR(treadle_thread_copy_name(thread, NULL, 8, &length), TREADLE_E_ARG, "buffer");
-    CHECK_ERROR(treadle_thread_copy_name(thread, buffer, sizeof buffer, NULL), TREADLE_E_ARG, "out_length");
+    CHECK_ERROR(treadle_thread_get_name(thread, NULL, 8, &length), TREADLE_E_ARG, "buffer");
+    CHECK_ERROR(treadle_thread_get_name(thread, buffer, sizeof buffer, NULL), TREADLE_E_ARG, "out_length");
     CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
 }
 
@@ -365,21 +365,6 @@ TEST(a_policy_that_is_not_permitted_starts_as_the_default, "THR-13 THR-2") {
     start_with_policies(0);
 }
 
-static int32_t quality_of(treadle_thread thread) {
-    int32_t quality = -1;
-    CHECK_INT(treadle_thread_get_quality_of_service(thread, &quality), TREADLE_OK);
-    return quality;
-}
-TEST(a_quality_of_service_is_kept, "THR-13") {
-    static const int32_t qualities[] = {0, 1, -1, 0x21, INT32_MIN, INT32_MAX};
-    treadle_thread thread = thread_make(nothing, NULL);
-    CHECK_INT(quality_of(thread), 0);
-    for (int i = 0; i < 6; i++) {
-        CHECK_INT(treadle_thread_set_quality_of_service(thread, qualities[i]), TREADLE_OK);
-        CHECK_INT(quality_of(thread), qualities[i]);
-    }
-    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
-}
 
 /* --- When ----------------------------------------------------------------------------------------- */
 
@@ -387,10 +372,8 @@ static void must_be_too_late(treadle_thread thread, size_t size) {
     int32_t applied;
     CHECK_ERROR(treadle_thread_set_stack_size(thread, 65536), TREADLE_E_STATE, "thread");
     CHECK_ERROR(treadle_thread_set_policy(thread, TREADLE_POLICY_FIFO), TREADLE_E_STATE, "thread");
-    CHECK_ERROR(treadle_thread_set_quality_of_service(thread, 7), TREADLE_E_STATE, "thread");
     CHECK_INT(stack_size(thread), size);
     CHECK_INT(policy_of(thread), TREADLE_POLICY_DEFAULT);
-    CHECK_INT(quality_of(thread), 0);
     CHECK(priority_of(thread, &applied) == 0.5);
 }
 static void *be_late(void *info) {

@@ -172,7 +172,7 @@ static void *call_while_cancelled(void *info) {
     CHECK_INT(pipe(inner), 0);
     treadle_loop own = treadle_loop_current();
     treadle_descriptor context = make_descriptor(NULL, NULL, fd, TREADLE_READABLE), acknowledged;
-    CHECK_INT(treadle_descriptor_watch(inner[0], TREADLE_READABLE, ready_for_nothing, NULL, NULL, &acknowledged), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_start(inner[0], TREADLE_READABLE, ready_for_nothing, NULL, &acknowledged), TREADLE_OK);
     await_sleep(sleeping);
     CHECK_INT(pthread_cancel(pthread_self()), 0);
     CHECK_INT(treadle_loop_wake(worker->loop), TREADLE_OK);
@@ -242,7 +242,7 @@ static void *run_to_cancellation(void *info) {
 }
 static void *perform_to_cancellation(void *info) {
     treadle_request request = {.struct_size = sizeof request, .fn = end_in_job};
-    treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, TREADLE_PERFORM_WAIT);
+    perform_on(treadle_thread_current(), &request, NULL, 0, TREADLE_PERFORM_WAIT);
     return info;
 }
 TEST(who_is_cancelled_in_a_callback_ends_in_order, "RL-8 THR-14 THR-17 THR-21") {

@@ -14,7 +14,7 @@ static void *ask_the_same(void *main) {
     CHECK_INT(treadle_loop_post(treadle_loop_current(), ask_in_a_callback, self), TREADLE_OK);
     poll_mode(TREADLE_DEFAULT_MODE);
     CHECK(treadle_thread_main() == main);
-    CHECK(treadle_thread_is_main(main) && !treadle_thread_is_main(self) && !treadle_is_main_thread());
+    CHECK(treadle_thread_is_main(main) && !treadle_thread_is_main(self) && !treadle_thread_is_main(NULL));
     check_state(main, TREADLE_THREAD_EXECUTING);
     check_state(self, TREADLE_THREAD_EXECUTING);
     CHECK_ERROR(treadle_thread_join(main, 0, NULL), TREADLE_E_STATE, "thread"); /* Treadle did not start it */
@@ -25,12 +25,12 @@ TEST(the_main_thread_is_the_same_for_all, "THR-10 THR-9") {
     treadle_thread main = treadle_thread_main();
     int32_t id = 0;
     CHECK(treadle_thread_current() == main);
-    CHECK(treadle_thread_is_main(main) && treadle_is_main_thread());
+    CHECK(treadle_thread_is_main(main) && treadle_thread_is_main(NULL));
     check_state(main, TREADLE_THREAD_EXECUTING);
     CHECK_INT(treadle_thread_get_id(main, &id), TREADLE_OK);
     CHECK_INT(id, getpid());
     thread_end(thread_begin(ask_the_same, main));
-    CHECK(!treadle_thread_is_main(NULL));
+    CHECK(!treadle_thread_is_main((treadle_thread)&main));
 }
 static void *ask_first(void *unused) {
     treadle_thread main = treadle_thread_main();
@@ -81,7 +81,7 @@ TEST(threads_of_others_are_adopted, "THR-9 THR-17 RL-2") {
         CHECK_INT(treadle_thread_get_stack_size(thread, &size), TREADLE_OK);
         CHECK_INT(size, 0);
         CHECK_ERROR(treadle_thread_join(thread, 0, NULL), TREADLE_E_STATE, "thread");
-        CHECK_ERROR(treadle_thread_set_detached(thread), TREADLE_E_STATE, "thread");
+        CHECK_ERROR(treadle_thread_detach(thread), TREADLE_E_STATE, "thread");
         CHECK_ERROR(treadle_thread_start(thread), TREADLE_E_STATE, "thread");
     }
     for (int i = 0; i < 3; i++) {
@@ -147,12 +147,12 @@ TEST(a_thread_s_loop_exists_before_its_start, "RL-9 RL-1 STOP-9") {
 }
 TEST(a_loop_whose_thread_never_starts, "RL-9 RL-8") {
     treadle_loop loop;
-    treadle_block block = {.struct_size = sizeof block, .fn = count_block, .destroy = count_release};
+    treadle_post block = {.struct_size = sizeof block, .fn = count_block, .destroy = count_release};
     treadle_thread thread = thread_make(nothing, NULL);
     treadle_source source = make_source(NULL, NULL);
     CHECK_INT(treadle_thread_copy_loop(thread, &loop), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(loop, source, TREADLE_DEFAULT_MODE), TREADLE_OK);
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
     CHECK(treadle_source_is_valid(source));
     CHECK(!treadle_loop_is_waiting(loop));

@@ -67,26 +67,25 @@ static void be_refused(void *info) {
     CHECK_ERROR(treadle_thread_use_value(thread, "key", never_use, NULL), TREADLE_E_FORKED, "fork");
     CHECK_ERROR(treadle_shutdown(0), TREADLE_E_FORKED, "fork");
     /* What is handed over is given back all the same. */
-    CHECK_ERROR(treadle_thread_create(never_run, NULL, count_release, &made), TREADLE_E_FORKED, "fork");
+    CHECK_ERROR(create_thread(never_run, NULL, count_release, &made), TREADLE_E_FORKED, "fork");
     CHECK_INT(releases_counted, ++releases);
     CHECK(!made);
     CHECK_ERROR(treadle_thread_detach_new(never_run, NULL, count_release, NULL), TREADLE_E_FORKED, "fork");
     CHECK_INT(releases_counted, ++releases);
     CHECK_ERROR(treadle_thread_set_value(thread, "key", NULL, count_release), TREADLE_E_FORKED, "fork");
     CHECK_INT(releases_counted, ++releases);
-    CHECK_ERROR(treadle_timer_schedule(1, false, never_fire, NULL, count_release, &timer), TREADLE_E_FORKED, "fork");
-    CHECK_INT(releases_counted, ++releases);
+    CHECK_ERROR(treadle_timer_start(1, 0, never_fire, NULL, &timer), TREADLE_E_FORKED, "fork");
     CHECK(!timer);
     job_make(&job, never_job, NULL);
     treadle_request request = job_request(&job);
     CHECK_ERROR(job_perform(&job, thread, 0), TREADLE_E_FORKED, "fork");
     CHECK_ERROR(job_perform(&job, thread, TREADLE_PERFORM_WAIT), TREADLE_E_FORKED, "fork");
-    CHECK_ERROR(treadle_main_perform(&request, NULL, 0, 0), TREADLE_E_FORKED, "fork");
-    CHECK_ERROR(treadle_perform_after(0, &request, NULL, 0), TREADLE_E_FORKED, "fork");
-    CHECK_ERROR(treadle_perform_in_background(&request, NULL), TREADLE_E_FORKED, "fork");
+    CHECK_ERROR(perform_on(thread, &request, NULL, 0, 0), TREADLE_E_FORKED, "fork");
+    CHECK_ERROR(perform_after(0, &request, NULL, 0), TREADLE_E_FORKED, "fork");
+    CHECK_ERROR(perform_in_background(&request), TREADLE_E_FORKED, "fork");
     job_check(&job, 0, 5);
     CHECK_ERROR(treadle_perform_cancel(&request), TREADLE_E_FORKED, "fork");
-    CHECK_ERROR(treadle_perform_cancel_target(&job), TREADLE_E_FORKED, "fork");
+    CHECK_ERROR(cancel_target(&job), TREADLE_E_FORKED, "fork");
 }
 static void *fork_on_a_thread(void *info) {
     in_child(be_refused, info);
@@ -118,7 +117,7 @@ static void use_everything(void *unused) {
     (void)unused;
     atomic_store(&releases_counted, 0);
     listen_to(&exits, TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL);
-    CHECK(treadle_thread_current() && treadle_thread_current() == treadle_thread_main() && treadle_is_main_thread());
+    CHECK(treadle_thread_current() && treadle_thread_current() == treadle_thread_main() && treadle_thread_is_main(NULL));
     CHECK(!treadle_thread_is_cancelled(treadle_thread_current()));
     for (int i = 1; i <= 5; i++) {
         CHECK(thread_end(thread_begin(run_a_little, &job)) == &job);
@@ -132,7 +131,7 @@ static void use_everything(void *unused) {
     CHECK_INT(job_perform(&job, server.thread, TREADLE_PERFORM_WAIT), TREADLE_OK);
     CHECK_INT(job_perform(&job, treadle_thread_main(), 0), TREADLE_OK);
     treadle_request request = job_request(&delayed);
-    CHECK_INT(treadle_perform_after(0, &request, NULL, 0), TREADLE_OK);
+    CHECK_INT(perform_after(0, &request, NULL, 0), TREADLE_OK);
     CHECK_INT(treadle_pool_push(&token), TREADLE_OK);
     CHECK_INT(treadle_pool_add(NULL, count_release), TREADLE_OK);
     CHECK_INT(treadle_pool_pop(token), TREADLE_OK);
@@ -178,11 +177,11 @@ static void *fork_with_much(void *info) {
     uint64_t token, pool;
     old_threads[1] = treadle_thread_current();
     CHECK_INT(treadle_thread_set_value(old_threads[1], "key", &old_value, release_in_parent), TREADLE_OK);
-    CHECK_INT(treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, hear_in_parent, NULL, NULL, &token), TREADLE_OK);
+    CHECK_INT(add_notification(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, hear_in_parent, NULL, NULL, &token), TREADLE_OK);
     CHECK_INT(treadle_pool_push(&pool), TREADLE_OK);
     CHECK_INT(treadle_pool_add(NULL, release_in_parent), TREADLE_OK);
-    CHECK_INT(treadle_thread_perform(old_threads[1], &request, NULL, 0, 0), TREADLE_OK);
-    CHECK_INT(treadle_perform_after(0, &request, NULL, 0), TREADLE_OK);
+    CHECK_INT(perform_on(old_threads[1], &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_after(0, &request, NULL, 0), TREADLE_OK);
     atomic_store(&releases_counted, 0);
     /* The child makes threads, in which the thread sanitizer may find a lock of its own that another thread held. */
     for (int i = 0; !THREAD_SANITIZER && i < 2; i++) in_child(start_again, NULL);
@@ -222,7 +221,7 @@ static void *fork_and_leave(void *info) {
     treadle_request request = {.struct_size = sizeof request, .fn = perform_in_parent, .release_target = release_in_parent};
     treadle_thread self = treadle_thread_current();
     CHECK_INT(treadle_thread_set_value(self, "key", &old_value, release_in_parent), TREADLE_OK);
-    CHECK_INT(treadle_thread_perform(self, &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_on(self, &request, NULL, 0, 0), TREADLE_OK);
     CHECK_INT(treadle_pool_add(NULL, release_in_parent), TREADLE_OK);
     in_child(leave_the_thread, NULL);
     in_child(leave_the_thread, "");
@@ -232,7 +231,7 @@ TEST(the_end_of_a_thread_in_the_child, "RL-11 RL-8 THR-14") {
     uint64_t token;
     if (THREAD_SANITIZER) return; /* it does not survive that a thread ends in the child */
     parent = getpid();
-    CHECK_INT(treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, hear_in_parent, NULL, NULL, &token), TREADLE_OK);
+    CHECK_INT(add_notification(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, hear_in_parent, NULL, NULL, &token), TREADLE_OK);
     thread_end(thread_begin(fork_and_leave, NULL));
     CHECK_INT(releases_counted, 3); /* in the parent, all of it */
     on_thread(fork_and_leave, NULL);
@@ -250,12 +249,12 @@ static void *keep_locking(void *info) {
         if (which == 0) {
             thread_end(thread_begin(run_a_little, NULL));
         } else if (which == 1) {
-            CHECK_INT(treadle_thread_perform(target.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+            CHECK_INT(perform_on(target.thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
         } else {
             CHECK_INT(treadle_thread_set_value(target.thread, "key", NULL, count_release), TREADLE_OK);
             CHECK_INT(treadle_thread_set_name(target.thread, "name"), TREADLE_OK);
-            CHECK_INT(treadle_perform_after(SECONDS(1), &request, NULL, 0), TREADLE_OK);
-            CHECK_INT(treadle_perform_cancel_target(NULL), TREADLE_OK);
+            CHECK_INT(perform_after(SECONDS(1), &request, NULL, 0), TREADLE_OK);
+            CHECK_INT(cancel_target(NULL), TREADLE_OK);
         }
     }
     return NULL;

@@ -13,7 +13,7 @@
 
 HELPER treadle_thread thread_make(treadle_thread_fn fn, void *info) {
     treadle_thread thread = NULL;
-    CHECK_INT(treadle_thread_create(fn, info, NULL, &thread), TREADLE_OK);
+    CHECK_INT(create_thread(fn, info, NULL, &thread), TREADLE_OK);
     CHECK(thread);
     return thread;
 }
@@ -152,11 +152,11 @@ HELPER void job_make(struct job *job, void (*run)(struct job *job), void *user) 
 }
 HELPER treadle_status job_perform(struct job *job, treadle_thread thread, uint32_t flags) {
     treadle_request request = job_request(job);
-    return treadle_thread_perform(thread, &request, NULL, 0, flags);
+    return perform_on(thread, &request, NULL, 0, flags);
 }
 HELPER treadle_status job_perform_in(struct job *job, treadle_thread thread, const char *mode, uint32_t flags) {
     treadle_request request = job_request(job);
-    return treadle_thread_perform(thread, &request, &mode, 1, flags);
+    return perform_on(thread, &request, &mode, 1, flags);
 }
 /* Exactly so often performed, and each reference given back as often as it was handed over. */
 HELPER void job_check(struct job *job, int calls, int releases) {
@@ -195,7 +195,7 @@ HELPER void listener_hear(uint32_t name, void *object, void *info) {
     atomic_fetch_add(&listener->calls, 1);
 }
 HELPER void listen_to(struct listener *listener, uint32_t name, void *object) {
-    CHECK_INT(treadle_notification_add(name, object, listener_hear, listener, NULL, &listener->token), TREADLE_OK);
+    CHECK_INT(add_notification(name, object, listener_hear, listener, NULL, &listener->token), TREADLE_OK);
 }
 
 #endif

@@ -32,7 +32,7 @@ TEST(a_thread_is_joined_once, "THR-17") {
     CHECK(!result);
     CHECK_ERROR(treadle_thread_join(thread, 0, NULL), TREADLE_E_STATE, "thread");
     CHECK_ERROR(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, NULL), TREADLE_E_STATE, "thread");
-    CHECK_ERROR(treadle_thread_set_detached(thread), TREADLE_E_STATE, "thread");
+    CHECK_ERROR(treadle_thread_detach(thread), TREADLE_E_STATE, "thread");
     CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
 }
 static void *join_oneself(void *info) {
@@ -110,7 +110,7 @@ TEST(one_joiner_at_a_time, "THR-17") {
         await(&returned); /* one returns at once, although the thread goes on */
         CHECK(treadle_thread_is_executing(thread));
         CHECK_ERROR(treadle_thread_join(thread, 0, NULL), TREADLE_E_STATE, "thread"); /* it is being joined */
-        CHECK_ERROR(treadle_thread_set_detached(thread), TREADLE_E_STATE, "thread");
+        CHECK_ERROR(treadle_thread_detach(thread), TREADLE_E_STATE, "thread");
         gate_open(&held.gate);
         for (int i = 0; i < 2; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
         int winner = joiners[0].status == TREADLE_OK ? 0 : 1;
@@ -176,7 +176,7 @@ static void *have_much_to_end(void *info) {
 TEST(who_was_joined_is_gone, "THR-17 RL-8 THR-14 THR-12") {
     uint64_t token;
     CHECK_INT(pthread_key_create(&key, end_value), 0);
-    CHECK_INT(treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, hear, NULL, NULL, &token), TREADLE_OK);
+    CHECK_INT(add_notification(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, hear, NULL, NULL, &token), TREADLE_OK);
     for (int round = 1; round <= scaled(50); round++) {
         struct probe probes[KINDS] = {0};
         atomic_store(&destructions, 0);
@@ -201,7 +201,7 @@ static void must_be_detached(treadle_thread thread) {
     CHECK(treadle_thread_is_detached(thread));
     CHECK_ERROR(treadle_thread_join(thread, TREADLE_FOREVER, NULL), TREADLE_E_STATE, "thread");
     CHECK_ERROR(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, NULL), TREADLE_E_STATE, "thread");
-    CHECK_ERROR(treadle_thread_set_detached(thread), TREADLE_E_STATE, "thread"); /* once */
+    CHECK_ERROR(treadle_thread_detach(thread), TREADLE_E_STATE, "thread"); /* once */
 }
 TEST(a_thread_is_detached_before_during_or_after_its_life, "THR-17") {
     for (int when = 0; when < 3; when++) {
@@ -211,28 +211,28 @@ TEST(a_thread_is_detached_before_during_or_after_its_life, "THR-17") {
         treadle_thread thread = thread_make(held_main, &held);
         CHECK(!treadle_thread_is_detached(thread));
         if (when == 0) {
-            CHECK_INT(treadle_thread_set_detached(thread), TREADLE_OK);
-            CHECK_ERROR(treadle_thread_set_detached(thread), TREADLE_E_STATE, "thread");
+            CHECK_INT(treadle_thread_detach(thread), TREADLE_OK);
+            CHECK_ERROR(treadle_thread_detach(thread), TREADLE_E_STATE, "thread");
             CHECK(treadle_thread_is_detached(thread));
         }
         CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
         gate_pass(&held.there);
         if (when == 1) {
             CHECK_ERROR(treadle_thread_join(thread, 0, NULL), TREADLE_E_TIMEOUT, ""); /* a join in vain does not count */
-            CHECK_INT(treadle_thread_set_detached(thread), TREADLE_OK);
+            CHECK_INT(treadle_thread_detach(thread), TREADLE_OK);
         }
         if (when < 2) must_be_detached(thread);
         gate_open(&held.gate);
         while (!treadle_thread_is_finished(thread)) sched_yield();
-        if (when == 2) CHECK_INT(treadle_thread_set_detached(thread), TREADLE_OK);
+        if (when == 2) CHECK_INT(treadle_thread_detach(thread), TREADLE_OK);
         must_be_detached(thread);
         CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
     }
 }
 static void *detach_oneself(void *info) {
-    CHECK_INT(treadle_thread_set_detached(treadle_thread_current()), TREADLE_OK);
+    CHECK_INT(treadle_thread_detach(treadle_thread_current()), TREADLE_OK);
     CHECK(treadle_thread_is_detached(treadle_thread_current()));
-    CHECK_ERROR(treadle_thread_set_detached(treadle_thread_current()), TREADLE_E_STATE, "thread");
+    CHECK_ERROR(treadle_thread_detach(treadle_thread_current()), TREADLE_E_STATE, "thread");
     gate_open(info);
     return NULL;
 }
@@ -257,7 +257,7 @@ TEST(threads_that_nobody_joins_are_reclaimed, "THR-17 THR-4") {
     for (int i = 0; i < times; i++) {
         treadle_thread thread = thread_begin(nothing, NULL);
         if (i % 3 == 1) while (!treadle_thread_is_finished(thread)) sched_yield(); /* after the end too */
-        if (i % 3 == 2) CHECK_INT(treadle_thread_set_detached(thread), TREADLE_OK);
+        if (i % 3 == 2) CHECK_INT(treadle_thread_detach(thread), TREADLE_OK);
         CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
         while (count_threads() > threads + 20) sched_yield();
     }

@@ -230,7 +230,7 @@ static void fill_the_loop(void) {
     treadle_loop loop = treadle_loop_current();
     treadle_source_context context = {.struct_size = sizeof context, .cancel = note_cancel};
     treadle_timer_context timer_context = {.struct_size = sizeof timer_context, .release = note_timer_release, .fire_at = FAR_AWAY};
-    treadle_block block = {.struct_size = sizeof block, .fn = never, .destroy = note_block};
+    treadle_post block = {.struct_size = sizeof block, .fn = never, .destroy = note_block};
     treadle_request request = {.struct_size = sizeof request, .fn = never_perform, .release_target = note_request};
     treadle_source source;
     treadle_timer timer;
@@ -240,8 +240,8 @@ static void fill_the_loop(void) {
     CHECK_INT(treadle_loop_add_timer(loop, timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
     CHECK_INT(treadle_timer_release(timer), TREADLE_OK); /* the loop holds the last reference */
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
-    CHECK_INT(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
+    CHECK_INT(perform_on(treadle_thread_current(), &request, NULL, 0, 0), TREADLE_OK);
     CHECK_INT(treadle_thread_set_value(treadle_thread_current(), "key", NULL, note_value), TREADLE_OK);
 }
 static void *fill_and_return(void *info) {

@@ -25,7 +25,7 @@ TEST(a_loop_that_was_made_for_a_thread_before_its_start_is_its_own, "RL-1 RL-9 T
     int ran = 0;
     treadle_loop loop = NULL;
     treadle_thread thread = NULL;
-    CHECK_INT(treadle_thread_create(run_given, NULL, NULL, &thread), TREADLE_OK);
+    CHECK_INT(create_thread(run_given, NULL, NULL, &thread), TREADLE_OK);
     CHECK_INT(treadle_thread_copy_loop(thread, &loop), TREADLE_OK);
     CHECK(!treadle_loop_is_current(loop));
     CHECK_ERROR(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, 0), TREADLE_E_WRONG_THREAD, "loop");
@@ -40,7 +40,7 @@ TEST(a_thread_runs_the_loop_that_was_filled_before_its_start, "RL-1 PERF-3") {
     treadle_loop loop = NULL;
     treadle_thread thread = NULL;
     void *result = NULL;
-    CHECK_INT(treadle_thread_create(run_handed, &loop, NULL, &thread), TREADLE_OK);
+    CHECK_INT(create_thread(run_handed, &loop, NULL, &thread), TREADLE_OK);
     CHECK_INT(treadle_thread_copy_loop(thread, &loop), TREADLE_OK);
     for (int i = 0; i < 3; i++) CHECK_INT(treadle_loop_post(loop, note, &ran), TREADLE_OK);
     CHECK_INT(treadle_thread_start(thread), TREADLE_OK);

@@ -19,7 +19,7 @@ TEST(the_pthread_of_a_started_thread, "THR-20") {
     struct sched_param parameters;
     sem_init(&running, 0, 0);
     sem_init(&may_end, 0, 0);
-    CHECK_INT(treadle_thread_create(tell_and_wait, NULL, NULL, &thread), TREADLE_OK);
+    CHECK_INT(create_thread(tell_and_wait, NULL, NULL, &thread), TREADLE_OK);
     CHECK_ERROR(treadle_thread_get_pthread(thread, &native), TREADLE_E_STATE, "thread");
     CHECK_INT(native, 0);
     CHECK_INT(treadle_thread_start(thread), TREADLE_OK);

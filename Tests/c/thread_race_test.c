@@ -32,7 +32,7 @@ static void change(treadle_thread thread, unsigned *seed) {
     switch (rand_r(seed) % 8) {
     case 0: (void)treadle_thread_set_name(thread, name); break;
     case 1: (void)treadle_thread_set_priority(thread, 0.5); break;
-    case 2: (void)treadle_thread_set_quality_of_service(thread, rand_r(seed) % 4); break;
+    case 2: (void)treadle_thread_set_policy(thread, TREADLE_POLICY_DEFAULT); break;
     case 3: (void)treadle_thread_set_stack_size(thread, 1 << 18); break;
     case 4:
         if (treadle_thread_set_value(thread, key, key, release_value) == TREADLE_OK) atomic_fetch_add(&added, 1);
@@ -40,7 +40,7 @@ static void change(treadle_thread thread, unsigned *seed) {
         break;
     case 5: CHECK(treadle_thread_remove_value(thread, key) >= TREADLE_E_RANGE); break;
     case 6:
-        CHECK_INT(treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, thread, be_told, NULL, NULL, &token), TREADLE_OK);
+        CHECK_INT(add_notification(TREADLE_NOTIFY_THREAD_WILL_EXIT, thread, be_told, NULL, NULL, &token), TREADLE_OK);
         CHECK_INT(treadle_notification_remove(token), TREADLE_OK);
         break;
     default: (void)treadle_thread_start(thread);
@@ -56,9 +56,9 @@ static void ask(treadle_thread thread, unsigned *seed) {
     treadle_loop loop;
     uintptr_t pthread;
     switch (rand_r(seed) % 12) {
-    case 0: CHECK_INT(treadle_thread_copy_name(thread, text, sizeof text, &size), TREADLE_OK); break;
+    case 0: CHECK_INT(treadle_thread_get_name(thread, text, sizeof text, &size), TREADLE_OK); break;
     case 1: CHECK_INT(treadle_thread_get_priority(thread, &priority, &number), TREADLE_OK); break;
-    case 2: CHECK_INT(treadle_thread_get_quality_of_service(thread, &number), TREADLE_OK); break;
+    case 2: CHECK_INT(treadle_thread_get_policy(thread, &state), TREADLE_OK); break;
     case 3: CHECK_INT(treadle_thread_get_stack_size(thread, &size), TREADLE_OK); break;
     case 4: CHECK_INT(treadle_thread_get_state(thread, &state), TREADLE_OK); break;
     case 5: (void)treadle_thread_get_value(thread, "k1", &value); break;
@@ -88,7 +88,7 @@ static void *change_and_ask(void *number) {
 TEST(everything_is_changed_and_asked_while_threads_start_run_and_end, "OBJ-6 OBJ-7 THR-8 THR-10 THR-18") {
     for (int round = scaled(4); round > 0; round--) {
         pthread_t threads[CALLERS];
-        for (int i = 0; i < TARGETS; i++) CHECK_INT(treadle_thread_create(run_until_stopped, NULL, NULL, &targets[i]), TREADLE_OK);
+        for (int i = 0; i < TARGETS; i++) CHECK_INT(create_thread(run_until_stopped, NULL, NULL, &targets[i]), TREADLE_OK);
         for (intptr_t i = 0; i < CALLERS; i++) CHECK_INT(pthread_create(&threads[i], NULL, change_and_ask, (void *)i), 0);
         /* Two end while they are talked to, one after that. */
         for (int i = 0; i < TARGETS; i++) {

@@ -151,13 +151,13 @@ static struct gate deep;
 static void run_deeper(void *source) {
     char mode[2] = {(char)('a' + depth), 0};
     const char *modes[] = {mode};
-    treadle_block block = {.struct_size = sizeof block, .fn = run_deeper, .info = source, .modes = modes, .mode_count = 1};
+    treadle_post block = {.struct_size = sizeof block, .fn = run_deeper, .info = source, .modes = modes, .mode_count = 1};
     if (depth++ == 5) {
         gate_open(&deep);
         return;
     }
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), source, mode), TREADLE_OK);
-    CHECK_INT(treadle_loop_perform_block(treadle_loop_current(), &block), TREADLE_OK);
+    CHECK_INT(post_block(treadle_loop_current(), &block), TREADLE_OK);
     CHECK_INT(treadle_loop_run(treadle_loop_current(), mode, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
     unwound++;
 }

@@ -64,7 +64,7 @@ TEST(a_system_without_room_for_a_thread, "THR-2 THR-1") {
     const int errors[] = {EAGAIN, ENOMEM, EPERM};
     treadle_thread thread;
     int value;
-    CHECK_INT(treadle_thread_create(nothing, &value, count_release, &thread), TREADLE_OK);
+    CHECK_INT(create_thread(nothing, &value, count_release, &thread), TREADLE_OK);
     for (int i = 0; i < 3; i++) {
         for (int waits = 0; waits < 2; waits++) {
             creation.error = errors[i];
@@ -158,11 +158,11 @@ TEST(detached_threads_that_the_system_refuses, "THR-2 THR-3 PERF-17 PERF-8") {
     CHECK_INT(releases_counted, 1);
     job_make(&job, NULL, NULL);
     treadle_request request = job_request(&job);
-    CHECK_INT(treadle_perform_in_background(&request, NULL), TREADLE_E_SYSTEM);
+    CHECK_INT(perform_in_background(&request), TREADLE_E_SYSTEM);
     check_errno(TREADLE_E_SYSTEM, EAGAIN);
     job_check(&job, 0, 1);
     creation.failures = 0;
-    CHECK_INT(treadle_perform_in_background(&request, NULL), TREADLE_OK);
+    CHECK_INT(perform_in_background(&request), TREADLE_OK);
     gate_pass(&job.done);
 }
 static void *know_the_refusal(void *info) {

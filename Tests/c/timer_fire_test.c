@@ -20,20 +20,48 @@ static void note(treadle_timer timer, void *info) {
     trace("%s", (const char *)info);
 }
 
-TEST(order_has_no_effect, "TMR-3 TMR-11") {
+TEST(a_timer_has_no_order, "TMR-3 TMR-11") {
     static const char *const names[] = {"a", "b", "c"};
     for (int i = 0; i < 3; i++) {
-        treadle_timer_context context = {
-            .struct_size = sizeof context, .fire = note, .info = (void *)names[i], .fire_at = 1000, .order = -i};
-        treadle_timer timer;
         int64_t order = 5;
-        CHECK_INT(treadle_timer_create(&context, &timer), TREADLE_OK);
+        treadle_timer timer = armed_timer(note, (void *)names[i], NULL, 1000, 0);
         CHECK_INT(treadle_timer_get_order(timer, &order), TREADLE_OK);
-        CHECK_INT(order, -i);
-        CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, M), TREADLE_OK);
+        CHECK_INT(order, 0);
     }
     poll_default();
     CHECK_TRACE("a b c"); /* ties in order of insertion */
+}
+
+/* Both are due when the first one's callback moves the second, to a date that has passed as well. */
+static treadle_timer moved;
+static int64_t moved_to;
+static int times_moved_fired;
+static int64_t next_of_mode(void) {
+    int64_t date = -1;
+    CHECK_INT(treadle_loop_get_next_fire(treadle_loop_current(), M, &date), TREADLE_OK);
+    return date;
+}
+static void move_the_other(treadle_timer timer, void *info) {
+    (void)timer, (void)info;
+    CHECK_INT(treadle_timer_set_next_fire(moved, moved_to), TREADLE_OK);
+}
+static void fire_moved(treadle_timer timer, void *info) {
+    (void)timer, (void)info;
+    times_moved_fired++;
+    next_of_mode(); /* has the queue put what is due in order */
+}
+TEST(a_timer_moved_before_its_turn_is_queued_once, "TMR-11 TMR-16 TMR-17") {
+    int64_t begun = treadle_time_now();
+    moved_to = begun + MILLISECONDS(3);
+    add_timer(move_the_other, NULL, begun + MILLISECONDS(1), 0);
+    moved = add_timer(fire_moved, NULL, begun + MILLISECONDS(1) + 1, SECONDS(1000));
+    while (treadle_time_now() < begun + MILLISECONDS(5)) {}
+    for (int i = 0; i < 3; i++) poll_default();
+    CHECK_INT(times_moved_fired, 1);
+    CHECK_INT(next_fire(moved), moved_to + SECONDS(1000));
+    CHECK_INT(next_of_mode(), moved_to + SECONDS(1000));
+    CHECK_INT(treadle_timer_invalidate(moved), TREADLE_OK);
+    CHECK_INT(next_of_mode(), 0);
 }
 
 TEST(due_timers_fire_by_date_then_insertion, "TMR-11 TMR-14 TMR-12") {
@@ -121,10 +149,10 @@ static void note_activity(treadle_observer observer, uint32_t activity, void *in
     trace("%s", activity == TREADLE_BEFORE_TIMERS ? "timers" : activity == TREADLE_BEFORE_SOURCES ? "sources" : "other");
 }
 static void make_work(treadle_timer timer, void *info) {
-    treadle_block block = {.struct_size = sizeof block, .fn = note_block, .info = "block"};
+    treadle_post block = {.struct_size = sizeof block, .fn = note_block, .info = "block"};
     (void)timer;
     trace("work");
-    CHECK_INT(treadle_loop_perform_block(treadle_loop_current(), &block), TREADLE_OK);
+    CHECK_INT(post_block(treadle_loop_current(), &block), TREADLE_OK);
     CHECK_INT(treadle_source_signal(info), TREADLE_OK);
 }
 TEST(nothing_runs_between_due_timers, "TMR-12 PASS-13") {
@@ -182,7 +210,8 @@ static void once(treadle_timer timer, void *info) {
 }
 TEST(a_one_shot_ends_after_its_callback, "TMR-15 TMR-17") {
     int fires = 0;
-    treadle_timer timer = add_timer(once, &fires, 7, 0);
+    treadle_timer timer = make_ending_timer(once, &fires, 7);
+    CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, M), TREADLE_OK);
     poll_default();
     CHECK_INT(fires, 1);
     CHECK(!treadle_timer_is_valid(timer)); /* the new date does not save it */
@@ -244,7 +273,7 @@ TEST(a_firing_timer_keeps_its_mode_from_being_empty, "TMR-20 MODE-7") {
         nested_result = 0;
         poll_default();
         CHECK_INT(nested_result, TREADLE_RUN_TIMED_OUT);
-        CHECK(treadle_timer_is_valid(timer) == repeats);
+        CHECK((next_fire(timer) != 0) == repeats);
     }
 }
 

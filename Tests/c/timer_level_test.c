@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * timer_level_test.c: timers in one call, and timers that are fired by hand. */
+ * timer_level_test.c: timers that are fired by hand, and their end. */
 #include "thread_jobs.h"
 
 #define MODE TREADLE_DEFAULT_MODE
@@ -17,108 +17,11 @@ static int64_t interval_of(treadle_timer timer) {
     return interval;
 }
 static treadle_timer schedule(int64_t interval_ns, bool repeats) {
-    treadle_timer timer = NULL;
-    CHECK_INT(treadle_timer_schedule(interval_ns, repeats, fire, &fires, count_release, &timer), TREADLE_OK);
-    CHECK(timer && treadle_timer_is_valid(timer));
-    return timer;
+    return armed_timer(fire, &fires, count_release, treadle_time_now() + interval_ns, repeats ? interval_ns : 0);
 }
 static void end(treadle_timer timer) {
     CHECK(treadle_timer_invalidate(timer) == TREADLE_OK);
     CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
-}
-
-/* --- Scheduling ----------------------------------------------------------------------------------- */
-
-static void *schedule_elsewhere(void *unused) {
-    treadle_timer timer = schedule(1000000, false);
-    CHECK(treadle_loop_contains_timer(treadle_loop_current(), timer, MODE));
-    CHECK(!treadle_loop_contains_timer(treadle_loop_main(), timer, MODE));
-    CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
-    CHECK_INT(fires, 1);
-    CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
-    return unused;
-}
-TEST(a_timer_in_one_call, "NST-1 NST-5") {
-    for (int repeats = 0; repeats < 2; repeats++) {
-        int64_t before = treadle_time_now();
-        treadle_timer timer = schedule(SECONDS(50), repeats);
-        int64_t after = treadle_time_now();
-        CHECK(next_fire(timer) >= before + SECONDS(50) && next_fire(timer) <= after + SECONDS(50));
-        CHECK_INT(interval_of(timer), repeats ? SECONDS(50) : 0);
-        CHECK(treadle_timer_repeats(timer) == (repeats != 0));
-        CHECK(treadle_loop_contains_timer(treadle_loop_current(), timer, MODE));
-        end(timer);
-        CHECK_INT(releases_counted, repeats + 1);
-    }
-    on_thread(schedule_elsewhere, NULL); /* the calling thread's loop */
-}
-TEST(a_timer_with_no_interval_has_a_short_one, "NST-2 D-21") {
-    static const int64_t shorter[] = {0, -1, 1, 99999, -SECONDS(1), INT64_MIN};
-    for (int i = 0; i < 6; i++) {
-        int64_t before = treadle_time_now();
-        treadle_timer timer = schedule(shorter[i], true);
-        CHECK_INT(interval_of(timer), 100000);
-        CHECK(treadle_timer_repeats(timer));
-        CHECK(next_fire(timer) >= before + 100000);
-        end(timer);
-        before = treadle_time_now();
-        timer = schedule(shorter[i], false);
-        CHECK_INT(interval_of(timer), 0); /* one that does not repeat has none */
-        CHECK(next_fire(timer) >= before + 100000);
-        CHECK(!treadle_timer_repeats(timer));
-        end(timer);
-    }
-    treadle_timer timer = schedule(100001, true);
-    CHECK_INT(interval_of(timer), 100001);
-    end(timer);
-    timer = schedule(0, true); /* and it does repeat */
-    while (fires < 5) CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, MILLISECONDS(1), 0), TREADLE_RUN_TIMED_OUT);
-    CHECK(treadle_timer_is_valid(timer));
-    end(timer);
-}
-TEST(the_longest_intervals, "NST-1 NST-2") {
-    static const int64_t longest[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 2, SECONDS(1000000000)};
-    for (int i = 0; i < 8; i++) {
-        treadle_timer timer = schedule(longest[i / 2], i % 2);
-        CHECK(next_fire(timer) > treadle_time_now());
-        CHECK(interval_of(timer) >= 0);
-        CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
-        end(timer);
-    }
-    CHECK_INT(fires, 0);
-}
-TEST(a_timer_that_cannot_be_scheduled, "NST-1") {
-    treadle_timer timer = (treadle_timer)&timer;
-    CHECK_ERROR(treadle_timer_schedule(1, true, NULL, &fires, count_release, &timer), TREADLE_E_ARG, "fire");
-    CHECK(!timer);
-    CHECK_INT(releases_counted, 1);
-    CHECK_INT(poll_mode(MODE), TREADLE_RUN_FINISHED);
-}
-TEST(the_loop_keeps_the_timer_and_the_timer_its_info, "NST-5 NST-4") {
-    CHECK_INT(treadle_timer_schedule(1, false, fire, &fires, count_release, NULL), TREADLE_OK); /* no handle */
-    treadle_timer timer = schedule(1, false);
-    CHECK_INT(treadle_timer_release(timer), TREADLE_OK); /* or one that is given back at once */
-    CHECK_INT(releases_counted, 0);
-    CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
-    CHECK_INT(fires, 2);
-    CHECK_INT(releases_counted, 2);
-    CHECK_INT(treadle_timer_invalidate(timer), TREADLE_E_STALE);
-    CHECK_INT(treadle_timer_schedule(SECONDS(1), true, fire, NULL, NULL, NULL), TREADLE_OK); /* goes with its thread */
-}
-static void *schedule_and_leave(void *info) {
-    CHECK_INT(treadle_timer_schedule(SECONDS(1), true, fire, &fires, count_release, info), TREADLE_OK);
-    return NULL;
-}
-TEST(a_timer_ends_with_the_loop_that_kept_it, "NST-5 RL-8") {
-    treadle_timer timer;
-    thread_end(thread_begin(schedule_and_leave, NULL));
-    CHECK_INT(releases_counted, 1);
-    thread_end(thread_begin(schedule_and_leave, &timer)); /* one that is held is used elsewhere */
-    CHECK_INT(releases_counted, 1);
-    CHECK(treadle_timer_is_valid(timer));
-    CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, MODE), TREADLE_OK);
-    end(timer);
-    CHECK_INT(releases_counted, 2);
 }
 
 /* --- Firing by hand ------------------------------------------------------------------------------- */
@@ -139,8 +42,8 @@ static void *fire_it(void *timer) {
 }
 TEST(a_one_shot_that_is_fired_is_over, "NST-3 NST-5") {
     for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
-        treadle_timer timer;
-        CHECK_INT(treadle_timer_schedule(SECONDS(1000), false, look_inside, &fires, count_release, &timer), TREADLE_OK);
+        treadle_timer timer = make_timer_with(TREADLE_TIMER_ENDS_AFTER_FIRING, look_inside, &fires, count_release, FAR_AWAY, 0);
+        CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, MODE), TREADLE_OK);
         if (elsewhere) on_thread(fire_it, timer);
         else fire_it(timer);
         CHECK_INT(fires, elsewhere + 1);
@@ -153,8 +56,7 @@ TEST(a_one_shot_that_is_fired_is_over, "NST-3 NST-5") {
     }
 }
 TEST(a_repeating_timer_keeps_its_dates, "NST-3") {
-    treadle_timer timer;
-    CHECK_INT(treadle_timer_schedule(SECONDS(1000), true, look_inside, &fires, count_release, &timer), TREADLE_OK);
+    treadle_timer timer = armed_timer(look_inside, &fires, count_release, FAR_AWAY, SECONDS(1000));
     int64_t date = next_fire(timer);
     for (int i = 1; i <= 4; i++) {
         if (i % 2) fire_it(timer);
@@ -180,8 +82,8 @@ TEST(a_due_timer_fires_at_its_date_too, "NST-3 TMR-17") {
     end(timer);
 }
 TEST(a_timer_in_no_loop_is_fired, "NST-3 NST-1") {
-    treadle_timer once = make_timer(fire, NULL, FAR_AWAY, 0), often = make_timer(fire, NULL, FAR_AWAY, SECONDS(1)),
-                  without = make_timer(NULL, NULL, FAR_AWAY, 0);
+    treadle_timer once = make_ending_timer(fire, NULL, FAR_AWAY), often = make_timer(fire, NULL, FAR_AWAY, SECONDS(1)),
+                  without = make_ending_timer(NULL, NULL, FAR_AWAY);
     CHECK_INT(treadle_timer_fire(once), TREADLE_OK);
     CHECK_INT(treadle_timer_fire(often), TREADLE_OK);
     CHECK_INT(treadle_timer_fire(often), TREADLE_OK);
@@ -199,8 +101,7 @@ static void invalidate_inside(treadle_timer timer, void *info) {
     CHECK_INT(treadle_timer_fire(timer), TREADLE_IGNORED);
 }
 TEST(a_timer_may_end_in_its_callback, "NST-3 NST-4 TMR-7") {
-    treadle_timer timer;
-    CHECK_INT(treadle_timer_schedule(SECONDS(1000), true, invalidate_inside, &fires, count_release, &timer), TREADLE_OK);
+    treadle_timer timer = armed_timer(invalidate_inside, &fires, count_release, FAR_AWAY, SECONDS(1000));
     CHECK_INT(treadle_timer_fire(timer), TREADLE_OK);
     CHECK_INT(releases_counted, 1);
     CHECK_INT(fires, 1);
@@ -213,8 +114,7 @@ static void reschedule_inside(treadle_timer timer, void *info) {
     date_inside = next_fire(timer);
 }
 TEST(a_fired_timer_may_be_moved_in_its_callback, "NST-3 TMR-17") {
-    treadle_timer timer;
-    CHECK_INT(treadle_timer_schedule(SECONDS(1000), true, reschedule_inside, &fires, NULL, &timer), TREADLE_OK);
+    treadle_timer timer = armed_timer(reschedule_inside, &fires, NULL, FAR_AWAY, SECONDS(1000));
     CHECK_INT(treadle_timer_fire(timer), TREADLE_OK);
     CHECK_INT(next_fire(timer), date_inside);
     end(timer);
@@ -227,8 +127,7 @@ static void run_inside(treadle_timer timer, void *info) {
     CHECK_INT(treadle_timer_set_next_fire(timer, FAR_AWAY), TREADLE_OK);
 }
 TEST(a_fired_timer_does_not_fire_inside_itself, "NST-3 TMR-19") {
-    treadle_timer timer;
-    CHECK_INT(treadle_timer_schedule(SECONDS(1000), true, run_inside, &fires, NULL, &timer), TREADLE_OK);
+    treadle_timer timer = armed_timer(run_inside, &fires, NULL, FAR_AWAY, SECONDS(1000));
     CHECK_INT(treadle_timer_fire(timer), TREADLE_OK);
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(fires, 1);
@@ -283,9 +182,9 @@ TEST(a_timer_that_several_threads_fire, "NST-3 TMR-19 OBJ-6") {
         bool repeats = round % 2;
         pthread_t threads[4];
         int fired = 0;
-        treadle_timer timer;
-        atomic_store(&raced_fires, 0);
-        CHECK_INT(treadle_timer_schedule(SECONDS(1000), repeats, be_alone, NULL, NULL, &timer), TREADLE_OK);
+                atomic_store(&raced_fires, 0);
+        treadle_timer timer = repeats ? make_timer(be_alone, NULL, FAR_AWAY, SECONDS(1000)) : make_ending_timer(be_alone, NULL, FAR_AWAY);
+        CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, MODE), TREADLE_OK);
         for (int i = 0; i < 4; i++) CHECK_INT(pthread_create(&threads[i], NULL, fire_together, timer), 0);
         for (int i = 0; i < 4; i++) {
             void *result;

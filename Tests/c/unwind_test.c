@@ -173,16 +173,16 @@ TEST(from_sources_timers_observers_and_descriptors, "") {
 TEST(from_posts_and_requests, "") {
     treadle_loop loop = treadle_loop_current();
     treadle_thread self = treadle_thread_current();
-    treadle_block block = {.struct_size = sizeof block, .fn = post, .destroy = destroy};
+    treadle_post block = {.struct_size = sizeof block, .fn = post, .destroy = destroy};
     treadle_request plain = {.struct_size = sizeof plain, .fn = request, .target = &block, .release_target = destroy};
     CHECK_INT(treadle_loop_post(loop, post, NULL), TREADLE_OK);
-    CHECK_INT(treadle_loop_perform_block(loop, &block), TREADLE_OK);
+    CHECK_INT(post_block(loop, &block), TREADLE_OK);
     CHECK(poll_mode(MODE) >= 0);
     check_looks(3);
-    CHECK_INT(treadle_thread_perform(self, &plain, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+    CHECK_INT(perform_on(self, &plain, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     check_looks(2);
-    CHECK_INT(treadle_thread_perform(self, &plain, NULL, 0, 0), TREADLE_OK);
-    CHECK_INT(treadle_perform_after(0, &plain, NULL, 0), TREADLE_OK);
+    CHECK_INT(perform_on(self, &plain, NULL, 0, 0), TREADLE_OK);
+    CHECK_INT(perform_after(0, &plain, NULL, 0), TREADLE_OK);
     while (looks < 4) CHECK(poll_mode(MODE) >= 0);
     check_looks(4);
 }
@@ -377,7 +377,7 @@ static void do_a_bit_of_everything(void) {
     treadle_loop_add_observer(loop, observer, MODE);
     treadle_loop_add_descriptor(loop, descriptor, MODE);
     treadle_loop_post(loop, say_nothing, NULL);
-    treadle_thread_perform(treadle_thread_current(), &plain, NULL, 0, 0);
+    perform_on(treadle_thread_current(), &plain, NULL, 0, 0);
     treadle_source_signal(source);
     while (turns > 0) poll_mode(MODE);
     treadle_observer_invalidate(observer);

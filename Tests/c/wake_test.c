@@ -130,8 +130,8 @@ static void signal_and_wake(struct producer *producer) {
     CHECK_INT(treadle_source_signal_and_wake(producer->source), TREADLE_OK);
 }
 static void queue_then_wake(struct producer *producer) {
-    treadle_block block = {.struct_size = sizeof block, .fn = acknowledge, .info = producer};
-    CHECK_INT(treadle_loop_perform_block(the_stage(), &block), TREADLE_OK);
+    treadle_post block = {.struct_size = sizeof block, .fn = acknowledge, .info = producer};
+    CHECK_INT(post_block(the_stage(), &block), TREADLE_OK);
     CHECK_INT(treadle_loop_wake(the_stage()), TREADLE_OK);
 }
 static void post(struct producer *producer) {

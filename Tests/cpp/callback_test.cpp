@@ -93,7 +93,7 @@ TEST(a_callback_is_destroyed_once, "SRC0-2 OBJ-3 OBJ-4 TMR-7 OBS-8") {
         const auto counted = [held = Counted()] { (void)held; };
         const int others = Counted::alive;
         Source source(counted);
-        Timer timer(Clock::after(1h), counted, {1h, 1s, 3});
+        Timer timer(Clock::after(1h), counted, {1h, 1s});
         Observer observer(Activity::all, counted);
         Descriptor descriptor(fd, Readiness::readable, counted);
         CHECK_EQUAL(Counted::alive, others + 4);
@@ -111,7 +111,7 @@ TEST(a_callback_is_destroyed_once, "SRC0-2 OBJ-3 OBJ-4 TMR-7 OBS-8") {
     CHECK_EQUAL(Counted::alive, 0);
     // A block is destroyed when it has run, and when it is discarded.
     loop.add(Source([] {}));
-    loop.perform([held = Counted()] { CHECK_EQUAL(Counted::alive, 1), (void)held; });
+    loop.post([held = Counted()] { CHECK_EQUAL(Counted::alive, 1), (void)held; });
     loop.poll();
     CHECK_EQUAL(Counted::alive, 0);
     close(fd);
@@ -125,8 +125,8 @@ TEST(a_callback_is_destroyed_when_its_object_cannot_be_made, "SRC0-2") {
     CHECK_ERROR(Descriptor(-7, Readiness::readable, counted), argument, "fd");
     CHECK_ERROR(Descriptor(0, Readiness::none, counted), argument, "events");
     CHECK_ERROR(Loop().post(counted), argument, "loop");
-    CHECK_ERROR(Loop().perform(counted), argument, "loop");
-    CHECK_ERROR(Loop().perform(counted, {"m"}), argument, "loop");
+    CHECK_ERROR(Loop().post(counted), argument, "loop");
+    CHECK_ERROR(Loop().post(counted, {"m"}), argument, "loop");
     CHECK_ERROR(Loop().post([] {}), argument, "loop");
     CHECK_EQUAL(Counted::alive, 1);
     CHECK_EQUAL(Counted::made, 7); // the six that got as far as being kept, and the first
@@ -140,7 +140,7 @@ TEST(empty_callbacks_are_refused, "") {
     CHECK_ERROR(Observer(Activity::all, no_function), argument, "empty");
     CHECK_ERROR(Descriptor(0, Readiness::readable, no_function), argument, "empty");
     CHECK_ERROR(Loop::current().post(no_function), argument, "empty");
-    CHECK_ERROR(Loop::current().perform(std::function<int()>()), argument, "empty");
+    CHECK_ERROR(Loop::current().post(std::function<int()>()), argument, "empty");
 }
 
 TEST(callbacks_destroy_their_objects_and_themselves, "OBJ-5 OBJ-7 TMR-7") {
@@ -219,7 +219,7 @@ TEST(an_exception_that_escapes_is_reported_and_terminates, "THR-19 PERF-11") {
                 "char const*");
     check_ended(end_by([](const Loop &loop) {
                     loop.add(Source([] {}));
-                    loop.perform([held = std::string("x")] { throw Error(Status::state, "by hand", "nowhere"); });
+                    loop.post([held = std::string("x")] { throw Error(Status::state, "by hand", "nowhere"); });
                     loop.poll();
                 }),
                 "treadle::v1::Error: nowhere: by hand");
@@ -265,7 +265,7 @@ TEST(an_exception_of_a_plain_callback_terminates, "THR-19") {
         treadle_loop_run(loop.native(), TREADLE_DEFAULT_MODE, 0, 0);
     });
     check([](const Loop &loop) {
-        treadle_timer_schedule_at(0, 0, [](treadle_timer, void *) { throw Unusual(); }, nullptr, nullptr, nullptr);
+        treadle_timer_start(0, 0, [](treadle_timer, void *) { throw Unusual(); }, nullptr, nullptr);
         treadle_loop_run(loop.native(), TREADLE_DEFAULT_MODE, 0, 0);
     });
     check([](const Loop &) {
@@ -286,7 +286,9 @@ TEST(an_exception_of_a_plain_callback_terminates, "THR-19") {
     });
     check([](const Loop &) {
         treadle_thread thread = nullptr;
-        treadle_thread_create([](void *) -> void * { throw Unusual(); }, nullptr, nullptr, &thread);
+        auto config = TREADLE_INIT(treadle_thread_config);
+        config.fn = [](void *) -> void * { throw Unusual(); };
+        treadle_thread_create(&config, &thread);
         treadle_thread_start(thread);
         treadle_thread_join(thread, TREADLE_FOREVER, nullptr);
     });

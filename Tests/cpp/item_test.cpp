@@ -72,8 +72,35 @@ TEST(one_shots_and_repeating_timers, "TMR-1 TMR-4 TMR-8 TMR-22") {
     CHECK_EQUAL(loop.run(), RunResult::finished);
     CHECK(at >= began + 2ms);
     CHECK_EQUAL(repeats, 3);
-    CHECK(!once.is_valid() && !once.next_fire() && !many.next_fire());
-    CHECK(!once.set_next_fire(Clock::now()));
+    CHECK(once.is_valid() && !once.next_fire() && !many.is_valid() && !many.next_fire());
+    CHECK(!many.set_next_fire(Clock::now()) && !many.arm(1ms));
+}
+
+TEST(one_shots_are_armed_again, "TMR-15 TMR-24 NST-3") {
+    const Loop loop = Loop::current();
+    const auto alive = std::make_shared<int>(0);
+    {
+        const Timer timer = Timer::after(forever, [alive](const Timer &self) {
+            if (++*alive % 3 != 0) CHECK(self.arm(1us));
+        });
+        CHECK(loop.add(timer) && !timer.next_fire());
+        for (int round = 1; round <= 3; round++) {
+            CHECK_EQUAL(loop.run(), RunResult::finished);
+            CHECK(timer.arm(0ns) && timer.next_fire());
+            CHECK_EQUAL(loop.run(), RunResult::finished);
+            CHECK_EQUAL(*alive, 3 * round);
+            CHECK(loop.contains(timer) && timer.is_valid() && !timer.next_fire());
+        }
+        CHECK(timer.arm(1h) && timer.disarm() && !timer.next_fire());
+        CHECK_EQUAL(alive.use_count(), 2);
+    }
+    CHECK_EQUAL(alive.use_count(), 1); /* nobody could arm it any more */
+    TimerOptions options;
+    options.ends_after_firing = true;
+    const Timer timer(Clock::now(), [](const Timer &self) { CHECK(self.arm(0ns)); }, options);
+    loop.add(timer);
+    CHECK_EQUAL(loop.run(), RunResult::finished);
+    CHECK(!timer.is_valid() && !timer.next_fire() && !timer.arm(0ns));
 }
 
 TEST(attributes_of_timers, "TMR-3 TMR-5 TMR-17") {
@@ -82,9 +109,8 @@ TEST(attributes_of_timers, "TMR-3 TMR-5 TMR-17") {
     TimerOptions options;
     options.interval = 10s;
     options.tolerance = 20s;
-    options.order = 9;
     const Timer timer(Clock::after(forever), [&](const Timer &self) { fired = true, self.invalidate(); }, options);
-    CHECK(timer.tolerance() == 5s && timer.order() == 9);
+    CHECK(timer.tolerance() == 5s);
     timer.set_tolerance(-1ms);
     CHECK(timer.tolerance() == 0s);
     timer.set_tolerance(std::chrono::duration<double>(0.5));
@@ -239,4 +265,33 @@ TEST(a_scope_ends_its_item_after_the_callback, "OBJ-9") {
     Scoped<Source> moved_from(Source([] {}));
     const Source taken = std::move(moved_from);
     CHECK(!moved_from && taken.is_valid());
+}
+
+TEST(a_loop_gives_its_items_and_tells_of_them, "OBJ-2 OBJ-3 RL-12") {
+    const Loop loop = Loop::current();
+    const Source source([] {}, 3, "bell");
+    TimerOptions options;
+    options.label = "tick";
+    const Timer timer(Clock::now() + 1h, [] {}, options);
+    CHECK(loop.items().empty());
+    CHECK(loop.add(source, "one") && loop.add(source, "two") && loop.add(timer, "two"));
+    CHECK_EQUAL(loop.items().size(), 2u);
+    CHECK_EQUAL(loop.items("one").size(), 1u);
+    const std::vector<AnyItem> items = loop.items("two");
+    CHECK_EQUAL(items.size(), 2u);
+    CHECK(items[0].kind() == ItemKind::source && items[1].kind() == ItemKind::timer);
+    CHECK(items[0].native() == source.native() && items[0].is_valid());
+    CHECK(items[0].describe().find("\"bell\"") != std::string::npos);
+    const std::string text = loop.describe();
+    CHECK(text.find("mode \"one\"") != std::string::npos && text.find("\"tick\"") != std::string::npos);
+    CHECK_ERROR(Source([] {}, 0, std::string(256, 'x').c_str()), range, "label");
+    CHECK_EQUAL(loop.run("nowhere"), RunResult::finished);
+    CHECK_EQUAL(loop.counters().last_finish, std::uint32_t(TREADLE_FINISH_UNKNOWN_MODE));
+    CHECK(source.signal() && loop.poll("one") == RunResult::timed_out);
+    CHECK(loop.counters().signals == 1 && loop.counters().passes == 1);
+    items[0].invalidate();
+    CHECK(!source.is_valid());
+    timer.invalidate();
+    CHECK(loop.items().empty());
+    CHECK_ERROR(AnyItem().kind(), argument, "object");
 }

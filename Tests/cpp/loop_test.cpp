@@ -54,10 +54,10 @@ TEST(stops_and_nested_runs, "STOP-1 STOP-9 RUN-12 RL-6") {
     loop.add(keeper, "inner");
     CHECK(!loop.current_mode());
     std::string trace;
-    loop.perform(
+    loop.post(
         [&] {
             trace += loop.current_mode()->name();
-            loop.perform([&] { loop.stop(); }, {"inner"});
+            loop.post([&] { loop.stop(); }, {"inner"});
             CHECK_EQUAL(loop.run("inner"), RunResult::stopped);
             trace += loop.current_mode()->name();
             CHECK_EQUAL(loop.request_stop(StopOptions::all_levels), Status::ok);
@@ -114,11 +114,11 @@ TEST(blocks_run_in_their_order_and_modes, "BLK-1 BLK-3 BLK-4 BLK-5") {
     const Source keeper([] {});
     std::string trace;
     for (const char *mode : {"a", "b"}) loop.add(keeper, mode);
-    loop.perform([&] { trace += '1'; }, {"a", "b"});
-    loop.perform([&] { trace += '2'; }, {"b"});
-    loop.perform([&, last = std::make_unique<char>('3')] { trace += *last; }, {"a"});
-    loop.perform([&] { trace += '4'; }, std::vector<Mode>{});
-    loop.perform([&] { trace += '5'; });
+    loop.post([&] { trace += '1'; }, {"a", "b"});
+    loop.post([&] { trace += '2'; }, {"b"});
+    loop.post([&, last = std::make_unique<char>('3')] { trace += *last; }, {"a"});
+    loop.post([&] { trace += '4'; }, std::vector<Mode>{});
+    loop.post([&] { trace += '5'; });
     loop.poll("a");
     CHECK_EQUAL(trace, "13");
     loop.poll("b");
@@ -161,7 +161,7 @@ TEST(a_posted_call_runs_once_on_the_loops_thread_or_is_given_up, "BLK-2 RL-8 RL-
     CHECK_EQUAL(Counted::alive, 0);
     CHECK(!loop.post([&call] { call(); }));
     CHECK(!loop.post([&call, counted = Counted()] { call(); }));
-    CHECK(!loop.perform([&call, counted = Counted()] { call(); }));
+    CHECK(!loop.post([&call, counted = Counted()] { call(); }));
     CHECK_EQUAL(Counted::alive, 0);
     CHECK_EQUAL(ran, 300);
 }

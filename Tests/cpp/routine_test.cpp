@@ -111,9 +111,9 @@ TEST(routines_in_place_of_callbacks, "SRC0-1 TMR-8 OBS-1 SRC1-5 BLK-3") {
     expect(TREADLE_EVENT_DESCRIPTOR, descriptor.native());
     CHECK_EQUAL(seen.descriptor, ends[0]);
     descriptor.invalidate();
-    CHECK(loop.perform(routine));
-    expect(TREADLE_EVENT_BLOCK, nullptr);
-    CHECK(loop.perform(routine, {"elsewhere"}));
+    CHECK(loop.post(routine));
+    expect(TREADLE_EVENT_POST, nullptr);
+    CHECK(loop.post(routine, {"elsewhere"}));
     loop.poll();
     CHECK_EQUAL(events, 0);
     const Routine empty;
@@ -121,5 +121,5 @@ TEST(routines_in_place_of_callbacks, "SRC0-1 TMR-8 OBS-1 SRC1-5 BLK-3") {
     CHECK_ERROR(Timer(Clock::now(), empty), argument, "empty");
     CHECK_ERROR(Observer(Activity::all, empty), argument, "empty");
     CHECK_ERROR(Descriptor(0, Readiness::readable, empty), argument, "empty");
-    CHECK_ERROR(loop.perform(empty), argument, "empty");
+    CHECK_ERROR(loop.post(empty), argument, "empty");
 }

@@ -97,7 +97,7 @@ TEST(pools_put_off_what_they_are_given, "POOL-2 POOL-3 POOL-5") {
     CHECK_EQUAL(Counted::alive, 0);
     const Loop loop = Loop::current();
     loop.add(Source([] {}));
-    loop.perform([&] { Pool::defer([&] { trace = "after the pass"; }); });
+    loop.post([&] { Pool::defer([&] { trace = "after the pass"; }); });
     loop.poll();
     CHECK_EQUAL(trace, "after the pass");
     CHECK_ERROR(Pool::defer(std::function<void()>()), argument, "empty");

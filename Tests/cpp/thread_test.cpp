@@ -71,6 +71,18 @@ TEST(a_function_that_never_runs_is_destroyed, "THR-4 THR-5") {
     CHECK_ERROR(Thread(std::function<void()>()), argument, "empty");
 }
 
+TEST(a_worker_serves_its_loop_until_it_is_stopped, "THR-18 RUN-16") {
+    const Thread worker = Thread::worker();
+    CHECK(worker.start_and_wait());
+    for (int i = 0; i < 10; i++) { // nothing is in its mode before and after
+        bool was_there = false;
+        worker.perform_and_wait([&] { was_there = worker == Thread::current(); });
+        CHECK(was_there);
+    }
+    CHECK_EQUAL(reinterpret_cast<std::intptr_t>(worker.stop_and_join()), TREADLE_RUN_STOPPED);
+    CHECK_EQUAL(Loop::current().run_for(1ms, Mode("none"), RunOptions::when_empty), RunResult::timed_out);
+}
+
 TEST(synchronous_start_and_stop, "THR-18 STOP-9") {
     const int rounds = scaled(300);
     for (int i = 0; i < rounds; i++) {
@@ -176,11 +188,8 @@ TEST(attributes, "THR-13") {
     CHECK(thread.policy() == ThreadPolicy::round_robin);
     CHECK_ERROR(thread.set_policy(static_cast<ThreadPolicy>(9)), argument, "policy");
     thread.set_policy(ThreadPolicy::normal);
-    thread.set_quality_of_service(-7);
-    CHECK_EQUAL(thread.quality_of_service(), -7);
     thread.start();
     CHECK_ERROR(thread.set_stack_size(1 << 20), state, "thread");
-    CHECK_ERROR(thread.set_quality_of_service(1), state, "thread");
     leave.post();
     thread.join();
 }
@@ -240,7 +249,7 @@ TEST(the_last_resort_handler_lets_the_program_go_on, "THR-19 PERF-11") {
     source.signal();
     CHECK_EQUAL(loop.run({}, RunOptions::return_after_source), RunResult::handled_source);
     CHECK(reported == Thread::main());
-    loop.perform([] { throw 7; });
+    loop.post([] { throw 7; });
     loop.poll();
     const Thread thread([counted = Counted()]() -> void * { throw std::logic_error("on a thread"); });
     thread.start();

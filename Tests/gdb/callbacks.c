@@ -88,7 +88,7 @@ static void visit_items(treadle_loop loop) {
     run(loop);
 
     treadle_descriptor descriptor;
-    check(treadle_descriptor_watch(eventfd(1, EFD_CLOEXEC), TREADLE_READABLE, in_descriptor, NULL, NULL, &descriptor));
+    check(treadle_descriptor_start(eventfd(1, EFD_CLOEXEC), TREADLE_READABLE, in_descriptor, NULL, &descriptor));
     run(loop);
     check(treadle_invalidate(descriptor));
     check(treadle_release(descriptor));
@@ -105,7 +105,7 @@ static void visit_items(treadle_loop loop) {
     treadle_request request = TREADLE_INIT(treadle_request);
     request.fn = in_request;
     check(treadle_loop_post(loop, in_post, NULL));
-    check(treadle_thread_perform(treadle_thread_current(), &request, NULL, 0, 0));
+    check(treadle_perform(treadle_thread_current(), &request));
     run(loop);
     check(treadle_source_release(source)), check(treadle_timer_release(timer)), check(treadle_observer_release(observer));
 }
@@ -145,8 +145,9 @@ int main(void) {
     ((void (*)(struct triple))code)((struct triple){1, 2, 3});
     check(treadle_closure_release(closure));
 
+    treadle_thread_config thread_config = {.struct_size = sizeof thread_config, .fn = in_thread};
     treadle_thread thread;
-    check(treadle_thread_create(in_thread, NULL, NULL, &thread));
+    check(treadle_thread_create(&thread_config, &thread));
     check(treadle_thread_start(thread));
     check(treadle_thread_join(thread, TREADLE_FOREVER, NULL));
     check(treadle_thread_release(thread));

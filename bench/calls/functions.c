@@ -58,24 +58,15 @@ static treadle_routine make_routine(void (*code)(void), const char *signature, c
     return routine;
 }
 
-static treadle_bound_call bind(treadle_routine routine, size_t result_size) {
-    treadle_bound_call call = TREADLE_INIT(treadle_bound_call);
-    check(treadle_routine_bind(routine, result_size, &call));
-    return call;
-}
-
-/* A routine of the type void (void *), bound, or by its handle: then it is looked up, and held meanwhile. */
-static uint64_t make_canonical(enum way way, size_t count, bool is_bound) {
+/* A routine of the type void (void *). */
+static uint64_t make_canonical(enum way way, size_t count) {
     ffi_type *types[] = {&ffi_type_pointer};
     void *values[] = {&arguments.info};
     treadle_argument list[] = {{TREADLE_ARGUMENT_BOUND, 0, &arguments.info, sizeof arguments.info}};
     ffi_cif cif = prepared(1, &ffi_type_void, types);
     treadle_routine routine = make_routine((void (*)(void))canonical, "v^v", list, 1);
-    volatile treadle_bound_call call = bind(routine, 0); /* as one that lies in somebody's table */
     uint64_t begun = clock_ns();
-    if (way == BY_TREADLE && is_bound) {
-        for (size_t i = 0; i < count; i++) call.code(call.context, NULL, NULL);
-    } else if (way == BY_TREADLE) {
+    if (way == BY_TREADLE) {
         for (size_t i = 0; i < count; i++) treadle_routine_call(routine, NULL, NULL, 0);
     } else if (way == BY_LIBFFI) {
         for (size_t i = 0; i < count; i++) ffi_call(&cif, FFI_FN(canonical_pointer), NULL, values);
@@ -83,15 +74,10 @@ static uint64_t make_canonical(enum way way, size_t count, bool is_bound) {
         for (size_t i = 0; i < count; i++) canonical_pointer(arguments.info);
     }
     uint64_t took = clock_ns() - begun;
-    treadle_bound_call bound = call;
-    check(treadle_bound_call_release(&bound));
     check(treadle_routine_release(routine));
     return took;
 }
-static uint64_t make_canonical_bound(enum way way, size_t count) { return make_canonical(way, count, true); }
-static uint64_t make_canonical_looked_up(enum way way, size_t count) { return make_canonical(way, count, false); }
-static void call_canonical(const char *name, enum way way) { measure(name, make_canonical_bound, way); }
-static void call_looked_up(const char *name, enum way way) { measure(name, make_canonical_looked_up, way); }
+static void call_canonical(const char *name, enum way way) { measure(name, make_canonical, way); }
 
 /* The other ways to call `five`; the sum of the results. */
 static int64_t call_five_otherwise(enum way way, size_t count) {
@@ -107,31 +93,24 @@ static int64_t call_five_otherwise(enum way way, size_t count) {
     return sum;
 }
 
-/* The five arguments by a routine, bound or looked up, and its result. */
-static uint64_t make_five(enum way way, size_t count, bool is_bound) {
+/* The five arguments by a routine, and its result. */
+static uint64_t make_five(enum way way, size_t count) {
     treadle_argument list[FIVE];
     for (int i = 0; i < FIVE; i++) list[i] = (treadle_argument){TREADLE_ARGUMENT_BOUND, 0, five_values[i], five_sizes[i]};
     treadle_routine routine = make_routine((void (*)(void))five, FIVE_SIGNATURE, list, FIVE);
     int64_t result = 0, sum = 0;
-    volatile treadle_bound_call call = bind(routine, sizeof result);
     uint64_t begun = clock_ns();
     for (size_t i = 0; i < count && way == BY_TREADLE; i++) {
-        if (is_bound) call.code(call.context, NULL, &result);
-        else treadle_routine_call(routine, NULL, &result, sizeof result);
+        treadle_routine_call(routine, NULL, &result, sizeof result);
         sum += result;
     }
     if (way != BY_TREADLE) sum = call_five_otherwise(way, count);
     uint64_t took = clock_ns() - begun;
     demand(sum == FIVE_RESULT * (int64_t)count, "each call has the right result");
-    treadle_bound_call bound = call;
-    check(treadle_bound_call_release(&bound));
     check(treadle_routine_release(routine));
     return took;
 }
-static uint64_t make_five_bound(enum way way, size_t count) { return make_five(way, count, true); }
-static uint64_t make_five_looked_up(enum way way, size_t count) { return make_five(way, count, false); }
-static void call_five(const char *name, enum way way) { measure(name, make_five_bound, way); }
-static void call_five_looked_up(const char *name, enum way way) { measure(name, make_five_looked_up, way); }
+static void call_five(const char *name, enum way way) { measure(name, make_five, way); }
 
 /* call_invoked: by an invocation, on the calling thread, with its result fetched. */
 static uint64_t make_invoked(enum way way, size_t count) {
@@ -206,9 +185,7 @@ static void call_closure(const char *name, enum way way) { measure(name, make_cl
 enum { EACH = WAY(BY_TREADLE) | WAY(BY_LIBFFI) | WAY(DIRECTLY) };
 const struct workload function_workloads[] = {
     {"call_canonical", call_canonical, EACH, false},
-    {"call_looked_up", call_looked_up, EACH, false},
     {"call_five", call_five, EACH, false},
-    {"call_five_looked_up", call_five_looked_up, EACH, false},
     {"call_invoked", call_invoked, EACH, false},
     {"call_closure", call_closure, EACH, false},
     {NULL, NULL, 0, false},

@@ -106,6 +106,7 @@ def of_toolchain(header: str, *libraries: str):
 # In the order in which tables show them.
 KNOWN = {
     "treadle": treadle,
+    "treadle-short": treadle,
     "libuv": packaged("libuv1-dev", "libuv"),
     "libev": libev,
     "libevent": packaged("libevent-dev", "libevent", "libevent_pthreads"),

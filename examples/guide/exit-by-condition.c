@@ -67,15 +67,19 @@ static void perform(struct service *service, treadle_request_fn fn, void *argume
     request.fn = fn;
     request.target = service;
     request.argument = argument;
-    require(treadle_thread_perform(service->thread, &request, NULL, 0, flags), "perform a function on the thread");
+    request.flags = flags;
+    require(treadle_perform(service->thread, &request), "perform a function on the thread");
 }
 
 static void start(struct service *service) {
     *service = (struct service){0};
     require(treadle_lock_create(0, &service->lock), "make a lock");
     require(treadle_condition_create(&service->changed), "make a condition");
-    require(treadle_thread_create(thread_main, service, NULL, &service->thread), "make a thread");
-    require(treadle_thread_set_detached(service->thread), "detach it");
+    treadle_thread_config config = TREADLE_INIT(treadle_thread_config);
+    config.fn = thread_main;
+    config.info = service;
+    config.flags = TREADLE_THREAD_DETACHED;
+    require(treadle_thread_create(&config, &service->thread), "make a thread");
 
     require(treadle_lock_lock(service->lock, TREADLE_FOREVER), "lock");
     require(treadle_thread_start(service->thread), "start the thread");

@@ -63,13 +63,17 @@ static int squared(struct service *service, int number) {
     request.fn = square;
     request.target = service;
     request.argument = &number;
-    require(treadle_thread_perform(service->thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), "ask the thread");
+    request.flags = TREADLE_PERFORM_WAIT;
+    require(treadle_perform(service->thread, &request), "ask the thread");
     return number;
 }
 
 static void start(struct service *service) {
     *service = (struct service){0};
-    require(treadle_thread_create(thread_main, service, NULL, &service->thread), "make a thread");
+    treadle_thread_config config = TREADLE_INIT(treadle_thread_config);
+    config.fn = thread_main;
+    config.info = service;
+    require(treadle_thread_create(&config, &service->thread), "make a thread");
     require(treadle_thread_start_and_wait(service->thread, TREADLE_FOREVER), "start it");
 }
 

@@ -85,8 +85,11 @@ static void start(struct service *service) {
     *service = (struct service){0};
     require(treadle_lock_create(0, &service->lock), "make a lock");
     require(treadle_condition_create(&service->changed), "make a condition");
-    require(treadle_thread_create(thread_main, service, NULL, &service->thread), "make a thread");
-    require(treadle_thread_set_detached(service->thread), "detach it");
+    treadle_thread_config config = TREADLE_INIT(treadle_thread_config);
+    config.fn = thread_main;
+    config.info = service;
+    config.flags = TREADLE_THREAD_DETACHED;
+    require(treadle_thread_create(&config, &service->thread), "make a thread");
 
     require(treadle_lock_lock(service->lock, TREADLE_FOREVER), "lock");
     require(treadle_thread_start(service->thread), "start the thread");
@@ -97,13 +100,17 @@ static void start(struct service *service) {
 
 static void stop(struct service *service) {
     uint64_t token; /* of this thread's notification only */
-    require(treadle_notification_add(TREADLE_NOTIFY_THREAD_WILL_EXIT, service->thread, will_exit, service, NULL, &token),
-            "ask for the notification");
+    treadle_notification_config config = TREADLE_INIT(treadle_notification_config);
+    config.name = TREADLE_NOTIFY_THREAD_WILL_EXIT;
+    config.object = service->thread;
+    config.fn = will_exit;
+    config.info = service;
+    require(treadle_notification_add(&config, &token), "ask for the notification");
     treadle_request request = TREADLE_INIT(treadle_request);
     request.fn = stop_own_loop;
 
     require(treadle_lock_lock(service->lock, TREADLE_FOREVER), "lock");
-    require(treadle_thread_perform(service->thread, &request, NULL, 0, 0), "perform a function on the thread");
+    require(treadle_perform(service->thread, &request), "perform a function on the thread");
     wait_for(service, &service->is_done);
     printf("stopped: %d objects in the thread's pool; it was still executing when it told so: %s\n", service->in_pool,
            service->executed_at_the_end ? "yes" : "no");

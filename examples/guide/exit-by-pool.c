@@ -79,8 +79,11 @@ static void start(struct service *service) {
     *service = (struct service){0};
     require(treadle_lock_create(0, &service->lock), "make a lock");
     require(treadle_condition_create(&service->changed), "make a condition");
-    require(treadle_thread_create(thread_main, service, NULL, &service->thread), "make a thread");
-    require(treadle_thread_set_detached(service->thread), "detach it");
+    treadle_thread_config config = TREADLE_INIT(treadle_thread_config);
+    config.fn = thread_main;
+    config.info = service;
+    config.flags = TREADLE_THREAD_DETACHED;
+    require(treadle_thread_create(&config, &service->thread), "make a thread");
 
     require(treadle_lock_lock(service->lock, TREADLE_FOREVER), "lock");
     require(treadle_thread_start(service->thread), "start the thread");
@@ -93,7 +96,7 @@ static void stop(struct service *service) {
     treadle_request request = TREADLE_INIT(treadle_request);
     request.fn = stop_own_loop;
     require(treadle_lock_lock(service->lock, TREADLE_FOREVER), "lock");
-    require(treadle_thread_perform(service->thread, &request, NULL, 0, 0), "perform a function on the thread");
+    require(treadle_perform(service->thread, &request), "perform a function on the thread");
     wait_for(service, &service->is_done);
     printf("stopped: %d objects in the thread's pool\n", service->in_pool);
     require(treadle_lock_unlock(service->lock), "unlock");

@@ -51,8 +51,11 @@ static void *thread_main(void *info) {
 
 int main(void) {
     const char *cloths[] = {"a scarf", "a blanket", NULL};
+    treadle_thread_config config = TREADLE_INIT(treadle_thread_config);
+    config.fn = thread_main;
+    config.info = cloths;
     treadle_thread thread;
-    require(treadle_thread_create(thread_main, cloths, NULL, &thread), "make a thread");
+    require(treadle_thread_create(&config, &thread), "make a thread");
     require(treadle_thread_start(thread), "start it");
     require(treadle_thread_join(thread, TREADLE_FOREVER, NULL), "join it");
     require(treadle_thread_release(thread), "release it");

@@ -51,7 +51,8 @@ static void tell_progress(struct job *job) {
     treadle_request request = TREADLE_INIT(treadle_request);
     request.fn = progressed;
     request.target = job;
-    require(treadle_main_perform(&request, NULL, 0, TREADLE_PERFORM_WAIT), "tell the main thread");
+    request.flags = TREADLE_PERFORM_WAIT;
+    require(treadle_perform(treadle_thread_main(), &request), "tell the main thread");
 }
 
 static void *thread_main(void *info) {
@@ -98,8 +99,11 @@ static void run(const char *name, int enough) {
     require(treadle_loop_add_source(treadle_loop_main(), job.over, TREADLE_DEFAULT_MODE), "add it to the main loop");
 
     printf("%s\n", name);
+    treadle_thread_config thread_config = TREADLE_INIT(treadle_thread_config);
+    thread_config.fn = thread_main;
+    thread_config.info = &job;
     treadle_thread thread;
-    require(treadle_thread_create(thread_main, &job, NULL, &thread), "make a thread");
+    require(treadle_thread_create(&thread_config, &thread), "make a thread");
     require(treadle_thread_start(thread), "start it");
     treadle_status result = require(treadle_loop_run_default(treadle_loop_main()), "run the main loop");
     require(treadle_thread_join(thread, TREADLE_FOREVER, NULL), "join the thread");

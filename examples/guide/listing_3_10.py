@@ -36,7 +36,7 @@ loop.add(first)
 
 
 # In 0.02 seconds first, then every 0.02. The loop keeps the timer.
-@loop.every(0.02, mode=DEFAULT)
+@loop.every(0.02, modes=DEFAULT)
 def second(timer: Timer) -> None:
     global second_fires
     second_fires += 1

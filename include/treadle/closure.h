@@ -50,7 +50,7 @@ enum {
     /* When the pool of stubs is used up, or this processor has none: take one from libffi, which may map executable
      * memory for it. Not in the child of a fork whose parent has such memory at two addresses. */
     TREADLE_CLOSURE_MAY_ALLOCATE = 1,
-    /* The function pointer is never used again for another closure, however long ago this one was retired: for
+    /* The function pointer is never used again for another closure, however long ago this one was invalidated: for
      * libraries that never forget a pointer. */
     TREADLE_CLOSURE_KEEP_CODE = 2
 };
@@ -61,7 +61,7 @@ typedef struct treadle_closure_config {
     const char *signature;       /* not variadic; V (oneway) before the result: whoever would wait does not */
     treadle_closure_fn handler;
     void *info;
-    void (*destroy)(void *info); /* called once: when it is retired and no call runs or waits, or it is refused */
+    void (*destroy)(void *info); /* called once: when it is invalid and no call runs or waits, or it is refused */
     uint32_t delivery;           /* TREADLE_DELIVERY_... */
     uint32_t flags;              /* TREADLE_CLOSURE_... */
     treadle_loop loop;           /* not inline: carries calls to this loop, or */
@@ -73,6 +73,8 @@ typedef struct treadle_closure_config {
     uint32_t on_full;            /* TREADLE_FULL_... */
     const void *default_result;  /* what a caller gets when its call is not handled; NULL: zeros */
     size_t default_result_size;  /* the size of the signature's result; with NULL: 0 */
+    treadle_host host;           /* handles calls as events in place of handler; info and destroy are NULL then (host.h) */
+    uint64_t token;              /* what the host's events carry; 0 without a host */
 } treadle_closure_config;
 
 /** Makes a closure: a function pointer that any thread may call, without any preparation, also one that Treadle has
@@ -83,31 +85,25 @@ typedef struct treadle_closure_config {
  *  default result because its call was not carried, or not in time, finds the reason in its last error.
  *  In the child of a fork the parent's function pointers return their default results.
  *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad
- *  struct_size (these two), no handler, an unknown delivery, on_full or flag, a loop, thread or modes with
- *  TREADLE_DELIVERY_INLINE, neither or both of loop and thread without it, an empty list of modes, TREADLE_FULL_COALESCE
- *  with a delivery that waits, a negative timeout; TREADLE_E_RANGE for a default result of another size, or a
- *  queue_limit above 1,048,576; TREADLE_E_SIGNATURE, also for a variadic one, or for "O" before a pointer that is no C
- *  string; TREADLE_E_NOT_SUPPORTED when this machine has no stubs and flags forbid libffi's, or its libffi has no
- *  closures; TREADLE_E_NOMEM also when the pool is used up and flags forbid libffi's; TREADLE_E_CLOSED when the thread
- *  has finished; TREADLE_E_TOO_NEW. Since 1.0. */
+ *  struct_size (these two), not exactly one of handler and host, info or destroy besides a host, a token without one, an
+ *  unknown delivery, on_full or flag, a loop, thread or modes with TREADLE_DELIVERY_INLINE, neither or both of loop and
+ *  thread without it, an empty list of modes, TREADLE_FULL_COALESCE with a delivery that waits, a negative timeout;
+ *  TREADLE_E_RANGE for a default result of another size, or a queue_limit above 1,048,576; TREADLE_E_SIGNATURE, also for a
+ *  variadic one, or for "O" before a pointer that is no C string; TREADLE_E_NOT_SUPPORTED when this machine has no stubs and
+ *  flags forbid libffi's, or its libffi has no closures; TREADLE_E_NOMEM also when the pool is used up and flags forbid
+ *  libffi's; TREADLE_E_CLOSED when the thread has finished, or the host is quiet; TREADLE_E_TOO_NEW. Since 1.0. */
 TREADLE_API treadle_status treadle_closure_create(const treadle_closure_config *config, treadle_closure *out_closure);
 
 /** Stores the function pointer, to be cast to the signature's type. It may be called for ever: when the closure is
- *  retired it returns the default result, until much later a new closure is given the same pointer
+ *  invalid it returns the default result, until much later a new closure is given the same pointer
  *  (TREADLE_CLOSURE_KEEP_CODE: never).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_closure_get_code(treadle_closure closure, void (**out_code)(void));
 
-/** Retires a closure: calls that begin from now on get the default result; they are counted, and the first is reported
- *  to the last-resort handler. Calls that have begun are handled. When none is left, destroy is called, by
- *  whoever ends the last one.
- *  [any] TREADLE_IGNORED when it was retired before. Since 1.0. */
-TREADLE_API treadle_status treadle_closure_retire(treadle_closure closure);
-
 /** What a closure's life has come to. Since 1.0. */
 enum {
     TREADLE_CLOSURE_ACTIVE = 0,
-    TREADLE_CLOSURE_RETIRED = 1, /* calls that had begun are still handled */
+    TREADLE_CLOSURE_INVALIDATED = 1, /* by treadle_invalidate; calls that had begun are still handled */
     TREADLE_CLOSURE_DRAINED = 2  /* no call is left, destroy was called */
 };
 
@@ -120,7 +116,7 @@ typedef struct treadle_closure_info {
     uint64_t failed;        /* calls whose handler has returned anything else */
     uint64_t dropped;       /* calls that did not reach it: full, coalesced, no memory, deadlock, the thread ended */
     uint64_t timed_out;     /* callers that did not wait any longer */
-    uint64_t after_retired; /* calls on the retired pointer */
+    uint64_t after_invalidated; /* calls on the pointer of an invalid closure */
 } treadle_closure_info;
 
 /** Copies out a closure's state and counts.
@@ -141,9 +137,9 @@ typedef struct treadle_closure_pool_info {
     size_t struct_size;     /* sizeof(treadle_closure_pool_info), set by the caller */
     uint32_t capacity;      /* stubs in the library's own code; 0: none for this processor */
     uint32_t used;          /* stubs of closures that are not drained */
-    uint32_t retired;       /* stubs of drained closures, which wait to be used again */
-    uint32_t allocated;     /* function pointers from libffi's own allocation, in use or retired */
-    uint64_t after_retired; /* calls on all retired pointers */
+    uint32_t drained;       /* stubs of drained closures, which wait to be used again */
+    uint32_t allocated;     /* function pointers from libffi's own allocation, in use or drained */
+    uint64_t after_invalidated; /* calls on the pointers of all invalid closures */
     char libffi[32];        /* libffi's version, which it tells since 3.5; else empty */
 } treadle_closure_pool_info;
 
@@ -153,6 +149,8 @@ TREADLE_API treadle_status treadle_closure_pool_get_info(treadle_closure_pool_in
 
 /* The verbs of object.h, for a closure alone. */
 TREADLE_TYPED_REFERENCES(closure)
+static inline treadle_status treadle_closure_invalidate(treadle_closure closure) { return treadle_invalidate(closure); }
+static inline bool treadle_closure_is_valid(treadle_closure closure) { return treadle_is_valid(closure); }
 static inline treadle_status treadle_closure_close(treadle_closure closure, int64_t timeout_ns) {
     return treadle_close(closure, timeout_ns);
 }

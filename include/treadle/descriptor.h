@@ -51,6 +51,9 @@ typedef struct treadle_descriptor_context {
     uint32_t events;               /* TREADLE_READABLE, TREADLE_WRITABLE or both */
     uint32_t flags;                /* TREADLE_DESCRIPTOR_... */
     uint32_t reserved;             /* 0 */
+    const char *label;             /* NULL, or what reports call it: UTF-8 of at most 255 bytes, copied */
+    treadle_host host;             /* its events take the place of the callbacks, as in a source's context */
+    uint64_t token;                /* what the host's events carry; 0 without a host */
 } treadle_descriptor_context;
 
 /** Makes a descriptor source. Hang-up and error are reported as ready. A regular file is always ready.
@@ -59,24 +62,24 @@ typedef struct treadle_descriptor_context {
  *  of the descriptor keeps the file open, readiness of that may be reported for some time, then TREADLE_FAILED once. A
  *  number that was closed and used again is not served under the old source, until that is added again, or enabled after
  *  a pause (SRC1-8, SRC1-11).
- *  To find such descriptors, set TREADLE_DEBUG=1 in the environment before a mode gets its first descriptor source: before
+ *  To find such descriptors, set TREADLE_DEBUG=1 in the environment, or a log function (treadle_set_log): before
  *  each sleep the loop looks at every one that is watched, and reports TREADLE_FAILED, alone and once, to the source of one
  *  that was closed.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, neither or both of ready
- *  and its routine, a descriptor that is negative or not open (without get_fd); TREADLE_E_TOO_NEW;
- *  TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, not exactly one of ready,
+ *  its routine and a host, another callback or info besides a host, a token without one, a descriptor that is negative or not
+ *  open (without get_fd); TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
                                                      treadle_descriptor *out_descriptor);
 
 /** Makes a descriptor source and adds it to the default mode of the calling thread's loop, in one call that costs less
  *  than both: ready is called with info while fd is ready for events (TREADLE_READABLE, TREADLE_WRITABLE or both), as with
- *  a context. release (may be NULL) gets info back when the source is freed. fd stays the client's, as in the context. The loop
- *  holds the source; out_descriptor may be NULL, else release the handle (OBJ-3).
- *  [any] Errors, with release called: TREADLE_E_ARG for a NULL ready, no or unknown events, a descriptor that is negative or
- *  not open; TREADLE_E_EXISTS if another source watches the same descriptor in that mode (SRC1-7); TREADLE_E_NOMEM;
- *  TREADLE_E_SYSTEM, with os_errno, if the kernel refuses. Since 1.0. */
-TREADLE_API treadle_status treadle_descriptor_watch(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info,
-                                                    treadle_release_fn release, treadle_descriptor *out_descriptor);
+ *  a context. fd stays the client's, as in the context. The loop holds the source; out_descriptor may be NULL, else release the
+ *  handle (OBJ-3). TREADLE_IGNORED, with a source in no mode, at the end of the thread.
+ *  [any] Errors: TREADLE_E_ARG for a NULL ready, no or unknown events, a descriptor that is negative or not open;
+ *  TREADLE_E_EXISTS if another source watches the same descriptor in that mode (SRC1-7); TREADLE_E_NOMEM; TREADLE_E_SYSTEM,
+ *  with os_errno, if the kernel refuses; TREADLE_E_STATE where the thread gets no loop any more. Since 1.0. */
+TREADLE_API treadle_status treadle_descriptor_start(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info,
+                                                    treadle_descriptor *out_descriptor);
 
 /** Changes what is watched for, at once also in a sleeping loop. 0 pauses the source: it stays in its
  *  modes and keeps them from being empty.

@@ -16,7 +16,7 @@ enum {
     TREADLE_EVENT_TIMER = 4,      /* a timer fires */
     TREADLE_EVENT_OBSERVER = 5,   /* value: the activity, one bit */
     TREADLE_EVENT_DESCRIPTOR = 6, /* value: the readiness, TREADLE_READABLE and its like */
-    TREADLE_EVENT_BLOCK = 7,      /* a queued block is run */
+    TREADLE_EVENT_POST = 7,       /* a post is called */
     TREADLE_EVENT_REQUEST = 8,    /* a perform request is performed (perform.h); loop and mode may be NULL */
     TREADLE_EVENT_THREAD = 9,     /* a thread runs its entry function; loop and mode: NULL */
     TREADLE_EVENT_NOTIFICATION = 10, /* value: TREADLE_NOTIFY_...; loop and mode: NULL */

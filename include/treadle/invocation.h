@@ -84,7 +84,8 @@ typedef struct treadle_invocation_options {
     uint32_t wait;                 /* TREADLE_WAIT_... */
     uint32_t reserved;             /* 0 */
     int64_t timeout_ns;            /* of the wait; 0 and TREADLE_FOREVER: none; without a wait: 0 */
-    const treadle_request *completion; /* without a wait: performed once when the call is over; may be NULL */
+    const treadle_request *completion; /* without a wait: performed once when the call is over; may be NULL. Without modes,
+                                        * delay and flags */
     treadle_loop completion_loop;  /* on this loop, in the modes of `modes`' default; NULL: the caller's */
 } treadle_invocation_options;
 
@@ -94,7 +95,8 @@ typedef struct treadle_invocation_options {
  *  With a wait, TREADLE_OK says that the function has returned. When the timeout passes, a call that has not begun
  *  is cancelled; one that is running goes on, and treadle_invocation_get_state tells when it is over.
  *  An empty list of modes (not NULL, mode_count 0) performs nothing and returns TREADLE_IGNORED; the completion's
- *  releases are called then.
+ *  releases are called then. The token of a completion that is a host's is used up by its event, and retired when it is sure
+ *  that this never comes, also with TREADLE_IGNORED and TREADLE_E_CLOSED; not after another error.
  *  [any] Not from a signal handler. Errors, with the completion's releases called but where the options or the
  *  completion cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these), loop and thread, a NULL mode, more than
  *  65,535 modes, an unknown wait, a completion with a wait, a completion_loop without a completion, a negative

@@ -20,7 +20,7 @@ typedef void *treadle_object;
 TREADLE_API treadle_status treadle_retain(treadle_object object);
 
 /** Returns a reference that the caller owns; the modes that hold an item keep theirs (OBJ-3). With the last reference
- *  an item is invalidated, then freed (OBJ-4); a closure is retired; a routine or an invocation lives on as long as something
+ *  an item is invalidated, then freed (OBJ-4); a closure is invalidated; a routine or an invocation lives on as long as something
  *  uses it. The memory of a lock that is locked then stays for ever: unlock it before.
  *  [any] Errors: TREADLE_E_STALE also when the caller owns none; TREADLE_E_KIND as treadle_retain. Since 1.0. */
 TREADLE_API treadle_status treadle_release(treadle_object object);
@@ -28,19 +28,21 @@ TREADLE_API treadle_status treadle_release(treadle_object object);
 /** Ends an item: it becomes invalid, and leaves every mode of every loop. A source's signal is cleared, and its cancel
  *  called for each mode (SRC0-4). The info of a timer or observer is released, after the callback if that is running
  *  (TMR-7); of a source or descriptor source, when it is freed (SRC0-2).
+ *  Or a closure: calls that begin from now on get the default result; they are counted, and the first is reported to the
+ *  last-resort handler. Calls that have begun are handled. When none is left, destroy is called, by whoever ends the last one.
  *  Idempotent: TREADLE_OK also if it was invalid already. On the loop's own thread no callback starts any more once this
  *  returned; from another thread one may be running still, or about to start (OBJ-5, OBJ-9).
- *  [any] Errors: TREADLE_E_KIND for what is no item. Since 1.0. */
+ *  [any] Errors: TREADLE_E_KIND for what is neither. Since 1.0. */
 TREADLE_API treadle_status treadle_invalidate(treadle_object item);
 
-/** Invalidates an item, or retires a closure, then waits until none of its callbacks runs on another thread.
+/** Invalidates an item or a closure, then waits until none of its callbacks runs on another thread.
  *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.
  *  [any] Errors: TREADLE_E_TIMEOUT, with the end begun; TREADLE_E_DEADLOCK from inside one of an item's own callbacks, or
  *  when a waiting call of the closure is for the calling thread's loop (it has ended then, but nothing is waited for; from
- *  one of its own handlers a closure is retired only); TREADLE_E_KIND for what is neither. Since 1.0. */
+ *  one of its own handlers a closure is invalidated only); TREADLE_E_KIND for what is neither. Since 1.0. */
 TREADLE_API treadle_status treadle_close(treadle_object object, int64_t timeout_ns);
 
-/** True until the item is invalidated; never true again (OBJ-5). False for a bad handle, and for what is no item.
+/** True until the item or closure is invalidated; never true again (OBJ-5). False for a bad handle, and for what is neither.
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_is_valid(treadle_object item);
 
@@ -49,14 +51,40 @@ TREADLE_API bool treadle_is_valid(treadle_object item);
  *  [any] Errors: TREADLE_E_KIND for what is no item. Since 1.0. */
 TREADLE_API treadle_status treadle_get_info(treadle_object item, void **out_info);
 
-/** The order that an item was made with (OBJ-5, SRC0-14, TMR-3); 0 for a descriptor source.
+/** The order that a source or observer was made with (OBJ-5, SRC0-14); 0 for a descriptor source, and for a timer (TMR-3).
  *  [any] Errors: TREADLE_E_KIND for what is no item. Since 1.0. */
 TREADLE_API treadle_status treadle_get_order(treadle_object item, int64_t *out_order);
 
-/** Writes a line of text about an item or a loop, of an item with what its context's describe adds, for debugging
- *  only: at most capacity bytes, NUL included, into buffer (NULL with capacity 0 asks for the length); stores the full
- *  length, without NUL (RL-12).
- *  [any] Errors: TREADLE_E_KIND for others. Since 1.0. */
+/** Kinds of handles, as treadle_get_kind answers them. Since 1.0. */
+enum {
+    TREADLE_KIND_LOOP = 1,
+    TREADLE_KIND_SOURCE = 2,
+    TREADLE_KIND_TIMER = 3,
+    TREADLE_KIND_OBSERVER = 4,
+    TREADLE_KIND_DESCRIPTOR = 5,
+    TREADLE_KIND_SIGNATURE = 6,
+    TREADLE_KIND_ROUTINE = 7,
+    TREADLE_KIND_HOST = 8,
+    TREADLE_KIND_THREAD = 9,
+    TREADLE_KIND_LOCK = 10,
+    TREADLE_KIND_CONDITION = 11,
+    TREADLE_KIND_INVOCATION = 12,
+    TREADLE_KIND_CLOSURE = 13
+};
+
+/** Of which kind an object is: for handles that treadle_loop_copy_items gave. New kinds may be added.
+ *  [any] Errors: TREADLE_E_STALE for what is gone (OBJ-1). Since 1.0. */
+TREADLE_API treadle_status treadle_get_kind(treadle_object object, uint32_t *out_kind);
+
+/** Writes text about an item or a loop, for people who debug: at most capacity bytes, NUL included, into buffer (NULL
+ *  with capacity 0 asks for the length); stores the full length, without NUL (RL-12). Its form may change.
+ *  An item: a line with its kind, label, handle, order and what its kind has besides (whether a source is signalled; a
+ *  descriptor's number and events; in how many seconds a timer is due, its interval and tolerance; an observer's
+ *  activities) and with what its context's describe adds; then a line for each mode that has it. A loop: a line with its
+ *  thread and what that does; then each mode, in the order in which they were made, with a line for each of its items, in
+ *  the order of treadle_loop_copy_items. The parts may be of different moments where other threads change them. For a loop
+ *  it looks at all items of the process, and calls no describe.
+ *  [any] Errors: TREADLE_E_KIND for others; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_describe(treadle_object object, char *buffer, size_t capacity, size_t *out_length);
 
 /** Adds an item to a mode of a loop, or to all common modes (MODE-8). A source's schedule is called for each mode that it
@@ -66,8 +94,8 @@ TREADLE_API treadle_status treadle_describe(treadle_object object, char *buffer,
  *  another loop (MODE-5, MODE-6, RL-9). The mode keeps a reference.
  *  [any] Errors: TREADLE_E_ARG for a NULL mode (MODE-3); TREADLE_E_KIND for what is no item; TREADLE_E_NOMEM; for a
  *  descriptor source also TREADLE_E_EXISTS if another one watches the same descriptor in that mode (SRC1-7), TREADLE_E_ARG
- *  if get_fd answers -1, and TREADLE_E_SYSTEM, with os_errno, if the kernel refuses (a closed descriptor: EBADF; none left:
- *  EMFILE). Since 1.0. */
+ *  if get_fd answers -1, and TREADLE_E_SYSTEM, with os_errno, if the kernel refuses (a closed descriptor, or one opened with
+ *  O_PATH: EBADF; none left: EMFILE); the last error says why. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_add(treadle_loop loop, treadle_object item, const char *mode);
 
 /** Removes an item from a mode, or from the common set and all its modes (MODE-8). TREADLE_IGNORED if it is not there; the

@@ -36,12 +36,23 @@ typedef struct treadle_observer_context {
     uint32_t activities;            /* a mask of what to be told */
     uint32_t once;                  /* not 0: invalidated after its first call (OBS-6) */
     int64_t order;                  /* ascending; equal: in the order of adding (OBS-2) */
+    const char *label;              /* NULL, or what reports call it: UTF-8 of at most 255 bytes, copied */
+    treadle_host host;              /* its events take the place of the callbacks, as in a source's context */
+    uint64_t token;                 /* what the host's events carry; 0 without a host */
 } treadle_observer_context;
 
 /** Makes an observer, in no mode yet.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, or both notify and its routine;
- *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, both notify and its routine, a callback or info besides a
+ *  host, a token without one; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_observer_create(const treadle_observer_context *context, treadle_observer *out_observer);
+
+/** Makes an observer of some activities and adds it to the default mode of the calling thread's loop, in one call that costs
+ *  less than both: notify is called with info, as with a context. The loop holds it; out_observer may be NULL, else release
+ *  the handle (OBJ-3). TREADLE_IGNORED, with an observer in no mode, at the end of the thread.
+ *  [any] Errors: TREADLE_E_ARG for a NULL notify; TREADLE_E_NOMEM; TREADLE_E_SYSTEM; TREADLE_E_STATE where the thread gets no
+ *  loop any more. Since 1.0. */
+TREADLE_API treadle_status treadle_observer_start(uint32_t activities, treadle_observer_fn notify, void *info,
+                                                  treadle_observer *out_observer);
 
 /** The mask that the observer was made with (OBJ-5).
  *  [any] Since 1.0. */

@@ -37,5 +37,24 @@ TREADLE_API treadle_status treadle_set_last_resort(treadle_last_resort_fn handle
  *  [any] TREADLE_OK when it was dealt with, TREADLE_IGNORED when not. Since 1.0. */
 TREADLE_API treadle_status treadle_report_error(const char *kind, const char *message);
 
+/** Gets a message for who debugs: one line, without a line's end. It may call everything; what is told inside of it is
+ *  dropped. [callback] on the thread that it is about, with no lock held. Since 1.0. */
+typedef void (*treadle_log_fn)(const char *message, void *info);
+
+/** Sets the process's log function in place of the one before, and switches messages on; NULL: the default, where messages
+ *  are on with TREADLE_DEBUG=1 in the environment, as of the library's first use, and are written to standard error, one
+ *  line each behind "treadle: ". destroy (may be NULL) gets info back once: when the function was replaced and no call of it
+ *  runs. In the child of a fork there is the default.
+ *  There is a message, once each, for: the first refused call of each function, with the last error (but no timeout); a run
+ *  that finished at once, with its mode and the modes that have something; a descriptor that was closed while it was
+ *  watched, for which a loop looks before each sleep (see treadle_descriptor_create); an addition to a loop whose thread is
+ *  gone; a callback of a run that took longer than TREADLE_SLOW_MS milliseconds of the environment, which need not be whole.
+ *  TREADLE_SLOW_MS alone switches the last one on. At most 4,096 messages.
+ *  While messages are on, or TREADLE_SLOW_MS is set, callbacks of runs are timed, two readings of the clock each:
+ *  treadle_describe tells how often each item was called and for how long in all, treadle_loop_get_counters the longest.
+ *  Without that, one test of a flag for each batch of callbacks is all that it costs.
+ *  [any] Errors, with destroy called: TREADLE_E_NOMEM. Since 1.0. */
+TREADLE_API treadle_status treadle_set_log(treadle_log_fn log, void *info, treadle_release_fn destroy);
+
 TREADLE_END_DECLS
 #endif

@@ -94,34 +94,6 @@ TREADLE_API treadle_status treadle_routine_create(const treadle_routine_config *
 TREADLE_API treadle_status treadle_routine_call(treadle_routine routine, const treadle_event *event, void *result,
                                                 size_t result_size);
 
-/** A routine that is ready to be called, for those who call it often: neither is a handle looked up at a call, nor is
- *  anything counted. It is called on any thread, and by many at a time, by
- *      call.code(call.context, event, result);
- *  event: as of treadle_routine_call; one that is too short counts as none. result: room for the result's type, written
- *  in exactly that size; NULL drops it, and so does a call that was bound without a result. A function of one pointer or
- *  integer, or none, whose argument is bound and whose result is dropped, is called as it is, with nothing between.
- *  The struct may be copied. Since 1.0. */
-typedef struct treadle_bound_call {
-    size_t struct_size; /* sizeof(treadle_bound_call) */
-    void (*code)(void *context, const treadle_event *event, void *result);
-    void *context;
-    treadle_routine routine; /* the routine, which is kept for the call */
-} treadle_bound_call;
-
-/** Binds a routine: fills in the call, and keeps the routine until treadle_bound_call_release. result_size: the size of
- *  the result's type, or 0 to drop the result. After a failure calling it does nothing. A shutdown ends no bound call,
- *  and in the child of a fork it calls what it did before, but cannot be released.
- *  [any] Errors: TREADLE_E_ARG for NULL or a bad struct_size; TREADLE_E_TOO_NEW; TREADLE_E_STALE; TREADLE_E_RANGE if
- *  result_size is neither 0 nor the result's size, or there are 524,288 bound calls of the routine. Since 1.0. */
-TREADLE_API treadle_status treadle_routine_bind(treadle_routine routine, size_t result_size,
-                                                treadle_bound_call *out_call);
-
-/** Gives a bound call up, once, and by one of its copies: no other thread may be about to call any of them. The function
- *  itself may do so. From then on calling this struct does nothing.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, or a call that was never bound; TREADLE_E_STALE if it was given
- *  up before; TREADLE_E_TOO_NEW. Since 1.0. */
-TREADLE_API treadle_status treadle_bound_call_release(treadle_bound_call *call);
-
 /* The verbs of object.h, for a routine alone. */
 TREADLE_TYPED_REFERENCES(routine)
 

@@ -34,13 +34,26 @@ typedef struct treadle_source_context {
     treadle_routine schedule_routine;
     treadle_routine cancel_routine;
     treadle_routine perform_routine;
-    int64_t order; /* smaller is performed first; equal: by the time of the signal (SRC0-7) */
+    int64_t order;       /* smaller is performed first; equal: by the time of the signal (SRC0-7) */
+    const char *label;   /* NULL, or what reports call it: UTF-8 of at most 255 bytes, copied */
+    treadle_host host;   /* its events take the place of the callbacks, which are NULL then (host.h); NULL: none */
+    uint64_t token;      /* what the host's events carry; 0 without a host */
+    uint32_t host_wants; /* TREADLE_HOST_WANTS_...; 0 without a host */
+    uint32_t reserved;   /* 0 */
 } treadle_source_context;
 
 /** Makes a source. The context is copied; retain(info) is called once (SRC0-2).
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, or both a callback and its routine;
- *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, both a callback and its routine, either or info besides a
+ *  host, a token or host_wants without one; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM.
+ *  Since 1.0. */
 TREADLE_API treadle_status treadle_source_create(const treadle_source_context *context, treadle_source *out_source);
+
+/** Makes a source of a perform and its info alone, and adds it to the default mode of the calling thread's loop, in one call
+ *  that costs less than both. The loop holds it; out_source may be NULL, for a source that only keeps the mode from being
+ *  empty, else release the handle (OBJ-3, MODE-7). TREADLE_IGNORED, with a source in no mode, at the end of the thread.
+ *  [any] Errors: TREADLE_E_ARG for a NULL perform; TREADLE_E_NOMEM; TREADLE_E_SYSTEM; TREADLE_E_STATE where the thread gets no
+ *  loop any more. Since 1.0. */
+TREADLE_API treadle_status treadle_source_start(treadle_perform_fn perform, void *info, treadle_source *out_source);
 
 /** Marks the source as signalled: each loop that it is scheduled in performs it in its next pass of a
  *  mode that has it, whichever comes first. Signals before that coalesce, keeping the first one's

@@ -30,14 +30,32 @@ enum {
 
 /* --- Making and starting -------------------------------------------------------------------------- */
 
-/** Makes a thread that is not started yet: joinable, with the default attributes (THR-1, THR-17).
- *  destroy (may be NULL) gets info back once: on the thread when fn has returned, or when it is sure that
- *  fn never runs. Release the handle; the object lives at least until the thread has finished (THR-4). A
- *  joinable thread whose last reference is released without a join is detached then.
- *  [any] Errors, with destroy called: TREADLE_E_ARG for a NULL fn or out_thread; TREADLE_E_NOMEM.
- *  Since 1.0. */
-TREADLE_API treadle_status treadle_thread_create(treadle_thread_fn fn, void *info, treadle_release_fn destroy,
-                                                 treadle_thread *out_thread);
+/** Flags of a thread. Since 1.0. */
+enum {
+    TREADLE_THREAD_DETACHED = 1 /* nobody is to join it (THR-17) */
+};
+
+/** What a thread is made of. Without fn and host it is a worker: it runs its loop in the default mode, also while nothing is
+ *  in it, until the thread or its loop is stopped (THR-18, RUN-16); its result is that of the run, TREADLE_RUN_STOPPED or what
+ *  went wrong, as an integer in the pointer. Since 1.0. */
+typedef struct treadle_thread_config {
+    size_t struct_size; /* sizeof(treadle_thread_config) */
+    treadle_thread_fn fn;
+    void *info;
+    treadle_release_fn destroy; /* gets info back once: on the thread when fn has returned, or when it never runs */
+    treadle_host host;          /* is told by TREADLE_EVENT_THREAD in place of fn; info and destroy are NULL then (host.h) */
+    uint64_t token;             /* what the host's event carries; 0 without a host */
+    uint32_t flags;             /* TREADLE_THREAD_... */
+    uint32_t reserved;          /* 0 */
+} treadle_thread_config;
+
+/** Makes a thread that is not started yet, with the default attributes (THR-1, THR-17). Release the handle; the object lives
+ *  at least until the thread has finished (THR-4). A joinable thread whose last reference is released without a join is
+ *  detached then.
+ *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
+ *  two, of config), a NULL out_thread, unknown flags, fn, info or destroy besides a host, a token without one;
+ *  TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+TREADLE_API treadle_status treadle_thread_create(const treadle_thread_config *config, treadle_thread *out_thread);
 
 /** Starts the thread, once (THR-2). It may or may not run already when this returns. One that was cancelled
  *  before goes straight to finished: fn never runs (THR-5).
@@ -49,7 +67,8 @@ TREADLE_API treadle_status treadle_thread_start(treadle_thread thread);
 /** Starts the thread and waits until it has declared itself ready, or has entered the first pass of its loop
  *  (THR-18). timeout_ns: TREADLE_FOREVER allowed; 0 or less does not wait.
  *  [any] Errors: those of treadle_thread_start; TREADLE_E_TIMEOUT, the thread goes on;
- *  TREADLE_E_STATE when the thread ended, or was cancelled, before it was ready. Since 1.0. */
+ *  TREADLE_E_STATE when the thread ended, or was cancelled, before it was ready: the message says so where the run of its
+ *  loop was over at once, with nothing in its mode (see TREADLE_RUN_WHEN_EMPTY). Since 1.0. */
 TREADLE_API treadle_status treadle_thread_start_and_wait(treadle_thread thread, int64_t timeout_ns);
 
 /** The calling thread is ready: whoever waits in treadle_thread_start_and_wait goes on (THR-18). Repeated
@@ -57,9 +76,9 @@ TREADLE_API treadle_status treadle_thread_start_and_wait(treadle_thread thread, 
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_declare_ready(void);
 
-/** Makes a detached thread with the default attributes and starts it (THR-3).
- *  destroy as in treadle_thread_create. out_thread may be NULL: no handle is needed.
- *  [any] Errors, with destroy called: those of treadle_thread_create and treadle_thread_start. Since 1.0. */
+/** Makes a detached thread with the default attributes and starts it (THR-3): the short form for most threads.
+ *  destroy (may be NULL) as in the config. out_thread may be NULL: no handle is needed.
+ *  [any] Errors, with destroy called: TREADLE_E_ARG for a NULL fn; those of treadle_thread_create and treadle_thread_start. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy,
                                                      treadle_thread *out_thread);
 
@@ -76,13 +95,10 @@ TREADLE_API treadle_thread treadle_thread_current(void);
  *  [any] NULL on failure, as treadle_thread_current. Since 1.0. */
 TREADLE_API treadle_thread treadle_thread_main(void);
 
-/** Whether this is the object of the process's initial thread (THR-10). False for a bad handle.
+/** Whether this is the object of the process's initial thread (THR-10); NULL: whether the calling thread is that one, which
+ *  needs no object. False for a bad handle.
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_thread_is_main(treadle_thread thread);
-
-/** Whether the calling thread is the process's initial one (THR-10).
- *  [any] Errors: none. Since 1.0. */
-TREADLE_API bool treadle_is_main_thread(void);
 
 /** Whether a thread was ever started through Treadle in this process; threads of others do not count.
  *  True from the notification of the first start on, and once a start has succeeded for ever; false again while all of them
@@ -138,10 +154,6 @@ TREADLE_API bool treadle_thread_is_cancelled(treadle_thread thread);
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_stop(treadle_thread thread);
 
-/** treadle_thread_stop, then treadle_thread_join (THR-18).
- *  [any] Errors: those of treadle_thread_join. Since 1.0. */
-TREADLE_API treadle_status treadle_thread_stop_and_join(treadle_thread thread, int64_t timeout_ns, void **out_result);
-
 /** Waits until the thread is gone: its will-exit notification, its loop's teardown and its thread-specific
  *  destructors are done (THR-17). out_result (may be NULL): what the entry function returned or passed to
  *  treadle_thread_exit; NULL when it never ran. timeout_ns: 0 or less does not wait. It does not count for
@@ -154,7 +166,7 @@ TREADLE_API treadle_status treadle_thread_join(treadle_thread thread, int64_t ti
 /** Makes a thread detached, once, before its start or later: nobody joins it, and the system reclaims it when
  *  it ends (THR-17).
  *  [any] Errors: TREADLE_E_STATE when it is detached, foreign, joined or being joined. Since 1.0. */
-TREADLE_API treadle_status treadle_thread_set_detached(treadle_thread thread);
+TREADLE_API treadle_status treadle_thread_detach(treadle_thread thread);
 
 /** Whether the thread is detached: threads of treadle_thread_detach_new, those set so, and foreign ones,
  *  which Treadle does not join. False for a bad handle.
@@ -190,7 +202,7 @@ TREADLE_API treadle_status treadle_thread_set_name(treadle_thread thread, const 
 /** The name as it was set, whole; empty if none was. Copies at most capacity bytes, NUL included, into buffer
  *  (NULL with capacity 0 asks for the length) and stores the full length, without NUL (THR-13).
  *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_thread_copy_name(treadle_thread thread, char *buffer, size_t capacity,
+TREADLE_API treadle_status treadle_thread_get_name(treadle_thread thread, char *buffer, size_t capacity,
                                                     size_t *out_length);
 
 /** The priority, limited to 0.0 to 1.0; 0.5 by default: before the start for any thread, later for the
@@ -213,14 +225,6 @@ TREADLE_API treadle_status treadle_thread_set_policy(treadle_thread thread, uint
 /** The policy as it was set (THR-13).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_policy(treadle_thread thread, uint32_t *out_policy);
-
-/** A quality of service: any number, kept without effect; before the start (THR-13).
- *  [any] Errors: TREADLE_E_STATE after the start. Since 1.0. */
-TREADLE_API treadle_status treadle_thread_set_quality_of_service(treadle_thread thread, int32_t quality);
-
-/** The quality of service as it was set; 0 by default (THR-13).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_thread_get_quality_of_service(treadle_thread thread, int32_t *out_quality);
 
 /* --- The dictionary ------------------------------------------------------------------------------- */
 
@@ -257,6 +261,14 @@ TREADLE_API treadle_status treadle_thread_sleep_for(int64_t duration_ns);
 /** Sleeps until a date of the monotonic clock; a past one returns at once (THR-15).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_sleep_until(int64_t time);
+
+/** treadle_thread_stop, then treadle_thread_join (THR-18).
+ *  [any] Errors: those of treadle_thread_join. Since 1.0. */
+static inline treadle_status treadle_thread_stop_and_join(treadle_thread thread, int64_t timeout_ns, void **out_result) {
+    treadle_status status = treadle_thread_stop(thread);
+    if (status < 0 && out_result) *out_result = NULL;
+    return status < 0 ? status : treadle_thread_join(thread, timeout_ns, out_result);
+}
 
 /* The verbs of object.h, for a thread alone. */
 TREADLE_TYPED_REFERENCES(thread)

@@ -121,6 +121,8 @@ template <class T> inline T treadle_init_() {
  *  descriptors when the object is freed, for timers and observers when they become invalid, in
  *  both cases after a callback that is still running, with no lock held. describe writes at most
  *  `capacity` bytes of text, NUL included. Every member may be NULL.
+ *  A label names the item to people, in treadle_describe and in messages (process.h). It is copied; one that is longer
+ *  than 255 bytes is refused with TREADLE_E_RANGE, and one that is not UTF-8 with TREADLE_E_ARG.
  *  [callback] on whichever thread causes it (OBJ-8). Since 1.0. */
 typedef void *(*treadle_retain_fn)(void *info);
 /** See treadle_retain_fn. [callback] Since 1.0. */

@@ -50,6 +50,7 @@ struct treadle_system_thread {
     uint32_t fired_timer; /* the slot of the innermost timer that the thread fires by hand; 0: none */
     uint8_t announcing; /* not 0: inside the notification of the first thread (MultiThreading) */
     bool is_ending;     /* its thread-specific destructors run */
+    bool is_logging;    /* inside a message to who debugs */
 };
 extern __thread struct treadle_system_thread treadle_system_thread_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -93,6 +94,12 @@ struct treadle_system_item_mutex {
     _Alignas(64) struct treadle_system_mutex mutex;
 };
 
+/* The registrations of the whole process, each with its lock; Swift lays its own structs over these bytes. */
+struct treadle_system_registry {
+    struct treadle_system_mutex mutex;
+    uint64_t words[10];
+};
+
 /* What the child of a fork finds as it was before the first use: the kernel empties these pages there, whoever forks, and by
  * whatever call. `tag` is the top byte of every living handle, so that one comparison refuses handles before the first use and
  * in the child; `open` is the same while callbacks may begin, and 0 after a shutdown. */
@@ -104,10 +111,12 @@ enum { TREADLE_SYSTEM_PAGE = 4096 };
 struct treadle_system_life {
     _Alignas(TREADLE_SYSTEM_PAGE) uint32_t tag;
     uint32_t open;
+    uint32_t watched; /* TREADLE_SYSTEM_... bits: somebody debugs */
     _Alignas(64) uint32_t wait_gate[16];
     _Alignas(64) struct treadle_system_mutex start_mutex;
     _Alignas(64) struct treadle_system_slab slabs[TREADLE_SYSTEM_KINDS];
     struct treadle_system_item_mutex item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS];
+    struct treadle_system_registry reports; /* for who debugs (Log) */
     struct treadle_system_inheritance inheritance;
 };
 extern struct treadle_system_life treadle_system_present_life __attribute__((visibility("hidden")));
@@ -131,6 +140,28 @@ static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_call_mode_name(v
 /* Keeps memory that is left as it is, in the child of a fork, reachable for leak checkers: its first
  * bytes lead to the memory that was left before. */
 void treadle_system_forget(void *memory);
+
+/* Keeps the log's handler reachable for leak checkers in the child of a fork, where the page that leads to it is empty. Under
+ * the lock of reports. */
+void treadle_system_keep_log_handler(void *memory);
+
+/* For who debugs: messages are written; callouts are timed. */
+enum { TREADLE_SYSTEM_TELLS = 1, TREADLE_SYSTEM_TIMES = 2 };
+static inline uint32_t treadle_system_watched(void) {
+    return __atomic_load_n(&treadle_system_present_life.watched, __ATOMIC_RELAXED);
+}
+static inline void treadle_system_watch(uint32_t bits) {
+    __atomic_store_n(&treadle_system_present_life.watched, bits, __ATOMIC_RELAXED);
+}
+uint32_t treadle_system_ask_environment(void); /* for TREADLE_DEBUG and TREADLE_SLOW_MS, as a life begins */
+uint32_t treadle_system_asked_for(void); /* what that was */
+int64_t treadle_system_slow_limit(void); /* nanoseconds; INT64_MAX: none */
+/* Where the reports are linked (TreadleReport): an item, or with tag 0 a block or job, is about to be called (ns -1), or was
+ * for so long. kind: as in events; code: of a block. */
+void libtreadle_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, int64_t ns) __attribute__((weak));
+static inline void treadle_system_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, int64_t ns) {
+    if (libtreadle_tell) libtreadle_tell(loop, kind, tag, code, ns);
+}
 
 /* The process's state. */
 struct treadle_system_process {
@@ -158,6 +189,7 @@ static inline bool treadle_system_is_forked(void) {
     return __atomic_load_n(&treadle_system_process_state.last_tag, __ATOMIC_ACQUIRE) != 0 && treadle_system_tag() == 0;
 }
 static inline void treadle_system_begin_life(uint32_t tag) {
+    treadle_system_watch(treadle_system_ask_environment());
     __atomic_store_n(&treadle_system_present_life.open, tag, __ATOMIC_SEQ_CST);
     __atomic_store_n(&treadle_system_present_life.tag, tag, __ATOMIC_RELEASE);
     __atomic_store_n(&treadle_system_process_state.last_tag, tag, __ATOMIC_RELEASE);
@@ -271,16 +303,13 @@ static inline void treadle_system_set_named(uint32_t holder) {
     __atomic_store_n(&treadle_system_present_life.inheritance.named, holder, __ATOMIC_SEQ_CST);
 }
 
-/* The registrations of the whole process, each with its lock; Swift lays its own structs over these bytes. */
-struct treadle_system_registry {
-    struct treadle_system_mutex mutex;
-    uint64_t words[8];
-};
 extern struct treadle_system_registry treadle_system_notifications __attribute__((visibility("hidden")));
 extern struct treadle_system_registry treadle_system_last_resort __attribute__((visibility("hidden")));
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_notification_lock(void) { return &treadle_system_notifications.mutex; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_notification_list(void) { return treadle_system_notifications.words; }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_lock(void) { return &treadle_system_last_resort.mutex; }
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_report_lock(void) { return &treadle_system_present_life.reports.mutex; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_report_words(void) { return treadle_system_present_life.reports.words; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_handler(void) { return treadle_system_last_resort.words; }
 
 /* Clients' locks and conditions, in room of Swift's: each returns 0, or -errno. `until`: an absolute monotonic
@@ -309,7 +338,6 @@ int32_t treadle_system_process_id(void);
 int32_t treadle_system_close(int32_t fd);
 int32_t treadle_system_is_open(int32_t fd); /* 0, or -EBADF */
 void treadle_system_call_clients(void (*body)(void *), void *context); /* no exception leaves it: that ends the program */
-bool treadle_system_is_debugged(void);      /* TREADLE_DEBUG is set in the environment */
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size); /* one write; errno is kept */
 int64_t treadle_system_read8(int32_t fd);   /* reads an 8-byte counter, never waiting for it: its size, or -errno */
 
@@ -319,6 +347,9 @@ int32_t treadle_system_eventfd_write(int32_t fd);
 int32_t treadle_system_epoll_create(void);
 /* operation: 1 add, 2 delete, 3 modify; events: the kernel's bits */
 int32_t treadle_system_epoll_control(int32_t epoll, int32_t operation, int32_t fd, uint32_t events, uint64_t data);
+/* Why the kernel has refused to watch a descriptor with this result; 0: for another reason. */
+enum { TREADLE_SYSTEM_NOT_OPEN = 1, TREADLE_SYSTEM_PATH_ONLY, TREADLE_SYSTEM_NESTED, TREADLE_SYSTEM_TOO_MANY };
+int32_t treadle_system_why_unwatchable(int32_t fd, int32_t result);
 struct treadle_system_event {
     uint64_t data;
     uint32_t events;
@@ -329,6 +360,8 @@ int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *ev
 /* A timer as a descriptor, on the monotonic clock. It is readable from its date on, until it is set again; INT64_MAX: none. */
 int32_t treadle_system_timerfd(void);
 int32_t treadle_system_timerfd_set(int32_t timer, int64_t date);
+/* A descriptor that becomes readable anew each time the wall clock is set, or has gone on while the system slept. */
+int32_t treadle_system_clock_watch(void);
 
 /* Sleeps while *word == expected, until an absolute monotonic time; INT64_MAX: for ever. */
 int32_t treadle_system_futex_wait(void *word, uint32_t expected, int64_t until);

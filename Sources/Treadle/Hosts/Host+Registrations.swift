@@ -70,9 +70,7 @@ extension Host {
   /// if it never runs, or the host does not complete it.
   package func post(_ token: UInt64, on handle: UInt) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
-      var block = block(token)
-      block.retireUsed = Host.useToken
-      guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
+      guard let node = BlockNode.allocate(block(token)) else { throw Failure.noMemory("block") }
       do throws(Failure) {
         return try Loop.post(handle, node)
       } catch {
@@ -82,12 +80,18 @@ extension Host {
     }
   }
 
-  /// A block that is an event of the host, with the token that is retired at its end.
-  func block(_ token: UInt64) -> BlockNode {
+  /// Queues a block for some modes.
+  package func post(_ token: UInt64, on loop: Loop, modes: ModeNames, wakes: Bool) throws(Failure) -> Int32 {
+    try registering { () throws(Failure) in try loop.perform(block(token), modes: modes, wakes: wakes) }
+  }
+
+  /// A block that is an event of the host, which uses the token up.
+  private func block(_ token: UInt64) -> BlockNode {
     var block = BlockNode(code: nil, indirect: callback, info: nil, destroy: nil)
     block.token = token
     block.host = pointer
     block.retire = Host.retireToken
+    block.retireUsed = Host.useToken
     return block
   }
 

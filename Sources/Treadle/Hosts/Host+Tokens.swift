@@ -72,53 +72,28 @@ extension Host {
     state.pointee.gate.unlock()
     if !hasRoom { throw Failure.noMemory("token") }
   }
+}
 
-  private func options(_ token: UInt64, order: Int64) -> ItemOptions {
-    var options = ItemOptions()
-    options.value.order = order
-    options.value.main = callback
-    options.value.token = token
-    options.value.host = pointer
-    options.value.retire = Host.retireToken
-    return options
+/// What an item is made of whose callouts are events of a host.
+extension Context {
+  /// `wants`: the bits of TREADLE_HOST_WANTS_... in the C header.
+  package init(_ host: Host, token: UInt64, wants: UInt32, order: Int64) {
+    self.init(retain: nil, release: nil, describe: nil, order: order, main: host.callback)
+    self.token = token
+    self.host = host.pointer
+    retire = Host.retireToken
+    if wants & 1 != 0 { scheduleIndirect = host.callback }
+    if wants & 2 != 0 { cancelIndirect = host.callback }
   }
 
-  package func makeSource(_ token: UInt64, order: Int64, wantsSchedule: Bool, wantsCancel: Bool) throws(Failure) -> Item {
-    var options = options(token, order: order)
-    if wantsSchedule { options.setSchedule(schedule: nil, indirect: callback) }
-    if wantsCancel { options.setCancel(cancel: nil, indirect: callback) }
-    return try registering { () throws(Failure) in try Item.source(code: nil, info: nil, options: options) }
-  }
-
-  package func makeDescriptor(
-    _ token: UInt64, number: Int32, events: UInt32, isAcknowledged: Bool
-  ) throws(Failure) -> Item {
-    try registering { () throws(Failure) in
-      try Item.descriptor(
-        code: nil, info: nil, options: options(token, order: 0), number: number, events: events,
-        isAcknowledged: isAcknowledged)
-    }
-  }
-
-  package func makeTimer(_ token: UInt64, date: Int64, interval: Int64, order: Int64) throws(Failure) -> Item {
-    try registering { () throws(Failure) in
-      try Item.timer(
-        code: nil, info: nil, options: options(token, order: order), date: date, interval: interval, tolerance: 0)
-    }
-  }
-
-  package func makeObserver(_ token: UInt64, activities: UInt32, once: Bool, order: Int64) throws(Failure) -> Item {
-    try registering { () throws(Failure) in
-      try Item.observer(
-        code: nil, info: nil, options: options(token, order: order), activities: activities, once: once)
-    }
-  }
-
-  package func perform(
-    _ token: UInt64, on loop: Loop, modes: ModeNames
-  ) throws(Failure) -> Int32 {
-    try registering { () throws(Failure) in
-      try loop.perform(block(token), modes: modes)
+  /// Has `body` complete it and make the item. After a failure, what it refers to is given up, and no token is retired.
+  package mutating func making(_ body: (inout Context) throws(Failure) -> Item) throws(Failure) -> Item {
+    do throws(Failure) {
+      guard let host else { return try body(&self) }
+      return try Host(host).registering { () throws(Failure) in try body(&self) }
+    } catch {
+      dropCallbacks()
+      throw error
     }
   }
 }

@@ -29,7 +29,7 @@ package struct Host {
     Handle(kind: .host, slot: state.pointee.slot, generation: state.pointee.reference.generation)
   }
   /// What the host's items and blocks call. The host is never freed, so nothing is to be dropped.
-  var callback: IndirectCallback { IndirectCallback(object: pointer, invoke: Host.invoke, drop: nil) }
+  package var callback: IndirectCallback { IndirectCallback(object: pointer, invoke: Host.invoke, drop: nil) }
   package var isClosed: Bool { state.pointee.closed.load(ordering: .sequentiallyConsistent) != 0 }
 
   package static func register(

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import TreadleBase
-
 /// One callout, described for callbacks that get all of them in one shape: hosts and routines.
 ///
 /// The layout is that of `treadle_event` in the C header; a test compares the two.
@@ -47,29 +45,5 @@ package struct Event {
     descriptor = -1
     reserved = 0
     argument = nil
-  }
-}
-
-/// A callback that is not a plain C function of its kind: a routine, or a host's dispatch.
-///
-/// `invoke` gets `object` and the address of an `Event`, and answers whether the callback completed.
-/// `drop` gives up the reference to `object`.
-package struct IndirectCallback {
-  package typealias Invoke = @convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?) -> Bool
-  package typealias Drop = @convention(c) (UnsafeMutableRawPointer?) -> Void
-
-  package var object: UnsafeMutableRawPointer?
-  package var invoke: Invoke?
-  package var drop: Drop?
-  /// How the callback is called without an event, if it can be; in the object's memory.
-  package var direct: UnsafePointer<DirectCall>?
-
-  package init(
-    object: UnsafeMutableRawPointer?, invoke: Invoke?, drop: Drop?, direct: UnsafePointer<DirectCall>? = nil
-  ) {
-    self.object = object
-    self.invoke = invoke
-    self.drop = drop
-    self.direct = direct
   }
 }

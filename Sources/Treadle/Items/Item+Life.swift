@@ -3,11 +3,11 @@
 
 import CTreadleSystem
 import Synchronization
-package import TreadleBase
+import TreadleBase
 
 /// Being made, counted and freed.
 extension Item {
-  /// A new item with the client's one reference. `prepare` writes what its kind has besides.
+  /// A new item with one reference, the client's. `prepare` writes what its kind has besides.
   @inline(__always)
   static func create(
     _ kind: Kind, traits: UInt8, code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, context: Context?,
@@ -41,10 +41,15 @@ extension Item {
 
   /// Gives the item, which has none, its context. False when there is no memory.
   private func attach(_ context: Context) -> Bool {
-    guard let memory = treadle_system_allocate(MemoryLayout<Context>.size) else { return false }
+    let length = context.label.map { strlen($0) &+ 1 } ?? 0
+    guard let memory = treadle_system_allocate(MemoryLayout<Context>.size &+ length) else { return false }
     let attached = memory.bindMemory(to: Context.self, capacity: 1)
     attached.initialize(to: context)
     attached.pointee.code = code
+    if let label = context.label {
+      memcpy(memory + MemoryLayout<Context>.size, label, length)
+      attached.pointee.label = UnsafePointer((memory + MemoryLayout<Context>.size).assumingMemoryBound(to: CChar.self))
+    }
     // What retain answers is what the callbacks receive (SRC0-2).
     if let retain = context.retain { ClientCall.guarded { cell.pointee.info = retain(cell.pointee.info) } }
     setContext(attached)
@@ -55,18 +60,6 @@ extension Item {
   func needContext() -> UnsafeMutablePointer<Context>? {
     if let context { return context }
     return attach(Context()) ? context : nil
-  }
-
-  /// Returns a reference that the client owns.
-  @inline(__always)
-  package static func release(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
-    let handle = Handle(bits: handle)
-    let item = try locate(kind, handle, subject)
-    guard let left = item.cell.pointee.reference.releaseForClient(handle.generation) else {
-      if !item.cell.pointee.reference.isLive(handle.generation) { throw handle.failure(subject) }
-      throw Failure(Status.stale, subject, "was released more often than retained")
-    }
-    if left.isGone { item.destroy(left) }
   }
 
   /// Drops one or more of our own references: of a mode, a callback, or a call that looked at the item.
@@ -125,9 +118,6 @@ extension Item {
       context.pointee.release?(cell.pointee.info)
     }
   }
-
-  /// The info stays the client's: no release of it any more, for an item that nobody else has seen.
-  package func forgetInfo() { cell.pointee.notes.bitwiseOr(Note.released, ordering: .acquiringAndReleasing) }
 
   /// Lets the client describe its info; false if it does not.
   package func describeInfo(_ buffer: UnsafeMutablePointer<CChar>, _ capacity: Int) -> Bool {

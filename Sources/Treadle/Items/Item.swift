@@ -12,7 +12,7 @@ package import TreadleBase
 /// without allocation for the usual single membership.
 package struct Item {
   /// What the low half of its handle says: slot, kind, and 1. It also names the item in `LoopState.calling` and `left`.
-  let tag: UInt32
+  package let tag: UInt32
   let cell: UnsafeMutablePointer<ItemCell>
 
   @inline(__always)
@@ -27,20 +27,20 @@ package struct Item {
 
   /// The cell of a slot that was allocated once; nil for slot 0, which means none.
   @inline(__always)
-  init?(tag: UInt32) {
+  package init?(tag: UInt32) {
     guard tag >> 5 != 0, let memory = Slab(number: tag >> 1 & 15).memory(tag >> 5) else { return nil }
     self.init(tag: tag, memory)
   }
   @inline(__always)
-  init?(_ kind: Kind, slot: UInt32) { self.init(tag: slot << 5 | kind.rawValue << 1 | 1) }
+  package init?(_ kind: Kind, slot: UInt32) { self.init(tag: slot << 5 | kind.rawValue << 1 | 1) }
 
   @inline(__always)
-  var slot: UInt32 { tag >> 5 }
+  package var slot: UInt32 { tag >> 5 }
   @inline(__always)
   func isOf(_ kind: Kind) -> Bool { tag >> 1 & 15 == kind.rawValue }
   /// Every item has one of the four; the last stands for what is none of the others.
   @inline(__always)
-  var kind: Kind { isOf(.source) ? .source : isOf(.timer) ? .timer : isOf(.descriptor) ? .descriptor : .observer }
+  package var kind: Kind { isOf(.source) ? .source : isOf(.timer) ? .timer : isOf(.descriptor) ? .descriptor : .observer }
   @inline(__always)
   var slab: Slab { Slab(number: tag >> 1 & 15) }
 
@@ -96,6 +96,8 @@ package struct Item {
 
   package var repeats: Bool { !hasTrait(Trait.once) }
   package var order: Int64 { context?.pointee.order ?? 0 }
+  /// Lives as long as the item.
+  package var label: UnsafePointer<CChar>? { context?.pointee.label }
   package var info: UnsafeMutableRawPointer? {
     // A timer or observer gives its info up when it becomes invalid (TMR-7).
     (isOf(.timer) || isOf(.observer)) && !isValid ? nil : cell.pointee.info
@@ -138,13 +140,20 @@ package struct Item {
   @inline(__always)
   var membership: UInt32 { cell.pointee.membership.load(ordering: .sequentiallyConsistent) }
 
+  /// Under the loop lock, and the item's but for an item that nobody else knows of yet.
+  @inline(__always)
+  func beginMembership(inMode slot: UInt32) {
+    cell.pointee.joins.store(cell.pointee.joins.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    cell.pointee.membership.store(slot, ordering: .sequentiallyConsistent)
+  }
+
   /// Another cell of the same kind.
   @inline(__always)
   func sibling(_ slot: UInt32) -> Item? { Item(tag: slot << 5 | tag & 31) }
 
   /// The item whose membership a cell is.
   @inline(__always)
-  var primary: Item {
+  package var primary: Item {
     if !hasTrait(Trait.alias) { return self }
     return sibling(UInt32(truncatingIfNeeded: link)) ?? self
   }
@@ -176,6 +185,11 @@ package struct Item {
     return withUnsafeMutablePointer(to: &slotMemory(as: DescriptorCell.self).pointee.watched) { $0 }
   }
   @inline(__always)
+  var timer: TimerMember {
+    assert(isOf(.timer))
+    return TimerMember(slot: slot, cell: cell)
+  }
+  @inline(__always)
   var due: UnsafeMutablePointer<TimerCell.Due> {
     assert(isOf(.timer))
     return withUnsafeMutablePointer(to: &slotMemory(as: TimerCell.self).pointee.due) { $0 }
@@ -193,7 +207,7 @@ extension Item {
   private var mutex: UnsafeMutablePointer<Mutex> { Mutex.at(treadle_system_item_lock(slot)) }
 
   @inline(__always)
-  func lock() { mutex.pointee.lock(.item) }
+  package func lock() { mutex.pointee.lock(.item) }
   @inline(__always)
-  func unlock() { mutex.pointee.unlock(.item) }
+  package func unlock() { mutex.pointee.unlock(.item) }
 }

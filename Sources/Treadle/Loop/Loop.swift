@@ -10,7 +10,7 @@ package struct Loop {
   let state: UnsafeMutablePointer<LoopState>
 
   @inline(__always)
-  init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: LoopState.self) }
+  package init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: LoopState.self) }
 
   // MARK: Handles
 
@@ -27,6 +27,8 @@ package struct Loop {
   /// How long callers look for the loop's answer before they sleep.
   @inline(__always)
   var answers: UnsafeMutablePointer<AdaptiveSpin> { withUnsafeMutablePointer(to: &state.pointee.answers) { $0 } }
+
+  package var counters: UnsafeMutablePointer<LoopCounters> { withUnsafeMutablePointer(to: &state.pointee.counters) { $0 } }
 
   /// The loop that a client's handle means, as of now, for calls that are safe on a loop whose thread is gone, and on
   /// another one in its place: they are made from signal handlers.
@@ -164,6 +166,7 @@ package struct Loop {
     state.pointee.calling.store(0, ordering: .relaxed)
     state.pointee.callers.reset()
     state.pointee.answers.reset()
+    state.pointee.counters.reset()
   }
 }
 
@@ -175,9 +178,15 @@ extension Loop {
   @inline(__always)
   package static func recentTime() -> Int64 {
     guard let loop = existing else { return Clock.now() }
-    if loop.state.pointee.frame == nil { return loop.readingOfTick() }
-    if !loop.state.pointee.hasReading { loop.noteReading(Clock.now()) }
-    return loop.state.pointee.lastReading
+    return loop.ownRecentTime()
+  }
+
+  /// Owner.
+  @inline(__always)
+  func ownRecentTime() -> Int64 {
+    if state.pointee.frame == nil { return readingOfTick() }
+    if !state.pointee.hasReading { noteReading(Clock.now()) }
+    return state.pointee.lastReading
   }
 
   /// The pass has read the clock for its own sake, and for its timers: whatever was read before is older. Owner.

@@ -108,6 +108,8 @@ struct LoopState: ~Copyable {
   var ownTime: UInt64
   /// When the timer descriptor goes off; `Clock.forever` when it is not set. Owner.
   var timerDate: Int64
+  /// How far the wall clock is ahead, for the dates of all timers on it. Lock.
+  var wallOffset: Int64
 
   /// The slots of the loop's modes, and where they are found by the hash of their names. Lock.
   var modes: Buffer<UInt32>
@@ -130,6 +132,8 @@ struct LoopState: ~Copyable {
   /// (`Loop+Time`). Owner.
   var lastReading: Int64
   var readingTick: Int64
+  /// Owner; others may read.
+  var counters: LoopCounters
 
   /// What is queued for a loop, in `pending`.
   enum Pending {

@@ -20,7 +20,7 @@ struct Batch {
   /// What the kind's entries are, is said at `Entry`.
   var entries = Buffer<Entry>()
   private(set) var index = 0
-  /// Blocks: how many of those passed are kept, since the mode does not admit them.
+  /// How many of those passed were not called. Blocks: since the mode does not admit them, and they are kept.
   var keptCount = 0
   /// Observers: what they are told. Timers: what "due" means.
   var activity: UInt32 = 0
@@ -74,7 +74,12 @@ struct Batch {
     }
     entries.truncate(kept)
     index = 0
+    keptCount = 0
   }
+
+  /// How many were called.
+  @inline(__always)
+  var calledCount: Int { index &- keptCount }
 
   /// Many timers that fire one after the other lie where the processor has not been for long: it is told in good time.
   @inline(__always)

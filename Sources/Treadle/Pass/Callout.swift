@@ -102,12 +102,14 @@ extension Loop {
     if !invoke(context.pointee.main.object, &event) { failRun() }
   }
 
-  private static func eventKind(_ kind: Callout.Kind) -> UInt32 {
+  static func eventKind(_ kind: Callout.Kind) -> UInt32 {
     switch kind {
     case .source: Event.Kind.perform
     case .timer: Event.Kind.timer
     case .observer: Event.Kind.observer
-    default: Event.Kind.descriptor
+    case .block: Event.Kind.block
+    case .job: Event.Kind.request
+    case .descriptor, .none: Event.Kind.descriptor
     }
   }
 

@@ -10,6 +10,7 @@ import TreadleBase
 extension Loop {
   /// Calls what is in the batch, until it is empty or the run must end.
   func deliver(_ frame: Frame.Pointer) {
+    if Watch.isOn { return deliverWatched(frame) }
     switch frame.pointee.batch.kind {
     case .observers: tellObservers(frame)
     case .sources: performSources(frame)
@@ -39,6 +40,7 @@ extension Loop {
   /// has completed: so that many small events of a host are handed out at one call. Nothing that the run does in between is
   /// left out, and nobody else is called.
   func nextOfHost(_ frame: Frame.Pointer, _ host: UnsafeMutableRawPointer) -> Bool {
+    if Watch.isOn { return false }
     switch (frame.pointee.batch.kind, frame.pointee.callout.kind) {
     case (.sources, .source):
       // A run that returns after a source, and jobs, take their turn when this call has returned.
@@ -46,6 +48,7 @@ extension Loop {
       while let entry = frame.pointee.batch.first {
         if let item = frame.pointee.mode.signalled(entry) { return item.isCalled(by: host) && nextSource(frame, onlyFirst: true) }
         frame.pointee.batch.skip()
+        frame.pointee.batch.keptCount &+= 1
       }
       return false
     case (.blocks, .block):
@@ -81,7 +84,9 @@ extension Loop {
     switch frame.pointee.batch.kind {
     case .sources: putBackSources(frame)
     case .blocks: endDrain(frame)
-    case .timers: frame.pointee.mode.reinstateTimers(frame.pointee.batch.entries, from: frame.pointee.batch.index)
+    case .timers:
+      state.pointee.counters.timers.count(frame.pointee.batch.calledCount)
+      frame.pointee.mode.reinstateTimers(frame.pointee.batch.entries, from: frame.pointee.batch.index)
     case .observers, .descriptor, .none: break
     }
     frame.pointee.batch.close()
@@ -99,11 +104,11 @@ extension Loop {
     case .timer:
       if let item = callout.item {
         item.releaseAfterCall()
-        item.settleFiring(takesNextDate: true)
+        item.settleFiring(.due)
       }
     case .observer: callout.item?.endObserving()
     // A timer that was to be fired next.
-    case .none: if let item = callout.item { item.withDueLocked { _ in item.endFiring(takesNextDate: false) } }
+    case .none: callout.item?.settleFiring(.withdrawn)
     case .source, .descriptor: break
     }
     callout.item?.drop(callout.isHeld ? 2 : 1)

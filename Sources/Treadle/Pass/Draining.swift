@@ -60,6 +60,7 @@ extension Loop {
 
   /// What the drain has not run goes ahead of what has been queued since, and of what a nested run has put off.
   func endDrain(_ frame: Frame.Pointer) {
+    state.pointee.counters.posts.count(frame.pointee.batch.calledCount)
     while !frame.pointee.batch.isEmpty { frame.pointee.batch.keepFirst() }
     frame.pointee.batch.entries.truncate(frame.pointee.batch.keptCount)
     if frame.pointee.batch.keptCount == 0 { return }
@@ -185,6 +186,7 @@ extension Loop {
   func settleJob(_ frame: Frame.Pointer) -> Bool {
     guard let job = frame.pointee.callout.job else { return false }
     frame.pointee.callout.clear()
+    state.pointee.counters.requests.count()
     if job.pointee.isAwaited { state.pointee.answers.note() }
     job.pointee.finish(job, state.pointee.hasFailed ? Job.Phase.failed : Job.Phase.done)
     return true

@@ -35,7 +35,11 @@ extension Loop {
       over?.drop()
       held?.drop()
       let hasDropped = next == nil ? endNaming() : dropLeft()
-      guard let next else { return mustEnd(frame) ? false : closeBatch(frame) }
+      guard let next else {
+        if mustEnd(frame) { return false }
+        state.pointee.counters.timers.count(frame.pointee.batch.calledCount)
+        return closeBatch(frame)
+      }
       if hasDropped || over != nil || held != nil, !mayStillFire(next, frame) { continue }
       next.retainForCall()
       frame.pointee.callout.set(.timer, next)
@@ -47,26 +51,29 @@ extension Loop {
   @inline(never)
   private func mayStillFire(_ item: Item, _ frame: Frame.Pointer) -> Bool {
     if !mustEnd(frame) && item.isValid && item.isMember(of: frame.pointee.mode) { return true }
-    item.withDueLocked { _ in item.endFiring(takesNextDate: false) }
+    item.settleFiring(.withdrawn)
+    frame.pointee.batch.keptCount &+= 1
     return false
   }
 
-  /// A callback has returned: a repeating timer takes its next date, a one-shot ends (TMR-15). The lock is held. The one-shot
-  /// if it has left its mode by this: the mode's reference is the caller's to drop.
+  /// A callback has returned. The timer, if it is over and has left its mode by this: the mode's reference is the caller's to
+  /// drop. The lock is held.
   @inline(__always)
   private func endTimer(_ item: Item) -> Item? {
-    guard let mode = item.mode, mode.isOf(self), !item.hasNote(Item.Note.aliased) || item.repeats else {
+    guard let mode = item.mode, mode.isOf(self) else {
       unlock()
-      item.settleFiring(takesNextDate: true)
+      item.settleFiring(.due)
       lock()
       return nil
     }
-    if item.repeats {
-      item.endFiring(takesNextDate: true)
+    if item.endFiring(.due) { return nil }
+    if item.hasNote(Item.Note.aliased) {
+      item.restEverywhere()
+      unlock()
+      item.leaveEverything()
+      lock()
       return nil
     }
-    item.setState(0, clear: Item.State.running | Item.State.rescheduled)
-    item.cell.pointee.reference.clear(Reference.Mark.valid)
     unlink(item, of: item, from: mode)
     return item
   }
@@ -77,14 +84,19 @@ extension Loop {
     let mode = frame.pointee.mode
     while let entry = frame.pointee.batch.takeFirst() {
       frame.pointee.batch.fetchTimersAhead()
-      guard let member = Item(.timer, slot: entry.mention.slot), entry.mention.means(member), member.isIn(mode) else { continue }
+      guard let member = Item(.timer, slot: entry.mention.slot), entry.mention.means(member), member.isIn(mode),
+        member.primary.due.pointee.date <= frame.pointee.batch.now
+      else {
+        frame.pointee.batch.keptCount &+= 1
+        continue
+      }
       let item = member.primary
-      if item.due.pointee.date > frame.pointee.batch.now { continue }
       name(item)
       if item.beginFiring(isCollected: true) {
         mode.noteCollected(frame.pointee.batch.first)
         return item
       }
+      frame.pointee.batch.keptCount &+= 1
       if !item.isValid { mode.restIfNowhere(member) }
     }
     mode.noteCollected(nil)
@@ -133,6 +145,7 @@ extension Loop {
         }
       }
       frame.pointee.handled = true
+      state.pointee.counters.descriptors.count()
       frame.pointee.mode.state.pointee.lastWasTimers = false
       frame.pointee.callout.set(.descriptor, item, value: events)
       return true
@@ -142,15 +155,17 @@ extension Loop {
 }
 
 extension Item {
-  /// What follows a callback, whichever loop has the timer, by however many memberships: a one-shot ends (TMR-15). No lock is
-  /// held; the timer is held, or named.
+  /// What follows a callback, whichever loop has the timer, by however many memberships. No lock is held; the timer is held,
+  /// or named.
   @inline(never)
-  func settleFiring(takesNextDate: Bool) {
-    if !repeats { invalidate() }
+  func settleFiring(_ firing: Firing) {
+    var isOver = false
     let loop = withDueLocked { loop -> Loop? in
-      endFiring(takesNextDate: takesNextDate)
+      isOver = !endFiring(firing)
+      if isOver { restEverywhere() }
       return loop
     }
+    if isOver { return leaveEverything() }
     if let loop, !loop.isCurrent { loop.interruptSleep() }
   }
 }
@@ -184,7 +199,7 @@ extension Item {
     // Not in the child of a fork that began anew inside of the callback.
     if thread.pointee.fired_timer == slot { thread.pointee.fired_timer = due.pointee.firedInside }
     releaseAfterCall()
-    settleFiring(takesNextDate: false)
+    settleFiring(.byHand)
   }
 
   /// The thread ends inside of such callbacks: who fired the timers lets go of them.

@@ -66,6 +66,7 @@ package struct Frame {
   package enum Flag {
     package static let returnAfterSource: UInt32 = 1
     package static let returnOnInterrupt: UInt32 = 2
+    package static let whenEmpty: UInt32 = 4
   }
 
   /// A fresh one, with the rooms of one that is over.

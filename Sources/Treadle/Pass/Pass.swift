@@ -43,6 +43,7 @@ extension Loop {
       case .open:  // 2
         letOthersQueueMore(frame.pointee.mode)
         openWakeGate()
+        state.pointee.counters.passes.count()
         frame.pointee.poolMark = Pool.mark
         frame.pointee.handled = false
         frame.pointee.asked = false
@@ -168,7 +169,8 @@ extension Loop {
       frame.pointee.result = Status.handledSource
     } else if frame.pointee.timeout <= 0 || isPastDeadline(frame) {
       frame.pointee.result = Status.timedOut
-    } else if isEmpty(frame.pointee.mode) {
+    } else if endsEmpty(frame) {
+      state.pointee.counters.finish(LoopCounters.Finish.becameEmpty)
       frame.pointee.result = Status.finished
     } else if frame.pointee.wasInterrupted {
       frame.pointee.result = Status.interrupted
@@ -201,7 +203,7 @@ extension Loop {
   @inline(__always)
   private func hasBecomeEmpty(_ frame: Frame.Pointer) -> Bool {
     if let awaited = frame.pointee.awaited { return awaited.isOver }
-    return isEmpty(frame.pointee.mode) && !isWoken
+    return endsEmpty(frame) && !isWoken
   }
 
   /// Looked at behind the observers of BeforeWaiting. A block is nothing to wait for: it ends no sleep (BLK-2), so where the
@@ -209,7 +211,13 @@ extension Loop {
   @inline(__always)
   private func hasSomethingToWaitFor(_ frame: Frame.Pointer) -> Bool {
     if let awaited = frame.pointee.awaited { return !awaited.isOver }
-    return frame.pointee.mode.hasContent || isWoken
+    return frame.pointee.mode.hasContent || isWoken || frame.pointee.flags & Frame.Flag.whenEmpty != 0
+  }
+
+  /// Whether the run ends for want of anything to wait for.
+  @inline(__always)
+  private func endsEmpty(_ frame: Frame.Pointer) -> Bool {
+    isEmpty(frame.pointee.mode) && frame.pointee.flags & Frame.Flag.whenEmpty == 0
   }
 
   /// Whether there is nothing to wait for in a mode (MODE-7).

@@ -90,9 +90,11 @@ extension Loop {
         frame.pointee.callout.set(.source, item)
         return true
       }
+      frame.pointee.batch.keptCount &+= 1
       if onlyFirst { return false }
     }
     if mustEnd(frame) { return false }
+    state.pointee.counters.signals.count(frame.pointee.batch.calledCount)
     return closeBatch(frame)
   }
 
@@ -143,6 +145,7 @@ extension Loop {
   /// Sources that were collected but are left for a later pass are queued again, ahead of those signalled meanwhile.
   func putBackSources(_ frame: Frame.Pointer) {
     let mode = frame.pointee.mode
+    state.pointee.counters.signals.count(frame.pointee.batch.calledCount)
     frame.pointee.batch.jobs = JobCursor()
     frame.pointee.batch.dropTaken()
     if frame.pointee.batch.isEmpty { return }

@@ -12,15 +12,36 @@ extension Loop {
     _ name: ModeName?, timeout: Int64, flags: UInt32, interrupt: IndirectCallback?
   ) throws(Failure) -> Int32 {
     if treadle_system_is_closed() { throw Shutdown.failure }
-    guard let name, !CommonModes.isCommon(name) else { return Status.finished }
+    guard let name, !CommonModes.isCommon(name) else { return finishAtOnce(LoopCounters.Finish.unknownMode, name) }
     if consumeStickyStop(isOutermost: frame == nil) {
       if treadle_system_is_closed() { throw Shutdown.failure }
       return Status.stopped
     }
-    guard let mode = ownMode(name), !isEmpty(mode) else { return Status.finished }
+    let isMade = flags & Frame.Flag.whenEmpty != 0
+    guard let mode = try modeToRun(name, isMade: isMade) else { return finishAtOnce(LoopCounters.Finish.unknownMode, name) }
+    if !isMade && isEmpty(mode) { return finishAtOnce(LoopCounters.Finish.emptyAtOnce, name) }
     let frame = try push(mode, timeout: timeout, flags: flags)
     frame.pointee.interrupt = interrupt
     return try run(frame)
+  }
+
+  @inline(never)
+  private func finishAtOnce(_ reason: UInt32, _ name: ModeName?) -> Int32 {
+    state.pointee.counters.finish(reason)
+    if Watch.isTelling { treadle_system_tell(UnsafeMutableRawPointer(state), 0, reason, name?.bytes, 0) }
+    return Status.finished
+  }
+
+  /// Whether the last run that finished made no pass: nothing was in its mode.
+  var foundNothing: Bool {
+    let reason = state.pointee.counters.lastFinish.load(ordering: .relaxed)
+    return reason == LoopCounters.Finish.unknownMode || reason == LoopCounters.Finish.emptyAtOnce
+  }
+
+  /// The mode of a name, which is made if there is none where a run may be in an empty one (RUN-16).
+  private func modeToRun(_ name: ModeName, isMade: Bool) throws(Failure) -> Mode? {
+    if let mode = try ownMode(name) { return mode }
+    return isMade ? try withLock { () throws(Failure) in try findOrMakeUnlistedMode(name) } : nil
   }
 
   /// Runs in the call mode while its thread waits for what another does. Such a run ends when that is over, and not before:
@@ -65,6 +86,7 @@ extension Loop {
       frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &frame.pointee.asked
     ) { awaited?.isOver == true }
     state.pointee.hasReading = false
+    if isWoken { state.pointee.counters.wakes.count() }
     switch end {
     case .interrupted:
       frame.pointee.wasInterrupted = frame.pointee.interrupt == nil

@@ -14,19 +14,19 @@ package enum Shutdown {
 /// shutdown can wait for the last; those of runs are counted by the runs themselves.
 package enum ClientCall {
   /// False, with `body` not called, after a shutdown.
-  static func during(_ body: () -> Void) -> Bool {
-    assert(LockOrder.isClear, "no lock is held while client code runs")
-    let isOpen = begin()
-    if isOpen { guarded(body) }
-    end()
-    return isOpen
+  package static func during(_ body: () -> Void) -> Bool { counted { guarded(body) } }
+
+  /// False, with `body` not called, after a shutdown. Puts nothing on the heap, which would be lost where the client ends
+  /// its thread.
+  static func during<Value>(_ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void) -> Bool {
+    counted { withUnsafeMutablePointer(to: &value) { treadle_system_call_clients(body, $0) } }
   }
 
-  /// The same with nothing on the heap, which would be lost where the client ends its thread.
-  static func during<Value>(_ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void) -> Bool {
+  @inline(__always)
+  private static func counted(_ call: () -> Void) -> Bool {
     assert(LockOrder.isClear, "no lock is held while client code runs")
     let isOpen = begin()
-    if isOpen { withUnsafeMutablePointer(to: &value) { treadle_system_call_clients(body, $0) } }
+    if isOpen { call() }
     end()
     return isOpen
   }

@@ -8,7 +8,7 @@
   /// beyond the life of its own thread: then additions are ignored (RL-9). Since 1.0.
   public final class RunLoop: @unchecked Sendable {
     /// Constant; the core guards its own state.
-    let loop: Loop
+    package let loop: Loop
     private let life: ProcessLife
 
     init(retaining loop: Loop) throws(Failure) {
@@ -31,13 +31,15 @@
     ///   - mode: the mode to run; an empty one returns `.finished` at once (RUN-1).
     ///   - timeout: nil for no deadline; zero or less makes one pass without blocking (RUN-2).
     ///   - returnAfterSource: return once a source was handled (RUN-6).
+    ///   - whenEmpty: sleep while nothing is in the mode, in place of `.finished` (RUN-16).
     /// - Throws: `Failure` on another thread, or when the system refuses to wait. Since 1.0.
     @discardableResult
     public func run(
-      in mode: RunLoopMode = .default, for timeout: Duration? = nil, returnAfterSource: Bool = false
+      in mode: RunLoopMode = .default, for timeout: Duration? = nil, returnAfterSource: Bool = false,
+      whenEmpty: Bool = false
     ) throws -> RunLoopResult {
       let limit = timeout.map { $0.nanoseconds } ?? Clock.forever
-      let flags = returnAfterSource ? Frame.Flag.returnAfterSource : 0
+      let flags = (returnAfterSource ? Frame.Flag.returnAfterSource : 0) | (whenEmpty ? Frame.Flag.whenEmpty : 0)
       let result = try mode.withName { name in try loop.run(name, timeout: limit, flags: flags) }
       return RunLoopResult(rawValue: result) ?? .finished
     }
@@ -66,7 +68,7 @@
     /// Every mode that exists (RL-7). Any thread. Since 1.0.
     public var modes: [RunLoopMode] {
       var names: [RunLoopMode] = []
-      loop.forEachModeName { names.append(RunLoopMode(String(cString: $0))) }
+      loop.forEachMode { if let name = $0.name { names.append(RunLoopMode(String(cString: name))) } }
       return names
     }
 
@@ -84,12 +86,12 @@
     /// Removes an item from a mode, or from the common set and its modes. Any thread. Since 1.0.
     @discardableResult
     public func remove(_ item: RunLoopItem, from mode: RunLoopMode = .default) -> Bool {
-      mode.withName { loop.remove(item.item, $0) } == Status.ok
+      (try? mode.withName { try loop.remove(item.item, $0) }) == Status.ok
     }
 
     /// Whether an item is in a mode, or recorded for the common ones. Any thread. Since 1.0.
     public func contains(_ item: RunLoopItem, in mode: RunLoopMode = .default) -> Bool {
-      mode.withName { loop.contains(item.item, $0) }
+      (try? mode.withName { try loop.contains(item.item, $0) }) == true
     }
 
     /// Queues a block, which a pass of one of the modes runs once, in order; the loop is woken. Dropped
@@ -101,12 +103,11 @@
         indirect: IndirectCallback(object: nil, invoke: nil, drop: nil), info: box,
         destroy: Box<@Sendable () -> Void>.release)
       do {
-        _ = try RunLoopMode.withNames(modes) { names throws(Failure) in try loop.perform(node, modes: names) }
+        _ = try RunLoopMode.withNames(modes) { names throws(Failure) in try loop.perform(node, modes: names, wakes: true) }
       } catch {
         Box<@Sendable () -> Void>.release(box)
         throw error
       }
-      loop.wake()
     }
   }
 

@@ -27,10 +27,11 @@
     /// - Parameters:
     ///   - descriptor: stays the client's to close.
     ///   - readiness: `.readable`, `.writable` or both.
+    ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
     ///   - ready: called on the loop's thread with what was seen, one descriptor a pass (SRC1-5).
     /// - Throws: `Failure` for a descriptor that is not open, an empty mask, or when out of memory. Since 1.0.
     public init(
-      _ descriptor: Int32, for readiness: RunLoopReadiness = .readable,
+      _ descriptor: Int32, for readiness: RunLoopReadiness = .readable, label: String? = nil,
       ready: @escaping @Sendable (RunLoopReadiness) -> Void
     ) throws(Failure) {
       if readiness.isEmpty || !readiness.isSubset(of: [.readable, .writable]) {
@@ -38,9 +39,9 @@
       }
       let closures = ItemClosures(main: { ready(RunLoopReadiness(rawValue: $0)) })
       super.init(
-        try closures.make(order: 0) { options, info throws(Failure) in
+        try closures.make(order: 0, label: label) { context, info throws(Failure) in
           try Item.descriptor(
-            code: ItemClosures.codeWithValue, info: info, options: options, number: descriptor,
+            code: ItemClosures.codeWithValue, info: info, context: context, number: descriptor,
             events: readiness.rawValue, isAcknowledged: false)
         })
     }

@@ -8,10 +8,11 @@
   /// keep it alive; when neither they nor the client refer to it any more it is invalidated (OBJ-4). Since 1.0.
   public class RunLoopItem: @unchecked Sendable {
     /// Constant; the core guards its own state.
-    let item: Item
+    package let item: Item
     private let life: ProcessLife
 
-    init(_ item: Item) {
+    /// Takes over a client's reference.
+    package init(_ item: Item) {
       self.item = item
       life = ProcessLife()
     }
@@ -27,6 +28,9 @@
 
     /// The order that the item was made with. Since 1.0.
     public final var order: Int64 { item.order }
+
+    /// What the item was called when it was made, for people; nil without a label. Since 1.0.
+    public final var label: String? { item.label.map { String(cString: $0) } }
   }
 
   /// What a client gave an item to call; carried through the core's `info`.
@@ -36,25 +40,28 @@
     var schedule: (@Sendable (RunLoopMode) -> Void)?
     var cancel: (@Sendable (RunLoopMode) -> Void)?
 
-    /// The core's options for an item with these closures, and its `info`. The core gives the info back
-    /// when it will never call again; if making the item fails, the caller does with `release`.
-    func options(order: Int64) -> (options: ItemOptions, info: UnsafeMutableRawPointer) {
-      var options = ItemOptions(
-        retain: nil, release: ItemClosures.release, describe: nil, order: order,
-        main: IndirectCallback(object: nil, invoke: nil, drop: nil))
-      let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
-      if schedule != nil { options.setSchedule(schedule: ItemClosures.tellScheduled, indirect: none) }
-      if cancel != nil { options.setCancel(cancel: ItemClosures.tellCancelled, indirect: none) }
-      return (options, Unmanaged.passRetained(Box(self)).toOpaque())
+    /// Makes an item of closures, with a context, which copies the label, and an info. The core gives the info back when it will
+    /// never call again; here it is given back if that fails.
+    func make(
+      order: Int64, label: String?, _ body: (Context, UnsafeMutableRawPointer) throws(Failure) -> Item
+    ) throws(Failure) -> Item {
+      guard let label else { return try make(order: order, text: nil, body) }
+      if label.utf8.count > 255 { throw Failure(Status.range, "label", "is longer than 255 bytes") }
+      return try label.utf8CString.withUnsafeBufferPointer { text throws(Failure) in
+        try make(order: order, text: text.baseAddress, body)
+      }
     }
 
-    /// Makes an item of closures.
-    func make(
-      order: Int64, _ body: (ItemOptions, UnsafeMutableRawPointer) throws(Failure) -> Item
+    private func make(
+      order: Int64, text: UnsafePointer<CChar>?, _ body: (Context, UnsafeMutableRawPointer) throws(Failure) -> Item
     ) throws(Failure) -> Item {
-      let (options, info) = options(order: order)
+      var context = Context(retain: nil, release: ItemClosures.release, describe: nil, order: order)
+      context.label = text
+      if schedule != nil { context.schedule = ItemClosures.tellScheduled }
+      if cancel != nil { context.cancel = ItemClosures.tellCancelled }
+      let info = Unmanaged.passRetained(Box(self)).toOpaque()
       do throws(Failure) {
-        return try body(options, info)
+        return try body(context, info)
       } catch {
         ItemClosures.release(info)
         throw error

@@ -32,17 +32,18 @@
     /// - Parameters:
     ///   - activities: what to be told.
     ///   - once: invalidated after its first call (OBS-6).
+    ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
     ///   - notify: called with one activity at a time, on the loop's thread.
     /// - Throws: `Failure` when out of memory. Since 1.0.
     public init(
-      of activities: RunLoopActivity = .all, order: Int64 = 0, once: Bool = false,
+      of activities: RunLoopActivity = .all, order: Int64 = 0, once: Bool = false, label: String? = nil,
       notify: @escaping @Sendable (RunLoopActivity) -> Void
     ) throws(Failure) {
       let closures = ItemClosures(main: { notify(RunLoopActivity(rawValue: $0)) })
       super.init(
-        try closures.make(order: order) { options, info throws(Failure) in
+        try closures.make(order: order, label: label) { context, info throws(Failure) in
           try Item.observer(
-            code: ItemClosures.codeWithValue, info: info, options: options, activities: activities.rawValue, once: once)
+            code: ItemClosures.codeWithValue, info: info, context: context, activities: activities.rawValue, once: once)
         })
     }
   }

@@ -61,13 +61,14 @@ private func perform(_ loop: UInt, _ modes: UnsafePointer<UnsafePointer<CChar>?>
     treadle_cf_block_release(copy)
     return complain("CFRunLoopPerformBlock")
   }
-  var queued = treadle_block()
-  queued.struct_size = MemoryLayout<treadle_block>.size
+  var queued = treadle_post()
+  queued.struct_size = MemoryLayout<treadle_post>.size
   queued.modes = modes
   queued.mode_count = count
   queued.fn = { treadle_cf_block_call(UInt(bitPattern: $0)) }
   queued.info = UnsafeMutableRawPointer(bitPattern: copy)
   // Called also when the block is refused.
   queued.destroy = { treadle_cf_block_release(UInt(bitPattern: $0)) }
-  check(treadle_loop_perform_block(handle(loop), &queued), "CFRunLoopPerformBlock")
+  queued.flags = UInt32(TREADLE_POST_WITHOUT_WAKE)
+  check(treadle_loop_post_in(handle(loop), &queued), "CFRunLoopPerformBlock")
 }

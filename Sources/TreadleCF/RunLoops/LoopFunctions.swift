@@ -14,7 +14,7 @@ func handle(_ loop: UInt) -> OpaquePointer? { OpaquePointer(bitPattern: loop) }
 public func cfRunLoopCopyCurrentMode(_ loop: UInt) -> UInt {
   if !isLoop(loop) { complain("CFRunLoopCopyCurrentMode") }
   var buffer = ByteBuffer()
-  buffer.append { treadle_loop_copy_current_mode(handle(loop), $0, $1, $2) }
+  buffer.append { treadle_loop_get_current_mode(handle(loop), $0, $1, $2) }
   guard let bytes = buffer.bytes else { return 0 }
   let mode = constantString(bytes, buffer.count)
   buffer.free()
@@ -29,7 +29,7 @@ public func cfRunLoopCopyAllModes(_ loop: UInt) -> UInt {
   }
   let modes = cfArrayOfObjects()
   var buffer = ByteBuffer()
-  buffer.append { treadle_loop_copy_modes(handle(loop), $0, $1, $2) }
+  buffer.append { treadle_loop_get_modes(handle(loop), $0, $1, $2) }
   if let bytes = buffer.bytes, modes != 0 {
     var start = 0, at = 0
     while at < buffer.count {

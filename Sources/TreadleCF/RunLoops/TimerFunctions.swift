@@ -57,7 +57,7 @@ private func make(
   context.fire = fire
   context.fire_at = time
   context.interval_ns = max(step, 0)
-  context.order = Int64(order)
+  context.flags = UInt32(TREADLE_TIMER_ENDS_AFTER_FIRING)
   return finish(timer) { treadle_timer_create(&context, &$0) }
 }
 

@@ -129,7 +129,7 @@ private func isInAnyMode(_ source: UInt, _ body: Pointer<WatchBody>) -> Bool {
 
 private func isInAnyMode(_ descriptor: OpaquePointer?, _ loop: OpaquePointer?) -> Bool {
   var names = ByteBuffer()
-  names.append { treadle_loop_copy_modes(loop, $0, $1, $2) }
+  names.append { treadle_loop_get_modes(loop, $0, $1, $2) }
   defer { names.free() }
   guard let bytes = names.bytes else { return false }
   var at = 0
@@ -145,7 +145,7 @@ private func isInAnyMode(_ descriptor: OpaquePointer?, _ loop: OpaquePointer?) -
 func isInRunningMode(_ descriptor: OpaquePointer?) -> Bool {
   let loop = treadle_loop_current()
   var name = ByteBuffer()
-  name.append { treadle_loop_copy_current_mode(loop, $0, $1, $2) }
+  name.append { treadle_loop_get_current_mode(loop, $0, $1, $2) }
   defer { name.free() }
   guard let bytes = name.bytes else { return false }
   return treadle_loop_contains_descriptor(loop, descriptor, UnsafeRawPointer(bytes).assumingMemoryBound(to: CChar.self))

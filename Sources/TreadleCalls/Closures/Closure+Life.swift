@@ -15,6 +15,9 @@ extension Closure {
     return true
   }
 
+  /// Whether calls still begin.
+  package var isActive: Bool { body.pointee.isRetired.load(ordering: .sequentiallyConsistent) == 0 }
+
   /// Retires, then waits until `destroy` was called; not on a thread where a call of the closure goes on, which cannot
   /// end before this returns.
   package func close(timeout: Int64) throws(Failure) {

@@ -318,11 +318,11 @@ class Life(TestCase):
         closure = treadle.closure(NUMBER, lambda number: number + 1, default=-1)
         pointer = address_of(closure)
         self.assertIs(closure.info.state, ClosureState.ACTIVE)
-        self.assertIs(closure.retire(), True)
-        self.assertIs(closure.retire(), False)
+        closure.invalidate()
+        closure.invalidate()
         self.assertEqual([NUMBER(pointer)(1) for _ in range(3)], [-1] * 3)
         self.assertEqual([arguments.kind for arguments in told], ["closure"])
-        self.assertEqual((closure.info.state, closure.info.after_retired), (ClosureState.DRAINED, 3))
+        self.assertEqual((closure.info.state, closure.info.after_invalidated), (ClosureState.DRAINED, 3))
         closure.close()
         with treadle.closure(NUMBER, lambda number: number) as other:
             self.assertEqual(other(3), 3)
@@ -330,7 +330,7 @@ class Life(TestCase):
         self.assertIn("drained", repr(other))
 
     def test_closing(self) -> None:
-        """OBJ-3: waits for calls; from inside it only retires; refuses to wait for itself."""
+        """OBJ-3: waits for calls; from inside it only invalidates; refuses to wait for itself."""
         with LoopThread() as worker:
             inside, go_on = threading.Event(), threading.Event()
 
@@ -344,7 +344,7 @@ class Life(TestCase):
             self.wait(inside)
             with self.assertRaises(treadle.Timeout):
                 closure.close(0.001)
-            self.assertIs(closure.info.state, ClosureState.RETIRED)
+            self.assertIs(closure.info.state, ClosureState.INVALIDATED)
             go_on.set()
             closure.close()
             self.assertIs(closure.info.state, ClosureState.DRAINED)

@@ -54,7 +54,7 @@ class AfterADelay(TestCase):
         self.assertGreater(self.seen[1], self.seen[0])
 
     def test_modes(self) -> None:
-        """PERF-12: the default mode unless told; an empty list performs nothing."""
+        """PERF-12: also in the default mode unless told; an empty list performs nothing."""
         perform_after(0, self.seen.append, "other", modes=["one", "two"])
         never = perform_after(0, self.seen.append, "never", modes=[])
         self.assertFalse(never.is_valid)

@@ -280,7 +280,7 @@ def check_child():
     # The parent's closures are the parent's: the pointers may be called, and return the default.
     assert [pointer(5) for pointer in pointers] == [-1, -2, -3], [pointer(5) for pointer in pointers]
     for closure in (inline, sync, later):
-        assert refused(closure.retire) and refused(closure.close) and refused(lambda: closure.info)
+        assert refused(closure.invalidate) and refused(closure.close) and refused(lambda: closure.info)
         assert "parent" in repr(closure)
     assert refused(lambda: queued.state) and refused(queued.result) and not queued.cancel() and not queued.running()
     assert refused(lambda: thread.invoke(libc.abs, -1)) and refused(lambda: loop.invoke(libc.abs, -1))

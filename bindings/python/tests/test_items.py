@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import errno
 import math
 import os
@@ -23,9 +24,11 @@ from treadle import (
     Error,
     Events,
     FileDescriptor,
+    Finish,
     InvalidArgument,
     Item,
     Observer,
+    OtherItem,
     RunLoop,
     RunResult,
     Source,
@@ -33,6 +36,10 @@ from treadle import (
     Timeout,
     Timer,
 )
+
+from treadle import _capi
+from treadle._errors import check
+from treadle._library import native
 
 from support import LoopThread, TestCase
 
@@ -189,11 +196,26 @@ class Timers(ItemTestCase):
             timer.next_fire = time.monotonic()
             self.wait(fired)
 
+    def test_one_shots_that_are_armed_again(self) -> None:
+        """TMR-24: idle after the callback, and then without a date; it ends nobody's run."""
+        fired: List[int] = []
+        timer = Timer(lambda timer: fired.append(1), delay=0, ends_after_firing=False)
+        loop = RunLoop.current()
+        loop.add(timer)
+        for _ in range(3):
+            self.assertIs(loop.run(), RunResult.FINISHED)
+            self.assertTrue(timer.is_valid and timer.next_fire is None)
+            timer.arm(0.001)
+        timer.arm(math.inf)
+        self.assertIs(loop.run(), RunResult.FINISHED)
+        timer.invalidate()
+        self.assertEqual(len(fired), 3)
+
     def test_properties(self) -> None:
         """TMR-1, TMR-2, TMR-3, TMR-5: as they were asked for, within their limits."""
-        timer = Timer(lambda timer: None, interval=2.5, delay=7, tolerance=0.5, order=4, label="some timer")
+        timer = Timer(lambda timer: None, interval=2.5, delay=7, tolerance=0.5, label="some timer")
         self.added(timer)
-        self.assertEqual((timer.interval, timer.repeats, timer.tolerance, timer.order), (2.5, True, 0.5, 4))
+        self.assertEqual((timer.interval, timer.repeats, timer.tolerance), (2.5, True, 0.5))
         timer.tolerance = 100
         self.assertEqual(timer.tolerance, 1.25)
         timer.tolerance = -1
@@ -277,7 +299,7 @@ class Descriptors(ItemTestCase):
         """SRC1-2, SRC1-5, RUN-7: called while there is something to read, which Treadle does not take."""
         read: List[bytes] = []
 
-        @self.loop.reader(self.ours, mode=self.mode)
+        @self.loop.reader(self.ours, modes=self.mode)
         def source(source: FileDescriptor, events: Events) -> None:
             self.assertEqual(events, Events.READ)
             read.append(self.ours.recv(1))
@@ -389,22 +411,76 @@ class BadInput(ItemTestCase):
                     function(value)
 
 
+class Listing(ItemTestCase):
+    def test_the_items_of_a_loop(self) -> None:
+        """OBJ-3, MODE-8: those that Python made are the very objects."""
+        source = Source(label="bell")
+        timer = Timer(lambda _: None, delay=3600)
+        other = ctypes.c_void_p()
+        context = _capi.treadle_source_context(label=b"of C")
+        context.struct_size = ctypes.sizeof(context)
+        check(native.treadle_source_create(context, other))
+        self.loop.add(source, self.mode)
+        self.loop.add(timer, self.mode)
+        self.loop.add(source, "another")
+        check(native.treadle_loop_add(self.loop._handle, other, self.mode.encode()))
+        self.assertEqual(len(self.loop.items()), 3)
+        items = self.loop.items(self.mode)
+        self.assertIs(items[2], timer)
+        of_c = next(item for item in items if isinstance(item, OtherItem))
+        self.assertTrue(any(item is source for item in items))
+        self.assertIn('"of C"', repr(of_c))
+        self.assertIn(of_c, self.loop.items(self.mode))
+        self.assertEqual(self.loop.items("another"), [source])
+        self.assertEqual(self.loop.items("unknown"), [])
+        self.assertIn(self.mode, self.loop.describe())
+        self.assertIn("order 0", source.describe())
+        for item in items:
+            item.invalidate()
+        self.assertEqual(self.loop.items(), [])
+        check(native.treadle_release(other))
+
+    def test_counters(self) -> None:
+        """RUN-1, RUN-10, SRC0-7: what a loop has done, and why its last run finished."""
+        before = self.loop.counters()
+        self.assertIs(self.loop.run("nowhere"), RunResult.FINISHED)
+        self.assertIs(self.loop.counters().last_finish, Finish.UNKNOWN_MODE)
+        source = Source(perform=lambda _: source.invalidate())
+        self.loop.add(source, self.mode)
+        source.signal()
+        self.assertIs(self.loop.run(self.mode), RunResult.FINISHED)
+        after = self.loop.counters()
+        self.assertIs(after.last_finish, Finish.BECAME_EMPTY)
+        self.assertEqual((after.passes - before.passes, after.signals - before.signals), (1, 1))
+        self.assertIs(self.loop.run(self.mode), RunResult.FINISHED)
+        self.assertIs(self.loop.counters().last_finish, Finish.EMPTY_AT_ONCE)
+
+    def test_many_items(self) -> None:
+        """OBJ-2: as many as there are."""
+        sources = [Source() for _ in range(100)]
+        for source in sources:
+            self.loop.add(source, self.mode)
+        self.assertEqual(len(self.loop.items(self.mode)), 100)
+        for source in sources:
+            source.invalidate()
+
+
 class Conveniences(ItemTestCase):
     def test_decorators(self) -> None:
         """TMR-16, OBS-6, OBJ-3: each makes an item, adds it and gives it back."""
         seen: List[str] = []
 
-        @self.loop.every(0.001, mode=self.mode)
+        @self.loop.every(0.001, modes=self.mode)
         def ticks(timer: Timer) -> None:
             seen.append("tick")
             if seen.count("tick") == 3:
                 timer.invalidate()
 
-        @self.loop.after(0.001, mode=self.mode)
+        @self.loop.after(0.001, modes=self.mode)
         def once(timer: Timer) -> None:
             seen.append("once")
 
-        @self.loop.on(Activity.ENTRY, repeats=False, mode=self.mode)
+        @self.loop.on(Activity.ENTRY, repeats=False, modes=self.mode)
         def entry(observer: Observer, activity: Activity) -> None:
             seen.append("entry")
 

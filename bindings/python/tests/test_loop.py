@@ -4,28 +4,34 @@
 
 from __future__ import annotations
 
+import ctypes
+import inspect
 import math
 import os
 import threading
 import time
 import unittest
-from typing import List
+from typing import Any, Callable, List
 
+import treadle
 from treadle import (
     COMMON,
     DEFAULT,
     Activity,
     Error,
     InvalidArgument,
+    Item,
     Observer,
     RunLoop,
     RunResult,
     Source,
+    Thread,
     Timer,
     WrongThread,
+    perform_after,
 )
 
-from support import LoopThread, TestCase, in_thread
+from support import WATCHDOG, LoopThread, TestCase, in_thread
 
 
 class Identity(TestCase):
@@ -72,6 +78,12 @@ class Running(TestCase):
         with Observer(lambda observer, activity: None) as observer:
             self.loop.add(observer, "observed only")
             self.assertIs(self.loop.run("observed only"), RunResult.FINISHED)
+
+    def test_an_empty_mode_is_waited_in(self) -> None:
+        """RUN-16, RUN-10: a run that says so lasts until its time, or a stop."""
+        self.assertIs(self.loop.run("nobody knows this mode", 0.001, when_empty=True), RunResult.TIMED_OUT)
+        self.loop.post(self.loop.stop)
+        self.assertIs(self.loop.run(when_empty=True), RunResult.STOPPED)
 
     def test_timeout(self) -> None:
         """RUN-2, RUN-11: not before the time is over; 0 and less make one pass."""
@@ -248,9 +260,70 @@ class Modes(TestCase):
             with self.assertRaises(ValueError):
                 loop.add(source, "a\0b")
             with self.assertRaises(TypeError):
-                loop.add(source, None)  # type: ignore[arg-type]
+                loop.add(source, 1)  # type: ignore[arg-type]
             with self.assertRaises(InvalidArgument):
                 loop.add_common_mode(COMMON)
+
+    def test_modes_that_are_not_named(self) -> None:
+        """MODE-4, PERF-1: without modes all is for the common ones; a text is one mode, a list several."""
+        in_thread(self.in_modes_that_are_not_named)
+
+    def in_modes_that_are_not_named(self) -> None:
+        loop = RunLoop.current()
+        seen: List[int] = []
+        loop.add_common_mode("common to all")
+
+        def see(*_arguments: Any) -> None:
+            seen.append(1)
+            loop.stop()
+
+        def signalled(modes: Any) -> Source:
+            source = Source(perform=see)
+            loop.add(source, modes)
+            source.signal()
+            return source
+
+        reader, writer = os.pipe()
+        os.write(writer, b"x")
+        ways: List[Callable[[Any], Any]] = [
+            signalled,
+            lambda modes: loop.every(0.001, modes=modes)(see),
+            lambda modes: loop.after(0.001, modes=modes)(see),
+            lambda modes: loop.on(Activity.ENTRY, modes=modes)(see),
+            lambda modes: loop.reader(reader, modes=modes)(see),
+            lambda modes: loop.perform(see, modes=modes),
+            lambda modes: Thread.current().perform(see, modes=modes),
+            lambda modes: perform_after(0, see, modes=modes),
+            lambda modes: loop.invoke(ctypes.CFUNCTYPE(None)(see), wait=False, modes=modes),
+        ]
+        keeper = Timer(see, delay=3600)
+        loop.add(keeper, ["one", "two"])
+        loop.add(keeper)
+        for way in ways:
+            for modes, name in (None, "common to all"), (None, DEFAULT), ("two", "two"), (["one", "two"], "two"):
+                made = way(modes)
+                seen.clear()
+                self.assertIsNot(loop.run("one" if modes == "two" else "nothing", 0), RunResult.STOPPED)
+                self.assertEqual(seen, [])
+                self.assertIs(loop.run(name, WATCHDOG), RunResult.STOPPED, (way, modes))
+                self.assertEqual(seen, [1])
+                if isinstance(made, Item):
+                    made.invalidate()
+        keeper.invalidate()
+        os.close(reader)
+        os.close(writer)
+
+    def test_modes_have_one_name_and_one_default(self) -> None:
+        """What takes several modes calls them `modes`, None; what takes one, `mode`."""
+        functions: List[Any] = [treadle.perform_after, treadle.perform_on_main, treadle.Closure.__init__]
+        for kind in treadle.RunLoop, treadle.Thread, treadle.FileDescriptor, treadle.Timer, treadle.Source:
+            functions += [value for name, value in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"]
+        one = {"run", "items", "next_fire", "add_common_mode", "is_common_mode"}
+        for function in functions:
+            parameters = inspect.signature(function).parameters
+            self.assertEqual("mode" in parameters, function.__name__ in one, function)
+            if "modes" in parameters:
+                self.assertIsNone(parameters["modes"].default, function)
 
     def test_ignored_additions(self) -> None:
         """MODE-5, MODE-6, RL-9: no effect, and no error."""

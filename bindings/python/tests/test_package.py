@@ -4,14 +4,19 @@
 
 from __future__ import annotations
 
+import faulthandler
 import importlib.util
+import json
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
+import venv
 import zipfile
 from pathlib import Path
 from typing import Dict, Optional
@@ -92,7 +97,9 @@ class Loading(TestCase):
         self.make_checkout()
         self.assertLoads()
         shutil.rmtree(self.folder / "build")
-        self.assertFails(None, str(self.folder / "build" / "lib"), str(self.folder / "build" / "dev"))
+        self.assertFails(
+            None, f"`make library` in {self.folder}", str(self.folder / "build" / "lib"), str(self.folder / "build" / "dev")
+        )
 
     def test_files_that_are_no_such_library(self) -> None:
         """Another version, an incomplete library, no library at all."""
@@ -130,6 +137,19 @@ class Promises(TestCase):
                 result = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True)
                 self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
+    @slow
+    @unittest.skipUnless(importlib.util.find_spec("pyright"), "needs pyright")
+    def test_types_are_complete(self) -> None:
+        """At least 95 % of what is public has a type that every type checker sees the same."""
+        command = [sys.executable, "-m", "pyright", "--outputjson", "--verifytypes", "treadle", "--ignoreexternal"]
+        # It looks where the first python of the path looks, whatever is asked of it.
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        result = subprocess.run(command, capture_output=True, text=True, env=environment)
+        found = json.loads(result.stdout)["typeCompleteness"]
+        self.assertGreater(found["exportedSymbolCounts"]["withKnownType"], 50)
+        lacking = [symbol["name"] for symbol in found["symbols"] if not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"]]
+        self.assertGreaterEqual(found["completenessScore"], 0.95, lacking)
+
     @needs_checkout
     def test_the_readme_tells_the_truth(self) -> None:
         """Its example prints what it says."""
@@ -150,6 +170,8 @@ class Promises(TestCase):
                 names = archive.namelist()
                 metadata = archive.read("treadle-1.0.0.dist-info/METADATA").decode()
                 self.assertEqual(archive.read(f"treadle/{_library._NAME}"), LIBRARY.read_bytes())
+                license_text = archive.read("treadle-1.0.0.dist-info/licenses/LICENSE")
+            self.assertEqual(license_text, (REPOSITORY / "LICENSE").read_bytes())
             self.assertIn("treadle/py.typed", names)
             self.assertRegex(metadata, r"License(-Expression)?: Apache-2\.0")
             target = Path(folder) / "installed"
@@ -159,6 +181,102 @@ class Promises(TestCase):
                 [sys.executable, "-c", IMPORT], capture_output=True, text=True, env=clean, cwd=folder
             )
             self.assertEqual((result.stdout, result.stderr), ("loaded FINISHED\n", ""))
+
+
+    @needs_checkout
+    def test_the_least_glibc(self) -> None:
+        """What the README and the metadata say is what the library asks for, where the README says that it was built."""
+        if platform.libc_ver() != ("glibc", "2.36") or shutil.which("objdump") is None:
+            self.skipTest("a library that was built on Debian 12")
+        symbols = subprocess.run(["objdump", "-T", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
+        least = max((int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols))
+        for name in "README.md", "pyproject.toml":
+            text = (REPOSITORY / "bindings" / "python" / name).read_text(encoding="utf-8")
+            self.assertIn(f"glibc {least[0]}.{least[1]} or later", text)
+
+
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+
+
+@slow
+@needs_checkout
+class Building(TestCase):
+    """What pip is told to build."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name).resolve()
+
+    def pip(self, *arguments: str, **variables: Optional[str]) -> "subprocess.CompletedProcess[str]":
+        faulthandler.cancel_dump_traceback_later()  # the network and the compiler take their time
+        values = {**os.environ, **variables}
+        environment = {key: value for key, value in values.items() if value is not None}
+        return subprocess.run([*PIP, *arguments], capture_output=True, text=True, env=environment, cwd=self.folder)
+
+    def assertIsFirst(self, text: str, result: "subprocess.CompletedProcess[str]") -> None:
+        """The first line of what the build says, in what pip says."""
+        self.assertNotEqual(result.returncode, 0)
+        output = re.search(r"lines? of output\]\n\s*(.*)", result.stderr)
+        self.assertIsNotNone(output, result.stderr)
+        assert output is not None
+        self.assertIn(text, output[1])
+
+    def test_what_is_missing(self) -> None:
+        """The first line says it: Swift, or the file that TREADLE_LIBRARY names."""
+        wheel = ("wheel", "--no-deps", "-w", str(self.folder), str(TESTS.parent))
+        result = self.pip(*wheel, TREADLE_LIBRARY=None, SWIFT="no-swift-here")
+        self.assertIsFirst("missing: Swift 6.3 or later: https://", result)
+        result = self.pip(*wheel, TREADLE_LIBRARY=str(self.folder / "nowhere.so"))
+        self.assertIsFirst("missing: the file " + str(self.folder / "nowhere.so"), result)
+
+    def test_an_editable_install(self) -> None:
+        """It finds the checkout's library, and says how to make it."""
+        package = self.folder / "bindings" / "python"
+        ignored = shutil.ignore_patterns("libtreadle*", "__pycache__", "build", "*.egg-info", "tests", "LICENSE")
+        shutil.copytree(TESTS.parent, package, ignore=ignored)
+        shutil.copy(REPOSITORY / "LICENSE", package)
+        (self.folder / "include").mkdir()
+        (self.folder / "include" / "treadle.h").touch()
+        venv.create(self.folder / "venv", with_pip=True)
+        python = str(self.folder / "venv" / "bin" / "python")
+        environment = {"PATH": "/usr/bin:/bin"}
+        subprocess.run([python, *PIP[1:], "install", "--no-deps", "-e", str(package)], check=True)
+
+        def import_it() -> "subprocess.CompletedProcess[str]":
+            return subprocess.run([python, "-c", IMPORT], capture_output=True, text=True, env=environment, cwd="/")
+
+        self.assertIn(f"run `make library` in {self.folder}", import_it().stderr.splitlines()[-1])
+        (self.folder / "build" / "lib").mkdir(parents=True)
+        shutil.copy(LIBRARY, self.folder / "build" / "lib" / _library._NAME)
+        self.assertEqual(import_it().stdout, "loaded FINISHED\n")
+
+    @unittest.skipUnless(importlib.util.find_spec("build"), "needs build")
+    @unittest.skipUnless(shutil.which("swift"), "needs Swift")
+    def test_a_source_distribution(self) -> None:
+        """It brings what the library is built from, and that is enough; a wheel is made of it."""
+        faulthandler.cancel_dump_traceback_later()
+        command = [sys.executable, "-m", "build", "--sdist", "--outdir", str(self.folder), str(TESTS.parent)]
+        subprocess.run(command, check=True, capture_output=True, cwd=self.folder)
+        (source,) = self.folder.glob("treadle-1.0.0.tar.gz")
+        with tarfile.open(source) as archive:
+            archive.extractall(self.folder)
+        root = self.folder / "treadle-1.0.0"
+        self.assertEqual((root / "LICENSE").read_bytes(), (REPOSITORY / "LICENSE").read_bytes())
+        self.assertFalse((root / "LICENSE").is_symlink())
+        # The debug configuration, which is quicker to compile.
+        script = root / "library" / "scripts" / "build-library"
+        command = [str(script), "--configuration", "debug", "--output", str(self.folder / "lib")]
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        library = str(self.folder / "lib" / _library._NAME)
+        target = self.folder / "installed"
+        installed = self.pip("install", "--no-deps", "--target", str(target), str(source), TREADLE_LIBRARY=library)
+        self.assertEqual(installed.returncode, 0, installed.stderr)
+        clean = {"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin"}
+        imported = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, env=clean, cwd="/")
+        self.assertEqual((imported.stdout, imported.stderr), ("loaded FINISHED\n", ""))
 
 
 def readme_block(language: str) -> str:

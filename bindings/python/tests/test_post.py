@@ -50,7 +50,7 @@ class Post(TestCase):
 
     def test_order_among_the_posts_of_others(self) -> None:
         """BLK-3, PASS-4: with functions to be performed, and with what C posts, in the order of the calls."""
-        of_c = _capi.treadle_block_fn(lambda number: self.seen.append(("C", number)))
+        of_c = _capi.treadle_post_fn(lambda number: self.seen.append(("C", number)))
         expected: List[object] = []
         for number in range(1, 60, 4):
             self.loop.post(self.seen.append, number)

@@ -89,20 +89,6 @@ class Attributes(TestCase):
         with self.assertRaises(Error):
             thread.priority = 0.5
 
-    def test_quality_of_service(self) -> None:
-        """THR-13: kept, without effect; not after the start."""
-        thread = Thread(int, quality_of_service=-7)
-        self.assertEqual(thread.quality_of_service, -7)
-        thread.quality_of_service = 2**31 - 1
-        for bad in (2**31, -(2**31) - 1):
-            with self.assertRaises(ValueError):
-                thread.quality_of_service = bad
-        thread.start()
-        thread.join(WATCHDOG)
-        self.assertEqual(thread.quality_of_service, 2**31 - 1)
-        with self.assertRaises(Error):
-            thread.quality_of_service = 0
-
 
 class Dictionary(TestCase):
     def test_it_is_a_mapping(self) -> None:

@@ -213,12 +213,13 @@ class OnAThread(TestCase):
 
             def wait() -> int:
                 go_on.wait(WATCHDOG)
-                for number in range(1000):
+                number = 0
+                while True:
                     try:
                         self.assertEqual(thread.perform(int, str(number), wait=True), number)
                     except LoopClosed:
                         return number
-                return -1
+                    number += 1
 
             waiters = [Thread(wait) for _ in range(2)]
             for waiter in waiters:

@@ -36,7 +36,7 @@ from ._dictionary import ThreadDictionary
 from ._frames import ExceptHookArgs, excepthook
 from ._future import Future
 from ._invocation import Invocation
-from ._item import Item
+from ._item import Item, OtherItem
 from ._last_resort import LastResortArgs, set_last_resort
 from ._lock import Condition, Lock
 from ._loop import RunLoop
@@ -52,7 +52,9 @@ from ._types import (
     DEFAULT,
     Activity,
     ClosureState,
+    Counters,
     Events,
+    Finish,
     InvocationState,
     Mode,
     Notification,
@@ -72,12 +74,14 @@ __all__ = [
     "ClosureInfo",
     "ClosureState",
     "Condition",
+    "Counters",
     "DeadlockError",
     "DelayedPerform",
     "Error",
     "Events",
     "ExceptHookArgs",
     "FileDescriptor",
+    "Finish",
     "Forked",
     "Future",
     "HasFileno",
@@ -91,6 +95,7 @@ __all__ = [
     "Mode",
     "Notification",
     "Observer",
+    "OtherItem",
     "Registration",
     "RunLoop",
     "RunResult",

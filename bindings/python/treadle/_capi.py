@@ -40,13 +40,26 @@ E_CANCELLED = -19
 FOREVER = 9223372036854775807
 DEFAULT_MODE = "kCFRunLoopDefaultMode"
 COMMON_MODES = "kCFRunLoopCommonModes"
+KIND_LOOP = 1
+KIND_SOURCE = 2
+KIND_TIMER = 3
+KIND_OBSERVER = 4
+KIND_DESCRIPTOR = 5
+KIND_SIGNATURE = 6
+KIND_ROUTINE = 7
+KIND_HOST = 8
+KIND_THREAD = 9
+KIND_LOCK = 10
+KIND_CONDITION = 11
+KIND_INVOCATION = 12
+KIND_CLOSURE = 13
 EVENT_PERFORM = 1
 EVENT_SCHEDULE = 2
 EVENT_CANCEL = 3
 EVENT_TIMER = 4
 EVENT_OBSERVER = 5
 EVENT_DESCRIPTOR = 6
-EVENT_BLOCK = 7
+EVENT_POST = 7
 EVENT_REQUEST = 8
 EVENT_THREAD = 9
 EVENT_NOTIFICATION = 10
@@ -55,12 +68,19 @@ EVENT_CALL = 12
 EVENT_INTERRUPT = 13
 RUN_RETURN_AFTER_SOURCE = 1
 RUN_RETURN_ON_INTERRUPT = 2
+RUN_WHEN_EMPTY = 4
 STOP_ALL_LEVELS = 1
+FINISH_NONE = 0
+FINISH_UNKNOWN_MODE = 1
+FINISH_EMPTY_AT_ONCE = 2
+FINISH_BECAME_EMPTY = 3
 READABLE = 1
 WRITABLE = 2
 HANGUP = 4
 FAILED = 8
 DESCRIPTOR_ACKNOWLEDGED = 1
+TIMER_ENDS_AFTER_FIRING = 1
+TIMER_WALL_CLOCK = 2
 ENTRY = 0x1
 BEFORE_TIMERS = 0x2
 BEFORE_SOURCES = 0x4
@@ -68,6 +88,7 @@ BEFORE_WAITING = 0x20
 AFTER_WAITING = 0x40
 EXIT = 0x80
 ALL_ACTIVITIES = 0x0FFFFFFF
+POST_WITHOUT_WAKE = 1
 ARGUMENT_BOUND = 0
 ARGUMENT_LOOP = 1
 ARGUMENT_MODE = 2
@@ -84,7 +105,10 @@ THREAD_FINISHED = 3
 POLICY_DEFAULT = 0
 POLICY_FIFO = 1
 POLICY_ROUND_ROBIN = 2
+THREAD_DETACHED = 1
 PERFORM_WAIT = 1
+PERFORM_AFTER = 2
+PERFORM_IN_BACKGROUND = 4
 CALL_MODE = "TreadleCallMode"
 WAIT_NONE = 0
 WAIT_BLOCK = 1
@@ -107,7 +131,7 @@ FULL_COALESCE = 4
 CLOSURE_MAY_ALLOCATE = 1
 CLOSURE_KEEP_CODE = 2
 CLOSURE_ACTIVE = 0
-CLOSURE_RETIRED = 1
+CLOSURE_INVALIDATED = 1
 CLOSURE_DRAINED = 2
 LOCK_RECURSIVE = 1
 NOTIFY_WILL_BECOME_MULTITHREADED = 1
@@ -149,6 +173,24 @@ class treadle_event(Structure):
     ]
 
 
+class treadle_loop_counters(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("passes", c_uint64),
+        ("sleeps", c_uint64),
+        ("wakes", c_uint64),
+        ("posts", c_uint64),
+        ("signals", c_uint64),
+        ("timers", c_uint64),
+        ("descriptors", c_uint64),
+        ("requests", c_uint64),
+        ("longest_ns", c_int64),
+        ("longest_item", c_void_p),
+        ("longest_kind", c_uint32),
+        ("last_finish", c_uint32),
+    ]
+
+
 treadle_perform_fn = CFUNCTYPE(None, c_void_p, c_void_p)
 treadle_schedule_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_char_p, c_void_p)
 
@@ -169,6 +211,11 @@ class treadle_source_context(Structure):
         ("cancel_routine", c_void_p),
         ("perform_routine", c_void_p),
         ("order", c_int64),
+        ("label", c_char_p),
+        ("host", c_void_p),
+        ("token", c_uint64),
+        ("host_wants", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -192,6 +239,9 @@ class treadle_descriptor_context(Structure):
         ("events", c_uint32),
         ("flags", c_uint32),
         ("reserved", c_uint32),
+        ("label", c_char_p),
+        ("host", c_void_p),
+        ("token", c_uint64),
     ]
 
 
@@ -210,7 +260,11 @@ class treadle_timer_context(Structure):
         ("fire_at", c_int64),
         ("interval_ns", c_int64),
         ("tolerance_ns", c_int64),
-        ("order", c_int64),
+        ("label", c_char_p),
+        ("host", c_void_p),
+        ("token", c_uint64),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -229,21 +283,28 @@ class treadle_observer_context(Structure):
         ("activities", c_uint32),
         ("once", c_uint32),
         ("order", c_int64),
+        ("label", c_char_p),
+        ("host", c_void_p),
+        ("token", c_uint64),
     ]
 
 
-treadle_block_fn = CFUNCTYPE(None, c_void_p)
+treadle_post_fn = CFUNCTYPE(None, c_void_p)
 
 
-class treadle_block(Structure):
+class treadle_post(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
         ("modes", POINTER(c_char_p)),
         ("mode_count", c_size_t),
-        ("fn", treadle_block_fn),
+        ("fn", treadle_post_fn),
         ("routine", c_void_p),
         ("info", c_void_p),
-        ("destroy", treadle_block_fn),
+        ("destroy", treadle_post_fn),
+        ("host", c_void_p),
+        ("token", c_uint64),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -268,16 +329,22 @@ class treadle_routine_config(Structure):
     ]
 
 
-class treadle_bound_call(Structure):
+treadle_thread_fn = CFUNCTYPE(c_void_p, c_void_p)
+
+
+class treadle_thread_config(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
-        ("code", CFUNCTYPE(None, c_void_p, POINTER(treadle_event), c_void_p)),
-        ("context", c_void_p),
-        ("routine", c_void_p),
+        ("fn", treadle_thread_fn),
+        ("info", c_void_p),
+        ("destroy", treadle_release_fn),
+        ("host", c_void_p),
+        ("token", c_uint64),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
-treadle_thread_fn = CFUNCTYPE(c_void_p, c_void_p)
 treadle_request_fn = CFUNCTYPE(None, c_void_p, c_void_p)
 
 
@@ -291,6 +358,13 @@ class treadle_request(Structure):
         ("release_target", treadle_release_fn),
         ("release_argument", treadle_release_fn),
         ("equal", treadle_equal_fn),
+        ("host", c_void_p),
+        ("token", c_uint64),
+        ("modes", POINTER(c_char_p)),
+        ("mode_count", c_size_t),
+        ("delay_ns", c_int64),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -353,6 +427,8 @@ class treadle_closure_config(Structure):
         ("on_full", c_uint32),
         ("default_result", c_void_p),
         ("default_result_size", c_size_t),
+        ("host", c_void_p),
+        ("token", c_uint64),
     ]
 
 
@@ -365,7 +441,7 @@ class treadle_closure_info(Structure):
         ("failed", c_uint64),
         ("dropped", c_uint64),
         ("timed_out", c_uint64),
-        ("after_retired", c_uint64),
+        ("after_invalidated", c_uint64),
     ]
 
 
@@ -374,15 +450,32 @@ class treadle_closure_pool_info(Structure):
         ("struct_size", c_size_t),
         ("capacity", c_uint32),
         ("used", c_uint32),
-        ("retired", c_uint32),
+        ("drained", c_uint32),
         ("allocated", c_uint32),
-        ("after_retired", c_uint64),
+        ("after_invalidated", c_uint64),
         ("libffi", c_char * 32),
     ]
 
 
 treadle_notification_fn = CFUNCTYPE(None, c_uint32, c_void_p, c_void_p)
+
+
+class treadle_notification_config(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_uint32),
+        ("reserved", c_uint32),
+        ("object", c_void_p),
+        ("fn", treadle_notification_fn),
+        ("info", c_void_p),
+        ("destroy", treadle_release_fn),
+        ("host", c_void_p),
+        ("token", c_uint64),
+    ]
+
+
 treadle_last_resort_fn = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_char_p, c_void_p)
+treadle_log_fn = CFUNCTYPE(None, c_char_p, c_void_p)
 treadle_dispatch_fn = CFUNCTYPE(c_uint64, c_uint64, POINTER(treadle_event))
 
 
@@ -417,6 +510,7 @@ PROTOTYPES = {
     "treadle_is_valid": Prototype(c_bool, [c_void_p], True),
     "treadle_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
     "treadle_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
+    "treadle_get_kind": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], False),
     "treadle_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
     "treadle_loop_add": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
     "treadle_loop_remove": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
@@ -434,7 +528,6 @@ PROTOTYPES = {
     "treadle_loop_main": Prototype(c_void_p, [], True),
     "treadle_loop_copy_of_thread": Prototype(c_int32, [c_int32, POINTER(c_void_p)], True),
     "treadle_loop_run": Prototype(c_int32, [c_void_p, c_char_p, c_int64, c_uint32], False),
-    "treadle_loop_run_default": Prototype(c_int32, [c_void_p], False),
     "treadle_loop_set_interrupt_descriptor": Prototype(c_int32, [c_void_p, c_int32], False),
     "treadle_loop_stop": Prototype(c_int32, [c_void_p], True),
     "treadle_loop_request_stop": Prototype(c_int32, [c_void_p, c_uint32], True),
@@ -442,45 +535,46 @@ PROTOTYPES = {
     "treadle_loop_is_waiting": Prototype(c_bool, [c_void_p], True),
     "treadle_loop_is_current": Prototype(c_bool, [c_void_p], True),
     "treadle_loop_get_thread_id": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
-    "treadle_loop_copy_current_mode": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
-    "treadle_loop_copy_modes": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
+    "treadle_loop_get_current_mode": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
+    "treadle_loop_get_modes": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
+    "treadle_loop_copy_items": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_void_p), c_size_t, POINTER(c_size_t)], False),
+    "treadle_loop_get_counters": Prototype(c_int32, [c_void_p, POINTER(treadle_loop_counters)], False),
     "treadle_loop_add_common_mode": Prototype(c_int32, [c_void_p, c_char_p], False),
     "treadle_loop_is_common_mode": Prototype(c_bool, [c_void_p, c_char_p], True),
     "treadle_loop_get_next_fire": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_int64)], True),
-    "treadle_source_create": Prototype(c_int32, [POINTER(treadle_source_context), POINTER(c_void_p)], False),
+    "treadle_source_create": Prototype(c_int32, [POINTER(treadle_source_context), POINTER(c_void_p)], True),
+    "treadle_source_start": Prototype(c_int32, [treadle_perform_fn, c_void_p, POINTER(c_void_p)], False),
     "treadle_source_signal": Prototype(c_int32, [c_void_p], True),
     "treadle_source_signal_and_wake": Prototype(c_int32, [c_void_p], True),
     "treadle_source_is_signalled": Prototype(c_bool, [c_void_p], True),
-    "treadle_descriptor_create": Prototype(c_int32, [POINTER(treadle_descriptor_context), POINTER(c_void_p)], False),
-    "treadle_descriptor_watch": Prototype(c_int32, [c_int32, c_uint32, treadle_ready_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
+    "treadle_descriptor_create": Prototype(c_int32, [POINTER(treadle_descriptor_context), POINTER(c_void_p)], True),
+    "treadle_descriptor_start": Prototype(c_int32, [c_int32, c_uint32, treadle_ready_fn, c_void_p, POINTER(c_void_p)], False),
     "treadle_descriptor_set_events": Prototype(c_int32, [c_void_p, c_uint32], True),
     "treadle_descriptor_get_events": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
     "treadle_descriptor_get_fd": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
-    "treadle_timer_create": Prototype(c_int32, [POINTER(treadle_timer_context), POINTER(c_void_p)], False),
-    "treadle_timer_create_absolute": Prototype(c_int32, [POINTER(treadle_timer_context), c_double, c_double, POINTER(c_void_p)], False),
-    "treadle_timer_schedule": Prototype(c_int32, [c_int64, c_bool, treadle_timer_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
-    "treadle_timer_schedule_at": Prototype(c_int32, [c_int64, c_int64, treadle_timer_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
+    "treadle_timer_create": Prototype(c_int32, [POINTER(treadle_timer_context), POINTER(c_void_p)], True),
+    "treadle_timer_start": Prototype(c_int32, [c_int64, c_int64, treadle_timer_fn, c_void_p, POINTER(c_void_p)], False),
     "treadle_timer_fire": Prototype(c_int32, [c_void_p], False),
     "treadle_timer_get_next_fire": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
     "treadle_timer_set_next_fire": Prototype(c_int32, [c_void_p, c_int64], True),
+    "treadle_timer_arm": Prototype(c_int32, [c_void_p, c_int64], True),
     "treadle_timer_get_interval": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
     "treadle_timer_repeats": Prototype(c_bool, [c_void_p], True),
     "treadle_timer_set_tolerance": Prototype(c_int32, [c_void_p, c_int64], True),
     "treadle_timer_get_tolerance": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
-    "treadle_observer_create": Prototype(c_int32, [POINTER(treadle_observer_context), POINTER(c_void_p)], False),
+    "treadle_observer_create": Prototype(c_int32, [POINTER(treadle_observer_context), POINTER(c_void_p)], True),
+    "treadle_observer_start": Prototype(c_int32, [c_uint32, treadle_observer_fn, c_void_p, POINTER(c_void_p)], False),
     "treadle_observer_get_activities": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
     "treadle_observer_repeats": Prototype(c_bool, [c_void_p], True),
-    "treadle_loop_perform_block": Prototype(c_int32, [c_void_p, POINTER(treadle_block)], False),
-    "treadle_loop_post": Prototype(c_int32, [c_void_p, treadle_block_fn, c_void_p], False),
+    "treadle_loop_post": Prototype(c_int32, [c_void_p, treadle_post_fn, c_void_p], False),
+    "treadle_loop_post_in": Prototype(c_int32, [c_void_p, POINTER(treadle_post)], False),
     "treadle_signature_parse": Prototype(c_int32, [c_char_p, POINTER(c_void_p)], True),
     "treadle_signature_get_argument_count": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], True),
     "treadle_signature_get_layout": Prototype(c_int32, [c_void_p, c_int32, POINTER(c_size_t), POINTER(c_size_t)], True),
     "treadle_signature_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
     "treadle_routine_create": Prototype(c_int32, [POINTER(treadle_routine_config), POINTER(c_void_p)], False),
     "treadle_routine_call": Prototype(c_int32, [c_void_p, POINTER(treadle_event), c_void_p, c_size_t], False),
-    "treadle_routine_bind": Prototype(c_int32, [c_void_p, c_size_t, POINTER(treadle_bound_call)], False),
-    "treadle_bound_call_release": Prototype(c_int32, [POINTER(treadle_bound_call)], False),
-    "treadle_thread_create": Prototype(c_int32, [treadle_thread_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
+    "treadle_thread_create": Prototype(c_int32, [POINTER(treadle_thread_config), POINTER(c_void_p)], True),
     "treadle_thread_start": Prototype(c_int32, [c_void_p], False),
     "treadle_thread_start_and_wait": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_thread_declare_ready": Prototype(c_int32, [], True),
@@ -488,7 +582,6 @@ PROTOTYPES = {
     "treadle_thread_current": Prototype(c_void_p, [], True),
     "treadle_thread_main": Prototype(c_void_p, [], True),
     "treadle_thread_is_main": Prototype(c_bool, [c_void_p], True),
-    "treadle_is_main_thread": Prototype(c_bool, [], True),
     "treadle_is_multithreaded": Prototype(c_bool, [], True),
     "treadle_thread_get_pthread": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], True),
     "treadle_thread_get_id": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
@@ -499,33 +592,26 @@ PROTOTYPES = {
     "treadle_thread_cancel": Prototype(c_int32, [c_void_p], True),
     "treadle_thread_is_cancelled": Prototype(c_bool, [c_void_p], True),
     "treadle_thread_stop": Prototype(c_int32, [c_void_p], True),
-    "treadle_thread_stop_and_join": Prototype(c_int32, [c_void_p, c_int64, POINTER(c_void_p)], False),
     "treadle_thread_join": Prototype(c_int32, [c_void_p, c_int64, POINTER(c_void_p)], False),
-    "treadle_thread_set_detached": Prototype(c_int32, [c_void_p], True),
+    "treadle_thread_detach": Prototype(c_int32, [c_void_p], True),
     "treadle_thread_is_detached": Prototype(c_bool, [c_void_p], True),
     "treadle_thread_exit": Prototype(c_int32, [c_void_p], False),
     "treadle_thread_set_stack_size": Prototype(c_int32, [c_void_p, c_size_t], True),
     "treadle_thread_get_stack_size": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], True),
     "treadle_thread_set_name": Prototype(c_int32, [c_void_p, c_char_p], True),
-    "treadle_thread_copy_name": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
+    "treadle_thread_get_name": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
     "treadle_thread_set_priority": Prototype(c_int32, [c_void_p, c_double], True),
     "treadle_thread_get_priority": Prototype(c_int32, [c_void_p, POINTER(c_double), POINTER(c_int32)], True),
     "treadle_thread_set_policy": Prototype(c_int32, [c_void_p, c_uint32], True),
     "treadle_thread_get_policy": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
-    "treadle_thread_set_quality_of_service": Prototype(c_int32, [c_void_p, c_int32], True),
-    "treadle_thread_get_quality_of_service": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
     "treadle_thread_set_value": Prototype(c_int32, [c_void_p, c_char_p, c_void_p, treadle_release_fn], False),
     "treadle_thread_get_value": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_void_p)], False),
     "treadle_thread_use_value": Prototype(c_int32, [c_void_p, c_char_p, CFUNCTYPE(None, c_void_p, c_void_p), c_void_p], False),
     "treadle_thread_remove_value": Prototype(c_int32, [c_void_p, c_char_p], False),
     "treadle_thread_sleep_for": Prototype(c_int32, [c_int64], False),
     "treadle_thread_sleep_until": Prototype(c_int32, [c_int64], False),
-    "treadle_thread_perform": Prototype(c_int32, [c_void_p, POINTER(treadle_request), POINTER(c_char_p), c_size_t, c_uint32], False),
-    "treadle_main_perform": Prototype(c_int32, [POINTER(treadle_request), POINTER(c_char_p), c_size_t, c_uint32], False),
-    "treadle_perform_after": Prototype(c_int32, [c_int64, POINTER(treadle_request), POINTER(c_char_p), c_size_t], False),
-    "treadle_perform_cancel_target": Prototype(c_int32, [c_void_p], False),
+    "treadle_perform": Prototype(c_int32, [c_void_p, POINTER(treadle_request)], False),
     "treadle_perform_cancel": Prototype(c_int32, [POINTER(treadle_request)], False),
-    "treadle_perform_in_background": Prototype(c_int32, [POINTER(treadle_request), POINTER(c_void_p)], False),
     "treadle_invocation_create": Prototype(c_int32, [POINTER(treadle_invocation_config), POINTER(c_void_p)], False),
     "treadle_invocation_set_argument": Prototype(c_int32, [c_void_p, c_size_t, c_void_p, c_size_t], True),
     "treadle_invocation_set_buffer": Prototype(c_int32, [c_void_p, c_size_t, c_void_p, c_size_t], False),
@@ -537,7 +623,6 @@ PROTOTYPES = {
     "treadle_invocation_get_result": Prototype(c_int32, [c_void_p, c_void_p, c_size_t], True),
     "treadle_closure_create": Prototype(c_int32, [POINTER(treadle_closure_config), POINTER(c_void_p)], False),
     "treadle_closure_get_code": Prototype(c_int32, [c_void_p, POINTER(CFUNCTYPE(None))], True),
-    "treadle_closure_retire": Prototype(c_int32, [c_void_p], False),
     "treadle_closure_get_info": Prototype(c_int32, [c_void_p, POINTER(treadle_closure_info)], True),
     "treadle_call_get_argument": Prototype(c_int32, [POINTER(treadle_call), c_size_t, c_void_p, c_size_t], False),
     "treadle_call_set_result": Prototype(c_int32, [POINTER(treadle_call), c_void_p, c_size_t], False),
@@ -554,34 +639,23 @@ PROTOTYPES = {
     "treadle_pool_push": Prototype(c_int32, [POINTER(c_uint64)], True),
     "treadle_pool_pop": Prototype(c_int32, [c_uint64], False),
     "treadle_pool_add": Prototype(c_int32, [c_void_p, treadle_release_fn], False),
-    "treadle_notification_add": Prototype(c_int32, [c_uint32, c_void_p, treadle_notification_fn, c_void_p, treadle_release_fn, POINTER(c_uint64)], False),
+    "treadle_notification_add": Prototype(c_int32, [POINTER(treadle_notification_config), POINTER(c_uint64)], True),
     "treadle_notification_remove": Prototype(c_int32, [c_uint64], False),
     "treadle_shutdown": Prototype(c_int32, [c_int64], False),
     "treadle_set_last_resort": Prototype(c_int32, [treadle_last_resort_fn, c_void_p, treadle_release_fn], False),
     "treadle_report_error": Prototype(c_int32, [c_char_p, c_char_p], False),
+    "treadle_set_log": Prototype(c_int32, [treadle_log_fn, c_void_p, treadle_release_fn], False),
     "treadle_host_register": Prototype(c_int32, [POINTER(treadle_host_config), POINTER(c_void_p)], False),
     "treadle_host_quiesce": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_host_get_dropped": Prototype(c_int32, [c_void_p, POINTER(c_uint64)], True),
     "treadle_host_take_retired": Prototype(c_int32, [c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_size_t)], True),
     "treadle_host_get_retired_count": Prototype(POINTER(c_uint64), [c_void_p], True),
-    "treadle_host_create_source": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_int64, POINTER(c_void_p)], True),
-    "treadle_host_create_descriptor": Prototype(c_int32, [c_void_p, c_uint64, c_int32, c_uint32, c_uint32, POINTER(c_void_p)], True),
-    "treadle_host_create_timer": Prototype(c_int32, [c_void_p, c_uint64, c_int64, c_int64, c_int64, POINTER(c_void_p)], True),
-    "treadle_host_create_observer": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_uint32, c_int64, POINTER(c_void_p)], True),
-    "treadle_host_perform_block": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_char_p), c_size_t], True),
     "treadle_host_post": Prototype(c_int32, [c_void_p, c_uint64, c_void_p], True),
     "treadle_host_run": Prototype(c_int32, [c_void_p, c_void_p, c_char_p, c_int64, c_uint32], False),
     "treadle_host_next": Prototype(c_uint64, [], True),
-    "treadle_host_create_thread": Prototype(c_int32, [c_void_p, c_uint64, POINTER(c_void_p)], True),
-    "treadle_host_perform": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_char_p), c_size_t, c_uint32], False),
-    "treadle_host_perform_and_wait": Prototype(c_int32, [c_void_p, c_uint64, c_void_p], False),
     "treadle_host_wait": Prototype(c_int32, [c_void_p, POINTER(c_uint32), c_int64], False),
-    "treadle_host_perform_until": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(c_uint32), c_int64], False),
     "treadle_host_end_wait": Prototype(c_int32, [POINTER(c_uint32)], True),
-    "treadle_host_add_notification": Prototype(c_int32, [c_void_p, c_uint64, c_uint32, c_void_p, POINTER(c_uint64)], True),
     "treadle_host_pool_add": Prototype(c_int32, [c_void_p, c_uint64], True),
-    "treadle_host_perform_invocation": Prototype(c_int32, [c_void_p, c_uint64, c_void_p, POINTER(treadle_invocation_options)], False),
-    "treadle_host_create_closure": Prototype(c_int32, [c_void_p, c_uint64, POINTER(treadle_closure_config), POINTER(c_void_p)], False),
 }
 
 
@@ -597,6 +671,7 @@ class Functions:
     treadle_is_valid: Callable[..., Any]
     treadle_get_info: Callable[..., Any]
     treadle_get_order: Callable[..., Any]
+    treadle_get_kind: Callable[..., Any]
     treadle_describe: Callable[..., Any]
     treadle_loop_add: Callable[..., Any]
     treadle_loop_remove: Callable[..., Any]
@@ -614,7 +689,6 @@ class Functions:
     treadle_loop_main: Callable[..., Any]
     treadle_loop_copy_of_thread: Callable[..., Any]
     treadle_loop_run: Callable[..., Any]
-    treadle_loop_run_default: Callable[..., Any]
     treadle_loop_set_interrupt_descriptor: Callable[..., Any]
     treadle_loop_stop: Callable[..., Any]
     treadle_loop_request_stop: Callable[..., Any]
@@ -622,44 +696,45 @@ class Functions:
     treadle_loop_is_waiting: Callable[..., Any]
     treadle_loop_is_current: Callable[..., Any]
     treadle_loop_get_thread_id: Callable[..., Any]
-    treadle_loop_copy_current_mode: Callable[..., Any]
-    treadle_loop_copy_modes: Callable[..., Any]
+    treadle_loop_get_current_mode: Callable[..., Any]
+    treadle_loop_get_modes: Callable[..., Any]
+    treadle_loop_copy_items: Callable[..., Any]
+    treadle_loop_get_counters: Callable[..., Any]
     treadle_loop_add_common_mode: Callable[..., Any]
     treadle_loop_is_common_mode: Callable[..., Any]
     treadle_loop_get_next_fire: Callable[..., Any]
     treadle_source_create: Callable[..., Any]
+    treadle_source_start: Callable[..., Any]
     treadle_source_signal: Callable[..., Any]
     treadle_source_signal_and_wake: Callable[..., Any]
     treadle_source_is_signalled: Callable[..., Any]
     treadle_descriptor_create: Callable[..., Any]
-    treadle_descriptor_watch: Callable[..., Any]
+    treadle_descriptor_start: Callable[..., Any]
     treadle_descriptor_set_events: Callable[..., Any]
     treadle_descriptor_get_events: Callable[..., Any]
     treadle_descriptor_get_fd: Callable[..., Any]
     treadle_timer_create: Callable[..., Any]
-    treadle_timer_create_absolute: Callable[..., Any]
-    treadle_timer_schedule: Callable[..., Any]
-    treadle_timer_schedule_at: Callable[..., Any]
+    treadle_timer_start: Callable[..., Any]
     treadle_timer_fire: Callable[..., Any]
     treadle_timer_get_next_fire: Callable[..., Any]
     treadle_timer_set_next_fire: Callable[..., Any]
+    treadle_timer_arm: Callable[..., Any]
     treadle_timer_get_interval: Callable[..., Any]
     treadle_timer_repeats: Callable[..., Any]
     treadle_timer_set_tolerance: Callable[..., Any]
     treadle_timer_get_tolerance: Callable[..., Any]
     treadle_observer_create: Callable[..., Any]
+    treadle_observer_start: Callable[..., Any]
     treadle_observer_get_activities: Callable[..., Any]
     treadle_observer_repeats: Callable[..., Any]
-    treadle_loop_perform_block: Callable[..., Any]
     treadle_loop_post: Callable[..., Any]
+    treadle_loop_post_in: Callable[..., Any]
     treadle_signature_parse: Callable[..., Any]
     treadle_signature_get_argument_count: Callable[..., Any]
     treadle_signature_get_layout: Callable[..., Any]
     treadle_signature_describe: Callable[..., Any]
     treadle_routine_create: Callable[..., Any]
     treadle_routine_call: Callable[..., Any]
-    treadle_routine_bind: Callable[..., Any]
-    treadle_bound_call_release: Callable[..., Any]
     treadle_thread_create: Callable[..., Any]
     treadle_thread_start: Callable[..., Any]
     treadle_thread_start_and_wait: Callable[..., Any]
@@ -668,7 +743,6 @@ class Functions:
     treadle_thread_current: Callable[..., Any]
     treadle_thread_main: Callable[..., Any]
     treadle_thread_is_main: Callable[..., Any]
-    treadle_is_main_thread: Callable[..., Any]
     treadle_is_multithreaded: Callable[..., Any]
     treadle_thread_get_pthread: Callable[..., Any]
     treadle_thread_get_id: Callable[..., Any]
@@ -679,33 +753,26 @@ class Functions:
     treadle_thread_cancel: Callable[..., Any]
     treadle_thread_is_cancelled: Callable[..., Any]
     treadle_thread_stop: Callable[..., Any]
-    treadle_thread_stop_and_join: Callable[..., Any]
     treadle_thread_join: Callable[..., Any]
-    treadle_thread_set_detached: Callable[..., Any]
+    treadle_thread_detach: Callable[..., Any]
     treadle_thread_is_detached: Callable[..., Any]
     treadle_thread_exit: Callable[..., Any]
     treadle_thread_set_stack_size: Callable[..., Any]
     treadle_thread_get_stack_size: Callable[..., Any]
     treadle_thread_set_name: Callable[..., Any]
-    treadle_thread_copy_name: Callable[..., Any]
+    treadle_thread_get_name: Callable[..., Any]
     treadle_thread_set_priority: Callable[..., Any]
     treadle_thread_get_priority: Callable[..., Any]
     treadle_thread_set_policy: Callable[..., Any]
     treadle_thread_get_policy: Callable[..., Any]
-    treadle_thread_set_quality_of_service: Callable[..., Any]
-    treadle_thread_get_quality_of_service: Callable[..., Any]
     treadle_thread_set_value: Callable[..., Any]
     treadle_thread_get_value: Callable[..., Any]
     treadle_thread_use_value: Callable[..., Any]
     treadle_thread_remove_value: Callable[..., Any]
     treadle_thread_sleep_for: Callable[..., Any]
     treadle_thread_sleep_until: Callable[..., Any]
-    treadle_thread_perform: Callable[..., Any]
-    treadle_main_perform: Callable[..., Any]
-    treadle_perform_after: Callable[..., Any]
-    treadle_perform_cancel_target: Callable[..., Any]
+    treadle_perform: Callable[..., Any]
     treadle_perform_cancel: Callable[..., Any]
-    treadle_perform_in_background: Callable[..., Any]
     treadle_invocation_create: Callable[..., Any]
     treadle_invocation_set_argument: Callable[..., Any]
     treadle_invocation_set_buffer: Callable[..., Any]
@@ -717,7 +784,6 @@ class Functions:
     treadle_invocation_get_result: Callable[..., Any]
     treadle_closure_create: Callable[..., Any]
     treadle_closure_get_code: Callable[..., Any]
-    treadle_closure_retire: Callable[..., Any]
     treadle_closure_get_info: Callable[..., Any]
     treadle_call_get_argument: Callable[..., Any]
     treadle_call_set_result: Callable[..., Any]
@@ -739,26 +805,15 @@ class Functions:
     treadle_shutdown: Callable[..., Any]
     treadle_set_last_resort: Callable[..., Any]
     treadle_report_error: Callable[..., Any]
+    treadle_set_log: Callable[..., Any]
     treadle_host_register: Callable[..., Any]
     treadle_host_quiesce: Callable[..., Any]
     treadle_host_get_dropped: Callable[..., Any]
     treadle_host_take_retired: Callable[..., Any]
     treadle_host_get_retired_count: Callable[..., Any]
-    treadle_host_create_source: Callable[..., Any]
-    treadle_host_create_descriptor: Callable[..., Any]
-    treadle_host_create_timer: Callable[..., Any]
-    treadle_host_create_observer: Callable[..., Any]
-    treadle_host_perform_block: Callable[..., Any]
     treadle_host_post: Callable[..., Any]
     treadle_host_run: Callable[..., Any]
     treadle_host_next: Callable[..., Any]
-    treadle_host_create_thread: Callable[..., Any]
-    treadle_host_perform: Callable[..., Any]
-    treadle_host_perform_and_wait: Callable[..., Any]
     treadle_host_wait: Callable[..., Any]
-    treadle_host_perform_until: Callable[..., Any]
     treadle_host_end_wait: Callable[..., Any]
-    treadle_host_add_notification: Callable[..., Any]
     treadle_host_pool_add: Callable[..., Any]
-    treadle_host_perform_invocation: Callable[..., Any]
-    treadle_host_create_closure: Callable[..., Any]

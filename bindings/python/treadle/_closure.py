@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, NoReturn, Optional, overload
 
 from . import _capi, _registry
+from ._arguments import integer, object_of
 from ._encoding import encode
 from ._errors import FORKED_HANDLE, check
 from ._host import host
@@ -74,8 +74,8 @@ class ClosureInfo(NamedTuple):
     dropped: int
     #: Callers that did not wait any longer.
     timed_out: int
-    #: Calls of the pointer after it was retired.
-    after_retired: int
+    #: Calls of the pointer after it was invalidated.
+    after_invalidated: int
 
 
 class Closure:
@@ -83,8 +83,8 @@ class Closure:
 
     Give it to a function of ctypes where a function pointer is wanted: it goes as an argument of its own prototype or
     of c_void_p, `ctypes.cast(closure.pointer, OTHER)` makes it one of another prototype, and `closure(1, 2)` calls it
-    as C would. Keep it as long as C may call: when it is collected it is retired, as by retire(). That does no
-    harm: a retired pointer may be called, and returns the default.
+    as C would. Keep it as long as C may call: when it is collected it is invalidated, as by invalidate(). That does no
+    harm: the pointer of an invalid one may be called, and returns the default.
     """
 
     _handle = 0
@@ -106,6 +106,9 @@ class Closure:
         keep_code: bool = False,
     ) -> None:
         """treadle.closure(signature, fn, ...). Any thread. Since 1.0."""
+        from ._loop import RunLoop  # which imports this module
+        from ._thread import Thread
+
         self._fn = callback(fn)
         self._prototype = of_anything(signature)
         self._is_drained = False
@@ -113,11 +116,11 @@ class Closure:
         self._type = signature if not isinstance(signature, str) else self._prototype.function_type()
         if delivery is None:
             delivery = "inline" if loop is None and thread is None else "sync"
-        if delivery not in _DELIVERIES:
+        if not isinstance(delivery, str) or delivery not in _DELIVERIES:
             raise ValueError(f"a delivery is one of {', '.join(_DELIVERIES)}, not {delivery!r}")
-        if on_full not in _ON_FULL:
+        if not isinstance(on_full, str) or on_full not in _ON_FULL:
             raise ValueError(f"on_full is one of {', '.join(_ON_FULL)}, not {on_full!r}")
-        limit = operator.index(queue_limit)
+        limit = integer(queue_limit, "a queue_limit")
         if not 0 <= limit <= _LARGEST_LIMIT:
             raise ValueError(f"a queue_limit of {limit} is out of its range")
         is_text = isinstance(signature, str)
@@ -125,9 +128,9 @@ class Closure:
             struct_size=ctypes.sizeof(_capi.treadle_closure_config),
             signature=self._prototype.encoding if is_text or delivery == "inline" else _by_copy(self._prototype),
             delivery=_DELIVERIES[delivery],
-            flags=may_allocate * _capi.CLOSURE_MAY_ALLOCATE | keep_code * _capi.CLOSURE_KEEP_CODE,
-            loop=None if loop is None else loop._handle,
-            thread=None if thread is None else thread._handle,
+            flags=bool(may_allocate) * _capi.CLOSURE_MAY_ALLOCATE | bool(keep_code) * _capi.CLOSURE_KEEP_CODE,
+            loop=None if loop is None else object_of(loop, RunLoop, "loop")._handle,
+            thread=None if thread is None else object_of(thread, Thread, "thread")._handle,
             timeout_ns=0 if timeout is None else wait_timeout(timeout),
             queue_limit=limit,
             on_full=_ON_FULL[on_full],
@@ -147,7 +150,10 @@ class Closure:
             return None
         memory = result.made()
         if default is not None:
-            memory.value = self._texts.keep(result.ctype, default)
+            try:
+                memory.value = self._texts.keep(result.ctype, default)
+            except TypeError as error:
+                raise TypeError(f"the default is no result of the function: {error}") from None
         config.default_result = ctypes.addressof(memory)
         config.default_result_size = result.size
         return memory
@@ -157,8 +163,9 @@ class Closure:
         self._token = next(_registry.tokens)
         # Before the pointer exists: nobody can call it without its object.
         _registry.closures[self._token] = weakref.ref(self)
+        config.host, config.token = host.handle, self._token
         out, code = ctypes.c_void_p(), ctypes.CFUNCTYPE(None)()
-        status = native.treadle_host_create_closure(host.handle, self._token, config, out)
+        status = native.treadle_closure_create(config, out)
         if status < 0:
             del _registry.closures[self._token]
             check(status, config.loop or 0, config.thread or 0)
@@ -172,7 +179,7 @@ class Closure:
             return
         if not self._is_drained:
             _registry.draining[self._token] = self
-            native.treadle_closure_retire(self._handle)
+            native.treadle_invalidate(self._handle)
             if self.info.state is ClosureState.DRAINED:
                 _registry.draining.pop(self._token, None)
         native.treadle_release(self._handle)
@@ -196,21 +203,20 @@ class Closure:
 
     # Its end
 
-    def retire(self) -> bool:
+    def invalidate(self) -> None:
         """Ends it: calls that begin from now on get the default result. Those that have begun are handled.
 
-        The pointer may still be called, for ever; the first such call is reported to the last resort. False if it was
-        retired before. Any thread. Since 1.0.
+        The pointer may still be called, for ever; the first such call is reported to the last resort. No effect if it was
+        invalidated before. Any thread. Since 1.0.
         """
-        status = check(native.treadle_closure_retire(self._handle), self._handle)
+        check(native.treadle_invalidate(self._handle), self._handle)
         host.drain()
-        return status == _capi.OK
 
     def close(self, timeout: Optional[float] = None) -> None:
-        """Retires it, and waits until no call of it runs or waits.
+        """Invalidates it, and waits until no call of it runs or waits.
 
-        timeout: in seconds; then Timeout, and it is retired. From one of its own calls it retires only.
-        Raises DeadlockError when a waiting call is for the calling thread's loop; it is retired then. Any
+        timeout: in seconds; then Timeout, and it is invalid. From one of its own calls it is invalidated only.
+        Raises DeadlockError when a waiting call is for the calling thread's loop; it is invalid then. Any
         thread. Since 1.0.
         """
         limit = timeout_of(timeout, "timeout")
@@ -223,14 +229,14 @@ class Closure:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        self.retire()
+        self.invalidate()
 
     @property
     def info(self) -> ClosureInfo:
         """Its state and counts. Any thread. Since 1.0."""
         info = _capi.treadle_closure_info(struct_size=ctypes.sizeof(_capi.treadle_closure_info))
         check(native.treadle_closure_get_info(self._handle, info), self._handle)
-        counts = (info.waiting, info.handled, info.failed, info.dropped, info.timed_out, info.after_retired)
+        counts = (info.waiting, info.handled, info.failed, info.dropped, info.timed_out, info.after_invalidated)
         return ClosureInfo(ClosureState(info.state), *counts)
 
     # Calls
@@ -295,7 +301,7 @@ def closure(signature: Any, fn: Optional[Callable[..., Any]] = None, **options: 
     gets the default at once; "sync": there, while the caller waits for the result, the default with one of them;
     "running": the same, and the caller's loop runs in CALL_MODE meanwhile. On the loop's own thread the last two
     are inline. C strings are copied on their way, what other pointers point to is not.
-    modes: in which the loop handles calls; None: the common ones and CALL_MODE; a text is one mode.
+    modes: in which the loop handles calls; None: the common ones and CALL_MODE; a text is one mode, a list several.
     queue_limit, on_full: how many calls may wait for the loop, 0 for 1,024, and what becomes of one more: "block",
     "fail", "drop_newest", "drop_oldest", or with "async" "coalesce".
     timeout: of a caller's wait, in seconds; Ctrl-C does not end it, since the caller is C. default: what a caller gets whose call is not handled; None: zeros.

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Optional, Tuple
 from ._loop import RunLoop
 from ._thread import Thread
 from ._timer import Timer
-from ._types import DEFAULT, modes_of
+from ._types import nanoseconds
 
 _Any = Callable[..., object]
 
@@ -20,7 +20,7 @@ class DelayedPerform(Timer):
 
     def __init__(self, delay: float, target: object, fn: _Any, arguments: Tuple[Any, ...]) -> None:
         """Use perform_after. Since 1.0."""
-        super().__init__(lambda timer: fn(*arguments), delay=0.0 if delay < 0 else delay)
+        super().__init__(lambda timer: fn(*arguments), delay=delay if nanoseconds(delay, "delay") > 0 else 0.0)
         self._target = target
         self._performed = (fn, arguments)
 
@@ -36,7 +36,7 @@ def perform_after(
     """Has the calling thread's loop call fn(*args) once, after so many seconds, but never before its next pass.
 
     Those of one date are called in their order. What is left when the thread ends is dropped.
-    modes: None is DEFAULT; a text is one mode; with an empty list nothing is called.
+    modes: None is COMMON; a text is one mode, a list several; with an empty list nothing is called.
     target: what cancel_performs() finds it by; without it the object of a bound method, or else fn itself.
     Returns the timer, which may be invalidated. Raises ValueError for NaN. Any thread. Since 1.0.
     """
@@ -44,10 +44,7 @@ def perform_after(
         raise TypeError(f"{fn!r} cannot be called")
     loop = RunLoop.current()
     timer = DelayedPerform(delay, _target_of(fn) if target is None else target, fn, args)
-    names = (DEFAULT,) if modes is None else modes_of(modes)
-    for name in names:
-        loop.add(timer, name)
-    if not names:
+    if not loop.add(timer, modes):
         timer.invalidate()
     return timer
 

@@ -9,12 +9,15 @@ import os
 import weakref
 from typing import Any, Callable, Optional, Protocol, Union
 
+from . import _capi
+from ._arguments import integer, wrong_type
 from ._errors import check
 from ._item import Item, callback
 from ._library import native
 from ._types import Events
 
 _EVENTS = {value: Events(value) for value in range(16)}
+_SIZE = ctypes.sizeof(_capi.treadle_descriptor_context)
 
 
 class HasFileno(Protocol):
@@ -49,12 +52,14 @@ class FileDescriptor(Item):
         Since 1.0.
         """
         self._file = fd
-        self._fd = _in_range(fd if isinstance(fd, int) else fd.fileno(), 2**31 - 1)
+        self._fd = _in_range(fd if isinstance(fd, int) else _fileno(fd), 2**31 - 1, "fd")
         self._fn = callback(fn)
-        self._wanted = _in_range(events, 2**32 - 1)
+        self._wanted = _in_range(events, 2**32 - 1, "events")
         self._oneshot = oneshot
         self._closer: Optional[Any] = None
-        self._create(native.treadle_host_create_descriptor, label, self._fd, self._wanted, 0)
+        context = _capi.treadle_descriptor_context(_SIZE)
+        context.fd, context.events = self._fd, self._wanted
+        self._create(native.treadle_descriptor_create, context, label)
         if close_fd:
             self._closer = weakref.finalize(self, _close, fd)
             self._closer.atexit = False
@@ -76,9 +81,10 @@ class FileDescriptor(Item):
 
     @events.setter
     def events(self, events: Events) -> None:
-        check(native.treadle_descriptor_set_events(self._handle, _in_range(events, 2**32 - 1)), self._handle)
+        mask = _in_range(events, 2**32 - 1, "events")
+        check(native.treadle_descriptor_set_events(self._handle, mask), self._handle)
         if events:
-            self._wanted = int(events)
+            self._wanted = mask
 
     def enable(self) -> None:
         """Watches again for what was last asked for. Raises Error if invalid. Any thread. Since 1.0."""
@@ -101,9 +107,16 @@ class FileDescriptor(Item):
         return f"fd={self.fd}"
 
 
-def _in_range(number: int, highest: int) -> int:
+def _fileno(file: HasFileno) -> int:
+    if not callable(getattr(file, "fileno", None)):
+        raise wrong_type("fd", "an int or has fileno()", file)
+    return file.fileno()
+
+
+def _in_range(value: int, highest: int, name: str) -> int:
     """A number that C takes as it is: one that it would cut becomes one that it refuses."""
-    return int(number) if 0 <= number < highest else highest
+    number = integer(value, name)
+    return number if 0 <= number < highest else highest
 
 
 def _close(file: Union[int, HasFileno]) -> None:

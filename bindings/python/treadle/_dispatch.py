@@ -25,7 +25,7 @@ from ._loop import RunLoop
 from ._types import Mode
 
 _PERFORM = _capi.EVENT_PERFORM
-_BLOCK = _capi.EVENT_BLOCK
+_POST = _capi.EVENT_POST
 _REQUEST = _capi.EVENT_REQUEST
 _CALL = _capi.EVENT_CALL
 _NOTIFICATION = _capi.EVENT_NOTIFICATION
@@ -77,7 +77,7 @@ def _dispatch(ticket: int, address: int) -> int:
                         return _skip(event)
                     perform = source._perform
                     perform(source)
-        elif kind == _BLOCK:
+        elif kind == _POST:
             for token in chain((token,), iter(_next, 0)):
                 post = _take_post(token, None)
                 if post is not None:
@@ -95,7 +95,7 @@ def _dispatch(ticket: int, address: int) -> int:
             call = _calls.pop(token, None)
             if call is not None:
                 call.run()
-        elif kind < _BLOCK:
+        elif kind < _POST:
             item = _held_item(token) or _item_of(token)
             if item is not None:
                 if _failed and _is_unwanted(event):

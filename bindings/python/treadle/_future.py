@@ -8,7 +8,7 @@ import concurrent.futures
 import ctypes
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, List, Optional, Tuple, TypeVar
 
 from . import _capi, _registry
 from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed, check
@@ -16,7 +16,7 @@ from ._frames import Outcome, report, without_frame
 from ._host import host
 from ._library import native
 from ._threads import is_main
-from ._types import timeout_of
+from ._types import NANOSECONDS, timeout_of
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
@@ -29,7 +29,8 @@ _LOOK_SECONDS = 0.1
 
 
 class Future(concurrent.futures.Future[T]):
-    """The result of RunLoop.perform and Thread.perform. As in concurrent.futures, but made for loops. Since 1.0.
+    """The result of RunLoop.perform and Thread.perform. As in concurrent.futures, but made for loops, and `await`
+    waits for it in asyncio. Since 1.0.
 
     When the loop's thread ends before the function ran, the exception is LoopClosed, which is also raised in who waits
     for the main thread's loop when that has come to the end of the program. An exception that nobody asked for is
@@ -63,17 +64,43 @@ class Future(concurrent.futures.Future[T]):
         self._unseen.clear()
         return super().exception(0)
 
+    def __await__(self) -> Generator[Any, None, T]:
+        """`await future` on a thread of asyncio, whose loop goes on meanwhile; what the function returned or raised.
+
+        To cancel the task cancels the function if it has not begun. Any thread with a loop of asyncio. Since 1.0.
+        """
+        import asyncio  # not before somebody wants it
+
+        self._refuse_forked()
+        wrapped = asyncio.wrap_future(self, loop=asyncio.get_running_loop())
+        loop = self._treadle_loop
+        # Nobody tells of the end of some threads; and that the main thread has left, only who waits in the library.
+        is_told = loop._tells_its_end and not self._needs_looks and loop._handle != native.treadle_loop_main()
+        while not is_told and not wrapped.done():
+            try:
+                self._look()
+                refuse_left(loop)
+                yield from asyncio.wait((wrapped,), timeout=_LOOK_SECONDS).__await__()
+            except (asyncio.CancelledError, LoopClosed):
+                wrapped.cancel()
+                raise
+        return (yield from wrapped)
+
+    def _refuse_forked(self) -> None:
+        if not self.done() and self._treadle_loop._handle == FORKED_HANDLE:
+            raise Forked("the function was to run in the parent of this process", _capi.E_FORKED)
+
     def _wait(self, timeout: Optional[float]) -> None:
         if self.done():
             return
+        self._refuse_forked()
         loop = self._treadle_loop
-        if loop._handle == FORKED_HANDLE:
-            raise Forked("the function was to run in the parent of this process", _capi.E_FORKED)
         self._look()
         if loop.is_current and not self.done():
             raise DeadlockError("the loop's own thread waits for what it must run itself", _capi.E_DEADLOCK)
         is_told = loop._tells_its_end and not is_main() and not self._needs_looks
-        deadline = None if timeout is None else time.monotonic() + timeout
+        limit = timeout_of(timeout, "timeout")
+        deadline = None if limit == _capi.FOREVER else time.monotonic() + limit / NANOSECONDS
         # One word for all waiters. Made before they look, so that either they or who ends it sees the other.
         word = self.__dict__.setdefault("_word", ctypes.c_uint32())
         while not self.done():
@@ -81,8 +108,8 @@ class Future(concurrent.futures.Future[T]):
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise concurrent.futures.TimeoutError()
-            limit = left if is_told else min(_LOOK_SECONDS, left or _LOOK_SECONDS)
-            status = native.treadle_host_wait(loop._handle, word, timeout_of(limit, "timeout"))
+            turn = left if is_told else min(_LOOK_SECONDS, left or _LOOK_SECONDS)
+            status = native.treadle_host_wait(loop._handle, word, timeout_of(turn, "timeout"))
             if status != _capi.E_TIMEOUT:
                 check(status, loop._handle)
             host.drain()

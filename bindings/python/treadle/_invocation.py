@@ -39,7 +39,7 @@ class Function:
         self._check: Any = None
         if is_function_pointer(type(function)):
             refuse_python_api(function._flags_)
-            self.address = ctypes.cast(function, ctypes.c_void_p).value or 0
+            self.address: int = ctypes.cast(function, ctypes.c_void_p).value or 0
             self._check = getattr(function, "errcheck", None)
         elif isinstance(function, int) and not isinstance(function, bool):
             self.address = function
@@ -49,9 +49,9 @@ class Function:
             raise TypeError(f"a function of ctypes or an address is wanted, not {function!r}")
         if not self.address:
             raise ValueError("the function's address is NULL")
-        self.prototype = self._declared() if signature is None else of_anything(signature)
+        self.prototype: Prototype = self._declared() if signature is None else of_anything(signature)
         #: The arguments in memory, and what must live as long as C may look at it.
-        self.arguments = converted(self.prototype, arguments)
+        self.arguments: Tuple[List[Any], List[object]] = converted(self.prototype, arguments)
 
     def _declared(self) -> Prototype:
         """By the function's argtypes and restype, and by the values of what is not declared."""
@@ -76,7 +76,7 @@ class Invocation(Future[Any]):
     """A call of a C function that was given to a loop without waiting, and what becomes of it. Since 1.0.
 
     It is a Future: result(), exception(), done() and add_done_callback() are as in concurrent.futures, and
-    asyncio.wrap_future() awaits it. When the loop's thread ends before the function was called, the exception is
+    `await` waits for it in asyncio. When the loop's thread ends before the function was called, the exception is
     LoopClosed. What was passed to the function is kept until it has returned.
     """
 

@@ -15,7 +15,7 @@ from ._frames import Frame, call
 from ._host import host
 from ._invocation import Completion, Function, Invocation, look_after_lingering
 from ._library import native
-from ._performing import names_of
+from ._performing import names_of, request_of
 from ._threads import is_main
 from ._types import modes_of, wait_timeout
 from ._waiting import waiting_for
@@ -79,7 +79,7 @@ class Invoking:
         wait: return what the function returned. Other threads of Python run meanwhile; "running" also runs the
         caller's loop, in CALL_MODE. On the calling thread the function is called directly. With False an
         Invocation is returned, a Future.
-        modes: None is the common ones and CALL_MODE; a text is one mode. timeout: of the wait, in seconds; then Timeout: what has not begun is
+        modes: None is the common ones and CALL_MODE; a text is one mode, a list several. timeout: of the wait, in seconds; then Timeout: what has not begun is
         cancelled, and a function that runs goes on.
         Raises LoopClosed when the thread has finished, or ends before it has called; DeadlockError when the thread waits,
         directly or through others, for the caller; TypeError for arguments that do not fit; InvalidArgument for
@@ -117,7 +117,8 @@ def _begin(invocation: Invocation, loop: RunLoop, options: Any) -> None:
     options.completion_loop = loop._handle
     completion = Completion(token, loop, invocation)
     _registry.calls[token] = loop._pending[token] = completion
-    status = native.treadle_host_perform_invocation(host.handle, token, invocation._handle, options)
+    options.completion = ctypes.pointer(request_of(token, 0))
+    status = native.treadle_invocation_perform(invocation._handle, options)
     if status < 0:
         _registry.calls.pop(token, None)
         loop._pending.pop(token, None)

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import ctypes
-import operator
+import weakref
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Set, TypeVar
 
 from . import _capi, _registry
+from ._arguments import encoded_text, integer, wrong_type
 from ._errors import check
 from ._frames import guarded
 from ._host import host
@@ -24,13 +25,15 @@ _Function = TypeVar("_Function")
 
 
 @lru_cache(maxsize=256)
+def _encoded(mode: str) -> bytes:
+    return encoded_text(mode, "the name of a mode")
+
+
 def encoded(mode: str) -> bytes:
     """A mode's name as the library takes it."""
-    if not isinstance(mode, str):
-        raise TypeError(f"a mode is a str, not {type(mode).__name__}")
-    if "\0" in mode:
-        raise ValueError("the name of a mode contains NUL")
-    return mode.encode()
+    if not isinstance(mode, str):  # before the cache, which wants what can be hashed
+        raise wrong_type("a mode", "a str", mode)
+    return _encoded(mode)
 
 
 def handle_of(item: Item) -> int:
@@ -60,13 +63,16 @@ class Item:
     def __init__(self) -> None:
         raise TypeError("use Source, FileDescriptor, Timer or Observer")
 
-    def _create(self, function: Callable[..., int], label: str, *arguments: object) -> None:
+    def _create(self, function: Callable[..., int], context: Any, label: str) -> None:
         host.drain()
         self.label = label
+        if label:
+            context.label = encoded_text(label, "label")
         self._loops = set()
         token = self._token = next(_registry.tokens)
+        context.host, context.token = host.handle, token
         out = ctypes.c_void_p()
-        check(function(host.handle, token, *arguments, out))
+        check(function(context, out))
         self._handle = out.value or 0
         _registry.items[token] = _registry.ItemReference(self, token, self._handle, native.treadle_release)
 
@@ -110,6 +116,10 @@ class Item:
             self._let_go()
             self._ended()
 
+    def describe(self) -> str:
+        """What the library tells of it, with its modes, for who debugs. Any thread. Since 1.0."""
+        return text_of(native.treadle_describe, self._handle)
+
     def close(self, timeout: Optional[float] = None) -> None:
         """Invalidates, then waits until no callback of it runs on another thread.
 
@@ -146,6 +156,42 @@ class Item:
         return f"<{' '.join(filter(None, words))} at {id(self):#x}>"
 
 
+class OtherItem(Item):
+    """An item that Python did not make, as RunLoop.items() gives it. Since 1.0."""
+
+    def __init__(self) -> None:
+        raise TypeError("it is given by RunLoop.items()")
+
+    @classmethod
+    def _of(cls, handle: int) -> OtherItem:
+        """Takes over a reference that the library gave."""
+        self = cls.__new__(cls)
+        self.label = ""
+        self._handle = handle
+        self._loops = set()
+        weakref.finalize(self, native.treadle_release, handle).atexit = False
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OtherItem) and other._handle == self._handle
+
+    def __hash__(self) -> int:
+        return hash(self._handle)
+
+    def __repr__(self) -> str:
+        return f"<{self.describe().splitlines()[0]}>"
+
+
+def text_of(function: Callable[..., int], handle: int) -> str:
+    """Text that a function of the library writes."""
+    length = ctypes.c_size_t(120)
+    while True:
+        buffer = ctypes.create_string_buffer(length.value + 1)
+        check(function(handle, buffer, len(buffer), length), handle)
+        if length.value < len(buffer):
+            return buffer.value.decode(errors="replace")
+
+
 def callback(fn: _Function, *, optional: bool = False) -> _Function:
     """A function that the library may call."""
     if not (callable(fn) or optional and fn is None):
@@ -155,7 +201,7 @@ def callback(fn: _Function, *, optional: bool = False) -> _Function:
 
 def order_of(order: int) -> int:
     """An order as the library takes it."""
-    number = operator.index(order)
+    number = integer(order, "an order")
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"the order {number} does not fit into 64 bits")
     return number

@@ -45,8 +45,9 @@ def locate() -> Path:
         if path.is_file():
             return path
     builds = ", ".join(map(str, developed)) or "none, since this is not a source checkout"
+    advice = f": run `make library` in {developed[0].parents[2]}" if developed else ""
     raise ImportError(
-        "the Treadle library was not found. Looked for, in this order: "
+        f"the Treadle library was not found{advice}. Looked for, in this order: "
         f"the library bundled with the package ({bundled}); "
         f"the file named by the environment variable {_VARIABLE} (not set); "
         f"a development build ({builds})"

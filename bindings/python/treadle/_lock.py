@@ -10,6 +10,7 @@ import weakref
 from typing import Callable, NoReturn, Optional, TypeVar
 
 from . import _capi, _registry
+from ._arguments import object_of
 from ._errors import check
 from ._library import native
 from ._threads import is_main
@@ -89,7 +90,7 @@ class Condition(NativeLock):
     def __init__(self, lock: Optional[Lock] = None) -> None:
         """Makes a condition of this lock, or of a lock of its own. Any thread. Since 1.0."""
         #: The lock.
-        self.lock = Lock() if lock is None else lock
+        self.lock: Lock = Lock() if lock is None else object_of(lock, Lock, "lock")
         out = ctypes.c_void_p()
         check(native.treadle_condition_create(out))
         self._own(out.value or 0, native.treadle_release)
@@ -116,6 +117,8 @@ class Condition(NativeLock):
         Any thread. Since 1.0.
         """
         limit = timeout_of(timeout, "timeout")
+        if not callable(predicate):
+            raise TypeError(f"{predicate!r} cannot be called")
         end = _capi.FOREVER if limit == _capi.FOREVER else time.monotonic_ns() + limit
         while not (result := predicate()):
             left = None if end == _capi.FOREVER else (end - time.monotonic_ns()) / NANOSECONDS

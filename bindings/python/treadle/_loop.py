@@ -14,6 +14,7 @@ from typing import (
     Dict,
     FrozenSet,
     Iterable,
+    List,
     NoReturn,
     Optional,
     Set,
@@ -30,14 +31,26 @@ from ._frames import ExceptHookArgs, Frame, call, excepthook, guarded, is_runnin
 from ._future import Block, Future
 from ._host import host
 from ._invoking import Invoking
-from ._item import Item, encoded, handle_of
+from ._item import Item, OtherItem, encoded, handle_of, text_of
 from ._library import native
 from ._observer import Observer
 from ._performing import enqueue
 from ._signals import MainRun, run_handlers, was_interrupted
 from ._threads import is_main, thread
 from ._timer import Timer
-from ._types import COMMON, DEFAULT, NANOSECONDS, Activity, Events, Mode, RunResult, timeout_of
+from ._types import (
+    COMMON,
+    DEFAULT,
+    NANOSECONDS,
+    Activity,
+    Counters,
+    Events,
+    Finish,
+    Mode,
+    RunResult,
+    modes_of,
+    timeout_of,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, ParamSpec
@@ -130,13 +143,19 @@ class RunLoop(Invoking):
     # Running
 
     def run(
-        self, mode: str = DEFAULT, seconds: Optional[float] = None, *, return_after_source_handled: bool = False
+        self,
+        mode: str = DEFAULT,
+        seconds: Optional[float] = None,
+        *,
+        return_after_source_handled: bool = False,
+        when_empty: bool = False,
     ) -> RunResult:
         """Runs the loop in one mode until there is a result. Only on the loop's own thread.
 
         seconds: how long; None for ever; 0 or less makes one pass without waiting.
         return_after_source_handled: return once a source was handled.
-        A mode that is unknown, empty or the common one is FINISHED at once. May be called from every
+        when_empty: sleep while nothing is in the mode. Without it, and with the common one, a mode that is
+        unknown or empty is FINISHED at once. May be called from every
         callback. Raises the exception of a callback (see error_policy), WrongThread, ValueError for NaN.
         On the main thread a signal that has a Python handler ends the sleep, and the handler runs inside of the run,
         which goes on if it returns. A run that treadle.shutdown() ends is CLOSED, as is the first that comes
@@ -145,6 +164,7 @@ class RunLoop(Invoking):
         name = encoded(mode)
         timeout = timeout_of(seconds, "seconds")
         flags = _capi.RUN_RETURN_AFTER_SOURCE if return_after_source_handled else 0
+        flags |= _capi.RUN_WHEN_EMPTY if when_empty else 0
         host.drain()
         frame = Frame(runs=True)
         was_told = self._is_told_of_end
@@ -218,13 +238,13 @@ class RunLoop(Invoking):
     @property
     def current_mode(self) -> Optional[Mode]:
         """The mode of the innermost run; None when the loop is not being run. Any thread. Since 1.0."""
-        text = self._text(native.treadle_loop_copy_current_mode)
+        text = self._text(native.treadle_loop_get_current_mode)
         return None if text is None else Mode(text.decode())
 
     @property
     def modes(self) -> FrozenSet[Mode]:
         """The modes that exist: to which something was added. Any thread. Since 1.0."""
-        text = self._text(native.treadle_loop_copy_modes) or b""
+        text = self._text(native.treadle_loop_get_modes) or b""
         return frozenset(Mode(name.decode()) for name in text.split(b"\0") if name)
 
     def _text(self, function: Callable[..., int]) -> Optional[bytes]:
@@ -253,17 +273,21 @@ class RunLoop(Invoking):
 
     # Items
 
-    def add(self, item: Item, mode: str = DEFAULT) -> bool:
-        """Adds an item to a mode, or with COMMON to all common modes. Takes effect also in a sleeping loop.
+    def add(self, item: Item, modes: Optional[Iterable[str]] = None) -> bool:
+        """Adds an item to modes, one after the other. Takes effect also in a sleeping loop.
 
+        modes: None is COMMON, all common modes; a text is one mode, a list several.
         The loop holds the item. False if that has no effect: it is there already, it is invalid, the
         loop's thread is gone, or it is a timer or observer of another loop. Raises Error if another
         source watches the same descriptor in that mode, SystemFailure if the system refuses, and what a
         schedule callback raises. Any thread. Since 1.0.
         """
-        name, handle = encoded(mode), handle_of(item)
+        handle, names = handle_of(item), _names(modes)
         if self._has_ended:
             return False
+        return any([self._add(item, handle, name) for name in names])
+
+    def _add(self, item: Item, handle: int, name: bytes) -> bool:
         try:
             if item._calls_back:
                 status = guarded(native.treadle_loop_add, self._handle, handle, name)
@@ -273,13 +297,17 @@ class RunLoop(Invoking):
             _lifetime.settle(self, item, name)
         return check(status, self._handle, handle) == _capi.OK
 
-    def remove(self, item: Item, mode: str = DEFAULT) -> bool:
-        """Removes an item from a mode, or with COMMON from the common set and all its modes.
+    def remove(self, item: Item, modes: Optional[Iterable[str]] = None) -> bool:
+        """Removes an item from modes; from COMMON is from the common set and all its modes.
 
+        modes: None is COMMON; a text is one mode, a list several.
         On the loop's own thread its callback does not start any more. False if it was not there. Raises
         what a cancel callback raises. Any thread. Since 1.0.
         """
-        name, handle = encoded(mode), handle_of(item)
+        handle = handle_of(item)
+        return any([self._remove(item, handle, name) for name in _names(modes)])
+
+    def _remove(self, item: Item, handle: int, name: bytes) -> bool:
         try:
             if item._calls_back:
                 status = guarded(native.treadle_loop_remove, self._handle, handle, name)
@@ -289,15 +317,62 @@ class RunLoop(Invoking):
             _lifetime.settle_all(self, item)
         return check(status, self._handle, handle) == _capi.OK
 
-    def contains(self, item: Item, mode: str = DEFAULT) -> bool:
-        """Whether the item is in the mode; with COMMON, whether it was added to COMMON. Any thread. Since 1.0."""
-        return bool(native.treadle_loop_contains(self._handle, handle_of(item), encoded(mode)))
+    def contains(self, item: Item, modes: Optional[Iterable[str]] = None) -> bool:
+        """Whether the item is in all of the modes; in COMMON is what was added to COMMON.
+
+        modes: None is COMMON; a text is one mode, a list several. Any thread. Since 1.0.
+        """
+        handle = handle_of(item)
+        return all(native.treadle_loop_contains(self._handle, handle, name) for name in _names(modes))
 
     def __contains__(self, item: object) -> bool:
         """`item in loop`: in any mode; `(item, mode) in loop`: as contains(). Any thread. Since 1.0."""
         if isinstance(item, tuple) and len(item) == 2:
             return self.contains(*item)
         return isinstance(item, Item) and any(self.contains(item, mode) for mode in (COMMON, *self.modes))
+
+    def items(self, mode: Optional[str] = None) -> List[Item]:
+        """The items of a mode, with COMMON those that were added to COMMON, and with None those of all modes, each once:
+        sources, then descriptor sources, timers and observers.
+
+        Those that Python has made are the very objects; others, of code in another language, are an OtherItem. For who
+        debugs: it looks at all items of the process. Any thread. Since 1.0.
+        """
+        name = None if mode is None else encoded(mode)
+        count = ctypes.c_size_t(16)
+        while True:
+            capacity = count.value
+            handles = (ctypes.c_void_p * capacity)()
+            check(native.treadle_loop_copy_items(self._handle, name, handles, capacity, count), self._handle)
+            given = [handle for handle in handles[: min(capacity, count.value)] if handle is not None]
+            known = _registry.items_of(given)
+            items = [known[handle] if handle in known else OtherItem._of(handle) for handle in given]
+            for handle in known:
+                native.treadle_release(handle)
+            if count.value <= capacity:
+                return items
+
+    def counters(self) -> Counters:
+        """What the loop has done. Posts, signals and timers count when their batch is over. Any thread. Since 1.0."""
+        raw = _capi.treadle_loop_counters()
+        raw.struct_size = ctypes.sizeof(raw)
+        check(native.treadle_loop_get_counters(self._handle, raw), self._handle)
+        return Counters(
+            passes=raw.passes,
+            sleeps=raw.sleeps,
+            wakes=raw.wakes,
+            posts=raw.posts,
+            signals=raw.signals,
+            timers=raw.timers,
+            descriptors=raw.descriptors,
+            requests=raw.requests,
+            longest=raw.longest_ns / NANOSECONDS,
+            last_finish=Finish(raw.last_finish),
+        )
+
+    def describe(self) -> str:
+        """The loop, its modes and their items in words, for who debugs. Any thread. Since 1.0."""
+        return text_of(native.treadle_describe, self._handle)
 
     def next_fire(self, mode: str = DEFAULT) -> Optional[float]:
         """The date of the timer that is next in the mode, in monotonic seconds, or None. Any thread. Since 1.0."""
@@ -320,7 +395,7 @@ class RunLoop(Invoking):
 
         Functions run in the order in which they were given. The Future gets the result or the exception;
         with LoopClosed if the thread ends before. Raises LoopClosed at the end of the interpreter.
-        modes: None is COMMON; a text is one mode. Since 1.0.
+        modes: None is COMMON; a text is one mode, a list several. Since 1.0.
         """
         return enqueue(self, fn, modes, args, kwargs)
 
@@ -354,32 +429,34 @@ class RunLoop(Invoking):
     # Conveniences: decorators that make an item, add it and give it back
 
     def every(
-        self, seconds: float, *, tolerance: float = 0.0, mode: str = COMMON
+        self, seconds: float, *, tolerance: float = 0.0, modes: Optional[Iterable[str]] = None
     ) -> Callable[[Callable[[Timer], object]], Timer]:
         """`@loop.every(0.5)`: a repeating timer, first after one interval. Any thread. Since 1.0."""
-        return lambda fn: self._added(Timer(fn, interval=seconds, tolerance=tolerance), mode)
+        return lambda fn: self._added(Timer(fn, interval=seconds, tolerance=tolerance), modes)
 
-    def after(self, seconds: float, *, mode: str = COMMON) -> Callable[[Callable[[Timer], object]], Timer]:
+    def after(
+        self, seconds: float, *, modes: Optional[Iterable[str]] = None
+    ) -> Callable[[Callable[[Timer], object]], Timer]:
         """`@loop.after(2)`: a one-shot timer, counted from the decoration. Any thread. Since 1.0."""
-        return lambda fn: self._added(Timer(fn, delay=seconds), mode)
+        return lambda fn: self._added(Timer(fn, delay=seconds), modes)
 
     def on(
-        self, activities: Activity, *, order: int = 0, repeats: bool = True, mode: str = COMMON
+        self, activities: Activity, *, order: int = 0, repeats: bool = True, modes: Optional[Iterable[str]] = None
     ) -> Callable[[Callable[[Observer, Activity], object]], Observer]:
         """`@loop.on(Activity.EXIT)`: an observer. Any thread. Since 1.0."""
-        return lambda fn: self._added(Observer(fn, activities, repeats=repeats, order=order), mode)
+        return lambda fn: self._added(Observer(fn, activities, repeats=repeats, order=order), modes)
 
     def reader(
-        self, fd: Union[int, HasFileno], *, mode: str = COMMON
+        self, fd: Union[int, HasFileno], *, modes: Optional[Iterable[str]] = None
     ) -> Callable[[Callable[[FileDescriptor, Events], object]], FileDescriptor]:
         """`@loop.reader(sock)`: a descriptor source, called in each pass while there is something to read.
 
         Any thread. Since 1.0.
         """
-        return lambda fn: self._added(FileDescriptor(fd, fn, oneshot=False), mode)
+        return lambda fn: self._added(FileDescriptor(fd, fn, oneshot=False), modes)
 
-    def _added(self, item: I, mode: str) -> I:
-        self.add(item, mode)
+    def _added(self, item: I, modes: Optional[Iterable[str]]) -> I:
+        self.add(item, modes)
         return item
 
     def __reduce__(self) -> NoReturn:
@@ -395,3 +472,11 @@ class RunLoop(Invoking):
             return f"<RunLoop of thread {self.thread_id} at {id(self):#x}>"
         except RuntimeError as error:
             return f"<RunLoop at {id(self):#x}: {error}>"
+
+
+_COMMON = (encoded(COMMON),)
+
+
+def _names(modes: Optional[Iterable[str]]) -> Tuple[bytes, ...]:
+    """Modes as the library takes them."""
+    return _COMMON if modes is None else tuple(map(encoded, modes_of(modes)))

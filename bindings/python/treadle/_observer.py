@@ -8,6 +8,7 @@ import ctypes
 from typing import Any, Callable
 
 from . import _capi
+from ._arguments import integer
 from ._errors import check
 from ._item import Item, callback, order_of, out_int64
 from ._library import native
@@ -15,6 +16,7 @@ from ._types import Activity
 
 # Looked up for each callback: quicker than asking the class.
 _ACTIVITIES = {int(activity): activity for activity in Activity}
+_SIZE = ctypes.sizeof(_capi.treadle_observer_context)
 
 
 class Observer(Item):
@@ -36,8 +38,10 @@ class Observer(Item):
         ones are called in the order of adding. Since 1.0.
         """
         self._fn = callback(fn)
-        mask = int(activities) & 0xFFFFFFFF  # ~activities is negative before Python 3.11
-        self._create(native.treadle_host_create_observer, label, mask, int(not repeats), order_of(order))
+        mask = integer(activities, "activities") & 0xFFFFFFFF  # ~activities is negative before Python 3.11
+        context = _capi.treadle_observer_context(_SIZE)
+        context.activities, context.once, context.order = mask, not repeats, order_of(order)
+        self._create(native.treadle_observer_create, context, label)
 
     @property
     def activities(self) -> Activity:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._thread import Thread
 
 T = TypeVar("T")
+_REQUEST_SIZE = ctypes.sizeof(_capi.treadle_request)
 
 
 def enqueue(
@@ -56,9 +57,9 @@ def enqueue(
         if status == _capi.E_CLOSED and not host.is_closing:
             status = _capi.IGNORED
     else:
-        status = native.treadle_host_perform_block(host.handle, block.token, loop._handle, names, count)
-        if status == _capi.OK:
-            native.treadle_loop_wake(loop._handle)
+        post = _capi.treadle_post(ctypes.sizeof(_capi.treadle_post), names, count)
+        post.host, post.token = host.handle, block.token
+        status = native.treadle_loop_post_in(loop._handle, post)
     if status == _capi.IGNORED:
         _discard(block)
     elif status < 0:
@@ -86,17 +87,17 @@ def request(
             future.cancel()
             return future
     _registry.calls[block.token] = loop._pending[block.token] = block
-    arguments_of_call = (host.handle, block.token, thread._handle, names, count)
+    asked = request_of(block.token, 0, names, count)
     try:
         if not wait:
-            status = native.treadle_host_perform(*arguments_of_call, 0)
+            status = native.treadle_perform(thread._handle, asked)
         elif loop.is_current:
             # The library would call it at once as well; but Ctrl-C may not come between it and the function.
             status = _capi.E_CLOSED if host.is_shut_down else _capi.OK
             if status == _capi.OK and _registry.calls.pop(block.token, None) is not None:
                 block.run()
         else:
-            status = _perform_and_wait(thread, future, arguments_of_call)
+            status = _perform_and_wait(thread, future, asked)
     except BaseException:
         future.cancel()
         _forget(block)
@@ -120,7 +121,7 @@ def ask(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[
     _registry.calls[token] = answer
     try:
         begin_wait(thread, current, answer.is_over)
-        status = native.treadle_host_perform_and_wait(host.handle, token, thread._handle)
+        status = native.treadle_perform(thread._handle, request_of(token, _capi.PERFORM_WAIT))
     finally:
         end_wait(current)
         _registry.calls.pop(token, None)
@@ -142,10 +143,12 @@ def _ask_in_turns(thread: Thread, current: Thread, fn: Callable[..., T], argumen
         # The loop's end discards it; so does a drain, when the library has dropped it.
         _registry.calls[token] = loop._pending[token] = answer
         refuse_left(loop)
-        status = native.treadle_host_perform_until(host.handle, token, thread._handle, word, turn)
+        status = native.treadle_perform(thread._handle, request_of(token, 0))
+        if status == _capi.OK:
+            status = native.treadle_host_wait(loop._handle, word, turn)
         while not answer.is_over():
             refuse_left(loop)
-            if status < 0 and status not in (_capi.E_TIMEOUT, _capi.E_STATE):
+            if status < 0 and status != _capi.E_TIMEOUT:
                 check(status, thread._handle)
             host.drain()
             status = native.treadle_host_wait(loop._handle, word, turn)
@@ -159,16 +162,26 @@ def _ask_in_turns(thread: Thread, current: Thread, fn: Callable[..., T], argumen
     return answer.take()  # type: ignore[no-any-return]
 
 
-def _perform_and_wait(thread: Thread, future: Future[Any], arguments: Tuple[Any, ...]) -> int:
+def _perform_and_wait(thread: Thread, future: Future[Any], asked: Any) -> int:
     """Waits on this thread for a function that another one performs."""
     with waiting_for(thread, type(thread).current(), future.done, True):
         if not is_main() and not thread.is_main:
-            return int(native.treadle_host_perform(*arguments, _capi.PERFORM_WAIT))
+            asked.flags = _capi.PERFORM_WAIT
+            return int(native.treadle_perform(thread._handle, asked))
         # So that Ctrl-C ends the wait, or the end of the program.
-        status = int(native.treadle_host_perform(*arguments, 0))
+        status = int(native.treadle_perform(thread._handle, asked))
         if status == _capi.OK:
             future._wait(None)
         return status
+
+
+def request_of(token: int, flags: int, names: Any = None, count: int = 0) -> Any:
+    """A request whose performing is an event of ours."""
+    asked = _capi.treadle_request(_REQUEST_SIZE)
+    asked.host, asked.token, asked.flags = host.handle, token, flags
+    if names is not None:
+        asked.modes, asked.mode_count = names, count
+    return asked
 
 
 def loop_of(thread: Thread) -> RunLoop:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Dict, List, Optional, Tuple
 
 from ._encoding import CType, decayed, decode, encode, is_function_pointer, is_pointer
+from ._arguments import encoded_text
 from ._errors import check
 from ._library import native
 
@@ -26,8 +27,8 @@ class Value:
     __slots__ = ("ctype", "size", "_box", "_is_plain")
 
     def __init__(self, ctype: CType) -> None:
-        self.ctype = ctype
-        self.size = ctypes.sizeof(ctype)
+        self.ctype: CType = ctype
+        self.size: int = ctypes.sizeof(ctype)
         self._box: Any = type("Box", (ctypes.Structure,), {"_fields_": [("value", ctype)]})
         # ctypes converts only its own simple types, and leaves classes that are derived from them alone.
         self._is_plain = ctype.__bases__ == (ctypes._SimpleCData,)
@@ -63,12 +64,12 @@ class Prototype:
             encoding = encode(result)
             for index, argument in enumerate(arguments):
                 encoding += ("..." if index == fixed else "") + encode(argument)
-        self.encoding = encoding.encode()
+        self.encoding: bytes = encoding.encode()
         #: None for void.
-        self.result = None if result is None else value_of(result)
-        self.arguments = tuple(value_of(argument) for argument in arguments)
+        self.result: Optional[Value] = None if result is None else value_of(result)
+        self.arguments: Tuple[Value, ...] = tuple(value_of(argument) for argument in arguments)
         #: How many arguments are not variadic; None when the function is not.
-        self.fixed = fixed
+        self.fixed: Optional[int] = fixed
         self._compare()
 
     def _compare(self) -> None:
@@ -89,10 +90,7 @@ class Prototype:
 
 def of_text(text: str) -> Prototype:
     """The function's type in the library's notation."""
-    encoded = text.encode()
-    if b"\0" in encoded:
-        raise ValueError("the signature contains NUL")
-    check(native.treadle_signature_parse(encoded, ctypes.c_void_p()))
+    check(native.treadle_signature_parse(encoded_text(text, "a signature"), ctypes.c_void_p()))
     decoded = decode(text)
     return Prototype(decoded.result, tuple(decoded.arguments), decoded.fixed, text)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, Protocol, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Protocol, Set, Tuple
 
 if TYPE_CHECKING:
     from ._closure import Closure
@@ -90,6 +90,13 @@ foreign: Dict[int, RunLoop] = {}
 locks: weakref.WeakSet[NativeLock] = weakref.WeakSet()
 #: Guards `alive`, `foreign` and what the loops hold. Re-entrant, since a collection may run anywhere.
 lock = threading.RLock()
+
+
+def items_of(handles: Iterable[int]) -> Dict[int, Item]:
+    """Those of some handles that are Python's."""
+    wanted = set(handles)
+    found = ((reference.handle, reference()) for reference in list(items.values()) if reference.handle in wanted)
+    return {handle: item for handle, item in found if item is not None}
 
 
 def _collected(reference: ItemReference) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _capi
@@ -14,6 +15,8 @@ from ._types import Mode
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
+
+_SIZE = ctypes.sizeof(_capi.treadle_source_context)
 
 
 class Source(Item):
@@ -42,7 +45,9 @@ class Source(Item):
         wants = _capi.HOST_WANTS_SCHEDULE if schedule is not None else 0
         wants |= _capi.HOST_WANTS_CANCEL if cancel is not None else 0
         self._calls_back = bool(wants)
-        self._create(native.treadle_host_create_source, label, wants, order_of(order))
+        context = _capi.treadle_source_context(_SIZE)
+        context.host_wants, context.order = wants, order_of(order)
+        self._create(native.treadle_source_create, context, label)
 
     def signal(self, *, wake: bool = True) -> None:
         """Marks the source as signalled; signals before the perform coalesce. Any thread.

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections import abc
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Mapping, NoReturn, Optional, TypeVar, Union, overload
 
 from . import _capi, _registry, _starting
+from ._arguments import iterated, object_of
 from ._dictionary import ThreadDictionary
 from ._errors import FORKED_HANDLE, LoopClosed, check, failure
 from ._frames import Outcome, guarded, report_of_thread
@@ -18,7 +20,7 @@ from ._host import host
 from ._invoking import Invoking
 from ._library import native
 from ._loop import RunLoop
-from ._performing import ask, loop_of, request
+from ._performing import ask, loop_of, request, request_of
 from ._thread_attributes import ThreadAttributes
 from ._thread_life import Entry, Held, collected
 from ._threads import is_main
@@ -55,31 +57,30 @@ class Thread(ThreadAttributes, Invoking):
         stack_size: int = _STACK_SIZE,
         detached: bool = False,
         priority: Optional[float] = None,
-        quality_of_service: int = 0,
     ) -> None:
         """Makes a thread that is not started yet. Any thread.
 
         target: called on the thread with args and kwargs; without it the thread ends at once.
-        name, stack_size, priority, quality_of_service: see the properties. detached: nobody is to join it.
+        name, stack_size, priority: see the properties. detached: nobody is to join it.
         Raises InvalidArgument for what the properties refuse. Since 1.0.
         """
         if target is not None and not callable(target):
             raise TypeError(f"the target must be callable, not {target!r}")
         self._target = target
-        self._args = tuple(args)
-        self._kwargs = dict(kwargs or {})
+        self._args = tuple(iterated(args, "args", "a tuple"))
+        self._kwargs = {} if kwargs is None else dict(object_of(kwargs, abc.Mapping, "kwargs"))
         host.drain()
         token = next(_registry.tokens)
+        config = _capi.treadle_thread_config(ctypes.sizeof(_capi.treadle_thread_config))
+        config.host, config.token = host.handle, token
         out = ctypes.c_void_p()
-        check(native.treadle_host_create_thread(host.handle, token, out))
+        check(native.treadle_thread_create(config, out))
         self._set_up(out.value or 0, token)
         self.stack_size = stack_size
-        if name:
+        if name != "":
             self.name = name
         if priority is not None:
             self.priority = priority
-        if quality_of_service:
-            self.quality_of_service = quality_of_service
         if detached:
             self.detached = True
 
@@ -122,7 +123,7 @@ class Thread(ThreadAttributes, Invoking):
             if not is_main():
                 # An empty request makes sure that the library tells of this thread's end. It cannot be refused
                 # but at the end of the interpreter, when nobody needs to be told.
-                native.treadle_host_perform(host.handle, next(_registry.tokens), handle, None, 0, _capi.PERFORM_WAIT)
+                native.treadle_perform(handle, request_of(next(_registry.tokens), _capi.PERFORM_WAIT))
             thread._tells_its_end = True
         return thread
 
@@ -141,7 +142,7 @@ class Thread(ThreadAttributes, Invoking):
     @staticmethod
     def is_main_thread() -> bool:
         """Whether the calling thread is the process's initial one. Any thread. Since 1.0."""
-        return bool(native.treadle_is_main_thread())
+        return bool(native.treadle_thread_is_main(None))
 
     @staticmethod
     def is_multithreaded() -> bool:
@@ -308,7 +309,7 @@ class Thread(ThreadAttributes, Invoking):
         for the next pass. A thread that does not run its loop yet calls them when it does.
         wait: return what fn returned, or raise what it raised; the caller's own loop is not run meanwhile. On
         the calling thread fn is called directly. Without it a Future is returned.
-        modes: None is COMMON; a text is one mode; with an empty list nothing is called: None, or a cancelled Future.
+        modes: None is COMMON; a text is one mode, a list several; with an empty list nothing is called: None, or a cancelled Future.
         Raises LoopClosed when the thread has finished, or ends before it called fn; DeadlockError when the
         thread waits, directly or through others, for the caller. Since 1.0.
         """

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 from typing import Optional, Tuple
 
+from ._arguments import encoded_text, integer, wrong_type
 from ._errors import check
 from ._library import native
 from ._types import ThreadState
@@ -58,15 +58,13 @@ class ThreadAttributes:
         while True:
             buffer = ctypes.create_string_buffer(length.value + 1)
             capacity = len(buffer)
-            check(native.treadle_thread_copy_name(self._handle, buffer, capacity, length), self._handle)
+            check(native.treadle_thread_get_name(self._handle, buffer, capacity, length), self._handle)
             if length.value < capacity:
                 return buffer.raw[: length.value].decode()
 
     @name.setter
     def name(self, name: str) -> None:
-        if "\0" in name:
-            raise ValueError("the name of a thread contains NUL")
-        check(native.treadle_thread_set_name(self._handle, name.encode()), self._handle)
+        check(native.treadle_thread_set_name(self._handle, encoded_text(name, "the name of a thread")), self._handle)
 
     @property
     def stack_size(self) -> int:
@@ -81,7 +79,7 @@ class ThreadAttributes:
 
     @stack_size.setter
     def stack_size(self, size: int) -> None:
-        number = operator.index(size)
+        number = integer(size, "a stack_size")
         # One that C would cut becomes one that it refuses.
         number = number if 0 <= number < 2**63 else 0
         check(native.treadle_thread_set_stack_size(self._handle, number), self._handle)
@@ -99,7 +97,7 @@ class ThreadAttributes:
     def detached(self, detached: bool) -> None:
         if not detached:
             raise ValueError("a thread cannot be made joinable again")
-        check(native.treadle_thread_set_detached(self._handle), self._handle)
+        check(native.treadle_thread_detach(self._handle), self._handle)
 
     @property
     def priority(self) -> float:
@@ -112,7 +110,13 @@ class ThreadAttributes:
 
     @priority.setter
     def priority(self, priority: float) -> None:
-        check(native.treadle_thread_set_priority(self._handle, priority), self._handle)
+        if not isinstance(priority, (int, float)):
+            raise wrong_type("a priority", "a float", priority)
+        try:
+            value = float(priority)
+        except OverflowError:
+            raise ValueError("a priority is from 0.0 to 1.0") from None
+        check(native.treadle_thread_set_priority(self._handle, value), self._handle)
 
     @property
     def priority_applied(self) -> bool:
@@ -124,16 +128,3 @@ class ThreadAttributes:
         check(native.treadle_thread_get_priority(self._handle, priority, applied), self._handle)
         return priority.value, applied.value != 0
 
-    @property
-    def quality_of_service(self) -> int:
-        """A number that is kept, without effect. Set before the start: Error later. Any thread. Since 1.0."""
-        out = ctypes.c_int32()
-        check(native.treadle_thread_get_quality_of_service(self._handle, out), self._handle)
-        return out.value
-
-    @quality_of_service.setter
-    def quality_of_service(self, quality: int) -> None:
-        number = operator.index(quality)
-        if not -(2**31) <= number < 2**31:
-            raise ValueError(f"the quality of service {number} does not fit into 32 bits")
-        check(native.treadle_thread_set_quality_of_service(self._handle, number), self._handle)

@@ -4,14 +4,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from typing import Any, Callable, Optional
 
 from . import _capi
 from ._errors import check
-from ._item import Item, callback, order_of, out_int64
+from ._item import Item, callback, out_int64
 from ._library import native
 from ._types import NANOSECONDS, nanoseconds
+
+_SIZE = ctypes.sizeof(_capi.treadle_timer_context)
 
 
 class Timer(Item):
@@ -28,16 +31,16 @@ class Timer(Item):
         fire_at: Optional[float] = None,
         delay: Optional[float] = None,
         tolerance: float = 0.0,
-        order: int = 0,
         label: str = "",
+        ends_after_firing: bool = True,
     ) -> None:
         """Makes a timer, in no mode yet. Any thread.
 
         fn: called with the timer, on the loop's thread. interval: seconds between two dates; 0 makes a
-        one-shot, which is invalidated after its callback. The first date is fire_at, or delay seconds
-        from now; without both, one interval from now. tolerance: see the property. order: kept, without
-        effect. Raises ValueError for a number that is NaN, a negative interval, and both fire_at and
-        delay. Since 1.0.
+        one-shot. The first date is fire_at, or delay seconds from now; without both, one interval from now.
+        tolerance: see the property. ends_after_firing: a one-shot is invalidated after its callback; with False it is idle
+        then, and stays in its modes until it is armed again, or invalidated. Raises ValueError for a
+        number that is NaN, a negative interval, and both fire_at and delay. Since 1.0.
         """
         if fire_at is not None and delay is not None:
             raise ValueError("a timer takes fire_at or delay, not both")
@@ -48,14 +51,23 @@ class Timer(Item):
         else:
             wait = step if delay is None else nanoseconds(delay, "delay")
             first = min(time.monotonic_ns() + wait, _capi.FOREVER)
-        slack = nanoseconds(tolerance, "tolerance")
-        self._create(native.treadle_host_create_timer, label, first, step, order_of(order))
-        if slack:
-            check(native.treadle_timer_set_tolerance(self._handle, slack), self._handle)
+        context = _capi.treadle_timer_context(_SIZE)
+        context.fire_at, context.interval_ns = first, step
+        context.tolerance_ns = nanoseconds(tolerance, "tolerance")
+        context.flags = _capi.TIMER_ENDS_AFTER_FIRING if ends_after_firing else 0
+        self._create(native.treadle_timer_create, context, label)
+
+    def arm(self, delay: float) -> None:
+        """Has it fire after so many seconds, counted from the loop's time of this pass, in place of its date; also in its
+        own callback, and when it is idle. math.inf makes it idle: it keeps no mode from being empty then.
+
+        No effect on an invalid timer. Raises ValueError for NaN. Any thread. Since 1.0.
+        """
+        check(native.treadle_timer_arm(self._handle, nanoseconds(delay, "delay")), self._handle)
 
     @property
     def next_fire(self) -> Optional[float]:
-        """The next date; None when invalid. During the callback, the date that is being served.
+        """The next date; None when idle or invalid. During the callback, the date that is being served.
 
         Setting it moves the timer, and the grid of a repeating one, at once also in a sleeping loop; it
         has no effect on an invalid timer. Raises ValueError for NaN. Any thread. Since 1.0.
@@ -89,11 +101,6 @@ class Timer(Item):
     @tolerance.setter
     def tolerance(self, seconds: float) -> None:
         check(native.treadle_timer_set_tolerance(self._handle, nanoseconds(seconds, "tolerance")), self._handle)
-
-    @property
-    def order(self) -> int:
-        """The order that the timer was made with. Any thread. Since 1.0."""
-        return out_int64(native.treadle_get_order, self._handle)
 
     def _fire(self, kind: int, event: Any) -> None:
         self._fn(self)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Iterable, NewType, Optional, Tuple
+from typing import Iterable, NamedTuple, NewType, Optional, Tuple
 
 from . import _capi
+from ._arguments import iterated, wrong_type
 
 #: The name of a mode. Any text may be used where a mode is wanted. Since 1.0.
 Mode = NewType("Mode", str)
@@ -21,6 +22,35 @@ CALL_MODE = Mode(_capi.CALL_MODE)
 
 #: Stands for all modes of a loop's common set, where an item is added. It is never run. Since 1.0.
 COMMON = Mode(_capi.COMMON_MODES)
+
+
+class Finish(enum.IntEnum):
+    """Why a run was FINISHED. Since 1.0."""
+
+    NONE = _capi.FINISH_NONE
+    UNKNOWN_MODE = _capi.FINISH_UNKNOWN_MODE
+    EMPTY_AT_ONCE = _capi.FINISH_EMPTY_AT_ONCE
+    BECAME_EMPTY = _capi.FINISH_BECAME_EMPTY
+
+
+class Counters(NamedTuple):
+    """What a loop has done since it was made. Since 1.0."""
+
+    passes: int
+    #: In the kernel.
+    sleeps: int
+    #: Sleeps that a wake-up ended, or kept from beginning.
+    wakes: int
+    #: What was called: functions, sources, timers, descriptor sources, requests.
+    posts: int
+    signals: int
+    timers: int
+    descriptors: int
+    requests: int
+    #: How long the longest callback took, in seconds; 0.0 unless TREADLE_DEBUG or TREADLE_SLOW_MS is set.
+    longest: float
+    #: Why the last run that was FINISHED was.
+    last_finish: Finish
 
 
 class RunResult(enum.IntEnum):
@@ -101,7 +131,7 @@ class ClosureState(enum.IntEnum):
     #: Its calls are handled.
     ACTIVE = _capi.CLOSURE_ACTIVE
     #: Calls that had begun are still handled.
-    RETIRED = _capi.CLOSURE_RETIRED
+    INVALIDATED = _capi.CLOSURE_INVALIDATED
     #: No call is left.
     DRAINED = _capi.CLOSURE_DRAINED
 
@@ -127,9 +157,17 @@ NANOSECONDS = 1_000_000_000
 _LONGEST = _capi.FOREVER / NANOSECONDS / 2
 
 
-def modes_of(modes: Iterable[str]) -> Tuple[str, ...]:
-    """The modes of a list; a text is one mode."""
-    return (modes,) if isinstance(modes, str) else tuple(modes)
+def modes_of(modes: Optional[Iterable[str]]) -> Tuple[str, ...]:
+    """The modes that are meant: a text is one, a list several, and None the default, COMMON."""
+    if modes is None:
+        return (COMMON,)
+    if isinstance(modes, str):
+        return (modes,)
+    names = tuple(iterated(modes, "modes", "a str, a list of them or None"))
+    for name in names:
+        if not isinstance(name, str):
+            raise wrong_type("a mode", "a str", name)
+    return names
 
 
 def timeout_of(seconds: Optional[float], name: str) -> int:
@@ -139,11 +177,15 @@ def timeout_of(seconds: Optional[float], name: str) -> int:
 
 def nanoseconds(seconds: float, name: str) -> int:
     """Whole nanoseconds, rounded up, so that nothing happens early. Huge numbers mean for ever."""
-    if math.isnan(seconds):
-        raise ValueError(f"{name} is not a number")
-    if abs(seconds) >= _LONGEST:
-        return _capi.FOREVER if seconds > 0 else -_capi.FOREVER
-    return math.ceil(seconds * NANOSECONDS)
+    try:
+        is_long = abs(seconds) >= _LONGEST
+        if not is_long:
+            return math.ceil(seconds * NANOSECONDS)
+    except TypeError:
+        raise wrong_type(name, "a number of seconds", seconds) from None
+    except ValueError:
+        raise ValueError(f"{name} is not a number") from None
+    return _capi.FOREVER if seconds > 0 else -_capi.FOREVER
 
 
 def wait_timeout(seconds: float) -> int:

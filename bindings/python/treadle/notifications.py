@@ -8,6 +8,7 @@ import ctypes
 from typing import Callable, Optional
 
 from . import _capi, _registry
+from ._arguments import integer, object_of
 from ._errors import check
 from ._frames import report
 from ._host import host
@@ -68,16 +69,17 @@ def add(name: Notification, callback: _Callback, object: Optional[Thread] = None
     """
     if not callable(callback):
         raise TypeError(f"a callback must be callable, not {callback!r}")
+    number = integer(name, "a notification")
+    handle = None if object is None else object_of(object, Thread, "object")._handle
     host.drain()
     registration = Registration(callback)
     token = next(_registry.tokens)
     _registry.registrations[token] = registration
     out = ctypes.c_uint64()
-    handle = None if object is None else object._handle
-    number = int(name)
-    status = native.treadle_host_add_notification(
-        host.handle, token, number if 0 <= number < 2**32 else 0, handle, out
-    )
+    config = _capi.treadle_notification_config(ctypes.sizeof(_capi.treadle_notification_config))
+    config.name, config.object = number if 0 <= number < 2**32 else 0, handle
+    config.host, config.token = host.handle, token
+    status = native.treadle_notification_add(config, out)
     if status < 0:
         del _registry.registrations[token]
         check(status, handle or 0)

@@ -55,7 +55,7 @@ void timeline_wake(struct timeline *timeline, treadle_loop loop) {
     require(treadle_loop_wake(loop), "wake a loop");
 }
 
-void timeline_post(struct timeline *timeline, treadle_loop loop, treadle_block_fn fn, void *info) {
+void timeline_post(struct timeline *timeline, treadle_loop loop, treadle_post_fn fn, void *info) {
     record(timeline, treadle_time_now(), 's', SIGNAL_POSTED, 0);
     timeline->given[SIGNAL_POSTED]++;
     require_ok(treadle_loop_post(loop, fn, info), "post to a loop");

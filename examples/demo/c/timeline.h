@@ -81,6 +81,6 @@ void timeline_signal(struct timeline *timeline, enum signal_kind kind, treadle_s
 /* Wakes the other thread's loop, and counts that. */
 void timeline_wake(struct timeline *timeline, treadle_loop loop);
 /* Posts a function to the other thread's loop, which wakes it, and draws that. */
-void timeline_post(struct timeline *timeline, treadle_loop loop, treadle_block_fn fn, void *info);
+void timeline_post(struct timeline *timeline, treadle_loop loop, treadle_post_fn fn, void *info);
 
 #endif

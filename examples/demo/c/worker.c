@@ -76,13 +76,8 @@ static void *life(void *info) {
     if (!loop) require(TREADLE_E_NOMEM, "get the worker's loop");
     timeline_observe(&worker->timeline, loop);
 
-    treadle_timer_context context = TREADLE_INIT(treadle_timer_context);
-    context.info = worker;
-    context.fire = beat;
-    context.fire_at = treadle_time_now() + SHORTEST_PAUSE;
-    context.interval_ns = worker->pause = SHORTEST_PAUSE;
-    require_ok(treadle_timer_create(&context, &worker->heartbeat), "make the heartbeat");
-    require_ok(treadle_loop_add_timer(loop, worker->heartbeat, TREADLE_DEFAULT_MODE), "add the heartbeat");
+    worker->pause = SHORTEST_PAUSE;
+    require_ok(treadle_timer_start(SHORTEST_PAUSE, SHORTEST_PAUSE, beat, worker, &worker->heartbeat), "start the heartbeat");
 
     worker->commands = command_source_create(worker->client, handle, worker, &worker->timeline);
     require_ok(treadle_loop_add_source(loop, worker->commands, TREADLE_DEFAULT_MODE), "add the command source");

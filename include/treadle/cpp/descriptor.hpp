@@ -60,14 +60,15 @@ class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
 
     /// A source that is performed while fd is ready, by f(const Descriptor &, Readiness), f(Readiness) or f():
     /// on the loop's thread, level-triggered, once a pass; another callback may have drained the descriptor
-    /// meanwhile, so it should not block (SRC1-5). f is destroyed when the source is freed.
+    /// meanwhile, so it should not block (SRC1-5). f is destroyed when the source is freed. label: what reports call it; copied.
     /// [any] Errors: Error of Status::argument for an empty callback, no or unknown events, a descriptor
     /// that is not open; Status::no_memory; f is destroyed then. Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Descriptor &, Readiness>>
-    Descriptor(int fd, Readiness events, F &&f, DescriptorOptions options = DescriptorOptions::none) {
+    Descriptor(int fd, Readiness events, F &&f, DescriptorOptions options = DescriptorOptions::none,
+               const char *label = nullptr) {
         using Call = detail::Callback<std::decay_t<F>, const Descriptor &, Readiness>;
         Call call(std::forward<F>(f), "treadle::Descriptor");
-        auto context = context_of(fd, events, options);
+        auto context = context_of(fd, events, options, label);
         context.info = call.info();
         context.release = Call::release();
         context.ready = &ready_callable<Call>;
@@ -76,8 +77,9 @@ class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
     }
     /// A source that is performed by a routine, to which it keeps a reference.
     /// [any] Errors: as above, and Error of Status::stale. Since 1.0.
-    Descriptor(int fd, Readiness events, const Routine &ready, DescriptorOptions options = DescriptorOptions::none) {
-        auto context = context_of(fd, events, options);
+    Descriptor(int fd, Readiness events, const Routine &ready, DescriptorOptions options = DescriptorOptions::none,
+               const char *label = nullptr) {
+        auto context = context_of(fd, events, options, label);
         context.ready_routine = detail::need(ready, "treadle::Descriptor");
         detail::check(treadle_descriptor_create(&context, &native_));
     }
@@ -106,11 +108,13 @@ class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
 
 
   private:
-    static treadle_descriptor_context context_of(int fd, Readiness events, DescriptorOptions options) noexcept {
+    static treadle_descriptor_context context_of(int fd, Readiness events, DescriptorOptions options,
+                                                 const char *label) noexcept {
         auto context = TREADLE_INIT(treadle_descriptor_context);
         context.fd = fd;
         context.events = detail::bits(events);
         context.flags = detail::bits(options);
+        context.label = label;
         return context;
     }
     template <class Call>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// loop.hpp: run loops: getting one, running it, waking and stopping it, its modes, its items and blocks.
+// loop.hpp: run loops: getting one, running it, waking and stopping it, its modes, its items and posts.
 #ifndef TREADLE_CPP_LOOP_HPP
 #define TREADLE_CPP_LOOP_HPP
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "../block.h"
+#include "../post.h"
 #include "../loop.h"
 #include "callback.hpp"
 #include "mode.hpp"
@@ -27,7 +27,8 @@ class Routine;
 enum class RunOptions : std::uint32_t {
     none = 0,
     return_after_source = TREADLE_RUN_RETURN_AFTER_SOURCE, ///< return once a source was handled (RUN-6, RUN-7)
-    return_on_interrupt = TREADLE_RUN_RETURN_ON_INTERRUPT  ///< return when a signal ends the sleep
+    return_on_interrupt = TREADLE_RUN_RETURN_ON_INTERRUPT, ///< return when a signal ends the sleep
+    when_empty = TREADLE_RUN_WHEN_EMPTY                    ///< sleep while nothing is in the mode (RUN-16)
 };
 
 /// What a stop request ends. Since 1.0.
@@ -151,7 +152,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         detail::check(treadle_loop_get_thread_id(native_, &id));
         return id;
     }
-    /// A line of text about the loop, for debugging only (RL-12).
+    /// The loop, its modes and their items in words, for people who debug: see treadle_describe (RL-12).
     /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
     std::string describe() const {
         return detail::text_from([this](char *buffer, std::size_t capacity, std::size_t *length) {
@@ -164,7 +165,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     std::optional<Mode> current_mode() const {
         bool running = true;
         std::string name = detail::text_from([&](char *buffer, std::size_t capacity, std::size_t *length) {
-            const treadle_status status = treadle_loop_copy_current_mode(native_, buffer, capacity, length);
+            const treadle_status status = treadle_loop_get_current_mode(native_, buffer, capacity, length);
             running = status != TREADLE_E_NOT_FOUND;
             return running ? status : TREADLE_OK;
         });
@@ -176,13 +177,26 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         std::string names(256, '\0');
         std::size_t length = 0;
         // There may be more modes at the second call.
-        while (detail::check(treadle_loop_copy_modes(native_, &names[0], names.size(), &length)),
+        while (detail::check(treadle_loop_get_modes(native_, &names[0], names.size(), &length)),
                length > names.size())
             names.resize(length);
         std::vector<Mode> modes;
         for (std::size_t at = 0; at < length; at += modes.back().name().size() + 1) modes.emplace_back(&names[at]);
         return modes;
     }
+    /// What the loop has done: see treadle_loop_counters.
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    treadle_loop_counters counters() const {
+        auto counters = TREADLE_INIT(treadle_loop_counters);
+        detail::check(treadle_loop_get_counters(native_, &counters));
+        return counters;
+    }
+    /// The items of all modes, each once: see treadle_loop_copy_items.
+    /// [any] Errors: Error of Status::stale, Status::forked or Status::no_memory; std::bad_alloc. Since 1.0.
+    std::vector<AnyItem> items() const { return items_of(nullptr); }
+    /// The items of a mode, of the common modes those that are recorded: see treadle_loop_copy_items.
+    /// [any] Errors: as above. Since 1.0.
+    std::vector<AnyItem> items(const Mode &mode) const { return items_of(mode.c_str()); }
     /// Puts a mode into the common set (MODE-8). False if it was there already.
     /// [any] Errors: Error of Status::argument for the common modes themselves. Since 1.0.
     bool add_common_mode(const Mode &mode) const {
@@ -227,51 +241,56 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         using Call = detail::Callback<std::decay_t<F>>;
         if constexpr (Call::in_pointer) {
             Call call(std::forward<F>(f), "treadle::Loop::post");
-            const treadle_status status = treadle_loop_post(native_, &run_block<Call>, call.info());
+            const treadle_status status = treadle_loop_post(native_, &run_post<Call>, call.info());
             return status != TREADLE_E_CLOSED && detail::check(status) >= 0;
         } else {
-            if (!perform(std::forward<F>(f))) return false;
-            detail::check(treadle_loop_wake(native_));
-            return true;
+            return queue(std::forward<F>(f), nullptr, 0);
         }
     }
-    /// Queues a call for the common modes; does not wake the loop (BLK-2). False, and f is destroyed, if the
-    /// loop's thread is gone.
+    /// Queues a call for some modes and wakes the loop; the common modes are allowed among them, and stand for an empty
+    /// list (BLK-4). False, and f is destroyed, if the loop's thread is gone.
     /// [any] Errors: Error of Status::argument for an empty callback; Status::no_memory; f is destroyed then.
     /// Since 1.0.
-    template <class F> detail::if_callback<F, bool> perform(F &&f) const {
-        return queue(std::forward<F>(f), nullptr, 0);
-    }
-    /// The same for some modes; the common modes are allowed among them, and stand for an empty list (BLK-4).
-    /// [any] Errors: as above. Since 1.0.
-    template <class F> detail::if_callback<F, bool> perform(F &&f, const std::vector<Mode> &modes) const {
+    template <class F> detail::if_callback<F, bool> post(F &&f, const std::vector<Mode> &modes) const {
         const detail::ModeList list(modes);
         return queue(std::forward<F>(f), list.names(), list.count());
     }
-    /// Queues a routine, for some modes; the common modes if the list is empty. False if the loop's thread is
-    /// gone.
+    /// Queues a routine for some modes, the common modes if the list is empty, and wakes the loop. False if the loop's
+    /// thread is gone.
     /// [any] Errors: Error of Status::stale or Status::no_memory. Since 1.0.
-    inline bool perform(const Routine &routine, const std::vector<Mode> &modes = {}) const;
+    inline bool post(const Routine &routine, const std::vector<Mode> &modes = {}) const;
 
   private:
+    std::vector<AnyItem> items_of(const char *mode) const {
+        std::vector<treadle_object> natives(16);
+        std::size_t count = 0;
+        while (true) {
+            std::vector<AnyItem> items;
+            items.reserve(natives.size());
+            detail::check(treadle_loop_copy_items(native_, mode, natives.data(), natives.size(), &count));
+            for (std::size_t i = 0; i < count && i < natives.size(); i++) items.push_back(AnyItem::adopt(natives[i]));
+            if (count <= natives.size()) return items;
+            natives.resize(count);
+        }
+    }
     static Loop known(treadle_loop loop) {
         if (!loop) throw Error::last();
         return retaining(loop);
     }
-    template <class Call> static void run_block(void *info) noexcept {
+    template <class Call> static void run_post(void *info) noexcept {
         detail::guarded([&] { Call::call(info); });
     }
     template <class F> bool queue(F &&f, const char *const *modes, std::size_t mode_count) const {
         using Call = detail::Callback<std::decay_t<F>>;
-        Call call(std::forward<F>(f), "treadle::Loop::perform");
-        auto block = TREADLE_INIT(treadle_block);
-        block.modes = modes;
-        block.mode_count = mode_count;
-        block.fn = &run_block<Call>;
-        block.info = call.info();
-        block.destroy = Call::release();
+        Call call(std::forward<F>(f), "treadle::Loop::post");
+        auto post = TREADLE_INIT(treadle_post);
+        post.modes = modes;
+        post.mode_count = mode_count;
+        post.fn = &run_post<Call>;
+        post.info = call.info();
+        post.destroy = Call::release();
         call.taken(); // whatever happens, destroy is called
-        return detail::effect(treadle_loop_perform_block(native_, &block));
+        return detail::effect(treadle_loop_post_in(native_, &post));
     }
 };
 

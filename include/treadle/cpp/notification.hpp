@@ -84,10 +84,15 @@ class Notification {
     template <class Call, class F>
     static Notification added(std::uint32_t name, void *object, F &&f, treadle_notification_fn fn) {
         Call call(std::forward<F>(f), "treadle::Notification");
-        void *const info = call.info();
+        auto config = TREADLE_INIT(treadle_notification_config);
+        config.name = name;
+        config.object = object;
+        config.fn = fn;
+        config.info = call.info();
+        config.destroy = Call::release();
         call.taken(); // whatever happens, destroy is called
         Notification notification;
-        detail::check(treadle_notification_add(name, object, fn, info, Call::release(), &notification.token_));
+        detail::check(treadle_notification_add(&config, &notification.token_));
         return notification;
     }
 

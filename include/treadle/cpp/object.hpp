@@ -6,13 +6,14 @@
 #define TREADLE_CPP_OBJECT_HPP
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
 
-#include "../types.h"
+#include "../object.h"
 #include "callback.hpp"
 #include "status.hpp"
 #include "time.hpp"
@@ -156,7 +157,7 @@ template <class Self, class Api> class Item : public Handle<Self, Api> {
     /// [any] Errors: none. Since 1.0.
     bool is_valid() const noexcept { return this->native_ && Api::is_valid(this->native_); }
 
-    /// A line of text about the item, for debugging only (RL-12).
+    /// What there is to say about the item, for people who debug: see treadle_describe (RL-12).
     /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
     std::string describe() const {
         return detail::text_from([this](char *buffer, std::size_t capacity, std::size_t *length) {
@@ -166,6 +167,44 @@ template <class Self, class Api> class Item : public Handle<Self, Api> {
 
   protected:
     Item() noexcept = default;
+};
+
+/// Kinds of items. Since 1.0.
+enum class ItemKind : std::uint32_t {
+    source = TREADLE_KIND_SOURCE,
+    descriptor = TREADLE_KIND_DESCRIPTOR,
+    timer = TREADLE_KIND_TIMER,
+    observer = TREADLE_KIND_OBSERVER
+};
+
+namespace detail {
+struct AnyItemApi {
+    using native_type = treadle_object;
+    static constexpr auto retain = &treadle_retain;
+    static constexpr auto release = &treadle_release;
+    static constexpr auto invalidate = &treadle_invalidate;
+    static constexpr auto close = &treadle_close;
+    static constexpr auto is_valid = &treadle_is_valid;
+    static constexpr auto describe = &treadle_describe;
+    static constexpr auto add = &treadle_loop_add;
+    static constexpr auto remove = &treadle_loop_remove;
+    static constexpr auto contains = &treadle_loop_contains;
+};
+} // namespace detail
+
+/// An item of any kind, as Loop::items gives it. A default-made handle is empty. Since 1.0.
+class AnyItem : public Item<AnyItem, detail::AnyItemApi> {
+  public:
+    /// An empty handle.
+    /// [any] Errors: none. Since 1.0.
+    AnyItem() noexcept = default;
+    /// Of which kind it is. With that, Source::retaining and its like make the handle of one kind.
+    /// [any] Errors: Error of Status::argument if empty, Status::stale or Status::forked. Since 1.0.
+    ItemKind kind() const {
+        std::uint32_t kind = 0;
+        detail::check(treadle_get_kind(native_, &kind));
+        return static_cast<ItemKind>(kind);
+    }
 };
 
 /// An item, or another object that can be closed, whose end is that of a scope: then it is closed, so that

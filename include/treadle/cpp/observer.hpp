@@ -47,6 +47,7 @@ struct ObserverApi {
 struct ObserverOptions {
     std::int64_t order = 0; ///< ascending; equal: in the order of adding (OBS-2). Since 1.0.
     bool once = false;      ///< invalidated after its first call (OBS-6). Since 1.0.
+    const char *label = nullptr; ///< what reports call it; copied. Since 1.0.
 };
 
 /// An observer. A default-made handle is empty. Since 1.0.
@@ -104,6 +105,7 @@ class Observer : public Item<Observer, detail::ObserverApi> {
         context.activities = detail::bits(activities);
         context.once = options.once;
         context.order = options.order;
+        context.label = options.label;
         return context;
     }
     template <class Call>

@@ -70,7 +70,10 @@ template <class F> struct Awaited {
         auto request = TREADLE_INIT(treadle_request);
         request.fn = &perform;
         request.argument = this;
-        if (!effect(treadle_thread_perform(thread, &request, modes, mode_count, TREADLE_PERFORM_WAIT)))
+        request.modes = modes;
+        request.mode_count = mode_count;
+        request.flags = TREADLE_PERFORM_WAIT;
+        if (!effect(treadle_perform(thread, &request)))
             throw Error(Status::argument, "the list of modes is empty", "treadle::Thread::perform_and_wait");
         if (thrown) std::rethrow_exception(thrown);
         return returned.take();
@@ -82,14 +85,16 @@ template <class F> struct Awaited {
 template <class F> detail::if_callback<F, void> Thread::perform(F &&f) const {
     detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::Thread::perform");
     const treadle_request request = detail::request_of(call);
-    detail::check(treadle_thread_perform(native_, &request, nullptr, 0, 0));
+    detail::check(treadle_perform(native_, &request));
 }
 
 template <class F> detail::if_callback<F, bool> Thread::perform(F &&f, const std::vector<Mode> &modes) const {
     const detail::ModeList list(modes);
     detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::Thread::perform");
-    const treadle_request request = detail::request_of(call);
-    return detail::effect(treadle_thread_perform(native_, &request, list.names(), list.count(), 0));
+    treadle_request request = detail::request_of(call);
+    request.modes = list.names();
+    request.mode_count = list.count();
+    return detail::effect(treadle_perform(native_, &request));
 }
 
 template <class F> std::invoke_result_t<F &> Thread::perform_and_wait(F &&f) const {
@@ -112,8 +117,10 @@ detail::if_callback<F, void> perform_after(std::chrono::duration<Rep, Period> de
                                            const void *target = nullptr) {
     const auto wait = detail::nanoseconds_of(delay);
     detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::perform_after");
-    const treadle_request request = detail::request_of(call, target);
-    detail::check(treadle_perform_after(wait, &request, nullptr, 0));
+    treadle_request request = detail::request_of(call, target);
+    request.flags = TREADLE_PERFORM_AFTER;
+    request.delay_ns = wait;
+    detail::check(treadle_perform(nullptr, &request));
 }
 
 /// The same in some modes. False, and f is destroyed, if the list is empty (PERF-12).
@@ -124,25 +131,31 @@ detail::if_callback<F, bool> perform_after(std::chrono::duration<Rep, Period> de
     const auto wait = detail::nanoseconds_of(delay);
     const detail::ModeList list(modes);
     detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::perform_after");
-    const treadle_request request = detail::request_of(call, target);
-    return detail::effect(treadle_perform_after(wait, &request, list.names(), list.count()));
+    treadle_request request = detail::request_of(call, target);
+    request.modes = list.names();
+    request.mode_count = list.count();
+    request.flags = TREADLE_PERFORM_AFTER;
+    request.delay_ns = wait;
+    return detail::effect(treadle_perform(nullptr, &request));
 }
 
 /// Cancels all delayed calls of the calling thread for this target (PERF-15). False if there was none.
 /// [any] Errors: Error of Status::forked. Since 1.0.
 inline bool cancel_performs(const void *target) {
-    return detail::effect(treadle_perform_cancel_target(const_cast<void *>(target)));
+    auto like = TREADLE_INIT(treadle_request);
+    like.target = const_cast<void *>(target);
+    return detail::effect(treadle_perform_cancel(&like));
 }
 
-/// Calls f() on a new detached thread with the default attributes (PERF-17). f is destroyed afterwards.
+/// Calls f() on a new detached thread with the default attributes (PERF-17). f is destroyed afterwards. Thread::detached gives
+/// a handle of such a thread.
 /// [any] Errors: Error of Status::argument for an empty callback; those of Thread::detached; f is destroyed then.
 /// Since 1.0.
-template <class F> detail::if_callback<F, Thread> perform_in_background(F &&f) {
+template <class F> detail::if_callback<F, void> perform_in_background(F &&f) {
     detail::Callback<std::decay_t<F>> call(std::forward<F>(f), "treadle::perform_in_background");
-    const treadle_request request = detail::request_of(call);
-    treadle_thread thread = nullptr;
-    detail::check(treadle_perform_in_background(&request, &thread));
-    return Thread::adopt(thread);
+    treadle_request request = detail::request_of(call);
+    request.flags = TREADLE_PERFORM_IN_BACKGROUND;
+    detail::check(treadle_perform(nullptr, &request));
 }
 
 } // namespace v1

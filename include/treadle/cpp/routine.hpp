@@ -207,13 +207,13 @@ inline treadle_routine need(const Routine &routine, const char *function) {
 }
 } // namespace detail
 
-inline bool Loop::perform(const Routine &routine, const std::vector<Mode> &modes) const {
+inline bool Loop::post(const Routine &routine, const std::vector<Mode> &modes) const {
     const detail::ModeList list(modes);
-    auto block = TREADLE_INIT(treadle_block);
-    block.modes = list.names();
-    block.mode_count = list.count();
-    block.routine = detail::need(routine, "treadle::Loop::perform");
-    return detail::effect(treadle_loop_perform_block(native_, &block));
+    auto post = TREADLE_INIT(treadle_post);
+    post.modes = list.names();
+    post.mode_count = list.count();
+    post.routine = detail::need(routine, "treadle::Loop::post");
+    return detail::effect(treadle_loop_post_in(native_, &post));
 }
 
 } // namespace v1

@@ -64,11 +64,12 @@ class Source : public Item<Source, detail::SourceApi> {
     Source() noexcept = default;
 
     /// A source that a loop performs by calling f(const Source &), or f() if it takes nothing: on the loop's
-    /// thread (SRC0-7). f is destroyed when the source is freed. order: smaller is performed first.
+    /// thread (SRC0-7). f is destroyed when the source is freed. order: smaller is performed first. label: what
+    /// reports call it (treadle_source_context); copied.
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Source &>>
-    explicit Source(F &&f, std::int64_t order = 0) {
+    explicit Source(F &&f, std::int64_t order = 0, const char *label = nullptr) {
         using Call = detail::Callback<std::decay_t<F>, const Source &>;
         Call call(std::forward<F>(f), "treadle::Source");
         auto context = TREADLE_INIT(treadle_source_context);
@@ -76,12 +77,13 @@ class Source : public Item<Source, detail::SourceApi> {
         context.release = Call::release();
         context.perform = &perform_callable<Call>;
         context.order = order;
+        context.label = label;
         detail::check(treadle_source_create(&context, &native_));
         call.taken();
     }
     /// A source with more callbacks than one.
     /// [any] Errors: Error of Status::no_memory; std::bad_alloc. Since 1.0.
-    explicit Source(SourceCallbacks callbacks, std::int64_t order = 0) {
+    explicit Source(SourceCallbacks callbacks, std::int64_t order = 0, const char *label = nullptr) {
         auto box = std::make_unique<SourceCallbacks>(std::move(callbacks));
         auto context = TREADLE_INIT(treadle_source_context);
         context.info = box.get();
@@ -91,15 +93,17 @@ class Source : public Item<Source, detail::SourceApi> {
         if (box->cancel) context.cancel = &cancel_boxed;
         if (box->describe) context.describe = &describe_boxed;
         context.order = order;
+        context.label = label;
         detail::check(treadle_source_create(&context, &native_));
         (void)box.release();
     }
     /// A source that is performed by a routine, to which it keeps a reference.
     /// [any] Errors: Error of Status::stale, Status::no_memory. Since 1.0.
-    explicit Source(const Routine &perform, std::int64_t order = 0) {
+    explicit Source(const Routine &perform, std::int64_t order = 0, const char *label = nullptr) {
         auto context = TREADLE_INIT(treadle_source_context);
         context.perform_routine = detail::need(perform, "treadle::Source");
         context.order = order;
+        context.label = label;
         detail::check(treadle_source_create(&context, &native_));
     }
 

@@ -95,13 +95,21 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F, class = detail::if_callback<F, void>> explicit Thread(F &&f) {
-        make<&treadle_thread_create>(std::forward<F>(f), &native_);
+        make<&Thread::create>(std::forward<F>(f), &native_);
     }
     /// Makes a detached thread with the default attributes and starts it (THR-3); f as for the constructor.
     /// [any] Errors: as the constructor and start(). Since 1.0.
     template <class F> static detail::if_callback<F, Thread> detached(F &&f) {
         treadle_thread thread = nullptr;
         make<&treadle_thread_detach_new>(std::forward<F>(f), &thread);
+        return adopt(thread);
+    }
+    /// A worker that is not started yet: it runs its loop in the default mode, also while nothing is in it, until the thread
+    /// or its loop is stopped (THR-18, RUN-16).
+    /// [any] Errors: Error of Status::no_memory. Since 1.0.
+    static Thread worker() {
+        treadle_thread thread = nullptr;
+        detail::check(create(nullptr, nullptr, nullptr, &thread));
         return adopt(thread);
     }
     /// The calling thread, the same until it ends, whoever made it (THR-9, THR-20).
@@ -112,7 +120,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     static Thread main() { return known(treadle_thread_main()); }
     /// Whether the calling thread is the process's initial one (THR-10).
     /// [any] Errors: none. Since 1.0.
-    static bool current_is_main() noexcept { return treadle_is_main_thread(); }
+    static bool current_is_main() noexcept { return treadle_thread_is_main(nullptr); }
     /// Whether a thread was ever started through Treadle in this process (THR-11).
     /// [any] Errors: none. Since 1.0.
     static bool is_multithreaded() noexcept { return treadle_is_multithreaded(); }
@@ -169,7 +177,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     void cancel() const { detail::check(treadle_thread_cancel(native_)); }
     /// Makes the thread detached, once (THR-17).
     /// [any] Errors: Error of Status::state when it is detached, foreign, joined or being joined. Since 1.0.
-    void set_detached() const { detail::check(treadle_thread_set_detached(native_)); }
+    void set_detached() const { detail::check(treadle_thread_detach(native_)); }
     /// Ends the calling thread with a result: the objects of its function are destroyed on the way, by an exception,
     /// which a catch (...) there must throw again. Not from callbacks of a loop, which no exception may leave: it goes
     /// to the last-resort handler (THR-7, THR-19). On threads made through C, as treadle_thread_exit. Discouraged.
@@ -229,7 +237,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
     std::string name() const {
         return detail::text_from([this](char *buffer, std::size_t capacity, std::size_t *length) {
-            return treadle_thread_copy_name(native_, buffer, capacity, length);
+            return treadle_thread_get_name(native_, buffer, capacity, length);
         });
     }
     /// The priority, limited to 0.0 to 1.0: before the start for any thread, later for the calling one (THR-13).
@@ -258,14 +266,6 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// The policy as it was set (THR-13).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     ThreadPolicy policy() const { return static_cast<ThreadPolicy>(number<std::uint32_t>(treadle_thread_get_policy)); }
-    /// A quality of service: any number, kept without effect; before the start (THR-13).
-    /// [any] Errors: Error of Status::state after the start. Since 1.0.
-    void set_quality_of_service(std::int32_t quality) const {
-        detail::check(treadle_thread_set_quality_of_service(native_, quality));
-    }
-    /// The quality of service as it was set; 0 by default (THR-13).
-    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
-    std::int32_t quality_of_service() const { return number<std::int32_t>(treadle_thread_get_quality_of_service); }
 
     /// Stores a value of any type under a key in the thread's dictionary, in place of the one that was there. It is
     /// destroyed when it is replaced or removed, or after the thread's will-exit notification, and not while
@@ -350,6 +350,13 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     static Thread known(treadle_thread thread) {
         if (!thread) throw Error::last();
         return retaining(thread);
+    }
+    static treadle_status create(treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *thread) {
+        auto config = TREADLE_INIT(treadle_thread_config);
+        config.fn = fn;
+        config.info = info;
+        config.destroy = destroy;
+        return treadle_thread_create(&config, thread);
     }
     template <auto create, class F> static void make(F &&f, treadle_thread *thread) {
         using Call = detail::Callback<std::decay_t<F>>;

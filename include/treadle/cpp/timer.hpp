@@ -39,11 +39,13 @@ struct TimerOptions {
     /// 0: one-shot; below 1,000 nanoseconds: 1,000; at most about 16 years (TMR-1). Since 1.0.
     std::chrono::nanoseconds interval{0};
     std::chrono::nanoseconds tolerance{0}; ///< how late it may fire so that wake-ups are shared (TMR-5). Since 1.0.
-    std::int64_t order = 0;                ///< kept, but without effect (TMR-3). Since 1.0.
+    const char *label = nullptr;           ///< what reports call it; copied. Since 1.0.
+    bool ends_after_firing = false;        ///< a one-shot is invalid after its callback (TMR-15). Since 1.0.
 };
 
 /// A timer: never early (TMR-22), once for all dates that were missed (TMR-16), not again while its callback
-/// runs (TMR-19). A default-made handle is empty. Since 1.0.
+/// runs (TMR-19). A one-shot that has fired is idle, and can be armed again as long as there is a handle (TMR-24). A
+/// default-made handle is empty. Since 1.0.
 class Timer : public Item<Timer, detail::TimerApi> {
   public:
     /// An empty handle.
@@ -91,12 +93,12 @@ class Timer : public Item<Timer, detail::TimerApi> {
     }
 
     /// The date as it was asked for, until the timer is rescheduled; while the callback runs, the date that is
-    /// being served (TMR-2, TMR-16). Nothing when invalid (TMR-4).
+    /// being served (TMR-2, TMR-16). Nothing when idle (TMR-24) or invalid (TMR-4).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::optional<Clock::time_point> next_fire() const {
         std::int64_t time = 0;
         detail::check(treadle_timer_get_next_fire(native_, &time));
-        if (time == 0 && !is_valid()) return std::nullopt;
+        if (time == 0) return std::nullopt;
         return Clock::time_point(Clock::duration(time));
     }
     /// Moves the timer, and the grid of a repeating one, to a date; at once also in a sleeping loop (TMR-15,
@@ -105,7 +107,17 @@ class Timer : public Item<Timer, detail::TimerApi> {
     bool set_next_fire(Clock::time_point date) const {
         return detail::effect(treadle_timer_set_next_fire(native_, date.time_since_epoch().count()));
     }
-    /// Calls the timer's callback here and now, on the calling thread. A one-shot is invalid afterwards; the
+    /// Arms the timer again: to fire after a delay, which counts from the time of the pass on its loop's thread,
+    /// and anywhere else from now (TMR-24). False if invalid.
+    /// [any] Errors: Error of Status::stale or Status::forked, Status::argument for a delay that is not a number.
+    /// Since 1.0.
+    template <class Rep, class Period> bool arm(std::chrono::duration<Rep, Period> delay) const {
+        return detail::effect(treadle_timer_arm(native_, detail::nanoseconds_of(delay)));
+    }
+    /// Leaves the timer without a date: idle, until it is armed (TMR-24). False if invalid.
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    bool disarm() const { return detail::effect(treadle_timer_arm(native_, TREADLE_FOREVER)); }
+    /// Calls the timer's callback here and now, on the calling thread. A one-shot is idle afterwards, or invalid; the
     /// dates of a repeating one are not touched (NST-3). False if invalid, or if the callback runs already.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     bool fire() const { return detail::effect(treadle_timer_fire(native_)); }
@@ -124,9 +136,6 @@ class Timer : public Item<Timer, detail::TimerApi> {
     /// The tolerance in force.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::chrono::nanoseconds tolerance() const { return number(treadle_timer_get_tolerance); }
-    /// The order that it was made with (TMR-3, OBJ-5).
-    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
-    std::int64_t order() const { return number(treadle_timer_get_order).count(); }
 
   private:
     static treadle_timer_context context_of(Clock::time_point first, const TimerOptions &options) noexcept {
@@ -134,7 +143,8 @@ class Timer : public Item<Timer, detail::TimerApi> {
         context.fire_at = first.time_since_epoch().count();
         context.interval_ns = options.interval.count();
         context.tolerance_ns = options.tolerance.count();
-        context.order = options.order;
+        context.label = options.label;
+        context.flags = options.ends_after_firing ? TREADLE_TIMER_ENDS_AFTER_FIRING : 0;
         return context;
     }
     std::chrono::nanoseconds number(treadle_status (*get)(treadle_timer, std::int64_t *)) const {

@@ -8,26 +8,26 @@ package import TreadleBase
 /// Descriptor sources (§7 of the rules).
 extension Item {
   package static func descriptor(
-    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, options: ItemOptions, number: Int32,
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, context: Context, number: Int32,
     events: UInt32, isAcknowledged: Bool
   ) throws(Failure) -> Item {
     var traits: UInt8 = isAcknowledged ? Trait.acknowledged : 0
-    if options.value.main.invoke != nil { traits |= Trait.indirect }
-    if options.value.equal != nil { traits |= Trait.comparable }
-    let isAsked = options.value.getDescriptor != nil
+    if context.main.invoke != nil { traits |= Trait.indirect }
+    if context.equal != nil { traits |= Trait.comparable }
+    let isAsked = context.getDescriptor != nil
     if !isAsked { try demandOpen(number) }
     return try create(
-      .descriptor, traits: traits, code: code, info: info, context: options.value.isTrivial ? nil : options.value
+      .descriptor, traits: traits, code: code, info: info, context: context.isTrivial ? nil : context
     ) { $0.beginWatched(isAsked ? -1 : number, events) }
   }
 
-  /// One with nothing but a plain callback, as nearly all are: without the options, which are many words to copy.
+  /// One with nothing but a plain callback, as nearly all are: without the options, which are many words to copy. Whoever adds
+  /// it finds out whether the number is open.
   @inline(__always)
   package static func descriptor(
     code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, number: Int32, events: UInt32, isAcknowledged: Bool
   ) throws(Failure) -> Item {
-    try demandOpen(number)
-    return try create(
+    try create(
       .descriptor, traits: isAcknowledged ? Trait.acknowledged : 0, code: code, info: info, context: nil
     ) { $0.beginWatched(number, events) }
   }
@@ -38,7 +38,7 @@ extension Item {
   }
 
   /// The client means an open one.
-  static func demandOpen(_ number: Int32) throws(Failure) {
+  package static func demandOpen(_ number: Int32) throws(Failure) {
     if treadle_system_is_open(number) < 0 {
       throw Failure(Status.argument, "fd", "is not an open descriptor", osError: treadle_system_ebadf())
     }
@@ -66,7 +66,7 @@ extension Item {
   }
 
   /// Runs `body` under the lock of the loop of a membership, with its mode, if it is in one. The item's lock is held.
-  private func withLoopLocked<Result>(_ member: Item, _ body: (Mode?) -> Result) -> Result {
+  package func withLoopLocked<Result>(_ member: Item, _ body: (Mode?) -> Result) -> Result {
     guard let mode = member.mode, let loop = mode.loop else { return body(nil) }
     loop.lock()
     defer { loop.unlock() }
@@ -122,7 +122,7 @@ extension Item {
   }
 
   /// What is watched in a mode; -1 when the source has left it. Takes the item's lock.
-  func descriptorNumber(in mode: Mode) -> Int32 {
+  package func descriptorNumber(in mode: Mode) -> Int32 {
     lock()
     defer { unlock() }
     guard let member = member(of: mode) else { return -1 }

@@ -11,7 +11,7 @@ extension Mode {
   @inline(__always)
   var poller: Poller? { state.pointee.poller.load(ordering: .acquiring).map { Poller(state: $0) } }
 
-  private func needPoller(_ loop: Loop) throws(Failure) -> Poller {
+  func needPoller(_ loop: Loop) throws(Failure) -> Poller {
     if let poller { return poller }
     let made = try Poller.make(for: loop)
     state.pointee.poller.store(made.state, ordering: .sequentiallyConsistent)
@@ -41,7 +41,7 @@ extension Mode {
     // Before the poller takes numbers of its own: a closed one could become one of these.
     if poller == nil { try Mode.demandOpen(number) }
     let poller = try needPoller(loop)
-    if poller.isOwn(number, loop) { throw Mode.notOpen }
+    if poller.isOwn(number, loop) { throw Failure.unwatchable(-1, 0 &- treadle_system_ebadf()) }
     try reserve(number, poller)
     if let old = poller.state.pointee.registrations[Int(number)], old.member != 0 { try replace(old, number, poller) }
     let events = item.watched.pointee.events
@@ -103,7 +103,7 @@ extension Mode {
     let result = poller.put(number, Readiness.toKernel(events), EpollData(number: number, serial: serial), isThere: isThere)
     var registration = Registration(member: member.slot, serial: serial)
     if result < 0 {
-      if result != 0 &- treadle_system_eperm() { throw Mode.refusal(result) }
+      if result != 0 &- treadle_system_eperm() { throw Failure.unwatchable(number, result) }
       registration.always = try poller.addAlwaysReady(number)
       registration.serial = 0
     }
@@ -152,18 +152,14 @@ extension Mode {
 
   @inline(never)
   private func takeBack(_ member: Item, _ number: Int32, _ events: UInt16, _ poller: Poller, _ loop: Loop) throws(Failure) {
-    if poller.isOwn(number, loop) { throw Mode.notOpen }
+    if poller.isOwn(number, loop) { throw Failure.unwatchable(-1, 0 &- treadle_system_ebadf()) }
     if let other = poller.state.pointee.registrations[Int(number)], other.member != 0 { try replace(other, number, poller) }
     try register(member, number, events, poller)
   }
 
   private static func demandOpen(_ number: Int32) throws(Failure) {
     let result = treadle_system_is_open(number)
-    if result < 0 { throw refusal(result) }
-  }
-  private static var notOpen: Failure { refusal(0 &- treadle_system_ebadf()) }
-  private static func refusal(_ result: Int32) -> Failure {
-    Failure.system(result == 0 &- treadle_system_ebadf() ? "fd" : "epoll_ctl", result)
+    if result < 0 { throw Failure.unwatchable(number, result) }
   }
 
   // MARK: What was closed
@@ -198,7 +194,7 @@ extension Mode {
 
   /// Whether a membership's number still means what is watched; one whose does not is forgotten. The kernel is asked each time:
   /// to read from another's file would take what is not ours.
-  func demandStanding(_ member: Item) -> Bool {
+  package func demandStanding(_ member: Item) -> Bool {
     let number = member.watched.pointee.number
     guard let poller, let registration = poller.state.pointee.registrations[Int(number)], registration.member == member.slot
     else { return false }

@@ -31,6 +31,7 @@ extension Mode {
     let mayHaveStale = poller.state.pointee.mayHaveStale.load(ordering: .acquiring)
     var result = poller.wait(loop, until: hasAlwaysReady ? nil : date)
     if mayHaveStale && result > 0 { result = dropStale(poller, result) }
+    if poller.state.pointee.clockWasSet { loop.noteClock(poller) }
     if hasAlwaysReady { appendAlwaysReady(poller) }
     return result
   }

@@ -59,11 +59,23 @@ struct Poller {
     let result = control(
       Poller.add, loop.state.pointee.wakeDescriptor.load(ordering: .relaxed), Poller.edgeTriggeredIn, EpollData.wake)
     let timer = loop.state.pointee.timerDescriptor.load(ordering: .relaxed)
-    return result < 0 || timer < 0 ? result : control(Poller.add, timer, Poller.edgeTriggeredIn, EpollData.timer)
+    if result < 0 { return result }
+    if state.pointee.clock >= 0 { _ = control(Poller.add, state.pointee.clock, Poller.edgeTriggeredIn, EpollData.clock) }
+    return timer < 0 ? result : control(Poller.add, timer, Poller.edgeTriggeredIn, EpollData.timer)
+  }
+
+  /// Has the kernel tell when the wall clock is set. 0, or -errno.
+  func watchClock() -> Int32 {
+    let clock = treadle_system_clock_watch()
+    if clock < 0 { return clock }
+    let result = control(Poller.add, clock, Poller.edgeTriggeredIn, EpollData.clock)
+    if result < 0 { _ = treadle_system_close(clock) } else { state.pointee.clock = clock }
+    return result
   }
 
   func free() {
     _ = treadle_system_close(state.pointee.epoll)
+    if state.pointee.clock >= 0 { _ = treadle_system_close(state.pointee.clock) }
     state.pointee.registrations.free()
     state.pointee.alwaysReady.free()
     state.pointee.events.free()
@@ -72,7 +84,7 @@ struct Poller {
 
   /// Whether a number is one of the loop's own: a client's that was closed may have become one.
   func isOwn(_ number: Int32, _ loop: Loop) -> Bool {
-    number == state.pointee.epoll || number == loop.state.pointee.timerDescriptor.load(ordering: .relaxed)
+    number == state.pointee.epoll || number == state.pointee.clock || number == loop.state.pointee.timerDescriptor.load(ordering: .relaxed)
       || number == loop.state.pointee.wakeDescriptor.load(ordering: .relaxed)
   }
 
@@ -211,6 +223,8 @@ struct Poller {
           kept &+= 1
         } else if data.bits == EpollData.interrupt.bits {
           state.pointee.wasInterrupted = true
+        } else if data.bits == EpollData.clock.bits {
+          state.pointee.clockWasSet = true
         } else if data.bits == EpollData.timer.bits {
           // It has gone off, or is set again for no reason.
           loop.state.pointee.timerDate = Clock.forever
@@ -262,13 +276,15 @@ struct PollerState: ~Copyable {
   /// There may be a stale epoll entry: of a number that was closed before it was taken out, and whose file lives on. Written
   /// under the lock.
   let mayHaveStale: Atomic<Bool>
-  /// Before each sleep it is looked whether what is watched is still open. Constant.
-  let isDebugged: Bool
 
   /// The interrupt descriptor that is in the set; -1 for none. Owner.
   var interrupt: Int32
   /// The interrupt descriptor was seen readable. Owner.
   var wasInterrupted: Bool
+  /// The descriptor that tells when the wall clock is set; -1 for none. Written once under the lock.
+  var clock: Int32
+  /// It has told so. Owner.
+  var clockWasSet: Bool
   /// What the kernel reported and no pass has handled yet; the next one's index. Owner.
   var events: Buffer<treadle_system_event>
   var nextEvent: Int
@@ -280,9 +296,10 @@ struct PollerState: ~Copyable {
     alwaysReady = Buffer()
     alwaysReadyCount = Atomic(0)
     mayHaveStale = Atomic(false)
-    isDebugged = treadle_system_is_debugged()
     interrupt = -1
     wasInterrupted = false
+    clock = -1
+    clockWasSet = false
     events = Buffer()
     nextEvent = 0
   }
@@ -317,6 +334,7 @@ struct EpollData {
   static let wake = EpollData(number: -1, serial: 0)
   static let timer = EpollData(number: -2, serial: 0)
   static let interrupt = EpollData(number: -3, serial: 0)
+  static let clock = EpollData(number: -4, serial: 0)
   /// A descriptor of a client's: none has a negative number.
   @inline(__always)
   var isOfClient: Bool { number >= 0 }

@@ -41,7 +41,7 @@ extension Item {
 
   /// Leaves every mode of every loop, and is recorded nowhere any more; a cancel for each mode (SRC0-4).
   @inline(never)
-  private func leaveEverything() {
+  func leaveEverything() {
     while true {
       lock()
       guard let (member, mode) = anyMembership() else {
@@ -54,9 +54,32 @@ extension Item {
     }
   }
 
+  /// Returns a reference that the client owns.
+  @inline(__always)
+  package static func release(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    let item = try locate(kind, handle, subject)
+    guard let left = item.cell.pointee.reference.releaseForClient(handle.generation) else {
+      if !item.cell.pointee.reference.isLive(handle.generation) { throw handle.failure(subject) }
+      throw Failure(Status.stale, subject, "was released more often than retained")
+    }
+    item.followClient(left, handle.generation)
+  }
+
+  /// What the release of a client's reference has left.
+  @inline(__always)
+  private func followClient(_ left: Reference.Seen, _ generation: UInt32) {
+    if left.isGone {
+      destroy(left)
+    } else if left.clients == 0 && hasState(State.idle) {
+      endIdle(generation)
+    }
+  }
+
   /// Gives up the client's reference of an item whose handle nobody has.
   package func giveUp() {
-    if let left = cell.pointee.reference.releaseForClient(generation), left.isGone { destroy(left) }
+    let generation = self.generation
+    if let left = cell.pointee.reference.releaseForClient(generation) { followClient(left, generation) }
   }
 
   /// Ends an item whose handle nobody has, and gives up the client's reference. It may be in modes.

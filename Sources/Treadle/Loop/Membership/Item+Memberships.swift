@@ -9,13 +9,13 @@ import TreadleBase
 extension Item {
   /// The mode of this membership, or nil. No lock.
   @inline(__always)
-  var mode: Mode? { Mode(slot: membership) }
+  package var mode: Mode? { Mode(slot: membership) }
   /// Whether this membership is in the mode. No lock.
   @inline(__always)
-  func isIn(_ mode: Mode) -> Bool { membership == mode.slot }
+  package func isIn(_ mode: Mode) -> Bool { membership == mode.slot }
 
   /// The cell through which the item is in a mode.
-  func member(of mode: Mode) -> Item? {
+  package func member(of mode: Mode) -> Item? {
     if isIn(mode) { return self }
     guard hasNote(Note.aliased), let context else { return nil }
     let slot = context.pointee.aliases.find(UInt64(mode.slot)) { _ in true }
@@ -42,7 +42,7 @@ extension Item {
 
   /// The cell behind one in the item's chain. Of a timer also under its loop's lock, under which its aliases come and go.
   @inline(__always)
-  func following(_ cell: Item) -> Item? {
+  package func following(_ cell: Item) -> Item? {
     if cell.slot != slot { return sibling(cell.nextAlias) }
     return hasNote(Note.aliased) ? firstAlias : nil
   }

@@ -32,7 +32,24 @@ extension Loop {
     item.holdAgain()
     return try add(taking: item, name)
   }
-  package func addToDefaultMode(_ item: Item) throws(Failure) -> Int32 { try add(item, CommonModes.defaultName) }
+
+  /// Adds an item that nobody else knows of yet to the default mode of the calling thread's loop: so the item's lock is not
+  /// needed, and its client's reference is the mode's where nobody wants it. False, with nothing changed, as the thread ends.
+  @inline(__always)
+  package func addToDefaultMode(new item: Item, besidesClient: Bool = true) throws(Failure) -> Bool {
+    guard isAlive, let mode = defaultMode else { return false }
+    lock()
+    defer { unlock() }
+    item.beginMembership(inMode: mode.slot)
+    do throws(Failure) {
+      try link(item, of: item, into: mode, descriptor: item.isOf(.descriptor) ? item.watched.pointee.number : -1)
+    } catch {
+      takeBack(item, of: item, from: mode)
+      throw error
+    }
+    item.cell.pointee.reference.addToNew(besidesClient: besidesClient)
+    return true
+  }
 
   /// Has an item enter one concrete mode. True: a reference of the caller's is the mode's from then on.
   func enter(_ item: Item, _ name: ModeName) throws(Failure) -> Bool {
@@ -96,8 +113,7 @@ extension Loop {
     lock()
     defer { unlock() }
     let member = isFirst ? item : try item.cellForMembership(of: mode)
-    member.cell.pointee.joins.store(member.cell.pointee.joins.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
-    member.cell.pointee.membership.store(mode.slot, ordering: .sequentiallyConsistent)
+    member.beginMembership(inMode: mode.slot)
     do throws(Failure) {
       // Looked at behind that: whoever makes the item invalid looks for its memberships after it.
       if isAlive, item.isValid {
@@ -139,6 +155,7 @@ extension Loop {
       mode.state.pointee.descriptors.append(member)
     case .timer:
       try mode.needQueue(tolerant: item.hasState(Item.State.tolerant))
+      if item.hasTrait(Item.Trait.wall) { try mode.watchClock(self) }
       mode.schedule(member, of: item)
     default:
       return mode.insertObserver(member, of: item)
@@ -146,8 +163,8 @@ extension Loop {
     mode.countContent(1)
   }
 
-  package func remove(_ item: Item, _ name: ModeName) -> Int32 {
-    guard let mode = holdMode(name) else { return Status.ignored }
+  package func remove(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
+    guard let mode = try holdMode(name) else { return Status.ignored }
     defer { letGo(mode) }
     return mode.isRecord ? removeFromCommonModes(item, mode) : leave(item, mode)
   }
@@ -217,8 +234,8 @@ extension Loop {
     return Departure(item: item, dropped: handOver(item), told: isTold ? mode : nil)
   }
 
-  package func contains(_ item: Item, _ name: ModeName) -> Bool {
-    guard let mode = holdMode(name) else { return false }
+  package func contains(_ item: Item, _ name: ModeName) throws(Failure) -> Bool {
+    guard let mode = try holdMode(name) else { return false }
     defer { letGo(mode) }
     return item.isMember(of: mode) || item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode)
   }

@@ -8,9 +8,9 @@ package import TreadleBase
 /// Finding modes, making them, and giving up those that are not used.
 extension Loop {
   @inline(__always)
-  func lock() { state.pointee.mutex.lock(.loop) }
+  package func lock() { state.pointee.mutex.lock(.loop) }
   @inline(__always)
-  func unlock() { state.pointee.mutex.unlock(.loop) }
+  package func unlock() { state.pointee.mutex.unlock(.loop) }
 
   func withLock<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     lock()
@@ -22,7 +22,7 @@ extension Loop {
   @inline(__always)
   var defaultMode: Mode? { state.pointee.defaultMode.map { Mode($0) } }
   @inline(__always)
-  var currentMode: Mode? { Mode(slot: state.pointee.currentMode.load(ordering: .acquiring)) }
+  package var currentMode: Mode? { Mode(slot: state.pointee.currentMode.load(ordering: .acquiring)) }
 
   /// The default mode, if that is its name. Needs no lock: it is the same as long as the loop lives.
   @inline(__always)
@@ -32,24 +32,24 @@ extension Loop {
   }
 
   /// The mode of a name, for one who does not hold the lock: kept until `letGo`.
-  func holdMode(_ name: ModeName) -> Mode? {
+  package func holdMode(_ name: ModeName) throws(Failure) -> Mode? {
     if let standard = defaultMode(name) { return standard }
     lock()
     defer { unlock() }
-    let mode = findMode(name)
+    let mode = try findMode(name)
     mode?.holdAgain()
     return mode
   }
   /// The mode of a name for the owner, who is about to run it.
-  func ownMode(_ name: ModeName) -> Mode? {
+  func ownMode(_ name: ModeName) throws(Failure) -> Mode? {
     if let standard = defaultMode(name) { return standard }
     lock()
     defer { unlock() }
     dropUnusedModes()
-    return findMode(name)
+    return try findMode(name)
   }
   @inline(__always)
-  func letGo(_ mode: Mode) {
+  package func letGo(_ mode: Mode) {
     if mode.state != state.pointee.defaultMode { mode.drop() }
   }
 
@@ -61,19 +61,21 @@ extension Loop {
     return try withLock { () throws(Failure) in try findOrMakeUnlistedMode(Loop.callModeName) }
   }
 
-  /// The mode of a name; for the common modes, the record of common items. The lock is held.
-  func findMode(_ name: ModeName) -> Mode? {
+  /// The mode of a name; for the common modes, the record of common items. A name that is none yet, and never will be, is
+  /// refused. The lock is held.
+  func findMode(_ name: ModeName) throws(Failure) -> Mode? {
     if let standard = defaultMode(name) { return standard }
     if CommonModes.isCommon(name) { return record }
     let slot = state.pointee.modesByName.find(UInt64(name.hash)) { slot in
       Mode(slot: UInt32(truncatingIfNeeded: slot))?.name.map { name.equals($0) } == true
     }
+    if slot == nil && !UTF8Text.isWellFormed(name.bytes) { throw Failure(Status.argument, "mode", "is not UTF-8") }
     return slot.flatMap { Mode(slot: UInt32(truncatingIfNeeded: $0)) }
   }
 
   /// The mode of a name, which is made if there is none (RL-7). The lock is held.
   func findOrMakeMode(_ name: ModeName) throws(Failure) -> Mode {
-    if let mode = findMode(name) { return mode }
+    if let mode = try findMode(name) { return mode }
     dropUnusedModes()
     guard let mode = Mode.create(in: self, name: name) else { throw Failure.noMemory("mode") }
     return mode
@@ -112,25 +114,25 @@ extension Loop {
   /// A mode that has nothing of a client's does not exist for clients (RL-7), though it be common, or the call mode. The
   /// lock is held.
   func findOrMakeUnlistedMode(_ name: ModeName) throws(Failure) -> Mode {
-    if let mode = findMode(name) { return mode }
+    if let mode = try findMode(name) { return mode }
     let mode = try findOrMakeMode(name)
     mode.state.pointee.isUnlisted = true
     return mode
   }
 
-  package func isCommonMode(_ name: ModeName) -> Bool {
+  package func isCommonMode(_ name: ModeName) throws(Failure) -> Bool {
     lock()
     defer { unlock() }
-    guard let mode = findMode(name), !mode.isRecord else { return false }
+    guard let mode = try findMode(name), !mode.isRecord else { return false }
     return mode.isCommon
   }
 
-  /// Calls `body` with the name of each mode that exists (RL-7), under the lock.
-  package func forEachModeName(_ body: (UnsafePointer<CChar>) -> Void) {
+  /// Calls `body` with each mode that exists (RL-7), in the order in which they were made, under the lock.
+  package func forEachMode(_ body: (Mode) -> Void) {
     lock()
     defer { unlock() }
     for slot in state.pointee.modes.elements {
-      if let mode = Mode(slot: slot), !mode.state.pointee.isUnlisted, let name = mode.name { body(name) }
+      if let mode = Mode(slot: slot), !mode.state.pointee.isUnlisted { body(mode) }
     }
   }
 
@@ -174,8 +176,8 @@ struct ModeSet {
 }
 
 /// The two mode names that every loop knows (MODE-2).
-enum CommonModes {
-  static var defaultName: ModeName { ModeName(treadle_system_default_mode_name()) }
+package enum CommonModes {
+  package static var defaultName: ModeName { ModeName(treadle_system_default_mode_name()) }
   static var name: ModeName { ModeName(treadle_system_common_modes_name()) }
 
   /// Whether a name means the common modes. Compared by text, never by pointer (MODE-1).

@@ -6,35 +6,35 @@ import Synchronization
 import TreadleBase
 
 /// One mode of a loop, or the loop's record of common items: a thin handle like `Loop`.
-struct Mode {
+package struct Mode {
   let state: UnsafeMutablePointer<ModeState>
 
   @inline(__always)
   init(_ state: UnsafeMutablePointer<ModeState>) { self.state = state }
 
   @inline(__always)
-  init?(slot: UInt32) {
+  package init?(slot: UInt32) {
     guard slot != 0, let memory = Slab(.mode).memory(slot) else { return nil }
     state = memory.assumingMemoryBound(to: ModeState.self)
   }
 
   @inline(__always)
-  var slot: UInt32 { state.pointee.slot }
+  package var slot: UInt32 { state.pointee.slot }
   @inline(__always)
-  var loop: Loop? { state.pointee.loop.load(ordering: .acquiring).map { Loop(UnsafeMutableRawPointer($0)) } }
+  package var loop: Loop? { state.pointee.loop.load(ordering: .acquiring).map { Loop(UnsafeMutableRawPointer($0)) } }
   /// Whether the mode is one of a loop.
   @inline(__always)
-  func isOf(_ loop: Loop) -> Bool { state.pointee.loop.load(ordering: .acquiring) == loop.state }
+  package func isOf(_ loop: Loop) -> Bool { state.pointee.loop.load(ordering: .acquiring) == loop.state }
   @inline(__always)
-  var name: UnsafePointer<CChar>? { state.pointee.name.map { UnsafePointer($0) } }
+  package var name: UnsafePointer<CChar>? { state.pointee.name.map { UnsafePointer($0) } }
   @inline(__always)
-  var isRecord: Bool { state.pointee.isRecord }
+  package var isRecord: Bool { state.pointee.isRecord }
   @inline(__always)
-  var isCommon: Bool { state.pointee.isCommon.load(ordering: .acquiring) }
+  package var isCommon: Bool { state.pointee.isCommon.load(ordering: .acquiring) }
 
   /// Keeps it, and its name, for one who has it in hand without the lock. Begins under the lock, or where it is kept already.
-  func holdAgain() { state.pointee.reference.holdAgain() }
-  func drop() {
+  package func holdAgain() { state.pointee.reference.holdAgain() }
+  package func drop() {
     if !state.pointee.reference.drop().isGone { return }
     treadle_system_free(state.pointee.name)
     state.pointee.name = nil
@@ -72,7 +72,7 @@ struct Mode {
   var isUnused: Bool {
     let state = self.state
     return state.pointee.reference.seen.own == 1 && state.pointee.runs == 0 && !hasContent && !isCommon
-      && state.pointee.observers.first == 0 && slot != loop?.state.pointee.callMode.load(ordering: .relaxed)
+      && state.pointee.observers.first == 0 && state.pointee.timers.first == 0 && slot != loop?.state.pointee.callMode.load(ordering: .relaxed)
   }
 
   /// Nothing is in the mode, and its loop gives it up: whoever still has it in hand finds that it is no loop's.
@@ -98,7 +98,7 @@ struct Mode {
 
   /// Whether there is nothing to wait for but, perhaps, blocks (MODE-7).
   @inline(__always)
-  var hasContent: Bool { state.pointee.content.load(ordering: .acquiring) != 0 }
+  package var hasContent: Bool { state.pointee.content.load(ordering: .acquiring) != 0 }
   /// Counts what came and went. The lock is held.
   @inline(__always)
   func countContent(_ difference: Int32) {
@@ -130,7 +130,7 @@ struct ModeState: ~Copyable {
   let loop: Atomic<UnsafeMutablePointer<LoopState>?>
   /// Constant while the mode lives.
   var name: UnsafeMutablePointer<CChar>?
-  /// How many sources, descriptor sources and timers are in the mode. Written under the lock.
+  /// How many sources, descriptor sources and timers with a date are in the mode. Written under the lock.
   let content: Atomic<Int32>
   /// What the mode's observers want to be told, all together, or more. Written under the lock.
   let interest: Atomic<UInt32>
@@ -184,7 +184,7 @@ struct ModeState: ~Copyable {
 
   var sources: MemberList
   var descriptors: MemberList
-  /// Those whose callbacks run, not for their membership in this mode. In the record of common items, all.
+  /// Those whose callbacks run, not for their membership in this mode, and the idle ones. In the record of common items, all.
   var timers: MemberList
   var observers: MemberList
 }

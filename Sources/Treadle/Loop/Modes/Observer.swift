@@ -19,10 +19,10 @@ package enum Activity {
 /// Observers (§5 of the rules).
 extension Item {
   package static func observer(
-    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, options: ItemOptions, activities: UInt32,
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, context: Context, activities: UInt32,
     once: Bool
   ) throws(Failure) -> Item {
-    var context = options.value
+    var context = context
     context.activities = activities
     var traits: UInt8 = once ? Trait.once : 0
     if context.main.invoke != nil { traits |= Trait.indirect }

@@ -63,9 +63,9 @@ extension Loop {
     state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) & ~bits, ordering: .releasing)
   }
 
-  /// Queues a block for some modes, without waking the loop (BLK-2). Takes the block over only on success. The caller holds
-  /// the loop.
-  package func perform(_ block: BlockNode, modes: ModeNames) throws(Failure) -> Int32 {
+  /// Queues a block for some modes. One that does not wake the loop does not keep it from sleeping either (BLK-2). Takes the
+  /// block over only on success. The caller holds the loop.
+  package func perform(_ block: BlockNode, modes: ModeNames, wakes: Bool) throws(Failure) -> Int32 {
     var block = block
     do throws(Failure) {
       if isAlive {
@@ -73,7 +73,7 @@ extension Loop {
           try withLock { () throws(Failure) in try block.modes.append(modes, of: self, "block") }
         }
         guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
-        if queue(Entry(node), as: handle.bits, wakes: false) { return Status.ok }
+        if queue(Entry(node), as: handle.bits, wakes: wakes) { return Status.ok }
         treadle_system_free(node)
         if isAlive { throw Failure.noMemory("block") }
       }

@@ -113,15 +113,21 @@ extension Item {
 /// Custom sources: signalled by anybody, performed by a loop (§6 of the rules).
 extension Item {
   /// A source. `code` is its plain perform callback, unless the context has another.
+  /// One with nothing but a plain callback: without the options, which are many words to copy.
+  @inline(__always)
+  package static func source(code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?) throws(Failure) -> Item {
+    try create(.source, traits: 0, code: code, info: info, context: nil) { $0.setSignalTime(0) }
+  }
+
   package static func source(
-    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, options: ItemOptions
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, context: Context
   ) throws(Failure) -> Item {
     var traits: UInt8 = 0
-    if options.value.order != 0 { traits |= Trait.ordered }
-    if options.value.equal != nil { traits |= Trait.comparable }
-    if options.value.main.invoke != nil { traits |= Trait.indirect }
+    if context.order != 0 { traits |= Trait.ordered }
+    if context.equal != nil { traits |= Trait.comparable }
+    if context.main.invoke != nil { traits |= Trait.indirect }
     return try create(
-      .source, traits: traits, code: code, info: info, context: options.value.isTrivial ? nil : options.value
+      .source, traits: traits, code: code, info: info, context: context.isTrivial ? nil : context
     ) { $0.setSignalTime(0) }
   }
 }

@@ -57,7 +57,7 @@ extension Loop {
       let until = min(deadline, mode.nextWake())
       let poller = mode.poller ?? (returnOnInterrupt ? mode.pollerForInterrupts() : nil)
       if returnOnInterrupt, let poller { mode.armInterrupt(poller) }
-      if let poller, poller.state.pointee.isDebugged, mode.reportClosed(poller) { return .somethingToDo }
+      if let poller, Watch.isTelling, mode.reportClosed(poller) { return .somethingToDo }
       if !fallAsleep(mode, poller == nil ? Sleep.onFutex : Sleep.inPoller) { return .somethingToDo }
       if isWoken || isStopAsked || isOver() {
         endOwnSleep()
@@ -67,6 +67,7 @@ extension Loop {
         endOwnSleep()
         continue
       }
+      state.pointee.counters.sleeps.count()
       let start = state.pointee.callers.sleepBegins()
       let result: Int32
       if let poller {

@@ -15,18 +15,39 @@ extension Mode {
     }
   }
 
-  /// Queues a membership at the timer's date; while its callback runs it rests in the mode's list, until it is queued
-  /// afterwards.
+  /// Queues a membership at the timer's date. While the callback runs, and while there is no date, it rests in the mode's
+  /// list instead; without a date it is not counted as content.
   @inline(__always)
   func schedule(_ member: Item, of item: Item) {
-    if item.hasState(Item.State.running) { return rest(member) }
-    guard let queue = state.pointee.queue else { return }
     let date = item.due.pointee.date
+    if date == Clock.forever || item.hasState(Item.State.running | Item.State.tolerant) { return scheduleElse(member, of: item) }
+    guard let queue = state.pointee.queue else { return }
     member.due.pointee.date = date
-    queue.pointee.insert(member, tolerance: item.hasState(Item.State.tolerant) ? item.tolerance : 0)
+    queue.pointee.insertExact(member)
+    noteQueued(date)
+  }
+
+  @inline(__always)
+  private func noteQueued(_ date: Int64) {
     if date < state.pointee.earliest.load(ordering: .relaxed) {
       state.pointee.earliest.store(date, ordering: .sequentiallyConsistent)
     }
+  }
+
+  /// One that does not lie in the wheel.
+  @inline(never)
+  private func scheduleElse(_ member: Item, of item: Item) {
+    if item.hasState(Item.State.running) { return rest(member) }
+    if item.due.pointee.date == Clock.forever {
+      rest(member)
+      member.due.pointee.place = TimerQueue.Place.idle
+      return countContent(-1)
+    }
+    guard let queue = state.pointee.queue, let loop else { return }
+    if item.hasTrait(Item.Trait.wall) { item.due.pointee.date = loop.monotonic(of: item) }
+    member.due.pointee.date = item.due.pointee.date
+    queue.pointee.insertTolerant(member)
+    noteQueued(member.due.pointee.date)
   }
 
   @inline(__always)
@@ -36,7 +57,9 @@ extension Mode {
 
   @inline(never)
   private func unscheduleNow(_ member: Item) {
-    if member.due.pointee.place == TimerQueue.Place.resting {
+    let place = member.due.pointee.place
+    if place == TimerQueue.Place.resting || place == TimerQueue.Place.idle {
+      if place == TimerQueue.Place.idle { countContent(1) }
       state.pointee.timers.remove(member)
       member.due.pointee.place = TimerQueue.Place.none
     } else {
@@ -85,11 +108,10 @@ extension Mode {
     state.pointee.earliest.store(queue.pointee.firstDate(), ordering: .sequentiallyConsistent)
   }
 
-  /// The date of the next timer; nil when there is none.
-  fileprivate func nextFire() -> Int64? {
-    guard let queue = state.pointee.queue else { return nil }
-    let date = min(queue.pointee.firstDate(), queue.pointee.collectedDate)
-    return date == Clock.forever && queue.pointee.any() == nil ? nil : date
+  /// The date of the next timer; `Clock.forever` when there is none.
+  fileprivate func nextFire() -> Int64 {
+    guard let queue = state.pointee.queue else { return Clock.forever }
+    return min(queue.pointee.firstDate(), queue.pointee.collectedDate)
   }
 
   /// Takes the due timers out of the queue, in the order of their dates (TMR-11). False when there are none. Takes the lock.
@@ -100,7 +122,7 @@ extension Mode {
     defer { loop.unlock() }
     while let member = queue.pointee.takeDue(now) {
       if entries.append(Entry(member, UInt64(bitPattern: member.due.pointee.date))) { continue }
-      queue.pointee.insert(member, tolerance: member.primary.tolerance)
+      queue.pointee.requeue(member)
       break
     }
     updateEarliest(queue)
@@ -137,10 +159,11 @@ extension Mode {
 
 extension Loop {
   /// The date of the timer that is next in a mode (TMR-9); 0 when there is none.
-  package func nextFire(_ name: ModeName) -> Int64 {
+  package func nextFire(_ name: ModeName) throws(Failure) -> Int64 {
     lock()
     defer { unlock() }
-    guard let mode = findMode(name), !mode.isRecord else { return 0 }
-    return mode.nextFire() ?? 0
+    guard let mode = try findMode(name), !mode.isRecord else { return 0 }
+    let date = mode.nextFire()
+    return date == Clock.forever ? 0 : date
   }
 }

@@ -9,23 +9,7 @@ import TreadleBase
 ///
 /// Guarded by the loop's lock.
 struct TimerQueue {
-  /// `TimerCell.Due.place`: where a membership lies.
-  enum Place {
-    /// Nowhere: collected to be fired, being fired by its loop, or in no mode.
-    static let none: UInt32 = 0
-    /// Nowhere, for want of memory; tried again later.
-    static let aside: UInt32 = 1
-    /// In the mode's list of timers instead: its callback runs, not for this membership.
-    static let resting: UInt32 = 2
-    /// + 64 * level + index: in a slot of the wheel.
-    static let wheel: UInt32 = 0x1000_0000
-    /// + its index: in the heap of those that came to the wheel's current slot.
-    static let near: UInt32 = 0x4000_0000
-    /// In the run of the wheel's current slot.
-    static let run: UInt32 = 0x7FFF_FFFF
-    /// + its index: in the heap of dates of the timers with a tolerance.
-    static let tolerant: UInt32 = 0x8000_0000
-  }
+  typealias Place = TimerCell.Place
 
   private var wheel: TimerWheel
   private var tolerant = TimerHeap()
@@ -65,29 +49,40 @@ struct TimerQueue {
   mutating func insertExact(_ member: Item) {
     lastSequence &+= 1
     member.due.pointee.sequence = lastSequence
-    if !wheel.insert(member) { setAside(member) }
+    if !wheel.insert(member.timer) { setAside(member) }
   }
 
-  /// Queues a membership at its date, behind all others of that date.
-  @inline(never)
-  mutating func insert(_ member: Item, tolerance: Int64) {
-    if tolerance <= 0 {
-      insertExact(member)
-      return
-    }
+  /// Queues one that has a tolerance, or is on the wall clock, likewise.
+  mutating func insertTolerant(_ member: Item) {
     lastSequence &+= 1
     member.due.pointee.sequence = lastSequence
-    if !insertTolerant(member, tolerance) { setAside(member) }
+    let entry = TimerHeap.Entry(key: member.due.pointee.date, sequence: lastSequence, slot: member.slot)
+    let last = TimerHeap.Entry(key: TimerQueue.latest(entry), sequence: lastSequence, slot: member.slot)
+    // Room in both before it is in one of them.
+    guard tolerant.reserve(), latest.reserve() else { return setAside(member) }
+    _ = latest.insert(last, moved: TimerQueue.noteLatest) && tolerant.insert(entry, moved: TimerQueue.noteTolerant)
   }
 
-  private mutating func insertTolerant(_ member: Item, _ tolerance: Int64) -> Bool {
-    let due = member.due
-    let entry = TimerHeap.Entry(key: due.pointee.date, sequence: due.pointee.sequence, slot: member.slot)
-    let last = TimerHeap.Entry(
-      key: Clock.after(tolerance, from: entry.key), sequence: entry.sequence, slot: entry.slot)
-    // Room in both before it is in one of them.
-    guard tolerant.reserve(), latest.reserve() else { return false }
-    return latest.insert(last, moved: TimerQueue.noteLatest) && tolerant.insert(entry, moved: TimerQueue.noteTolerant)
+  /// Puts back what was taken out at its date, behind the others of that.
+  mutating func requeue(_ member: Item) {
+    if member.primary.hasState(Item.State.tolerant) { insertTolerant(member) } else { insertExact(member) }
+  }
+
+  /// Until when the timer of an entry may be late.
+  private static func latest(_ entry: TimerHeap.Entry) -> Int64 {
+    Clock.after(Item(.timer, slot: entry.slot)?.primary.tolerance ?? 0, from: entry.key)
+  }
+
+  /// The wall clock was set: works out the dates of the timers on it anew. They keep their order.
+  mutating func moveWallDates(_ loop: Loop) {
+    tolerant.rekey({ entry in
+      guard let member = Item(.timer, slot: entry.slot), member.primary.hasTrait(Item.Trait.wall) else { return entry.key }
+      member.primary.due.pointee.date = loop.monotonic(of: member.primary)
+      member.due.pointee.date = member.primary.due.pointee.date
+      return member.due.pointee.date
+    }, moved: TimerQueue.noteTolerant)
+    latest.rekey({ entry in Item(.timer, slot: entry.slot).map { Clock.after($0.primary.tolerance, from: $0.due.pointee.date) } ?? entry.key },
+      moved: TimerQueue.noteLatest)
   }
 
   private static func noteLatest(_ entry: TimerHeap.Entry, _ index: Int) {
@@ -106,7 +101,7 @@ struct TimerQueue {
     } else if place == Place.aside {
       takeFromAside(member)
     } else if place != Place.none {
-      wheel.remove(member)
+      wheel.remove(member.timer)
     }
     due.pointee.place = Place.none
   }
@@ -153,7 +148,7 @@ struct TimerQueue {
     if member.due.pointee.place >= Place.tolerant {
       remove(member)
     } else {
-      wheel.takeFirst(member)
+      wheel.takeFirst(member.timer)
       member.due.pointee.place = Place.none
     }
     return member
@@ -182,7 +177,7 @@ struct TimerQueue {
     while let member = Item(.timer, slot: next) {
       next = member.cell.pointee.next
       member.due.pointee.place = Place.none
-      insert(member, tolerance: member.primary.tolerance)
+      requeue(member)
     }
   }
 

@@ -107,14 +107,6 @@ extension Loop {
     }
     return try runOwn(name, timeout: timeout, flags: flags, interrupt: interrupt)
   }
-
-  /// Runs the default mode until stopped or finished (RUN-3).
-  package func runDefault() throws(Failure) -> Int32 {
-    while true {
-      let result = try run(CommonModes.defaultName, timeout: Clock.forever, flags: 0)
-      if result == Status.stopped || result == Status.finished { return result }
-    }
-  }
 }
 
 /// The end of all loops (THR-21).

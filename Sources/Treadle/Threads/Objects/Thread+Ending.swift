@@ -99,7 +99,7 @@ extension Thread {
     let entry = state.pointee.entry
     state.pointee.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
     entry.dispose()
-    tellReadiness(Readiness.ended)
+    tellReadiness(Loop.existing?.foundNothing == true ? Readiness.endedIdle : Readiness.ended)
     if let loop { treadle_system_thread().pointee.loop = UnsafeMutableRawPointer(loop.state) }
   }
 }

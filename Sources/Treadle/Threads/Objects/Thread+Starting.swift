@@ -77,7 +77,7 @@ extension Thread {
     if hasPriority { applyPriorityOfStart() }
     let mark = Pool.mark
     let entry = state.pointee.entry
-    let result = entry.run(self)
+    let result = entry.run(handle.bits)
     // In the child of a fork that the function made, the object is the parent's.
     if !Runtime.isStarted || !isCurrent { return }
     state.pointee.result = result
@@ -101,8 +101,12 @@ extension Thread {
       if !state.pointee.readiness.isOver {
         throw Failure(Status.timeout, "timeout_ns", "passed before the thread was ready")
       }
-      if state.pointee.readiness.outcome == Readiness.ended {
-        throw Failure(Status.state, "thread", "ended before it was ready")
+      switch state.pointee.readiness.outcome {
+      case Readiness.ended: throw Failure(Status.state, "thread", "ended before it was ready")
+      case Readiness.endedIdle:
+        throw Failure(
+          Status.state, "thread", "ended before it was ready: nothing was in the mode that it ran, so the run was over at once")
+      default: break
       }
     }
   }

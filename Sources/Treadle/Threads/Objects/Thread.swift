@@ -34,6 +34,8 @@ package struct Thread {
   enum Readiness {
     static var ready: UInt32 { Completion.over }
     static var ended: UInt32 { Completion.over + 1 }
+    /// The same, and a run of its loop has found nothing in its mode.
+    static var endedIdle: UInt32 { Completion.over + 2 }
   }
   enum Joining {
     static let joinable: UInt32 = 0
@@ -88,8 +90,8 @@ package struct Thread {
   }
 
   /// Makes an object whose only reference is the client's.
-  package static func create(_ entry: ThreadEntry) throws(Failure) -> Thread {
-    try create(entry, flags: 0) { _ in }
+  package static func create(_ entry: ThreadEntry, isDetached: Bool = false) throws(Failure) -> Thread {
+    try create(entry, flags: 0) { if isDetached { $0.state.pointee.joining = Joining.detached } }
   }
 
   static func create(_ entry: ThreadEntry, flags: UInt32, _ prepare: (Thread) -> Void) throws(Failure) -> Thread {
@@ -198,48 +200,4 @@ struct ThreadState: ~Copyable {
   var entry: ThreadEntry
   /// Written by the thread before its end, read after it.
   var result: UnsafeMutableRawPointer?
-}
-
-/// What a thread runs, and how its info goes back.
-package struct ThreadEntry {
-  package typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
-  package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
-
-  var code: Function?
-  var info: UnsafeMutableRawPointer?
-  var destroy: Destroy?
-  /// A host, its token, and the thread's handle.
-  typealias RunForHost = @convention(c) (UnsafeMutableRawPointer?, UInt64, UInt) -> Void
-  typealias Retire = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
-  /// In place of `code`: the host that is told, by what, and how its token is retired at the end.
-  private var host: UnsafeMutableRawPointer? = nil
-  private var token: UInt64 = 0
-  private var runForHost: RunForHost? = nil
-  private var retire: Retire? = nil
-
-  package init(code: Function?, info: UnsafeMutableRawPointer?, destroy: Destroy?) {
-    self.code = code
-    self.info = info
-    self.destroy = destroy
-  }
-
-  init(host: UnsafeMutableRawPointer, token: UInt64, run: @escaping RunForHost, retire: @escaping Retire) {
-    self.init(code: nil, info: nil, destroy: nil)
-    self.host = host
-    self.token = token
-    runForHost = run
-    self.retire = retire
-  }
-
-  func run(_ thread: Thread) -> UnsafeMutableRawPointer? {
-    if let code { return code(info) }
-    runForHost?(host, token, thread.handle.bits)
-    return nil
-  }
-
-  /// It has run, or never will.
-  func dispose() {
-    retire?(host, token)
-    destroy?(info)
-  }
 }

@@ -23,13 +23,7 @@ package struct DelayedRequest {
   package static func schedule(
     _ request: Request, after delay: Int64, modes: ModeNames?
   ) throws(Failure) -> Int32 {
-    if let modes {
-      if modes.isEmpty {
-        request.dispose()
-        return Status.ignored
-      }
-      for name in modes where name == nil { throw Failure(Status.argument, "modes", "contains NULL") }
-    }
+    if try request.isForNoMode(modes) { return Status.ignored }
     let loop = try Loop.current()
     if !loop.isAlive { return dropAtEnd(request, loop) }
     guard loop.state.pointee.delayed.reserve(),
@@ -40,10 +34,8 @@ package struct DelayedRequest {
     do throws(Failure) {
       timer = try Item.timer(
         code: unsafeBitCast(fire, to: UnsafeMutableRawPointer.self), info: memory,
-        options: ItemOptions(
-          retain: nil, release: release, describe: nil, order: 0,
-          main: IndirectCallback(object: nil, invoke: nil, drop: nil)),
-        date: Clock.after(delay, from: Clock.now()), interval: 0, tolerance: 0)
+        context: Context(retain: nil, release: release, describe: nil, order: 0),
+        date: min(Clock.after(delay, from: Clock.now()), Clock.forever &- 1), interval: 0, tolerance: 0)
     } catch {
       treadle_system_free(memory)
       throw error
@@ -54,7 +46,7 @@ package struct DelayedRequest {
       if let modes {
         for name in modes { if let name { _ = try loop.add(timer, ModeName(name)) } }
       } else {
-        _ = try loop.addToDefaultMode(timer)
+        _ = try loop.addToDefaultMode(new: timer)
       }
     } catch {
       // The timer's end must not end the request, which stays the caller's.
@@ -72,7 +64,7 @@ package struct DelayedRequest {
   /// the request that would go deeper than this is refused, and stays the caller's.
   private static func dropAtEnd(_ request: Request, _ loop: Loop) -> Int32 {
     if loop.state.pointee.dropDepth >= mostDropsInDrops {
-      request.indirect.drop?(request.indirect.object)
+      request.forget()
       return Status.closed
     }
     loop.state.pointee.dropDepth &+= 1
@@ -148,11 +140,19 @@ package struct DelayedRequest {
 
   // MARK: The timer's callbacks
 
+  /// Whether an item is none of the client's, but the timer of such a request.
+  package static func isTimer(_ item: Item) -> Bool { item.code == unsafeBitCast(fire, to: UnsafeMutableRawPointer.self) }
+
   private static let fire: Loop.PlainItem = { _, info in
     guard let node = info?.assumingMemoryBound(to: DelayedRequest.self) else { return }
     leave(node)
     let (request, loop) = (node.pointee.request, node.pointee.loop)
-    _ = request.perform(on: loop.handlePointer, mode: loop.currentMode?.name)
+    // The timer is held during its callback, and so is the node.
+    if request.perform(on: loop.handlePointer, mode: loop.currentMode?.name) {
+      node.pointee.request.complete()
+    } else {
+      loop.failRun()
+    }
   }
 
   /// Once, when the timer has fired, or never will.

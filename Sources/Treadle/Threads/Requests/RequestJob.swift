@@ -120,7 +120,7 @@ package struct Request {
   package var releaseTarget: Release?
   package var releaseArgument: Release?
   package var equal: Equal?
-  var token: UInt64 = 0
+  package var token: UInt64 = 0
   var retire: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)? = nil
   var host: UnsafeMutableRawPointer? = nil
   /// In place of `retire` where the host has completed the request: it has used its token up.
@@ -155,6 +155,12 @@ package struct Request {
     if let retireUsed { retire = retireUsed }
   }
 
+  /// It is the caller's again, whose releases are not called.
+  package func forget() {
+    retireUsed?(host, token)
+    indirect.drop?(indirect.object)
+  }
+
   /// It was performed, or never will be.
   package func dispose() {
     retire?(host, token)
@@ -165,7 +171,7 @@ package struct Request {
 
   /// Whether this waiting request is meant by another one that is only a description (PERF-15).
   func matches(_ other: Request) -> Bool {
-    if target != other.target || indirect.object != other.indirect.object { return false }
+    if target != other.target || indirect.object != other.indirect.object || token != other.token { return false }
     if unsafeBitCast(function, to: UInt.self) != unsafeBitCast(other.function, to: UInt.self) { return false }
     if argument == other.argument { return true }
     guard let equal else { return false }

@@ -2,7 +2,6 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import TreadleBase
 
 /// A hierarchical wheel of exact timers: constant time to insert and to remove. The slot that is being served is put
 /// in order, so the order is exact to the nanosecond.
@@ -13,7 +12,7 @@ import TreadleBase
 ///
 /// The memberships of a slot of the wheel are linked, in four chains: walking one waits for the memory of each
 /// member, walking four in turn does not.
-struct TimerWheel {
+package struct TimerWheel {
   private static let levels = 8
   private static let slotBits: Int64 = 16
   private static let chains = 4
@@ -28,7 +27,7 @@ struct TimerWheel {
   private var used: UnsafeMutablePointer<UInt64>
   private var heads: UnsafeMutablePointer<UInt32>
 
-  static func make() -> TimerWheel? {
+  package static func make() -> TimerWheel? {
     let size = levels &* MemoryLayout<UInt64>.stride &+ levels &* 64 &* chains &* MemoryLayout<UInt32>.stride
     guard let memory = treadle_system_allocate(size) else { return nil }
     memset(memory, 0, size)
@@ -45,21 +44,21 @@ struct TimerWheel {
     slot = max(Clock.now(), 0) >> TimerWheel.slotBits
   }
 
-  mutating func free() {
+  package mutating func free() {
     run.free()
     near.free()
     treadle_system_free(used)
   }
 
   @inline(__always)
-  mutating func reserve() -> Bool { near.reserve() }
+  package mutating func reserve() -> Bool { near.reserve() }
 
   private static func noteNear(_ entry: TimerHeap.Entry, _ index: Int) {
-    Item(.timer, slot: entry.slot)?.due.pointee.place = TimerQueue.Place.near &+ UInt32(truncatingIfNeeded: index)
+    TimerMember(slot: entry.slot)?.due.pointee.place = TimerCell.Place.near &+ UInt32(truncatingIfNeeded: index)
   }
 
   @inline(__always)
-  private static func entry(_ member: Item) -> TimerHeap.Entry {
+  private static func entry(_ member: TimerMember) -> TimerHeap.Entry {
     TimerHeap.Entry(key: member.due.pointee.date, sequence: member.due.pointee.sequence, slot: member.slot)
   }
 
@@ -68,7 +67,7 @@ struct TimerWheel {
 
   /// False when there is no memory: the membership lies nowhere then.
   @inline(__always)
-  mutating func insert(_ member: Item) -> Bool {
+  package mutating func insert(_ member: TimerMember) -> Bool {
     let target = TimerWheel.slot(of: member.due.pointee.date)
     if target > slot {
       insertFar(member, target)
@@ -78,12 +77,12 @@ struct TimerWheel {
   }
 
   @inline(never)
-  private mutating func insertNear(_ member: Item) -> Bool {
+  private mutating func insertNear(_ member: TimerMember) -> Bool {
     near.insert(TimerWheel.entry(member), moved: TimerWheel.noteNear)
   }
 
   @inline(__always)
-  private mutating func insertFar(_ member: Item, _ target: Int64) {
+  private mutating func insertFar(_ member: TimerMember, _ target: Int64) {
     // A sixth of the highest bit's number, without a division.
     let highest = UInt32(truncatingIfNeeded: 63 &- (target ^ slot).leadingZeroBitCount)
     let level = Int(truncatingIfNeeded: (highest &* 43) &>> 8)
@@ -93,30 +92,30 @@ struct TimerWheel {
     let head = chain.pointee
     member.cell.pointee.previous = 0
     member.cell.pointee.next = head
-    Item(.timer, slot: head)?.cell.pointee.previous = member.slot
+    TimerMember(slot: head)?.cell.pointee.previous = member.slot
     chain.pointee = member.slot
     used[level] |= 1 &<< UInt64(index)
-    member.due.pointee.place = TimerQueue.Place.wheel &+ UInt32(truncatingIfNeeded: place)
+    member.due.pointee.place = TimerCell.Place.wheel &+ UInt32(truncatingIfNeeded: place)
     far &+= 1
   }
 
-  mutating func remove(_ member: Item) {
+  package mutating func remove(_ member: TimerMember) {
     let place = member.due.pointee.place
-    if place < TimerQueue.Place.near {
+    if place < TimerCell.Place.near {
       removeFar(member, place)
-    } else if place == TimerQueue.Place.run {
+    } else if place == TimerCell.Place.run {
       run.remove(TimerWheel.entry(member))
     } else {
-      near.remove(at: Int(place &- TimerQueue.Place.near), moved: TimerWheel.noteNear)
+      near.remove(at: Int(place &- TimerCell.Place.near), moved: TimerWheel.noteNear)
     }
   }
 
   @inline(__always)
-  private mutating func removeFar(_ member: Item, _ memberPlace: UInt32) {
+  private mutating func removeFar(_ member: TimerMember, _ memberPlace: UInt32) {
     let previous = member.cell.pointee.previous
     let next = member.cell.pointee.next
-    Item(.timer, slot: next)?.cell.pointee.previous = previous
-    if let before = Item(.timer, slot: previous) {
+    TimerMember(slot: next)?.cell.pointee.previous = previous
+    if let before = TimerMember(slot: previous) {
       before.cell.pointee.next = next
     } else {
       setHead(memberPlace, member.slot, next)
@@ -127,7 +126,7 @@ struct TimerWheel {
   /// A chain begins with another membership, or none.
   @inline(__always)
   private func setHead(_ memberPlace: UInt32, _ old: UInt32, _ head: UInt32) {
-    let place = Int(memberPlace &- TimerQueue.Place.wheel)
+    let place = Int(memberPlace &- TimerCell.Place.wheel)
     let chains = heads + TimerWheel.chains &* place
     chains[Int(old & 3)] = head
     if chains[0] | chains[1] | chains[2] | chains[3] == 0 { used[place &>> 6] &= ~(1 &<< UInt64(place & 63)) }
@@ -135,7 +134,7 @@ struct TimerWheel {
 
   /// The membership that fires first.
   @inline(__always)
-  mutating func first() -> TimerHeap.Entry? {
+  package mutating func first() -> TimerHeap.Entry? {
     while true {
       if let entry = run.first {
         guard let other = near.first, other.precedes(entry) else { return entry }
@@ -148,8 +147,8 @@ struct TimerWheel {
 
   /// Takes out the membership that `first` has answered. It lies nowhere then.
   @inline(__always)
-  mutating func takeFirst(_ member: Item) {
-    if member.due.pointee.place == TimerQueue.Place.run { run.takeFirst() } else { remove(member) }
+  package mutating func takeFirst(_ member: TimerMember) {
+    if member.due.pointee.place == TimerCell.Place.run { run.takeFirst() } else { remove(member) }
   }
 
   /// With nothing in the current slot: goes on to the next used one. False when there is no memory for it.
@@ -181,9 +180,9 @@ struct TimerWheel {
       remaining = false
       var chain = 0
       while chain < TimerWheel.chains {
-        if let member = Item(.timer, slot: chains[chain]) {
+        if let member = TimerMember(slot: chains[chain]) {
           let next = member.cell.pointee.next
-          Item(.timer, slot: next)?.prefetchForWriting()
+          TimerMember(slot: next)?.prefetchForWriting()
           chains[chain] = next
           far &-= 1
           if !gather(member) {
@@ -200,23 +199,23 @@ struct TimerWheel {
 
   /// Into the run, if its turn is in the current slot; it may have been put off since it was inserted.
   @inline(__always)
-  private mutating func gather(_ member: Item) -> Bool {
+  private mutating func gather(_ member: TimerMember) -> Bool {
     let target = TimerWheel.slot(of: member.due.pointee.date)
     if target > slot {
       insertFar(member, target)
       return true
     }
     if !run.append(TimerWheel.entry(member)) { return false }
-    member.due.pointee.place = TimerQueue.Place.run
+    member.due.pointee.place = TimerCell.Place.run
     return true
   }
 
   /// A member stays at the head of its chain, as do the heads of the others.
-  private mutating func putBack(_ member: Item, _ place: Int) {
+  private mutating func putBack(_ member: TimerMember, _ place: Int) {
     let chains = heads + TimerWheel.chains &* place
     member.cell.pointee.next = chains[Int(member.slot & 3)]
     chains[Int(member.slot & 3)] = member.slot
-    for chain in 0..<TimerWheel.chains { Item(.timer, slot: chains[chain])?.cell.pointee.previous = 0 }
+    for chain in 0..<TimerWheel.chains { TimerMember(slot: chains[chain])?.cell.pointee.previous = 0 }
     used[place / 64] |= 1 << UInt64(place & 63)
     far &+= 1
   }

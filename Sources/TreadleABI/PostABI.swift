@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import Treadle
+import TreadleBase
+
+@_optimize(speed)
+@implementation @_cdecl("treadle_loop_post")
+public func treadle_loop_post(
+  _ loop: OpaquePointer?, _ fn: treadle_post_fn?, _ info: UnsafeMutableRawPointer?
+) -> treadle_status {
+  status("treadle_loop_post") { () throws(Failure) in
+    guard let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self) else {
+      throw Failure(Status.argument, "fn", "is NULL")
+    }
+    return try Loop.post(bits(loop), code, info)
+  }
+}
+
+@implementation @_cdecl("treadle_loop_post_in")
+public func treadle_loop_post_in(
+  _ loop: OpaquePointer?, _ post: UnsafePointer<treadle_post>?
+) -> treadle_status {
+  status("treadle_loop_post_in") { () throws(Failure) in
+    let known = try copyKnownPart(post, "post")
+    do throws(Failure) {
+      let given = try copyStruct(post, "post")
+      let host = try hostOf(given.host, given.token)
+      try check(given)
+      let modes = try modeList(given.modes, given.mode_count)
+      let wakes = given.flags == 0
+      return try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
+        if let host { return try host.post(given.token, on: loop, modes: modes, wakes: wakes) }
+        let routine = try mainCallback(hasPlain: given.fn != nil, given.routine, "routine")
+        do throws(Failure) {
+          let node = BlockNode(
+            code: unsafeBitCast(given.fn, to: UnsafeMutableRawPointer?.self), indirect: routine, info: given.info,
+            destroy: given.destroy)
+          return try loop.perform(node, modes: modes, wakes: wakes)
+        } catch {
+          drop(routine)
+          throw error
+        }
+      }
+    } catch {
+      known.destroy?(known.info)
+      throw error
+    }
+  }
+}
+
+private func check(_ post: treadle_post) throws(Failure) {
+  if post.host != nil {
+    try refuse(post.fn != nil, "fn")
+    try refuse(post.routine != nil, "routine")
+    try refuse(post.info != nil, "info")
+    try refuse(post.destroy != nil, "destroy")
+  } else if post.fn == nil && post.routine == nil {
+    throw Failure(Status.argument, "fn", "is NULL, and so are routine and host")
+  }
+  if post.flags & ~UInt32(TREADLE_POST_WITHOUT_WAKE) != 0 {
+    throw Failure(Status.argument, "flags", "has bits that mean nothing")
+  }
+  if post.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
+}
+
+/// A client's array of mode names.
+func modeList(
+  _ modes: UnsafePointer<UnsafePointer<CChar>?>?, _ count: Int
+) throws(Failure) -> UnsafeBufferPointer<UnsafePointer<CChar>?> {
+  if count < 0 || count > 0xFFFF { throw Failure(Status.argument, "mode_count", "is larger than 65535") }
+  if modes == nil && count != 0 { throw Failure(Status.argument, "modes", "is NULL, but mode_count is not 0") }
+  return UnsafeBufferPointer(start: modes, count: count)
+}

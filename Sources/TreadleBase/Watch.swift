@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+
+/// Whether somebody debugs, by the environment or with a log function of his own. The word lies beside the one that tells of a
+/// shutdown, which every pass looks at anyway.
+package enum Watch {
+  /// Callouts are timed.
+  @inline(__always)
+  package static var isOn: Bool { treadle_system_watched() != 0 }
+  /// Messages are written.
+  @inline(__always)
+  package static var isTelling: Bool { treadle_system_watched() & UInt32(TREADLE_SYSTEM_TELLS) != 0 }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+package import Treadle
+package import TreadleBase
+
+/// The messages: each once for the place that it is about.
+extension Log {
+  /// What a place's number is made of besides the place.
+  private enum Kind {
+    static let refusal: UInt64 = 1 << 60
+    static let emptyMode: UInt64 = 2 << 60
+    static let closed: UInt64 = 3 << 60
+    static let goneLoop: UInt64 = 4 << 60
+    static let slow: UInt64 = 5 << 60
+  }
+
+  /// A call was refused, and the thread's last error is about it. A wait that took too long was not.
+  package static func tellRefusal(_ failure: Failure, in function: StaticString, _ status: StaticString) {
+    if failure.status == Status.timeout || !isFirst(UInt64(UInt(bitPattern: function.utf8Start)) ^ Kind.refusal) { return }
+    write { text in
+      text.append(function)
+      text.append(" gave ")
+      text.append(status)
+      text.append(": ")
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 256) { room in
+        let message = UnsafeMutableRawBufferPointer(room)
+        LastError.write(function: UnsafeMutableRawBufferPointer(start: nil, count: 0), message: message)
+        if let base = message.baseAddress { text.append(UnsafePointer(base.assumingMemoryBound(to: CChar.self))) }
+      }
+      if failure.osError != 0 {
+        text.append(", errno ")
+        text.append(Int64(failure.osError))
+      }
+    }
+  }
+
+  /// A run of the calling thread's loop has finished at once.
+  fileprivate static func tellFinish(_ loop: Loop, isUnknown: Bool, _ name: UnsafePointer<CChar>?) {
+    let hash = name.map { UInt64(ModeName($0).hash) } ?? 0
+    if !isFirst((UInt64(loop.handle.bits) &* 31 &+ hash) ^ Kind.emptyMode) { return }
+    write { text in
+      text.append("a run of the loop of thread ")
+      text.append(Int64(loop.threadID))
+      text.append(" in mode ")
+      if let name { text.append(quoted: name) } else { text.append("NULL") }
+      text.append((isUnknown ? " finished at once: it is no mode of that loop" : " finished at once: nothing is in it") as StaticString)
+      var isAny = false
+      loop.forEachMode { mode in
+        guard mode.hasContent, let known = mode.name else { return }
+        text.append((isAny ? ", " : "; there is something in ") as StaticString)
+        text.append(quoted: known)
+        isAny = true
+      }
+      if !isAny { text.append("; nothing is in any mode") }
+    }
+  }
+
+  /// An addition had no effect.
+  package static func tellGone(_ loop: Loop, _ item: Item) {
+    if loop.isAlive || !isFirst(UInt64(loop.handle.bits) ^ Kind.goneLoop) { return }
+    write { text in
+      text.append("the thread of a loop is gone, and what is added to it is never called: ")
+      item.reportLine(&text, in: nil)
+    }
+  }
+
+  /// A source is about to be told that its descriptor has failed.
+  fileprivate static func tellClosed(_ loop: Loop, _ item: Item) {
+    guard let mode = loop.currentMode, isClosed(item, mode), isFirst(UInt64(item.handle.bits) ^ Kind.closed) else { return }
+    write { text in
+      text.append("a descriptor was closed while it was watched: ")
+      item.reportLine(&text, in: mode)
+    }
+  }
+
+  private static func isClosed(_ item: Item, _ mode: Mode) -> Bool {
+    item.lock()
+    defer { item.unlock() }
+    guard let member = item.member(of: mode) else { return false }
+    return item.withLoopLocked(member) { $0.map { !$0.demandStanding(member) } ?? false }
+  }
+
+  fileprivate static func tellSlow(_ loop: Loop, _ item: Item?, _ code: UInt, _ duration: Int64) {
+    let place = item?.handle.bits ?? code
+    if !isFirst(UInt64(place != 0 ? place : loop.handle.bits) ^ Kind.slow) { return }
+    write { text in
+      text.append("a callback took ")
+      text.append(nanoseconds: duration)
+      text.append(": ")
+      if let item { return item.reportLine(&text, in: nil) }
+      text.append((code != 0 ? "the block of function " : "a request or block") as StaticString)
+      if code != 0 { text.append(handle: Handle(bits: code)) }
+      text.append(" on the loop of thread ")
+      text.append(Int64(loop.threadID))
+    }
+  }
+}
+
+/// Told by the core of each callout, before it when `duration` is negative; and with no kind of a run that has finished at
+/// once, why in place of the tag, and in which mode. On the loop's thread, which keeps the item.
+@_cdecl("libtreadle_tell")
+public func reportCallout(
+  _ loop: UnsafeMutableRawPointer?, _ kind: UInt32, _ tag: UInt32, _ code: UnsafeRawPointer?, _ duration: Int64
+) {
+  guard let memory = loop else { return }
+  let loop = Loop(memory)
+  if kind == 0 {
+    let name = code?.assumingMemoryBound(to: CChar.self)
+    return Log.tellFinish(loop, isUnknown: tag == LoopCounters.Finish.unknownMode, name)
+  }
+  let item = Item(tag: tag)
+  if duration < 0 {
+    if let item, Watch.isTelling { Log.tellClosed(loop, item) }
+    return
+  }
+  let handle = item?.handle.bits ?? 0
+  Log.withCalls { calls in
+    if handle != 0 { calls.add(handle, duration, called: handle, kind: kind) }
+    calls.add(loop.handle.bits, duration, called: handle, kind: kind)
+  }
+  if duration > treadle_system_slow_limit() { Log.tellSlow(loop, item, UInt(bitPattern: code), duration) }
+}
+
+/// The longest callback of a loop that was timed.
+extension Loop {
+  package var longestCall: (duration: Int64, item: UInt, kind: UInt32) {
+    if !Watch.isOn { return (0, 0, 0) }
+    let record = Log.withCalls { $0.record(of: handle.bits) }
+    return (record?.longest ?? 0, record?.called ?? 0, record?.kind ?? 0)
+  }
+}
