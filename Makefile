@@ -6,6 +6,8 @@
 #   make bench              Treadle beside other run loops; rewrites the figures of docs/performance.md
 #   make library            build/lib/libtreadle.so.1 and libtreadle.a
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
+#   make uninstall          removes what the last make install put there
+#   make docs               docs/reference, the reference as HTML, from the headers
 #   make clean
 #
 # With TREADLE_SYMBOLS=1, library and install put the debug information beside the library, where debuggers find it.
@@ -16,7 +18,7 @@ TREADLE_SYMBOLS ?=
 symbols := $(if $(filter-out 0 OFF no,$(TREADLE_SYMBOLS)),ON,OFF)
 CMAKE_BUILD := build/cmake
 
-.PHONY: library demo test bench install clean
+.PHONY: library demo test bench install uninstall docs clean
 
 library:
 	@scripts/install-requirements library
@@ -41,5 +43,13 @@ install:
 	cmake --build $(CMAKE_BUILD)
 	cmake --install $(CMAKE_BUILD)
 
+uninstall:
+	@test -f "$(CMAKE_BUILD)/uninstall.cmake" || { echo "make install was not run here: there is nothing to uninstall" >&2; exit 1; }
+	cmake -P "$(CMAKE_BUILD)/uninstall.cmake"
+
+docs:
+	@scripts/install-requirements docs
+	scripts/make-docs
+
 clean:
-	rm -rf build .build
+	rm -rf build .build docs/reference

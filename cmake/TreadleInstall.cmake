@@ -20,12 +20,27 @@ list(JOIN treadle_pc_needs " " treadle_pc_needs)
 configure_file(cmake/treadle.pc.in treadle.pc @ONLY)
 configure_file(cmake/treadle-cf.pc.in treadle-cf.pc @ONLY)
 
+# What the installation makes besides its files, for the uninstallation.
+install(CODE "
+  foreach(directory IN ITEMS \"${treadle_package}\" \"${treadle_pkgconfig}\" \"${CMAKE_INSTALL_LIBDIR}/.debug\"
+      \"${CMAKE_INSTALL_INCLUDEDIR}/treadle/cpp\" \"${CMAKE_INSTALL_INCLUDEDIR}/treadle/compat/CoreFoundation\"
+      \"${CMAKE_INSTALL_DOCDIR}\")
+    if(NOT IS_ABSOLUTE \"\${directory}\")
+      set(directory \"\${CMAKE_INSTALL_PREFIX}/\${directory}\")
+    endif()
+    set(directory \"\$ENV{DESTDIR}\${directory}\")
+    while(directory AND NOT EXISTS \"\${directory}\")
+      file(APPEND \"${CMAKE_BINARY_DIR}/install_directories.txt\" \"\${directory}\n\")
+      get_filename_component(directory \"\${directory}\" DIRECTORY)
+    endwhile()
+  endforeach()")
 install(FILES "${treadle_shared}" "${treadle_cf_shared}" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(FILES ${treadle_links} ${treadle_cf_links} "${treadle_static}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(TREADLE_SYMBOLS) # where debuggers look for what belongs to a library of this folder
   install(FILES "${treadle_debug}" "${treadle_cf_debug}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/.debug")
 endif()
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES include/treadle.h include/treadle.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY include/treadle DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
@@ -36,3 +51,9 @@ install(FILES cmake/module.modulemap DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tr
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/TreadleConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/TreadleConfigVersion.cmake"
   DESTINATION "${treadle_package}")
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/treadle.pc" "${CMAKE_CURRENT_BINARY_DIR}/treadle-cf.pc" DESTINATION "${treadle_pkgconfig}")
+
+# In a project that contains Treadle the manifest names what is the project's own, too.
+if(top_level)
+  configure_file(cmake/uninstall.cmake.in uninstall.cmake @ONLY)
+  add_custom_target(uninstall COMMAND "${CMAKE_COMMAND}" -P "${CMAKE_CURRENT_BINARY_DIR}/uninstall.cmake" VERBATIM)
+endif()
