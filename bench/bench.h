@@ -49,6 +49,7 @@ struct operations {
     bool fires_unattended;  /* its timers fire also while nobody runs the loop */
     bool reads_descriptors; /* it has read an eventfd before it calls */
     size_t most_timers;     /* with more of them at a time it takes minutes; 0: no limit */
+    uint64_t oldest_now_ns; /* so long ago may be what it counts a delay from, while nobody runs the loop */
 
     /* A loop belongs to the thread that made it, and may be run again after it was stopped. loop_stop is called by
      * a callback of that loop. */

@@ -53,4 +53,4 @@ static void make_hook(void *loop, const struct callback *callback, void *info) {
     check(treadle_release(observer)); /* the loop holds it */
 }
 
-const struct operations library = TREADLE_OPERATIONS("treadle");
+const struct operations library = TREADLE_OPERATIONS("treadle", 0);

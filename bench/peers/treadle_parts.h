@@ -83,9 +83,10 @@ static void join_thread(void *thread) {
 }
 
 /* The table, with the functions of the file that make items. */
-#define TREADLE_OPERATIONS(NAME)                                                                                       \
+#define TREADLE_OPERATIONS(NAME, OLDEST_NOW_NS)                                                                        \
     {                                                                                                                  \
-        .name = NAME, .role = ROLE_OWN, .loop_make = make_loop, .loop_run = run, .loop_stop = stop, .loop_free = free, \
+        .name = NAME, .role = ROLE_OWN, .oldest_now_ns = OLDEST_NOW_NS,                                                \
+        .loop_make = make_loop, .loop_run = run, .loop_stop = stop, .loop_free = free,                                 \
         .post = post, .perform_and_wait = perform_and_wait, .source_make = make_source,                                \
         .source_signal = signal_source, .timer_make = make_timer, .timer_move = move_timer, .timer_free = free_item,   \
         .descriptor_make = make_descriptor, .descriptor_free = free_item, .hook_make = make_hook,                      \

@@ -25,8 +25,8 @@ struct shot {
     void *timer;
 };
 
-/* A delay counts from its own call, and making all of them takes a while: by so much the order may be wrong, and by
- * what a library rounds to milliseconds. */
+/* A delay counts from its own call, or a time before it, and making all of them takes a while: by so much the order may be
+ * wrong, and by what a library rounds to milliseconds. */
 CALLBACK(shot_fired);
 static void shot_fired(void *info) {
     struct shot *shot = info;
@@ -49,7 +49,7 @@ static void fire_all(size_t count, uint64_t range, const char *insert, const cha
         shots[i].timer = library.timer_make(volley.loop, shots[i].date - base, TIMER_ONCE, &shot_fired_callback, &shots[i]);
     }
     uint64_t armed = clock_ns();
-    if (!library.fires_unattended) volley.tolerated = armed - begun + 2 * MILLISECOND;
+    if (!library.fires_unattended) volley.tolerated = armed - begun + library.oldest_now_ns + 2 * MILLISECOND;
     sleep_until(armed + range + 5 * MILLISECOND);
     uint64_t due = clock_ns();
     library.loop_run(volley.loop);
