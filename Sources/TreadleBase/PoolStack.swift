@@ -41,12 +41,14 @@ package struct PoolStack {
 
   package var hasOpenPools: Bool { !bottoms.isEmpty }
 
-  /// The place of an open pool's bottom.
+  /// The place of an open pool's bottom. Later pools have greater tokens.
   package func find(_ token: UInt64) -> Int? {
-    var index = bottoms.count
-    while index > 0 {
-      index &-= 1
-      if let place = bottoms[index], isBottom(place, token) { return place }
+    var (low, high) = (0, bottoms.count)
+    while low < high {
+      let middle = (low &+ high) / 2
+      guard let place = bottoms[middle], let entry = entries[place] else { return nil }
+      if entry.token == token { return place }
+      if entry.token < token { low = middle &+ 1 } else { high = middle }
     }
     return nil
   }

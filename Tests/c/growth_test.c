@@ -37,7 +37,8 @@ static void must_not_grow(void (*program)(void *size), int probes) {
     int failures = 0;
     for (int i = 0; i < probes; i++) {
         const struct result *result = &results[i];
-        if (!result->name || result->steps[SIZES - 1] <= result->steps[0] + MORE) continue;
+        long most = result->steps[SIZES - 1]; /* the limit: nobody knows how many they are */
+        if (!result->name || (most <= result->steps[0] + MORE && most < 4 * MORE)) continue;
         fprintf(stderr, "%s:", result->name);
         for (int size = 0; size < SIZES; size++) fprintf(stderr, " %ld steps with %d,", result->steps[size], size_of(size));
         fprintf(stderr, " and at most %d are counted\n", 4 * MORE);
@@ -72,6 +73,12 @@ static treadle_timer tolerant(int i) {
 static treadle_request request_for(void *target) {
     return (treadle_request){.struct_size = sizeof(treadle_request), .fn = call_request, .target = target};
 }
+static treadle_request request_among_many(int i) {
+    static int target;
+    treadle_request request = request_for(&target);
+    request.argument = numbered(i);
+    return request;
+}
 static void populate(int count) {
     treadle_loop loop = treadle_loop_current();
     char key[32];
@@ -87,9 +94,10 @@ static void populate(int count) {
         CHECK_INT(treadle_loop_add_timer(loop, loose, MODE), TREADLE_OK);
         CHECK_INT(treadle_loop_add_observer(loop, observer, MODE), TREADLE_OK);
         CHECK_INT(treadle_thread_set_value(treadle_thread_current(), key, numbered(i), NULL), TREADLE_OK);
-        treadle_request many = request_for(numbered(i)), one = request_for(&one);
+        treadle_request many = request_for(numbered(i)), one = request_for(&one), among = request_among_many(i);
         CHECK_INT(perform_after(SECONDS(100000), &many, NULL, 0), TREADLE_OK);
         CHECK_INT(perform_after(SECONDS(100000), &one, NULL, 0), TREADLE_OK);
+        CHECK_INT(perform_after(SECONDS(100000), &among, NULL, 0), TREADLE_OK);
         treadle_source_release(plain), treadle_source_release(private), treadle_source_release(equal);
         treadle_timer_release(exact), treadle_timer_release(loose), treadle_observer_release(observer);
     }
@@ -99,10 +107,11 @@ static void populate(int count) {
 static struct handles handles;
 static treadle_status status;
 static void make_call(void *info) { status = (treadle_status)((const struct call *)info)->call(&handles); }
-/* What tells of all modes or items, and what ends everything. */
+/* What tells of all modes or items, a run, which tells all observers of its mode, and what ends everything. */
 static bool is_about_all(const char *name) {
-    static const char *const names[] = {"treadle_loop_get_modes", "treadle_loop_copy_items", "treadle_describe__loop", "treadle_shutdown"};
-    for (int i = 0; i < 4; i++)
+    static const char *const names[] = {"treadle_loop_get_modes", "treadle_loop_copy_items", "treadle_describe__loop",
+                                        "treadle_loop_run", "treadle_shutdown"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
     return false;
 }
@@ -140,6 +149,10 @@ static void is_common(void *info) { (void)info; CHECK(!treadle_loop_is_common_mo
 static void cancel_all(void *info) { CHECK_INT(cancel_target(info), TREADLE_OK); }
 static void cancel_request(void *info) {
     treadle_request request = request_for(info);
+    CHECK_INT(treadle_perform_cancel(&request), TREADLE_OK);
+}
+static void cancel_request_among_many(void *info) {
+    treadle_request request = request_among_many(*(int *)info);
     CHECK_INT(treadle_perform_cancel(&request), TREADLE_OK);
 }
 static void use_values(void *info) {
@@ -188,7 +201,6 @@ static void make_calls_among_many(void *info) {
     uint64_t pool;
     populate(count);
     make_member_of_many(everywhere, count);
-    queue_calls(queued, count);
     watch_files(count / 1000 + 100); /* as many as may be open */
     for (int i = 0; i < count; i++) CHECK_INT(treadle_pool_push(&pool), TREADLE_OK);
     for (int round = 0; round < ROUNDS; round++) {
@@ -219,9 +231,12 @@ static void make_calls_among_many(void *info) {
         PROBE(move_timer, &date);
         PROBE(next_fire_of_mode, MODE);
         PROBE(cancel_all, numbered(middle));
+        PROBE(cancel_request_among_many, &middle);
         PROBE(cancel_request, numbered(middle + ROUNDS));
         PROBE(use_values, NULL);
         PROBE(take_value, NULL);
+        /* Not before the run, which looks at all that is queued. */
+        if (round == 0) queue_calls(queued, count);
         PROBE(cancel_call, queued[middle]);
         PROBE(pop_nothing, NULL);
         PROBE(unwatch, files[50 + round]);

@@ -142,6 +142,7 @@ package struct Loop {
     state.pointee.spare.free()
     state.pointee.deferred.free()
     state.pointee.delayed.free()
+    state.pointee.delayedAlike.free()
     state.pointee.commonRecord = 0
     state.pointee.defaultMode = nil
     state.pointee.jobCount = 0

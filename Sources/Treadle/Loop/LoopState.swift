@@ -126,8 +126,9 @@ struct LoopState: ~Copyable {
   /// The innermost run, and frames to use again (`Frame`). Owner; other threads read neither.
   var frame: UnsafeMutableRawPointer?
   var spareFrames: UnsafeMutableRawPointer?
-  /// Requests that timers will perform, by their targets (`DelayedRequest`). Owner.
+  /// Requests that timers will perform, by their targets, and by what a description of them tells (`DelayedRequest`). Owner.
   var delayed: KeyedRings
+  var delayedAlike: KeyedRings
   /// What the clock said when it was last read for the client's sake, and the kernel's tick when that was outside of runs
   /// (`Loop+Time`). Owner.
   var lastReading: Int64

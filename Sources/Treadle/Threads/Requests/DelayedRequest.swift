@@ -8,13 +8,14 @@ package import TreadleBase
 /// A request that a one-shot timer performs later (PERF-12 to PERF-16). Touched by the loop's own thread alone, which makes,
 /// fires, cancels and at its end drops it.
 ///
-/// The waiting requests of one target are a ring of the loop's. One leaves it as it begins or is cancelled, before anything of
-/// a client's is called. Its memory is the info of its timer: whoever holds the timer keeps it.
+/// The waiting requests of one target are a ring of the loop's, and so are those that one description may mean
+/// (`Request.likeness`). One leaves both as it begins or is cancelled, before anything of a client's is called. Its memory is the
+/// info of its timer: whoever holds the timer keeps it.
 package struct DelayedRequest {
   typealias Pointer = UnsafeMutablePointer<DelayedRequest>
 
-  /// First: the rings know the request by it. It also links those that are cancelled together.
-  var link: KeyedRings.Link
+  /// First: the rings know the request by them. The one of the target also links those that are cancelled together.
+  private var links: (KeyedRings.Link, KeyedRings.Link)
   var request: Request
   var loop: Loop
   var timer: Item
@@ -26,7 +27,7 @@ package struct DelayedRequest {
     if try request.isForNoMode(modes) { return Status.ignored }
     let loop = try Loop.current()
     if !loop.isAlive { return dropAtEnd(request, loop) }
-    guard loop.state.pointee.delayed.reserve(),
+    guard loop.state.pointee.delayed.reserve(), loop.state.pointee.delayedAlike.reserve(),
       let memory = treadle_system_allocate(MemoryLayout<DelayedRequest>.size)
     else { throw Failure.noMemory("request") }
     let node = memory.bindMemory(to: DelayedRequest.self, capacity: 1)
@@ -40,8 +41,9 @@ package struct DelayedRequest {
       treadle_system_free(memory)
       throw error
     }
-    let link = KeyedRings.Link(key: key(request.target))
-    node.initialize(to: DelayedRequest(link: link, request: request, loop: loop, timer: timer))
+    let links = (
+      KeyedRings.Link(key: key(request.target)), KeyedRings.Link(key: request.likeness(isAsked: request.equal != nil)))
+    node.initialize(to: DelayedRequest(links: links, request: request, loop: loop, timer: timer))
     do throws(Failure) {
       if let modes {
         for name in modes { if let name { _ = try loop.add(timer, ModeName(name)) } }
@@ -54,7 +56,8 @@ package struct DelayedRequest {
       timer.discard()
       throw error
     }
-    loop.state.pointee.delayed.enter(DelayedRequest.link(node))
+    loop.state.pointee.delayed.enter(link(node, .target))
+    loop.state.pointee.delayedAlike.enter(link(node, .likeness))
     // The modes hold the timer from here on.
     timer.giveUp()
     return Status.ok
@@ -80,35 +83,41 @@ package struct DelayedRequest {
   package static func cancel(target: UnsafeMutableRawPointer?) throws(Failure) -> Int32 {
     let loop = try Loop.current()
     var cancelled = Cancelled()
-    while let node = first(loop, target) { cancelled.take(node) }
+    while let node = of(loop.state.pointee.delayed.first(key(target)), .target) { cancelled.take(node) }
     return cancelled.release()
   }
 
-  /// Cancels those that are like the one given. The `equal` of a waiting request may do anything: cancel it, make others, and
-  /// run the loop.
+  /// Cancels those that are like the one given, in a few steps for each of them, and for each of the target's that has an
+  /// `equal`, which may do anything: cancel it, make others, and run the loop.
   package static func cancel(_ like: Request) throws(Failure) -> Int32 {
     let loop = try Loop.current()
-    let limit = loop.state.pointee.delayed.count
+    let limit = loop.state.pointee.delayedAlike.count
     var cancelled = Cancelled()
+    var next = first(loop, like.likeness(isAsked: false))
+    while let node = next {
+      next = following(node)
+      if node.pointee.request.equal == nil && node.pointee.request.matches(like) { cancelled.take(node) }
+    }
+    let comparable = like.likeness(isAsked: true)
     var asked: UInt64 = 0
-    var next = first(loop, like.target)
-    while let node = next, node.pointee.link.serial <= limit {
-      if node.pointee.link.serial <= asked {
+    next = first(loop, comparable)
+    while let node = next, serial(node) <= limit {
+      if serial(node) <= asked {
         next = following(node)
         continue
       }
-      asked = node.pointee.link.serial
+      asked = serial(node)
       let timer = node.pointee.timer
       timer.holdAgain()
       let isMeant = node.pointee.request.matches(like)
-      if node.pointee.link.isInRing {
+      if node.pointee.links.1.isInRing {
         next = following(node)
         if isMeant { cancelled.take(node) }
         timer.drop()
       } else {
         // Its releases may be called by this: the ring is looked at behind it.
         timer.drop()
-        next = first(loop, like.target)
+        next = first(loop, comparable)
       }
     }
     return cancelled.release()
@@ -123,15 +132,15 @@ package struct DelayedRequest {
       leave(node)
       node.pointee.timer.holdAgain()
       node.pointee.timer.invalidate()
-      if let last { last.pointee.next = link(node) } else { first = link(node) }
-      last = link(node)
+      if let last { last.pointee.next = link(node, .target) } else { first = link(node, .target) }
+      last = link(node, .target)
     }
 
     /// Has their releases called. What is to be answered.
     func release() -> Int32 {
-      var next = of(first)
+      var next = of(first, .target)
       while let node = next {
-        next = of(node.pointee.link.next)
+        next = of(node.pointee.links.0.next, .target)
         node.pointee.timer.drop()
       }
       return first == nil ? Status.ignored : Status.ok
@@ -167,21 +176,31 @@ package struct DelayedRequest {
 
   // MARK: Rings
 
-  private static func key(_ target: UnsafeMutableRawPointer?) -> UInt64 { UInt64(UInt(bitPattern: target)) }
-  private static func link(_ node: Pointer) -> KeyedRings.Pointer {
-    UnsafeMutableRawPointer(node).assumingMemoryBound(to: KeyedRings.Link.self)
-  }
-  private static func of(_ link: KeyedRings.Pointer?) -> Pointer? {
-    UnsafeMutableRawPointer(link)?.assumingMemoryBound(to: DelayedRequest.self)
+  /// The place of a ring's link among a request's.
+  private enum Ring: Int {
+    case target
+    case likeness
   }
 
-  /// The first of the requests that wait for a target, and the one behind another.
-  private static func first(_ loop: Loop, _ target: UnsafeMutableRawPointer?) -> Pointer? {
-    of(loop.state.pointee.delayed.first(key(target)))
+  private static func key(_ target: UnsafeMutableRawPointer?) -> UInt64 { UInt64(UInt(bitPattern: target)) }
+  private static func link(_ node: Pointer, _ ring: Ring) -> KeyedRings.Pointer {
+    UnsafeMutableRawPointer(node).assumingMemoryBound(to: KeyedRings.Link.self) + ring.rawValue
+  }
+  private static func of(_ link: KeyedRings.Pointer?, _ ring: Ring) -> Pointer? {
+    link.map { UnsafeMutableRawPointer($0 - ring.rawValue).assumingMemoryBound(to: DelayedRequest.self) }
+  }
+
+  /// The first of the requests of a likeness, the one behind another, and how many there were before it.
+  private static func first(_ loop: Loop, _ likeness: UInt64) -> Pointer? {
+    of(loop.state.pointee.delayedAlike.first(likeness), .likeness)
   }
   private static func following(_ node: Pointer) -> Pointer? {
-    of(node.pointee.loop.state.pointee.delayed.following(link(node)))
+    of(node.pointee.loop.state.pointee.delayedAlike.following(link(node, .likeness)), .likeness)
   }
+  private static func serial(_ node: Pointer) -> UInt64 { node.pointee.links.1.serial }
 
-  private static func leave(_ node: Pointer) { node.pointee.loop.state.pointee.delayed.leave(link(node)) }
+  private static func leave(_ node: Pointer) {
+    node.pointee.loop.state.pointee.delayed.leave(link(node, .target))
+    node.pointee.loop.state.pointee.delayedAlike.leave(link(node, .likeness))
+  }
 }

@@ -177,4 +177,17 @@ package struct Request {
     guard let equal else { return false }
     return equal(argument, other.argument) != 0
   }
+
+  /// A number that all requests share which one description may mean: those that identity decides on, or those of the target
+  /// whose `equal` is to be asked. Others may share it, too.
+  func likeness(isAsked: Bool) -> UInt64 {
+    var hash = UInt64(UInt(bitPattern: target))
+    if isAsked { return hash }
+    func add(_ word: UInt64) { hash = (hash ^ word) &* 0xBF58_476D_1CE4_E5B9 ^ hash >> 29 }
+    add(UInt64(unsafeBitCast(function, to: UInt.self)))
+    add(UInt64(UInt(bitPattern: argument)))
+    add(UInt64(UInt(bitPattern: indirect.object)))
+    add(token)
+    return hash
+  }
 }
