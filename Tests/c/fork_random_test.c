@@ -28,13 +28,14 @@ static void must_be_refused(treadle_status status) {
 /* Whose callers see to it that the child ends. */
 static void fork_here(void) {
     fflush(NULL);
-    pid_t child = chance(2) && !THREAD_SANITIZER ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
+    bool is_bare = chance(2) && !THREAD_SANITIZER; /* the C library's locks are as another thread left them */
+    pid_t child = is_bare ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
     CHECK(child >= 0);
     if (child == 0) {
         in_child = true;
         alarm(60);
         must_be_refused(TREADLE_E_FORKED);
-        if ((has_own_life = chance(2))) live_anew();
+        if ((has_own_life = chance(2) && !is_bare)) live_anew();
         return;
     }
     int status = 1;

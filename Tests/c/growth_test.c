@@ -3,7 +3,8 @@
  *
  * growth_test.c: what a call costs does not grow with the number of items, modes, requests and keys, for every function of the
  * headers: counted in instructions, with a thousand, ten thousand and a hundred thousand of each. Whatever looks at all of them
- * takes a hundred thousand steps more with the most than with the fewest; a table or a tree takes some tens or hundreds more. */
+ * takes a hundred thousand steps more with the most than with the fewest; a table or a tree takes some tens or hundreds more.
+ * Left out are the calls that are about all of them (is_about_all); the number of threads with loops stays what it is. */
 #include "all_calls.h"
 #include "steps.h"
 

@@ -36,7 +36,7 @@ TREADLE_API treadle_loop treadle_loop_current(void);
 TREADLE_API treadle_loop treadle_loop_main(void);
 
 /** A reference to the loop of the thread with this kernel id (gettid), if it has one: the safe way
- *  to hold another thread's loop, which may exit at any time (RL-9). Release it.
+ *  to hold another thread's loop, which may exit at any time (RL-9). Release it. It looks at all loops of the process.
  *  [any] Errors: TREADLE_E_NOT_FOUND when no living thread of that id has a loop. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadle_loop *out_loop);
 
@@ -50,7 +50,9 @@ TREADLE_API treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadl
  *  (RUN-3).
  *  [owner] Errors: TREADLE_E_WRONG_THREAD; TREADLE_E_ARG for unknown flags; TREADLE_E_CALLBACK when a
  *  host's callback failed in this run; TREADLE_E_FORKED also when a callback forked in it and this is the
- *  child (RL-11); TREADLE_E_SYSTEM; TREADLE_E_NOMEM. Since 1.0. */
+ *  child (RL-11); TREADLE_E_SYSTEM; TREADLE_E_NOMEM. Since 1.0.
+ *  What a pass costs does not grow with the timers, sources and descriptors that wait; it does with the observers of the mode,
+ *  and with the posts and requests that wait for other modes, each of which it looks at. */
 TREADLE_API treadle_status treadle_loop_run(treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags);
 
 /** Runs the calling thread's loop in the default mode until it is stopped or finished (RUN-3).
