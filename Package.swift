@@ -43,10 +43,12 @@ var targets: [Target] = [
   .target(
     name: "TreadleCalls", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem", "CTreadleStubs", "CFFI"],
     swiftSettings: small),
+  .target(
+    name: "TreadleScopes", dependencies: ["Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem"], swiftSettings: small),
   .target(name: "TreadleReport", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem"], swiftSettings: small),
   .target(
     name: "TreadleABI",
-    dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleReport", "TreadleBase", "CTreadleSystem"],
+    dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleReport", "TreadleScopes", "TreadleBase", "CTreadleSystem"],
     swiftSettings: small),
   // CoreFoundation's names over the C interface: a library of its own, which knows the headers only.
   .target(

@@ -50,6 +50,7 @@
 #include "treadle/pool.h"
 #include "treadle/notification.h"
 #include "treadle/process.h"
+#include "treadle/scope.h"
 #include "treadle/host.h"
 
 #endif

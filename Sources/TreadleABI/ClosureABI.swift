@@ -17,7 +17,7 @@ public func treadle_closure_create(
       let out = try need(out_closure, nil, "out_closure")
       _ = try copyStruct(config, "config")
       try Runtime.start()
-      out.pointee = pointer(try makeClosure(known, &place))
+      out.pointee = pointer(try Scope.making(in: bits(known.scope)) { () throws(Failure) in try makeClosure(known, &place) })
     } catch {
       known.destroy?(known.info)
       throw error

@@ -13,7 +13,7 @@ public func treadle_descriptor_create(
     let out = try need(out_descriptor, nil, "out_descriptor")
     let context = try copyStruct(context, "context")
     try check(context)
-    out.pointee = pointer(try makeDescriptor(context).handle)
+    out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeDescriptor(context).handle })
     return Status.ok
   }
 }

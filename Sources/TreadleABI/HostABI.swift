@@ -13,10 +13,13 @@ public func treadle_host_register(
     let out = try need(out_host, nil, "out_host")
     let config = try copyStruct(config, "config")
     guard let dispatch = config.dispatch else { throw Failure(Status.argument, "dispatch", "is NULL") }
-    let host = try Host.register(
-      dispatch: unsafeBitCast(dispatch, to: Host.Dispatch.self), enter: config.thread_enter, exit: config.thread_exit,
-      user: config.user)
-    out.pointee = pointer(host.handle)
+    let handle = try Scope.making { () throws(Failure) in
+      try Host.register(
+        dispatch: unsafeBitCast(dispatch, to: Host.Dispatch.self), enter: config.thread_enter, exit: config.thread_exit,
+        user: config.user
+      ).handle
+    }
+    out.pointee = pointer(handle)
     return Status.ok
   }
 }

@@ -19,7 +19,10 @@ public func treadle_invocation_create(
       guard let code = known.code else { throw Failure(Status.argument, "code", "is NULL") }
       try Runtime.start()
       let signature = try internSignature(known.signature, "signature", &place).signature
-      out.pointee = pointer(try Invocation.create(signature, code: code, destroy: known.destroy, info: known.info))
+      out.pointee = pointer(
+        try Scope.making(in: bits(known.scope)) { () throws(Failure) in
+          try Invocation.create(signature, code: code, destroy: known.destroy, info: known.info)
+        })
     } catch {
       known.destroy?(known.info)
       throw error

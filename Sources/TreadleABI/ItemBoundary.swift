@@ -14,14 +14,19 @@ import TreadleBase
 func addToDefault(
   _ item: Item, of loop: Loop, _ out: UnsafeMutablePointer<OpaquePointer?>?
 ) throws(Failure) -> Int32 {
-  let isAdded: Bool
+  var isAdded = false
   do throws(Failure) {
-    isAdded = try loop.addToDefaultMode(new: item, besidesClient: out != nil)
+    let made = try Scope.making { () throws(Failure) in
+      let handle = item.handle
+      isAdded = try loop.addToDefaultMode(new: item, besidesClient: out != nil)
+      if out == nil && !isAdded { item.giveUp() }
+      return handle
+    }
+    out?.pointee = pointer(made)
   } catch {
     item.giveUp()
     throw error
   }
-  if let out { out.pointee = pointer(item.handle) } else if !isAdded { item.giveUp() }
   return isAdded ? Status.ok : Status.ignored
 }
 

@@ -17,7 +17,7 @@ public func treadle_notification_add(
       _ = try copyStruct(config, "config")
       if known.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
       // Stored before others can be told, so that the function finds its own token.
-      try register(known) { out.pointee = $0 }
+      try Scope.within(bits(known.scope)) { () throws(Failure) in try register(known) { out.pointee = $0 } }
       return Status.ok
     } catch {
       known.destroy?(known.info)

@@ -6,6 +6,7 @@ import Treadle
 import TreadleBase
 import TreadleCalls
 import TreadleReport
+import TreadleScopes
 
 // The verbs that all handles understand. A handle says of which kind its object is; whether there is one is seen where it
 // is looked up.
@@ -40,6 +41,7 @@ private func releaseOther(_ kind: Kind, _ handle: UInt) throws(Failure) {
   case .routine: try Routine.releaseForClient(handle)
   case .invocation: try Invocation.releaseForClient(handle)
   case .closure: try Closure.releaseForClient(handle)
+  case .scope: try Scope.releaseForClient(handle)
   default: throw Handle(bits: handle).failure("object")
   }
 }
@@ -87,6 +89,11 @@ public func treadle_close(_ object: UnsafeMutableRawPointer?, _ timeout_ns: Int6
       try closure.close(timeout: timeout_ns)
       return Status.ok
     }
+    if handle.kind == .scope {
+      return try Scope.holding(handle.bits) { scope throws(Failure) in
+        try scope.close(timeout: timeout_ns) ? Status.ok : Status.deferred
+      }
+    }
     guard let kind = handle.kind, kind.isItem else { throw handle.failure("object") }
     try Item.hold(kind, handle.bits, kind.name).close(timeout: timeout_ns, kind.name)
     return Status.ok
@@ -102,6 +109,7 @@ public func treadle_is_valid(_ item: UnsafeMutableRawPointer?) -> Bool {
       defer { closure.drop() }
       return closure.isActive
     }
+    if handle.kind == .scope { return try Scope.holding(handle.bits) { !$0.isClosing } }
     let kind = try itemKind(item)
     return try Item.isValid(kind, UInt(bitPattern: item), kind.name)
   }

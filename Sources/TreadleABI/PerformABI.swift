@@ -25,7 +25,9 @@ public func treadle_perform(
       case UInt32(TREADLE_PERFORM_IN_BACKGROUND):
         if on != nil { throw Failure(Status.argument, "on", "is given for a thread that is made for the request") }
         if modes != nil { throw Failure(Status.argument, "modes", "is given for a thread that runs no loop") }
-        try Thread.release(Thread.performInBackground(request).handle.bits)
+        let thread = try Scope.making { () throws(Failure) in try Thread.performInBackground(request).handle }
+        // The scope may have taken the reference.
+        try? Thread.release(thread.bits)
         return Status.ok
       default: throw Failure(Status.argument, "flags", "has bits that mean nothing, or not together")
       }

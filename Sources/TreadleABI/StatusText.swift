@@ -21,6 +21,7 @@ struct StatusText {
     case Status.handledSource: ("TREADLE_RUN_HANDLED_SOURCE", "a source was handled")
     case Status.interrupted: ("TREADLE_RUN_INTERRUPTED", "a signal interrupted the sleep")
     case Status.ignored: ("TREADLE_IGNORED", "the call has no effect")
+    case Status.deferred: ("TREADLE_DEFERRED", "the scope is closed when its callbacks return")
     case Status.argument: ("TREADLE_E_ARG", "an argument is not acceptable")
     case Status.stale: ("TREADLE_E_STALE", "the handle's object is gone")
     case Status.kind: ("TREADLE_E_KIND", "the handle is of another kind")

@@ -31,7 +31,8 @@ public func treadle_thread_create(
       _ = try copyStruct(config, "config")
       if known.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
       if known.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
-      out.pointee = pointer(try makeThread(known, isDetached: known.flags & 1 != 0).handle)
+      out.pointee = pointer(
+        try Scope.making(in: bits(known.scope)) { () throws(Failure) in try makeThread(known, isDetached: known.flags & 1 != 0).handle })
       return Status.ok
     } catch {
       known.destroy?(known.info)
@@ -96,20 +97,26 @@ public func treadle_thread_detach_new(
       destroy?(info)
       throw Failure(Status.argument, "fn", "is NULL")
     }
-    let thread: Thread
+    var isMade = false
+    let thread: Handle
     do throws(Failure) {
-      thread = try Thread.create(ThreadEntry(code: fn, info: info, destroy: destroy), isDetached: true)
+      thread = try Scope.making { () throws(Failure) in
+        let thread = try Thread.create(ThreadEntry(code: fn, info: info, destroy: destroy), isDetached: true)
+        isMade = true
+        do throws(Failure) {
+          try thread.start()
+          return thread.handle
+        } catch {
+          try? Thread.release(thread.handle.bits)
+          throw error
+        }
+      }
     } catch {
-      destroy?(info)
+      if !isMade { destroy?(info) }
       throw error
     }
-    do throws(Failure) {
-      try thread.start()
-    } catch {
-      try? Thread.release(thread.handle.bits)
-      throw error
-    }
-    if let out_thread { out_thread.pointee = pointer(thread.handle) } else { try Thread.release(thread.handle.bits) }
+    // The scope may have taken the reference.
+    if let out_thread { out_thread.pointee = pointer(thread) } else { try? Thread.release(thread.bits) }
     return Status.ok
   }
 }

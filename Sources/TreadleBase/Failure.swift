@@ -12,6 +12,7 @@ public enum Status {
   public static let handledSource: Int32 = 4
   public static let interrupted: Int32 = 5
   public static let ignored: Int32 = 16
+  public static let deferred: Int32 = 17
 
   public static let argument: Int32 = -1
   public static let stale: Int32 = -2

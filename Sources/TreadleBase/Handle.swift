@@ -20,6 +20,7 @@ package enum Kind: UInt32 {
   case closure = 13
   /// Modes have no handle; their slab is numbered with the others.
   case mode = 14
+  case scope = 15
 
   /// What errors call an object of this kind.
   package var name: StaticString {
@@ -38,6 +39,7 @@ package enum Kind: UInt32 {
     case .invocation: "invocation"
     case .closure: "closure"
     case .mode: "mode"
+    case .scope: "scope"
     }
   }
 
@@ -46,7 +48,7 @@ package enum Kind: UInt32 {
   package var isItem: Bool { self == .source || self == .timer || self == .observer || self == .descriptor }
 
   /// The raw values.
-  static var all: ClosedRange<UInt32> { 1...14 }
+  static var all: ClosedRange<UInt32> { 1...15 }
 
   /// Calls `body` with each kind of item, sources first (RL-8). An array of them would have to be allocated.
   @inline(__always)

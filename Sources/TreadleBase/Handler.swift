@@ -42,6 +42,17 @@ package struct Handler {
     self.retire = retire
   }
 
+  /// The carrier of another one, which belongs to a scope: `end` is called in place of `retire`.
+  package init(carrying work: ScopeWork.Pointer, tell: @escaping TellHost, end: @escaping Destroy) {
+    code = nil
+    info = UnsafeMutableRawPointer(work)
+    destroy = end
+    host = UnsafeMutableRawPointer(work)
+    token = 0
+    tellHost = tell
+    retire = nil
+  }
+
   /// A copy on the heap; nil without memory.
   package func allocated() -> UnsafeMutablePointer<Handler>? {
     guard let memory = treadle_system_allocate(MemoryLayout<Handler>.size) else { return nil }
@@ -63,7 +74,12 @@ package struct Handler {
   package static func free(_ handler: UnsafeMutablePointer<Handler>) {
     let last = handler.pointee
     treadle_system_free(handler)
-    last.retire?(last.host, last.token)
-    last.destroy?(last.info)
+    last.dispose()
+  }
+
+  /// The one end of what came with it.
+  package func dispose() {
+    retire?(host, token)
+    destroy?(info)
   }
 }

@@ -9,6 +9,8 @@ package enum LockRank: UInt32 {
   case process
   /// What a thread's object is configured with.
   case thread
+  /// What is in a scope.
+  case scope
   /// What an invocation says of itself.
   case invocation
   /// The memberships of items (`ItemLocks`).

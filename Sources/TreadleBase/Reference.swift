@@ -7,7 +7,7 @@ import Synchronization
 /// references keep it alive, and of an item the few marks that other threads change without a lock. So whoever changes
 /// anything through a handle changes it of the generation that the handle names, or finds that one gone (OBJ-11).
 ///
-///     63..40       39..25    24..5   4..0
+///     63..40       39..25    24..6   5..0
 ///     generation   clients   own     marks
 ///
 /// Clients' references and our own are counted apart, so that a client which releases once too often cannot take what a
@@ -25,7 +25,7 @@ package struct Reference: ~Copyable {
     @inline(__always)
     package var isGone: Bool { bits & Reference.counts == 0 }
     @inline(__always)
-    package var own: UInt64 { bits >> 5 & Reference.mostOwn }
+    package var own: UInt64 { bits >> 6 & Reference.mostOwn }
     @inline(__always)
     package var clients: UInt64 { bits >> 25 & Reference.mostClients }
     @inline(__always)
@@ -37,7 +37,7 @@ package struct Reference: ~Copyable {
     fileprivate var withOneMore: UInt64 { own < Reference.fullOwn ? bits &+ Reference.one : bits }
   }
 
-  /// Of items; other objects have none but `awaited`.
+  /// Of items; other objects have none but the last two.
   package enum Mark {
     /// The item was not invalidated (OBJ-5).
     package static let valid: UInt64 = 1
@@ -51,18 +51,20 @@ package struct Reference: ~Copyable {
     package static let awaited: UInt64 = 16
     /// What is used up with a signal.
     package static let ofSignal = signalled | wakeWanted | repeated
-    static let all: UInt64 = 31
+    /// Its scope was closed: no client has, or gets, a reference.
+    package static let abandoned: UInt64 = 32
+    static let all: UInt64 = 63
   }
 
   package static let mostClients: UInt64 = 0x7FFF
-  fileprivate static let mostOwn: UInt64 = 0xF_FFFF
+  fileprivate static let mostOwn: UInt64 = 0x7_FFFF
   /// From `manyOwn` on none of our own references is counted down any more, and from `fullOwn` on none up: the object stays
   /// for ever, and the count never runs into the next one. What threads add and take back at the same time fits in between.
-  private static let manyOwn: UInt64 = 0x8_0000
-  private static let fullOwn: UInt64 = 0xC_0000
+  private static let manyOwn: UInt64 = 0x4_0000
+  private static let fullOwn: UInt64 = 0x6_0000
   private static let client: UInt64 = 1 << 25
-  private static let one: UInt64 = 1 << 5
-  fileprivate static let counts: UInt64 = 0xFF_FFFF_FFE0
+  private static let one: UInt64 = 1 << 6
+  fileprivate static let counts: UInt64 = 0xFF_FFFF_FFC0
   private static let lastGeneration: UInt64 = 0xFF_FFFF
 
   @inline(__always)
@@ -172,7 +174,7 @@ package struct Reference: ~Copyable {
   package borrowing func retainForClient(_ generation: UInt32) -> Int32 {
     var now = word.load(ordering: .relaxed)
     while true {
-      if !Seen(bits: now).isLive(generation) { return Status.stale }
+      if !Seen(bits: now).isLive(generation) || now & Mark.abandoned != 0 { return Status.stale }
       if Seen(bits: now).clients == Reference.mostClients { return Status.range }
       let (isExchanged, original) = word.weakCompareExchange(
         expected: now, desired: now &+ Reference.client, ordering: .acquiringAndReleasing)
@@ -201,6 +203,12 @@ package struct Reference: ~Copyable {
       now = original
     }
     return nil
+  }
+
+  /// Takes all references from clients, who get none any more. The caller has one of our own.
+  package borrowing func abandonClients() {
+    word.bitwiseOr(Mark.abandoned, ordering: .sequentiallyConsistent)
+    word.bitwiseAnd(~(Reference.mostClients << 25), ordering: .sequentiallyConsistent)
   }
 
   // MARK: Marks

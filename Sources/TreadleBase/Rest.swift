@@ -9,7 +9,10 @@ package enum Rest {
   package static var epoch: UInt32 { treadle_system_rest_epoch() }
 
   /// Something that somebody waits for may be true now.
-  package static func announce() { treadle_system_rest_announce() }
+  package static func announce() {
+    treadle_system_rest_announce()
+    if let end = treadle_system_scopes_end() { end() }
+  }
 
   /// Returns when the counter is not `seen` any more, at `until`, or for no reason.
   package static func wait(_ seen: UInt32, until: Int64) { treadle_system_rest_wait(seen, until) }

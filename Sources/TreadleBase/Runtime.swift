@@ -67,6 +67,9 @@ package enum Runtime {
     thread.pointee.hosts = 0
     thread.pointee.last_wait = 0
     thread.pointee.fired_timer = 0
+    thread.pointee.scope = nil
+    thread.pointee.scope_call = nil
+    thread.pointee.invocation_call = nil
     process.pointee.main_loop = nil
     process.pointee.main_thread = nil
     process.pointee.main_is_known = 0

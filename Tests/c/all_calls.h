@@ -8,8 +8,8 @@
 
 #include "helpers.h"
 
-enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, LOCK, CONDITION, THREAD, INVOCATION, CLOSURE, HANDLE_KINDS };
-static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host", "lock", "condition", "thread", "invocation", "closure"};
+enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, LOCK, CONDITION, THREAD, INVOCATION, CLOSURE, SCOPE, HANDLE_KINDS };
+static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host", "lock", "condition", "thread", "invocation", "closure", "scope"};
 
 struct handles {
     void *of[HANDLE_KINDS];
@@ -219,6 +219,14 @@ struct call {
     X(treadle_invalidate__closure, U(CLOSURE), 's', 0, treadle_closure_invalidate(F))                              \
     X(treadle_is_valid__closure, U(CLOSURE), 'b', 0, treadle_closure_is_valid(F))                                   \
     X(treadle_close__closure, U(CLOSURE), 's', 0, treadle_close(F, 0))                                      \
+    X(treadle_scope_create, 0, 's', 8, make_z(h))                                                                  \
+    REFERENCE_CALLS(X, scope, SCOPE, Z)                                                                            \
+    X(treadle_scope_enter, U(SCOPE), 's', 0, call_enter(Z))                                                        \
+    X(treadle_scope_leave, U(SCOPE), 's', 0, call_leave(Z))                                                        \
+    X(treadle_scope_copy_holders, U(SCOPE), 's', 8, treadle_scope_copy_holders(Z, NULL, 0, &h->out.size))          \
+    X(treadle_is_valid__scope, U(SCOPE), 'b', 0, treadle_is_valid(Z))                                              \
+    REFERENCE_ENDS(X, scope, SCOPE, Z)                                                                             \
+    X(treadle_close__scope, U(SCOPE), 's', 0, treadle_close(Z, 0))                                                 \
     X(treadle_thread_start, U(THREAD), 's', 0, treadle_thread_start(N))                                            \
     X(treadle_thread_start_and_wait, U(THREAD), 's', 0, treadle_thread_start_and_wait(N, TREADLE_FOREVER))         \
     X(treadle_thread_exit, 0, 's', 0, treadle_thread_exit(NULL))                                                   \
@@ -266,6 +274,7 @@ HELPER const char *function_of(const struct call *call) {
 #undef C
 #undef N
 #undef I
+#undef Z
 #undef TEXT
 
 /* One good handle of each kind but host; of[LOOP] is the loop given. */
@@ -287,6 +296,7 @@ HELPER void handles_make(struct handles *h, treadle_loop loop, const char *mode)
     CHECK_INT(create_thread(call_entry, NULL, NULL, (treadle_thread *)&h->of[THREAD]), TREADLE_OK);
     CHECK_INT(make_invocation((treadle_invocation *)&h->of[INVOCATION]), TREADLE_OK);
     CHECK_INT(treadle_closure_create(CLOSURE_OF(.handler = call_handler), (treadle_closure *)&h->of[CLOSURE]), TREADLE_OK);
+    CHECK_INT(treadle_scope_create(&TREADLE_INIT(treadle_scope_config), (treadle_scope *)&h->of[SCOPE]), TREADLE_OK);
 }
 HELPER void handles_end(struct handles *h) {
     treadle_source_invalidate(h->of[SOURCE]);
@@ -301,6 +311,7 @@ HELPER void handles_end(struct handles *h) {
     CHECK_INT(treadle_thread_release(h->of[THREAD]), TREADLE_OK);
     CHECK_INT(treadle_invocation_release(h->of[INVOCATION]), TREADLE_OK);
     CHECK_INT(treadle_closure_release(h->of[CLOSURE]), TREADLE_OK);
+    CHECK_INT(treadle_scope_release(h->of[SCOPE]), TREADLE_OK);
     close(h->fd), close(h->copy);
 }
 

@@ -17,8 +17,8 @@ static uint32_t kinds_besides(const struct call *call, int kind) {
     if (strcmp(function, "treadle_retain") == 0 || strcmp(function, "treadle_release") == 0) return ~(U(SIGNATURE) | U(HOST));
     if (strcmp(function, "treadle_describe") == 0) return items | U(LOOP);
     if (strcmp(function, "treadle_get_kind") == 0) return ~0u;
-    if (strcmp(function, "treadle_close") == 0 || strcmp(function, "treadle_invalidate") == 0 || strcmp(function, "treadle_is_valid") == 0)
-        return items | U(CLOSURE);
+    if (strcmp(function, "treadle_invalidate") == 0) return items | U(CLOSURE);
+    if (strcmp(function, "treadle_close") == 0 || strcmp(function, "treadle_is_valid") == 0) return items | U(CLOSURE) | U(SCOPE);
     if (strcmp(function, "treadle_perform") == 0) return U(LOOP) | U(THREAD);
     return kind == LOOP || kind == HOST ? 0 : items;
 }
@@ -127,7 +127,7 @@ TEST(released_handles, "OBJ-2 OBJ-4 RL-9") {
 }
 
 TEST(the_table_has_every_function, "OBJ-6") {
-    static const char *const headers[] = {"closure", "descriptor", "error", "host", "invocation", "lock", "loop", "notification", "object", "observer", "perform", "pool", "post", "process", "routine", "source", "thread", "time", "timer", "version"};
+    static const char *const headers[] = {"closure", "descriptor", "error", "host", "invocation", "lock", "loop", "notification", "object", "observer", "perform", "pool", "post", "process", "routine", "scope", "source", "thread", "time", "timer", "version"};
     char path[4096], line[1024];
     int functions = 0;
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
@@ -227,6 +227,9 @@ TEST(null_where_a_result_is_stored, "OBJ-2") {
     NULL_OUT(treadle_closure_get_code(h.of[CLOSURE], NULL), "out_code");
     NULL_OUT(treadle_closure_get_info(h.of[CLOSURE], NULL), "out_info");
     NULL_OUT(treadle_closure_pool_get_info(NULL), "out_info");
+    NULL_OUT(treadle_scope_create(&TREADLE_INIT(treadle_scope_config), NULL), "out_scope");
+    NULL_OUT(treadle_scope_copy_holders(h.of[SCOPE], NULL, 0, NULL), "out_count");
+    NULL_OUT(treadle_scope_copy_holders(h.of[SCOPE], NULL, 1, &size), "buffer");
     NULL_OUT(treadle_lock_create(0, NULL), "out_lock");
     NULL_OUT(treadle_condition_create(NULL), "out_condition");
     NULL_OUT(treadle_pool_push(NULL), "out_token");

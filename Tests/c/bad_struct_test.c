@@ -52,6 +52,11 @@ static treadle_status take_closure(void *config) {
     treadle_status status = treadle_closure_create(config, &closure);
     return status == TREADLE_OK ? treadle_closure_release(closure) : status;
 }
+static treadle_status take_scope(void *config) {
+    treadle_scope scope;
+    treadle_status status = treadle_scope_create(config, &scope);
+    return status == TREADLE_OK ? treadle_scope_release(scope) : status;
+}
 static void *end_at_once(void *info) { return info; }
 static treadle_status take_thread(void *config) {
     treadle_thread thread;
@@ -91,6 +96,7 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
     treadle_thread_config thread = {.struct_size = sizeof thread, .fn = end_at_once, .destroy = count_destroyed};
     treadle_notification_config notification = {
         .struct_size = sizeof notification, .name = TREADLE_NOTIFY_THREAD_WILL_EXIT, .fn = be_told, .destroy = count_destroyed};
+    treadle_scope_config scope = {.struct_size = sizeof scope, .destroy = count_destroyed};
     treadle_closure_info closure_info = {.struct_size = sizeof closure_info};
     treadle_closure_pool_info pool_info = {.struct_size = sizeof pool_info};
     treadle_loop_counters counters = TREADLE_INIT(treadle_loop_counters);
@@ -107,6 +113,7 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
                    {take_routine, &routine, sizeof routine, 1},    {take_host, &host, sizeof host, 0},
                    {take_invocation, &invocation, sizeof invocation, 1}, {take_options, &options, sizeof options, 0},
                    {take_closure, &closure, sizeof closure, 1},    {take_thread, &thread, sizeof thread, 1},        {take_notification, &notification, sizeof notification, 1},
+                   {take_scope, &scope, sizeof scope, 1},
                    {take_closure_info, &closure_info, sizeof closure_info, 0},
                    {take_pool_info, &pool_info, sizeof pool_info, 0},
                    {take_counters, &counters, sizeof counters, 0}};

@@ -31,6 +31,7 @@ static treadle_thread caller_or(treadle_thread thread) {
 #define N ((treadle_thread)h->of[THREAD])
 #define I ((treadle_invocation)h->of[INVOCATION])
 #define F ((treadle_closure)h->of[CLOSURE])
+#define Z ((treadle_scope)h->of[SCOPE])
 #define TEXT h->text, sizeof h->text, &h->out.size
 
 /* What it copies is given back. */
@@ -166,6 +167,16 @@ static treadle_status call_handler(treadle_call *call, void *info) { return (voi
 #define CLOSURE_OF(...) (&(treadle_closure_config){.struct_size = sizeof(treadle_closure_config), .signature = "i^v", __VA_ARGS__})
 MAKES(make_f, treadle_closure, treadle_closure_create(CLOSURE_OF(.handler = call_handler), &object), treadle_closure_release)
 MAKES(make_hf, treadle_closure, host_closure(H, 1, CLOSURE_OF(.handler = NULL), &object), treadle_closure_release)
+MAKES(make_z, treadle_scope, treadle_scope_create(&TREADLE_INIT(treadle_scope_config), &object), treadle_scope_release)
+static treadle_status call_enter(treadle_scope scope) {
+    treadle_status status = treadle_scope_enter(scope);
+    if (status == TREADLE_OK) treadle_scope_leave(scope);
+    return status;
+}
+static treadle_status call_leave(treadle_scope scope) {
+    treadle_scope_enter(scope);
+    return treadle_scope_leave(scope);
+}
 static treadle_call call_of(treadle_signature signature) {
     static void *argument;
     static const void *const arguments[] = {&argument};

@@ -75,6 +75,7 @@ typedef struct treadle_closure_config {
     size_t default_result_size;  /* the size of the signature's result; with NULL: 0 */
     treadle_host host;           /* handles calls as events in place of handler; info and destroy are NULL then (host.h) */
     uint64_t token;              /* what the host's events carry; 0 without a host */
+    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
 } treadle_closure_config;
 
 /** Makes a closure: a function pointer that any thread may call, without any preparation, also one that Treadle has

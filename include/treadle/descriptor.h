@@ -54,6 +54,7 @@ typedef struct treadle_descriptor_context {
     const char *label;             /* NULL, or what reports call it: UTF-8 of at most 255 bytes, copied */
     treadle_host host;             /* its events take the place of the callbacks, as in a source's context */
     uint64_t token;                /* what the host's events carry; 0 without a host */
+    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
 } treadle_descriptor_context;
 
 /** Makes a descriptor source. Hang-up and error are reported as ready. A regular file is always ready.

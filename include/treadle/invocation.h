@@ -24,6 +24,7 @@ typedef struct treadle_invocation_config {
     const char *signature;      /* its type, as treadle_signature_parse reads it */
     void *info;                 /* for destroy alone */
     void (*destroy)(void *info); /* called once: when the invocation is freed, or is refused */
+    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
 } treadle_invocation_config;
 
 /** Makes an invocation: a function, room for its arguments, which are 0 until they are set, and for what it

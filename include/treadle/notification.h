@@ -33,6 +33,7 @@ typedef struct treadle_notification_config {
     treadle_release_fn destroy; /* gets info back once: when the registration was removed and no call of it runs */
     treadle_host host;          /* is told by an event in place of fn; info and destroy are NULL then (host.h) */
     uint64_t token;             /* what the host's events carry; 0 without a host */
+    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
 } treadle_notification_config;
 
 /** Registers for a notification (NOTE-1). Those who registered first are called first. One that is added during a

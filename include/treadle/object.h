@@ -20,7 +20,7 @@ typedef void *treadle_object;
 TREADLE_API treadle_status treadle_retain(treadle_object object);
 
 /** Returns a reference that the caller owns; the modes that hold an item keep theirs (OBJ-3). With the last reference
- *  an item is invalidated, then freed (OBJ-4); a closure is invalidated; a routine or an invocation lives on as long as something
+ *  an item is invalidated, then freed (OBJ-4); a closure is invalidated; a scope is closed, without a wait; a routine or an invocation lives on as long as something
  *  uses it. The memory of a lock that is locked then stays for ever: unlock it before.
  *  [any] Errors: TREADLE_E_STALE also when the caller owns none; TREADLE_E_KIND as treadle_retain. Since 1.0. */
 TREADLE_API treadle_status treadle_release(treadle_object object);
@@ -35,14 +35,15 @@ TREADLE_API treadle_status treadle_release(treadle_object object);
  *  [any] Errors: TREADLE_E_KIND for what is neither. Since 1.0. */
 TREADLE_API treadle_status treadle_invalidate(treadle_object item);
 
-/** Invalidates an item or a closure, then waits until none of its callbacks runs on another thread.
+/** Invalidates an item or a closure, then waits until none of its callbacks runs on another thread. Or closes a scope, as
+ *  treadle_scope_close says (scope.h).
  *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.
  *  [any] Errors: TREADLE_E_TIMEOUT, with the end begun; TREADLE_E_DEADLOCK from inside one of an item's own callbacks, or
  *  when a waiting call of the closure is for the calling thread's loop (it has ended then, but nothing is waited for; from
  *  one of its own handlers a closure is invalidated only); TREADLE_E_KIND for what is neither. Since 1.0. */
 TREADLE_API treadle_status treadle_close(treadle_object object, int64_t timeout_ns);
 
-/** True until the item or closure is invalidated; never true again (OBJ-5). False for a bad handle, and for what is neither.
+/** True until the item or closure is invalidated, or the scope's closing begins; never true again (OBJ-5). False for a bad handle, and for what is neither.
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_is_valid(treadle_object item);
 
@@ -69,7 +70,8 @@ enum {
     TREADLE_KIND_LOCK = 10,
     TREADLE_KIND_CONDITION = 11,
     TREADLE_KIND_INVOCATION = 12,
-    TREADLE_KIND_CLOSURE = 13
+    TREADLE_KIND_CLOSURE = 13,
+    TREADLE_KIND_SCOPE = 15
 };
 
 /** Of which kind an object is: for handles that treadle_loop_copy_items gave. New kinds may be added.

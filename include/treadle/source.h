@@ -40,6 +40,7 @@ typedef struct treadle_source_context {
     uint64_t token;      /* what the host's events carry; 0 without a host */
     uint32_t host_wants; /* TREADLE_HOST_WANTS_...; 0 without a host */
     uint32_t reserved;   /* 0 */
+    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
 } treadle_source_context;
 
 /** Makes a source. The context is copied; retain(info) is called once (SRC0-2).

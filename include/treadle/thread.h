@@ -47,6 +47,7 @@ typedef struct treadle_thread_config {
     uint64_t token;             /* what the host's event carries; 0 without a host */
     uint32_t flags;             /* TREADLE_THREAD_... */
     uint32_t reserved;          /* 0 */
+    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
 } treadle_thread_config;
 
 /** Makes a thread that is not started yet, with the default attributes (THR-1, THR-17). Release the handle; the object lives

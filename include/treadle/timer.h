@@ -38,6 +38,7 @@ typedef struct treadle_timer_context {
     uint64_t token;               /* what the host's events carry; 0 without a host */
     uint32_t flags;               /* TREADLE_TIMER_... */
     uint32_t reserved;            /* 0 */
+    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
 } treadle_timer_context;
 
 /** Makes a timer, in no mode yet.

@@ -56,6 +56,9 @@ typedef struct treadle_lock_s *treadle_lock;
 /** A condition, to wait for with a lock. Since 1.0. */
 typedef struct treadle_condition_s *treadle_condition;
 
+/** A scope, to which what is made inside of it belongs. Since 1.0. */
+typedef struct treadle_scope_s *treadle_scope;
+
 /** What functions return: 0, a negative TREADLE_E_..., or a positive result. Since 1.0. */
 typedef int32_t treadle_status;
 
@@ -71,6 +74,8 @@ enum {
     /* The call was understood, and the rules say that it has no effect (an item added twice, an
      * absent one removed, an addition to the loop of a thread that is gone). */
     TREADLE_IGNORED = 16,
+    /* A scope was closed from inside of itself: it ends when the callbacks return that the calling thread is in. */
+    TREADLE_DEFERRED = 17,
 
     TREADLE_E_ARG = -1,           /* an argument is NULL, out of its domain or badly formed */
     TREADLE_E_STALE = -2,         /* the handle's object is gone, or it never was a handle */

@@ -41,6 +41,9 @@ struct treadle_system_thread {
     void *pools;        /* the thread's PoolStack, or NULL */
     void (*first_pass)(void); /* called when the thread's loop makes its first pass, or NULL */
     void (*leave_hosts)(void); /* tells those hosts that the thread ends, or NULL */
+    void *scope;        /* the scope that the thread has entered last, or NULL (Scope.Entry) */
+    void *invocation_call; /* the innermost call of an invocation's function, or NULL (InvocationFrame) */
+    void *scope_call;   /* the innermost call of a work of a scope's, or NULL (ScopeWork.Call) */
     uintptr_t left;     /* its teardown is over: the handle of the object that it had, or 1 */
     uint64_t last_wait; /* the number of the thread's last wait (WaitGraph); 0: none yet */
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
@@ -50,6 +53,7 @@ struct treadle_system_thread {
     uint32_t fired_timer; /* the slot of the innermost timer that the thread fires by hand; 0: none */
     uint8_t announcing; /* not 0: inside the notification of the first thread (MultiThreading) */
     bool is_ending;     /* its thread-specific destructors run */
+    bool is_ending_scopes; /* inside a look for scopes that end */
     bool is_logging;    /* inside a message to who debugs */
 };
 extern __thread struct treadle_system_thread treadle_system_thread_state
@@ -174,6 +178,7 @@ struct treadle_system_process {
     uint32_t closed;    /* 1 after a shutdown */
     uint32_t calls;     /* of clients, outside of runs, on all threads (ClientCall) */
     uint32_t notified;  /* 1 once anybody has registered for a notification */
+    void (*scopes_end)(void); /* looks for scopes whose end nobody waits for, or NULL: there was none */
 };
 extern struct treadle_system_process treadle_system_process_state __attribute__((visibility("hidden")));
 static inline struct treadle_system_process *TREADLE_SYSTEM_NONNULL treadle_system_process(void) { return &treadle_system_process_state; }
@@ -213,6 +218,12 @@ static inline bool treadle_system_close_process(void) {
     bool is_first = __atomic_exchange_n(&treadle_system_process_state.closed, 1, __ATOMIC_SEQ_CST) == 0;
     __atomic_store_n(&treadle_system_present_life.open, 0, __ATOMIC_SEQ_CST);
     return is_first;
+}
+static inline void treadle_system_set_scopes_end(void (*end)(void)) {
+    __atomic_store_n(&treadle_system_process_state.scopes_end, end, __ATOMIC_SEQ_CST);
+}
+static inline void (*treadle_system_scopes_end(void))(void) {
+    return __atomic_load_n(&treadle_system_process_state.scopes_end, __ATOMIC_SEQ_CST);
 }
 static inline uint32_t treadle_system_count_call(uint32_t change) {
     return __atomic_add_fetch(&treadle_system_process_state.calls, change, __ATOMIC_SEQ_CST);

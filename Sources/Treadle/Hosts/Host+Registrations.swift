@@ -69,15 +69,7 @@ extension Host {
   /// Queues a block for the common modes and wakes the loop, as `Loop.post` does. Its token is retired only
   /// if it never runs, or the host does not complete it.
   package func post(_ token: UInt64, on handle: UInt) throws(Failure) -> Int32 {
-    try registering { () throws(Failure) in
-      guard let node = BlockNode.allocate(block(token)) else { throw Failure.noMemory("block") }
-      do throws(Failure) {
-        return try Loop.post(handle, node)
-      } catch {
-        treadle_system_free(node)
-        throw error
-      }
-    }
+    try registering { () throws(Failure) in try Loop.post(handle, block(token)) }
   }
 
   /// Queues a block for some modes.

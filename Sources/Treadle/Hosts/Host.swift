@@ -180,6 +180,8 @@ package struct Host {
     }
   }
 
+  package var isOnThisThread: Bool { callsOnThisThread != 0 }
+
   private var callsOnThisThread: UInt32 {
     var count: UInt32 = 0
     var call = treadle_system_thread().pointee.host_call

@@ -13,7 +13,7 @@ extension Item {
     let generation = self.generation
     cell.pointee.reference.set(Reference.Mark.awaited)
     invalidate()
-    let isInCallback = Loop.existing?.isInCallback(of: self) == true || ItemCall.isOnThisThread(self) || isFiredOnThisThread
+    let isInCallback = isInCallbackHere
     drop()
     if isInCallback {
       throw Failure(Status.deadlock, subject, "is in one of its callbacks: waiting for its end would never end")
@@ -27,5 +27,21 @@ extension Item {
       }
       Rest.wait(seen, until: until)
     }
+  }
+
+  /// Whether one of its callbacks is on the calling thread's stack.
+  private var isInCallbackHere: Bool {
+    Loop.existing?.isInCallback(of: self) == true || ItemCall.isOnThisThread(self) || isFiredOnThisThread
+  }
+
+  /// Its scope is closed: it becomes invalid, and no client owns it any more. True if one of its callbacks is on the calling
+  /// thread's stack. The reference that holds it is dropped here.
+  package consuming func endInScope() -> Bool {
+    cell.pointee.reference.set(Reference.Mark.awaited)
+    invalidate()
+    cell.pointee.reference.abandonClients()
+    let isHere = isInCallbackHere
+    drop()
+    return isHere
   }
 }

@@ -76,6 +76,25 @@ struct Carrier: ~Copyable {
     treadle_system_free(carrier)
   }
 
+  /// Ends all calls that have not begun, of a closure that takes no more.
+  static func cancelWaiting(_ carrier: Pointer) {
+    var patience = Patience()
+    while let call = holdFirst(carrier) {
+      // One that is about to be queued, or to begin, is so on a thread that does nothing else meanwhile.
+      if call.phase == CarriedCall.Phase.idle || !call.cancel() { patience.wait() }
+      call.release()
+    }
+  }
+
+  private static func holdFirst(_ carrier: Pointer) -> CarriedCall? {
+    carrier.pointee.gate.lock()
+    defer { carrier.pointee.gate.unlock() }
+    guard let first = carrier.pointee.queue.first else { return nil }
+    let call = HoppedCall.carried(first)
+    call.retain()
+    return call
+  }
+
   static func waitingCount(_ carrier: Pointer) -> UInt32 {
     carrier.pointee.gate.lock()
     defer { carrier.pointee.gate.unlock() }

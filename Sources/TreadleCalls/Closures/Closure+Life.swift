@@ -38,6 +38,18 @@ extension Closure {
     }
   }
 
+  /// Its scope is closed: it is retired, calls that wait for the loop never begin, and no client owns it any more. True if the
+  /// calling thread is in a call of it.
+  package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
+    let closure = try Closure.retained(handle.bits)
+    defer { closure.drop() }
+    closure.awaitEnd()
+    _ = closure.retire()
+    if let carrier = closure.body.pointee.carrier { Carrier.cancelWaiting(carrier) }
+    closure.abandonClients()
+    return ClosureFrame.isOnThisThread(closure.body)
+  }
+
   private var isOver: Bool { body.pointee.isDrained.load(ordering: .sequentiallyConsistent) != 0 }
 
   /// The last call of a retired closure has ended, or there was none. Called once, by whoever found it.

@@ -78,9 +78,14 @@ package struct Closure {
     closure.drop()
   }
 
+  func awaitEnd() { cell.pointee.reference.set(Reference.Mark.awaited) }
+  func abandonClients() { cell.pointee.reference.abandonClients() }
+
   /// Drops one of our own references.
   package func drop() {
-    guard cell.pointee.reference.drop().isGone else { return }
+    let left = cell.pointee.reference.drop()
+    defer { if left.has(Reference.Mark.awaited) { Rest.announce() } }
+    guard left.isGone else { return }
     let body = self.body
     Slab(.closure).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
     ClosureBody.drop(body)

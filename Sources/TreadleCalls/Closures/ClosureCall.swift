@@ -4,6 +4,7 @@
 import CTreadleSystem
 import Synchronization
 import Treadle
+import TreadleBase
 
 /// Calling a closure's handler.
 enum ClosureCall {

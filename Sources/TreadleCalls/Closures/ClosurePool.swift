@@ -2,6 +2,7 @@
 // Copyright the Treadle authors
 
 internal import CFFI
+import TreadleBase
 
 /// What the process's pool of stubs can be asked.
 package enum ClosurePool {

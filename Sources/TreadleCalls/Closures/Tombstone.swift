@@ -5,6 +5,7 @@ internal import CFFI
 import CTreadleSystem
 import Synchronization
 import Treadle
+import TreadleBase
 
 /// Calls on function pointers whose closures are retired.
 enum Tombstone {

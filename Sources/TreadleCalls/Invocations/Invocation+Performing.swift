@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 package import Treadle
 package import TreadleBase
 
@@ -104,9 +105,42 @@ extension Invocation {
   /// The function is called, by whatever thread performs the call.
   func callFunction() {
     let body = self.body
-    body.pointee.signature.call(body.pointee.code, body.pointee.frame, result: body.pointee.result)
+    var call = InvocationFrame(body: body, outer: treadle_system_thread().pointee.invocation_call)
+    withUnsafeMutablePointer(to: &call) { record in
+      treadle_system_thread().pointee.invocation_call = UnsafeMutableRawPointer(record)
+      body.pointee.signature.call(body.pointee.code, body.pointee.frame, result: body.pointee.result)
+      treadle_system_thread().pointee.invocation_call = record.pointee.outer
+    }
   }
 
+  /// Its scope is closed: a call that is queued is cancelled, and no client owns it any more. True if its function is on the
+  /// calling thread's stack.
+  package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
+    let invocation = try retained(handle.bits)
+    defer { invocation.drop() }
+    invocation.awaitEnd()
+    _ = invocation.cancel()
+    invocation.abandonClients()
+    return InvocationFrame.isOnThisThread(invocation.body)
+  }
+}
+
+/// A call of an invocation's function that is on a thread's stack.
+private struct InvocationFrame {
+  let body: UnsafeMutablePointer<InvocationBody>
+  let outer: UnsafeMutableRawPointer?
+
+  static func isOnThisThread(_ body: UnsafeMutablePointer<InvocationBody>) -> Bool {
+    var next = treadle_system_thread().pointee.invocation_call?.assumingMemoryBound(to: InvocationFrame.self)
+    while let call = next {
+      if call.pointee.body == body { return true }
+      next = call.pointee.outer?.assumingMemoryBound(to: InvocationFrame.self)
+    }
+    return false
+  }
+}
+
+extension Invocation {
   // MARK: The state
 
   /// False when no call is queued.

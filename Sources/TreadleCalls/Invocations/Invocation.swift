@@ -76,11 +76,16 @@ package struct Invocation {
     Invocation(try Slab(.invocation).surrender(handle, "invocation")).drop()
   }
 
+  func awaitEnd() { cell.pointee.reference.set(Reference.Mark.awaited) }
+  func abandonClients() { cell.pointee.reference.abandonClients() }
+
   func holdAgain() { cell.pointee.reference.holdAgain() }
 
   /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called.
   package func drop() {
-    guard cell.pointee.reference.drop().isGone else { return }
+    let left = cell.pointee.reference.drop()
+    defer { if left.has(Reference.Mark.awaited) { Rest.announce() } }
+    guard left.isGone else { return }
     let body = cell.pointee.body
     let (destroy, info) = (body.pointee.destroy, body.pointee.info)
     for index in 0..<body.pointee.signature.argumentCount {

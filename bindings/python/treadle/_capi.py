@@ -18,6 +18,7 @@ RUN_TIMED_OUT = 3
 RUN_HANDLED_SOURCE = 4
 RUN_INTERRUPTED = 5
 IGNORED = 16
+DEFERRED = 17
 E_ARG = -1
 E_STALE = -2
 E_KIND = -3
@@ -53,6 +54,7 @@ KIND_LOCK = 10
 KIND_CONDITION = 11
 KIND_INVOCATION = 12
 KIND_CLOSURE = 13
+KIND_SCOPE = 15
 EVENT_PERFORM = 1
 EVENT_SCHEDULE = 2
 EVENT_CANCEL = 3
@@ -136,6 +138,10 @@ CLOSURE_DRAINED = 2
 LOCK_RECURSIVE = 1
 NOTIFY_WILL_BECOME_MULTITHREADED = 1
 NOTIFY_THREAD_WILL_EXIT = 2
+HOLDER_POST = 32
+HOLDER_REQUEST = 33
+HOLDER_NOTIFICATION = 34
+HOLDER_POOLED = 35
 HOST_WANTS_SCHEDULE = 1
 HOST_WANTS_CANCEL = 2
 
@@ -216,6 +222,7 @@ class treadle_source_context(Structure):
         ("token", c_uint64),
         ("host_wants", c_uint32),
         ("reserved", c_uint32),
+        ("scope", c_void_p),
     ]
 
 
@@ -242,6 +249,7 @@ class treadle_descriptor_context(Structure):
         ("label", c_char_p),
         ("host", c_void_p),
         ("token", c_uint64),
+        ("scope", c_void_p),
     ]
 
 
@@ -265,6 +273,7 @@ class treadle_timer_context(Structure):
         ("token", c_uint64),
         ("flags", c_uint32),
         ("reserved", c_uint32),
+        ("scope", c_void_p),
     ]
 
 
@@ -286,6 +295,7 @@ class treadle_observer_context(Structure):
         ("label", c_char_p),
         ("host", c_void_p),
         ("token", c_uint64),
+        ("scope", c_void_p),
     ]
 
 
@@ -342,6 +352,7 @@ class treadle_thread_config(Structure):
         ("token", c_uint64),
         ("flags", c_uint32),
         ("reserved", c_uint32),
+        ("scope", c_void_p),
     ]
 
 
@@ -375,6 +386,7 @@ class treadle_invocation_config(Structure):
         ("signature", c_char_p),
         ("info", c_void_p),
         ("destroy", CFUNCTYPE(None, c_void_p)),
+        ("scope", c_void_p),
     ]
 
 
@@ -429,6 +441,7 @@ class treadle_closure_config(Structure):
         ("default_result_size", c_size_t),
         ("host", c_void_p),
         ("token", c_uint64),
+        ("scope", c_void_p),
     ]
 
 
@@ -471,11 +484,33 @@ class treadle_notification_config(Structure):
         ("destroy", treadle_release_fn),
         ("host", c_void_p),
         ("token", c_uint64),
+        ("scope", c_void_p),
     ]
 
 
 treadle_last_resort_fn = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_char_p, c_void_p)
 treadle_log_fn = CFUNCTYPE(None, c_char_p, c_void_p)
+
+
+class treadle_scope_config(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("label", c_char_p),
+        ("info", c_void_p),
+        ("destroy", treadle_release_fn),
+    ]
+
+
+class treadle_scope_holder(Structure):
+    _fields_ = [
+        ("kind", c_uint32),
+        ("thread_id", c_int32),
+        ("object", c_void_p),
+        ("held_ns", c_int64),
+        ("label", c_char * 64),
+    ]
+
+
 treadle_dispatch_fn = CFUNCTYPE(c_uint64, c_uint64, POINTER(treadle_event))
 
 
@@ -645,6 +680,10 @@ PROTOTYPES = {
     "treadle_set_last_resort": Prototype(c_int32, [treadle_last_resort_fn, c_void_p, treadle_release_fn], False),
     "treadle_report_error": Prototype(c_int32, [c_char_p, c_char_p], False),
     "treadle_set_log": Prototype(c_int32, [treadle_log_fn, c_void_p, treadle_release_fn], False),
+    "treadle_scope_create": Prototype(c_int32, [POINTER(treadle_scope_config), POINTER(c_void_p)], False),
+    "treadle_scope_enter": Prototype(c_int32, [c_void_p], False),
+    "treadle_scope_leave": Prototype(c_int32, [c_void_p], False),
+    "treadle_scope_copy_holders": Prototype(c_int32, [c_void_p, POINTER(treadle_scope_holder), c_size_t, POINTER(c_size_t)], False),
     "treadle_host_register": Prototype(c_int32, [POINTER(treadle_host_config), POINTER(c_void_p)], False),
     "treadle_host_quiesce": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_host_get_dropped": Prototype(c_int32, [c_void_p, POINTER(c_uint64)], True),
@@ -806,6 +845,10 @@ class Functions:
     treadle_set_last_resort: Callable[..., Any]
     treadle_report_error: Callable[..., Any]
     treadle_set_log: Callable[..., Any]
+    treadle_scope_create: Callable[..., Any]
+    treadle_scope_enter: Callable[..., Any]
+    treadle_scope_leave: Callable[..., Any]
+    treadle_scope_copy_holders: Callable[..., Any]
     treadle_host_register: Callable[..., Any]
     treadle_host_quiesce: Callable[..., Any]
     treadle_host_get_dropped: Callable[..., Any]

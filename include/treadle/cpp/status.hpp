@@ -22,6 +22,7 @@ inline namespace v1 {
 enum class Status : treadle_status {
     ok = TREADLE_OK,
     ignored = TREADLE_IGNORED,
+    deferred = TREADLE_DEFERRED,
     argument = TREADLE_E_ARG,
     stale = TREADLE_E_STALE,
     kind = TREADLE_E_KIND,

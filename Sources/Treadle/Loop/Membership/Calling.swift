@@ -81,6 +81,17 @@ extension Loop {
 
   // MARK: Any thread
 
+  /// The kernel's id of the thread whose innermost run calls an item, or is about to; 0 for none.
+  package static func idOfThread(calling item: Item) -> Int32 {
+    var id: Int32 = 0
+    Slab(.loop).forEachLive { _, memory in
+      let loop = Loop(memory)
+      if loop.isCalling(item) { id = loop.threadID }
+      return id == 0
+    }
+    return id
+  }
+
   /// Whether the owner calls an item, or is about to; asked behind the exchange.
   @inline(__always)
   private func isCalling(_ item: Item) -> Bool {

@@ -13,11 +13,37 @@ extension Loop {
   package static func post(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Int32 {
-    try post(handle, Entry(code: code, info: info))
+    if treadle_system_thread().pointee.scope != nil { return try postScoped(handle, code, info) }
+    return try post(handle, Entry(code: code, info: info))
+  }
+
+  @inline(never)
+  private static func postScoped(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Int32 {
+    let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
+    return try post(handle, BlockNode(code: code, indirect: none, info: info, destroy: nil))
+  }
+
+  /// Queues a block that is none of the plain ones, which is taken over unless this throws, and wakes the loop.
+  static func post(_ handle: UInt, _ block: BlockNode) throws(Failure) -> Int32 {
+    let block = try block.scoped()
+    do throws(Failure) {
+      guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
+      do throws(Failure) {
+        return try post(handle, node)
+      } catch {
+        treadle_system_free(node)
+        throw error
+      }
+    } catch {
+      if block.takeBack() { throw error }
+      return Status.ok
+    }
   }
 
   /// Queues a block that is a node, which is taken over unless this throws, and wakes the loop.
-  static func post(_ handle: UInt, _ node: UnsafeMutablePointer<BlockNode>) throws(Failure) -> Int32 {
+  private static func post(_ handle: UInt, _ node: UnsafeMutablePointer<BlockNode>) throws(Failure) -> Int32 {
     try post(handle, Entry(node))
   }
 
@@ -66,7 +92,7 @@ extension Loop {
   /// Queues a block for some modes. One that does not wake the loop does not keep it from sleeping either (BLK-2). Takes the
   /// block over only on success. The caller holds the loop.
   package func perform(_ block: BlockNode, modes: ModeNames, wakes: Bool) throws(Failure) -> Int32 {
-    var block = block
+    var block = try block.scoped()
     do throws(Failure) {
       if isAlive {
         if !modes.isEmpty {
@@ -79,7 +105,8 @@ extension Loop {
       }
     } catch {
       block.modes.free()
-      throw error
+      if block.takeBack() { throw error }
+      return Status.ok
     }
     // The thread is gone: the block is accepted, and never runs (RL-9).
     block.dispose()

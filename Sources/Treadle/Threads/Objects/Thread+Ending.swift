@@ -60,6 +60,7 @@ extension Thread {
   /// The last thing that happens on a thread that has an object, or a loop, or pools.
   static func leave() {
     let thread = treadle_system_thread()
+    Scope.leaveAll()
     if existing == nil && isMainCalling {
       // By its object the initial thread's end is known, which nobody is told of one that had none.
       let isNew = treadle_system_process().pointee.main_thread == nil
@@ -112,9 +113,12 @@ public func threadExits() {
   guard Runtime.isStarted else { return }
   // No client's function is on the stack any more.
   ClientCall.endAll()
+  thread.pointee.scope_call = nil
+  thread.pointee.invocation_call = nil
   Item.abandonFiredByHand()
   let isConcerned =
     thread.pointee.loop != nil || thread.pointee.hosts != 0 || thread.pointee.thread != nil || thread.pointee.pools != nil
+    || thread.pointee.scope != nil
   if !isConcerned { return }
   if !thread.pointee.is_ending {
     thread.pointee.is_ending = true

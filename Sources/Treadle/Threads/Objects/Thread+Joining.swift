@@ -100,4 +100,25 @@ extension Thread {
     stop()
     return try join(timeout: timeout)
   }
+
+  /// Whether the thread that a handle means, or meant, is gone.
+  package static func isGone(_ handle: Handle) -> Bool {
+    guard let memory = Slab(.thread).find(handle) else { return true }
+    return Thread(memory).state.pointee.gone.isOver
+  }
+
+  /// Its scope is closed: it is told to end, and when it has, it is joined, and no client owns it any more. True if it is the
+  /// calling one.
+  package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
+    let thread = try hold(handle.bits, "thread")
+    defer { thread.letGo() }
+    thread.state.pointee.reference.set(Reference.Mark.awaited)
+    thread.stop()
+    if thread.isCurrent { return true }
+    if thread.phase == Phase.created || thread.state.pointee.gone.isOver {
+      _ = try? thread.join(timeout: 0)
+      thread.state.pointee.reference.abandonClients()
+    }
+    return false
+  }
 }

@@ -71,7 +71,7 @@ package struct Thread {
   package var isCurrent: Bool { treadle_system_thread().pointee.thread == UnsafeMutableRawPointer(state) }
   package var kernelID: Int32 { state.pointee.kernelID.load(ordering: .acquiring) }
   /// The same; nil when there is none.
-  var knownID: Int32? {
+  package var knownID: Int32? {
     let id = kernelID
     return id == 0 ? nil : id
   }
@@ -135,7 +135,9 @@ package struct Thread {
 
   /// Drops one of our own references.
   func drop() {
-    if state.pointee.reference.drop().isGone { free() }
+    let left = state.pointee.reference.drop()
+    if left.isGone { free() }
+    if left.has(Reference.Mark.awaited) { Rest.announce() }
   }
 
   /// Nothing refers to the object: the thread has finished, or was never started.

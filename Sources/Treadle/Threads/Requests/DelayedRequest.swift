@@ -27,6 +27,19 @@ package struct DelayedRequest {
     if try request.isForNoMode(modes) { return Status.ignored }
     let loop = try Loop.current()
     if !loop.isAlive { return dropAtEnd(request, loop) }
+    let carrier = try request.scoped()
+    do throws(Failure) {
+      return try schedule(carrier, as: request, after: delay, modes: modes, on: loop)
+    } catch {
+      if carrier.takeBack() { throw error }
+      return Status.ok
+    }
+  }
+
+  /// The carrier of a request, or that itself.
+  private static func schedule(
+    _ carrier: Request, as request: Request, after delay: Int64, modes: ModeNames?, on loop: Loop
+  ) throws(Failure) -> Int32 {
     guard loop.state.pointee.delayed.reserve(), loop.state.pointee.delayedAlike.reserve(),
       let memory = treadle_system_allocate(MemoryLayout<DelayedRequest>.size)
     else { throw Failure.noMemory("request") }
@@ -42,8 +55,8 @@ package struct DelayedRequest {
       throw error
     }
     let links = (
-      KeyedRings.Link(key: key(request.target)), KeyedRings.Link(key: request.likeness(isAsked: request.equal != nil)))
-    node.initialize(to: DelayedRequest(links: links, request: request, loop: loop, timer: timer))
+      KeyedRings.Link(key: key(request.target)), KeyedRings.Link(key: request.likeness(isAsked: request.isComparable)))
+    node.initialize(to: DelayedRequest(links: links, request: carrier, loop: loop, timer: timer))
     do throws(Failure) {
       if let modes {
         for name in modes { if let name { _ = try loop.add(timer, ModeName(name)) } }
@@ -58,6 +71,7 @@ package struct DelayedRequest {
     }
     loop.state.pointee.delayed.enter(link(node, .target))
     loop.state.pointee.delayedAlike.enter(link(node, .likeness))
+    if let work = carrier.work { loop.placeWork(work, timer) }
     // The modes hold the timer from here on.
     timer.giveUp()
     return Status.ok
@@ -96,7 +110,7 @@ package struct DelayedRequest {
     var next = first(loop, like.likeness(isAsked: false))
     while let node = next {
       next = following(node)
-      if node.pointee.request.equal == nil && node.pointee.request.matches(like) { cancelled.take(node) }
+      if !node.pointee.request.isComparable && node.pointee.request.matches(like) { cancelled.take(node) }
     }
     let comparable = like.likeness(isAsked: true)
     var asked: UInt64 = 0

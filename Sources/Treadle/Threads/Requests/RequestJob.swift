@@ -157,6 +157,11 @@ package struct Request {
 
   /// It is the caller's again, whose releases are not called.
   package func forget() {
+    if let work {
+      let content = ScopeWork.content(work, as: Request.self).pointee
+      if ScopeWork.takeBack(work) { content.forget() }
+      return
+    }
     retireUsed?(host, token)
     indirect.drop?(indirect.object)
   }
@@ -170,7 +175,15 @@ package struct Request {
   }
 
   /// Whether this waiting request is meant by another one that is only a description (PERF-15).
-  func matches(_ other: Request) -> Bool {
+  func matches(_ like: Request) -> Bool {
+    guard let work else { return isLike(like) }
+    // The scope does not end it while its `equal` is asked.
+    guard ScopeWork.begin(work) else { return false }
+    defer { ScopeWork.putBack(work) }
+    return ScopeWork.content(work, as: Request.self).pointee.isLike(like)
+  }
+
+  private func isLike(_ other: Request) -> Bool {
     if target != other.target || indirect.object != other.indirect.object || token != other.token { return false }
     if unsafeBitCast(function, to: UInt.self) != unsafeBitCast(other.function, to: UInt.self) { return false }
     if argument == other.argument { return true }

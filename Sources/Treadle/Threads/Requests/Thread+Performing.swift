@@ -15,11 +15,14 @@ extension Loop {
     if try request.isForNoMode(modes) { return Status.ignored }
     if wait {
       let caller = try Thread.current()
-      return belongsToCaller ? request.performDirectly() : try performAndWait(request, modes, as: caller)
+      if belongsToCaller { return request.performDirectly() }
+      return try request.performing { request throws(Failure) in try performAndWait(request, modes, as: caller) }
     }
-    guard let node = RequestJob.allocate(request) else { throw Failure.noMemory("request") }
-    try prepare(node, modes)
-    return enqueue(RequestJob.job(node)) ? Status.ok : RequestJob.refuse(node, Status.closed)
+    return try request.performing { request throws(Failure) in
+      guard let node = RequestJob.allocate(request) else { throw Failure.noMemory("request") }
+      try prepare(node, modes)
+      return enqueue(RequestJob.job(node)) ? Status.ok : RequestJob.refuse(node, Status.closed)
+    }
   }
 
   private func performAndWait(_ request: Request, _ modes: ModeNames?, as caller: Thread) throws(Failure) -> Int32 {
@@ -28,13 +31,18 @@ extension Loop {
       var node = RequestJob(request, waiter: waiter)
       return try withUnsafeMutablePointer(to: &node) { node throws(Failure) in
         try prepare(node, modes)
-        return performAndWait(node, waiter, as: caller)
+        guard let work = request.work else { return performAndWait(node, waiter, as: caller, nil) }
+        ScopeWork.retain(work)
+        defer { ScopeWork.release(work) }
+        placeWork(work, node)
+        let result = performAndWait(node, waiter, as: caller, work)
+        return result == Status.ok && ScopeWork.isCancelled(work) ? Status.closed : result
       }
     }
   }
 
   private func performAndWait(
-    _ node: RequestJob.Pointer, _ waiter: UnsafeMutablePointer<Waiter>, as caller: Thread
+    _ node: RequestJob.Pointer, _ waiter: UnsafeMutablePointer<Waiter>, as caller: Thread, _ work: ScopeWork.Pointer?
   ) -> Int32 {
     let job = RequestJob.job(node)
     waiter.pointee.edge = WaitEdge(for: self, isAdmitted: admitsInCallMode(job), runsLoop: false)
@@ -45,6 +53,8 @@ extension Loop {
       } catch { return RequestJob.refuse(node, error.status) }
       defer { WaitGraph.end(token) }
       if !enqueue(job) { return RequestJob.refuse(node, Status.closed) }
+      // The scope was closed before it was there to be taken out.
+      if let work, ScopeWork.isCancelled(work), takeOut(job) { RequestJob.finish(node, RequestJob.Outcome.dropped) }
       waiter.pointee.completion.wait(answers, until: Clock.forever)
       switch waiter.pointee.completion.outcome {
       case RequestJob.Outcome.done: return Status.ok

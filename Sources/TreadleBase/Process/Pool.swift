@@ -2,7 +2,6 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-package import TreadleBase
 
 /// Releases that are put off until a pass, a thread or a client's pool ends (§20 of the rules). All of it
 /// concerns the calling thread.
@@ -58,7 +57,7 @@ package enum Pool {
   }
 
   /// In the child of a fork: what the parent put off is not released here.
-  static func forget() {
+  package static func forget() {
     let thread = treadle_system_thread()
     if let memory = thread.pointee.pools { treadle_system_forget(memory) }
     thread.pointee.pools = nil
@@ -88,8 +87,20 @@ package enum Pool {
     try add(PoolEntry(code: code, object: object))
   }
 
-  static func add(_ entry: PoolEntry) throws(Failure) {
-    if try !needStack().pointee.entries.append(entry) { throw Failure.noMemory("object") }
+  package static func add(_ entry: PoolEntry) throws(Failure) {
+    let stack = try needStack()
+    guard let work = try ScopeWork.make(ScopeWork.Sort.release, entry, releaseContent) else {
+      if !stack.pointee.entries.append(entry) { throw Failure.noMemory("object") }
+      return
+    }
+    let carrier = PoolEntry(code: endWork, object: UnsafeMutableRawPointer(work))
+    // What the scope has ended meanwhile was released.
+    if !stack.pointee.entries.append(carrier) && ScopeWork.takeBack(work) { throw Failure.noMemory("object") }
+  }
+
+  private static let releaseContent: ScopeWork.Dispose = { $0.assumingMemoryBound(to: PoolEntry.self).pointee.release() }
+  private static let endWork: PoolEntry.Release = { memory in
+    if let work = memory?.assumingMemoryBound(to: ScopeWork.self) { ScopeWork.end(work) }
   }
 
   // MARK: Inside

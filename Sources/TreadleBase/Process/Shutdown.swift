@@ -2,7 +2,6 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-package import TreadleBase
 
 /// The end of all loops (THR-21): one flag that every pass looks at before each callout, and every start, perform and run
 /// before it begins.
@@ -18,7 +17,7 @@ package enum ClientCall {
 
   /// False, with `body` not called, after a shutdown. Puts nothing on the heap, which would be lost where the client ends
   /// its thread.
-  static func during<Value>(_ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void) -> Bool {
+  package static func during<Value>(_ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void) -> Bool {
     counted { withUnsafeMutablePointer(to: &value) { treadle_system_call_clients(body, $0) } }
   }
 
@@ -33,7 +32,7 @@ package enum ClientCall {
 
   /// Calls a client's function that is not counted: no exception leaves it (THR-19).
   @inline(never)
-  static func guarded(_ body: () -> Void) {
+  package static func guarded(_ body: () -> Void) {
     withoutActuallyEscaping(body) { body in
       var body = body
       withUnsafeMutablePointer(to: &body) {
@@ -52,7 +51,7 @@ package enum ClientCall {
   package static func end() { end(1) }
 
   /// The thread has ended inside of those that it had begun.
-  static func endAll() {
+  package static func endAll() {
     let count = treadle_system_thread().pointee.calls
     if count != 0 { end(count) }
   }
@@ -64,5 +63,5 @@ package enum ClientCall {
   }
 
   /// How many run now on other threads than this one.
-  static var countElsewhere: UInt32 { treadle_system_count_call(0) &- treadle_system_thread().pointee.calls }
+  package static var countElsewhere: UInt32 { treadle_system_count_call(0) &- treadle_system_thread().pointee.calls }
 }

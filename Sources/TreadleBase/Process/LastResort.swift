@@ -2,11 +2,10 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-package import TreadleBase
 
 /// Errors that nobody caught (THR-19): one handler for the process, and what happens without one.
 package enum LastResort {
-  typealias Plain =
+  package typealias Plain =
     @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Bool
 
   private static var lock: UnsafeMutablePointer<Mutex> { Mutex.at(treadle_system_last_resort_lock()) }
@@ -81,7 +80,7 @@ package enum LastResort {
   }
 
   /// In the child of a fork: the default, with an open lock; the parent's handler is left as it is.
-  static func forget() {
+  package static func forget() {
     lock.pointee.forget()
     if let handler = current.pointee { treadle_system_forget(handler) }
     current.pointee = nil

@@ -2,11 +2,10 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-package import TreadleBase
 
 /// What Treadle tells the whole process (NOTE-1).
 package enum Notifications {
-  typealias Plain = @convention(c) (UInt32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
+  package typealias Plain = @convention(c) (UInt32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
 
   package static let willBecomeMultiThreaded: UInt32 = 1
   package static let threadWillExit: UInt32 = 2
@@ -20,7 +19,14 @@ package enum Notifications {
     if name != willBecomeMultiThreaded && name != threadWillExit {
       throw Failure(Status.argument, "name", "is not that of a notification")
     }
-    guard let handler = handler.allocated() else { throw Failure.noMemory("notification") }
+    let work = try ScopeWork.make(ScopeWork.Sort.notification, handler, isQueued: false) {
+      $0.assumingMemoryBound(to: Handler.self).pointee.dispose()
+    }
+    let carrier = work.map { Handler(carrying: $0, tell: callContent, end: endWork) } ?? handler
+    guard let handler = carrier.allocated() else {
+      if let work, !ScopeWork.takeBack(work) { return }
+      throw Failure.noMemory("notification")
+    }
     // Before the registration is in the list, so that whoever can know of it looks.
     treadle_system_set_notified()
     let lock = NotificationList.lock
@@ -28,9 +34,22 @@ package enum Notifications {
     let token = NotificationList.shared.pointee.append(name, object, handler)
     if let token { store(token) }
     lock.pointee.unlock(.process)
-    if token != nil { return }
+    if let token {
+      // A scope that was closed meanwhile has not found the token.
+      if let work, ScopeWork.register(work, token) { try? remove(token) }
+      return
+    }
     treadle_system_free(handler)
+    if let work, !ScopeWork.takeBack(work) { return }
     throw Failure.noMemory("notification")
+  }
+
+  private static let callContent: Handler.TellHost = { memory, name, object, _ in
+    guard let work = memory?.assumingMemoryBound(to: ScopeWork.self) else { return }
+    ScopeWork.during(work) { callClient(ScopeWork.content(work, as: Handler.self), name, object) }
+  }
+  private static let endWork: Handler.Destroy = { memory in
+    if let work = memory?.assumingMemoryBound(to: ScopeWork.self) { ScopeWork.end(work) }
   }
 
   /// Ends a registration. Its handler goes when no call of it runs.
@@ -76,12 +95,14 @@ package enum Notifications {
   }
 
   private static func call(_ handler: UnsafeMutablePointer<Handler>, _ name: UInt32, _ object: UInt) {
-    _ = ClientCall.during {
-      if let code = handler.pointee.code {
-        unsafeBitCast(code, to: Plain.self)(name, UnsafeMutableRawPointer(bitPattern: object), handler.pointee.info)
-      } else {
-        handler.pointee.tellHost?(handler.pointee.host, name, object, handler.pointee.token)
-      }
+    _ = ClientCall.during { callClient(handler, name, object) }
+  }
+
+  private static func callClient(_ handler: UnsafeMutablePointer<Handler>, _ name: UInt32, _ object: UInt) {
+    if let code = handler.pointee.code {
+      unsafeBitCast(code, to: Plain.self)(name, UnsafeMutableRawPointer(bitPattern: object), handler.pointee.info)
+    } else {
+      handler.pointee.tellHost?(handler.pointee.host, name, object, handler.pointee.token)
     }
   }
 }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+public import CTreadle
+import Treadle
+import TreadleBase
+import TreadleScopes
+
+extension Scope {
+  static func holding<Result>(
+    _ handle: UInt, _ body: (Scope) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let scope = try Scope.hold(handle, "scope")
+    defer { scope.letGo() }
+    return try body(scope)
+  }
+}
+
+@implementation @_cdecl("treadle_scope_create")
+public func treadle_scope_create(
+  _ config: UnsafePointer<treadle_scope_config>?, _ out_scope: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_scope_create") { () throws(Failure) in
+    out_scope?.pointee = nil
+    let known = try copyKnownPart(config, "config")
+    do throws(Failure) {
+      let out = try need(out_scope, nil, "out_scope")
+      _ = try copyStruct(config, "config")
+      try checkLabel(known.label)
+      out.pointee = pointer(try Scope.making { () throws(Failure) in try Scope.create(label: known.label, destroy: known.destroy, info: known.info).handle })
+      return Status.ok
+    } catch {
+      known.destroy?(known.info)
+      throw error
+    }
+  }
+}
+
+@implementation @_cdecl("treadle_scope_enter")
+public func treadle_scope_enter(_ scope: OpaquePointer?) -> treadle_status {
+  status("treadle_scope_enter") { () throws(Failure) in
+    try Scope.holding(bits(scope)) { scope throws(Failure) in try scope.enter() }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_scope_leave")
+public func treadle_scope_leave(_ scope: OpaquePointer?) -> treadle_status {
+  status("treadle_scope_leave") { () throws(Failure) in
+    try Scope.holding(bits(scope)) { scope throws(Failure) in try scope.leave() }
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_scope_copy_holders")
+public func treadle_scope_copy_holders(
+  _ scope: OpaquePointer?, _ buffer: UnsafeMutablePointer<treadle_scope_holder>?, _ capacity: Int,
+  _ out_count: UnsafeMutablePointer<Int>?
+) -> treadle_status {
+  status("treadle_scope_copy_holders") { () throws(Failure) in
+    let out = try need(out_count, 0, "out_count")
+    if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
+    try Scope.holding(bits(scope)) { scope throws(Failure) in
+      var count = 0
+      let closedAt = scope.isClosing ? scope.state.pointee.closedAt : 0
+      ScopeHolder.forEach(in: scope) { holder, label in
+        if count < capacity, let buffer {
+          (buffer + count).pointee = copy(holder, label, heldFor: closedAt == 0 ? 0 : Clock.now() &- closedAt)
+        }
+        count &+= 1
+      }
+      out.pointee = count
+    }
+    return Status.ok
+  }
+}
+
+private func copy(_ holder: ScopeHolder, _ label: UnsafePointer<CChar>?, heldFor time: Int64) -> treadle_scope_holder {
+  var copy = treadle_scope_holder()
+  copy.kind = holder.kind
+  copy.thread_id = holder.threadID
+  copy.object = UnsafeMutableRawPointer(bitPattern: holder.handle)
+  copy.held_ns = time
+  guard let label else { return copy }
+  withUnsafeMutableBytes(of: &copy.label) { room in
+    var index = 0
+    while index &+ 1 < room.count, label[index] != 0 {
+      room[index] = UInt8(bitPattern: label[index])
+      index &+= 1
+    }
+    // Not in the middle of a character.
+    while index > 0 && label[index] != 0 && UInt8(bitPattern: label[index]) & 0xC0 == 0x80 { index &-= 1 }
+    while index < room.count {
+      room[index] = 0
+      index &+= 1
+    }
+  }
+  return copy
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+
+extension Scope {
+  /// A scope that a thread has entered and not left. Its thread's alone.
+  private struct Entry {
+    /// Held.
+    let scope: Scope
+    let outer: UnsafeMutablePointer<Entry>?
+    /// A call of ours has entered it, and leaves it (`inside`).
+    let isOfCall: Bool
+    /// How many places are promised to what the thread is making.
+    var promised: Int
+  }
+
+  private static var innermost: UnsafeMutablePointer<Entry>? {
+    treadle_system_thread().pointee.scope?.assumingMemoryBound(to: Entry.self)
+  }
+  /// The one that the calling thread has entered last.
+  package static var entered: Scope? { innermost?.pointee.scope }
+
+  /// What the calling thread makes belongs to the scope until it leaves it.
+  package func enter() throws(Failure) {
+    if isClosing { throw Scope.closedFailure }
+    _ = try push(isOfCall: false)
+  }
+
+  private func push(isOfCall: Bool) throws(Failure) -> UnsafeMutablePointer<Entry> {
+    _ = try Runtime.watchThread()
+    guard let memory = treadle_system_allocate(MemoryLayout<Entry>.size) else { throw Failure.noMemory("scope") }
+    let entry = memory.bindMemory(to: Entry.self, capacity: 1)
+    entry.initialize(to: Entry(scope: self, outer: Scope.innermost, isOfCall: isOfCall, promised: 0))
+    holdAgain()
+    treadle_system_thread().pointee.scope = memory
+    return entry
+  }
+
+  package func leave() throws(Failure) {
+    guard let entry = Scope.innermost else { throw Failure(Status.state, "scope", "was not entered by this thread") }
+    if entry.pointee.scope.state != state { throw Failure(Status.state, "scope", "is not the one that this thread has entered last") }
+    if entry.pointee.isOfCall || entry.pointee.promised != 0 { throw Failure(Status.state, "scope", "is one that a call makes something in") }
+    Scope.pop(entry)
+  }
+
+  /// Leaves the innermost one. What it is making, if its thread ends meanwhile, is not made any more.
+  private static func pop(_ entry: UnsafeMutablePointer<Entry>) {
+    let last = entry.pointee
+    treadle_system_thread().pointee.scope = UnsafeMutableRawPointer(last.outer)
+    for _ in 0..<last.promised { last.scope.redeem(nil) }
+    treadle_system_free(entry)
+    last.scope.letGo()
+  }
+
+  /// The thread ends, wherever it was.
+  package static func leaveAll() {
+    while let entry = innermost { pop(entry) }
+  }
+
+  /// Makes something of our own, which is in no scope.
+  package static func outside<Made>(_ body: () throws(Failure) -> Made) throws(Failure) -> Made {
+    let thread = treadle_system_thread()
+    let scope = thread.pointee.scope
+    thread.pointee.scope = nil
+    defer { thread.pointee.scope = scope }
+    return try body()
+  }
+}
+
+// MARK: Making
+
+extension Scope {
+  /// Makes something, which belongs to the scope that the calling thread has entered. The scope may end it as soon as `make`
+  /// has returned: nothing but its handle may be looked at after that.
+  @inline(__always)
+  package static func making(_ make: () throws(Failure) -> Handle) throws(Failure) -> Handle {
+    treadle_system_thread().pointee.scope == nil ? try make() : try makingInScope(make)
+  }
+
+  /// The same for what names its scope, by a client's handle; 0 for none: then the entered one counts.
+  @inline(__always)
+  package static func making(in named: UInt, _ make: () throws(Failure) -> Handle) throws(Failure) -> Handle {
+    named == 0 ? try making(make) : try within(named) { () throws(Failure) in try makingInScope(make) }
+  }
+
+  /// Runs `body` inside of the scope that a client's handle means, or with 0 where the thread is. What a client has entered
+  /// meanwhile and not left is left after it.
+  @inline(never)
+  package static func within<Made>(_ named: UInt, _ body: () throws(Failure) -> Made) throws(Failure) -> Made {
+    if named == 0 { return try body() }
+    let entry = try push(named)
+    let tag = treadle_system_tag()
+    defer {
+      // The child of a fork has entered nothing.
+      if treadle_system_tag() == tag {
+        while let last = Scope.innermost, last != entry { Scope.pop(last) }
+        Scope.pop(entry)
+      }
+    }
+    return try body()
+  }
+
+  /// From here on the entry alone holds the scope: `body` need not return.
+  private static func push(_ named: UInt) throws(Failure) -> UnsafeMutablePointer<Entry> {
+    let scope = try hold(named, "scope")
+    defer { scope.letGo() }
+    return try scope.push(isOfCall: true)
+  }
+
+  @inline(never)
+  private static func makingInScope(_ make: () throws(Failure) -> Handle) throws(Failure) -> Handle {
+    guard let entry = innermost else { return try make() }
+    let scope = entry.pointee.scope
+    try scope.promise()
+    entry.pointee.promised &+= 1
+    let tag = treadle_system_tag()
+    var made: Handle?
+    defer {
+      // The child of a fork has entered nothing.
+      if treadle_system_tag() == tag {
+        entry.pointee.promised &-= 1
+        scope.redeem(made)
+      }
+    }
+    let handle = try make()
+    made = handle
+    return handle
+  }
+
+  /// Whether the calling thread is making something that belongs to the scope.
+  package var isMakingHere: Bool {
+    var next = Scope.innermost
+    while let entry = next {
+      if entry.pointee.scope.state == state && entry.pointee.promised != 0 { return true }
+      next = entry.pointee.outer
+    }
+    return false
+  }
+}

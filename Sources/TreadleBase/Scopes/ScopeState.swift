@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+package import Synchronization
+
+/// The memory of a scope (`Scope`).
+package struct ScopeState: ~Copyable {
+  package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+  let reference: Reference
+  let touched: Atomic<UInt64>
+  /// Constant while the slot is live.
+  package fileprivate(set) var slot: UInt32
+  package fileprivate(set) var info: UnsafeMutableRawPointer?
+  package fileprivate(set) var destroy: Destroy?
+  /// In the scope's own memory; nil for none.
+  package fileprivate(set) var label: UnsafeMutablePointer<CChar>?
+  /// `Scope.Phase`. Written under the lock.
+  package let phase: Atomic<UInt32>
+  /// Guards what follows. Never held while client code runs.
+  let mutex: Mutex
+  /// Handles of what is in the scope, and of what was and has ended since; with `Scope.isTold`. Lock.
+  var members: Buffer<UInt64>
+  /// How many places at the end of `members` are promised to what is being made. Lock.
+  var promised: Int
+  /// What is in the scope and has no handle. Lock.
+  var works: ScopeWork.Pointer?
+  /// When the closing began. Written before the phase says so.
+  package fileprivate(set) var closedAt: Int64
+}
+
+/// A scope: what is made while a thread has entered it belongs to it, and ends with it. A thin handle.
+///
+/// It knows its members by their handles, so that none of them knows of the scope, and a member that has ended costs nothing but
+/// a stale entry, which is swept when room is needed. What has no handle is on a list (`ScopeWork`).
+package struct Scope {
+  package let state: UnsafeMutablePointer<ScopeState>
+
+  package init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: ScopeState.self) }
+
+  package enum Phase {
+    package static let open: UInt32 = 0
+    /// No more is taken; what is there ends.
+    package static let closing: UInt32 = 1
+    /// The same, and whoever ends the last of it closes the scope: who began it could not wait.
+    package static let deferred: UInt32 = 2
+    /// All of it has ended.
+    package static let closed: UInt32 = 3
+  }
+
+  // MARK: Its life
+
+  /// A new one. From here on `destroy(info)` is the scope's.
+  package static func create(
+    label: UnsafePointer<CChar>?, destroy: ScopeState.Destroy?, info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Scope {
+    try Runtime.start()
+    let length = label.map { strlen($0) &+ 1 } ?? 0
+    let text = label == nil ? nil : treadle_system_allocate(length)
+    if label != nil && text == nil { throw Failure.noMemory("label") }
+    guard let (slot, memory) = Slab(.scope).take() else {
+      treadle_system_free(text)
+      throw Failure.noMemory("scope")
+    }
+    if let text, let label { memcpy(text, label, length) }
+    let scope = Scope(memory)
+    let state = scope.state
+    assert(Slab(.scope).fits(MemoryLayout<ScopeState>.size), "a slot has room for a scope")
+    state.pointee.slot = slot
+    state.pointee.info = info
+    state.pointee.destroy = destroy
+    state.pointee.label = text?.assumingMemoryBound(to: CChar.self)
+    state.pointee.phase.store(Phase.open, ordering: .relaxed)
+    state.pointee.mutex.forget()
+    state.pointee.members = Buffer()
+    state.pointee.promised = 0
+    state.pointee.works = nil
+    state.pointee.closedAt = 0
+    state.pointee.reference.begin(forClient: true)
+    // Until it is closed.
+    scope.holdAgain()
+    return scope
+  }
+
+  package var handle: Handle {
+    Handle(kind: .scope, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+  }
+  package var phase: UInt32 { state.pointee.phase.load(ordering: .sequentiallyConsistent) }
+  package var isClosing: Bool { phase != Phase.open }
+
+  /// The scope that a client's handle means, held until `letGo`.
+  package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Scope {
+    Scope(try Slab(.scope).hold(handle, subject))
+  }
+  /// Whatever scope lives there now.
+  package func holdIfLiving() -> Bool { state.pointee.reference.hold(state.pointee.reference.generation) }
+  package func holdAgain() { state.pointee.reference.holdAgain() }
+
+  /// The last reference goes when the scope is closed, since until then it has one of its own (`begin`).
+  package func letGo() {
+    if !state.pointee.reference.drop().isGone { return }
+    treadle_system_free(state.pointee.label)
+    state.pointee.members.free()
+    Slab(.scope).free(state.pointee.slot, UnsafeMutableRawPointer(state))
+    // The scope that it is in may wait for it.
+    Rest.announce()
+  }
+
+  package func abandonClients() { state.pointee.reference.abandonClients() }
+  package var isWithoutClients: Bool { state.pointee.reference.seen.clients == 0 }
+
+  func lock() { state.pointee.mutex.lock(.scope) }
+  func unlock() { state.pointee.mutex.unlock(.scope) }
+
+  package static var closedFailure: Failure { Failure(Status.closed, "scope", "is closed: it takes nothing more") }
+
+  // MARK: Closing
+
+  /// No more is taken from here on. `isDeferred`: nobody waits for the rest.
+  package func beginClosing(isDeferred: Bool) {
+    lock()
+    let now = phase
+    if now == Phase.open { state.pointee.closedAt = Clock.now() }
+    if now == Phase.open || isDeferred && now == Phase.closing {
+      state.pointee.phase.store(isDeferred ? Phase.deferred : Phase.closing, ordering: .sequentiallyConsistent)
+    }
+    unlock()
+  }
+
+  /// Says that all has ended; true for the one who is to call `destroy`.
+  package func endClosing() -> Bool {
+    lock()
+    defer { unlock() }
+    if phase == Phase.closed || !isEmptyLocked { return false }
+    state.pointee.phase.store(Phase.closed, ordering: .sequentiallyConsistent)
+    return true
+  }
+
+  private var isEmptyLocked: Bool {
+    state.pointee.members.isEmpty && state.pointee.works == nil && state.pointee.promised == 0
+  }
+  package var isEmpty: Bool {
+    lock()
+    defer { unlock() }
+    return isEmptyLocked
+  }
+}
+
+// MARK: Members
+
+extension Scope {
+  /// Promises a place for what is about to be made.
+  func promise() throws(Failure) {
+    lock()
+    defer { unlock() }
+    if isClosing { throw Scope.closedFailure }
+    let wanted = state.pointee.members.count &+ state.pointee.promised &+ 1
+    if wanted > state.pointee.members.capacity {
+      sweep()
+      // At least half of the room is used by what lives, or there is little of it.
+      let living = state.pointee.members.count &+ state.pointee.promised &+ 1
+      if living > state.pointee.members.capacity / 2 && !state.pointee.members.reserve(max(living, state.pointee.members.capacity &+ 1)) {
+        throw Failure.noMemory("scope")
+      }
+    }
+    state.pointee.promised = state.pointee.promised &+ 1
+  }
+
+  /// What a place was promised for was made, or never will be.
+  func redeem(_ handle: Handle?) {
+    lock()
+    if let handle { _ = state.pointee.members.appendInRoom(UInt64(handle.bits)) }
+    state.pointee.promised = state.pointee.promised &- 1
+    let isAwaited = isClosing
+    unlock()
+    if isAwaited { Rest.announce() }
+  }
+
+  /// Forgets members that have ended. The lock is held.
+  private func sweep() {
+    var kept = 0
+    for bits in state.pointee.members.elements where Scope.isLiving(bits) {
+      state.pointee.members.set(kept, bits)
+      kept &+= 1
+    }
+    state.pointee.members.truncate(kept)
+  }
+
+  /// In the place of a member: it was told to end. A bit that is 0 in all handles.
+  private static let isTold: UInt64 = 1 << 29
+
+  package static func isLiving(_ bits: UInt64) -> Bool {
+    let handle = Handle(bits: UInt(bits))
+    guard let kind = handle.kind else { return false }
+    return Slab(kind).find(handle) != nil
+  }
+
+  /// The member at a place, as of now, and whether it was told to end.
+  package func member(_ index: Int) -> (handle: UInt64, isTold: Bool)? {
+    lock()
+    defer { unlock() }
+    return state.pointee.members[index].map { ($0 & ~Scope.isTold, $0 & Scope.isTold != 0) }
+  }
+
+  /// A member is about to be told to end, if it is at its place still.
+  package func markTold(_ index: Int, _ bits: UInt64) {
+    lock()
+    defer { unlock() }
+    if state.pointee.members[index] == bits { state.pointee.members.set(index, bits | Scope.isTold) }
+  }
+
+  /// Forgets a member, if it is at its place still, which the last one takes.
+  package func forget(_ index: Int, _ bits: UInt64) {
+    lock()
+    defer { unlock() }
+    let last = state.pointee.members.count &- 1
+    guard let found = state.pointee.members[index], found & ~Scope.isTold == bits, let moved = state.pointee.members[last] else { return }
+    state.pointee.members.set(index, moved)
+    state.pointee.members.truncate(last)
+  }
+}

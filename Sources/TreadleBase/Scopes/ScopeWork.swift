@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+
+/// Something in a scope that has no handle: what is queued once (a post, a request, a release that was put off), or a
+/// registration. Around it lies its content, which the client gave; what is queued in its place, its carrier, knows the address.
+///
+/// The content is given back once, by whoever ends it: its carrier, or the scope's closing, which leaves an empty carrier where
+/// it is. It is on the scope's list until the carrier is gone, or the closing has ended it.
+package struct ScopeWork: ~Copyable {
+  package typealias Pointer = UnsafeMutablePointer<ScopeWork>
+  /// Gives back what the client gave. Gets the content.
+  package typealias Dispose = @convention(c) (UnsafeMutableRawPointer) -> Void
+  /// Takes a carrier out of its queue; false if it is not there. The scope's lock is held.
+  package typealias TakeOut = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Bool
+  /// Ends a carrier that was taken out of the queue.
+  package typealias EndTaken = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void
+
+  /// What a report calls it: values of the C header's, beside those of handles' kinds.
+  package enum Sort {
+    package static let post: UInt32 = 32
+    package static let request: UInt32 = 33
+    package static let notification: UInt32 = 34
+    package static let release: UInt32 = 35
+  }
+
+  enum Phase {
+    static let waiting: UInt32 = 0
+    static let running: UInt32 = 1
+    static let over: UInt32 = 2
+    /// Over, since the scope was closed before its turn came.
+    static let cancelled: UInt32 = 3
+  }
+
+  /// Where a carrier is which must not stay behind, and the queue that it is in: somebody waits for it, or it would wait long.
+  package struct Place {
+    let carrier: UnsafeMutableRawPointer
+    let queue: UnsafeMutableRawPointer
+    let takeOut: TakeOut
+    let endTaken: EndTaken
+
+    package init(
+      _ carrier: UnsafeMutableRawPointer, in queue: UnsafeMutableRawPointer, takeOut: @escaping TakeOut,
+      endTaken: @escaping EndTaken
+    ) {
+      self.carrier = carrier
+      self.queue = queue
+      self.takeOut = takeOut
+      self.endTaken = endTaken
+    }
+  }
+
+  package let kind: UInt32
+  let scope: Scope
+  let phase: Atomic<UInt32>
+  /// The carrier's, and those of whoever ends it.
+  let references: Atomic<UInt32>
+  /// Whose stack it is on; 0 for nobody's.
+  let threadID: Atomic<Int32>
+  /// What ends a registration, once it is there.
+  let token: Atomic<UInt64>
+  let dispose: Dispose
+  /// Scope's lock.
+  var previous: Pointer?
+  var next: Pointer?
+  var isListed: Bool
+  /// Scope's lock; constant once the carrier is queued.
+  var place: Place?
+
+  /// The content lies behind, aligned to 16.
+  package static func content<Content>(_ work: Pointer, as type: Content.Type) -> UnsafeMutablePointer<Content> {
+    (UnsafeMutableRawPointer(work) + offset).assumingMemoryBound(to: type)
+  }
+  package static func of(_ content: UnsafeMutableRawPointer) -> Pointer {
+    (content - offset).assumingMemoryBound(to: ScopeWork.self)
+  }
+  private static var offset: Int { (MemoryLayout<ScopeWork>.size &+ 15) & ~15 }
+
+  /// A new one in the scope that the calling thread has entered; nil without one. The carrier has the reference. `dispose` gets
+  /// the content, whose memory stays. One that is not queued is a registration, which is ended by its token.
+  @inline(__always)
+  package static func make<Content>(
+    _ kind: UInt32, _ content: Content, isQueued: Bool = true, _ dispose: @escaping Dispose
+  ) throws(Failure) -> Pointer? {
+    treadle_system_thread().pointee.scope == nil ? nil : try makeSlowly(kind, content, isQueued, dispose)
+  }
+
+  @inline(never)
+  private static func makeSlowly<Content>(
+    _ kind: UInt32, _ content: Content, _ isQueued: Bool, _ dispose: @escaping Dispose
+  ) throws(Failure) -> Pointer? {
+    guard let scope = Scope.entered else { return nil }
+    guard let memory = treadle_system_allocate(offset &+ MemoryLayout<Content>.size) else {
+      throw Failure.noMemory("scope")
+    }
+    let work = memory.bindMemory(to: ScopeWork.self, capacity: 1)
+    scope.lock()
+    if scope.isClosing {
+      scope.unlock()
+      treadle_system_free(memory)
+      throw Scope.closedFailure
+    }
+    (memory + offset).bindMemory(to: Content.self, capacity: 1).initialize(to: content)
+    let first = scope.state.pointee.works
+    work.initialize(
+      to: ScopeWork(
+        kind: kind, scope: scope, phase: Atomic(isQueued ? Phase.waiting : Phase.running), references: Atomic(1), threadID: Atomic(0),
+        token: Atomic(0), dispose: dispose, previous: nil, next: first, isListed: true, place: nil))
+    first?.pointee.previous = work
+    scope.state.pointee.works = work
+    scope.unlock()
+    scope.holdAgain()
+    return work
+  }
+
+  // MARK: The carrier's
+
+  /// The content's turn has come; false if the scope has ended it.
+  package static func begin(_ work: Pointer) -> Bool {
+    work.pointee.phase.compareExchange(
+      expected: Phase.waiting, desired: Phase.running, ordering: .sequentiallyConsistent
+    ).exchanged
+  }
+
+  /// A call of the client's for a work, which is on a thread's stack.
+  private struct Call {
+    let work: Pointer
+    let outer: UnsafeMutableRawPointer?
+  }
+
+  /// Runs `body`, in which the client is called.
+  package static func during<Result>(_ work: Pointer, _ body: () -> Result) -> Result {
+    let thread = treadle_system_thread()
+    var call = Call(work: work, outer: thread.pointee.scope_call)
+    work.pointee.threadID.store(treadle_system_thread_id(), ordering: .relaxed)
+    return withUnsafeMutablePointer(to: &call) { record in
+      thread.pointee.scope_call = UnsafeMutableRawPointer(record)
+      let result = body()
+      thread.pointee.scope_call = record.pointee.outer
+      return result
+    }
+  }
+
+  /// It was not its turn after all: nothing has come of it.
+  package static func putBack(_ work: Pointer) {
+    work.pointee.phase.store(Phase.waiting, ordering: .sequentiallyConsistent)
+    if work.pointee.scope.isClosing { Rest.announce() }
+  }
+
+  /// The carrier is gone: the content is given back unless that was done.
+  package static func end(_ work: Pointer) {
+    if finish(work) {
+      giveBack(work)
+    }
+    leave(work)
+  }
+
+  /// It was refused, and the content is the caller's again: true. False if the scope has ended it meanwhile: then it was taken.
+  package static func takeBack(_ work: Pointer) -> Bool {
+    let isMine = finish(work)
+    leave(work)
+    return isMine
+  }
+
+  /// False if the scope's closing has done that.
+  private static func finish(_ work: Pointer) -> Bool {
+    if isCancelled(work) { return false }
+    // From waiting, which the closing may exchange as well, or from running, which nobody else does.
+    let (isFinished, before) = work.pointee.phase.compareExchange(
+      expected: Phase.waiting, desired: Phase.over, ordering: .sequentiallyConsistent)
+    if isFinished { return true }
+    if before == Phase.running { work.pointee.phase.store(Phase.over, ordering: .sequentiallyConsistent) }
+    return before == Phase.running
+  }
+
+  package static func isCancelled(_ work: Pointer) -> Bool {
+    work.pointee.phase.load(ordering: .sequentiallyConsistent) == Phase.cancelled
+  }
+
+  fileprivate static func giveBack(_ work: Pointer) {
+    during(work) { work.pointee.dispose(UnsafeMutableRawPointer(content(work, as: UInt8.self))) }
+  }
+
+  // MARK: Registrations
+
+  /// It is registered under a token. True if its scope is closing, which may have looked for the token before.
+  package static func register(_ work: Pointer, _ token: UInt64) -> Bool {
+    work.pointee.token.store(token, ordering: .sequentiallyConsistent)
+    return work.pointee.scope.isClosing
+  }
+
+  /// The token of a registration, once; 0 if it has none yet, was asked for it before, or is none.
+  package static func takeToken(_ work: Pointer) -> UInt64 { work.pointee.token.exchange(0, ordering: .sequentiallyConsistent) }
+
+  // MARK: Waiting for it
+
+  package static func retain(_ work: Pointer) { work.pointee.references.add(1, ordering: .relaxed) }
+
+  /// The carrier is to be queued there: as long as the work is not over, it is.
+  package static func setPlace(_ work: Pointer, _ place: Place) {
+    let scope = work.pointee.scope
+    scope.lock()
+    work.pointee.place = place
+    scope.unlock()
+  }
+
+  /// As `end`, where the content is given back by itself.
+  private static func leave(_ work: Pointer) {
+    let scope = work.pointee.scope
+    scope.lock()
+    unlist(work)
+    let isAwaited = scope.isClosing
+    scope.unlock()
+    release(work)
+    if isAwaited { Rest.announce() }
+  }
+
+  /// The scope's lock is held.
+  fileprivate static func unlist(_ work: Pointer) {
+    if !work.pointee.isListed { return }
+    work.pointee.isListed = false
+    let (previous, next) = (work.pointee.previous, work.pointee.next)
+    if let previous { previous.pointee.next = next } else { work.pointee.scope.state.pointee.works = next }
+    next?.pointee.previous = previous
+  }
+
+  package static func release(_ work: Pointer) {
+    if work.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
+    let scope = work.pointee.scope
+    treadle_system_free(UnsafeMutableRawPointer(work))
+    scope.letGo()
+  }
+
+  // MARK: The closing's
+
+  /// Whose stack it is, or was last, on; 0 for nobody's.
+  package static func thread(of work: Pointer) -> Int32 { work.pointee.threadID.load(ordering: .relaxed) }
+
+  /// Whether it is on the calling thread's stack.
+  package static func isHere(_ work: Pointer) -> Bool {
+    var next = treadle_system_thread().pointee.scope_call?.assumingMemoryBound(to: Call.self)
+    while let call = next {
+      if call.pointee.work == work { return true }
+      next = call.pointee.outer?.assumingMemoryBound(to: Call.self)
+    }
+    return false
+  }
+}
+
+extension Scope {
+  /// Calls `body` with each of the works, under the lock, until it answers false.
+  package func forEachWork(_ body: (ScopeWork.Pointer) -> Bool) {
+    lock()
+    defer { unlock() }
+    var next = state.pointee.works
+    while let work = next {
+      next = work.pointee.next
+      if !body(work) { return }
+    }
+  }
+
+  /// Ends all that waits, in an order that nobody is promised.
+  package func endWaiting() {
+    while let (work, place) = takeWaiting() {
+      ScopeWork.giveBack(work)
+      lock()
+      ScopeWork.unlist(work)
+      unlock()
+      if let place { place.endTaken(place.carrier, place.queue) }
+      ScopeWork.release(work)
+    }
+  }
+
+  /// One whose turn will not come any more, with a reference, and its carrier if that was taken out of its queue.
+  private func takeWaiting() -> (ScopeWork.Pointer, ScopeWork.Place?)? {
+    var taken: (ScopeWork.Pointer, ScopeWork.Place?)?
+    forEachWork { work in
+      let isTaken = work.pointee.phase.compareExchange(
+        expected: ScopeWork.Phase.waiting, desired: ScopeWork.Phase.cancelled, ordering: .sequentiallyConsistent
+      ).exchanged
+      if isTaken {
+        ScopeWork.retain(work)
+        let place = work.pointee.place
+        let isOut = place.map { $0.takeOut($0.queue, $0.carrier) } ?? false
+        taken = (work, isOut ? place : nil)
+      }
+      return !isTaken
+    }
+    return taken
+  }
+}

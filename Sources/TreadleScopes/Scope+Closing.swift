@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Treadle
+package import TreadleBase
+
+/// The end of a scope and of all that is in it.
+///
+/// Any number of threads may take steps of it at once: each ends what it finds, and what has ended stays so. A step that finds
+/// nothing left closes the scope. Whoever waits takes another step when something has come to rest (`Rest`).
+extension Scope {
+  /// Ends everything in the scope, and waits until nothing of it runs. False if something of it is on the calling thread's
+  /// stack: then it ends with that.
+  package func close(timeout: Int64) throws(Failure) -> Bool {
+    beginClosing(isDeferred: false)
+    let until = Clock.after(timeout, from: Clock.now())
+    var isFirst = true
+    while true {
+      let seen = Rest.epoch
+      defer { isFirst = false }
+      switch step(isFirst: isFirst) {
+      case .closed: return true
+      case .isHere:
+        endLater()
+        return false
+      case .isBusy: break
+      }
+      if timeout <= 0 || Clock.now() >= until {
+        throw Failure(Status.timeout, "timeout_ns", "passed while something of the scope went on: treadle_scope_copy_holders tells what")
+      }
+      Rest.wait(seen, until: until)
+    }
+  }
+
+  /// Returns a reference that the client owns. With the last one the scope is closed, and nobody waits for that.
+  package static func releaseForClient(_ handle: UInt) throws(Failure) {
+    let scope = Scope(try Slab(.scope).surrender(handle, "scope"))
+    defer { scope.letGo() }
+    if scope.isWithoutClients && scope.phase != Phase.closed { scope.endLater() }
+  }
+
+  /// What is left ends when it comes to rest, by whoever has it rest.
+  private func endLater() {
+    beginClosing(isDeferred: true)
+    treadle_system_set_scopes_end { Scope.endDeferred() }
+    _ = step(isFirst: true)
+  }
+
+  /// Something has come to rest, and perhaps the last of a scope for which nobody waits.
+  private static func endDeferred() {
+    let thread = treadle_system_thread()
+    if thread.pointee.is_ending_scopes || treadle_system_tag() == 0 { return }
+    assert(LockOrder.isClear, "no lock is held where something comes to rest")
+    thread.pointee.is_ending_scopes = true
+    defer { thread.pointee.is_ending_scopes = false }
+    // What comes to rest by this is not looked for inside of it.
+    var seen: UInt32
+    repeat {
+      seen = Rest.epoch
+      stepDeferred()
+    } while Rest.epoch != seen
+  }
+
+  private static func stepDeferred() {
+    Slab(.scope).forEachLive { _, memory in
+      let scope = Scope(memory)
+      guard scope.holdIfLiving() else { return true }
+      if scope.phase == Phase.deferred { _ = scope.step(isFirst: false) }
+      scope.letGo()
+      return true
+    }
+  }
+
+  // MARK: A step
+
+  enum Found {
+    case closed
+    case isHere
+    case isBusy
+  }
+
+  /// Ends what can be ended now. Not the first one of a closing only looks: it must not move what is looked at by those who wait.
+  func step(isFirst: Bool) -> Found {
+    endWaiting()
+    endRegistrations()
+    var isHere = isMakingHere
+    var hasForgotten = false
+    var index = 0
+    while let (handle, isTold) = member(index) {
+      if !isTold { markTold(index, handle) }
+      let found = isFirst || !isTold ? ScopeMember(handle).end() : ScopeMember(handle).look()
+      switch found {
+      case .closed:
+        forget(index, handle)
+        hasForgotten = true
+      case .isHere:
+        isHere = true
+        index &+= 1
+      case .isBusy: index &+= 1
+      }
+    }
+    forEachWork { work in
+      if ScopeWork.isHere(work) { isHere = true }
+      return !isHere
+    }
+    if phase == Phase.closed { return .closed }
+    if endClosing() {
+      finish()
+      return .closed
+    }
+    // Others who take steps may have passed over what this one has moved.
+    if hasForgotten { Rest.announce() }
+    return isHere ? .isHere : .isBusy
+  }
+
+  /// It is closed: what came with it goes back.
+  private func finish() {
+    let (destroy, info) = (state.pointee.destroy, state.pointee.info)
+    if let destroy { ClientCall.guarded { destroy(info) } }
+    Rest.announce()
+    letGo()
+  }
+
+  private func endRegistrations() {
+    while true {
+      var token: UInt64 = 0
+      forEachWork { work in
+        token = ScopeWork.takeToken(work)
+        return token == 0
+      }
+      if token == 0 { return }
+      try? Notifications.remove(token)
+    }
+  }
+}

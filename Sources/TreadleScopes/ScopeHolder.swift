@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Treadle
+package import TreadleBase
+
+/// Something that keeps a scope from being closed, or would.
+package struct ScopeHolder {
+  /// Of `TreadleBase.Kind`, or of `ScopeWork.Sort`.
+  package let kind: UInt32
+  /// The kernel's id of the thread that is inside of it; 0 if nobody is, or that is not known.
+  package let threadID: Int32
+  /// 0 for what has none.
+  package let handle: UInt
+
+  /// Calls `body` with each thing in the scope, and its label, which lives as long as the call.
+  package static func forEach(in scope: Scope, _ body: (ScopeHolder, UnsafePointer<CChar>?) -> Void) {
+    scope.forEachWork { work in
+      body(ScopeHolder(kind: work.pointee.kind, threadID: ScopeWork.thread(of: work), handle: 0), nil)
+      return true
+    }
+    var index = 0
+    while let member = scope.member(index) {
+      index &+= 1
+      let handle = Handle(bits: UInt(member.handle))
+      guard let kind = handle.kind, Slab(kind).find(handle) != nil else { continue }
+      tell(handle, kind, body)
+    }
+  }
+
+  private static func tell(_ handle: Handle, _ kind: Kind, _ body: (ScopeHolder, UnsafePointer<CChar>?) -> Void) {
+    if kind.isItem, let item = try? Item.hold(kind, handle.bits, "item") {
+      body(ScopeHolder(kind: kind.rawValue, threadID: Loop.idOfThread(calling: item), handle: handle.bits), item.label)
+      item.letGo()
+    } else if kind == .thread, let thread = try? Thread.hold(handle.bits, "thread") {
+      body(ScopeHolder(kind: kind.rawValue, threadID: thread.knownID ?? 0, handle: handle.bits), nil)
+      thread.letGo()
+    } else if kind == .scope, let scope = try? Scope.hold(handle.bits, "scope") {
+      body(ScopeHolder(kind: kind.rawValue, threadID: 0, handle: handle.bits), UnsafePointer(scope.state.pointee.label))
+      scope.letGo()
+    } else {
+      body(ScopeHolder(kind: kind.rawValue, threadID: 0, handle: handle.bits), nil)
+    }
+  }
+}

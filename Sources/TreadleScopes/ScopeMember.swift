@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Treadle
+import TreadleBase
+import TreadleCalls
+
+/// Something in a scope that has a handle.
+struct ScopeMember {
+  private let handle: Handle
+
+  init(_ bits: UInt64) { handle = Handle(bits: UInt(bits)) }
+
+  /// Ends it as far as that can be done without waiting, and takes all references of clients from it: its handle is stale when
+  /// nothing of ours refers to it any more. Closed: that is so.
+  func end() -> Scope.Found {
+    guard let kind = handle.kind, Slab(kind).find(handle) != nil else { return .closed }
+    var isHere = false
+    switch kind {
+    case .source, .timer, .observer, .descriptor: isHere = endItem(kind)
+    case .invocation: isHere = (try? Invocation.endInScope(handle)) ?? false
+    case .closure: isHere = (try? Closure.endInScope(handle)) ?? false
+    case .thread: isHere = (try? Thread.endInScope(handle)) ?? false
+    case .host: return endHost()
+    case .scope: return endScope(isFirst: true)
+    default: return .closed
+    }
+    if !Scope.isLiving(UInt64(handle.bits)) { return .closed }
+    return isHere ? .isHere : .isBusy
+  }
+
+  /// What has come of one that was told to end before.
+  func look() -> Scope.Found {
+    guard let kind = handle.kind, Slab(kind).find(handle) != nil else { return .closed }
+    switch kind {
+    case .host: return endHost()
+    case .thread: return Thread.isGone(handle) ? end() : .isBusy
+    case .scope: return endScope(isFirst: false)
+    default: return .isBusy
+    }
+  }
+
+  private func endItem(_ kind: Kind) -> Bool {
+    guard let item = try? Item.hold(kind, handle.bits, "item") else { return false }
+    return item.endInScope()
+  }
+
+  /// A host is never freed: it is quiet.
+  private func endHost() -> Scope.Found {
+    guard let host = try? Host(handle.bits, "host") else { return .closed }
+    do throws(Failure) {
+      try host.quiesce(timeout: 0)
+      return host.isOnThisThread ? .isHere : .closed
+    } catch { return host.isOnThisThread ? .isHere : .isBusy }
+  }
+
+  /// One that a thread has entered still is closed as well: that thread leaves a closed scope.
+  private func endScope(isFirst: Bool) -> Scope.Found {
+    guard let scope = try? Scope.hold(handle.bits, "scope") else { return .closed }
+    defer { scope.letGo() }
+    scope.beginClosing(isDeferred: false)
+    let found = scope.step(isFirst: isFirst)
+    if found == .closed { scope.abandonClients() }
+    return found
+  }
+}
