@@ -43,5 +43,6 @@
 #include "treadle/cpp/pool.hpp"
 #include "treadle/cpp/notification.hpp"
 #include "treadle/cpp/process.hpp"
+#include "treadle/cpp/scope.hpp"
 
 #endif
