@@ -63,6 +63,7 @@ def calls() -> List[Call]:
     done = loop.perform(nothing)
     loop.run(seconds=0)
     closure = treadle.closure("v", nothing)
+    scope = treadle.Scope()
 
     def drop(item: Any) -> None:
         """What was made is not to stay."""
@@ -154,6 +155,8 @@ def calls() -> List[Call]:
         Call("closure", dropping(treadle.closure), ("v", nothing), {"queue_limit": 1, "on_full": "fail"}),
         Call("closure", dropping(treadle.closure), ("v", nothing), {"may_allocate": True, "keep_code": True}),
         Call("Closure.close", closure.close, (1.0,)),
+        Call("Scope", treadle.Scope, (), {"label": "a label", "timeout": 1.0}),
+        Call("Scope.close", scope.close, (1.0,)),
         Call("notifications.add", dropping(treadle.notifications.add), (1, nothing, thread)),
         Call("perform_after", dropping(treadle.perform_after), (10.0, nothing), {**modes, "target": None}),
         Call("cancel_performs", treadle.cancel_performs, (nothing, nothing)),

@@ -43,6 +43,7 @@ from ._loop import RunLoop
 from ._observer import Observer
 from ._pool import pool
 from ._process import perform_on_main, shutdown
+from ._scope import Scope, ScopeHolder
 from ._source import Source
 from ._thread import Thread
 from ._timer import Timer
@@ -99,6 +100,8 @@ __all__ = [
     "Registration",
     "RunLoop",
     "RunResult",
+    "Scope",
+    "ScopeHolder",
     "Source",
     "StaleHandle",
     "SystemFailure",

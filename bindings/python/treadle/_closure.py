@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, NoReturn,
 from . import _capi, _registry
 from ._arguments import integer, object_of
 from ._encoding import encode
-from ._errors import FORKED_HANDLE, check
+from ._errors import FORKED_HANDLE, StaleHandle, check, check_end
 from ._host import host
 from ._item import callback
 from ._library import native
@@ -180,7 +180,7 @@ class Closure:
         if not self._is_drained:
             _registry.draining[self._token] = self
             native.treadle_invalidate(self._handle)
-            if self.info.state is ClosureState.DRAINED:
+            if self._state() is ClosureState.DRAINED:
                 _registry.draining.pop(self._token, None)
         native.treadle_release(self._handle)
 
@@ -209,7 +209,7 @@ class Closure:
         The pointer may still be called, for ever; the first such call is reported to the last resort. No effect if it was
         invalidated before. Any thread. Since 1.0.
         """
-        check(native.treadle_invalidate(self._handle), self._handle)
+        check_end(native.treadle_invalidate(self._handle), self._handle)
         host.drain()
 
     def close(self, timeout: Optional[float] = None) -> None:
@@ -223,7 +223,7 @@ class Closure:
         handle = self._handle
         status = wait_in_slices(lambda nanoseconds: int(native.treadle_close(handle, nanoseconds)), limit)
         host.drain()
-        check(status, handle)
+        check_end(status, handle)
 
     def __enter__(self) -> Closure:
         return self
@@ -238,6 +238,13 @@ class Closure:
         check(native.treadle_closure_get_info(self._handle, info), self._handle)
         counts = (info.waiting, info.handled, info.failed, info.dropped, info.timed_out, info.after_invalidated)
         return ClosureInfo(ClosureState(info.state), *counts)
+
+    def _state(self) -> ClosureState:
+        """Its state, also when it is gone."""
+        try:
+            return self.info.state
+        except StaleHandle:  # its scope has ended it
+            return ClosureState.DRAINED
 
     # Calls
 
@@ -263,7 +270,7 @@ class Closure:
             return "<Closure that was not made>"
         if self._handle == FORKED_HANDLE:
             return f"<Closure of this process's parent at {id(self):#x}>"
-        state = self.info.state.name.lower()
+        state = self._state().name.lower()
         return f"<Closure {self._prototype.encoding.decode()!r} of {self._fn!r}, {state}, at {id(self):#x}>"
 
 

@@ -18,9 +18,9 @@ from ._calls import handle_call
 from ._closure import Closure
 from ._errors import FORKED_HANDLE, Error, check
 from ._frames import innermost, is_completed
-from ._host import host
+from ._host import host, outside_of_scopes
 from ._item import Item
-from ._library import native
+from ._library import native, was_loaded
 from ._loop import RunLoop
 from ._types import Mode
 
@@ -153,8 +153,7 @@ def _after_fork_in_child() -> None:
     _signals.forget_parent()
     host.is_shut_down = False
     host.left = 0
-    host.register(_config)
-    _threads.unpin_by(Closure("v^v", _threads.unpin))
+    _register()  # the calling thread has entered no scope here
     _last_resort.install_again()
 
 
@@ -167,9 +166,19 @@ _config = _capi.treadle_host_config(
     thread_enter=ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_threads.enter),
     thread_exit=ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_threads.leave),
 )
+
+
+def _register() -> None:
+    """Makes this interpreter a host of the library, with what it needs as long as it lives. Not inside of a scope."""
+    host.register(_config)
+    _threads.unpin_by(Closure("v^v", _threads.unpin))
+
+
 _signals.watch(_dispatch, _threads.enter)
-host.register(_config)
-_threads.unpin_by(Closure("v^v", _threads.unpin))
+if was_loaded:
+    outside_of_scopes(_register)
+else:
+    _register()
 with contextlib.suppress(RuntimeError):  # the program ends already
     threading._register_atexit(_future.leave)  # type: ignore[attr-defined]
 atexit.register(host.quiesce)

@@ -39,7 +39,7 @@ class InvalidArgument(Error, ValueError):
 
 
 class StaleHandle(Error):
-    """The object is gone. Since 1.0."""
+    """The object is gone: it belonged to a scope that was closed. Since 1.0."""
 
 
 class WrongThread(Error):
@@ -55,7 +55,7 @@ class Timeout(Error, TimeoutError):
 
 
 class LoopClosed(Error):
-    """The loop's thread is gone, or the interpreter ends: no more work is taken. Since 1.0."""
+    """The loop's thread is gone, the scope is closed, or the interpreter ends: no more work is taken. Since 1.0."""
 
 
 class Forked(Error):
@@ -113,3 +113,9 @@ def check(code: int, *handles: int) -> int:
     if code < 0:
         raise failure(code, *handles)
     return code
+
+
+def check_end(code: int, handle: int) -> None:
+    """The same for what ends an object: one that its scope has ended needs no end any more."""
+    if code != _capi.E_STALE or handle == FORKED_HANDLE:
+        check(code, handle)

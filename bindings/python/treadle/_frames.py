@@ -21,7 +21,6 @@ from . import _capi
 from ._library import native
 
 if TYPE_CHECKING:
-    from ._item import Item
     from ._loop import RunLoop
     from ._thread import Thread
     from ._types import Mode

@@ -15,7 +15,7 @@ from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed, check
 from ._frames import Outcome, report, without_frame
 from ._host import host
 from ._library import native
-from ._threads import is_main
+from ._threads import is_main, thread
 from ._types import NANOSECONDS, timeout_of
 
 if TYPE_CHECKING:
@@ -26,13 +26,14 @@ T = TypeVar("T")
 #: How often a waiter looks whether a thread that Python did not make has ended without a word; and the main thread,
 #: whether a signal has come just before it began to wait, which the interpreter does not tell.
 _LOOK_SECONDS = 0.1
+_NEVER = "the loop's thread ended, or the function's scope, before it ran"
 
 
 class Future(concurrent.futures.Future[T]):
     """The result of RunLoop.perform and Thread.perform. As in concurrent.futures, but made for loops, and `await`
     waits for it in asyncio. Since 1.0.
 
-    When the loop's thread ends before the function ran, the exception is LoopClosed, which is also raised in who waits
+    When the loop's thread ends, or the function's scope, before it ran, the exception is LoopClosed, which is also raised in who waits
     for the main thread's loop when that has come to the end of the program. An exception that nobody asked for is
     reported to the loop's excepthook when the Future goes away.
     """
@@ -45,6 +46,8 @@ class Future(concurrent.futures.Future[T]):
     def __init__(self, loop: RunLoop) -> None:
         super().__init__()
         self._treadle_loop = loop
+        if thread.scopes:  # their end may be somebody's who does not tell
+            self._needs_looks = True
         self._unseen: List[BaseException] = []
         self.add_done_callback(_tell)  # the first of all, since one of a client's may wait for a waiter
 
@@ -78,6 +81,7 @@ class Future(concurrent.futures.Future[T]):
         is_told = loop._tells_its_end and not self._needs_looks and loop._handle != native.treadle_loop_main()
         while not is_told and not wrapped.done():
             try:
+                host.drain()
                 self._look()
                 refuse_left(loop)
                 yield from asyncio.wait((wrapped,), timeout=_LOOK_SECONDS).__await__()
@@ -200,7 +204,7 @@ class Block:
         """The loop will not run the function."""
         self.loop._pending.pop(self.token, None)
         if self.future.set_running_or_notify_cancel():
-            self.future.set_exception(LoopClosed("the loop's thread ended before it ran the function", _capi.E_CLOSED))
+            self.future.set_exception(LoopClosed(_NEVER, _capi.E_CLOSED))
 
 
 class Answer:
@@ -237,7 +241,7 @@ class Answer:
 
     def discard(self) -> None:
         """The thread will not run the function."""
-        self._outcome.error = LoopClosed("the loop's thread ended before it ran the function", _capi.E_CLOSED)
+        self._outcome.error = LoopClosed(_NEVER, _capi.E_CLOSED)
         self._end()
 
     def _end(self) -> None:

@@ -4,15 +4,44 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
+from typing import Callable, List
 
 from . import _capi, _registry, _starting
 from ._errors import check
+from ._frames import report
 from ._library import native
 
 _BATCH = 256
 #: How long the end of the interpreter waits for callbacks on other threads.
 _PATIENCE_NS = 5_000_000_000
+
+
+def outside_of_scopes(function: Callable[[], None]) -> None:
+    """Calls a function on a thread of its own, which has entered no scope: what it makes belongs to none.
+
+    At the end of the interpreter no thread is started any more: then it is called here.
+    """
+    errors: List[BaseException] = []
+    over = _thread.allocate_lock()
+    over.acquire()
+
+    def body() -> None:
+        try:
+            function()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            over.release()
+
+    try:
+        _thread.start_new_thread(body, ())
+    except RuntimeError:
+        body()
+    over.acquire()
+    if errors:
+        raise errors[0]
 
 
 class Host:
@@ -64,6 +93,10 @@ class Host:
                 item = reference() if reference is not None else None
                 if item is not None:
                     item._let_go()
+                    try:
+                        item._ended()
+                    except OSError as error:  # somebody else has closed its descriptor
+                        report(error, None, item, None)
 
     def quiesce(self) -> None:
         """At the end of the interpreter: no callback starts any more, and those that run may finish.
@@ -72,6 +105,7 @@ class Host:
         must have reached Python before: the interpreter could not take it in later.
         """
         self.is_closing = True
+        self.drain()  # some of those that were started may never begin
         _starting.close(_PATIENCE_NS / 1_000_000_000)
         native.treadle_host_quiesce(self.handle, _PATIENCE_NS)
 

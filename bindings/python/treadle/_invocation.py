@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 from . import _capi, _registry
 from ._closure import Closure
 from ._encoding import CType, is_function_pointer
-from ._errors import FORKED_HANDLE, LoopClosed, check
+from ._errors import FORKED_HANDLE, LoopClosed, StaleHandle, check
 from ._future import Block, Future
-from ._host import host
 from ._library import native
 from ._prototype import Prototype, converted, guessed, of_anything, of_types, refuse_python_api
 from ._types import InvocationState
@@ -24,6 +23,14 @@ if TYPE_CHECKING:
     from ._loop import RunLoop
 
 _CODE = ctypes.CFUNCTYPE(None)
+_SCOPE_ENDED = "the function's scope ended before its end was told"
+
+
+def check_call(status: int, *handles: int) -> None:
+    """check() for a call that only its scope can have ended, or cancelled."""
+    if status in (_capi.E_STALE, _capi.E_CANCELLED) and FORKED_HANDLE not in handles:
+        raise LoopClosed(_SCOPE_ENDED, _capi.E_CLOSED)
+    check(status, *handles)
 
 
 class Function:
@@ -77,7 +84,7 @@ class Invocation(Future[Any]):
 
     It is a Future: result(), exception(), done() and add_done_callback() are as in concurrent.futures, and
     `await` waits for it in asyncio. When the loop's thread ends before the function was called, the exception is
-    LoopClosed. What was passed to the function is kept until it has returned.
+    LoopClosed, as it is when its scope ends first. What was passed to the function is kept until it has returned.
     """
 
     _needs_looks = True
@@ -85,6 +92,8 @@ class Invocation(Future[Any]):
     def __init__(self, loop: RunLoop, function: Function) -> None:
         super().__init__(loop)
         self._function: Optional[Function] = function
+        #: Whether somebody has cancelled it, and not its scope.
+        self._is_unwanted = False
         config = _capi.treadle_invocation_config(
             struct_size=ctypes.sizeof(_capi.treadle_invocation_config),
             code=ctypes.cast(function.address, _CODE),
@@ -98,7 +107,7 @@ class Invocation(Future[Any]):
         _registry.invocations.add(self)
         memories, _ = function.arguments
         for index, (value, memory) in enumerate(zip(function.prototype.arguments, memories)):
-            check(native.treadle_invocation_set_argument(self._handle, index, ctypes.addressof(memory), value.size))
+            check_call(native.treadle_invocation_set_argument(self._handle, index, ctypes.addressof(memory), value.size))
 
     @property
     def state(self) -> InvocationState:
@@ -109,7 +118,7 @@ class Invocation(Future[Any]):
 
     def running(self) -> bool:
         """Whether the function runs now. Any thread. Since 1.0."""
-        return self._handle != FORKED_HANDLE and self.state is InvocationState.RUNNING
+        return self._handle != FORKED_HANDLE and self._reached() is InvocationState.RUNNING
 
     def cancel(self) -> bool:
         """Takes a call that has not begun back: the function is not called. False when it runs, or is over.
@@ -118,12 +127,24 @@ class Invocation(Future[Any]):
         """
         if self._handle == FORKED_HANDLE:
             return False
-        if check(native.treadle_invocation_cancel(self._handle)) == _capi.OK:
+        self._is_unwanted = True
+        status = native.treadle_invocation_cancel(self._handle)
+        if status == _capi.OK or status == _capi.E_STALE:
             self._settle()
+        else:
+            check(status)
         return self.cancelled()
 
+    def _reached(self) -> Optional[InvocationState]:
+        """The state; None when its scope has ended it."""
+        try:
+            return self.state
+        except StaleHandle:
+            return None
+
     def _is_over(self) -> bool:
-        return self.state >= InvocationState.DONE
+        state = self._reached()
+        return state is None or state >= InvocationState.DONE
 
     def _look(self) -> None:
         # Nothing else tells of the end in a loop that is run in other modes than the completion's.
@@ -134,7 +155,7 @@ class Invocation(Future[Any]):
         """Takes what the call has come to; by whoever knows first."""
         if self.done():
             return
-        state = self.state
+        state = self._reached()
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             if state is InvocationState.DONE:
                 try:
@@ -143,12 +164,13 @@ class Invocation(Future[Any]):
                     self.set_exception(error)
                 else:
                     self.set_result(result)
-            elif state is InvocationState.CANCELLED:
+            elif state is InvocationState.CANCELLED and self._is_unwanted:
                 super().cancel()
                 self.set_running_or_notify_cancel()
             else:
                 text = "the loop's thread ended before it called the function"
-                self.set_exception(LoopClosed(text, _capi.E_CLOSED))
+                is_dropped = state is InvocationState.DROPPED
+                self.set_exception(LoopClosed(text if is_dropped else _SCOPE_ENDED, _capi.E_CLOSED))
         self._let_go()
 
     def _take(self) -> Any:
@@ -159,12 +181,12 @@ class Invocation(Future[Any]):
         if value is None:
             return function.taken(None)
         memory = value.made()
-        check(native.treadle_invocation_get_result(self._handle, ctypes.addressof(memory), value.size), self._handle)
+        check_call(native.treadle_invocation_get_result(self._handle, ctypes.addressof(memory), value.size), self._handle)
         return function.taken(memory)
 
     def _let_go(self) -> None:
         """Nobody waits any more: what was passed goes away as soon as the function cannot use it."""
-        if self._handle != FORKED_HANDLE and self.state in (InvocationState.QUEUED, InvocationState.RUNNING):
+        if self._handle != FORKED_HANDLE and self._reached() in (InvocationState.QUEUED, InvocationState.RUNNING):
             _registry.lingering.add(self)
         else:
             self._function = None

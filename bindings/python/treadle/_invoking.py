@@ -10,10 +10,10 @@ import os
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Union, overload
 
 from . import _capi, _registry
-from ._errors import Timeout, check
+from ._errors import Timeout
 from ._frames import Frame, call
 from ._host import host
-from ._invocation import Completion, Function, Invocation, look_after_lingering
+from ._invocation import Completion, Function, Invocation, check_call, look_after_lingering
 from ._library import native
 from ._performing import names_of, request_of
 from ._threads import is_main
@@ -81,7 +81,7 @@ class Invoking:
         Invocation is returned, a Future.
         modes: None is the common ones and CALL_MODE; a text is one mode, a list several. timeout: of the wait, in seconds; then Timeout: what has not begun is
         cancelled, and a function that runs goes on.
-        Raises LoopClosed when the thread has finished, or ends before it has called; DeadlockError when the thread waits,
+        Raises LoopClosed when the thread has finished, or ends before it has called, or the call's scope does; DeadlockError when the thread waits,
         directly or through others, for the caller; TypeError for arguments that do not fit; InvalidArgument for
         a bad signature. On the main thread Ctrl-C ends the wait, one that is "running" when the next callback of its
         loop begins. Since 1.0.
@@ -122,7 +122,7 @@ def _begin(invocation: Invocation, loop: RunLoop, options: Any) -> None:
     if status < 0:
         _registry.calls.pop(token, None)
         loop._pending.pop(token, None)
-        check(status, loop._handle)
+        check_call(status, loop._handle)
 
 
 def _wait(invocation: Invocation, loop: RunLoop, options: Any, is_running: bool) -> Any:
@@ -138,7 +138,7 @@ def _wait(invocation: Invocation, loop: RunLoop, options: Any, is_running: bool)
             else:
                 with waiting_for(loop, _current_thread(), invocation._is_over, not options.timeout_ns):
                     status = perform(handle, options)
-        check(status, loop._handle)
+        check_call(status, loop._handle)
         return invocation._take()
     finally:
         invocation._let_go()

@@ -9,9 +9,9 @@ import weakref
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Set, TypeVar
 
-from . import _capi, _registry
+from . import _registry
 from ._arguments import encoded_text, integer, wrong_type
-from ._errors import check
+from ._errors import StaleHandle, check, check_end
 from ._frames import guarded
 from ._host import host
 from ._library import native
@@ -111,7 +111,7 @@ class Item:
         one may still be running. Raises what a cancel callback raises. Any thread. Since 1.0.
         """
         try:
-            check(guarded(native.treadle_invalidate, self._handle), self._handle)
+            check_end(guarded(native.treadle_invalidate, self._handle), self._handle)
         finally:
             self._let_go()
             self._ended()
@@ -127,7 +127,7 @@ class Item:
         its own callbacks. Any thread. Since 1.0.
         """
         try:
-            check(guarded(native.treadle_close, self._handle, timeout_of(timeout, "timeout")), self._handle)
+            check_end(guarded(native.treadle_close, self._handle, timeout_of(timeout, "timeout")), self._handle)
         finally:
             self._let_go()
             self._ended()
@@ -152,7 +152,11 @@ class Item:
         if self._handle == 0:
             return f"<{type(self).__name__} that was not made>"
         validity = "valid" if self.is_valid else "invalid"
-        words = [type(self).__name__, repr(self.label) if self.label else "", validity, self._state()]
+        try:
+            state = self._state()
+        except StaleHandle:
+            state = "that its scope has ended"
+        words = [type(self).__name__, repr(self.label) if self.label else "", validity, state]
         return f"<{' '.join(filter(None, words))} at {id(self):#x}>"
 
 
@@ -179,7 +183,10 @@ class OtherItem(Item):
         return hash(self._handle)
 
     def __repr__(self) -> str:
-        return f"<{self.describe().splitlines()[0]}>"
+        try:
+            return f"<{self.describe().splitlines()[0]}>"
+        except StaleHandle:
+            return f"<OtherItem that its scope has ended at {id(self):#x}>"
 
 
 def text_of(function: Callable[..., int], handle: int) -> str:

@@ -64,10 +64,21 @@ def _check_version(library: ctypes.CDLL, path: Path) -> None:
         )
 
 
+def _is_loaded(path: Path) -> bool:
+    """Whether the process has the library already, by other code."""
+    try:
+        ctypes.CDLL(str(path), os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return False
+    return True
+
+
 def load() -> _capi.Functions:
     """Loads the library and binds every function of the interface."""
+    global was_loaded
     _refuse_subinterpreters()
     path = locate()
+    was_loaded = _is_loaded(path)
     mode = os.RTLD_LOCAL | os.RTLD_NOW
     try:
         releasing = ctypes.CDLL(str(path), mode)  # drops the interpreter's lock around each call
@@ -84,5 +95,7 @@ def load() -> _capi.Functions:
     return functions
 
 
+#: Whether other code had used the library before, which may have entered a scope.
+was_loaded = False
 #: The library's functions.
 native = load()

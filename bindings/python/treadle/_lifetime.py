@@ -15,6 +15,7 @@ import weakref
 from typing import TYPE_CHECKING, Callable
 
 from . import _registry
+from ._errors import StaleHandle
 from ._frames import report
 from ._host import host
 from ._library import native
@@ -80,6 +81,8 @@ def end(loop: RunLoop) -> None:
     for item, name in held:
         try:
             loop.remove(item, name.decode())
+        except StaleHandle:  # its scope has ended it
+            pass
         except BaseException as error:  # of a cancel callback
             report(error, loop, item, Mode(name.decode()))
     with _registry.lock:

@@ -28,7 +28,7 @@ from . import _capi, _lifetime, _registry
 from ._descriptor import FileDescriptor, HasFileno
 from ._errors import LoopClosed, check, failure
 from ._frames import ExceptHookArgs, Frame, call, excepthook, guarded, is_running
-from ._future import Block, Future
+from ._future import Future
 from ._host import host
 from ._invoking import Invoking
 from ._item import Item, OtherItem, encoded, handle_of, text_of

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._item import Item
     from ._lock import NativeLock
     from ._loop import RunLoop
+    from ._scope import Scope
     from ._thread import Thread
     from .notifications import Registration
 
@@ -88,6 +89,8 @@ alive: Dict[int, RunLoop] = {}
 foreign: Dict[int, RunLoop] = {}
 #: The locks and conditions.
 locks: weakref.WeakSet[NativeLock] = weakref.WeakSet()
+#: The scopes.
+scopes: weakref.WeakSet[Scope] = weakref.WeakSet()
 #: Guards `alive`, `foreign` and what the loops hold. Re-entrant, since a collection may run anywhere.
 lock = threading.RLock()
 
@@ -123,6 +126,9 @@ def forget_everything(forked_handle: int) -> None:
     for native_lock in list(locks):
         native_lock._handle = forked_handle
     locks.clear()
+    for scope in list(scopes):
+        scope._handle = forked_handle
+    scopes.clear()
     for closure_reference in closures.values():
         closure = closure_reference()
         if closure is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Mapping, NoRetu
 from . import _capi, _registry, _starting
 from ._arguments import iterated, object_of
 from ._dictionary import ThreadDictionary
-from ._errors import FORKED_HANDLE, LoopClosed, check, failure
+from ._errors import FORKED_HANDLE, LoopClosed, StaleHandle, check, check_end, failure
 from ._frames import Outcome, guarded, report_of_thread
 from ._future import Future
 from ._host import host
@@ -228,7 +228,7 @@ class Thread(ThreadAttributes, Invoking):
         """Waits until the thread is gone; what its function returned, or raises what it raised.
 
         SystemExit only ends the thread: the result is None then, as it is when the function never ran. So does
-        LoopClosed after a shutdown.
+        LoopClosed after a shutdown. One that its scope has ended was joined by that, and may be asked still.
         timeout: in seconds; then Timeout, and the thread can still be joined. Raises DeadlockError when the
         thread is the calling one or waits for it, Error when it is detached, not started or joined already.
         Any thread. Since 1.0.
@@ -238,7 +238,7 @@ class Thread(ThreadAttributes, Invoking):
         with waiting_for(self, Thread.current(), lambda: self.is_finished, limit == _capi.FOREVER):
             status = wait(lambda nanoseconds: int(native.treadle_thread_join(handle, nanoseconds, None)), limit)
         host.drain()
-        check(status, handle)
+        check_end(status, handle)
         self._outcome.raise_kept()
         return self._result
 
@@ -256,7 +256,7 @@ class Thread(ThreadAttributes, Invoking):
 
         Any thread. Since 1.0.
         """
-        check(native.treadle_thread_stop(self._handle), self._handle)
+        check_end(native.treadle_thread_stop(self._handle), self._handle)
 
     def stop_and_join(self, timeout: Optional[float] = None) -> Any:
         """stop(), then join(). Any thread. Since 1.0."""
@@ -333,7 +333,10 @@ class Thread(ThreadAttributes, Invoking):
         if self._handle == FORKED_HANDLE:
             words.append("of this process's parent")
         else:
-            words += [repr(self.name)] if self.name else []
-            words += ["main"] if self.is_main else []
-            words.append(self.state.name.lower())
+            try:
+                words += [repr(self.name)] if self.name else []
+                words += ["main"] if self.is_main else []
+                words.append(self.state.name.lower())
+            except StaleHandle:
+                words.append("that its scope has ended")
         return f"<{' '.join(words)} at {id(self):#x}>"

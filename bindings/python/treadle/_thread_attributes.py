@@ -7,8 +7,9 @@ from __future__ import annotations
 import ctypes
 from typing import Optional, Tuple
 
+from . import _capi
 from ._arguments import encoded_text, integer, wrong_type
-from ._errors import check
+from ._errors import FORKED_HANDLE, check, check_end
 from ._library import native
 from ._types import ThreadState
 
@@ -33,7 +34,13 @@ class ThreadAttributes:
     @property
     def is_finished(self) -> bool:
         """Whether it has finished; joined or not. Any thread. Since 1.0."""
-        return bool(native.treadle_thread_is_finished(self._handle))
+        return bool(native.treadle_thread_is_finished(self._handle)) or self._is_gone()
+
+    def _is_gone(self) -> bool:
+        """Whether its scope has ended it: the library knows nothing of it any more."""
+        out = ctypes.c_uint32()
+        status = native.treadle_thread_get_state(self._handle, out)
+        return status == _capi.E_STALE and self._handle != FORKED_HANDLE
 
     @property
     def is_main(self) -> bool:
@@ -44,7 +51,7 @@ class ThreadAttributes:
     def id(self) -> Optional[int]:
         """The kernel's id of the thread; None before it executes and after it ended. Any thread. Since 1.0."""
         out = ctypes.c_int32()
-        check(native.treadle_thread_get_id(self._handle, out), self._handle)
+        check_end(native.treadle_thread_get_id(self._handle, out), self._handle)
         return out.value or None
 
     @property

@@ -13,15 +13,16 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from ctypes import c_int, c_void_p
+from ctypes import c_int
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Optional, Set
+from typing import TYPE_CHECKING, Any, List, Optional, Set
 
 from . import _registry
 
 if TYPE_CHECKING:
     from ._closure import Closure
     from ._loop import RunLoop
+    from ._scope import Scope
 
 _python = ctypes.PyDLL(None)
 _python.PyGILState_Ensure.restype = c_int
@@ -46,6 +47,8 @@ class ThreadLocals(threading.local):
         self.loop: Optional[RunLoop] = None
         #: Dies with the thread.
         self.sentinel: object = None
+        #: The scopes that it has entered and not left, the innermost last.
+        self.scopes: List[Scope] = []
 
 
 #: The calling thread's part.
@@ -118,3 +121,4 @@ def forget_others() -> None:
     _pinned.intersection_update({identity})
     thread.loop = None
     thread.sentinel = None
+    thread.scopes = []

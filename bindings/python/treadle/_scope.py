@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Scopes: what is made inside of one ends with it, whatever was forgotten."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+import weakref
+from contextlib import contextmanager
+from typing import Iterator, List, NamedTuple, NoReturn, Optional
+
+from . import _capi, _registry
+from ._arguments import encoded_text
+from ._errors import FORKED_HANDLE, Error, check, failure
+from ._frames import Frame, call
+from ._host import host
+from ._library import native
+from ._threads import thread
+from ._types import NANOSECONDS, timeout_of
+from ._waiting import SLICE_NS
+
+_KINDS = {
+    _capi.KIND_SOURCE: "source",
+    _capi.KIND_TIMER: "timer",
+    _capi.KIND_OBSERVER: "observer",
+    _capi.KIND_DESCRIPTOR: "descriptor",
+    _capi.KIND_HOST: "host",
+    _capi.KIND_THREAD: "thread",
+    _capi.KIND_INVOCATION: "invocation",
+    _capi.KIND_CLOSURE: "closure",
+    _capi.KIND_SCOPE: "scope",
+    _capi.HOLDER_POST: "post",
+    _capi.HOLDER_REQUEST: "request",
+    _capi.HOLDER_NOTIFICATION: "notification",
+    _capi.HOLDER_POOLED: "pooled",
+}
+#: How many holders the message of a Timeout names.
+_NAMED = 4
+
+
+class ScopeHolder(NamedTuple):
+    """Something that is in a scope, and keeps it from being closed while it goes on. Since 1.0."""
+
+    #: What it is: "source", "timer", "observer", "descriptor", "thread", "invocation", "closure", "scope" or "host"; or what
+    #: has no object of its own: "post" (of RunLoop.post and RunLoop.perform), "request" (of Thread.perform),
+    #: "notification", "pooled" (of pool.add). Later versions may have more.
+    kind: str
+    #: Its label; empty if it has none. Of a long one the first 63 bytes.
+    label: str
+    #: The kernel's id of the thread that is inside of it; None if none is, or that is not known.
+    thread_id: Optional[int]
+    #: For how many seconds, since the closing began; 0.0 before.
+    held: float
+
+
+class _Frame(Frame):
+    """That of a closing: an exception of a callback does not keep the rest from being ended, and is raised at last."""
+
+    __slots__ = ()
+
+    def raise_kept(self) -> None:
+        """Raises only what nothing may put off, such as KeyboardInterrupt."""
+        if not isinstance(self.error, Exception):
+            self.raise_at_last()
+
+    def raise_at_last(self) -> None:
+        """Raises what is kept, and forgets it."""
+        super().raise_kept()
+
+
+class Scope:
+    """What a thread makes while it has entered a scope belongs to it, and ends with it at the latest. Since 1.0.
+
+        with treadle.Scope("a request") as scope:
+            ...  # items, threads, closures, posts: whatever was forgotten of it is over after this
+
+    To it belong sources, descriptor sources, timers, observers, threads, invocations, closures and scopes; what is posted,
+    performed, put off by pool.add() and registered with notifications.add(). Not what callbacks make later, unless they
+    enter the scope themselves. Loops, locks and conditions belong to nobody, and neither does the package itself.
+    What belongs to a closed scope is invalid. What else it is asked raises StaleHandle, what was not performed LoopClosed.
+    A scope that is collected is closed as by close() from one of its callbacks: nobody waits. Any thread.
+    """
+
+    #: A name for people, shown by repr().
+    label: str = ""
+
+    _handle = 0
+
+    def __init__(self, label: Optional[str] = None, *, timeout: Optional[float] = None) -> None:
+        """Makes a scope, which nobody has entered yet. It belongs to the one that the calling thread has entered.
+
+        label: a name for people, at most 255 bytes of UTF-8. timeout: how long the end of a with-statement waits, in
+        seconds; None waits for ever. Raises InvalidArgument for a longer label, ValueError for NaN, LoopClosed if the scope
+        that it would belong to is closed. Any thread. Since 1.0.
+        """
+        self._limit = timeout_of(timeout, "timeout")
+        self.label = "" if label is None else label
+        config = _capi.treadle_scope_config(ctypes.sizeof(_capi.treadle_scope_config))
+        if self.label != "":
+            config.label = encoded_text(self.label, "label")
+        host.drain()
+        out = ctypes.c_void_p()
+        check(native.treadle_scope_create(config, out))
+        self._handle = out.value or 0
+        weakref.finalize(self, native.treadle_release, self._handle).atexit = False
+        _registry.scopes.add(self)
+
+    # Entering
+
+    def enter(self) -> None:
+        """From now on, what the calling thread makes belongs to the scope, until leave(). Scopes nest: the one that was
+        entered last counts. A thread that ends leaves all of them; until then it keeps the scope.
+
+        Raises LoopClosed for a scope that is closed, or is being closed. Any thread. Since 1.0.
+        """
+        check(native.treadle_scope_enter(self._handle), self._handle)
+        thread.scopes.append(self)
+
+    def leave(self) -> None:
+        """Ends the last enter() of the calling thread, also of a scope that was closed since.
+
+        Raises Error if the scope is not the one that the thread has entered last. Any thread. Since 1.0.
+        """
+        check(native.treadle_scope_leave(self._handle), self._handle)
+        scopes = thread.scopes
+        while scopes and scopes.pop() is not self:
+            pass
+
+    @contextmanager
+    def entered(self) -> Iterator[Scope]:
+        """`with scope.entered():` enters and leaves it, and does not close it. Raises what enter() and leave() raise. Any
+        thread. Since 1.0."""
+        self.enter()
+        try:
+            yield self
+        finally:
+            self.leave()
+
+    def __enter__(self) -> Scope:
+        self.enter()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        try:
+            self.leave()
+        finally:
+            self._close(self._limit)
+
+    # Its end
+
+    def close(self, timeout: Optional[float] = None) -> bool:
+        """Ends the scope and all that belongs to it: True. It is invalidated, cancelled, removed; threads are stopped and
+        joined, releases that were put off are called here. Waits until none of it runs. May be called again.
+
+        From inside one of its own callbacks it does not wait: False, and the scope is closed when those callbacks return
+        that the calling thread is in.
+        timeout: in seconds, None waits for ever, 0 only looks; then Timeout, whose message names what goes on: everything
+        was told to end, and close() may be called again. When all has ended it raises the first exception of a cancel
+        callback or of a release. On the main thread Ctrl-C ends the wait. Any thread. Since 1.0.
+        """
+        return self._close(timeout_of(timeout, "timeout"))
+
+    def _close(self, limit: int) -> bool:
+        frame = _Frame(runs=False)
+        status = self._end(limit, frame)
+        if status == _capi.E_TIMEOUT:
+            error = failure(status)
+            raise type(error)(f"{error.message}: {self._who()}", error.code, error.function) from frame.error
+        # One that belonged to a scope which was closed is gone.
+        if status != _capi.E_STALE or self._handle == FORKED_HANDLE:
+            check(status, self._handle)
+        frame.raise_at_last()
+        return status != _capi.DEFERRED
+
+    def _end(self, limit: int, frame: Frame) -> int:
+        """What the last step of the closing came to. Waits in slices on every thread: what has ended meanwhile is told to
+        those who wait for it in Python, and whom the closing may wait for."""
+        started = time.monotonic_ns()
+        left = limit
+        while True:
+            try:
+                status = call(frame, native.treadle_close, self._handle, min(left, SLICE_NS))
+            finally:
+                host.drain()
+            if status != _capi.E_TIMEOUT:
+                return status
+            if limit != _capi.FOREVER:
+                left = limit - (time.monotonic_ns() - started)
+                if left <= 0:
+                    return status
+
+    def _who(self) -> str:
+        """What goes on, for people."""
+        holders = self.holders()
+        names = [_name(holder) for holder in holders[:_NAMED]]
+        more = [f"{len(holders) - _NAMED} more"] if len(holders) > _NAMED else []
+        return ", ".join(names + more) or "nothing any more"
+
+    def holders(self) -> List[ScopeHolder]:
+        """What is in the scope now: of one that could not be closed in time, what still goes on. Empty when it is closed.
+
+        Any thread. Since 1.0.
+        """
+        count = ctypes.c_size_t(16)
+        while True:
+            capacity = count.value
+            buffer = (_capi.treadle_scope_holder * capacity)()
+            status = native.treadle_scope_copy_holders(self._handle, buffer, capacity, count)
+            if status == _capi.E_STALE and self._handle != FORKED_HANDLE:
+                return []
+            check(status, self._handle)
+            if count.value <= capacity:
+                return [_holder(raw) for raw in buffer[: count.value]]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether its closing has not begun yet. Any thread. Since 1.0."""
+        return bool(native.treadle_is_valid(self._handle))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its closing has begun, and all that belonged to it has ended. Any thread. Since 1.0."""
+        return not self.is_valid and not self.holders()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Scope cannot be copied or pickled")
+
+    def __repr__(self) -> str:
+        words = ["Scope", repr(self.label) if self.label else "", self._state()]
+        return f"<{' '.join(filter(None, words))} at {id(self):#x}>"
+
+    def _state(self) -> str:
+        if self._handle == 0:
+            return "that was not made"
+        if self._handle == FORKED_HANDLE:
+            return "of this process's parent"
+        try:
+            return "open" if self.is_valid else "closing" if self.holders() else "closed"
+        except Error as error:
+            return str(error)
+
+
+def _holder(raw: _capi.treadle_scope_holder) -> ScopeHolder:
+    kind = _KINDS.get(raw.kind, f"kind {raw.kind}")
+    return ScopeHolder(kind, raw.label.decode(errors="replace"), raw.thread_id or None, raw.held_ns / NANOSECONDS)
+
+
+def _name(holder: ScopeHolder) -> str:
+    where = "" if holder.kind == "thread" else "on thread "
+    words = [holder.kind, repr(holder.label) if holder.label else ""]
+    words.append(f"{where}{holder.thread_id}" if holder.thread_id else "")
+    return " ".join(filter(None, words))
