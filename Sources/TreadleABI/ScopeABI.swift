@@ -62,10 +62,10 @@ public func treadle_scope_copy_holders(
     if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
     try Scope.holding(bits(scope)) { scope throws(Failure) in
       var count = 0
-      let closedAt = scope.isClosing ? scope.state.pointee.closedAt : 0
+      let time = scope.isClosing ? Clock.now() &- scope.state.pointee.closedAt : 0
       ScopeHolder.forEach(in: scope) { holder, label in
         if count < capacity, let buffer {
-          (buffer + count).pointee = copy(holder, label, heldFor: closedAt == 0 ? 0 : Clock.now() &- closedAt)
+          (buffer + count).pointee = copy(holder, label, heldFor: time)
         }
         count &+= 1
       }

@@ -22,7 +22,7 @@ package enum Notifications {
     let work = try ScopeWork.make(ScopeWork.Sort.notification, handler, isQueued: false) {
       $0.assumingMemoryBound(to: Handler.self).pointee.dispose()
     }
-    let carrier = work.map { Handler(carrying: $0, tell: callContent, end: endWork) } ?? handler
+    let carrier = work.map { Handler(carrying: $0, tell: callContent, end: ScopeWork.endCarrier) } ?? handler
     guard let handler = carrier.allocated() else {
       if let work, !ScopeWork.takeBack(work) { return }
       throw Failure.noMemory("notification")
@@ -47,9 +47,6 @@ package enum Notifications {
   private static let callContent: Handler.TellHost = { memory, name, object, _ in
     guard let work = memory?.assumingMemoryBound(to: ScopeWork.self) else { return }
     ScopeWork.during(work) { callClient(ScopeWork.content(work, as: Handler.self), name, object) }
-  }
-  private static let endWork: Handler.Destroy = { memory in
-    if let work = memory?.assumingMemoryBound(to: ScopeWork.self) { ScopeWork.end(work) }
   }
 
   /// Ends a registration. Its handler goes when no call of it runs.

@@ -93,15 +93,12 @@ package enum Pool {
       if !stack.pointee.entries.append(entry) { throw Failure.noMemory("object") }
       return
     }
-    let carrier = PoolEntry(code: endWork, object: UnsafeMutableRawPointer(work))
+    let carrier = PoolEntry(code: ScopeWork.endCarrier, object: UnsafeMutableRawPointer(work))
     // What the scope has ended meanwhile was released.
     if !stack.pointee.entries.append(carrier) && ScopeWork.takeBack(work) { throw Failure.noMemory("object") }
   }
 
   private static let releaseContent: ScopeWork.Dispose = { $0.assumingMemoryBound(to: PoolEntry.self).pointee.release() }
-  private static let endWork: PoolEntry.Release = { memory in
-    if let work = memory?.assumingMemoryBound(to: ScopeWork.self) { ScopeWork.end(work) }
-  }
 
   // MARK: Inside
 

@@ -9,7 +9,7 @@ extension Scope {
     /// Held.
     let scope: Scope
     let outer: UnsafeMutablePointer<Entry>?
-    /// A call of ours has entered it, and leaves it (`inside`).
+    /// A call of ours has entered it, and leaves it (`within`).
     let isOfCall: Bool
     /// How many places are promised to what the thread is making.
     var promised: Int

@@ -140,11 +140,6 @@ package struct Scope {
   private var isEmptyLocked: Bool {
     state.pointee.members.isEmpty && state.pointee.works == nil && state.pointee.promised == 0
   }
-  package var isEmpty: Bool {
-    lock()
-    defer { unlock() }
-    return isEmptyLocked
-  }
 }
 
 // MARK: Members

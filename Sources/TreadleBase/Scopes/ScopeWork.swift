@@ -157,6 +157,11 @@ package struct ScopeWork: ~Copyable {
     leave(work)
   }
 
+  /// `end`, for those who know a carrier's function and pointer alone.
+  package static let endCarrier: @convention(c) (UnsafeMutableRawPointer?) -> Void = { memory in
+    if let work = memory?.assumingMemoryBound(to: ScopeWork.self) { end(work) }
+  }
+
   /// It was refused, and the content is the caller's again: true. False if the scope has ended it meanwhile: then it was taken.
   package static func takeBack(_ work: Pointer) -> Bool {
     let isMine = finish(work)
@@ -290,4 +295,16 @@ extension Scope {
     }
     return taken
   }
+}
+
+extension IndirectCallback {
+  /// What a carrier carries; nil for any other callback.
+  package var work: ScopeWork.Pointer? {
+    guard let drop, unsafeBitCast(drop, to: UInt.self) == unsafeBitCast(ScopeWork.endCarrier, to: UInt.self) else { return nil }
+    return object?.assumingMemoryBound(to: ScopeWork.self)
+  }
+
+  /// A carrier was refused: true if what it carries is its maker's again, as is what is no carrier. False if the scope has ended
+  /// it: it was taken over.
+  package func takeBack() -> Bool { work.map { ScopeWork.takeBack($0) } ?? true }
 }

@@ -37,7 +37,7 @@ extension Loop {
         throw error
       }
     } catch {
-      if block.takeBack() { throw error }
+      if block.indirect.takeBack() { throw error }
       return Status.ok
     }
   }
@@ -105,7 +105,7 @@ extension Loop {
       }
     } catch {
       block.modes.free()
-      if block.takeBack() { throw error }
+      if block.indirect.takeBack() { throw error }
       return Status.ok
     }
     // The thread is gone: the block is accepted, and never runs (RL-9).

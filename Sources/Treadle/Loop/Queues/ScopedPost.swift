@@ -19,23 +19,8 @@ extension BlockNode {
       last.dispose()
     }
     guard let work = try ScopeWork.make(ScopeWork.Sort.post, self, dispose) else { return self }
-    let call = IndirectCallback(object: UnsafeMutableRawPointer(work), invoke: BlockNode.callContent, drop: BlockNode.endWork)
+    let call = IndirectCallback(object: UnsafeMutableRawPointer(work), invoke: BlockNode.callContent, drop: ScopeWork.endCarrier)
     return BlockNode(code: nil, indirect: call, info: nil, destroy: nil)
-  }
-
-  /// A carrier was refused: true if the block is its maker's again. False for one that its scope has ended: it was taken over.
-  /// Always true for what is none.
-  func takeBack() -> Bool {
-    guard indirect.drop == nil || indirect.object == nil else {
-      if unsafeBitCast(indirect.drop, to: UInt.self) != unsafeBitCast(BlockNode.endWork, to: UInt.self) { return true }
-      guard let work = indirect.object?.assumingMemoryBound(to: ScopeWork.self) else { return true }
-      return ScopeWork.takeBack(work)
-    }
-    return true
-  }
-
-  private static let endWork: IndirectCallback.Drop = { object in
-    if let work = object?.assumingMemoryBound(to: ScopeWork.self) { ScopeWork.end(work) }
   }
 
   private static let callContent: IndirectCallback.Invoke = { object, event in

@@ -27,12 +27,8 @@ package struct DelayedRequest {
     if try request.isForNoMode(modes) { return Status.ignored }
     let loop = try Loop.current()
     if !loop.isAlive { return dropAtEnd(request, loop) }
-    let carrier = try request.scoped()
-    do throws(Failure) {
-      return try schedule(carrier, as: request, after: delay, modes: modes, on: loop)
-    } catch {
-      if carrier.takeBack() { throw error }
-      return Status.ok
+    return try request.performing { carrier throws(Failure) in
+      try schedule(carrier, as: request, after: delay, modes: modes, on: loop)
     }
   }
 

@@ -18,7 +18,7 @@ extension Request {
     guard let work = try ScopeWork.make(ScopeWork.Sort.request, self, dispose) else { return self }
     var carrier = Request(function: nil, target: target, argument: argument)
     carrier.indirect = IndirectCallback(
-      object: UnsafeMutableRawPointer(work), invoke: Request.performContent, drop: Request.endWork)
+      object: UnsafeMutableRawPointer(work), invoke: Request.performContent, drop: ScopeWork.endCarrier)
     return carrier
   }
 
@@ -29,29 +29,16 @@ extension Request {
     do throws(Failure) {
       return try body(request)
     } catch {
-      if request.takeBack() { throw error }
+      if request.indirect.takeBack() { throw error }
       return Status.ok
     }
   }
 
   /// Of a carrier; nil for any other request.
-  var work: ScopeWork.Pointer? {
-    guard let drop = indirect.drop, unsafeBitCast(drop, to: UInt.self) == unsafeBitCast(Request.endWork, to: UInt.self) else {
-      return nil
-    }
-    return indirect.object?.assumingMemoryBound(to: ScopeWork.self)
-  }
+  var work: ScopeWork.Pointer? { indirect.work }
 
   /// Whether its `equal` decides on what is meant by a description.
   var isComparable: Bool { (work.map { ScopeWork.content($0, as: Request.self).pointee } ?? self).equal != nil }
-
-  /// A carrier was refused: true if the request is its maker's again, as it is for what is no carrier. False if the scope has
-  /// ended it: it was taken over.
-  func takeBack() -> Bool { work.map { ScopeWork.takeBack($0) } ?? true }
-
-  private static let endWork: IndirectCallback.Drop = { object in
-    if let work = object?.assumingMemoryBound(to: ScopeWork.self) { ScopeWork.end(work) }
-  }
 
   private static let performContent: IndirectCallback.Invoke = { object, event in
     guard let work = object?.assumingMemoryBound(to: ScopeWork.self), let event, ScopeWork.begin(work) else { return true }
