@@ -46,9 +46,17 @@ var targets: [Target] = [
   .target(
     name: "TreadleScopes", dependencies: ["Treadle", "TreadleCalls", "TreadleBase", "CTreadleSystem"], swiftSettings: small),
   .target(name: "TreadleReport", dependencies: ["Treadle", "TreadleBase", "CTreadleSystem"], swiftSettings: small),
+  // Knows the headers for the types that plugins and hosts exchange, and for the table of functions.
+  .target(
+    name: "CTreadlePlugins",
+    cSettings: direct + (embedded ? [.unsafeFlags(["-Os"])] : []) + [.headerSearchPath("../../include"), .define("_GNU_SOURCE")]),
+  .target(
+    name: "TreadlePlugins",
+    dependencies: ["CTreadle", "CTreadlePlugins", "Treadle", "TreadleScopes", "TreadleBase", "CTreadleSystem"],
+    swiftSettings: small),
   .target(
     name: "TreadleABI",
-    dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleReport", "TreadleScopes", "TreadleBase", "CTreadleSystem"],
+    dependencies: ["CTreadle", "Treadle", "TreadleCalls", "TreadleReport", "TreadleScopes", "TreadlePlugins", "TreadleBase", "CTreadleSystem"],
     swiftSettings: small),
   // CoreFoundation's names over the C interface: a library of its own, which knows the headers only.
   .target(

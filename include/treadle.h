@@ -52,5 +52,9 @@
 #include "treadle/process.h"
 #include "treadle/scope.h"
 #include "treadle/host.h"
+#include "treadle/plugin.h"
+#ifdef TREADLE_PLUGIN
+#include "treadle/plugin_table.h"
+#endif
 
 #endif

@@ -4,13 +4,14 @@
 public import CTreadle
 import Treadle
 import TreadleBase
+import TreadlePlugins
 import TreadleScopes
 
 extension Scope {
   static func holding<Result>(
-    _ handle: UInt, _ body: (Scope) throws(Failure) -> Result
+    _ handle: UInt, _ subject: StaticString = "scope", _ body: (Scope) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let scope = try Scope.hold(handle, "scope")
+    let scope = try Scope.hold(handle, subject)
     defer { scope.letGo() }
     return try body(scope)
   }
@@ -66,6 +67,13 @@ public func treadle_scope_copy_holders(
       ScopeHolder.forEach(in: scope) { holder, label in
         if count < capacity, let buffer {
           (buffer + count).pointee = copy(holder, label, heldFor: time)
+        }
+        count &+= 1
+      }
+      PluginRegistry.forEachUser(of: scope) { handle, id in
+        if count < capacity, let buffer {
+          let holder = ScopeHolder(kind: UInt32(TREADLE_HOLDER_PLUGIN), threadID: 0, handle: handle.bits)
+          (buffer + count).pointee = copy(holder, id, heldFor: 0)
         }
         count &+= 1
       }

@@ -41,6 +41,7 @@ struct StatusText {
     case Status.signature: ("TREADLE_E_SIGNATURE", "the type encoding cannot be used")
     case Status.notSupported: ("TREADLE_E_NOT_SUPPORTED", "not supported here")
     case Status.cancelled: ("TREADLE_E_CANCELLED", "somebody cancelled it")
+    case Status.plugin: ("TREADLE_E_PLUGIN", "a plugin is refused, or breaks its contract")
     default: ("unknown", "not a status of this version")
     }
   }

@@ -15,6 +15,9 @@ package enum LastError {
     last.pointee.text = pointer(failure.text)
     last.pointee.place = nil
     last.pointee.function = pointer(function)
+    guard let detail = last.pointee.detail else { return }
+    if detail.pointee.is_new == 0 { detail.pointee.text.0 = 0 }
+    detail.pointee.is_new = 0
   }
 
   /// Completes the failure that was just recorded.
@@ -22,6 +25,46 @@ package enum LastError {
     treadle_system_failure().pointee.place = pointer(place)
     treadle_system_failure().pointee.number = Int64(number)
   }
+
+  /// Completes the failure that will be recorded next, by one text or two. Without memory it stays as it is.
+  @inline(never)
+  package static func detail(_ text: UnsafePointer<CChar>?, _ more: UnsafePointer<CChar>? = nil) {
+    guard let detail = needDetail() else { return }
+    detail.pointee.is_new = 1
+    withUnsafeMutableBytes(of: &detail.pointee.text) { room in
+      var written = FixedText(room)
+      if let text { written.append(text) }
+      if text != nil && more != nil { written.append(": ") }
+      if let more { written.append(more) }
+    }
+  }
+
+  private static func needDetail() -> UnsafeMutablePointer<treadle_system_detail>? {
+    let last = treadle_system_failure()
+    if let detail = last.pointee.detail { return detail }
+    guard (try? Runtime.watchThread()) != nil, let memory = treadle_system_allocate(MemoryLayout<treadle_system_detail>.size) else { return nil }
+    last.pointee.detail = memory.bindMemory(to: treadle_system_detail.self, capacity: 1)
+    return last.pointee.detail
+  }
+
+  /// The thread ends.
+  package static func forget() {
+    let last = treadle_system_failure()
+    treadle_system_free(last.pointee.detail)
+    last.pointee.detail = nil
+  }
+
+  /// Runs client code between a failure's completion and its record.
+  package static func keepingDetail(_ body: () -> Void) {
+    guard let detail = treadle_system_failure().pointee.detail, detail.pointee.is_new != 0 else { return body() }
+    let kept = detail.pointee
+    detail.pointee.is_new = 0
+    body()
+    detail.pointee = kept
+  }
+
+  /// The failure that was completed is nobody's: it was dealt with.
+  package static func forgetDetail() { treadle_system_failure().pointee.detail?.pointee.is_new = 0 }
 
   package static func write(function: UnsafeMutableRawBufferPointer, message: UnsafeMutableRawBufferPointer) {
     let last = treadle_system_failure()
@@ -34,6 +77,12 @@ package enum LastError {
     text.append(subject)
     text.append(" ")
     text.append(reason)
+    if let detail = last.pointee.detail, detail.pointee.text.0 != 0 {
+      text.append(": ")
+      withUnsafeBytes(of: &detail.pointee.text) { bytes in
+        if let start = bytes.baseAddress { text.append(start.assumingMemoryBound(to: CChar.self)) }
+      }
+    }
     guard let place = last.pointee.place else { return }
     text.append(" (")
     text.append(place)

@@ -68,6 +68,7 @@ package enum Runtime {
     thread.pointee.last_wait = 0
     thread.pointee.fired_timer = 0
     thread.pointee.scope = nil
+    thread.pointee.finishing = 0
     thread.pointee.scope_call = nil
     thread.pointee.invocation_call = nil
     process.pointee.main_loop = nil

@@ -13,13 +13,14 @@ extension Scope {
   /// Ends everything in the scope, and waits until nothing of it runs. False if something of it is on the calling thread's
   /// stack: then it ends with that.
   package func close(timeout: Int64) throws(Failure) -> Bool {
-    beginClosing(isDeferred: false)
     let until = Clock.after(timeout, from: Clock.now())
+    try awaitBeginning(until)
+    beginClosing(isDeferred: false)
     var isFirst = true
     while true {
       let seen = Rest.epoch
       defer { isFirst = false }
-      switch step(isFirst: isFirst) {
+      switch step(isFirst: isFirst, until: until) {
       case .closed: return true
       case .isHere:
         endLater()
@@ -33,18 +34,31 @@ extension Scope {
     }
   }
 
+  private func awaitBeginning(_ until: Int64) throws(Failure) {
+    while !isClosing {
+      let seen = Rest.epoch
+      if mayBegin { return }
+      if isHere { throw Failure(Status.state, "scope", "is needed by another one, and was to be closed from inside") }
+      if Clock.now() >= until {
+        throw Failure(Status.timeout, "timeout_ns", "passed while the scope was needed: treadle_scope_copy_holders tells by whom")
+      }
+      Rest.wait(seen, until: until)
+    }
+  }
+
   /// Returns a reference that the client owns. With the last one the scope is closed, and nobody waits for that.
   package static func releaseForClient(_ handle: UInt) throws(Failure) {
     let scope = Scope(try Slab(.scope).surrender(handle, "scope"))
     defer { scope.letGo() }
-    if scope.isWithoutClients && scope.phase != Phase.closed { scope.endLater() }
+    // One with a guardian lives until it is closed.
+    if scope.isWithoutClients && scope.phase < Phase.finishing && scope.state.pointee.guardian == nil { scope.endLater() }
   }
 
   /// What is left ends when it comes to rest, by whoever has it rest.
   private func endLater() {
     beginClosing(isDeferred: true)
     treadle_system_set_scopes_end { Scope.endDeferred() }
-    _ = step(isFirst: true)
+    _ = step(isFirst: true, until: Clock.now())
   }
 
   /// Something has come to rest, and perhaps the last of a scope for which nobody waits.
@@ -58,7 +72,7 @@ extension Scope {
     var seen: UInt32
     repeat {
       seen = Rest.epoch
-      stepDeferred()
+      LastError.keepingDetail(stepDeferred)
     } while Rest.epoch != seen
   }
 
@@ -66,7 +80,7 @@ extension Scope {
     Slab(.scope).forEachLive { _, memory in
       let scope = Scope(memory)
       guard scope.holdIfLiving() else { return true }
-      if scope.phase == Phase.deferred { _ = scope.step(isFirst: false) }
+      if scope.phase == Phase.deferred { _ = scope.step(isFirst: false, until: Clock.now()) }
       scope.letGo()
       return true
     }
@@ -81,7 +95,17 @@ extension Scope {
   }
 
   /// Ends what can be ended now. Not the first one of a closing only looks: it must not move what is looked at by those who wait.
-  func step(isFirst: Bool) -> Found {
+  func step(isFirst: Bool, until: Int64) -> Found {
+    if phase == Phase.closed { return .closed }
+    if phase == Phase.finishing { return isFinishingHere ? .isHere : .isBusy }
+    if let guardian = state.pointee.guardian {
+      // While something of it is on this stack, nothing else of it is told to end; that is, so that its return is seen.
+      if isHere {
+        endHere()
+        return .isHere
+      }
+      if !guardian(UnsafeMutableRawPointer(state), until) { return .isBusy }
+    }
     endWaiting()
     endRegistrations()
     var isHere = isMakingHere
@@ -105,6 +129,7 @@ extension Scope {
       return !isHere
     }
     if phase == Phase.closed { return .closed }
+    if phase == Phase.finishing { return isFinishingHere ? .isHere : .isBusy }
     if endClosing() {
       finish()
       return .closed
@@ -114,10 +139,63 @@ extension Scope {
     return isHere ? .isHere : .isBusy
   }
 
+  /// Whether something of it is on the calling thread's stack.
+  package var isHere: Bool {
+    if isMakingHere { return true }
+    var index = 0
+    while let (handle, _) = member(index) {
+      if ScopeMember(handle).isHere { return true }
+      index &+= 1
+    }
+    var isWorkHere = false
+    forEachWork { work in
+      isWorkHere = ScopeWork.isHere(work)
+      return !isWorkHere
+    }
+    return isWorkHere
+  }
+
+  /// Ends what is on the calling thread's stack: it comes to rest when that returns.
+  private func endHere() {
+    var index = 0
+    while let (handle, isTold) = member(index) {
+      if !isTold && ScopeMember(handle).isHere {
+        if Handle(bits: UInt(handle)).kind == .scope {
+          if let inner = try? Scope.hold(UInt(handle), "scope") {
+            inner.endHere()
+            inner.letGo()
+          }
+        } else {
+          markTold(index, handle)
+          _ = ScopeMember(handle).end()
+        }
+      }
+      index &+= 1
+    }
+  }
+
+  /// Of a scope inside: `isHere`.
+  static func isHere(_ handle: UInt) -> Bool {
+    guard let scope = try? Scope.hold(handle, "scope") else { return false }
+    defer { scope.letGo() }
+    return scope.isHere
+  }
+
+  private struct Destroying {
+    let destroy: ScopeState.Destroy
+    let info: UnsafeMutableRawPointer?
+  }
+
   /// It is closed: what came with it goes back.
   private func finish() {
-    let (destroy, info) = (state.pointee.destroy, state.pointee.info)
-    if let destroy { ClientCall.guarded { destroy(info) } }
+    if let destroy = state.pointee.destroy {
+      var call = Destroying(destroy: destroy, info: state.pointee.info)
+      ClientCall.guarded(&call) { memory in
+        guard let call = memory?.assumingMemoryBound(to: Destroying.self).pointee else { return }
+        call.destroy(call.info)
+      }
+    }
+    endFinishing()
     Rest.announce()
     letGo()
   }

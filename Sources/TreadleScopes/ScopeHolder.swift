@@ -14,6 +14,12 @@ package struct ScopeHolder {
   /// 0 for what has none.
   package let handle: UInt
 
+  package init(kind: UInt32, threadID: Int32, handle: UInt) {
+    self.kind = kind
+    self.threadID = threadID
+    self.handle = handle
+  }
+
   /// Calls `body` with each thing in the scope, and its label, which lives as long as the call.
   package static func forEach(in scope: Scope, _ body: (ScopeHolder, UnsafePointer<CChar>?) -> Void) {
     scope.forEachWork { work in

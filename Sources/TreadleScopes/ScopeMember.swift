@@ -40,6 +40,21 @@ struct ScopeMember {
     }
   }
 
+  /// Whether something of it is on the calling thread's stack. A look that holds nothing: who waits until nothing is held must
+  /// not be woken by it. What is on the stack lives; of anything else only the place is compared.
+  var isHere: Bool {
+    guard let kind = handle.kind, Slab(kind).find(handle) != nil else { return false }
+    switch kind {
+    case .source, .timer, .observer, .descriptor: return Item(kind, slot: handle.slot)?.isInCallbackHere ?? false
+    case .invocation: return Invocation.isHere(handle)
+    case .closure: return Closure.isHere(handle)
+    case .thread: return Thread.existing.map { $0.handle.bits == handle.bits } ?? false
+    case .host: return (try? Host(handle.bits, "host"))?.isOnThisThread ?? false
+    case .scope: return Scope.isHere(handle.bits)
+    default: return false
+    }
+  }
+
   private func endItem(_ kind: Kind) -> Bool {
     guard let item = try? Item.hold(kind, handle.bits, "item") else { return false }
     return item.endInScope()
@@ -58,8 +73,11 @@ struct ScopeMember {
   private func endScope(isFirst: Bool) -> Scope.Found {
     guard let scope = try? Scope.hold(handle.bits, "scope") else { return .closed }
     defer { scope.letGo() }
-    scope.beginClosing(isDeferred: false)
-    let found = scope.step(isFirst: isFirst)
+    if !scope.isClosing {
+      if !scope.mayBegin { return .isBusy }
+      scope.beginClosing(isDeferred: false)
+    }
+    let found = scope.step(isFirst: isFirst, until: Clock.now())
     if found == .closed { scope.abandonClients() }
     return found
   }

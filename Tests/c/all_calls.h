@@ -8,8 +8,8 @@
 
 #include "helpers.h"
 
-enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, LOCK, CONDITION, THREAD, INVOCATION, CLOSURE, SCOPE, HANDLE_KINDS };
-static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host", "lock", "condition", "thread", "invocation", "closure", "scope"};
+enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, LOCK, CONDITION, THREAD, INVOCATION, CLOSURE, SCOPE, PLUGIN, HANDLE_KINDS };
+static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host", "lock", "condition", "thread", "invocation", "closure", "scope", "plugin"};
 
 struct handles {
     void *of[HANDLE_KINDS];
@@ -225,6 +225,17 @@ struct call {
     X(treadle_scope_leave, U(SCOPE), 's', 0, call_leave(Z))                                                        \
     X(treadle_scope_copy_holders, U(SCOPE), 's', 8, treadle_scope_copy_holders(Z, NULL, 0, &h->out.size))          \
     X(treadle_is_valid__scope, U(SCOPE), 'b', 0, treadle_is_valid(Z))                                              \
+    X(treadle_plugin_load, 0, 's', 8, make_q(h))                                                                   \
+    REFERENCE_CALLS(X, plugin, PLUGIN, Q)                                                                          \
+    X(treadle_plugin_start, U(PLUGIN), 's', 0, treadle_plugin_start(Q))                                            \
+    X(treadle_plugin_get_info, U(PLUGIN), 's', 0, treadle_plugin_get_info(Q, &TREADLE_INIT(treadle_plugin_info)))  \
+    X(treadle_plugin_get_extension, U(PLUGIN), 's', 8, treadle_plugin_get_extension(Q, "example.call/1", (const void **)&h->out.pointer)) \
+    X(treadle_plugin_set, U(PLUGIN), 's', 0, treadle_plugin_set(Q, "key", "value"))                                \
+    X(treadle_plugin_copy_setting, U(PLUGIN), 's', 8, treadle_plugin_copy_setting(Q, "key", TEXT))                 \
+    X(treadle_plugin_copy_all, 0, 's', 8, treadle_plugin_copy_all(NULL, 0, &h->out.size))                          \
+    X(treadle_plugin_reload, U(PLUGIN), 's', 8, remake_q(h))                                                       \
+    REFERENCE_ENDS(X, plugin, PLUGIN, Q)                                                                           \
+    X(treadle_close__plugin, U(PLUGIN), 's', 0, treadle_close(Q, 0))                                               \
     REFERENCE_ENDS(X, scope, SCOPE, Z)                                                                             \
     X(treadle_close__scope, U(SCOPE), 's', 0, treadle_close(Z, 0))                                                 \
     X(treadle_thread_start, U(THREAD), 's', 0, treadle_thread_start(N))                                            \
@@ -275,6 +286,7 @@ HELPER const char *function_of(const struct call *call) {
 #undef N
 #undef I
 #undef Z
+#undef Q
 #undef TEXT
 
 /* One good handle of each kind but host; of[LOOP] is the loop given. */
@@ -297,6 +309,7 @@ HELPER void handles_make(struct handles *h, treadle_loop loop, const char *mode)
     CHECK_INT(make_invocation((treadle_invocation *)&h->of[INVOCATION]), TREADLE_OK);
     CHECK_INT(treadle_closure_create(CLOSURE_OF(.handler = call_handler), (treadle_closure *)&h->of[CLOSURE]), TREADLE_OK);
     CHECK_INT(treadle_scope_create(&TREADLE_INIT(treadle_scope_config), (treadle_scope *)&h->of[SCOPE]), TREADLE_OK);
+    CHECK_INT(treadle_plugin_load(PLUGIN_CONFIG(call_query), (treadle_plugin *)&h->of[PLUGIN]), TREADLE_OK);
 }
 HELPER void handles_end(struct handles *h) {
     treadle_source_invalidate(h->of[SOURCE]);
@@ -312,6 +325,8 @@ HELPER void handles_end(struct handles *h) {
     CHECK_INT(treadle_invocation_release(h->of[INVOCATION]), TREADLE_OK);
     CHECK_INT(treadle_closure_release(h->of[CLOSURE]), TREADLE_OK);
     CHECK_INT(treadle_scope_release(h->of[SCOPE]), TREADLE_OK);
+    CHECK_INT(treadle_plugin_close(h->of[PLUGIN], TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(treadle_release(h->of[PLUGIN]), TREADLE_OK);
     close(h->fd), close(h->copy);
 }
 

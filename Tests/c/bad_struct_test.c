@@ -57,6 +57,27 @@ static treadle_status take_scope(void *config) {
     treadle_status status = treadle_scope_create(config, &scope);
     return status == TREADLE_OK ? treadle_scope_release(scope) : status;
 }
+static treadle_status plugin_init(const treadle_plugin_host *host, void **out_instance) { return (void)host, *out_instance = NULL, TREADLE_OK; }
+static void plugin_deinit(void *instance) { (void)instance; }
+static const treadle_plugin_description *query(uint32_t host_abi) {
+    static const treadle_plugin_description description = {TREADLE_PLUGIN_COMMON, .id = "example.struct", .name = "a plugin", .version = "1",
+                                                           .init = plugin_init, .deinit = plugin_deinit};
+    return (void)host_abi, &description;
+}
+static treadle_status take_plugin(void *config) {
+    treadle_plugin plugin;
+    treadle_status status = treadle_plugin_load(config, &plugin);
+    if (status != TREADLE_OK) return status;
+    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
+    return treadle_release(plugin);
+}
+static treadle_status take_plugin_info(void *info) {
+    treadle_plugin plugin = NULL;
+    CHECK_INT(treadle_plugin_load(&(treadle_plugin_config){.struct_size = sizeof(treadle_plugin_config), .query = query}, &plugin), TREADLE_OK);
+    treadle_status status = treadle_plugin_get_info(plugin, info);
+    treadle_plugin_close(plugin, TREADLE_FOREVER), treadle_release(plugin);
+    return status;
+}
 static void *end_at_once(void *info) { return info; }
 static treadle_status take_thread(void *config) {
     treadle_thread thread;
@@ -97,6 +118,8 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
     treadle_notification_config notification = {
         .struct_size = sizeof notification, .name = TREADLE_NOTIFY_THREAD_WILL_EXIT, .fn = be_told, .destroy = count_destroyed};
     treadle_scope_config scope = {.struct_size = sizeof scope, .destroy = count_destroyed};
+    treadle_plugin_config plugin = {.struct_size = sizeof plugin, .query = query};
+    treadle_plugin_info plugin_info = {.struct_size = sizeof plugin_info};
     treadle_closure_info closure_info = {.struct_size = sizeof closure_info};
     treadle_closure_pool_info pool_info = {.struct_size = sizeof pool_info};
     treadle_loop_counters counters = TREADLE_INIT(treadle_loop_counters);
@@ -114,6 +137,8 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
                    {take_invocation, &invocation, sizeof invocation, 1}, {take_options, &options, sizeof options, 0},
                    {take_closure, &closure, sizeof closure, 1},    {take_thread, &thread, sizeof thread, 1},        {take_notification, &notification, sizeof notification, 1},
                    {take_scope, &scope, sizeof scope, 1},
+                   {take_plugin, &plugin, sizeof plugin, 0},
+                   {take_plugin_info, &plugin_info, sizeof plugin_info, 0},
                    {take_closure_info, &closure_info, sizeof closure_info, 0},
                    {take_pool_info, &pool_info, sizeof pool_info, 0},
                    {take_counters, &counters, sizeof counters, 0}};

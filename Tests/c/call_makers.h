@@ -32,6 +32,7 @@ static treadle_thread caller_or(treadle_thread thread) {
 #define I ((treadle_invocation)h->of[INVOCATION])
 #define F ((treadle_closure)h->of[CLOSURE])
 #define Z ((treadle_scope)h->of[SCOPE])
+#define Q ((treadle_plugin)h->of[PLUGIN])
 #define TEXT h->text, sizeof h->text, &h->out.size
 
 /* What it copies is given back. */
@@ -167,6 +168,43 @@ static treadle_status call_handler(treadle_call *call, void *info) { return (voi
 #define CLOSURE_OF(...) (&(treadle_closure_config){.struct_size = sizeof(treadle_closure_config), .signature = "i^v", __VA_ARGS__})
 MAKES(make_f, treadle_closure, treadle_closure_create(CLOSURE_OF(.handler = call_handler), &object), treadle_closure_release)
 MAKES(make_hf, treadle_closure, host_closure(H, 1, CLOSURE_OF(.handler = NULL), &object), treadle_closure_release)
+/* A plugin of the program's own: each time one of a new id, or of the wanted one. Its description lives for ever. */
+static treadle_status call_plugin_init(const treadle_plugin_host *host, void **out_instance) { return (void)host, *out_instance = NULL, TREADLE_OK; }
+static void call_plugin_deinit(void *instance) { (void)instance; }
+static const void *call_plugin_extension(void *instance, const char *id) { return (void)instance, id; }
+static const char *const call_provided[] = {"example.call/1", NULL};
+static const treadle_plugin_setting call_setting = {.struct_size = sizeof call_setting, .key = "key"};
+struct call_plugin {
+    treadle_plugin_description description;
+    char id[32];
+    struct call_plugin *next;
+};
+static struct call_plugin *_Atomic call_plugins;
+static _Thread_local char call_wanted[32];
+static const treadle_plugin_description *call_query(uint32_t host_abi) {
+    static _Atomic uint32_t number;
+    struct call_plugin *made = malloc(sizeof *made);
+    *made = (struct call_plugin){
+        .description = {TREADLE_PLUGIN_COMMON, .name = "a plugin", .version = "1", .provided = call_provided, .settings = &call_setting,
+                        .setting_count = 1, .init = call_plugin_init, .deinit = call_plugin_deinit, .get_extension = call_plugin_extension},
+        .next = call_plugins};
+    if (*call_wanted) memcpy(made->id, call_wanted, sizeof made->id);
+    else snprintf(made->id, sizeof made->id, "example.call-%u", number++);
+    made->description.id = made->id;
+    while (!__atomic_compare_exchange_n((struct call_plugin **)&call_plugins, &made->next, made, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
+    return (void)host_abi, &made->description;
+}
+static void call_unload(treadle_plugin plugin) { treadle_close(plugin, TREADLE_FOREVER), treadle_release(plugin); }
+#define PLUGIN_CONFIG(its_query) (&(treadle_plugin_config){.struct_size = sizeof(treadle_plugin_config), .query = its_query})
+MAKES(make_q, treadle_plugin, treadle_plugin_load(PLUGIN_CONFIG(call_query), &object), call_unload)
+/* One with the id of a handle's plugin. */
+static treadle_plugin call_same(treadle_plugin plugin) {
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    if (treadle_plugin_get_info(plugin, &info) == TREADLE_OK) snprintf(call_wanted, sizeof call_wanted, "%s", info.description->id);
+    return plugin;
+}
+static treadle_status call_made(treadle_status status) { return *call_wanted = 0, status; }
+MAKES(remake_q, treadle_plugin, call_made(treadle_plugin_reload(call_same(Q), PLUGIN_CONFIG(call_query), TREADLE_FOREVER, &object)), call_unload)
 MAKES(make_z, treadle_scope, treadle_scope_create(&TREADLE_INIT(treadle_scope_config), &object), treadle_scope_release)
 static treadle_status call_enter(treadle_scope scope) {
     treadle_status status = treadle_scope_enter(scope);

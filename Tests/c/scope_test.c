@@ -310,6 +310,37 @@ TEST(a_scope_that_is_entered_is_closed_with_its_own, "SCOPE-2 SCOPE-5") {
     CHECK_INT(treadle_release(outer), TREADLE_OK);
 }
 
+static atomic_int destroying;
+static void *close_it(void *scope) {
+    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(destroying, 2);
+    return NULL;
+}
+static void destroy_slowly(void *info) {
+    treadle_scope *scope = info;
+    destroying = 1;
+    CHECK_INT(treadle_scope_close(*scope, TREADLE_FOREVER), TREADLE_DEFERRED);
+    for (int i = 0; i < 1000; i++) sched_yield();
+    destroying = 2;
+}
+static void destroy_and_exit(void *info) {
+    destroying = 2;
+    pthread_exit(info);
+}
+TEST(whoever_closes_a_scope_waits_for_its_destroy, "SCOPE-3 SCOPE-4") {
+    for (int i = 0; i < scaled(200) + 2; i++) {
+        treadle_scope scope = NULL;
+        treadle_scope_config config = {.struct_size = sizeof config, .info = &scope, .destroy = i % 2 ? destroy_slowly : destroy_and_exit};
+        pthread_t threads[2];
+        destroying = 0;
+        CHECK_INT(treadle_scope_create(&config, &scope), TREADLE_OK);
+        for (int n = 0; n < 2; n++) CHECK_INT(pthread_create(&threads[n], NULL, close_it, scope), 0);
+        for (int n = 0; n < 2; n++) CHECK_INT(pthread_join(threads[n], NULL), 0);
+        CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(treadle_release(scope), TREADLE_OK);
+    }
+}
+
 static void *enter_and_end(void *scope) {
     CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
     CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);

@@ -17,6 +17,7 @@ static_assert(sizeof(Source) == sizeof(treadle_source));
 static_assert(!std::is_constructible_v<Timer, Clock::time_point, int>, "an int is no callback");
 static_assert(static_cast<int>(Status::not_supported) == TREADLE_E_NOT_SUPPORTED);
 static_assert(static_cast<int>(Status::cancelled) == TREADLE_E_CANCELLED);
+static_assert(static_cast<int>(Status::plugin) == TREADLE_E_PLUGIN);
 static_assert((Readiness::readable | Readiness::hangup) == static_cast<Readiness>(5));
 static_assert(any_of(Activity::all, Activity::exit) && !any_of(Activity::entry, Activity::exit));
 

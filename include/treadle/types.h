@@ -17,7 +17,10 @@
 #define TREADLE_END_DECLS
 #endif
 
-#if defined(__GNUC__)
+#if defined(TREADLE_PLUGIN)
+/* A plugin has each function itself, once, and shows it to nobody (plugin_table.h). */
+#define TREADLE_API __attribute__((weak, visibility("hidden")))
+#elif defined(__GNUC__)
 #define TREADLE_API __attribute__((visibility("default")))
 #else
 #define TREADLE_API
@@ -95,7 +98,8 @@ enum {
     TREADLE_E_RANGE = -16,        /* a number is outside of its range */
     TREADLE_E_SIGNATURE = -17,    /* a type encoding is malformed or cannot be called */
     TREADLE_E_NOT_SUPPORTED = -18, /* this build or machine cannot */
-    TREADLE_E_CANCELLED = -19     /* somebody cancelled it */
+    TREADLE_E_CANCELLED = -19,    /* somebody cancelled it */
+    TREADLE_E_PLUGIN = -20        /* a plugin is refused, or breaks its contract; the last error says how */
 };
 
 /** Waits for ever, as a timeout or a date. 0 polls. Since 1.0. */

@@ -54,12 +54,14 @@ struct treadle_system_thread {
     uint8_t announcing; /* not 0: inside the notification of the first thread (MultiThreading) */
     bool is_ending;     /* its thread-specific destructors run */
     bool is_ending_scopes; /* inside a look for scopes that end */
+    uint8_t finishing;  /* how many scopes' destroy functions are on its stack */
     bool is_logging;    /* inside a message to who debugs */
 };
 extern __thread struct treadle_system_thread treadle_system_thread_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 __attribute__((always_inline)) static inline struct treadle_system_thread *TREADLE_SYSTEM_NONNULL treadle_system_thread(void) { return &treadle_system_thread_state; }
 
+struct treadle_system_detail;
 /* The calling thread's last failure, which becomes text when somebody asks. Initial-exec too: the loader lays all of a
  * library's storage where the part that asks for it must lie. */
 struct treadle_system_failure {
@@ -68,6 +70,12 @@ struct treadle_system_failure {
     const char *function, *subject, *text; /* static; NULL before the first failure */
     const char *place; /* static; NULL: the text says all */
     int64_t number;    /* of the place */
+    struct treadle_system_detail *detail; /* allocated when the thread first needs it; goes with the thread */
+};
+/* What only the moment knows of a failure: a name, what the loader says. */
+struct treadle_system_detail {
+    uint8_t is_new; /* the next failure's; else the last one's */
+    char text[119]; /* empty: none */
 };
 extern __thread struct treadle_system_failure treadle_system_failure_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -121,6 +129,7 @@ struct treadle_system_life {
     _Alignas(64) struct treadle_system_slab slabs[TREADLE_SYSTEM_KINDS];
     struct treadle_system_item_mutex item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS];
     struct treadle_system_registry reports; /* for who debugs (Log) */
+    struct treadle_system_registry plugins; /* that are loaded (PluginRegistry) */
     struct treadle_system_inheritance inheritance;
 };
 extern struct treadle_system_life treadle_system_present_life __attribute__((visibility("hidden")));
@@ -319,6 +328,8 @@ extern struct treadle_system_registry treadle_system_last_resort __attribute__((
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_notification_lock(void) { return &treadle_system_notifications.mutex; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_notification_list(void) { return treadle_system_notifications.words; }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_lock(void) { return &treadle_system_last_resort.mutex; }
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_plugin_lock(void) { return &treadle_system_present_life.plugins.mutex; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_plugin_words(void) { return treadle_system_present_life.plugins.words; }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_report_lock(void) { return &treadle_system_present_life.reports.mutex; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_report_words(void) { return treadle_system_present_life.reports.words; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_handler(void) { return treadle_system_last_resort.words; }

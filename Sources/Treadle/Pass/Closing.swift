@@ -30,7 +30,7 @@ extension Item {
   }
 
   /// Whether one of its callbacks is on the calling thread's stack.
-  private var isInCallbackHere: Bool {
+  package var isInCallbackHere: Bool {
     Loop.existing?.isInCallback(of: self) == true || ItemCall.isOnThisThread(self) || isFiredOnThisThread
   }
 

@@ -41,6 +41,11 @@ package enum ClientCall {
     }
   }
 
+  /// The same, where nothing may be on the heap.
+  package static func guarded<Value>(_ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void) {
+    withUnsafeMutablePointer(to: &value) { treadle_system_call_clients(body, $0) }
+  }
+
   /// False after a shutdown: the client must not be called. Ended by `end` all the same.
   package static func begin() -> Bool {
     _ = treadle_system_count_call(1)

@@ -56,6 +56,7 @@ extension Scope {
   /// The thread ends, wherever it was.
   package static func leaveAll() {
     while let entry = innermost { pop(entry) }
+    if treadle_system_thread().pointee.finishing != 0 { abandonFinishing() }
   }
 
   /// Makes something of our own, which is in no scope.
@@ -90,15 +91,48 @@ extension Scope {
   package static func within<Made>(_ named: UInt, _ body: () throws(Failure) -> Made) throws(Failure) -> Made {
     if named == 0 { return try body() }
     let entry = try push(named)
-    let tag = treadle_system_tag()
-    defer {
-      // The child of a fork has entered nothing.
-      if treadle_system_tag() == tag {
-        while let last = Scope.innermost, last != entry { Scope.pop(last) }
-        Scope.pop(entry)
-      }
-    }
+    defer { popAll(to: entry) }
     return try body()
+  }
+
+  /// Runs a client's function that belongs to the scope, and is waited for by a closing. What it makes is in the scope.
+  @inline(never)
+  package func calling(evenClosing: Bool = false, _ body: () throws(Failure) -> Void) throws(Failure) {
+    try promise(evenClosing: evenClosing)
+    let entry: UnsafeMutablePointer<Entry>
+    do throws(Failure) {
+      entry = try push(isOfCall: true)
+    } catch {
+      redeem(nil)
+      throw error
+    }
+    entry.pointee.promised &+= 1
+    defer { Scope.popAll(to: entry) }
+    try body()
+  }
+
+  /// Enters it for one call of a client's that the scope is in charge of; nil if the thread is inside already.
+  package func enterForCall() throws(Failure) -> UnsafeMutableRawPointer? {
+    if let entered = Scope.entered, contains(entered) { return nil }
+    return UnsafeMutableRawPointer(try push(isOfCall: true))
+  }
+  package static func leaveAfterCall(_ entry: UnsafeMutableRawPointer) {
+    popAll(to: entry.assumingMemoryBound(to: Entry.self))
+  }
+
+  /// Leaves what was entered since an entry, and that, if it is there still: the child of a fork has entered nothing.
+  private static func popAll(to entry: UnsafeMutablePointer<Entry>) {
+    var isThere = false
+    var next = innermost
+    while let found = next, !isThere {
+      isThere = found == entry
+      next = found.pointee.outer
+    }
+    if !isThere { return }
+    while let last = innermost {
+      pop(last)
+      if last == entry { return }
+    }
   }
 
   /// From here on the entry alone holds the scope: `body` need not return.

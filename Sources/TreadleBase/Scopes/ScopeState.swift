@@ -7,6 +7,10 @@ package import Synchronization
 /// The memory of a scope (`Scope`).
 package struct ScopeState: ~Copyable {
   package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+  /// Asked before each step of a closing, with the scope, no lock held, and until when there is time for it: whether what is
+  /// inside may be ended now. With `Scope.mayBegin` in place of a time: whether the closing may begin. When the answer may be
+  /// another one, something has come to rest. By several threads at once, also beside `destroy`.
+  package typealias Guardian = @convention(c) (UnsafeMutableRawPointer, Int64) -> Bool
 
   let reference: Reference
   let touched: Atomic<UInt64>
@@ -14,6 +18,9 @@ package struct ScopeState: ~Copyable {
   package fileprivate(set) var slot: UInt32
   package fileprivate(set) var info: UnsafeMutableRawPointer?
   package fileprivate(set) var destroy: Destroy?
+  package fileprivate(set) var guardian: Guardian?
+  /// The handle of the scope that it was made in; 0 for none.
+  package fileprivate(set) var parent: UInt64
   /// In the scope's own memory; nil for none.
   package fileprivate(set) var label: UnsafeMutablePointer<CChar>?
   /// `Scope.Phase`. Written under the lock.
@@ -28,6 +35,8 @@ package struct ScopeState: ~Copyable {
   var works: ScopeWork.Pointer?
   /// When the closing began. Written before the phase says so.
   package fileprivate(set) var closedAt: Int64
+  /// The kernel's id of the thread that calls `destroy`. Written before the phase says so.
+  fileprivate var finisher: Int32
 }
 
 /// A scope: what is made while a thread has entered it belongs to it, and ends with it. A thin handle.
@@ -45,15 +54,16 @@ package struct Scope {
     package static let closing: UInt32 = 1
     /// The same, and whoever ends the last of it closes the scope: who began it could not wait.
     package static let deferred: UInt32 = 2
-    /// All of it has ended.
-    package static let closed: UInt32 = 3
+    /// All of it has ended, and what came with it is given back.
+    package static let finishing: UInt32 = 3
+    package static let closed: UInt32 = 4
   }
 
   // MARK: Its life
 
   /// A new one. From here on `destroy(info)` is the scope's.
   package static func create(
-    label: UnsafePointer<CChar>?, destroy: ScopeState.Destroy?, info: UnsafeMutableRawPointer?
+    label: UnsafePointer<CChar>?, destroy: ScopeState.Destroy?, info: UnsafeMutableRawPointer?, guardian: ScopeState.Guardian? = nil
   ) throws(Failure) -> Scope {
     try Runtime.start()
     let length = label.map { strlen($0) &+ 1 } ?? 0
@@ -70,6 +80,8 @@ package struct Scope {
     state.pointee.slot = slot
     state.pointee.info = info
     state.pointee.destroy = destroy
+    state.pointee.guardian = guardian
+    state.pointee.parent = UInt64(Scope.entered?.handle.bits ?? 0)
     state.pointee.label = text?.assumingMemoryBound(to: CChar.self)
     state.pointee.phase.store(Phase.open, ordering: .relaxed)
     state.pointee.mutex.forget()
@@ -77,6 +89,7 @@ package struct Scope {
     state.pointee.promised = 0
     state.pointee.works = nil
     state.pointee.closedAt = 0
+    state.pointee.finisher = 0
     state.pointee.reference.begin(forClient: true)
     // Until it is closed.
     scope.holdAgain()
@@ -115,8 +128,28 @@ package struct Scope {
 
   package static var closedFailure: Failure { Failure(Status.closed, "scope", "is closed: it takes nothing more") }
 
+  /// Whether it is this scope, or one that was made in it, or in one of those.
+  package func contains(_ other: Scope) -> Bool {
+    if other.state == state { return true }
+    // A parent lives as long as what was made in it has not ended.
+    var handle = Handle(bits: UInt(other.state.pointee.parent))
+    while handle.bits != 0, let memory = Slab(.scope).find(handle) {
+      if Scope(memory).state == state { return true }
+      handle = Handle(bits: UInt(Scope(memory).state.pointee.parent))
+    }
+    return false
+  }
+
   // MARK: Closing
 
+  /// Whether it is that of a plugin.
+  package var isOfPlugin: Bool { state.pointee.guardian != nil }
+
+  /// For a guardian, in place of a time.
+  package static let mayBegin = Int64.min
+
+  /// False while somebody needs the scope who is not in it.
+  package var mayBegin: Bool { state.pointee.guardian?(UnsafeMutableRawPointer(state), Scope.mayBegin) ?? true }
   /// No more is taken from here on. `isDeferred`: nobody waits for the rest.
   package func beginClosing(isDeferred: Bool) {
     lock()
@@ -128,14 +161,42 @@ package struct Scope {
     unlock()
   }
 
-  /// Says that all has ended; true for the one who is to call `destroy`.
+  /// Says that all has ended; true for the one who is to call `destroy`, and `endFinishing` after it.
   package func endClosing() -> Bool {
+    // It may end its thread.
+    _ = try? Runtime.watchThread()
     lock()
     defer { unlock() }
-    if phase == Phase.closed || !isEmptyLocked { return false }
-    state.pointee.phase.store(Phase.closed, ordering: .sequentiallyConsistent)
+    if phase >= Phase.finishing || !isEmptyLocked { return false }
+    state.pointee.finisher = treadle_system_thread_id()
+    state.pointee.phase.store(Phase.finishing, ordering: .sequentiallyConsistent)
+    treadle_system_thread().pointee.finishing &+= 1
     return true
   }
+
+  package func endFinishing() {
+    treadle_system_thread().pointee.finishing &-= 1
+    state.pointee.phase.store(Phase.closed, ordering: .sequentiallyConsistent)
+  }
+
+  /// The thread has ended inside of them.
+  static func abandonFinishing() {
+    Slab(.scope).forEachLive { _, memory in
+      let scope = Scope(memory)
+      guard scope.holdIfLiving() else { return true }
+      if scope.isFinishingHere {
+        scope.endFinishing()
+        // The scope's own reference.
+        scope.letGo()
+      }
+      scope.letGo()
+      return true
+    }
+    Rest.announce()
+  }
+
+  /// Whether the calling thread is in `destroy`.
+  package var isFinishingHere: Bool { phase == Phase.finishing && state.pointee.finisher == treadle_system_thread_id() }
 
   private var isEmptyLocked: Bool {
     state.pointee.members.isEmpty && state.pointee.works == nil && state.pointee.promised == 0
@@ -146,10 +207,10 @@ package struct Scope {
 
 extension Scope {
   /// Promises a place for what is about to be made.
-  func promise() throws(Failure) {
+  func promise(evenClosing: Bool = false) throws(Failure) {
     lock()
     defer { unlock() }
-    if isClosing { throw Scope.closedFailure }
+    if isClosing && !evenClosing || phase >= Phase.finishing { throw Scope.closedFailure }
     let wanted = state.pointee.members.count &+ state.pointee.promised &+ 1
     if wanted > state.pointee.members.capacity {
       sweep()

@@ -50,6 +50,12 @@ extension Closure {
     return ClosureFrame.isOnThisThread(closure.body)
   }
 
+  /// Whether the calling thread is in a call of it.
+  package static func isHere(_ handle: Handle) -> Bool {
+    guard let closure = Closure(handle) else { return false }
+    return ClosureFrame.isOnThisThread(closure.body)
+  }
+
   private var isOver: Bool { body.pointee.isDrained.load(ordering: .sequentiallyConsistent) != 0 }
 
   /// The last call of a retired closure has ended, or there was none. Called once, by whoever found it.

@@ -123,6 +123,12 @@ extension Invocation {
     invocation.abandonClients()
     return InvocationFrame.isOnThisThread(invocation.body)
   }
+
+  /// Whether its function is on the calling thread's stack.
+  package static func isHere(_ handle: Handle) -> Bool {
+    guard let memory = Slab(.invocation).find(handle) else { return false }
+    return InvocationFrame.isOnThisThread(Invocation(pointer: memory).body)
+  }
 }
 
 /// A call of an invocation's function that is on a thread's stack.

@@ -38,6 +38,7 @@ E_RANGE = -16
 E_SIGNATURE = -17
 E_NOT_SUPPORTED = -18
 E_CANCELLED = -19
+E_PLUGIN = -20
 FOREVER = 9223372036854775807
 DEFAULT_MODE = "kCFRunLoopDefaultMode"
 COMMON_MODES = "kCFRunLoopCommonModes"
@@ -144,6 +145,16 @@ HOLDER_NOTIFICATION = 34
 HOLDER_POOLED = 35
 HOST_WANTS_SCHEDULE = 1
 HOST_WANTS_CANCEL = 2
+SETTING_TEXT = 0
+SETTING_BOOLEAN = 1
+SETTING_INTEGER = 2
+SETTING_REAL = 3
+PLUGIN_MAY_UNMAP = 1
+PLUGIN_LOAD_WRITABLE = 1
+PLUGIN_LOADED = 0
+PLUGIN_STARTING = 1
+PLUGIN_STARTED = 2
+HOLDER_PLUGIN = 36
 
 treadle_retain_fn = CFUNCTYPE(c_void_p, c_void_p)
 treadle_release_fn = CFUNCTYPE(None, c_void_p)
@@ -524,6 +535,81 @@ class treadle_host_config(Structure):
     ]
 
 
+class treadle_plugin_setting(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("key", c_char_p),
+        ("default_value", c_char_p),
+        ("description", c_char_p),
+        ("type", c_uint32),
+        ("reserved", c_uint32),
+        ("minimum", c_int64),
+        ("maximum", c_int64),
+    ]
+
+
+treadle_plugin_write_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+
+
+class treadle_plugin_description(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("abi_min", c_uint32),
+        ("abi_max", c_uint32),
+        ("behaviour", c_uint32),
+        ("reserved", c_uint32),
+        ("self", POINTER(POINTER(c_void_p))),
+        ("id", c_char_p),
+        ("name", c_char_p),
+        ("version", c_char_p),
+        ("flags", c_uint32),
+        ("setting_count", c_uint32),
+        ("required", POINTER(c_char_p)),
+        ("optional", POINTER(c_char_p)),
+        ("provided", POINTER(c_char_p)),
+        ("settings", POINTER(treadle_plugin_setting)),
+        ("init", CFUNCTYPE(c_int32, POINTER(c_void_p), POINTER(c_void_p))),
+        ("start", CFUNCTYPE(c_int32, c_void_p)),
+        ("stop", CFUNCTYPE(c_int32, c_void_p, c_int64)),
+        ("deinit", CFUNCTYPE(None, c_void_p)),
+        ("get_extension", CFUNCTYPE(c_void_p, c_void_p, c_char_p)),
+        ("set", CFUNCTYPE(c_int32, c_void_p, c_char_p, c_char_p)),
+        ("save", CFUNCTYPE(c_int32, c_void_p, treadle_plugin_write_fn, c_void_p)),
+        ("restore", CFUNCTYPE(c_int32, c_void_p, c_void_p, c_size_t)),
+    ]
+
+
+treadle_plugin_query_fn = CFUNCTYPE(POINTER(treadle_plugin_description), c_uint32)
+treadle_plugin_extension_fn = CFUNCTYPE(c_void_p, c_void_p, c_char_p)
+treadle_plugin_log_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32, c_char_p)
+
+
+class treadle_plugin_config(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("path", c_char_p),
+        ("query", treadle_plugin_query_fn),
+        ("host_name", c_char_p),
+        ("host_version", c_char_p),
+        ("settings", POINTER(c_char_p)),
+        ("get_extension", treadle_plugin_extension_fn),
+        ("log", treadle_plugin_log_fn),
+        ("info", c_void_p),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class treadle_plugin_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("state", c_uint32),
+        ("abi", c_uint32),
+        ("description", POINTER(treadle_plugin_description)),
+        ("path", c_char_p),
+    ]
+
+
 class Prototype(NamedTuple):
     """How a function is called."""
 
@@ -695,6 +781,14 @@ PROTOTYPES = {
     "treadle_host_wait": Prototype(c_int32, [c_void_p, POINTER(c_uint32), c_int64], False),
     "treadle_host_end_wait": Prototype(c_int32, [POINTER(c_uint32)], True),
     "treadle_host_pool_add": Prototype(c_int32, [c_void_p, c_uint64], True),
+    "treadle_plugin_load": Prototype(c_int32, [POINTER(treadle_plugin_config), POINTER(c_void_p)], False),
+    "treadle_plugin_start": Prototype(c_int32, [c_void_p], False),
+    "treadle_plugin_reload": Prototype(c_int32, [c_void_p, POINTER(treadle_plugin_config), c_int64, POINTER(c_void_p)], False),
+    "treadle_plugin_get_info": Prototype(c_int32, [c_void_p, POINTER(treadle_plugin_info)], False),
+    "treadle_plugin_get_extension": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_void_p)], False),
+    "treadle_plugin_set": Prototype(c_int32, [c_void_p, c_char_p, c_char_p], False),
+    "treadle_plugin_copy_setting": Prototype(c_int32, [c_void_p, c_char_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
+    "treadle_plugin_copy_all": Prototype(c_int32, [POINTER(c_void_p), c_size_t, POINTER(c_size_t)], False),
 }
 
 
@@ -860,3 +954,11 @@ class Functions:
     treadle_host_wait: Callable[..., Any]
     treadle_host_end_wait: Callable[..., Any]
     treadle_host_pool_add: Callable[..., Any]
+    treadle_plugin_load: Callable[..., Any]
+    treadle_plugin_start: Callable[..., Any]
+    treadle_plugin_reload: Callable[..., Any]
+    treadle_plugin_get_info: Callable[..., Any]
+    treadle_plugin_get_extension: Callable[..., Any]
+    treadle_plugin_set: Callable[..., Any]
+    treadle_plugin_copy_setting: Callable[..., Any]
+    treadle_plugin_copy_all: Callable[..., Any]

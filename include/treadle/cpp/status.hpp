@@ -41,7 +41,8 @@ enum class Status : treadle_status {
     range = TREADLE_E_RANGE,
     signature = TREADLE_E_SIGNATURE,
     not_supported = TREADLE_E_NOT_SUPPORTED,
-    cancelled = TREADLE_E_CANCELLED
+    cancelled = TREADLE_E_CANCELLED,
+    plugin = TREADLE_E_PLUGIN
 };
 
 /// Why a run of a loop ended (RUN-4). Since 1.0.

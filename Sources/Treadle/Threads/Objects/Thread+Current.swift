@@ -27,7 +27,7 @@ extension Thread {
   package static var isGoneUnknown: Bool { treadle_system_thread().pointee.left == 1 }
 
   /// The calling thread's object if it has one already.
-  static var existing: Thread? {
+  package static var existing: Thread? {
     guard let memory = treadle_system_thread().pointee.thread, Runtime.isStarted else { return nil }
     return Thread(memory)
   }

@@ -118,7 +118,8 @@ public func threadExits() {
   Item.abandonFiredByHand()
   let isConcerned =
     thread.pointee.loop != nil || thread.pointee.hosts != 0 || thread.pointee.thread != nil || thread.pointee.pools != nil
-    || thread.pointee.scope != nil
+    || thread.pointee.scope != nil || thread.pointee.finishing != 0
+  LastError.forget()
   if !isConcerned { return }
   if !thread.pointee.is_ending {
     thread.pointee.is_ending = true

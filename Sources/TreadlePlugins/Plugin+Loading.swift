@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+package import CTreadle
+import CTreadlePlugins
+import CTreadleSystem
+package import TreadleBase
+import TreadleScopes
+
+extension Plugin {
+  /// What a plugin is made of, before it is one: `free` gives back what is there still.
+  private struct Parts {
+    var image: UnsafeMutablePointer<libtreadle_image>?
+    var memory: UnsafeMutableRawPointer?
+    var path: UnsafeMutablePointer<CChar>?
+    var given: UnsafeMutablePointer<GivenHost>?
+    var values = Buffer<UnsafeMutablePointer<CChar>?>()
+
+    mutating func free() {
+      if let image { _ = libtreadle_image_close(image, true) }
+      treadle_system_free(memory)
+      treadle_system_free(path)
+      if let given { GivenHost.free(given) }
+      PluginSettings.free(&values)
+    }
+  }
+
+  /// Loads a plugin; `old` is to be replaced by it. Its scope has one reference, the client's.
+  package static func load(_ config: treadle_plugin_config, inPlaceOf old: Plugin? = nil) throws(Failure) -> Plugin {
+    try Runtime.start()
+    if (config.path == nil) == (config.query == nil) { throw Failure(Status.argument, "path", "and query are both NULL, or both given") }
+    if config.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
+    if config.flags & ~UInt32(TREADLE_PLUGIN_LOAD_WRITABLE) != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    var parts = Parts()
+    do throws(Failure) {
+      return try make(config, &parts, inPlaceOf: old)
+    } catch {
+      parts.free()
+      throw error
+    }
+  }
+
+  private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?) throws(Failure) -> Plugin {
+    var query = config.query
+    if let path = config.path {
+      let image = try open(path, takesWritable: config.flags & UInt32(TREADLE_PLUGIN_LOAD_WRITABLE) != 0)
+      parts.image = image
+      query = unsafeBitCast(libtreadle_image_find(image, "treadle_plugin_query"), to: treadle_plugin_query_fn?.self)
+    }
+    guard let query else {
+      LastError.detail(config.path)
+      throw Failure(Status.plugin, "path", "names a library that does not export treadle_plugin_query")
+    }
+    var answer: UnsafePointer<treadle_plugin_description>?
+    ClientCall.guarded { answer = query(UInt32(TREADLE_PLUGIN_ABI)) }
+    guard let original = answer else {
+      LastError.detail(config.path)
+      throw Failure(Status.plugin, "plugin", "has no description")
+    }
+    let (description, abi) = try PluginCheck.read(original)
+    guard let id = description.id else { throw Failure.noMemory("plugin") }
+    if let old, let known = old.id, strcmp(known, id) != 0 { throw old.failure(Status.plugin, "is to be replaced by one of another id", id) }
+    parts.values = try PluginSettings.begin(description, config.settings)
+    parts.path = try copy(config.path)
+    parts.memory = treadle_system_allocate(MemoryLayout<PluginState>.size)
+    guard let memory = parts.memory else { throw Failure.noMemory("plugin") }
+    let given = try GivenHost.make(name: config.host_name, version: config.host_version)
+    parts.given = given
+    // The last that may fail.
+    let scope = try Scope.create(label: id, destroy: { Plugin.end($0) }, info: memory, guardian: { Plugin.guardEnd($0, $1) })
+    scope.holdAgain()
+    GivenHost.begin(given, scope, abi: abi, behaviour: description.behaviour)
+    let state = memory.bindMemory(to: PluginState.self, capacity: 1)
+    state.initialize(
+      to: PluginState(
+        next: nil, scope: scope, image: parts.image, original: original, description: description, path: parts.path, given: given,
+        getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
+        instance: nil, isGiven: false, isInitialised: false, isEnding: false, isPinned: false, uses: Buffer(), heir: nil))
+    parts = Parts()
+    return try enter(Plugin(state: state), inPlaceOf: old)
+  }
+
+  /// One that is loaded already under the id is refused: then the new one ends, as any plugin.
+  private static func enter(_ plugin: Plugin, inPlaceOf old: Plugin?) throws(Failure) -> Plugin {
+    let hasTwin = try PluginRegistry.locked { () throws(Failure) in
+      let twin = PluginRegistry.first { other in
+        guard other.state != old?.state, let one = other.id, let two = plugin.id else { return false }
+        return strcmp(one, two) == 0
+      }
+      if twin == nil { PluginRegistry.add(plugin) }
+      return twin != nil
+    }
+    if !hasTwin { return plugin }
+    let failure = plugin.failure(Status.exists, "is loaded already")
+    discard(plugin.scope)
+    throw failure
+  }
+
+  /// Ends a plugin that nobody was given.
+  static func discard(_ scope: Scope) {
+    let handle = scope.handle
+    scope.holdAgain()
+    defer { scope.letGo() }
+    _ = try? scope.close(timeout: 0)
+    if let client = try? Slab(.scope).surrender(handle.bits, "plugin") { Scope(client).letGo() }
+  }
+
+  private static func open(_ path: UnsafePointer<CChar>, takesWritable: Bool) throws(Failure) -> UnsafeMutablePointer<libtreadle_image> {
+    var image: UnsafeMutablePointer<libtreadle_image>?
+    var why: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    let result = withUnsafeMutableBytes(of: &why) { room in
+      let text = room.baseAddress?.assumingMemoryBound(to: CChar.self)
+      let result = libtreadle_image_open(path, takesWritable, &image, text, room.count)
+      LastError.detail(result == Int32(LIBTREADLE_IMAGE_LOADER) ? UnsafePointer(text) : path)
+      return result
+    }
+    if result < 0 { throw Failure.system("path", result) }
+    switch result {
+    case Int32(LIBTREADLE_IMAGE_OK): break
+    case Int32(LIBTREADLE_IMAGE_NO_FILE): throw Failure(Status.plugin, "path", "names no regular file")
+    case Int32(LIBTREADLE_IMAGE_WRITABLE): throw Failure(Status.plugin, "path", "names a file that somebody else may write")
+    case Int32(LIBTREADLE_IMAGE_FORMAT): throw Failure(Status.plugin, "path", "names no shared library of this machine's kind")
+    case Int32(LIBTREADLE_IMAGE_CUT): throw Failure(Status.plugin, "path", "names a library that is shorter than it says")
+    case Int32(LIBTREADLE_IMAGE_LOADER): throw Failure(Status.plugin, "path", "names a library that the loader refuses")
+    case Int32(LIBTREADLE_IMAGE_CHANGED): throw Failure(Status.plugin, "path", "names a library that was written over while it is mapped")
+    default: throw Failure.noMemory("plugin")
+    }
+    LastError.forgetDetail()
+    guard let image else { throw Failure.noMemory("plugin") }
+    return image
+  }
+
+  /// A copy of a text; nil for none.
+  static func copy(_ text: UnsafePointer<CChar>?) throws(Failure) -> UnsafeMutablePointer<CChar>? {
+    guard let text else { return nil }
+    let size = strlen(text) &+ 1
+    guard let memory = treadle_system_allocate(size) else { throw Failure.noMemory("plugin") }
+    memcpy(memory, text, size)
+    return memory.assumingMemoryBound(to: CChar.self)
+  }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+package import CTreadle
+import CTreadlePlugins
+import CTreadleSystem
+package import TreadleBase
+
+/// What is known of a plugin from its load to its end. The lock is `PluginRegistry`'s.
+package struct PluginState {
+  package enum Phase {
+    package static let loaded: UInt32 = 0
+    package static let starting: UInt32 = 1
+    package static let started: UInt32 = 2
+    package static let stopping: UInt32 = 3
+    package static let stopped: UInt32 = 4
+  }
+
+  /// Lock.
+  var next: UnsafeMutablePointer<PluginState>?
+  /// Constant; lives as long as this.
+  let scope: Scope
+  let image: UnsafeMutablePointer<libtreadle_image>?
+  /// The plugin's own, and what this version knows of it.
+  let original: UnsafePointer<treadle_plugin_description>
+  let description: treadle_plugin_description
+  /// Its own copies; nil for none.
+  let path: UnsafeMutablePointer<CChar>?
+  let given: UnsafeMutablePointer<GivenHost>
+  /// The program's.
+  let getExtension: treadle_plugin_extension_fn?
+  let log: treadle_plugin_log_fn?
+  let info: UnsafeMutableRawPointer?
+  /// Lock. As many as the description has settings; each one's own copy.
+  var values: Buffer<UnsafeMutablePointer<CChar>?>
+  /// Lock.
+  package var phase: UInt32
+  /// Written by the thread that starts it, before the phase says so.
+  var instance: UnsafeMutableRawPointer?
+  /// Code of the plugin has been called that knows of its host.
+  var isGiven: Bool
+  var isInitialised: Bool
+  /// Lock. Nobody may begin to use it.
+  var isEnding: Bool
+  /// Lock. Its own code has asked for its end, and may be on some stack.
+  var isPinned: Bool
+  /// Lock. The handles of the plugins that it uses.
+  var uses: Buffer<UInt64>
+  /// Lock. Where its state goes at its end; nil: nobody wants it.
+  var heir: UnsafeMutablePointer<SavedState>?
+}
+
+/// What a plugin hands over to the one that takes its place. It has two owners, who know by the lock which is the last.
+package struct SavedState {
+  typealias Pointer = UnsafeMutablePointer<SavedState>
+  var bytes = Buffer<UInt8>()
+  /// Whether all that was written is there.
+  var isWhole = true
+  var isSaved = false
+  /// Lock.
+  private var owners = 2
+
+  static func make() throws(Failure) -> Pointer {
+    guard let memory = treadle_system_allocate(MemoryLayout<SavedState>.size) else { throw Failure.noMemory("state") }
+    let saved = memory.bindMemory(to: SavedState.self, capacity: 1)
+    saved.initialize(to: SavedState())
+    return saved
+  }
+
+  static func letGo(_ saved: Pointer) {
+    let left = try? PluginRegistry.locked { () throws(Failure) in
+      saved.pointee.owners &-= 1
+      return saved.pointee.owners
+    }
+    if left != 0 { return }
+    saved.pointee.bytes.free()
+    treadle_system_free(saved)
+  }
+}
+
+/// A plugin: a scope with a life of its own. A thin handle; valid while the scope is not closed, for which callers see by a call
+/// inside (`Scope.calling`) or by the lock.
+package struct Plugin {
+  package let state: UnsafeMutablePointer<PluginState>
+
+  package var scope: Scope { state.pointee.scope }
+  package var handle: Handle { state.pointee.scope.handle }
+  package var id: UnsafePointer<CChar>? { state.pointee.description.id }
+
+  /// Tells the program.
+  @inline(never)
+  func tell(_ level: UInt32, _ text: UnsafePointer<CChar>) {
+    guard let log = state.pointee.log else { return }
+    let (info, plugin) = (state.pointee.info, OpaquePointer(bitPattern: handle.bits))
+    ClientCall.guarded { log(info, plugin, level, text) }
+  }
+
+  /// A failure that names the plugin.
+  @inline(never)
+  func failure(_ status: Int32, _ text: StaticString, _ more: UnsafePointer<CChar>? = nil) -> Failure {
+    LastError.detail(id, more)
+    return Failure(status, "plugin", text)
+  }
+
+  /// Whether one of the names in a list, which may be nil, is this one.
+  @inline(never)
+  static func lists(_ list: UnsafePointer<UnsafePointer<CChar>?>?, _ name: UnsafePointer<CChar>) -> Bool {
+    guard var next = list else { return false }
+    while let entry = next.pointee {
+      if strcmp(entry, name) == 0 { return true }
+      next += 1
+    }
+    return false
+  }
+}
+
+/// The plugins of this life of the process, in the order in which they were loaded.
+package enum PluginRegistry {
+  private struct State {
+    var first: UnsafeMutablePointer<PluginState>?
+    /// What plugins were given that stay mapped: it is theirs for ever, since threads of their own may look at it at any time.
+    var retired: UnsafeMutablePointer<GivenHost>?
+  }
+  private static var shared: UnsafeMutablePointer<State> { treadle_system_plugin_words().assumingMemoryBound(to: State.self) }
+
+  /// No client code is called in `body`.
+  static func locked<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    let lock = Mutex.at(treadle_system_plugin_lock())
+    lock.pointee.lock(.process)
+    defer { lock.pointee.unlock(.process) }
+    return try body()
+  }
+
+  // MARK: Under the lock
+
+  static func add(_ plugin: Plugin) {
+    var last = withUnsafeMutablePointer(to: &shared.pointee.first) { $0 }
+    while let state = last.pointee { last = withUnsafeMutablePointer(to: &state.pointee.next) { $0 } }
+    last.pointee = plugin.state
+  }
+
+  static func remove(_ plugin: Plugin) {
+    var at = withUnsafeMutablePointer(to: &shared.pointee.first) { $0 }
+    while let state = at.pointee {
+      if state == plugin.state {
+        at.pointee = state.pointee.next
+        return
+      }
+      at = withUnsafeMutablePointer(to: &state.pointee.next) { $0 }
+    }
+  }
+
+  @inline(never)
+  static func first(where test: (Plugin) -> Bool) -> Plugin? {
+    var next = shared.pointee.first
+    while let state = next {
+      if test(Plugin(state: state)) { return Plugin(state: state) }
+      next = state.pointee.next
+    }
+    return nil
+  }
+
+  /// The plugin that a scope is of.
+  static func find(_ scope: Scope) -> Plugin? { first { $0.scope.state == scope.state } }
+
+  static func retire(_ given: UnsafeMutablePointer<GivenHost>) {
+    given.pointee.next = shared.pointee.retired
+    shared.pointee.retired = given
+  }
+
+  // MARK: For clients
+
+  /// Calls `body` with the plugin that a client's handle means, which does not end meanwhile.
+  @inline(never)
+  package static func using(_ handle: UInt, _ body: (Plugin) throws(Failure) -> Void) throws(Failure) {
+    let scope = try Scope.hold(handle, "plugin")
+    defer { scope.letGo() }
+    guard let plugin = try locked({ () throws(Failure) in find(scope) }) else {
+      if scope.isOfPlugin { throw Failure(Status.closed, "plugin", "has ended") }
+      throw Failure(Status.kind, "plugin", "is a scope, and no plugin")
+    }
+    // From here on its end waits; it may have come since, then this is refused.
+    try scope.calling { () throws(Failure) in try body(plugin) }
+  }
+
+  /// Copies out handles, with a reference each; how many there are.
+  package static func copyAll(_ store: (Int, Handle) -> Bool) throws(Failure) -> Int {
+    try Runtime.start()
+    return try locked { () throws(Failure) in
+      var count = 0
+      _ = first { plugin in
+        if store(count, plugin.handle) { try? Slab(.scope).retainForClient(plugin.handle.bits, "plugin") }
+        count &+= 1
+        return false
+      }
+      return count
+    }
+  }
+
+  /// Calls `body` with each plugin that uses this one.
+  package static func forEachUser(of scope: Scope, _ body: (Handle, UnsafePointer<CChar>?) -> Void) {
+    guard scope.isOfPlugin else { return }
+    try? locked { () throws(Failure) in
+      _ = first { plugin in
+        if plugin.uses(scope) { body(plugin.handle, plugin.id) }
+        return false
+      }
+    }
+  }
+}
+
+extension Plugin {
+  /// What is known of it. The caller is inside of it.
+  package func tell(_ info: inout treadle_plugin_info) {
+    info.state = min(phase, PluginState.Phase.started)
+    info.abi = state.pointee.given.pointee.host.abi
+    info.description = state.pointee.original
+    info.path = UnsafePointer(state.pointee.path)
+  }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadle
+import CTreadleSystem
+import TreadleBase
+
+/// Whether a plugin's description keeps the rules.
+enum PluginCheck {
+  private static let mostListed = 256
+  private static let mostSettings: UInt32 = 256
+  /// The first version's.
+  private static let leastSize = MemoryLayout<treadle_plugin_description>.size
+
+  /// What this version knows of a description, which is sound; and the version that both sides speak.
+  static func read(_ original: UnsafePointer<treadle_plugin_description>) throws(Failure) -> (treadle_plugin_description, UInt32) {
+    let size = UnsafeRawPointer(original).load(as: Int.self)
+    if size < leastSize || size > 4096 { throw refusal("has a struct_size that no version of a description had") }
+    let description = original.pointee
+    guard let id = description.id, isName(id, most: 63) else { throw refusal("has an id that is none") }
+    let (least, most) = (description.abi_min, description.abi_max)
+    if least > most { throw refusal("has an abi_min above its abi_max", id) }
+    let abi = min(most, UInt32(TREADLE_PLUGIN_ABI))
+    if abi < least || abi >> 16 != UInt32(TREADLE_PLUGIN_ABI) >> 16 {
+      throw refusal("speaks no version of the plugin interface that this host speaks", id)
+    }
+    if description.behaviour == 0 || description.behaviour > UInt32(TREADLE_PLUGIN_BEHAVIOUR) {
+      throw refusal("was built for a level of behaviour that this host does not have", id)
+    }
+    if description.reserved != 0 { throw refusal("has a reserved that is not 0", id) }
+    if description.flags & ~UInt32(TREADLE_PLUGIN_MAY_UNMAP) != 0 { throw refusal("has flags that mean nothing", id) }
+    guard let name = description.name, let version = description.version, UTF8Text.isWellFormed(name), UTF8Text.isWellFormed(version)
+    else { throw refusal("has no name or version, or one that is not UTF-8", id) }
+    if description.`init` == nil || description.deinit == nil { throw refusal("has no init or no deinit", id) }
+    try checkList(description.required, id)
+    try checkList(description.optional, id)
+    try checkList(description.provided, id)
+    if description.provided?.pointee != nil && description.get_extension == nil {
+      throw refusal("provides extensions, and has no get_extension", id)
+    }
+    try checkSettings(description, id)
+    return (description, abi)
+  }
+
+  @inline(never)
+  private static func refusal(_ text: StaticString, _ id: UnsafePointer<CChar>? = nil, _ more: UnsafePointer<CChar>? = nil) -> Failure {
+    LastError.detail(id, more)
+    return Failure(Status.plugin, "plugin", text)
+  }
+
+  @inline(never)
+  private static func checkList(_ list: UnsafePointer<UnsafePointer<CChar>?>?, _ id: UnsafePointer<CChar>) throws(Failure) {
+    guard var next = list else { return }
+    var count = 0
+    while let name = next.pointee {
+      if !isExtension(name) { throw refusal("lists an extension whose name is none", id, name) }
+      count &+= 1
+      if count > mostListed { throw refusal("lists more than 256 extensions", id) }
+      next += 1
+    }
+  }
+
+  private static func checkSettings(_ description: treadle_plugin_description, _ id: UnsafePointer<CChar>) throws(Failure) {
+    if description.setting_count == 0 { return }
+    guard let settings = description.settings, description.setting_count <= mostSettings else {
+      throw refusal("has no settings, or more than 256, where it says how many", id)
+    }
+    for index in 0..<Int(description.setting_count) {
+      let setting = settings[index]
+      if setting.struct_size != MemoryLayout<treadle_plugin_setting>.size {
+        throw refusal("has a setting with a struct_size that no version had", id)
+      }
+      guard let key = setting.key, isName(key, most: 63) else { throw refusal("has a setting whose key is none", id) }
+      if setting.type > UInt32(TREADLE_SETTING_REAL) || setting.reserved != 0 || setting.minimum > setting.maximum {
+        throw refusal("has a setting of an unknown type, or without a value", id, key)
+      }
+      guard let value = setting.default_value else {
+        if setting.type == UInt32(TREADLE_SETTING_TEXT) { continue }
+        throw refusal("has a setting without a default", id, key)
+      }
+      if !allows(setting, value) { throw refusal("has a setting whose default is not of its type", id, key) }
+      for other in 0..<index {
+        if let known = settings[other].key, strcmp(known, key) == 0 { throw refusal("has two settings of one key", id, key) }
+      }
+    }
+  }
+
+  // MARK: Names
+
+  private static func isLetterOrDigit(_ byte: CChar) -> Bool { byte >= 97 && byte <= 122 || byte >= 48 && byte <= 57 }
+
+  /// Letters and digits, with points, lines and dashes inside.
+  static func isName(_ text: UnsafePointer<CChar>, most: Int) -> Bool { length(text, most: most).map { text[$0] == 0 } ?? false }
+
+  /// vendor.name/1
+  @inline(never)
+  static func isExtension(_ text: UnsafePointer<CChar>) -> Bool {
+    guard let slash = length(text, most: 63), text[slash] == 47, memchr(text, 46, slash) != nil else { return false }
+    var end = slash &+ 1
+    while text[end] >= 48 && text[end] <= 57 && end < slash &+ 8 { end &+= 1 }
+    return end > slash &+ 1 && text[end] == 0
+  }
+
+  /// Of the name that a text begins with; nil if it begins with none.
+  private static func length(_ text: UnsafePointer<CChar>, most: Int) -> Int? {
+    var length = 0
+    while isLetterOrDigit(text[length]) || length > 0 && (text[length] == 46 || text[length] == 95 || text[length] == 45) {
+      length &+= 1
+      if length > most { return nil }
+    }
+    return length > 0 && isLetterOrDigit(text[length &- 1]) ? length : nil
+  }
+
+  // MARK: Values
+
+  /// Whether a setting's type allows a value.
+  @inline(never)
+  static func allows(_ setting: treadle_plugin_setting, _ value: UnsafePointer<CChar>) -> Bool {
+    switch setting.type {
+    case UInt32(TREADLE_SETTING_BOOLEAN): return strcmp(value, "true") == 0 || strcmp(value, "false") == 0
+    case UInt32(TREADLE_SETTING_INTEGER):
+      guard let number = integer(value) else { return false }
+      return setting.minimum == 0 && setting.maximum == 0 || number >= setting.minimum && number <= setting.maximum
+    case UInt32(TREADLE_SETTING_REAL): return isReal(value)
+    default: return UTF8Text.isWellFormed(value)
+    }
+  }
+
+  private static func integer(_ text: UnsafePointer<CChar>) -> Int64? {
+    let isNegative = text[0] == 45
+    var index = isNegative ? 1 : 0
+    if text[index] == 0 { return nil }
+    var number: Int64 = 0
+    while text[index] != 0 {
+      guard text[index] >= 48, text[index] <= 57 else { return nil }
+      let digit = Int64(text[index] &- 48)
+      let (tenfold, isTooMuch) = number.multipliedReportingOverflow(by: 10)
+      let (sum, isMore) = tenfold.addingReportingOverflow(isNegative ? 0 &- digit : digit)
+      if isTooMuch || isMore { return nil }
+      number = sum
+      index &+= 1
+    }
+    return number
+  }
+
+  /// Digits with at most one point, and perhaps an exponent.
+  private static func isReal(_ text: UnsafePointer<CChar>) -> Bool {
+    var index = text[0] == 45 ? 1 : 0
+    var digits = 0
+    var hasPoint = false
+    while text[index] >= 48 && text[index] <= 57 || text[index] == 46 && !hasPoint {
+      if text[index] == 46 { hasPoint = true } else { digits &+= 1 }
+      index &+= 1
+    }
+    if digits == 0 { return false }
+    if text[index] == 101 || text[index] == 69 {
+      index &+= 1
+      if text[index] == 45 || text[index] == 43 { index &+= 1 }
+      if text[index] == 0 { return false }
+      while text[index] >= 48 && text[index] <= 57 { index &+= 1 }
+    }
+    return text[index] == 0
+  }
+}

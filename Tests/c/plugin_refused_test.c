@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * plugin_refused_test.c: files that are no plugins, descriptions that lie, and bad arguments: each is refused by name, before any
+ * code but the query has run, and nothing is left of it. */
+#include "plugins.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static char folder[] = "/tmp/treadle-plugins-XXXXXX";
+static const char *in_folder(const char *name) {
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+/* The first bytes of a plugin, or all. */
+static void copy_plugin(const char *name, const char *to, size_t most) {
+    static char bytes[1 << 20];
+    int from = open(path_of(name), O_RDONLY | O_CLOEXEC), into = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ssize_t size = read(from, bytes, sizeof bytes);
+    CHECK(size > 0 && (size_t)size < sizeof bytes);
+    if ((size_t)size > most) size = (ssize_t)most;
+    CHECK_INT(write(into, bytes, (size_t)size), size);
+    CHECK(close(from) == 0 && close(into) == 0);
+}
+static treadle_status try_file(const char *path, uint32_t flags) {
+    treadle_plugin plugin = (treadle_plugin)&plugin;
+    treadle_plugin_config config = config_of(path);
+    config.flags = flags;
+    treadle_status status = treadle_plugin_load(&config, &plugin);
+    if (status == TREADLE_OK) unload(plugin);
+    else CHECK(!plugin);
+    return status;
+}
+
+TEST(a_file_that_is_no_plugin_is_refused, "PLUG-1") {
+    struct stat file;
+    CHECK(mkdtemp(folder));
+    CHECK_INT(try_file(in_folder("nothing.so"), 0), TREADLE_E_SYSTEM);
+    CHECK_ERROR_SAYS("nothing.so");
+    CHECK_INT(try_file(folder, 0), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("no regular file");
+    CHECK_INT(try_file("/dev/null", 0), TREADLE_E_PLUGIN);
+    CHECK_INT(try_file("", 0), TREADLE_E_SYSTEM);
+    CHECK_INT(try_file(path_of("no_plugin"), 0), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("treadle_plugin_query");
+    CHECK_INT(try_file(path_of("unbound"), 0), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("nobody_has_this");
+    CHECK(!is_mapped("no_plugin"));
+    /* Cut at every length that matters to a loader. */
+    CHECK_INT(stat(path_of("provider"), &file), 0);
+    for (off_t size = 0; size < file.st_size; size += size < 128 ? 8 : file.st_size / 61) {
+        unlink(in_folder("cut.so")); /* one that has lost its sections stays mapped */
+        copy_plugin("provider", in_folder("cut.so"), (size_t)size);
+        treadle_status status = try_file(in_folder("cut.so"), 0);
+        if (status != TREADLE_OK) CHECK_INT(status, TREADLE_E_PLUGIN); /* cut behind all that is mapped */
+    }
+    CHECK_SAID("");
+    unlink(in_folder("cut.so"));
+    rmdir(folder);
+}
+
+TEST(a_file_that_others_may_write_is_refused, "PLUG-1") {
+    CHECK(mkdtemp(folder));
+    copy_plugin("provider", in_folder("open.so"), SIZE_MAX);
+    CHECK_INT(chmod(in_folder("open.so"), 0602), 0);
+    CHECK_INT(try_file(in_folder("open.so"), 0), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("somebody else");
+    CHECK_INT(try_file(in_folder("open.so"), TREADLE_PLUGIN_LOAD_WRITABLE), TREADLE_OK);
+    CHECK_INT(chmod(in_folder("open.so"), 0600), 0);
+    CHECK_INT(try_file(in_folder("open.so"), 0), TREADLE_OK);
+    if (geteuid() == 0) {
+        CHECK_INT(chown(in_folder("open.so"), 12345, 12345), 0);
+        CHECK_INT(try_file(in_folder("open.so"), 0), TREADLE_E_PLUGIN);
+        CHECK_INT(chown(in_folder("open.so"), 0, 12345), 0);
+        CHECK_INT(chmod(in_folder("open.so"), 0660), 0);
+        CHECK_INT(try_file(in_folder("open.so"), 0), TREADLE_E_PLUGIN);
+    }
+    unlink(in_folder("open.so"));
+    rmdir(folder);
+}
+
+TEST(a_description_that_lies_is_refused, "PLUG-1") {
+    enum { LIES = 21 };
+    char number[8];
+    for (int lie = 1; lie <= LIES; lie++) {
+        snprintf(number, sizeof number, "%d", lie);
+        setenv("LIE", number, 1);
+        treadle_status status = try_file(path_of("liar"), 0);
+        if (status != TREADLE_E_PLUGIN) check_failed(__FILE__, __LINE__, "lie %d: %d", lie, status);
+        CHECK(!is_mapped("liar"));
+    }
+    setenv("LIE", "0", 1);
+    CHECK_INT(try_file(path_of("liar"), 0), TREADLE_OK);
+    CHECK_SAID("");
+}
+
+TEST(an_id_is_used_once, "PLUG-1") {
+    treadle_plugin plugin = load("provider");
+    CHECK(mkdtemp(folder));
+    copy_plugin("provider", in_folder("twin.so"), SIZE_MAX);
+    CHECK_INT(try_file(path_of("provider"), 0), TREADLE_E_EXISTS);
+    CHECK_ERROR_SAYS("org.example.provider");
+    CHECK_INT(try_file(in_folder("twin.so"), 0), TREADLE_E_EXISTS);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    CHECK_INT(try_file(in_folder("twin.so"), 0), TREADLE_E_EXISTS);
+    unload(plugin);
+    CHECK_INT(try_file(in_folder("twin.so"), 0), TREADLE_OK);
+    unlink(in_folder("twin.so"));
+    rmdir(folder);
+}
+
+static const treadle_plugin_description *no_description(uint32_t host_abi) { return (void)host_abi, NULL; }
+TEST(bad_arguments_are_named, "ABI-4 PLUG-1") {
+    treadle_plugin plugin = NULL;
+    treadle_plugin_config config = config_of(path_of("provider"));
+    CHECK_INT(treadle_plugin_load(NULL, &plugin), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_load(&config, NULL), TREADLE_E_ARG);
+    config.struct_size--;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);
+    config = config_of(NULL);
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);
+    config.query = no_description;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_PLUGIN);
+    config.path = path_of("provider");
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);
+    config = config_of(path_of("provider"));
+    config.flags = 2;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);
+    config.flags = 0, config.reserved = 1;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);
+    treadle_scope_config other = TREADLE_INIT(treadle_scope_config);
+    treadle_scope scope;
+    size_t count;
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    const void *extension;
+    CHECK_INT(treadle_scope_create(&other, &scope), TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(scope), TREADLE_E_KIND);
+    CHECK_INT(treadle_plugin_start(NULL), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_start((treadle_plugin)treadle_loop_current()), TREADLE_E_KIND);
+    CHECK_INT(treadle_plugin_get_info(scope, &info), TREADLE_E_KIND);
+    CHECK_INT(treadle_plugin_set(scope, "size", "1"), TREADLE_E_KIND);
+    CHECK_INT(treadle_plugin_copy_setting(scope, "size", NULL, 0, &count), TREADLE_E_KIND);
+    CHECK_INT(treadle_plugin_get_extension(scope, "example.number/1", &extension), TREADLE_E_KIND);
+    config = config_of(path_of("provider"));
+    CHECK_INT(treadle_plugin_reload(scope, &config, 0, &plugin), TREADLE_E_KIND);
+    plugin = load("provider");
+    CHECK_INT(treadle_plugin_get_info(plugin, NULL), TREADLE_E_ARG);
+    info.struct_size = 8;
+    CHECK_INT(treadle_plugin_get_info(plugin, &info), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_get_extension(plugin, NULL, &extension), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_get_extension(plugin, "example.number/1", NULL), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_set(plugin, NULL, "1"), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_set(plugin, "size", NULL), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_copy_setting(plugin, "size", NULL, 1, &count), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_copy_setting(plugin, "size", NULL, 0, NULL), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_copy_all(NULL, 1, &count), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_copy_all(NULL, 0, NULL), TREADLE_E_ARG);
+    unload(plugin);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
+}
+
+static const char *setting(treadle_plugin plugin, const char *key) {
+    static char value[64];
+    size_t length;
+    CHECK_INT(treadle_plugin_copy_setting(plugin, key, value, sizeof value, &length), TREADLE_OK);
+    CHECK_INT(length, strlen(value));
+    return value;
+}
+TEST(settings_are_checked_before_the_plugin_sees_them, "PLUG-6") {
+    const char *const good[] = {"size", "9", "greeting", "", "loud", "true", "ratio", "-.5E+7", NULL};
+    const char *const bad[] = {"size", "0", "size", "10", "size", "-1", "size", "1x", "size", "", "size", "99999999999999999999", "loud", "yes",
+                               "ratio", "", "ratio", ".", "ratio", "1e", "ratio", "1.2.3", "greeting", "\xff", NULL};
+    treadle_plugin plugin = load("provider");
+    CHECK(strcmp(setting(plugin, "size"), "3") == 0 && strcmp(setting(plugin, "greeting"), "hello") == 0);
+    CHECK_INT(treadle_plugin_set(plugin, "volume", "3"), TREADLE_E_NOT_FOUND);
+    CHECK_ERROR_SAYS("volume");
+    for (int i = 0; bad[i]; i += 2) {
+        CHECK_INT(treadle_plugin_set(plugin, bad[i], bad[i + 1]), TREADLE_E_ARG);
+        CHECK_ERROR_SAYS(bad[i]);
+    }
+    for (int i = 0; good[i]; i += 2) {
+        CHECK_INT(treadle_plugin_set(plugin, good[i], good[i + 1]), TREADLE_OK);
+        CHECK(strcmp(setting(plugin, good[i]), good[i + 1]) == 0);
+    }
+    CHECK_SAID("");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_set(plugin, "size", "5"), TREADLE_OK);
+    CHECK_SAID("provider.init provider.start provider.set");
+    on_step = NULL;
+    unload(plugin);
+    said[0] = 0;
+    treadle_plugin_config config = config_of(path_of("provider"));
+    config.settings = good;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    CHECK(strcmp(setting(plugin, "size"), "9") == 0);
+    unload(plugin);
+    const char *const unknown[] = {"volume", "1", NULL}, *const without[] = {"size", NULL};
+    config.settings = unknown;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_NOT_FOUND);
+    config.settings = without;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);
+    config.settings = bad;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);
+    CHECK(!is_mapped("provider"));
+}
+
+static treadle_status refuse_to_set(const treadle_plugin_host *host, const char *who, const char *what) {
+    (void)who;
+    char value[8];
+    size_t length;
+    if (strcmp(what, "set")) return TREADLE_OK;
+    /* It still is what it was. */
+    CHECK_INT(host->copy_setting(host, "size", value, sizeof value, &length), TREADLE_OK);
+    CHECK(strcmp(value, "3") == 0);
+    return TREADLE_E_RANGE;
+}
+TEST(a_plugin_may_refuse_a_setting, "PLUG-6") {
+    on_step = refuse_to_set;
+    treadle_plugin plugin = load("provider");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_set(plugin, "size", "4"), TREADLE_E_RANGE);
+    CHECK_ERROR_SAYS("org.example.provider: size");
+    CHECK(strcmp(setting(plugin, "size"), "3") == 0);
+    unload(plugin);
+}
+
+TEST(a_reload_hands_the_state_over, "PLUG-7") {
+    treadle_plugin first = load("provider"), second = NULL;
+    CHECK(mkdtemp(folder));
+    copy_plugin("provider", in_folder("new.so"), SIZE_MAX);
+    treadle_plugin_config config = config_of(in_folder("new.so"));
+    CHECK_INT(treadle_plugin_start(first), TREADLE_OK);
+    CHECK_INT(treadle_plugin_set(first, "greeting", "kept"), TREADLE_OK);
+    said[0] = 0;
+    CHECK_INT(treadle_plugin_reload(first, &config, TREADLE_FOREVER, &second), TREADLE_OK);
+    CHECK_SAID("?.stop ?.save ?.deinit provider.init provider.kept provider.start");
+    CHECK(!treadle_is_valid(first) && !is_mapped("provider"));
+    CHECK_INT(treadle_release(first), TREADLE_OK);
+    /* Another one; and one while it is used. */
+    config = config_of(path_of("user"));
+    CHECK_INT(treadle_plugin_reload(second, &config, TREADLE_FOREVER, &first), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("org.example.user");
+    treadle_plugin user = load("user");
+    CHECK_INT(treadle_plugin_start(user), TREADLE_OK);
+    said[0] = 0;
+    config = config_of(path_of("provider"));
+    CHECK_INT(treadle_plugin_reload(second, &config, 0, &first), TREADLE_E_TIMEOUT);
+    CHECK(treadle_is_valid(second) && !is_mapped("provider"));
+    CHECK_SAID("");
+    unload(user);
+    unload(second);
+    CHECK_INT(treadle_plugin_reload(second, &config, 0, &first), TREADLE_E_STALE);
+    unlink(in_folder("new.so"));
+    rmdir(folder);
+}
+
+TEST(each_of_many_reloads_takes_the_file_of_its_time, "PLUG-7") {
+    static const char *const files[] = {"provider", "version_two"};
+    char path[128], other[128];
+    CHECK(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s", in_folder("plugin.so"));
+    snprintf(other, sizeof other, "%s", in_folder("other.so"));
+    copy_plugin("provider", path, SIZE_MAX);
+    treadle_plugin plugin, next = NULL;
+    treadle_plugin_config config = config_of(path);
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    for (int i = 1; i < 9; i++) {
+        copy_plugin(files[i % 2], other, SIZE_MAX);
+        CHECK_INT(rename(other, path), 0);
+        CHECK_INT(treadle_plugin_reload(plugin, &config, TREADLE_FOREVER, &next), TREADLE_OK);
+        CHECK_INT(treadle_plugin_get_info(next, &info), TREADLE_OK);
+        CHECK(strcmp(info.description->version, i % 2 ? "2" : "1") == 0);
+        CHECK_INT(treadle_release(plugin), TREADLE_OK);
+        plugin = next;
+    }
+    unload(plugin);
+    unlink(path);
+    rmdir(folder);
+}
+
+TEST(a_file_that_is_replaced_is_loaded_anew_and_one_that_is_written_over_refused, "PLUG-7 PLUG-1") {
+    CHECK(mkdtemp(folder));
+    char path[128], other[128];
+    snprintf(path, sizeof path, "%s", in_folder("plugin.so"));
+    snprintf(other, sizeof other, "%s", in_folder("other.so"));
+    copy_plugin("stays", path, SIZE_MAX);
+    for (int i = 0; i < 3; i++) {
+        treadle_plugin plugin = NULL;
+        treadle_plugin_config config = config_of(path);
+        CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        unload(plugin);
+        copy_plugin("stays", other, SIZE_MAX);
+        CHECK_INT(rename(other, path), 0);
+    }
+    CHECK_INT(try_file(path, 0), TREADLE_OK);
+    treadle_plugin plugin = NULL;
+    treadle_plugin_config config = config_of(path);
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    unload(plugin);
+    struct timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_NOW}};
+    CHECK_INT(utimensat(AT_FDCWD, path, times, 0), 0);
+    CHECK_INT(try_file(path, 0), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("written over");
+    unlink(path);
+    rmdir(folder);
+}
+
+TEST_MAIN()

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * plugin_test.c: a plugin's life: its start and those before it, what it makes, its end, what is left of it. */
+#include "plugins.h"
+
+TEST(a_plugin_lives_and_is_gone, "PLUG-1 PLUG-2 PLUG-4 PLUG-5") {
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    treadle_plugin plugin = load("provider"), all[4];
+    size_t count;
+    CHECK_SAID("");
+    CHECK_INT(treadle_plugin_get_info(plugin, &info), TREADLE_OK);
+    CHECK(info.state == TREADLE_PLUGIN_LOADED && info.abi == TREADLE_PLUGIN_ABI && strcmp(info.path, path_of("provider")) == 0);
+    CHECK(strcmp(info.description->id, "org.example.provider") == 0);
+    CHECK_INT(treadle_plugin_copy_all(all, 4, &count), TREADLE_OK);
+    CHECK(count == 1 && all[0] == plugin);
+    CHECK_INT(treadle_release(all[0]), TREADLE_OK);
+    const void *extension = all;
+    CHECK_INT(treadle_plugin_get_extension(plugin, "example.number/1", &extension), TREADLE_E_STATE);
+    CHECK(!extension);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    CHECK_SAID("provider.init provider.start");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_IGNORED);
+    CHECK_INT(treadle_plugin_get_info(plugin, &info), TREADLE_OK);
+    CHECK_INT(info.state, TREADLE_PLUGIN_STARTED);
+    CHECK_INT(treadle_plugin_get_extension(plugin, "example.other/1", &extension), TREADLE_E_NOT_FOUND);
+    CHECK_INT(treadle_plugin_get_extension(plugin, "example.number/1", &extension), TREADLE_OK);
+    CHECK_INT(((int (*)(void))(uintptr_t)extension)(), 42);
+    CHECK_SAID("provider.get_extension");
+    CHECK(is_mapped("provider") && treadle_is_valid(plugin));
+    CHECK_INT(treadle_plugin_close(plugin, 0), TREADLE_OK);
+    CHECK_SAID("?.stop ?.deinit");
+    CHECK(!treadle_is_valid(plugin));
+    CHECK(!is_mapped("provider"));
+    CHECK_INT(treadle_plugin_close(plugin, 0), TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_CLOSED);
+    CHECK_INT(treadle_plugin_get_info(plugin, &info), TREADLE_E_CLOSED);
+    CHECK_INT(treadle_plugin_copy_all(NULL, 0, &count), TREADLE_OK);
+    CHECK_INT(count, 0);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_STALE);
+    /* One that was never started. */
+    unload(load("provider"));
+    CHECK_SAID("");
+    CHECK(!is_mapped("provider"));
+}
+
+TEST(what_may_harm_stays_mapped, "PLUG-5") {
+    for (int i = 0; i < 3; i++) {
+        treadle_plugin plugin = load("stays");
+        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        CHECK_SAID("stays.init stays.start");
+        unload(plugin);
+        CHECK_SAID("?.stop ?.deinit");
+        CHECK(is_mapped("stays"));
+    }
+}
+
+TEST(those_that_are_required_start_before_and_end_after, "PLUG-2 PLUG-4") {
+    treadle_plugin user = load("user"), wisher = load("wisher");
+    CHECK_INT(treadle_plugin_start(user), TREADLE_E_NOT_FOUND);
+    CHECK_ERROR_SAYS("example.number/1");
+    CHECK_SAID("");
+    /* It goes without. */
+    CHECK_INT(treadle_plugin_start(wisher), TREADLE_OK);
+    CHECK_SAID("wisher.init wisher.start");
+    unload(wisher);
+    said[0] = 0;
+    treadle_plugin provider = load("provider");
+    CHECK_INT(treadle_plugin_start(user), TREADLE_OK);
+    CHECK_SAID("provider.init provider.start user.init user.start");
+    /* Who is needed is not ended. */
+    treadle_scope_holder holder;
+    size_t count;
+    CHECK_INT(treadle_plugin_close(provider, 0), TREADLE_E_TIMEOUT);
+    CHECK(treadle_is_valid(provider));
+    CHECK_INT(treadle_scope_copy_holders(provider, &holder, 1, &count), TREADLE_OK);
+    CHECK(count == 1 && holder.kind == TREADLE_HOLDER_PLUGIN && holder.object == (treadle_object)user);
+    CHECK(strcmp(holder.label, "org.example.user") == 0);
+    CHECK_SAID("");
+    unload(user);
+    CHECK_SAID("?.stop ?.deinit");
+    unload(provider);
+    CHECK_SAID("?.stop ?.deinit");
+}
+
+TEST(a_scope_that_plugins_were_loaded_in_ends_them_in_their_order, "PLUG-4 SCOPE-2") {
+    treadle_scope scope;
+    treadle_scope_config config = TREADLE_INIT(treadle_scope_config);
+    CHECK_INT(treadle_scope_create(&config, &scope), TREADLE_OK);
+    CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+    treadle_plugin provider = load("provider"), user = load("user");
+    CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(user), TREADLE_OK);
+    said[0] = 0;
+    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_SAID("?.stop ?.deinit ?.stop ?.deinit");
+    CHECK_INT(treadle_release(provider), TREADLE_E_STALE);
+    CHECK_INT(treadle_release(user), TREADLE_E_STALE);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
+}
+
+TEST(a_circle_is_refused_by_name, "PLUG-2") {
+    treadle_plugin one = load("ring_one"), two = load("ring_two");
+    CHECK_INT(treadle_plugin_start(one), TREADLE_E_DEADLOCK);
+    CHECK_ERROR_SAYS("org.example.ring-one");
+    CHECK_ERROR_SAYS("org.example.ring-two");
+    CHECK_INT(treadle_plugin_start(two), TREADLE_E_DEADLOCK);
+    CHECK_SAID("");
+    unload(one);
+    unload(two);
+}
+
+static treadle_status refuse_step(const treadle_plugin_host *host, const char *who, const char *what) {
+    (void)host, (void)who;
+    return strcmp(what, getenv("REFUSED")) == 0 ? TREADLE_E_STATE : TREADLE_OK;
+}
+TEST(who_fails_to_start_is_ended, "PLUG-2") {
+    on_step = refuse_step;
+    setenv("REFUSED", "init", 1);
+    treadle_plugin plugin = load("provider");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("org.example.provider: TREADLE_E_STATE");
+    CHECK_SAID("provider.init");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_CLOSED);
+    unload(plugin);
+    setenv("REFUSED", "start", 1);
+    plugin = load("provider");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_PLUGIN);
+    CHECK_SAID("provider.init provider.start ?.deinit");
+    unload(plugin);
+    /* One that it was started for has not begun, and can be started again. */
+    plugin = load("provider");
+    treadle_plugin user = load("user");
+    CHECK_INT(treadle_plugin_start(user), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("org.example.provider");
+    unload(plugin);
+    said[0] = 0;
+    plugin = load("provider");
+    setenv("REFUSED", "stop", 1);
+    CHECK_INT(treadle_plugin_start(user), TREADLE_OK);
+    CHECK_SAID("provider.init provider.start user.init user.start");
+    /* An end cannot be refused. */
+    unload(user);
+    CHECK(strstr(logged, "stop has failed"));
+    unload(plugin);
+    CHECK(!is_mapped("provider") && !is_mapped("user"));
+}
+
+TEST(what_was_forgotten_ends_with_its_plugin, "PLUG-3 PLUG-5 SCOPE-2") {
+    treadle_loop loop = treadle_loop_current();
+    for (int i = 0; i < scaled(100) + 1; i++) {
+        treadle_plugin plugin = load("forgetful");
+        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        for (int n = 0; n < i % 7; n++) treadle_loop_run(loop, TREADLE_DEFAULT_MODE, MILLISECONDS(1), 0);
+        int (*code)(void) = (int (*)(void))given_code;
+        if (i % 2 == 0) CHECK_INT(code(), 7);
+        unload(plugin);
+        CHECK(!is_mapped("forgetful"));
+        /* A library that never forgets a pointer may call it for ever. */
+        CHECK_INT(code(), -1);
+        said[0] = 0;
+        treadle_loop_run(loop, TREADLE_DEFAULT_MODE, MILLISECONDS(2), 0);
+        treadle_loop_run(loop, "a mode that nobody runs", 0, 0);
+        CHECK_SAID("");
+        CHECK_INT(code(), -1);
+    }
+}
+
+static treadle_plugin own;
+static treadle_status close_own(const treadle_plugin_host *host, const char *who, const char *what) {
+    (void)who;
+    if (strcmp(what, getenv("CLOSES")) == 0) {
+        CHECK(host->plugin == own);
+        CHECK_INT(treadle_plugin_close(own, TREADLE_FOREVER), TREADLE_DEFERRED);
+        CHECK_INT(treadle_plugin_start(own), TREADLE_E_CLOSED);
+    }
+    return TREADLE_OK;
+}
+TEST(one_that_is_closed_from_inside_ends_afterwards, "PLUG-4 SCOPE-4") {
+    const char *const steps[] = {"init", "start", "get_extension", "set"};
+    on_step = close_own;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        setenv("CLOSES", steps[i], 1);
+        own = load("provider");
+        treadle_status status = treadle_plugin_start(own);
+        const void *extension;
+        if (i == 2) CHECK_INT(treadle_plugin_get_extension(own, "example.number/1", &extension), TREADLE_OK);
+        if (i == 3) CHECK_INT(treadle_plugin_set(own, "size", "4"), TREADLE_OK);
+        (void)status;
+        CHECK(strstr(said, "?.stop ?.deinit"));
+        said[0] = 0;
+        CHECK_INT(treadle_plugin_close(own, 0), TREADLE_OK);
+        CHECK_INT(treadle_release(own), TREADLE_OK);
+    }
+    /* Its own timers. */
+    setenv("CLOSES", "a timer", 1);
+    own = load("forgetful");
+    CHECK_INT(treadle_plugin_start(own), TREADLE_OK);
+    size_t count = 1;
+    while (count) {
+        treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(1), 0);
+        CHECK_INT(treadle_plugin_copy_all(NULL, 0, &count), TREADLE_OK);
+    }
+    /* Whoever ended it is just about to say so. */
+    CHECK_INT(treadle_plugin_close(own, TREADLE_FOREVER), TREADLE_OK);
+    CHECK(!is_mapped("forgetful"));
+    CHECK_INT(treadle_release(own), TREADLE_OK);
+}
+
+static sem_t inside, go_on;
+static treadle_status stay_inside(const treadle_plugin_host *host, const char *who, const char *what) {
+    (void)host, (void)who;
+    if (strcmp(what, "a timer of a thread") == 0) {
+        sem_post(&inside);
+        await(&go_on);
+    }
+    return TREADLE_OK;
+}
+TEST(a_callback_that_blocks_is_named_until_it_returns, "PLUG-4 SCOPE-3") {
+    treadle_scope_holder holders[8];
+    size_t count;
+    sem_init(&inside, 0, 0), sem_init(&go_on, 0, 0);
+    on_step = stay_inside;
+    treadle_plugin plugin = load("forgetful");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    await(&inside);
+    CHECK_INT(treadle_plugin_close(plugin, MILLISECONDS(5)), TREADLE_E_TIMEOUT);
+    CHECK_INT(treadle_scope_copy_holders(plugin, holders, 8, &count), TREADLE_OK);
+    bool has_timer = false, has_thread = false;
+    for (size_t i = 0; i < count && i < 8; i++) {
+        if (holders[i].kind == TREADLE_KIND_TIMER) has_timer = holders[i].thread_id != 0;
+        if (holders[i].kind == TREADLE_KIND_THREAD) has_thread = true;
+    }
+    CHECK(has_timer && has_thread && is_mapped("forgetful"));
+    on_step = NULL;
+    sem_post(&go_on);
+    unload(plugin);
+    CHECK(!is_mapped("forgetful"));
+}
+
+TEST_MAIN()
