@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * blocker.c: a callback of a thread of its own never returns. */
+#include <unistd.h>
+
+#include "people.h"
+
+static void block(treadle_timer timer, void *info) {
+    (void)timer, (void)info;
+    people->print("the blocker blocks");
+    for (;;) pause();
+}
+static void *work(void *info) {
+    treadle_timer_start(0, 0, block, NULL, NULL);
+    treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0);
+    return info;
+}
+
+static treadle_status init(const treadle_plugin_host *host, void **out_instance) { return *out_instance = NULL, meet_people(host); }
+static treadle_status start(void *instance) {
+    treadle_thread thread;
+    treadle_thread_config config = {.struct_size = sizeof config, .fn = work};
+    (void)instance;
+    treadle_status status = treadle_thread_create(&config, &thread);
+    return status < 0 ? status : treadle_thread_start(thread);
+}
+static void deinit(void *instance) { (void)instance; }
+
+static const char *const required[] = {TREADLE_HOST_EXTENSION, NULL};
+DESCRIBED("blocker", .start = start)

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * check.c: the proof of a plugin's contract, point by point. The first point that fails ends it, where the next ones could not
+ * tell anything. */
+#include "host.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUERIES = 8, LOADS = 20, PRESSED_LOADS = 50 };
+
+static const char *path; /* as it was named */
+static struct plugin plugin;
+static bool has_failed;
+static char *known_id; /* the first load's: what is logged names it, and it is of all loads */
+
+static bool point(bool is_good, const char *format, ...) PRINTED(2, 3);
+static bool point(bool is_good, const char *format, ...) {
+    char text[512];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    say("%s %s", is_good ? "ok" : "FAILED", text);
+    if (!is_good) has_failed = true;
+    return is_good;
+}
+
+static const char *last_message(void) {
+    static char text[512];
+    treadle_error_info error = {.struct_size = sizeof error};
+    treadle_last_error(&error);
+    const char *why = error.os_errno ? strerror(error.os_errno) : NULL;
+    snprintf(text, sizeof text, "%s%s%s", error.message, why ? ": " : "", why ? why : "");
+    return text;
+}
+
+/* --- What the process has ------------------------------------------------------------------------ */
+
+/* How many entries a directory of /proc has, without the descriptor that this takes itself: that is there each time. */
+static int count_entries(const char *name) {
+    DIR *directory = opendir(name);
+    int count = 0;
+    while (directory && readdir(directory)) count++;
+    if (directory) closedir(directory);
+    return count;
+}
+
+/* A thread that was joined may be listed for a moment still. */
+static bool comes_down_to(const char *name, int limit, int *out_count) {
+    int64_t until = treadle_time_now() + 5000000000;
+    while ((*out_count = count_entries(name)) > limit && treadle_time_now() < until) treadle_thread_sleep_for(1000000);
+    return *out_count <= limit;
+}
+
+static void *find_mapped(void) { return dlopen(plugin.path, RTLD_NOLOAD | RTLD_LAZY); }
+
+/* --- The description ----------------------------------------------------------------------------- */
+
+/* All that a description says, one after the other: texts with their ends, structs with the addresses in them. */
+struct record {
+    char *bytes;
+    size_t size;
+};
+
+static void add_bytes(struct record *record, const void *bytes, size_t size) {
+    char *more = realloc(record->bytes, record->size + size + 1);
+    if (!more) abort();
+    record->bytes = more;
+    if (size > 0) memcpy(more + record->size, bytes, size);
+    record->size += size;
+}
+static void add_text(struct record *record, const char *text) { add_bytes(record, text ? text : "", text ? strlen(text) + 1 : 1); }
+static void add_texts(struct record *record, const char *const *texts) {
+    for (; texts && *texts; texts++) add_text(record, *texts);
+    add_text(record, NULL);
+}
+
+static struct record record_of(const treadle_plugin_description *about) {
+    struct record record = {NULL, 0};
+    size_t size = about->struct_size < sizeof *about ? about->struct_size : sizeof *about;
+    add_bytes(&record, about, size);
+    add_text(&record, about->id), add_text(&record, about->name), add_text(&record, about->version);
+    add_texts(&record, about->required), add_texts(&record, about->optional), add_texts(&record, about->provided);
+    for (uint32_t i = 0; i < about->setting_count; i++) {
+        const treadle_plugin_setting *setting = &about->settings[i];
+        add_bytes(&record, setting, sizeof *setting);
+        add_text(&record, setting->key), add_text(&record, setting->default_value), add_text(&record, setting->description);
+    }
+    return record;
+}
+
+/* It is loaded meanwhile: so what it answers has been found to be sound. */
+static bool answers_the_same(void) {
+    void *image = find_mapped();
+    treadle_plugin_query_fn query = NULL;
+    if (image) *(void **)&query = dlsym(image, "treadle_plugin_query");
+    bool is_same = query != NULL;
+    struct record first = {NULL, 0};
+    for (int i = 0; i < QUERIES && is_same; i++) {
+        const treadle_plugin_description *about = query(TREADLE_PLUGIN_ABI);
+        /* One that is not what was loaded is not read. */
+        is_same = about && about->struct_size >= offsetof(treadle_plugin_description, save) && about->id;
+        if (is_same) is_same = strcmp(about->id, plugin.id) == 0;
+        if (!is_same) break;
+        struct record next = record_of(about);
+        is_same = !first.bytes || (first.size == next.size && memcmp(first.bytes, next.bytes, next.size) == 0);
+        if (first.bytes) free(next.bytes);
+        else first = next;
+    }
+    free(first.bytes);
+    if (image) dlclose(image);
+    return is_same;
+}
+
+/* --- A life -------------------------------------------------------------------------------------- */
+
+static void let_go(void) {
+    for (size_t i = 0; plugin.settings && plugin.settings[i]; i += 2) free((char *)plugin.settings[i]);
+    free(plugin.settings);
+    free(plugin.path);
+    if (plugin.id != known_id) free(plugin.id);
+}
+
+/* What was known of the one before goes with it: until then its file can be looked at. */
+static bool load(void) {
+    let_go();
+    memset(&plugin, 0, sizeof plugin);
+    return load_one(path, &plugin) && apply_settings(&plugin);
+}
+
+static void run_for(int64_t duration_ns) {
+    int64_t until = treadle_time_now() + duration_ns, left;
+    while ((left = until - treadle_time_now()) > 0) treadle_loop_run(main_loop, TREADLE_DEFAULT_MODE, left, TREADLE_RUN_WHEN_EMPTY);
+}
+
+/* Closes it. False, with what holds it, if it is there still. */
+static bool close_it(const char *when) {
+    int64_t began = treadle_time_now();
+    bool has_ended = close_one(&plugin);
+    int64_t took = treadle_time_now() - began;
+    /* The close comes back at its deadline, whatever runs still: but not before stop does. */
+    if (took > options.timeout_ns + 500000000)
+        return point(false, "stop returns within its timeout: %s it took %.3f s of %.3f", when, (double)took / 1e9,
+                     (double)options.timeout_ns / 1e9);
+    if (has_ended) return true;
+    point(false, "it ends within its timeout: %s it was held after %.3f s by", when, (double)took / 1e9);
+    report_holders(stdout, plugin.handle);
+    fflush(stdout);
+    return false;
+}
+
+static bool live(int64_t duration_ns, const char *when) {
+    if (!load()) return point(false, "it can be loaded %s: %s", when, last_message());
+    if (!start_one(&plugin)) return point(false, "it can be started %s: %s", when, last_message());
+    run_for(duration_ns);
+    return close_it(when);
+}
+
+/* --- The points ---------------------------------------------------------------------------------- */
+
+/* What the file says in its dynamic section. */
+static bool forbids_unmapping(void *image) {
+    struct link_map *map = NULL;
+    if (dlinfo(image, RTLD_DI_LINKMAP, &map) != 0 || !map) return false;
+    for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_FLAGS_1) return (entry->d_un.d_val & DF_1_NODELETE) != 0;
+    return false;
+}
+
+static bool has_swift(void) {
+    FILE *file = fopen(plugin.path, "rb");
+    char *bytes = malloc((size_t)plugin.file.st_size + 1);
+    size_t size = file && bytes ? fread(bytes, 1, (size_t)plugin.file.st_size, file) : 0;
+    bool is_there = size > 0 && memmem(bytes, size, "swift5_", 7);
+    if (file) fclose(file);
+    free(bytes);
+    return is_there;
+}
+
+static void check_unmapped(bool may_unmap) {
+    void *image = find_mapped();
+    if (!image) {
+        point(true, "it is unmapped");
+        return;
+    }
+    if (!may_unmap) point(true, "it stays mapped: its description does not say TREADLE_PLUGIN_MAY_UNMAP");
+    else if (forbids_unmapping(image)) point(true, "it stays mapped: its file forbids that it is unmapped (nodelete)");
+    else if (has_swift()) point(true, "it stays mapped: it brings a Swift runtime");
+    else point(false, "it is unmapped: it says that it may be, but another library or a thread's values keep it");
+    dlclose(image);
+}
+
+static bool check_description(bool *out_may_unmap) {
+    if (!load()) return point(false, "its description is sound: %s", last_message());
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    treadle_plugin_get_info(plugin.handle, &info);
+    known_id = plugin.id;
+    *out_may_unmap = (info.description->flags & TREADLE_PLUGIN_MAY_UNMAP) != 0;
+    point(true, "its description is sound: %s %s", plugin.id, info.description->version);
+    point(answers_the_same(), "its query answers the same each time");
+    bool has_ended = close_it("without a start");
+    if (has_ended) point(true, "it is loaded and closed without a start");
+    return has_ended;
+}
+
+static bool check_lives(void) {
+    int descriptors, threads;
+    int64_t began;
+    if (!live(20000000, "the first time")) return false;
+    /* What the runtime, and the libraries that it needs, make once for all is there now. */
+    int descriptors_before = count_entries("/proc/self/fd"), threads_before = count_entries("/proc/self/task");
+    if (!load() || !start_one(&plugin)) return point(false, "it can be started a second time: %s", last_message());
+    run_for(20000000);
+    began = treadle_time_now();
+    if (!close_it("when it ran")) return false;
+    point(true, "stop returns, and all of it ends, within the timeout: in %.3f s of %.3f", (double)(treadle_time_now() - began) / 1e9,
+          (double)options.timeout_ns / 1e9);
+    for (int i = 2; i < LOADS; i++)
+        if (!live(1000000, "again and again")) return false;
+    point(true, "it is loaded, started and closed %d times", LOADS);
+    bool is_good = comes_down_to("/proc/self/fd", descriptors_before, &descriptors);
+    point(is_good, "no descriptor is left: %d more after %d loads", descriptors - descriptors_before, LOADS - 1);
+    is_good = comes_down_to("/proc/self/task", threads_before, &threads);
+    point(is_good, "no thread is left: %d more after %d loads", threads - threads_before, LOADS - 1);
+    return true;
+}
+
+static void check_under_pressure(void) {
+    bool is_good = begin_pressure();
+    for (int i = 0; i < PRESSED_LOADS && is_good; i++) is_good = live(2000000, "under load");
+    end_pressure();
+    point(is_good, "it is loaded, started and closed %d times while four threads post to the main loop", PRESSED_LOADS);
+}
+
+int check_plugin(void) {
+    bool may_unmap = false, are_provided = true;
+    is_silent = true;
+    path = options.paths[0];
+    for (size_t i = 1; i < options.path_count && are_provided; i++) are_provided = load_path(options.paths[i]);
+    if (!are_provided || !start_all()) return STATUS_FAILED;
+    if (check_description(&may_unmap) && check_lives()) {
+        /* Once more, for its file's name. */
+        if (live(0, "once more")) {
+            check_unmapped(may_unmap);
+            check_under_pressure();
+        }
+    }
+    /* One that is held has code that runs still. */
+    bool is_whole = !plugin.handle && close_all();
+    fflush(NULL);
+    if (!is_whole) _Exit(STATUS_FAILED);
+    return has_failed ? STATUS_FAILED : STATUS_OK;
+}

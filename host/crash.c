@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * crash.c: tells which plugin it was that crashed. The handler keeps to what a signal handler may call, and the program then
+ * ends as it would have without it. */
+#include "host.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* --- Where the code of plugins is ---------------------------------------------------------------- */
+
+enum { MOST_CODE = 256 };
+
+/* One is being used while its end is not 0. The names are those of the plugins, which live for ever. */
+static struct code {
+    _Atomic uintptr_t start, end;
+    const char *_Atomic id;
+} all_code[MOST_CODE];
+
+struct search {
+    uintptr_t address, start, end;
+};
+
+static int look_at(struct dl_phdr_info *image, size_t size, void *info) {
+    struct search *search = info;
+    uintptr_t start = UINTPTR_MAX, end = 0;
+    bool has_address = false;
+    (void)size;
+    for (int i = 0; i < image->dlpi_phnum; i++) {
+        if (image->dlpi_phdr[i].p_type != PT_LOAD) continue;
+        uintptr_t from = image->dlpi_addr + image->dlpi_phdr[i].p_vaddr, to = from + image->dlpi_phdr[i].p_memsz;
+        if (from <= search->address && search->address < to) has_address = true;
+        if (!(image->dlpi_phdr[i].p_flags & PF_X)) continue;
+        if (from < start) start = from;
+        if (to > end) end = to;
+    }
+    if (has_address && end) search->start = start, search->end = end;
+    return has_address;
+}
+
+void note_code(const char *id, const void *address) {
+    struct search search = {.address = (uintptr_t)address};
+    if (!dl_iterate_phdr(look_at, &search) || !search.end) return;
+    for (int i = 0; i < MOST_CODE; i++) {
+        if (atomic_load(&all_code[i].end)) continue;
+        atomic_store(&all_code[i].id, id);
+        atomic_store(&all_code[i].start, search.start);
+        atomic_store(&all_code[i].end, search.end);
+        return;
+    }
+}
+
+void forget_code(const char *id) {
+    for (int i = 0; i < MOST_CODE; i++)
+        if (atomic_load(&all_code[i].id) == id) atomic_store(&all_code[i].end, 0);
+}
+
+/* --- What the program was doing ------------------------------------------------------------------ */
+
+static _Thread_local const char *volatile called_id, *volatile called_where;
+
+void enter_call(const char *id, const char *where) { called_where = where, called_id = id; }
+void leave_call(void) { called_id = NULL; }
+
+/* --- The handler --------------------------------------------------------------------------------- */
+
+static const char *id_at(uintptr_t address) {
+    for (int i = 0; i < MOST_CODE; i++)
+        if (atomic_load(&all_code[i].start) <= address && address < atomic_load(&all_code[i].end)) return atomic_load(&all_code[i].id);
+    return NULL;
+}
+
+static void registers_of(const ucontext_t *context, uintptr_t *out_code, uintptr_t *out_stack) {
+#if defined(__x86_64__)
+    *out_code = (uintptr_t)context->uc_mcontext.gregs[REG_RIP], *out_stack = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+    *out_code = context->uc_mcontext.pc, *out_stack = context->uc_mcontext.sp;
+#else
+    (void)context;
+    *out_code = *out_stack = 0;
+#endif
+}
+
+/* Whether there is a call in front of it. Much else on a stack looks like an address of code, from calls that are over. */
+static bool is_behind_call(uintptr_t address) {
+#if defined(__x86_64__)
+    const unsigned char *at = (const unsigned char *)address;
+    return id_at(address - 7) && (at[-5] == 0xE8 || at[-2] == 0xFF || at[-3] == 0xFF || at[-6] == 0xFF || at[-7] == 0xFF);
+#else
+    return id_at(address - 4) != NULL;
+#endif
+}
+
+/* Whose code the thread was in, or would have returned to: the next address on its stack that leads into a plugin. The kernel
+ * reads the stack, so that its end is no second crash. */
+static const char *find_culprit(const ucontext_t *context) {
+    enum { WORDS = 256, PIECES = 32 };
+    uintptr_t code, stack, words[WORDS];
+    registers_of(context, &code, &stack);
+    const char *id = id_at(code);
+    for (int piece = 0; piece < PIECES && !id && stack; piece++, stack += sizeof words) {
+        struct iovec here = {words, sizeof words}, there = {(void *)stack, sizeof words};
+        ssize_t size = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+        for (ssize_t i = 0; i < size / (ssize_t)sizeof *words && !id; i++)
+            if (id_at(words[i]) && is_behind_call(words[i])) id = id_at(words[i]);
+        if (size < (ssize_t)sizeof words) break;
+    }
+    return id;
+}
+
+static void append(char *line, size_t size, const char *text) {
+    size_t at = strlen(line);
+    while (*text && at + 1 < size) line[at++] = *text++;
+    line[at] = 0;
+}
+
+static void crashed(int number, siginfo_t *info, void *context) {
+    char line[256] = "treadle-host: ";
+    const char *culprit = find_culprit(context), *called = called_id;
+    (void)info;
+    if (culprit || called) {
+        /* The one that is started may have others started before it. */
+        bool is_called = called && (!culprit || strcmp(culprit, called) == 0 || strstr(called_where, "start"));
+        append(line, sizeof line, culprit ? culprit : called);
+        append(line, sizeof line, " crashed ");
+        append(line, sizeof line, is_called ? called_where : "while it was called");
+        append(line, sizeof line, "\n");
+        if (write(STDERR_FILENO, line, strlen(line)) < 0) {} /* nobody is there to be told */
+    }
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void watch_crashes(void) {
+    static const int numbers[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+    static char memory[65536];
+    stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+    struct sigaction action = {.sa_sigaction = crashed, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    /* So that the main thread can tell of a stack that has no room left. */
+    sigaltstack(&stack, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaction(numbers[i], &action, NULL);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * main.c: treadle-host: loads plugins, starts them, and runs the main loop until a signal or a plugin ends it. */
+#include "host.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+bool is_silent;
+treadle_loop main_loop;
+
+/* A plugin may stop the loop for a purpose of its own: only what sets this ends the program. */
+static atomic_bool is_ending;
+static atomic_int wanted_status;
+
+/* --- The extension ------------------------------------------------------------------------------- */
+
+static void print(const char *text) {
+    if (!is_silent) say("%s", text ? text : "");
+}
+
+static void finish(int status) {
+    int none = STATUS_OK;
+    atomic_compare_exchange_strong(&wanted_status, &none, status & 0xFF);
+    atomic_store(&is_ending, true);
+    treadle_loop_request_stop(main_loop, TREADLE_STOP_ALL_LEVELS);
+}
+
+const void *extension_of_host(void *info, const char *id) {
+    static const struct treadle_host_extension extension = {sizeof extension, print, finish};
+    (void)info;
+    return strcmp(id, TREADLE_HOST_EXTENSION) == 0 ? &extension : NULL;
+}
+
+/* --- Signals ------------------------------------------------------------------------------------- */
+
+static int signals = -1;
+
+static void ready(treadle_descriptor descriptor, uint32_t events, void *info) {
+    struct signalfd_siginfo signal;
+    (void)descriptor, (void)events, (void)info;
+    while (read(signals, &signal, sizeof signal) == sizeof signal) {
+        switch (signal.ssi_signo) {
+        case SIGUSR1: report_plugins(); break;
+        case SIGHUP: reload_changed(); break;
+        default: finish(STATUS_OK); break;
+        }
+    }
+}
+
+/* Before there is any thread but this one: all others inherit that the signals are blocked. */
+static bool take_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM), sigaddset(&set, SIGINT), sigaddset(&set, SIGUSR1), sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (signals < 0) complain("no signals can be taken: %s", strerror(errno));
+    return signals >= 0;
+}
+
+static bool begin_loop(void) {
+    main_loop = treadle_loop_main();
+    if (!main_loop || treadle_descriptor_start(signals, TREADLE_READABLE, ready, NULL, NULL) != TREADLE_OK) {
+        complain_of("the main loop");
+        return false;
+    }
+    return true;
+}
+
+/* --- The run ------------------------------------------------------------------------------------- */
+
+static bool run(void) {
+    while (!atomic_load(&is_ending)) {
+        if (treadle_loop_run(main_loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY) < 0) {
+            complain_of("the main loop");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A plugin that did not end has code that runs still: nothing is taken away from under it. */
+static int end(int status) {
+    bool is_whole = close_all();
+    fflush(NULL);
+    if (!is_whole) _exit(STATUS_FAILED);
+    return status;
+}
+
+static int run_plugins(void) {
+    bool is_good = true;
+    for (size_t i = 0; i < options.path_count && is_good; i++) is_good = load_path(options.paths[i]) || options.keeps_going;
+    if (!is_good) return end(STATUS_FAILED);
+    if (!apply_settings(NULL)) return end(STATUS_USAGE);
+    if (options.lists) {
+        list_plugins();
+        return end(STATUS_OK);
+    }
+    if (!start_all() && !options.keeps_going) return end(STATUS_FAILED);
+    tell("the main loop runs");
+    if (!run()) return end(STATUS_FAILED);
+    tell("all plugins end");
+    return end(atomic_load(&wanted_status));
+}
+
+int main(int count, char **words) {
+    int status = read_options(count, words);
+    if (status >= 0) return status;
+    watch_crashes();
+    if (!take_signals() || !begin_loop()) return STATUS_FAILED;
+    return options.checks ? check_plugin() : run_plugins();
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * plugins.c: the plugins that were named: loading, starting, reloading, closing them. */
+#include "host.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct plugin *plugins;
+size_t plugin_count;
+
+/* --- Loading ------------------------------------------------------------------------------------- */
+
+static treadle_plugin_config config_of(const struct plugin *plugin) {
+    return (treadle_plugin_config){
+        .struct_size = sizeof(treadle_plugin_config), .path = plugin->path, .host_name = "treadle-host",
+        .host_version = treadle_version_string(), .settings = plugin->settings, .get_extension = extension_of_host,
+        .log = log_of_plugin, .info = plugin->id, .flags = options.writable ? TREADLE_PLUGIN_LOAD_WRITABLE : 0};
+}
+
+/* What a plugin that is loaded is called, and where it is. */
+static void take_id(struct plugin *plugin) {
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    if (treadle_plugin_get_info(plugin->handle, &info) != TREADLE_OK) return;
+    snprintf(plugin->id, 64, "%s", info.description->id);
+    note_code(plugin->id, info.description->id);
+}
+
+bool load_one(const char *path, struct plugin *out_plugin) {
+    struct plugin plugin = {.path = calloc(1, strlen(path) + 3), .id = calloc(1, 64)};
+    *out_plugin = plugin;
+    if (!plugin.path || !plugin.id) return complain("out of memory"), false;
+    sprintf(plugin.path, "%s%s", strchr(path, '/') ? "" : "./", path);
+    /* Looked at before: one that changes meanwhile is reloaded once too often, and never missed. */
+    if (stat(plugin.path, &plugin.file) != 0) memset(&plugin.file, 0, sizeof plugin.file);
+    treadle_plugin_config config = config_of(&plugin);
+    enter_call(path, "while it was loaded");
+    treadle_status status = treadle_plugin_load(&config, &plugin.handle);
+    leave_call();
+    if (status < 0) return complain_of(path), false;
+    take_id(&plugin);
+    *out_plugin = plugin;
+    return true;
+}
+
+void forget(struct plugin *plugin) {
+    if (plugin->handle) treadle_release(plugin->handle);
+    plugin->handle = NULL;
+    forget_code(plugin->id);
+}
+
+static bool load_file(const char *path) {
+    struct plugin plugin, *more;
+    if (!load_one(path, &plugin)) return false;
+    more = realloc(plugins, (plugin_count + 1) * sizeof *plugins);
+    if (!more) return complain("out of memory"), false;
+    plugins = more;
+    plugins[plugin_count++] = plugin;
+    return true;
+}
+
+static int is_library(const struct dirent *entry) {
+    size_t length = strlen(entry->d_name);
+    return length > 3 && entry->d_name[0] != '.' && strcmp(entry->d_name + length - 3, ".so") == 0;
+}
+/* By the bytes, whatever the language of the user is. */
+static int by_name(const struct dirent **one, const struct dirent **other) { return strcmp((*one)->d_name, (*other)->d_name); }
+
+static bool load_directory(const char *path) {
+    struct dirent **entries;
+    int count = scandir(path, &entries, is_library, by_name);
+    bool is_good = count > 0;
+    if (count < 0) complain("%s: cannot be read", path);
+    if (count == 0) complain("%s: there is no *.so in it", path), free(entries);
+    for (int i = 0; i < count; i++) {
+        char *name = calloc(1, strlen(path) + strlen(entries[i]->d_name) + 2);
+        if (name) sprintf(name, "%s/%s", path, entries[i]->d_name);
+        if ((is_good || options.keeps_going) && !(name && load_file(name))) is_good = false;
+        free(name);
+        free(entries[i]);
+    }
+    if (count > 0) free(entries);
+    return is_good;
+}
+
+bool load_path(const char *path) {
+    struct stat file;
+    return stat(path, &file) == 0 && S_ISDIR(file.st_mode) ? load_directory(path) : load_file(path);
+}
+
+/* --- Settings ------------------------------------------------------------------------------------ */
+
+/* The plugin whose id a --set begins with: of several the one with the longest. */
+static struct plugin *find_of_set(const char *set, struct plugin *other) {
+    struct plugin *found = NULL;
+    for (size_t i = 0; i <= plugin_count; i++) {
+        struct plugin *plugin = i < plugin_count ? &plugins[i] : other;
+        size_t length = plugin ? strlen(plugin->id) : 0;
+        bool is_its = length > 0 && strncmp(set, plugin->id, length) == 0 && set[length] == '.';
+        if (is_its && (!found || length > strlen(found->id))) found = plugin;
+    }
+    return found;
+}
+
+/* Kept for a reload. */
+static bool keep_setting(struct plugin *plugin, const char *key, const char *value) {
+    size_t count = 0;
+    while (plugin->settings && plugin->settings[count]) count += 2;
+    const char **more = realloc(plugin->settings, (count + 3) * sizeof *more);
+    if (!more) return false;
+    plugin->settings = more;
+    more[count] = key, more[count + 1] = value, more[count + 2] = NULL;
+    return true;
+}
+
+static bool apply(struct plugin *plugin, const char *set) {
+    char *key = strdup(set + strlen(plugin->id) + 1), *equal = key ? strchr(key, '=') : NULL;
+    if (!equal) return complain("--set %s: it names no key: treadle-host --help tells how it is used", set), false;
+    *equal = 0;
+    if (!keep_setting(plugin, key, equal + 1)) return complain("out of memory"), false;
+    if (treadle_plugin_set(plugin->handle, key, equal + 1) < 0) return complain_of(plugin->path), false;
+    return true;
+}
+
+bool apply_settings(struct plugin *other) {
+    for (size_t i = 0; i < options.set_count; i++) {
+        struct plugin *plugin = find_of_set(options.sets[i], other);
+        if (!plugin) {
+            complain("--set %s: no plugin of this id is there: treadle-host --help tells how it is used", options.sets[i]);
+            return false;
+        }
+        if ((!other || plugin == other) && !apply(plugin, options.sets[i])) return false;
+    }
+    return true;
+}
+
+/* --- Starting ------------------------------------------------------------------------------------ */
+
+bool start_one(struct plugin *plugin) {
+    enter_call(plugin->id, "in its init or start");
+    treadle_status status = treadle_plugin_start(plugin->handle);
+    leave_call();
+    if (status < 0) complain_of(plugin->path);
+    return status >= 0;
+}
+
+static const char *version_of(const struct plugin *plugin) {
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    return treadle_plugin_get_info(plugin->handle, &info) == TREADLE_OK ? info.description->version : "?";
+}
+
+bool start_all(void) {
+    bool is_good = true;
+    for (size_t i = 0; i < plugin_count && (is_good || options.keeps_going); i++) {
+        if (start_one(&plugins[i])) {
+            plugins[i].has_started = true;
+            tell("%s %s has started", plugins[i].id, version_of(&plugins[i]));
+            continue;
+        }
+        is_good = false;
+        close_one(&plugins[i]);
+    }
+    return is_good;
+}
+
+/* --- Reloading ----------------------------------------------------------------------------------- */
+
+static bool has_changed(const struct plugin *plugin, struct stat *out_file) {
+    const struct stat *old = &plugin->file;
+    if (stat(plugin->path, out_file) != 0) return false;
+    return old->st_dev != out_file->st_dev || old->st_ino != out_file->st_ino || old->st_size != out_file->st_size ||
+           old->st_mtim.tv_sec != out_file->st_mtim.tv_sec || old->st_mtim.tv_nsec != out_file->st_mtim.tv_nsec;
+}
+
+static void reload_one(struct plugin *plugin, const struct stat *file) {
+    const char *user = find_user(plugin->handle);
+    if (user) {
+        complain("%s: is not reloaded: %s uses it", plugin->path, user);
+        return;
+    }
+    treadle_plugin_config config = config_of(plugin);
+    treadle_plugin new = NULL;
+    enter_call(plugin->id, "while it was reloaded");
+    treadle_status status = treadle_plugin_reload(plugin->handle, &config, options.timeout_ns, &new);
+    leave_call();
+    if (status >= 0) {
+        forget(plugin);
+        plugin->handle = new;
+        plugin->file = *file;
+        take_id(plugin);
+        say("treadle-host: %s was reloaded, and is %s now", plugin->id, version_of(plugin));
+        return;
+    }
+    complain_of(plugin->path);
+    if (treadle_is_valid(plugin->handle)) {
+        complain("%s: was not reloaded, and goes on", plugin->path);
+    } else if (treadle_plugin_close(plugin->handle, 0) == TREADLE_E_TIMEOUT) {
+        complain("%s: was not reloaded; the old one is ending, and is held by", plugin->path);
+        report_holders(stderr, plugin->handle);
+    } else {
+        complain("%s: was not reloaded, and the old one has ended", plugin->path);
+        forget(plugin);
+    }
+}
+
+void reload_changed(void) {
+    size_t changed = 0;
+    for (size_t i = 0; i < plugin_count; i++) {
+        struct stat file;
+        if (!plugins[i].handle || !has_changed(&plugins[i], &file)) continue;
+        changed++;
+        reload_one(&plugins[i], &file);
+    }
+    if (changed == 0) tell("no plugin's file has changed");
+}
+
+/* --- Closing ------------------------------------------------------------------------------------- */
+
+bool close_one(struct plugin *plugin) {
+    if (!plugin->handle) return true;
+    enter_call(plugin->id, "while it was closed");
+    treadle_status status = treadle_plugin_close(plugin->handle, options.timeout_ns);
+    leave_call();
+    if (status != TREADLE_OK) return false;
+    forget(plugin);
+    return true;
+}
+
+/* One that did not end in time is not asked for again: its users' end would not have helped. */
+bool close_all(void) {
+    bool *is_late = calloc(plugin_count + 1, sizeof *is_late), is_whole = true;
+    for (bool has_ended = true; is_late && has_ended;) {
+        has_ended = false;
+        for (size_t i = plugin_count; i-- > 0;) {
+            if (!plugins[i].handle || is_late[i] || find_user(plugins[i].handle)) continue;
+            if (close_one(&plugins[i])) {
+                has_ended = true;
+                if (plugins[i].has_started) tell("%s has ended", plugins[i].id);
+            } else {
+                is_late[i] = true;
+            }
+        }
+    }
+    for (size_t i = plugin_count; i-- > 0;) {
+        if (!plugins[i].handle) continue;
+        is_whole = false;
+        complain("%s did not end in time, and is held by", plugins[i].id);
+        report_holders(stderr, plugins[i].handle);
+    }
+    free(is_late);
+    return is_whole;
+}
