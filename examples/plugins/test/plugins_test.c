@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * plugins_test.c: hosts the plugins, each alone and all together, and unloads them: at rest, at work, from another thread, and
+ * a hundred times. */
+#include "fetching.h"
+#include "host.h"
+#include "../lines.h"
+#include "../store.h"
+#include "../watcher.h"
+
+/* --- The watcher ------------------------------------------------------------------------------------- */
+
+static atomic_int told;
+static char told_text[256];
+static void be_told(void *info, const char *text) {
+    CHECK(info == &told);
+    snprintf(told_text, sizeof told_text, "%s", text);
+    atomic_fetch_add(&told, 1);
+    has_come();
+}
+
+static void watch_once(void) {
+    const char *folder = new_folder(), *file = in_folder(folder, "a file");
+    treadle_plugin plugin = load("watcher", SETTINGS("path", folder));
+    const example_watcher *watcher = start(plugin, EXAMPLE_WATCHER);
+    CHECK_INT(watcher->add_listener(watcher->instance, be_told, &told), TREADLE_OK);
+    told = 0;
+    append(file, "text");
+    wait_for(&told, 1);
+    CHECK_TEXT(told_text, "a file");
+    unload(plugin, "watcher");
+    remove_folder(folder);
+}
+
+TEST(the_watcher_tells_what_was_written, "") {
+    const char *folder = new_folder(), *other = new_folder();
+    treadle_plugin plugin = load("watcher", SETTINGS("path", folder));
+    const example_watcher *watcher = start(plugin, EXAMPLE_WATCHER);
+    CHECK_INT(watcher->add_listener(watcher->instance, be_told, &told), TREADLE_OK);
+    CHECK_INT(watcher->add_listener(watcher->instance, be_told, &told), TREADLE_E_EXISTS);
+    append(in_folder(folder, "one"), "1");
+    wait_for(&told, 1);
+    CHECK_TEXT(told_text, "one");
+    append(in_folder(folder, "one"), "2");
+    wait_for(&told, 2);
+    CHECK_TEXT(told_text, "one");
+    /* Another directory; one that is not there is refused. */
+    CHECK(treadle_plugin_set(plugin, "path", in_folder(folder, "nothing")) < 0);
+    CHECK_INT(treadle_plugin_set(plugin, "path", other), TREADLE_OK);
+    append(in_folder(folder, "one"), "3");
+    append(in_folder(other, "two"), "1");
+    wait_for(&told, 3);
+    CHECK_TEXT(told_text, "two");
+    CHECK_INT(watcher->remove_listener(watcher->instance, be_told, &told), TREADLE_OK);
+    CHECK_INT(watcher->remove_listener(watcher->instance, be_told, &told), TREADLE_E_NOT_FOUND);
+    unload(plugin, "watcher");
+    CHECK_INT(told, 3);
+    remove_folder(folder), remove_folder(other);
+}
+
+/* --- The fetcher ------------------------------------------------------------------------------------- */
+
+static void fetch_once(void) {
+    size_t size = 5000;
+    treadle_plugin plugin = load("fetcher", NULL);
+    fetched = 0;
+    fetch(start(plugin, EXAMPLE_FETCHER), "5000", &size, NULL);
+    wait_for(&fetched, 1);
+    unload(plugin, "fetcher");
+}
+
+TEST(the_fetcher_fetches_and_is_unloaded_at_work, "") {
+    size_t sizes[20];
+    char name[16];
+    uint64_t id;
+    pthread_t thread;
+    void *status;
+    server_start();
+    treadle_plugin plugin = load("fetcher", SETTINGS("max-bytes", "300000"));
+    const struct example_fetcher *fetcher = start(plugin, EXAMPLE_FETCHER);
+    for (size_t i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "%zu", sizes[i] = i * i * 500);
+        fetch(fetcher, name, &sizes[i], NULL);
+    }
+    CHECK_INT(fetched, 0);
+    wait_for(&fetched, 20);
+    fetch(fetcher, "nothing", NULL, NULL);
+    wait_for(&fetched, 21);
+    CHECK(last_fetch.http_status == 404 && !last_fetch.has_failed);
+    fetch(fetcher, "300001", NULL, NULL);
+    wait_for(&fetched, 22);
+    CHECK(last_fetch.has_failed && last_fetch.size <= 300000);
+    CHECK_INT(fetcher->start(fetcher->instance, "file:///etc/passwd", take_body, NULL, NULL), TREADLE_OK);
+    wait_for(&fetched, 23);
+    CHECK(last_fetch.has_failed && last_fetch.size == 0);
+    CHECK_INT(pthread_create(&thread, NULL, fetch_from_here, (void *)fetcher), 0);
+    CHECK_INT(pthread_join(thread, &status), 0);
+    CHECK_INT((intptr_t)status, TREADLE_E_WRONG_THREAD);
+    /* One is cancelled; five are in the middle when the plugin ends, and one has not begun. */
+    treadle_descriptor source;
+    CHECK_INT(treadle_descriptor_start(server.output, TREADLE_READABLE, take_slow, NULL, &source), TREADLE_OK);
+    for (int i = 0; i < 5; i++) fetch(fetcher, "slow", NULL, NULL);
+    fetch(fetcher, "slow", NULL, &id);
+    wait_for(&slow, 6);
+    CHECK_INT(fetcher->cancel(fetcher->instance, id), TREADLE_OK);
+    CHECK_INT(fetcher->cancel(fetcher->instance, id), TREADLE_E_NOT_FOUND);
+    fetch(fetcher, "slow", NULL, NULL);
+    unload(plugin, "fetcher");
+    CHECK_INT(fetched, 23);
+    CHECK(!is_mapped("fetcher"));
+    CHECK_INT(late_calls, 0);
+    call_kept_pointers();
+    CHECK_INT(late_calls, 3);
+    CHECK_INT(treadle_invalidate(source), TREADLE_OK);
+    CHECK_INT(treadle_release(source), TREADLE_OK);
+    server_stop();
+}
+
+/* --- The store --------------------------------------------------------------------------------------- */
+
+static atomic_int answers;
+static struct example_store_answer last_answer;
+static char answered_text[64];
+static void take_answer(void *info, const struct example_store_answer *answer) {
+    (void)info;
+    last_answer = *answer;
+    snprintf(answered_text, sizeof answered_text, "%s", answer->text ? answer->text : "");
+    atomic_fetch_add(&answers, 1);
+    has_come();
+}
+static void put_rows(const struct example_store *store, int first, int count) {
+    char key[16], text[32];
+    for (int i = first; i < first + count; i++) {
+        snprintf(key, sizeof key, "%d", i), snprintf(text, sizeof text, "row %d", i);
+        CHECK_INT(store->put(store->instance, key, text, take_answer, NULL), TREADLE_OK);
+    }
+}
+static atomic_int counts;
+static void take_count(void *info, const struct example_store_answer *answer) {
+    *(struct example_store_answer *)info = *answer;
+    atomic_fetch_add(&counts, 1);
+    has_come();
+}
+/* After all that was asked before. */
+static void check_count(const struct example_store *store, uint64_t rows, uint64_t written) {
+    struct example_store_answer answer;
+    int before = counts;
+    CHECK_INT(store->count(store->instance, take_count, &answer), TREADLE_OK);
+    wait_for(&counts, before + 1);
+    CHECK_INT(answer.rows, rows);
+    CHECK_INT(answer.written, written);
+}
+
+static void store_once(void) {
+    treadle_plugin plugin = load("store", NULL);
+    const struct example_store *store = start(plugin, EXAMPLE_STORE);
+    answers = 0;
+    put_rows(store, 0, 10);
+    wait_for(&answers, 10);
+    check_count(store, 10, 10);
+    put_rows(store, 10, 10); /* at work */
+    unload(plugin, "store");
+    CHECK_INT(answers, 20);
+}
+
+TEST(the_store_keeps_its_rows_when_it_is_reloaded, "") {
+    const char *folder = new_folder(), *file = in_folder(folder, "rows.db");
+    treadle_plugin plugin = load("store", SETTINGS("file", file)), new;
+    const struct example_store *store = start(plugin, EXAMPLE_STORE);
+    put_rows(store, 0, 1000);
+    wait_for(&answers, 1000);
+    check_count(store, 1000, 1000);
+    CHECK_INT(store->get(store->instance, "77", take_answer, NULL), TREADLE_OK);
+    wait_for(&answers, 1001);
+    CHECK(last_answer.status == TREADLE_OK);
+    CHECK_TEXT(answered_text, "row 77");
+    CHECK_INT(store->get(store->instance, "nothing", take_answer, NULL), TREADLE_OK);
+    wait_for(&answers, 1002);
+    CHECK_INT(last_answer.status, TREADLE_E_NOT_FOUND);
+    /* What was taken before the end is written, and each is answered. */
+    put_rows(store, 900, 200);
+    treadle_plugin_config config = config_of("store", SETTINGS("file", file));
+    CHECK_INT(treadle_plugin_reload(plugin, &config, SECONDS(60), &new), TREADLE_OK);
+    CHECK_INT(answers, 1202);
+    CHECK_INT(last_answer.status, TREADLE_E_CLOSED);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    store = extension_of(new, EXAMPLE_STORE);
+    check_count(store, 1100, 1200);
+    put_rows(store, 1100, 1);
+    check_count(store, 1101, 1201);
+    unload(new, "store");
+    remove_folder(folder);
+}
+
+/* --- The pipeline ------------------------------------------------------------------------------------ */
+
+enum { SINK, FILTER, SOURCE, WATCHER, STORE, STAGES };
+static const char *const names[STAGES] = {"sink", "filter", "source_log", "watcher", "store"};
+struct pipeline {
+    const char *folder, *log, *file;
+    treadle_plugin stages[STAGES];
+};
+/* Those that are required are loaded last, and started first. */
+static void pipeline_start(struct pipeline *self) {
+    self->folder = new_folder(), self->log = in_folder(self->folder, "log"), self->file = in_folder(self->folder, "rows.db");
+    const char *const *settings[STAGES] = {NULL, SETTINGS("word", "error"), SETTINGS("file", self->log),
+                                           SETTINGS("path", self->folder), SETTINGS("file", self->file)};
+    append(self->log, "an error before the start\n");
+    for (int i = 0; i < STAGES; i++) self->stages[i] = load(names[i], settings[i]);
+    wanted_logs = 0;
+    start(self->stages[SINK], NULL);
+}
+static void pipeline_end(struct pipeline *self) {
+    for (int i = 0; i < STAGES; i++) unload(self->stages[i], names[i]);
+}
+static void log_once(void) {
+    struct pipeline all;
+    wanted_log = "stored 1 lines";
+    pipeline_start(&all);
+    append(all.log, "all is well\nan error\nan unfinished error");
+    wait_for(&wanted_logs, 1);
+    pipeline_end(&all);
+    remove_folder(all.folder);
+}
+
+TEST(the_pipeline_stores_the_lines_that_match, "") {
+    struct pipeline all;
+    char rows[256] = "";
+    wanted_log = "stored 3 lines";
+    pipeline_start(&all);
+    append(all.log, "all is well\nan error\n");
+    append(all.log, "another er");
+    append(all.log, "ror\nwell\n\nnothing else");
+    append(in_folder(all.folder, "other"), "an error of somebody else\n");
+    append(all.log, "\nthe last error\n");
+    wait_for(&wanted_logs, 1);
+    /* Who is needed is not ended. */
+    for (int i = FILTER; i < STAGES; i++) CHECK_INT(treadle_plugin_close(all.stages[i], 0), TREADLE_E_TIMEOUT);
+    wanted_log = "stored 4 lines";
+    CHECK_INT(treadle_plugin_set(all.stages[FILTER], "word", "well"), TREADLE_OK);
+    append(all.log, "an error that is not wanted\nthe well of lines\n");
+    wait_for(&wanted_logs, 2);
+    pipeline_end(&all);
+    read_rows(all.file, rows);
+    CHECK_TEXT(rows, "an error\nanother error\nthe last error\nthe well of lines\n");
+    remove_folder(all.folder);
+}
+
+/* --- Ends -------------------------------------------------------------------------------------------- */
+
+static void write_on(treadle_timer timer, void *info) {
+    (void)timer;
+    append(info, "an error\n");
+}
+static atomic_int ended;
+static void *end_from_here(void *info) {
+    pipeline_end(info);
+    atomic_store(&ended, 1);
+    has_come();
+    return NULL;
+}
+TEST(another_thread_ends_the_pipeline_at_work, "") {
+    wanted_log = "stored ";
+    for (int i = 0; i < 20; i++) {
+        struct pipeline all;
+        treadle_timer timer;
+        pthread_t thread;
+        pipeline_start(&all);
+        CHECK_INT(treadle_timer_start(0, MILLISECONDS(1) / 4, write_on, (void *)all.log, &timer), TREADLE_OK);
+        wait_for(&wanted_logs, 1 + i);
+        ended = 0;
+        CHECK_INT(pthread_create(&thread, NULL, end_from_here, &all), 0);
+        wait_for(&ended, 1);
+        CHECK_INT(pthread_join(thread, NULL), 0);
+        CHECK_INT(treadle_invalidate(timer), TREADLE_OK);
+        CHECK_INT(treadle_release(timer), TREADLE_OK);
+        remove_folder(all.folder);
+    }
+}
+
+/* Whoever is closed from inside of a listener is in the middle of telling. */
+struct inside {
+    struct pipeline *pipeline;
+    int stage;
+    treadle_status status;
+};
+static void close_from_here(void *info, const char *line) {
+    struct inside *self = info;
+    (void)line;
+    self->status = treadle_plugin_close(self->pipeline->stages[self->stage], TREADLE_FOREVER);
+    atomic_fetch_add(&told, 1);
+    has_come();
+}
+TEST(a_listener_closes_who_has_told_it, "") {
+    struct pipeline all;
+    wanted_log = "stored 1 lines";
+    pipeline_start(&all);
+    for (int stage = FILTER; stage <= WATCHER; stage++) {
+        static const char *const ids[] = {NULL, EXAMPLE_LINES, EXAMPLE_ALL_LINES, EXAMPLE_WATCHER};
+        struct inside inside = {&all, stage, TREADLE_OK};
+        unload(all.stages[stage - 1], names[stage - 1]);
+        const struct example_texts *texts = extension_of(all.stages[stage], ids[stage]);
+        CHECK_INT(texts->add_listener(texts->instance, close_from_here, &inside), TREADLE_OK);
+        told = 0;
+        append(all.log, "an error\n");
+        wait_for(&told, 1);
+        CHECK_INT(inside.status, TREADLE_DEFERRED);
+        CHECK(!treadle_is_valid(all.stages[stage]));
+    }
+    unload(all.stages[WATCHER], "watcher");
+    unload(all.stages[STORE], "store");
+    remove_folder(all.folder);
+}
+
+static void greet_once(void) {
+    wanted_log = "hello from Swift", wanted_logs = 0;
+    treadle_plugin plugin = load("hello", SETTINGS("interval-ms", "1"));
+    start(plugin, NULL);
+    wait_for(&wanted_logs, 2);
+    unload(plugin, "hello");
+}
+
+/* What the first rounds leave is the libraries' own: what is allocated once, and for ever. */
+static void many_times(void (*once)(void)) {
+    for (int i = 0; i < 10; i++) once();
+    struct holdings before = holdings(0);
+    for (int i = 0; i < 100; i++) once();
+    struct holdings after = holdings(before.threads);
+    CHECK_INT(after.descriptors, before.descriptors);
+    CHECK_INT(after.threads, before.threads);
+    CHECK_INT(after.mappings, before.mappings);
+}
+TEST(the_watcher_leaves_nothing, "") { many_times(watch_once); }
+TEST(the_store_leaves_nothing, "") { many_times(store_once); }
+TEST(the_pipeline_leaves_nothing, "") { many_times(log_once); }
+TEST(the_fetcher_leaves_nothing, "") {
+    server_start();
+    many_times(fetch_once);
+    server_stop();
+}
+TEST(the_swift_plugin_leaves_nothing, "") {
+    if (access(path_of("hello"), R_OK) == 0) many_times(greet_once);
+}
+
+TEST_MAIN()
