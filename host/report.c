@@ -85,6 +85,7 @@ static const char *word_of(uint32_t kind) {
     case TREADLE_HOLDER_NOTIFICATION: return "notification";
     case TREADLE_HOLDER_POOLED: return "release";
     case TREADLE_HOLDER_PLUGIN: return "plugin";
+    case TREADLE_HOLDER_CALL: return "call";
     default: return "something";
     }
 }

@@ -15,7 +15,7 @@ __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code libtreadle_ends_
     if (!(actions & _UA_FORCE_UNWIND)) return _URC_FATAL_PHASE1_ERROR;
     /* They lie on the stack that goes. */
     struct treadle_system_thread *thread = treadle_system_thread();
-    thread->item_call = thread->closure_call = thread->host_call = NULL;
+    thread->object_call = thread->closure_call = thread->host_call = thread->invocation_call = thread->scope_call = NULL;
     return _URC_CONTINUE_UNWIND;
 }
 

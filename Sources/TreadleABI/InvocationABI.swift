@@ -125,14 +125,18 @@ private func perform(
         completion?.dispose()
         return Status.ignored
       }
-      var later: LaterRequest?
-      if let completion { later = try makeLater(completion, on: options.completion_loop) }
-      do throws(Failure) {
-        return try invocation.perform(
-          on: target, modes: modes, wait: wait, timeout: options.timeout_ns, completion: later)
-      } catch {
-        later?.discard()
-        throw error
+      guard let completion else {
+        return try invocation.perform(on: target, modes: modes, wait: wait, timeout: options.timeout_ns, completion: nil)
+      }
+      return try completion.performingLater { request throws(Failure) in
+        let later = try makeLater(request, on: options.completion_loop)
+        do throws(Failure) {
+          return try invocation.perform(
+            on: target, modes: modes, wait: wait, timeout: options.timeout_ns, completion: later)
+        } catch {
+          later.discard()
+          throw error
+        }
       }
     }
   }

@@ -28,6 +28,7 @@ package struct Reference: ~Copyable {
     package var own: UInt64 { bits >> 6 & Reference.mostOwn }
     @inline(__always)
     package var clients: UInt64 { bits >> 25 & Reference.mostClients }
+    package var isLastGeneration: Bool { bits >> 40 == Reference.lastGeneration }
     @inline(__always)
     package func has(_ mark: UInt64) -> Bool { bits & mark != 0 }
     @inline(__always)
@@ -65,7 +66,7 @@ package struct Reference: ~Copyable {
   private static let client: UInt64 = 1 << 25
   private static let one: UInt64 = 1 << 6
   fileprivate static let counts: UInt64 = 0xFF_FFFF_FFC0
-  private static let lastGeneration: UInt64 = 0xFF_FFFF
+  fileprivate static let lastGeneration: UInt64 = 0xFF_FFFF
 
   @inline(__always)
   package var seen: Seen { Seen(bits: word.load(ordering: .sequentiallyConsistent)) }
@@ -96,14 +97,12 @@ package struct Reference: ~Copyable {
     word.store(word.load(ordering: .relaxed) &+ counts, ordering: .releasing)
   }
 
-  /// Ends a life that nobody refers to: every handle and every queued mention of it is stale from here on. False if this
-  /// was the slot's last generation: it must not be used again.
+  /// Ends a life that nobody refers to: every handle and every queued mention of it is stale from here on. What was there
+  /// until then; after the slot's last generation it must not be used again.
   @inline(__always)
-  package borrowing func end() -> Bool {
-    let last = word.load(ordering: .relaxed) >> 40
-    let next = (last &+ 1) & Reference.lastGeneration
-    word.store(next << 40, ordering: .releasing)
-    return last != Reference.lastGeneration
+  package borrowing func end() -> Seen {
+    let next = (word.load(ordering: .relaxed) >> 40 &+ 1) & Reference.lastGeneration
+    return Seen(bits: word.exchange(next << 40, ordering: .acquiringAndReleasing))
   }
 
   // MARK: Our own references

@@ -90,6 +90,21 @@ package struct Slab {
     return memory
   }
 
+  /// Whether the life that a handle means is over, with all that belongs to its end: also the release of what came with it,
+  /// which is called when nobody refers to the object any more.
+  @inline(never)
+  package func isOver(_ handle: Handle) -> Bool {
+    guard let memory = locate(handle) else { return true }
+    return Slab.reference(memory).pointee.generation != handle.generation
+  }
+
+  /// The same; if it is not, `Rest` tells when it is.
+  @inline(never)
+  package func isOverOrAwaited(_ handle: Handle) -> Bool {
+    guard let memory = locate(handle) else { return true }
+    return Slab.reference(memory).pointee.exchange(handle.generation, needs: 0, set: Reference.Mark.awaited, clear: 0) == nil
+  }
+
   /// The object that a client's handle means, with a reference that the caller drops.
   @inline(__always)
   package func hold(_ bits: UInt, _ subject: StaticString) throws(Failure) -> UnsafeMutableRawPointer {
@@ -167,8 +182,9 @@ package struct Slab {
   /// Gives a slot back after the life in it: whoever dropped the last reference calls this once.
   @inline(__always)
   package func free(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
-    let isUsable = Slab.reference(memory).pointee.end()
-    if isUsable { giveBack(slot, memory) }
+    let last = Slab.reference(memory).pointee.end()
+    if !last.isLastGeneration { giveBack(slot, memory) }
+    if last.has(Reference.Mark.awaited) { Rest.announce() }
   }
 
   /// Gives a slot back in which no life has begun, or in which one has ended.

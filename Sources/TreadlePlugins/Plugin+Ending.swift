@@ -110,13 +110,13 @@ extension Plugin {
     }
   }
 
-  /// Puts a plugin of the same id in the place of the one that a scope is of, which the caller holds.
-  package static func reload(_ scope: Scope, _ config: treadle_plugin_config, timeout: Int64) throws(Failure) -> Plugin {
+  /// Puts a plugin of the same id in the place of the one that a scope is of, which the caller holds. Its scope, as `load`.
+  package static func reload(_ scope: Scope, _ config: treadle_plugin_config, timeout: Int64) throws(Failure) -> Scope {
     if scope.isHere { throw Failure(Status.deadlock, "plugin", "is to be replaced from inside of itself") }
-    var loaded: Plugin?
+    var loaded: Scope?
     try PluginRegistry.using(scope.handle.bits) { old throws(Failure) in loaded = try load(config, inPlaceOf: old) }
-    guard let new = loaded else { throw Failure.noMemory("plugin") }
-    let (newScope, newHandle) = (new.scope, new.handle)
+    guard let newScope = loaded else { throw Failure.noMemory("plugin") }
+    let newHandle = newScope.handle
     newScope.holdAgain()
     defer { newScope.letGo() }
     do throws(Failure) {
@@ -128,7 +128,7 @@ extension Plugin {
         let bytes = saved.pointee.isSaved ? saved.pointee.bytes.elements : nil
         _ = try new.start(restoring: bytes.map { UnsafeRawBufferPointer($0) })
       }
-      return new
+      return newScope
     } catch {
       discard(newScope)
       throw error

@@ -25,8 +25,9 @@ extension Plugin {
     }
   }
 
-  /// Loads a plugin; `old` is to be replaced by it. Its scope has one reference, the client's.
-  package static func load(_ config: treadle_plugin_config, inPlaceOf old: Plugin? = nil) throws(Failure) -> Plugin {
+  /// Loads a plugin, which others may end at once; `old` is to be replaced by it. Its scope lives on: that has one reference, the
+  /// client's.
+  package static func load(_ config: treadle_plugin_config, inPlaceOf old: Plugin? = nil) throws(Failure) -> Scope {
     try Runtime.start()
     if (config.path == nil) == (config.query == nil) { throw Failure(Status.argument, "path", "and query are both NULL, or both given") }
     if config.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
@@ -40,7 +41,7 @@ extension Plugin {
     }
   }
 
-  private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?) throws(Failure) -> Plugin {
+  private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?) throws(Failure) -> Scope {
     var query = config.query
     if let path = config.path {
       let image = try open(path, takesWritable: config.flags & UInt32(TREADLE_PLUGIN_LOAD_WRITABLE) != 0)
@@ -77,11 +78,12 @@ extension Plugin {
         getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
         instance: nil, isGiven: false, isInitialised: false, isEnding: false, isPinned: false, uses: Buffer(), heir: nil))
     parts = Parts()
-    return try enter(Plugin(state: state), inPlaceOf: old)
+    try enter(Plugin(state: state), inPlaceOf: old)
+    return scope
   }
 
   /// One that is loaded already under the id is refused: then the new one ends, as any plugin.
-  private static func enter(_ plugin: Plugin, inPlaceOf old: Plugin?) throws(Failure) -> Plugin {
+  private static func enter(_ plugin: Plugin, inPlaceOf old: Plugin?) throws(Failure) {
     let hasTwin = try PluginRegistry.locked { () throws(Failure) in
       let twin = PluginRegistry.first { other in
         guard other.state != old?.state, let one = other.id, let two = plugin.id else { return false }
@@ -90,7 +92,7 @@ extension Plugin {
       if twin == nil { PluginRegistry.add(plugin) }
       return twin != nil
     }
-    if !hasTwin { return plugin }
+    if !hasTwin { return }
     let failure = plugin.failure(Status.exists, "is loaded already")
     discard(plugin.scope)
     throw failure

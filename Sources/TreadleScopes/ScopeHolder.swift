@@ -22,6 +22,7 @@ package struct ScopeHolder {
 
   /// Calls `body` with each thing in the scope, and its label, which lives as long as the call.
   package static func forEach(in scope: Scope, _ body: (ScopeHolder, UnsafePointer<CChar>?) -> Void) {
+    scope.forEachMaker { threadID in body(ScopeHolder(kind: ScopeWork.Sort.call, threadID: threadID, handle: 0), nil) }
     scope.forEachWork { work in
       body(ScopeHolder(kind: work.pointee.kind, threadID: ScopeWork.thread(of: work), handle: 0), nil)
       return true
@@ -30,7 +31,7 @@ package struct ScopeHolder {
     while let member = scope.member(index) {
       index &+= 1
       let handle = Handle(bits: UInt(member.handle))
-      guard let kind = handle.kind, Slab(kind).find(handle) != nil else { continue }
+      guard let kind = handle.kind, !Slab(kind).isOver(handle) else { continue }
       tell(handle, kind, body)
     }
   }

@@ -14,7 +14,8 @@ struct ScopeMember {
   /// Ends it as far as that can be done without waiting, and takes all references of clients from it: its handle is stale when
   /// nothing of ours refers to it any more. Closed: that is so.
   func end() -> Scope.Found {
-    guard let kind = handle.kind, Slab(kind).find(handle) != nil else { return .closed }
+    guard let kind = handle.kind else { return .closed }
+    if Slab(kind).find(handle) == nil { return whatIsEnding(kind) }
     var isHere = false
     switch kind {
     case .source, .timer, .observer, .descriptor: isHere = endItem(kind)
@@ -26,12 +27,19 @@ struct ScopeMember {
     default: return .closed
     }
     if !Scope.isLiving(UInt64(handle.bits)) { return .closed }
-    return isHere ? .isHere : .isBusy
+    return isHere || ObjectCall.isHere(handle.bits) ? .isHere : .isBusy
+  }
+
+  /// Of one that nobody refers to: what came with it may be on its way back to the client.
+  private func whatIsEnding(_ kind: Kind) -> Scope.Found {
+    if Slab(kind).isOverOrAwaited(handle) { return .closed }
+    return ObjectCall.isHere(handle.bits) ? .isHere : .isBusy
   }
 
   /// What has come of one that was told to end before.
   func look() -> Scope.Found {
-    guard let kind = handle.kind, Slab(kind).find(handle) != nil else { return .closed }
+    guard let kind = handle.kind else { return .closed }
+    if Slab(kind).find(handle) == nil { return whatIsEnding(kind) }
     switch kind {
     case .host: return endHost()
     case .thread: return Thread.isGone(handle) ? end() : .isBusy
@@ -43,6 +51,7 @@ struct ScopeMember {
   /// Whether something of it is on the calling thread's stack. A look that holds nothing: who waits until nothing is held must
   /// not be woken by it. What is on the stack lives; of anything else only the place is compared.
   var isHere: Bool {
+    if ObjectCall.isHere(handle.bits) { return true }
     guard let kind = handle.kind, Slab(kind).find(handle) != nil else { return false }
     switch kind {
     case .source, .timer, .observer, .descriptor: return Item(kind, slot: handle.slot)?.isInCallbackHere ?? false

@@ -53,7 +53,8 @@ enum {
     TREADLE_HOLDER_POST = 32,
     TREADLE_HOLDER_REQUEST = 33,
     TREADLE_HOLDER_NOTIFICATION = 34,
-    TREADLE_HOLDER_POOLED = 35 /* a release that was put off by treadle_pool_add */
+    TREADLE_HOLDER_POOLED = 35, /* a release that was put off by treadle_pool_add */
+    TREADLE_HOLDER_CALL = 37    /* a thread that makes something in it, runs one of a plugin's own functions, or calls destroy */
 };
 
 /** Copies out what is in a scope now: of one that could not be closed in time, what still goes on. The first capacity of

@@ -35,7 +35,7 @@ struct treadle_system_thread {
     uint64_t hosts;     /* bit n: host n has been told of this thread */
     uint64_t tickets;   /* the last ticket given out on this thread */
     void *host_call;    /* the innermost call into a host on this thread, or NULL */
-    void *item_call;    /* the innermost call of a schedule or cancel, or NULL */
+    void *object_call;  /* the innermost call for an object outside of runs, or NULL (ObjectCall) */
     void *closure_call; /* the innermost call of a closure's handler, or NULL */
     void *thread;       /* the thread's own ThreadState, or NULL */
     void *pools;        /* the thread's PoolStack, or NULL */

@@ -78,18 +78,17 @@ extension Item {
   @inline(__always)
   private func follow(_ left: Reference.Seen) {
     if left.isGone {
-      destroy(left)
+      destroy()
     } else if left.has(Reference.Mark.awaited) {
       Rest.announce()
     }
   }
 
-  /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4). `last` is what its drop has left.
+  /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4).
   @inline(__always)
-  func destroy(_ last: Reference.Seen) {
+  func destroy() {
     if context != nil { destroyContext() }
     slab.free(slot, UnsafeMutableRawPointer(cell))
-    if last.has(Reference.Mark.awaited) { Rest.announce() }
   }
 
   @inline(never)
@@ -98,7 +97,8 @@ extension Item {
     cell.pointee.reference.clear(Reference.Mark.valid)
     releaseInfo()
     cell.pointee.link.store(0, ordering: .relaxed)
-    context.pointee.dropCallbacks()
+    // With the last reference a routine calls its client.
+    ObjectCall.during(handle.bits) { context.pointee.dropCallbacks() }
     context.pointee.aliases.free()
     treadle_system_free(context)
   }
@@ -113,9 +113,11 @@ extension Item {
   private func releaseInfoOnce() {
     guard let context, context.pointee.release != nil || context.pointee.retire != nil else { return }
     if cell.pointee.notes.bitwiseOr(Note.released, ordering: .acquiringAndReleasing).oldValue & Note.released != 0 { return }
-    ClientCall.guarded {
-      if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
-      context.pointee.release?(cell.pointee.info)
+    ObjectCall.during(handle.bits) {
+      ClientCall.guarded {
+        if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
+        context.pointee.release?(cell.pointee.info)
+      }
     }
   }
 
@@ -128,33 +130,5 @@ extension Item {
     // Not the `info` of clients, who have none of a timer that another thread has made invalid meanwhile.
     ClientCall.guarded { describe(cell.pointee.info, buffer, capacity) }
     return true
-  }
-}
-
-/// A call of an item's schedule or cancel, or of the function that names a descriptor, which is on a thread's stack: these
-/// run outside of any loop's run, on whichever thread adds or removes. The caller holds the item (OBJ-3).
-struct ItemCall {
-  private var tag: UInt32
-  private var outer: UnsafeMutableRawPointer?
-
-  static func during<Result>(_ item: Item, _ body: () -> Result) -> Result {
-    let thread = treadle_system_thread()
-    var call = ItemCall(tag: item.tag, outer: thread.pointee.item_call)
-    return withUnsafeMutablePointer(to: &call) { record in
-      thread.pointee.item_call = UnsafeMutableRawPointer(record)
-      let result = body()
-      thread.pointee.item_call = record.pointee.outer
-      return result
-    }
-  }
-
-  /// Whether such a call of this item is being made by the calling thread.
-  static func isOnThisThread(_ item: Item) -> Bool {
-    var next = treadle_system_thread().pointee.item_call
-    while let call = next?.assumingMemoryBound(to: ItemCall.self) {
-      if call.pointee.tag == item.tag { return true }
-      next = call.pointee.outer
-    }
-    return false
   }
 }

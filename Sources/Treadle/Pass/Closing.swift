@@ -31,7 +31,7 @@ extension Item {
 
   /// Whether one of its callbacks is on the calling thread's stack.
   package var isInCallbackHere: Bool {
-    Loop.existing?.isInCallback(of: self) == true || ItemCall.isOnThisThread(self) || isFiredOnThisThread
+    Loop.existing?.isInCallback(of: self) == true || ObjectCall.isHere(handle.bits) || isFiredOnThisThread
   }
 
   /// Its scope is closed: it becomes invalid, and no client owns it any more. True if one of its callbacks is on the calling

@@ -3,17 +3,23 @@
 
 import CTreadleSystem
 
+/// A scope that a thread has entered and not left. Its thread's alone, but for what the scope's lock guards.
+struct ScopeEntry {
+  /// Held.
+  let scope: Scope
+  let outer: UnsafeMutablePointer<ScopeEntry>?
+  /// A call of ours has entered it, and leaves it (`within`).
+  let isOfCall: Bool
+  let threadID: Int32
+  /// How many places are promised to what the thread is making. Written under the lock, by the thread.
+  fileprivate(set) var promised: Int
+  /// Of the scope's list of those with a promise. Lock.
+  fileprivate var previous: UnsafeMutablePointer<ScopeEntry>?
+  fileprivate var next: UnsafeMutablePointer<ScopeEntry>?
+}
+
 extension Scope {
-  /// A scope that a thread has entered and not left. Its thread's alone.
-  private struct Entry {
-    /// Held.
-    let scope: Scope
-    let outer: UnsafeMutablePointer<Entry>?
-    /// A call of ours has entered it, and leaves it (`within`).
-    let isOfCall: Bool
-    /// How many places are promised to what the thread is making.
-    var promised: Int
-  }
+  private typealias Entry = ScopeEntry
 
   private static var innermost: UnsafeMutablePointer<Entry>? {
     treadle_system_thread().pointee.scope?.assumingMemoryBound(to: Entry.self)
@@ -31,7 +37,9 @@ extension Scope {
     _ = try Runtime.watchThread()
     guard let memory = treadle_system_allocate(MemoryLayout<Entry>.size) else { throw Failure.noMemory("scope") }
     let entry = memory.bindMemory(to: Entry.self, capacity: 1)
-    entry.initialize(to: Entry(scope: self, outer: Scope.innermost, isOfCall: isOfCall, promised: 0))
+    entry.initialize(
+      to: Entry(
+        scope: self, outer: Scope.innermost, isOfCall: isOfCall, threadID: treadle_system_thread_id(), promised: 0, previous: nil, next: nil))
     holdAgain()
     treadle_system_thread().pointee.scope = memory
     return entry
@@ -48,7 +56,7 @@ extension Scope {
   private static func pop(_ entry: UnsafeMutablePointer<Entry>) {
     let last = entry.pointee
     treadle_system_thread().pointee.scope = UnsafeMutableRawPointer(last.outer)
-    for _ in 0..<last.promised { last.scope.redeem(nil) }
+    for _ in 0..<last.promised { last.scope.redeem(nil, by: entry) }
     treadle_system_free(entry)
     last.scope.letGo()
   }
@@ -98,16 +106,9 @@ extension Scope {
   /// Runs a client's function that belongs to the scope, and is waited for by a closing. What it makes is in the scope.
   @inline(never)
   package func calling(evenClosing: Bool = false, _ body: () throws(Failure) -> Void) throws(Failure) {
-    try promise(evenClosing: evenClosing)
-    let entry: UnsafeMutablePointer<Entry>
-    do throws(Failure) {
-      entry = try push(isOfCall: true)
-    } catch {
-      redeem(nil)
-      throw error
-    }
-    entry.pointee.promised &+= 1
+    let entry = try push(isOfCall: true)
     defer { Scope.popAll(to: entry) }
+    try promise(by: entry, evenClosing: evenClosing)
     try body()
   }
 
@@ -146,16 +147,12 @@ extension Scope {
   private static func makingInScope(_ make: () throws(Failure) -> Handle) throws(Failure) -> Handle {
     guard let entry = innermost else { return try make() }
     let scope = entry.pointee.scope
-    try scope.promise()
-    entry.pointee.promised &+= 1
+    try scope.promise(by: entry)
     let tag = treadle_system_tag()
     var made: Handle?
     defer {
       // The child of a fork has entered nothing.
-      if treadle_system_tag() == tag {
-        entry.pointee.promised &-= 1
-        scope.redeem(made)
-      }
+      if treadle_system_tag() == tag { scope.redeem(made, by: entry) }
     }
     let handle = try make()
     made = handle
@@ -170,5 +167,42 @@ extension Scope {
       next = entry.pointee.outer
     }
     return false
+  }
+
+  // MARK: Who does
+
+  /// The lock is held.
+  @inline(never)
+  func addPromise(_ entry: UnsafeMutablePointer<ScopeEntry>) {
+    entry.pointee.promised &+= 1
+    if entry.pointee.promised > 1 { return }
+    entry.pointee.next = state.pointee.makers
+    state.pointee.makers?.pointee.previous = entry
+    state.pointee.makers = entry
+  }
+
+  /// The lock is held.
+  @inline(never)
+  func dropPromise(_ entry: UnsafeMutablePointer<ScopeEntry>) {
+    entry.pointee.promised &-= 1
+    if entry.pointee.promised > 0 { return }
+    let (previous, next) = (entry.pointee.previous, entry.pointee.next)
+    if let previous { previous.pointee.next = next } else { state.pointee.makers = next }
+    next?.pointee.previous = previous
+    entry.pointee.previous = nil
+    entry.pointee.next = nil
+  }
+
+  /// Calls `body`, under the lock, with the kernel's id of each thread that makes something in the scope, runs a function that
+  /// belongs to it, or ends it.
+  package func forEachMaker(_ body: (Int32) -> Void) {
+    lock()
+    defer { unlock() }
+    var next = state.pointee.makers
+    while let entry = next {
+      body(entry.pointee.threadID)
+      next = entry.pointee.next
+    }
+    if phase == Phase.finishing { body(finisher) }
   }
 }

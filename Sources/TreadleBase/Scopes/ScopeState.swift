@@ -33,6 +33,8 @@ package struct ScopeState: ~Copyable {
   var promised: Int
   /// What is in the scope and has no handle. Lock.
   var works: ScopeWork.Pointer?
+  /// The entries of threads that something is promised to. Lock.
+  var makers: UnsafeMutablePointer<ScopeEntry>?
   /// When the closing began. Written before the phase says so.
   package fileprivate(set) var closedAt: Int64
   /// The kernel's id of the thread that calls `destroy`. Written before the phase says so.
@@ -88,6 +90,7 @@ package struct Scope {
     state.pointee.members = Buffer()
     state.pointee.promised = 0
     state.pointee.works = nil
+    state.pointee.makers = nil
     state.pointee.closedAt = 0
     state.pointee.finisher = 0
     state.pointee.reference.begin(forClient: true)
@@ -198,6 +201,8 @@ package struct Scope {
   /// Whether the calling thread is in `destroy`.
   package var isFinishingHere: Bool { phase == Phase.finishing && state.pointee.finisher == treadle_system_thread_id() }
 
+  var finisher: Int32 { state.pointee.finisher }
+
   private var isEmptyLocked: Bool {
     state.pointee.members.isEmpty && state.pointee.works == nil && state.pointee.promised == 0
   }
@@ -206,8 +211,8 @@ package struct Scope {
 // MARK: Members
 
 extension Scope {
-  /// Promises a place for what is about to be made.
-  func promise(evenClosing: Bool = false) throws(Failure) {
+  /// Promises a place for what is about to be made, by a thread that has entered the scope.
+  func promise(by entry: UnsafeMutablePointer<ScopeEntry>, evenClosing: Bool = false) throws(Failure) {
     lock()
     defer { unlock() }
     if isClosing && !evenClosing || phase >= Phase.finishing { throw Scope.closedFailure }
@@ -221,11 +226,13 @@ extension Scope {
       }
     }
     state.pointee.promised = state.pointee.promised &+ 1
+    addPromise(entry)
   }
 
   /// What a place was promised for was made, or never will be.
-  func redeem(_ handle: Handle?) {
+  func redeem(_ handle: Handle?, by entry: UnsafeMutablePointer<ScopeEntry>) {
     lock()
+    dropPromise(entry)
     if let handle { _ = state.pointee.members.appendInRoom(UInt64(handle.bits)) }
     state.pointee.promised = state.pointee.promised &- 1
     let isAwaited = isClosing
@@ -249,7 +256,7 @@ extension Scope {
   package static func isLiving(_ bits: UInt64) -> Bool {
     let handle = Handle(bits: UInt(bits))
     guard let kind = handle.kind else { return false }
-    return Slab(kind).find(handle) != nil
+    return !Slab(kind).isOver(handle)
   }
 
   /// The member at a place, as of now, and whether it was told to end.

@@ -24,6 +24,8 @@ package struct ScopeWork: ~Copyable {
     package static let request: UInt32 = 33
     package static let notification: UInt32 = 34
     package static let release: UInt32 = 35
+    /// A thread that makes something, runs a function of a plugin, or ends the scope.
+    package static let call: UInt32 = 37
   }
 
   enum Phase {

@@ -64,7 +64,7 @@ extension Closure {
   private func end() {
     let body = self.body
     if let carrier = body.pointee.carrier { Carrier.end(carrier) }
-    body.pointee.handler.dispose()
+    ObjectCall.during(body.pointee.handle.bits) { body.pointee.handler.dispose() }
     StubPool.give(body.pointee.stub)
     body.pointee.isDrained.store(1, ordering: .sequentiallyConsistent)
     if body.pointee.isAwaited.load(ordering: .sequentiallyConsistent) != 0 { Rest.announce() }

@@ -84,8 +84,10 @@ package struct Closure {
   /// Drops one of our own references.
   package func drop() {
     let left = cell.pointee.reference.drop()
-    defer { if left.has(Reference.Mark.awaited) { Rest.announce() } }
-    guard left.isGone else { return }
+    if !left.isGone {
+      if left.has(Reference.Mark.awaited) { Rest.announce() }
+      return
+    }
     let body = self.body
     Slab(.closure).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
     ClosureBody.drop(body)

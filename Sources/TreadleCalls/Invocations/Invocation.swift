@@ -84,15 +84,19 @@ package struct Invocation {
   /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called.
   package func drop() {
     let left = cell.pointee.reference.drop()
-    defer { if left.has(Reference.Mark.awaited) { Rest.announce() } }
-    guard left.isGone else { return }
+    if !left.isGone {
+      if left.has(Reference.Mark.awaited) { Rest.announce() }
+      return
+    }
     let body = cell.pointee.body
     let (destroy, info) = (body.pointee.destroy, body.pointee.info)
     for index in 0..<body.pointee.signature.argumentCount {
       treadle_system_free(body.pointee.buffers[index].copy)
     }
-    Slab(.invocation).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
     Arena.free(body)
-    destroy?(info)
+    let slot = cell.pointee.slot
+    let handle = Handle(kind: .invocation, slot: slot, generation: cell.pointee.reference.generation)
+    ObjectCall.during(handle.bits) { destroy?(info) }
+    Slab(.invocation).free(slot, UnsafeMutableRawPointer(cell))
   }
 }

@@ -35,7 +35,8 @@ enum class HolderKind : std::uint32_t {
     post = TREADLE_HOLDER_POST,
     request = TREADLE_HOLDER_REQUEST,
     notification = TREADLE_HOLDER_NOTIFICATION,
-    pooled = TREADLE_HOLDER_POOLED ///< what Pool::defer and Pool::keep have put off
+    pooled = TREADLE_HOLDER_POOLED, ///< what Pool::defer and Pool::keep have put off
+    call = TREADLE_HOLDER_CALL      ///< a thread that makes something in it, or calls its end
 };
 
 /// Something that is in a scope, and keeps it from being closed while it goes on (SCOPE-3). Since 1.0.

@@ -70,7 +70,7 @@ extension Item {
   @inline(__always)
   private func followClient(_ left: Reference.Seen, _ generation: UInt32) {
     if left.isGone {
-      destroy(left)
+      destroy()
     } else if left.clients == 0 && hasState(State.idle) {
       endIdle(generation)
     }

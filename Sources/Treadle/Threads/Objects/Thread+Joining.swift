@@ -111,7 +111,7 @@ extension Thread {
   /// calling one.
   package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
     let thread = try hold(handle.bits, "thread")
-    defer { thread.letGo() }
+    defer { thread.dropLook() }
     thread.state.pointee.reference.set(Reference.Mark.awaited)
     thread.stop()
     if thread.isCurrent { return true }

@@ -136,8 +136,16 @@ package struct Thread {
   /// Drops one of our own references.
   func drop() {
     let left = state.pointee.reference.drop()
-    if left.isGone { free() }
-    if left.has(Reference.Mark.awaited) { Rest.announce() }
+    if left.isGone {
+      free()
+    } else if left.has(Reference.Mark.awaited) {
+      Rest.announce()
+    }
+  }
+
+  /// The same by one who has only looked, and whom nobody waits for: two who wait would wake each other for ever.
+  func dropLook() {
+    if state.pointee.reference.drop().isGone { free() }
   }
 
   /// Nothing refers to the object: the thread has finished, or was never started.
@@ -153,7 +161,7 @@ package struct Thread {
 
   /// A thread that never runs: its entry goes back, and so does what waits in its loop.
   func abandon() {
-    state.pointee.entry.dispose()
+    ObjectCall.during(handle.bits) { state.pointee.entry.dispose() }
     giveUpLoop()?.tearDown()
   }
 }

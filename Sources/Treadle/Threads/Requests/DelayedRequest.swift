@@ -27,7 +27,7 @@ package struct DelayedRequest {
     if try request.isForNoMode(modes) { return Status.ignored }
     let loop = try Loop.current()
     if !loop.isAlive { return dropAtEnd(request, loop) }
-    return try request.performing { carrier throws(Failure) in
+    return try request.performingLater { carrier throws(Failure) in
       try schedule(carrier, as: request, after: delay, modes: modes, on: loop)
     }
   }

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import TreadleBase
+package import TreadleBase
 
 /// A request that belongs to the scope which its thread has entered: a carrier takes its place (`ScopeWork`).
 extension Request {
@@ -33,6 +33,10 @@ extension Request {
       return Status.ok
     }
   }
+
+  /// The same where it is not in a hurry.
+  @inline(never)
+  package func performingLater(_ body: (Request) throws(Failure) -> Int32) throws(Failure) -> Int32 { try performing(body) }
 
   /// Of a carrier; nil for any other request.
   var work: ScopeWork.Pointer? { indirect.work }

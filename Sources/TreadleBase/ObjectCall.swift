@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+
+/// A call of a client's function that is on a thread's stack and belongs to an object with a handle, outside of any loop's run:
+/// its schedule or cancel, the function that names a descriptor, the release or destroy of what came with it. The object's life
+/// is not over before the call is: its slot is not given back.
+package struct ObjectCall {
+  private var handle: UInt
+  private var outer: UnsafeMutableRawPointer?
+
+  @inline(never)
+  package static func during(_ handle: UInt, _ body: () -> Void) {
+    let thread = treadle_system_thread()
+    var call = ObjectCall(handle: handle, outer: thread.pointee.object_call)
+    withUnsafeMutablePointer(to: &call) { record in
+      thread.pointee.object_call = UnsafeMutableRawPointer(record)
+      body()
+      thread.pointee.object_call = record.pointee.outer
+    }
+  }
+
+  /// Whether such a call of this object is being made by the calling thread.
+  @inline(never)
+  package static func isHere(_ handle: UInt) -> Bool {
+    var next = treadle_system_thread().pointee.object_call
+    while let call = next?.assumingMemoryBound(to: ObjectCall.self) {
+      if call.pointee.handle == handle { return true }
+      next = call.pointee.outer
+    }
+    return false
+  }
+}
