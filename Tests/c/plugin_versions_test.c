@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * plugin_versions_test.c: plugins that were built for other versions of the interface: an older minor one works, a later one
+ * agrees on this host's, and what has nothing in common is refused by name. */
+#include "plugins.h"
+
+TEST(one_that_was_built_for_an_older_minor_version_works, "PLUG-1 PLUG-2 PLUG-4 PLUG-5") {
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    const void *extension;
+    char value[16];
+    size_t length;
+    treadle_plugin plugin = load("older");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_get_info(plugin, &info), TREADLE_OK);
+    CHECK_INT(info.abi, 0x10000);
+    while (!strstr(said, "tick")) treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(10), TREADLE_RUN_WHEN_EMPTY);
+    CHECK_SAID("older.init older.start older.tick");
+    CHECK_INT(treadle_plugin_get_extension(plugin, "example.older/1", &extension), TREADLE_OK);
+    CHECK_INT(treadle_plugin_set(plugin, "size", "4"), TREADLE_OK);
+    CHECK_INT(treadle_plugin_copy_setting(plugin, "size", value, sizeof value, &length), TREADLE_OK);
+    CHECK_TEXT(value, "4");
+    said[0] = 0;
+    unload(plugin);
+    CHECK_SAID("?.stop ?.deinit");
+    CHECK(!is_mapped("older"));
+}
+
+static treadle_status load_newer(const char *versions, treadle_plugin *out_plugin) {
+    treadle_plugin_config config = config_of(path_of("newer"));
+    setenv("VERSIONS", versions, 1);
+    return treadle_plugin_load(&config, out_plugin);
+}
+TEST(both_agree_on_the_latest_that_they_know, "PLUG-1") {
+    const char *const good[] = {"10000-10000", "10000-10001", "10000-1ffff", "10000-2ffff"};
+    for (size_t i = 0; i < COUNT(good); i++) {
+        treadle_plugin plugin;
+        CHECK_INT(load_newer(good[i], &plugin), TREADLE_OK);
+        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        CHECK_SAID("newer.init newer.abi 10000 newer.start");
+        unload(plugin);
+        said[0] = 0;
+    }
+}
+TEST(what_has_nothing_in_common_is_refused_by_name, "PLUG-1") {
+    const char *const bad[] = {"10001-10003", "20000-20000", "1-2", "0-ffff", "fffe0000-ffffffff"};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        treadle_plugin plugin = (treadle_plugin)&plugin;
+        CHECK_INT(load_newer(bad[i], &plugin), TREADLE_E_PLUGIN);
+        CHECK(!plugin);
+        CHECK_ERROR_SAYS("org.example.newer");
+        CHECK_ERROR_SAYS("version");
+        CHECK(!is_mapped("newer"));
+    }
+    CHECK_SAID("");
+}
+
+TEST_MAIN()

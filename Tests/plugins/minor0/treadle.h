@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * treadle.h: run loops and the objects that feed them, for any program and any language.
+ *
+ * This header includes the parts; each part may also be included alone.
+ *
+ * How to read a declaration
+ *   [any]               callable from any thread at any time, also from inside every callback.
+ *   [any, signal-safe]  additionally from a signal handler.
+ *   [owner]             only the thread that owns the loop; others get TREADLE_E_WRONG_THREAD.
+ *   [callback]          called by Treadle; the text says on which thread. No lock is ever held.
+ *   Since 1.0           the first version that has it.
+ *   RL-1, SRC0-7, ...   the rule of the behavioural specification that it keeps.
+ *
+ * What holds for every function, unless its text says otherwise
+ *   - It returns a treadle_status: 0 is success, a negative value an error, a positive value
+ *     success with information. A failure changes nothing and sets treadle_last_error().
+ *   - NULL where an object or an out-parameter is needed gives TREADLE_E_ARG; a handle that was
+ *     released, or is no handle at all, TREADLE_E_STALE; one of another kind, TREADLE_E_KIND; in
+ *     the child of a fork everything gives TREADLE_E_FORKED (see treadle_after_fork_child). A function
+ *     that answers bool answers false then, and sets the last error too.
+ *   - Out-parameters come last, are written on success and zeroed on failure.
+ *   - Text is UTF-8 and ends with NUL; the name of a mode that is not UTF-8 gives TREADLE_E_ARG. A member called
+ *     reserved must be 0, or gives TREADLE_E_ARG. Durations and deadlines are int64_t nanoseconds on the
+ *     monotonic clock (which stands still while the system is suspended, RUN-15).
+ *   - A callback must return normally: no exception, no longjmp through Treadle's frames.
+ */
+#ifndef TREADLE_H
+#define TREADLE_H
+
+#include "treadle/version.h"
+#include "treadle/types.h"
+#include "treadle/object.h"
+#include "treadle/error.h"
+#include "treadle/time.h"
+#include "treadle/event.h"
+#include "treadle/loop.h"
+#include "treadle/source.h"
+#include "treadle/descriptor.h"
+#include "treadle/timer.h"
+#include "treadle/observer.h"
+#include "treadle/post.h"
+#include "treadle/routine.h"
+#include "treadle/thread.h"
+#include "treadle/perform.h"
+#include "treadle/invocation.h"
+#include "treadle/closure.h"
+#include "treadle/lock.h"
+#include "treadle/pool.h"
+#include "treadle/notification.h"
+#include "treadle/process.h"
+#include "treadle/scope.h"
+#include "treadle/host.h"
+#include "treadle/plugin.h"
+#ifdef TREADLE_PLUGIN
+#include "treadle/plugin_table.h"
+#endif
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * descriptor.h: descriptor sources (port-based, version 1): performed while a descriptor is ready. */
+#ifndef TREADLE_DESCRIPTOR_H
+#define TREADLE_DESCRIPTOR_H
+
+#include "loop.h"
+
+TREADLE_BEGIN_DECLS
+
+/** What to watch for, and what was seen. Since 1.0. */
+enum {
+    TREADLE_READABLE = 1,
+    TREADLE_WRITABLE = 2,
+    TREADLE_HANGUP = 4, /* reported only: the other end closed */
+    TREADLE_FAILED = 8  /* reported only: an error is pending. Of a descriptor that was closed the kernel says
+                         * nothing: see treadle_descriptor_create */
+};
+
+/** Flags of a descriptor source. Since 1.0. */
+enum {
+    /* For eventfd and timerfd: Treadle reads the 8-byte counter before it calls, so that posts
+     * coalesce. Without it Treadle never reads a client's data (SRC1-2). */
+    TREADLE_DESCRIPTOR_ACKNOWLEDGED = 1
+};
+
+/** Called while the descriptor is ready: level-triggered, so the client drains it, or is called again
+ *  in the next pass. events: what was seen, TREADLE_READABLE and its like; one call a pass (SRC1-5).
+ *  Events are taken from the kernel in batches: a descriptor that another callback of the same batch
+ *  has drained may be reported once more, so use non-blocking descriptors.
+ *  [callback] on the loop's thread. Since 1.0. */
+typedef void (*treadle_ready_fn)(treadle_descriptor descriptor, uint32_t events, void *info);
+/** The descriptor to watch; -1 for none. Asked once for each time that the source is added (SRC1-3).
+ *  [callback] on the adding thread. Since 1.0. */
+typedef int32_t (*treadle_get_fd_fn)(void *info);
+
+/** What a descriptor source is made of. Since 1.0. */
+typedef struct treadle_descriptor_context {
+    size_t struct_size; /* sizeof(treadle_descriptor_context) */
+    void *info;
+    treadle_retain_fn retain;
+    treadle_release_fn release;
+    treadle_describe_fn describe;
+    treadle_equal_fn equal; /* as for sources (SRC0-5, SRC1-10) */
+    treadle_hash_fn hash;
+    treadle_get_fd_fn get_fd; /* used in place of fd if not NULL */
+    treadle_ready_fn ready;
+    treadle_routine ready_routine; /* in place of ready (routine.h); not both */
+    int32_t fd;                    /* stays the client's: Treadle neither closes nor copies it */
+    uint32_t events;               /* TREADLE_READABLE, TREADLE_WRITABLE or both */
+    uint32_t flags;                /* TREADLE_DESCRIPTOR_... */
+    uint32_t reserved;             /* 0 */
+    const char *label;             /* NULL, or what reports call it: UTF-8 of at most 255 bytes, copied */
+    treadle_host host;             /* its events take the place of the callbacks, as in a source's context */
+    uint64_t token;                /* what the host's events carry; 0 without a host */
+    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
+} treadle_descriptor_context;
+
+/** Makes a descriptor source. Hang-up and error are reported as ready. A regular file is always ready.
+ *  End, remove or pause a source before its descriptor is closed. The kernel says nothing of one that is closed while
+ *  it is watched: its source stays scheduled and goes silent, and a run that waits for nothing else sleeps. While a copy
+ *  of the descriptor keeps the file open, readiness of that may be reported for some time, then TREADLE_FAILED once. A
+ *  number that was closed and used again is not served under the old source, until that is added again, or enabled after
+ *  a pause (SRC1-8, SRC1-11).
+ *  To find such descriptors, set TREADLE_DEBUG=1 in the environment, or a log function (treadle_set_log): before
+ *  each sleep the loop looks at every one that is watched, and reports TREADLE_FAILED, alone and once, to the source of one
+ *  that was closed.
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, not exactly one of ready,
+ *  its routine and a host, another callback or info besides a host, a token without one, a descriptor that is negative or not
+ *  open (without get_fd); TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
+                                                     treadle_descriptor *out_descriptor);
+
+/** Makes a descriptor source and adds it to the default mode of the calling thread's loop, in one call that costs less
+ *  than both: ready is called with info while fd is ready for events (TREADLE_READABLE, TREADLE_WRITABLE or both), as with
+ *  a context. fd stays the client's, as in the context. The loop holds the source; out_descriptor may be NULL, else release the
+ *  handle (OBJ-3). TREADLE_IGNORED, with a source in no mode, at the end of the thread.
+ *  [any] Errors: TREADLE_E_ARG for a NULL ready, no or unknown events, a descriptor that is negative or not open;
+ *  TREADLE_E_EXISTS if another source watches the same descriptor in that mode (SRC1-7); TREADLE_E_NOMEM; TREADLE_E_SYSTEM,
+ *  with os_errno, if the kernel refuses; TREADLE_E_STATE where the thread gets no loop any more. Since 1.0. */
+TREADLE_API treadle_status treadle_descriptor_start(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info,
+                                                    treadle_descriptor *out_descriptor);
+
+/** Changes what is watched for, at once also in a sleeping loop. 0 pauses the source: it stays in its
+ *  modes and keeps them from being empty.
+ *  [any] Errors: TREADLE_E_ARG for unknown events; TREADLE_E_STATE if invalid; TREADLE_E_SYSTEM.
+ *  Since 1.0. */
+TREADLE_API treadle_status treadle_descriptor_set_events(treadle_descriptor descriptor, uint32_t events);
+
+/** What is watched for.
+ *  [any] Since 1.0. */
+TREADLE_API treadle_status treadle_descriptor_get_events(treadle_descriptor descriptor, uint32_t *out_events);
+
+/** The descriptor that is watched: the one given, or the last that get_fd answered; -1 for none.
+ *  [any] Since 1.0. */
+TREADLE_API treadle_status treadle_descriptor_get_fd(treadle_descriptor descriptor, int32_t *out_fd);
+
+/* treadle_descriptor_retain and the other verbs of object.h, for a descriptor source alone. */
+TREADLE_TYPED_ITEM(descriptor)
+
+TREADLE_END_DECLS
+#endif

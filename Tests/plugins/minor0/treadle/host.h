@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * host.h: host languages: one callback for everything, tickets, retired tokens, a gate for the end. */
+#ifndef TREADLE_HOST_H
+#define TREADLE_HOST_H
+
+#include "closure.h"
+#include "descriptor.h"
+#include "event.h"
+#include "loop.h"
+#include "observer.h"
+#include "perform.h"
+#include "post.h"
+#include "source.h"
+#include "timer.h"
+
+TREADLE_BEGIN_DECLS
+
+/** Receives every callout of the host's registrations. Returns ~ticket, the ticket's complement, if it completed;
+ *  anything else means that it did not: the innermost run then ends and returns TREADLE_E_CALLBACK. A ticket is never used
+ *  twice, and its complement is nowhere in memory until it is returned, so what a failed foreign-function trampoline leaves
+ *  behind, its argument perhaps, cannot pass for it (ABI-3).
+ *  [callback] on the loop's thread, or as the event's kind says. Since 1.0. */
+typedef uint64_t (*treadle_dispatch_fn)(uint64_t ticket, const treadle_event *event);
+
+/** What a host is made of. Since 1.0. */
+typedef struct treadle_host_config {
+    size_t struct_size; /* sizeof(treadle_host_config) */
+    treadle_dispatch_fn dispatch;
+    /* Called once on each thread before its first event for this host, and once when that thread exits,
+     * after its loop was torn down; both may be NULL. thread_exit is not called once the host is quiet. */
+    void (*thread_enter)(void *user);
+    void (*thread_exit)(void *user);
+    void *user;
+} treadle_host_config;
+
+/** Registers a host language. Never freed; a process may have 63.
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size or no dispatch; TREADLE_E_TOO_NEW;
+ *  TREADLE_E_NOMEM when there are too many. Since 1.0. */
+TREADLE_API treadle_status treadle_host_register(const treadle_host_config *config, treadle_host *out_host);
+
+/** Closes the host's gate: no event starts any more, on any thread, for ever; then waits until those in
+ *  flight on other threads have returned. For the end of an interpreter: call it where the callbacks
+ *  can still finish. Events that come later are dropped and counted.
+ *  [any] Errors: TREADLE_E_TIMEOUT, with the gate closed. Since 1.0. */
+TREADLE_API treadle_status treadle_host_quiesce(treadle_host host, int64_t timeout_ns);
+
+/** How many events the closed gate has dropped.
+ *  [any] Since 1.0. */
+TREADLE_API treadle_status treadle_host_get_dropped(treadle_host host, uint64_t *out_count);
+
+/** Takes tokens whose registrations are gone: Treadle will not name them in an event any more, and the
+ *  host may forget what they stood for. They take the place of release and destroy, which are never
+ *  called into a host. Stores how many were taken; ask again while it equals capacity (ABI-2).
+ *  [any] Since 1.0. */
+TREADLE_API treadle_status treadle_host_take_retired(treadle_host host, uint64_t *tokens, size_t capacity,
+                                                     size_t *out_count);
+
+/** How many retired tokens wait: a plain number at a fixed address that the host may read at any time
+ *  instead of calling. Valid for ever.
+ *  [any] NULL for a bad handle. Since 1.0. */
+TREADLE_API const uint64_t *treadle_host_get_retired_count(treadle_host host);
+
+/* --- Registrations ----------------------------------------------------------------------------------
+ *
+ * What a constructor makes is a host's if its struct names the host: every callout is an event of that host then, with the
+ * struct's token, and the members for callbacks and their info are NULL. The token is retired when no event can carry it any
+ * more: that of a source or a descriptor source when it is freed; of a timer or an observer when it is invalid and its last
+ * callback has returned; of a thread when its event is over, or when it is sure that it never comes; of a notification when
+ * its registration was removed and no event of it runs; of a closure when it is drained. After an error of the constructor it
+ * is not retired.
+ *
+ * Of a thread whose function is an event a join's result is NULL. A closure's calls are events, TREADLE_EVENT_CALL, with the
+ * closure as subject and the treadle_call as argument; one that the host does not complete, or that meets the closed gate,
+ * gets the default result. */
+
+/** Which of a source's events besides TREADLE_EVENT_PERFORM a host wants: host_wants of its context. Since 1.0. */
+enum {
+    TREADLE_HOST_WANTS_SCHEDULE = 1, /* TREADLE_EVENT_SCHEDULE */
+    TREADLE_HOST_WANTS_CANCEL = 2    /* TREADLE_EVENT_CANCEL */
+};
+
+/** treadle_loop_post for a host: for the common modes, waking the loop (BLK-3, PASS-4). Its event, TREADLE_EVENT_POST, uses
+ *  the token up: it is retired only if the post was discarded, or the host did not complete it.
+ *  [any] Errors: TREADLE_E_CLOSED if the loop's thread is gone, or the host is quiet; TREADLE_E_NOMEM. After an error the
+ *  token is not retired. Since 1.0. */
+TREADLE_API treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop);
+
+/** treadle_loop_run for a host that serves signals itself. What ends a sleep of a run with
+ *  TREADLE_RUN_RETURN_ON_INTERRUPT, a signal or a readable interrupt descriptor, is an event here,
+ *  TREADLE_EVENT_INTERRUPT, on the loop's thread when the sleep is over and before the observers of
+ *  TREADLE_AFTER_WAITING: read the descriptor, then serve what has come. The run goes on with the time that
+ *  is left, and is the innermost one meanwhile: a stop that is given then ends it (STOP-2, ABI-4). Once the host is
+ *  quiet, the run returns TREADLE_RUN_INTERRUPTED instead. flags: TREADLE_RUN_RETURN_AFTER_SOURCE, TREADLE_RUN_WHEN_EMPTY.
+ *  [owner] Errors: as treadle_loop_run; TREADLE_E_CALLBACK also when the host did not complete this event.
+ *  Since 1.0. */
+TREADLE_API treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns,
+                                            uint32_t flags);
+
+/** For a dispatch function that has completed a TREADLE_EVENT_PERFORM or TREADLE_EVENT_POST: ends that event and begins
+ *  the one that comes next, if that is of the same kind, for the same host, and due now in the same run and mode with
+ *  nothing in between (PASS-4, PASS-5, SRC0-7). Returns its token, with the event's token and subject now its own; the ticket
+ *  stands for it from then on. Returns 0 if there is none: the dispatch then returns as ever. Thus one
+ *  call into the host handles many events, in the order and under the conditions in which they would have come
+ *  one by one. A host that uses this has no token 0. Neither blocks nor calls back.
+ *  [any] 0 where the calling thread's innermost callback is no such event. Since 1.0. */
+TREADLE_API uint64_t treadle_host_next(void);
+
+/** Waits until treadle_host_end_wait was called for this word, which is 0 at first: for futures and their like. The end is
+ *  expected from a function that the loop performs, so that a loop on another processor that answered quickly the last time is
+ *  looked at for some microseconds before the thread sleeps. Knows of no circle of waits. timeout_ns: not positive
+ *  only looks. Ask again after TREADLE_E_TIMEOUT; the end stays.
+ *  [any] Errors: TREADLE_E_ARG for a NULL or unaligned word; TREADLE_E_TIMEOUT, also when a signal handler ran on the calling
+ *  thread meanwhile. Since 1.0. */
+TREADLE_API treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns);
+
+/** Ends all waits for the word, those to come too. Writes before this are seen by whoever has waited.
+ *  [any] Errors: TREADLE_E_ARG for a NULL or unaligned word. Since 1.0. */
+TREADLE_API treadle_status treadle_host_end_wait(uint32_t *word);
+
+/** treadle_pool_add for a host: the release is an event, TREADLE_EVENT_RELEASE. The token is retired after it.
+ *  [any] Errors: as treadle_pool_add and treadle_source_create. Since 1.0. */
+TREADLE_API treadle_status treadle_host_pool_add(treadle_host host, uint64_t token);
+
+TREADLE_END_DECLS
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * notification.h: what Treadle tells the whole process. */
+#ifndef TREADLE_NOTIFICATION_H
+#define TREADLE_NOTIFICATION_H
+
+#include "types.h"
+
+TREADLE_BEGIN_DECLS
+
+/** What is told (NOTE-1). Since 1.0. */
+enum {
+    /* The first thread is about to be started through Treadle; object: NULL. Once in a process, on the thread
+     * that starts it, before it runs (THR-11). */
+    TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED = 1,
+    /* A thread with an object ends; object: that thread. On the thread itself (THR-14). */
+    TREADLE_NOTIFY_THREAD_WILL_EXIT = 2
+};
+
+/** Called for each matching notification (NOTE-1).
+ *  [callback] on the thread that posts it. Since 1.0. */
+typedef void (*treadle_notification_fn)(uint32_t name, void *object, void *info);
+
+/** What a registration is made of. Since 1.0. */
+typedef struct treadle_notification_config {
+    size_t struct_size; /* sizeof(treadle_notification_config) */
+    uint32_t name;      /* TREADLE_NOTIFY_... */
+    uint32_t reserved;  /* 0 */
+    void *object;       /* a handle; NULL: of all */
+    treadle_notification_fn fn;
+    void *info;
+    treadle_release_fn destroy; /* gets info back once: when the registration was removed and no call of it runs */
+    treadle_host host;          /* is told by an event in place of fn; info and destroy are NULL then (host.h) */
+    uint64_t token;             /* what the host's events carry; 0 without a host */
+    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
+} treadle_notification_config;
+
+/** Registers for a notification (NOTE-1). Those who registered first are called first. One that is added during a
+ *  notification is not called for it.
+ *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
+ *  two, of config), an unknown name, a NULL out_token, not exactly one of fn and a host, info or destroy besides a host, a
+ *  token without one; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+TREADLE_API treadle_status treadle_notification_add(const treadle_notification_config *config, uint64_t *out_token);
+
+/** Ends a registration: it is not called any more, also not in a notification that is being told (NOTE-1). A
+ *  call that runs on another thread goes on.
+ *  [any] Errors: TREADLE_E_NOT_FOUND for a token that was removed or never given. Since 1.0. */
+TREADLE_API treadle_status treadle_notification_remove(uint64_t token);
+
+TREADLE_END_DECLS
+#endif

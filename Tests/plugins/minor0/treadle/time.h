@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * time.h: the clock, and conversions from seconds and dates. */
+#ifndef TREADLE_TIME_H
+#define TREADLE_TIME_H
+
+#include "types.h"
+
+TREADLE_BEGIN_DECLS
+
+/** Nanoseconds of the monotonic clock, the time base of every date and deadline here (RUN-14).
+ *  [any, signal-safe] Errors: none. Since 1.0. */
+TREADLE_API int64_t treadle_time_now(void);
+
+/** A recent time of the same clock, for less: the calling thread reads the clock once for many calls (RUN-14). It is what
+ *  a date may count from that need not be exact to the nanosecond, as the time limits do of a thousand connections; a
+ *  timer then fires so much sooner after the call, but never before its date.
+ *  In a run of the thread's loop it is the same for the rest of the pass, unless that sleeps or another run begins or
+ *  ends inside of it; so it may be as old as the callbacks take that the pass has made since. In a timer's callback it
+ *  is never before the date that is being served. Outside of runs it is read anew after each tick of the system's clock,
+ *  every 1 to 10 milliseconds. A thread without a loop gets the present time. On one thread it never goes back.
+ *  [any] Errors: none. Since 1.0. */
+TREADLE_API int64_t treadle_time_recent(void);
+
+/** Converts seconds to nanoseconds, rounding up, and limited to +-TREADLE_FOREVER: an infinite or
+ *  enormous number means for ever (RUN-2).
+ *  [any] Errors: TREADLE_E_ARG for NaN or NULL. Since 1.0. */
+TREADLE_API treadle_status treadle_time_from_seconds(double seconds, int64_t *out_ns);
+
+/** Converts a calendar date, in seconds since 2001-01-01 00:00 UTC as CFRunLoop counts them, to
+ *  the monotonic clock as of now; later steps of the wall clock do not move it (TMR-2). Dates are
+ *  limited to about the year 2129 (TMR-1).
+ *  [any] Errors: TREADLE_E_ARG for NaN or NULL. Since 1.0. */
+TREADLE_API treadle_status treadle_time_from_absolute(double date, int64_t *out_time);
+
+/** The reverse: the calendar date of a monotonic time, as of now.
+ *  [any] Errors: none. Since 1.0. */
+TREADLE_API double treadle_time_to_absolute(int64_t time);
+
+TREADLE_END_DECLS
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * newer.c: was built for a later minor version: its description is longer, and it speaks the versions that VERSIONS says in the
+ * environment, as "10000-10003". */
+#define PROBE_ID "org.example.newer"
+#define PROBE_IS_NO_PLUGIN
+#include "probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct {
+    treadle_plugin_description known;
+    void *later[4];
+} longer;
+
+static treadle_status init(const treadle_plugin_host *host, void **out_instance) {
+    char text[32];
+    treadle_status status = probe_init(host, out_instance);
+    snprintf(text, sizeof text, "abi %x", host->abi);
+    return status == TREADLE_OK ? step(text) : status;
+}
+
+__attribute__((visibility("default"))) const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi);
+const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi) {
+    const char *versions = getenv("VERSIONS");
+    (void)host_abi;
+    longer.known = description;
+    longer.known.struct_size = sizeof longer;
+    longer.known.init = init;
+    longer.later[0] = &longer;
+    if (!versions || sscanf(versions, "%x-%x", &longer.known.abi_min, &longer.known.abi_max) != 2) return NULL;
+    return &longer.known;
+}
