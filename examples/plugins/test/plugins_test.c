@@ -5,8 +5,8 @@
  * a hundred times. */
 #include "fetching.h"
 #include "host.h"
+#include "storing.h"
 #include "../lines.h"
-#include "../store.h"
 #include "../watcher.h"
 
 /* --- The watcher ------------------------------------------------------------------------------------- */
@@ -118,39 +118,6 @@ TEST(the_fetcher_fetches_and_is_unloaded_at_work, "") {
 }
 
 /* --- The store --------------------------------------------------------------------------------------- */
-
-static atomic_int answers;
-static struct example_store_answer last_answer;
-static char answered_text[64];
-static void take_answer(void *info, const struct example_store_answer *answer) {
-    (void)info;
-    last_answer = *answer;
-    snprintf(answered_text, sizeof answered_text, "%s", answer->text ? answer->text : "");
-    atomic_fetch_add(&answers, 1);
-    has_come();
-}
-static void put_rows(const struct example_store *store, int first, int count) {
-    char key[16], text[32];
-    for (int i = first; i < first + count; i++) {
-        snprintf(key, sizeof key, "%d", i), snprintf(text, sizeof text, "row %d", i);
-        CHECK_INT(store->put(store->instance, key, text, take_answer, NULL), TREADLE_OK);
-    }
-}
-static atomic_int counts;
-static void take_count(void *info, const struct example_store_answer *answer) {
-    *(struct example_store_answer *)info = *answer;
-    atomic_fetch_add(&counts, 1);
-    has_come();
-}
-/* After all that was asked before. */
-static void check_count(const struct example_store *store, uint64_t rows, uint64_t written) {
-    struct example_store_answer answer;
-    int before = counts;
-    CHECK_INT(store->count(store->instance, take_count, &answer), TREADLE_OK);
-    wait_for(&counts, before + 1);
-    CHECK_INT(answer.rows, rows);
-    CHECK_INT(answer.written, written);
-}
 
 static void store_once(void) {
     treadle_plugin plugin = load("store", NULL);
