@@ -8,10 +8,13 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERIES = 8, LOADS = 20, PRESSED_LOADS = 50 };
+enum { QUERIES = 8, LOADS = 20, PRESSED_LOADS = 50, HEAP_LOADS = 10, HEAP_ROUNDS = 3 };
+/* What a life may leave: nothing; and of one that stays mapped, what Treadle has given to it for ever. */
+enum { LEFT_OF_UNMAPPED = 15, LEFT_OF_MAPPED = 1024 };
 
 static const char *path; /* as it was named */
 static struct plugin plugin;
@@ -55,6 +58,13 @@ static bool comes_down_to(const char *name, int limit, int *out_count) {
     int64_t until = treadle_time_now() + 5000000000;
     while ((*out_count = count_entries(name)) > limit && treadle_time_now() < until) treadle_thread_sleep_for(1000000);
     return *out_count <= limit;
+}
+
+/* What is allocated and not given back, by anybody. */
+static int64_t heap_in_use(void) {
+    malloc_trim(0);
+    struct mallinfo2 heap = mallinfo2();
+    return (int64_t)(heap.uordblks + heap.hblkhd);
 }
 
 static void *find_mapped(void) { return dlopen(plugin.path, RTLD_NOLOAD | RTLD_LAZY); }
@@ -230,6 +240,23 @@ static bool check_lives(void) {
     return true;
 }
 
+/* What is kept for good is allocated once: only what grows with each round of lives, the same way, is lost. */
+static bool check_heap(void) {
+    int64_t least = INT64_MAX;
+    for (int round = 0; round < HEAP_ROUNDS && least > 0; round++) {
+        int64_t before = heap_in_use();
+        for (int i = 0; i < HEAP_LOADS; i++)
+            if (!live(1000000, "to look at its memory")) return false;
+        int64_t more = heap_in_use() - before;
+        if (more < least) least = more;
+    }
+    void *image = find_mapped();
+    int64_t each = least > 0 ? least / HEAP_LOADS : 0;
+    point(each <= (image ? LEFT_OF_MAPPED : LEFT_OF_UNMAPPED), "no memory is left: %lld more bytes each time", (long long)each);
+    if (image) dlclose(image);
+    return true;
+}
+
 static void check_under_pressure(void) {
     bool is_good = begin_pressure();
     for (int i = 0; i < PRESSED_LOADS && is_good; i++) is_good = live(2000000, "under load");
@@ -243,7 +270,7 @@ int check_plugin(void) {
     path = options.paths[0];
     for (size_t i = 1; i < options.path_count && are_provided; i++) are_provided = load_path(options.paths[i]);
     if (!are_provided || !start_all()) return STATUS_FAILED;
-    if (check_description(&may_unmap) && check_lives()) {
+    if (check_description(&may_unmap) && check_lives() && check_heap()) {
         /* Once more, for its file's name. */
         if (live(0, "once more")) {
             check_unmapped(may_unmap);

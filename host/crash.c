@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * crash.c: tells which plugin it was that crashed. The handler keeps to what a signal handler may call, and the program then
+ * crash.c: tells which plugin it was that crashed. The handler keeps to what does no second harm, and the program then
  * ends as it would have without it. */
 #include "host.h"
 
+#include <execinfo.h>
 #include <link.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -100,7 +102,7 @@ static bool is_behind_call(uintptr_t address) {
 
 /* Whose code the thread was in, or would have returned to: the next address on its stack that leads into a plugin. The kernel
  * reads the stack, so that its end is no second crash. */
-static const char *find_culprit(const ucontext_t *context) {
+static const char *find_on_stack(const ucontext_t *context) {
     enum { WORDS = 256, PIECES = 32 };
     uintptr_t code, stack, words[WORDS];
     registers_of(context, &code, &stack);
@@ -115,6 +117,22 @@ static const char *find_culprit(const ucontext_t *context) {
     return id;
 }
 
+/* The same by what the compilers have written for unwinding, which knows the calls that go on from those that are over. Where
+ * that leads astray, and crashes, nothing has come of it. */
+static _Thread_local volatile sig_atomic_t is_unwinding;
+static _Thread_local sigjmp_buf astray;
+static const char *find_by_unwinding(void) {
+    void *frames[64];
+    const char *volatile id = NULL;
+    if (sigsetjmp(astray, 1) == 0) {
+        is_unwinding = 1;
+        int count = backtrace(frames, 64);
+        for (int i = 0; i < count && !id; i++) id = id_at((uintptr_t)frames[i]);
+    }
+    is_unwinding = 0;
+    return id;
+}
+
 static void append(char *line, size_t size, const char *text) {
     size_t at = strlen(line);
     while (*text && at + 1 < size) line[at++] = *text++;
@@ -123,8 +141,10 @@ static void append(char *line, size_t size, const char *text) {
 
 static void crashed(int number, siginfo_t *info, void *context) {
     char line[256] = "treadle-host: ";
-    const char *culprit = find_culprit(context), *called = called_id;
     (void)info;
+    if (is_unwinding) siglongjmp(astray, 1);
+    const char *culprit = find_by_unwinding(), *called = called_id;
+    if (!culprit) culprit = find_on_stack(context);
     if (culprit || called) {
         /* The one that is started may have others started before it. */
         bool is_called = called && (!culprit || strcmp(culprit, called) == 0 || strstr(called_where, "start"));
@@ -142,7 +162,9 @@ void watch_crashes(void) {
     static const int numbers[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
     static char memory[65536];
     stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
-    struct sigaction action = {.sa_sigaction = crashed, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = crashed, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    void *frame;
+    backtrace(&frame, 1); /* loads what it needs */
     /* So that the main thread can tell of a stack that has no room left. */
     sigaltstack(&stack, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaction(numbers[i], &action, NULL);
