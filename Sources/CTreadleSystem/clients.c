@@ -6,6 +6,9 @@
 #include "CTreadleSystem.h"
 #include <unwind.h>
 
+/* Swift's (ObjectCall). */
+void libtreadle_abandon_calls(void);
+
 /* The personality of the frame below. An exception that looks for its handler beyond this frame is told that there is none, so
  * that it ends the program where it is thrown, as the language demands. Unwinding that looks for none passes: the end of a
  * thread by pthread_exit, or by cancellation. */
@@ -15,7 +18,8 @@ __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code libtreadle_ends_
     if (!(actions & _UA_FORCE_UNWIND)) return _URC_FATAL_PHASE1_ERROR;
     /* They lie on the stack that goes. */
     struct treadle_system_thread *thread = treadle_system_thread();
-    thread->object_call = thread->closure_call = thread->host_call = thread->invocation_call = thread->scope_call = NULL;
+    if (thread->object_call) libtreadle_abandon_calls();
+    thread->closure_call = thread->host_call = thread->invocation_call = thread->scope_call = NULL;
     return _URC_CONTINUE_UNWIND;
 }
 

@@ -16,8 +16,17 @@ package struct ObjectCall {
     var call = ObjectCall(handle: handle, outer: thread.pointee.object_call)
     withUnsafeMutablePointer(to: &call) { record in
       thread.pointee.object_call = UnsafeMutableRawPointer(record)
-      body()
+      ClientCall.guarded(body)
       thread.pointee.object_call = record.pointee.outer
+    }
+  }
+
+  /// The thread ends in them: they lie on the stack that goes. Who nobody referred to any more is over then.
+  static func abandonAll() {
+    while let call = treadle_system_thread().pointee.object_call?.assumingMemoryBound(to: ObjectCall.self) {
+      let handle = Handle(bits: call.pointee.handle)
+      treadle_system_thread().pointee.object_call = call.pointee.outer
+      if let kind = handle.kind { Slab(kind).abandonEnding(handle) }
     }
   }
 
@@ -32,3 +41,6 @@ package struct ObjectCall {
     return false
   }
 }
+
+@_cdecl("libtreadle_abandon_calls")
+public func abandonCalls() { ObjectCall.abandonAll() }

@@ -187,6 +187,15 @@ package struct Slab {
     if last.has(Reference.Mark.awaited) { Rest.announce() }
   }
 
+  /// The thread that was at the end of a life has ended itself: the life is over, and its slot is not used again. Nothing is
+  /// called here: the thread is being unwound.
+  func abandonEnding(_ handle: Handle) {
+    guard let memory = locate(handle) else { return }
+    let reference = Slab.reference(memory)
+    if !reference.pointee.seen.isGone || reference.pointee.generation != handle.generation { return }
+    if reference.pointee.end().has(Reference.Mark.awaited) { treadle_system_rest_announce() }
+  }
+
   /// Gives a slot back in which no life has begun, or in which one has ended.
   @inline(__always)
   package func giveBack(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {

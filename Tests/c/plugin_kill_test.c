@@ -16,7 +16,8 @@ enum needs {
     HERE = 8,       /* it is made without a loop */
     WAITS = 16,     /* a thread of the plugin's waits for it */
     CAN_WAIT = 32,  /* it can be queued and not begin */
-    ONLY_WAITS = 64 /* it never begins */
+    ONLY_WAITS = 64, /* it never begins */
+    WHEN_MADE = 128  /* it may begin while it is being made, which is not meant */
 };
 static const struct row {
     const char *point, *maker;
@@ -61,7 +62,7 @@ static const struct row {
     {"call of a request", "a request of a thread that waits", TREADLE_HOLDER_REQUEST, WAITS | CAN_WAIT},
     {"call of a request", "a delayed request", TREADLE_HOLDER_REQUEST, CAN_WAIT},
     {"release of a request", "a delayed request", TREADLE_HOLDER_REQUEST, 0},
-    {"call of a request", "a request in the background", TREADLE_KIND_THREAD, 0},
+    {"call of a request", "a request in the background", TREADLE_KIND_THREAD, WHEN_MADE},
     {"call of an invocation", "an invocation", TREADLE_KIND_INVOCATION, CAN_WAIT},
     {"call of a completion", "an invocation", TREADLE_HOLDER_REQUEST, CAN_WAIT},
     {"release of an invocation", "an invocation", TREADLE_KIND_INVOCATION, 0},
@@ -155,7 +156,7 @@ static void kill_at(const struct row *row, enum who who) {
     const char *mode = who == BEFORE || (row->needs & AT_END) ? "a mode that nobody runs" : TREADLE_DEFAULT_MODE;
     CHECK_INT(((const struct busy *)busy)->begin(row->needs & HERE ? NULL : worker.loop, worker.loop, row->maker, row->point, mode), TREADLE_OK);
     has_begun = true;
-    if (who == BEFORE || (row->needs & (A_CALLER | AN_EXIT | AT_END))) await(&is_made);
+    if (who == BEFORE || (row->needs & (A_CALLER | AN_EXIT | AT_END | WHEN_MADE))) await(&is_made);
     if (row->needs & A_CALLER) CHECK_INT(pthread_create(&caller, NULL, call_as_library, given_code), 0);
     if (who == BEFORE) end_before(row, caller);
     else end_now(row, caller);

@@ -114,10 +114,8 @@ extension Item {
     guard let context, context.pointee.release != nil || context.pointee.retire != nil else { return }
     if cell.pointee.notes.bitwiseOr(Note.released, ordering: .acquiringAndReleasing).oldValue & Note.released != 0 { return }
     ObjectCall.during(handle.bits) {
-      ClientCall.guarded {
-        if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
-        context.pointee.release?(cell.pointee.info)
-      }
+      if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
+      context.pointee.release?(cell.pointee.info)
     }
   }
 

@@ -50,7 +50,7 @@ extension Item {
   func askForDescriptor() -> Int32 {
     guard let get = context?.pointee.getDescriptor else { return watched.pointee.number }
     var number: Int32 = -1
-    ObjectCall.during(handle.bits) { ClientCall.guarded { number = get(cell.pointee.info) } }
+    ObjectCall.during(handle.bits) { number = get(cell.pointee.info) }
     return number
   }
 
