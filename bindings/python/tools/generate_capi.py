@@ -168,7 +168,7 @@ def enumerators(text: str) -> list[tuple[str, str]]:
 
 def macro(text: str) -> tuple[str, str] | None:
     """A macro that is a number or a text; None for every other one."""
-    match = re.fullmatch(r'#define TREADLE_(\w+) +("[^"]*"|\d+|INT64_MAX)', text.strip())
+    match = re.fullmatch(r'#define TREADLE_(\w+) +("[^"]*"|0x[0-9A-F]+|\d+|INT64_MAX)u?', text.strip())
     return (match[1], NUMBERS.get(match[2], match[2])) if match else None
 
 

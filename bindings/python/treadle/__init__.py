@@ -26,6 +26,7 @@ from ._errors import (
     Forked,
     InvalidArgument,
     LoopClosed,
+    PluginError,
     StaleHandle,
     SystemFailure,
     Timeout,
@@ -41,6 +42,9 @@ from ._last_resort import LastResortArgs, set_last_resort
 from ._lock import Condition, Lock
 from ._loop import RunLoop
 from ._observer import Observer
+from ._plugin import Plugin, PluginState
+from ._plugin_description import PluginSetting
+from ._plugin_host import PluginHost
 from ._pool import pool
 from ._process import perform_on_main, shutdown
 from ._scope import Scope, ScopeHolder
@@ -97,6 +101,11 @@ __all__ = [
     "Notification",
     "Observer",
     "OtherItem",
+    "Plugin",
+    "PluginError",
+    "PluginHost",
+    "PluginSetting",
+    "PluginState",
     "Registration",
     "RunLoop",
     "RunResult",

@@ -13,7 +13,7 @@ import threading
 from itertools import chain
 from typing import Any, Dict, Optional
 
-from . import _capi, _frames, _future, _last_resort, _registry, _signals, _starting, _threads, _waiting
+from . import _capi, _frames, _future, _last_resort, _plugin_calls, _registry, _signals, _starting, _threads, _waiting
 from ._calls import handle_call
 from ._closure import Closure
 from ._errors import FORKED_HANDLE, Error, check
@@ -146,6 +146,7 @@ def _take(error: BaseException, event: Any, subject: object) -> bool:
 def _after_fork_in_child() -> None:
     check(native.treadle_after_fork_child())
     _registry.forget_everything(FORKED_HANDLE)
+    _plugin_calls.forget_parent()
     _threads.forget_others()
     _frames.forget_others()
     _waiting.forget_others()

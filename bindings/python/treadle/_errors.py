@@ -70,6 +70,10 @@ class Unsupported(Error):
     """This build or machine cannot do it. Since 1.0."""
 
 
+class PluginError(Error):
+    """What was to be loaded is no plugin, or a function of it has failed. Since 1.0."""
+
+
 _CLASSES: Dict[int, Type[Error]] = {
     _capi.E_ARG: InvalidArgument,
     _capi.E_RANGE: InvalidArgument,
@@ -82,6 +86,7 @@ _CLASSES: Dict[int, Type[Error]] = {
     _capi.E_CLOSED: LoopClosed,
     _capi.E_SIGNATURE: InvalidArgument,
     _capi.E_NOT_SUPPORTED: Unsupported,
+    _capi.E_PLUGIN: PluginError,
 }
 
 #: What the handles of a parent's objects are replaced with in the child of a fork: never a handle.

@@ -34,6 +34,7 @@ _KINDS = {
     _capi.HOLDER_REQUEST: "request",
     _capi.HOLDER_NOTIFICATION: "notification",
     _capi.HOLDER_POOLED: "pooled",
+    _capi.HOLDER_PLUGIN: "plugin",
     _capi.HOLDER_CALL: "call",
 }
 #: How many holders the message of a Timeout names.
@@ -45,7 +46,8 @@ class ScopeHolder(NamedTuple):
 
     #: What it is: "source", "timer", "observer", "descriptor", "thread", "invocation", "closure", "scope" or "host"; or what
     #: has no object of its own: "post" (of RunLoop.post and RunLoop.perform), "request" (of Thread.perform),
-    #: "notification", "pooled" (of pool.add), "call" (a thread that makes something in it). Later versions may have more.
+    #: "notification", "pooled" (of pool.add), "plugin" (that uses this one), "call" (a thread that makes something in it).
+    #: Later versions may have more.
     kind: str
     #: Its label; empty if it has none. Of a long one the first 63 bytes.
     label: str

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Files of Python as plugins: who may write them, and modules that are made anew with each load."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import stat
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from . import _capi
+from ._errors import Error, PluginError, SystemFailure
+from ._scope import Scope
+
+_numbers = itertools.count(1)
+
+
+def load(path: Path, takes_writable: bool) -> ModuleType:
+    """A new module of a file, under a name that no other one has. Its body may make nothing that would go on.
+
+    Raises PluginError for a file that is refused, and what the body raises.
+    """
+    source = _source_of(path, takes_writable)
+    # The private name is known to the interpreter, which dataclasses and pickle ask for it.
+    name = f"treadle_plugin_{next(_numbers)}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None:
+        raise PluginError(f"{path} is no file of Python", _capi.E_PLUGIN)
+    module = importlib.util.module_from_spec(spec)
+    # Not by its loader, which may take what an older file was compiled to.
+    code = compile(source, str(path), "exec", dont_inherit=True)
+    sys.modules[name] = module
+    try:
+        with Scope(f"the body of {path.name}"[:80]) as body:
+            exec(code, module.__dict__)
+            made = body.holders()
+    except BaseException:
+        forget(module)
+        raise
+    if made:
+        forget(module)
+        kinds = ", ".join(sorted({holder.kind for holder in made}))
+        raise PluginError(f"{path} makes something while it is loaded: {kinds}. A plugin does so in init or start", _capi.E_PLUGIN)
+    return module
+
+
+def forget(module: ModuleType) -> None:
+    """The interpreter does not know the module any more; who holds it or functions of it may still use them."""
+    if sys.modules.get(module.__name__) is module:
+        del sys.modules[module.__name__]
+
+
+def is_made_by_load(module: ModuleType) -> bool:
+    """Whether it was made here, and is to be forgotten."""
+    return module.__name__.startswith("treadle_plugin_")
+
+
+def _source_of(path: Path, takes_writable: bool) -> bytes:
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_CLOEXEC)) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise PluginError(f"{path} is no regular file", _capi.E_PLUGIN)
+            if not takes_writable and _is_others(found):
+                raise PluginError(f"{path} is a file that somebody else may write", _capi.E_PLUGIN)
+            return file.read()
+    except Error:
+        raise
+    except OSError as error:
+        failure = SystemFailure(f"{path} cannot be read: {os.strerror(error.errno or 0)}", _capi.E_SYSTEM)
+        failure.errno = error.errno
+        raise failure from None
+
+
+def _is_others(found: os.stat_result) -> bool:
+    """Whether somebody else than root and the process's user may write it, as the library decides it for its own."""
+    user = os.geteuid()
+    if found.st_uid not in (0, user) or found.st_mode & stat.S_IWOTH:
+        return True
+    # A user's own group has the user's number and nobody else in it.
+    is_own_group = found.st_gid == 0 or found.st_gid == user == os.getegid()
+    return bool(found.st_mode & stat.S_IWGRP) and not is_own_group

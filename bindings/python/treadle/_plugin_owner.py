@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""What a plugin in Python makes belongs to it, wherever its code runs: PLUG-3.
+
+A plugin in C hands itself over with each call, by the table that it was given. A plugin in Python is known by its code:
+the innermost frame of the stack that runs in the globals of a plugin's module tells who makes something. While no such
+plugin is loaded nobody looks.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import FrameType
+from typing import Any, Callable, Dict, Optional
+
+from . import _loop
+from ._library import native
+
+#: The functions of the library that make something, as far as the package calls them.
+MAKERS = (
+    "treadle_closure_create",
+    "treadle_descriptor_create",
+    "treadle_host_pool_add",
+    "treadle_host_post",
+    "treadle_invocation_create",
+    "treadle_invocation_perform",
+    "treadle_loop_post_in",
+    "treadle_notification_add",
+    "treadle_observer_create",
+    "treadle_perform",
+    "treadle_scope_create",
+    "treadle_source_create",
+    "treadle_thread_create",
+    "treadle_timer_create",
+)
+
+#: The handles of the plugins' scopes, by the identity of their modules' globals.
+_owners: Dict[int, int] = {}
+_lock = threading.Lock()
+_is_looking = False
+
+
+def add(module_globals: Dict[str, Any], scope: int) -> None:
+    """From now on what this module's code makes belongs to the scope."""
+    global _is_looking
+    with _lock:
+        _owners[id(module_globals)] = scope
+        if not _is_looking:
+            _is_looking = True
+            for name in MAKERS:
+                setattr(native, name, _owned(getattr(native, name)))
+            _loop._post = native.treadle_host_post
+
+
+def remove(module_globals: Dict[str, Any]) -> None:
+    """The module's plugin has ended, and its code is forgotten."""
+    with _lock:
+        _owners.pop(id(module_globals), None)
+
+
+def _owner(frame: Optional[FrameType]) -> int:
+    while frame is not None:
+        owner = _owners.get(id(frame.f_globals))
+        if owner is not None:
+            return owner
+        frame = frame.f_back
+    return 0
+
+
+def _owned(function: Callable[..., int]) -> Callable[..., int]:
+    """The function, called inside of the scope of the plugin whose code calls."""
+
+    def call(*arguments: Any) -> int:
+        owner = _owner(sys._getframe(1)) if _owners else 0
+        if not owner:
+            return function(*arguments)
+        status: int = native.treadle_scope_enter(owner)
+        if status < 0:
+            return status
+        try:
+            return function(*arguments)
+        finally:
+            native.treadle_scope_leave(owner)
+
+    return call
