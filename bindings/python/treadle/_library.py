@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from pathlib import Path
+from typing import Optional
 
 from . import _capi
 
@@ -31,7 +33,11 @@ def _development_builds() -> list[Path]:
 
 
 def locate() -> Path:
-    """The library's path: the bundled one, what TREADLE_LIBRARY names, or a development build."""
+    """The library's path: that of a host which brings the interpreter, the bundled one, what TREADLE_LIBRARY names, or a
+    development build."""
+    hosts: Optional[str] = getattr(sys, "_treadle_library", None)  # set by treadle-python-plugin
+    if hosts is not None:
+        return Path(hosts)
     bundled = Path(__file__).resolve().parent / _NAME
     if bundled.is_file():
         return bundled
@@ -75,7 +81,7 @@ def _is_loaded(path: Path) -> bool:
 
 def load() -> _capi.Functions:
     """Loads the library and binds every function of the interface."""
-    global was_loaded
+    global was_loaded, path
     _refuse_subinterpreters()
     path = locate()
     was_loaded = _is_loaded(path)
@@ -97,5 +103,7 @@ def load() -> _capi.Functions:
 
 #: Whether other code had used the library before, which may have entered a scope.
 was_loaded = False
+#: The library's file.
+path: Path
 #: The library's functions.
 native = load()

@@ -36,7 +36,8 @@ PluginSource = Union[str, "os.PathLike[str]", ModuleType]
 #: A function that is told of messages: the plugin's id, a level of the module logging, the text.
 PluginLog = Callable[[str, int, str], object]
 
-_LEVELS = (logging.ERROR, logging.WARNING, logging.INFO)
+#: Those of the module logging, by those of the library.
+LEVELS = (logging.ERROR, logging.WARNING, logging.INFO)
 _logger = logging.getLogger("treadle.plugins")
 #: The plugins that somebody knows, by handle.
 _plugins: weakref.WeakValueDictionary[int, Plugin] = weakref.WeakValueDictionary()
@@ -405,7 +406,7 @@ class _Origin:
         return Record(self._tell, find)
 
     def _tell(self, id: str, level: int, text: str) -> None:
-        degree = _LEVELS[min(level, len(_LEVELS) - 1)]
+        degree = LEVELS[min(level, len(LEVELS) - 1)]
         if self._log is not None:
             self._log(id, degree, text)
         else:
