@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 
 from . import _capi
 from ._library import native
+from ._plugin_owner import is_late
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
@@ -147,6 +148,8 @@ def excepthook(arguments: ExceptHookArgs) -> None:
 
 def report(error: BaseException, loop: Optional[RunLoop], item: object, mode: Optional[Mode]) -> None:
     """Tells the loop's excepthook of an exception that nobody catches; the last resort before the default one."""
+    if is_late(error):
+        return
     hook: Callable[[ExceptHookArgs], None] = excepthook if loop is None else loop.excepthook
     if hook is excepthook and is_dealt_with(error):
         return
@@ -178,7 +181,7 @@ def is_dealt_with(error: BaseException) -> bool:
 
 def report_of_thread(error: BaseException, thread: Thread) -> None:
     """Tells the last resort, or else threading.excepthook, of an exception that a thread's function raised."""
-    if is_dealt_with(error):
+    if is_late(error) or is_dealt_with(error):
         return
     hook = threading.excepthook
     try:
@@ -205,6 +208,8 @@ def report_hook(hook: object, error: BaseException) -> None:
 
 def is_completed(error: BaseException, loop: Optional[RunLoop], item: object, mode: Optional[Mode]) -> bool:
     """Takes a callback's exception. True if the library should go on as if the callback had completed."""
+    if is_late(error):
+        return True
     frame = innermost()
     ends_run = not isinstance(error, Exception)
     if loop is not None and loop.error_policy == "report" and not ends_run:

@@ -14,7 +14,7 @@ import threading
 from types import FrameType
 from typing import Any, Callable, Dict, Optional
 
-from . import _loop
+from ._errors import LoopClosed, StaleHandle
 from ._library import native
 
 #: The functions of the library that make something, as far as the package calls them.
@@ -44,6 +44,8 @@ _is_looking = False
 def add(module_globals: Dict[str, Any], scope: int) -> None:
     """From now on what this module's code makes belongs to the scope."""
     global _is_looking
+    from . import _loop  # which imports this module
+
     with _lock:
         _owners[id(module_globals)] = scope
         if not _is_looking:
@@ -57,6 +59,19 @@ def remove(module_globals: Dict[str, Any]) -> None:
     """The module's plugin has ended, and its code is forgotten."""
     with _lock:
         _owners.pop(id(module_globals), None)
+
+
+def is_late(error: BaseException) -> bool:
+    """Whether this only tells code of a plugin that runs still that the plugin ends: nobody else needs to know."""
+    if not _owners or not isinstance(error, (LoopClosed, StaleHandle)):
+        return False
+    trace = error.__traceback__
+    while trace is not None:
+        owner = _owners.get(id(trace.tb_frame.f_globals))
+        if owner is not None and not native.treadle_is_valid(owner):
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def _owner(frame: Optional[FrameType]) -> int:

@@ -310,4 +310,6 @@ TEST(the_swift_plugin_leaves_nothing, "") {
     if (access(path_of("hello"), R_OK) == 0) many_times(greet_once);
 }
 
+#include "python.h"
+
 TEST_MAIN()
