@@ -18,8 +18,9 @@ from ._closure import Closure
 from ._errors import PluginError, Timeout
 from ._host import outside_of_scopes
 from ._library import native
-from ._plugin import LEVELS, Plugin
+from ._plugin import Plugin
 from ._plugin_calls import HostStruct, status_of, text_of
+from ._plugin_origin import LEVELS
 from ._types import NANOSECONDS
 
 _EXTENSION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_void_p))
@@ -157,7 +158,7 @@ def _answered(out: Any, make: Callable[[], Plugin]) -> int:
 
 def _load(path: bytes, settings: Any, out: Any) -> int:
     def make() -> Plugin:
-        texts = []
+        texts: List[str] = []
         while settings and settings[len(texts)] is not None:
             texts.append(settings[len(texts)].decode())
         return _current().load(os.fsdecode(path), dict(zip(texts[::2], texts[1::2])))

@@ -6,42 +6,31 @@ from __future__ import annotations
 
 import ctypes
 import enum
-import logging
 import os
 import threading
 import time
 import weakref
 from contextlib import contextmanager
-from pathlib import Path
-from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from . import _capi, _plugin_file, _registry
-from ._arguments import encoded_text, wrong_type
+from . import _capi, _registry
+from ._arguments import encoded_text
 from ._errors import PluginError, check, failure
 from ._frames import Frame, call, guarded
 from ._host import host
 from ._item import text_of as native_text
 from ._library import native
-from ._plugin_calls import Record, by_description, functions, handles, prune, records, text_of
-from ._plugin_description import PluginSetting, Value, pairs_of, value_of
+from ._plugin_calls import Record, by_description, handles, prune, records
+from ._plugin_description import PluginSetting, Value, value_of
 from ._plugin_description import text_of as setting_text
 from ._plugin_host import found_at
+from ._plugin_origin import Origin, PluginLog, PluginSource, pending
 from ._scope import Scope
 from ._types import timeout_of
 from ._waiting import SLICE_NS
 
-#: Where a plugin comes from: a shared library, a file that ends with .py, or a module.
-PluginSource = Union[str, "os.PathLike[str]", ModuleType]
-#: A function that is told of messages: the plugin's id, a level of the module logging, the text.
-PluginLog = Callable[[str, int, str], object]
-
-#: Those of the module logging, by those of the library.
-LEVELS = (logging.ERROR, logging.WARNING, logging.INFO)
-_logger = logging.getLogger("treadle.plugins")
 #: The plugins that somebody knows, by handle.
 _plugins: weakref.WeakValueDictionary[int, Plugin] = weakref.WeakValueDictionary()
-_pending = threading.local()
 
 
 class PluginState(enum.IntEnum):
@@ -113,7 +102,7 @@ class Plugin(Scope):
         of a module raises. Any thread. Since 1.0.
         """
         limit = timeout_of(timeout, "timeout")
-        origin = _Origin(source, settings, host_name, host_version, extensions, log, writable)
+        origin = Origin(source, settings, host_name, host_version, extensions, log, writable)
 
         def load(record: Record, config: Any, out: Any) -> int:
             return guarded(native.treadle_plugin_load, config, out)
@@ -126,16 +115,16 @@ class Plugin(Scope):
         return [plugin for plugin in map(cls._of, handles()) if plugin is not None]
 
     @classmethod
-    def _made(cls, origin: _Origin, load: Callable[[Record, Any, Any], int], limit: int) -> Plugin:
+    def _made(cls, origin: Origin, load: Callable[[Record, Any, Any], int], limit: int) -> Plugin:
         host.drain()
         prune()
         record = origin.record()
-        outer = getattr(_pending, "record", None)
+        outer = getattr(pending, "record", None)
         try:
             config = origin.config(record)
             out = ctypes.c_void_p()
             records[record.number] = record
-            _pending.record = record
+            pending.record = record
             check(load(record, config, out))
         except BaseException as error:
             if record.handle:  # it was initialised, and something of it may run still
@@ -146,7 +135,7 @@ class Plugin(Scope):
                 raise error from record.error
             raise
         finally:
-            _pending.record = outer
+            pending.record = outer
         record.handle = out.value or 0
         plugin = cls._of(record.handle)
         if plugin is None:  # somebody has closed it already
@@ -195,7 +184,7 @@ class Plugin(Scope):
         settings = raw.settings[: raw.setting_count] if raw.setting_count else []
         self._types = {setting.key.decode(): setting.type for setting in settings}
         self.described_settings = {setting.key.decode(): _described(setting) for setting in settings}
-        self._origin: Optional[_Origin] = None
+        self._origin: Optional[Origin] = None
         self._limit = _capi.FOREVER
         return True
 
@@ -260,11 +249,7 @@ class Plugin(Scope):
             record.until = None if limit == _capi.FOREVER else time.monotonic_ns() + limit
             if record.until is None:
                 record.until = _capi.FOREVER
-            record.error = None
-            status = super()._end(limit, frame)
-            if record.error is not None and not isinstance(record.error, Exception):
-                raise record.error
-            return status
+            return super()._end(limit, frame)
         finally:
             host.drain()
             prune()
@@ -359,97 +344,6 @@ class Plugin(Scope):
 
     def __repr__(self) -> str:
         return super().__repr__().replace("<Scope", "<Plugin", 1)
-
-
-class _Origin:
-    """What a plugin was loaded from, and with."""
-
-    def __init__(
-        self,
-        source: PluginSource,
-        settings: Optional[Mapping[str, Value]],
-        host_name: str,
-        host_version: str,
-        extensions: Union[Mapping[str, Any], Callable[[str], Any], None],
-        log: Optional[PluginLog],
-        writable: bool,
-    ) -> None:
-        if not isinstance(source, (str, os.PathLike, ModuleType)):
-            raise wrong_type("source", "a path or a module", source)
-        pairs_of(settings)
-        self.source = source
-        self.settings: Dict[str, Value] = dict(settings or {})
-        self._host = encoded_text(host_name, "host_name"), encoded_text(host_version, "host_version")
-        self._extensions = extensions
-        if log is not None and not callable(log):
-            raise wrong_type("log", "a function", log)
-        if extensions is not None and not callable(extensions) and not isinstance(extensions, Mapping):
-            raise wrong_type("extensions", "a dict or a function", extensions)
-        self._log = log
-        self._writable = bool(writable)
-
-    def renewed(self, source: Optional[PluginSource], settings: Optional[Mapping[str, Value]]) -> _Origin:
-        """The same from another source, or with other settings."""
-        return _Origin(
-            self.source if source is None else source,
-            self.settings if settings is None else settings,
-            self._host[0].decode(),
-            self._host[1].decode(),
-            self._extensions,
-            self._log,
-            self._writable,
-        )
-
-    def record(self) -> Record:
-        """Who loads it."""
-        find = self._extensions.get if isinstance(self._extensions, Mapping) else self._extensions
-        return Record(self._tell, find)
-
-    def _tell(self, id: str, level: int, text: str) -> None:
-        degree = LEVELS[min(level, len(LEVELS) - 1)]
-        if self._log is not None:
-            self._log(id, degree, text)
-        else:
-            _logger.log(degree, "%s: %s", id, text)
-
-    def config(self, record: Record) -> Any:
-        """What the library is to load for it."""
-        pointers = functions()
-        config = _capi.treadle_plugin_config(
-            struct_size=ctypes.sizeof(_capi.treadle_plugin_config),
-            host_name=self._host[0],
-            host_version=self._host[1],
-            log=ctypes.cast(pointers["log"].pointer, _capi.treadle_plugin_log_fn),
-            info=record.number,
-            flags=_capi.PLUGIN_LOAD_WRITABLE if self._writable else 0,
-        )
-        if record.find is not None:
-            config.get_extension = ctypes.cast(pointers["extension"].pointer, _capi.treadle_plugin_extension_fn)
-        pairs = pairs_of(self.settings)
-        if pairs is not None:
-            config.settings = pairs
-        if isinstance(self.source, ModuleType):
-            record.become(self.source)
-        else:
-            path = Path(self.source)
-            if path.suffix == ".py":
-                record.become(_plugin_file.load(path.absolute(), self._writable))
-            else:
-                config.path = os.fsencode(path.absolute())
-                record.id = path.name
-        if record.description is not None:
-            config.query = _query
-        return config
-
-
-def _answer(_abi: int) -> int:
-    record: Record = _pending.record
-    return record.description.address if record.description is not None else 0
-
-
-# Called only inside of a load, and lives for ever.
-_query_function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(_answer)
-_query = ctypes.cast(_query_function, _capi.treadle_plugin_query_fn)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from . import _capi, _plugin_file, _plugin_owner, _registry
 from ._closure import Closure
 from ._errors import Error
+from ._frames import innermost
 from ._host import outside_of_scopes
 from ._library import native
 from ._plugin_description import Description, value_of
@@ -111,7 +112,7 @@ class Record:
         self.handle = 0
         #: What others were given as extensions, by name.
         self.given: Dict[str, Shared] = {}
-        #: What the last call of a function of the plugin has raised.
+        #: The first exception of a function of the plugin, since Python has last called the library for it.
         self.error: Optional[BaseException] = None
         #: When its end is to be over, in monotonic nanoseconds, if Python has asked for it.
         self.until: Optional[int] = None
@@ -158,10 +159,12 @@ class Record:
         if function is None:
             return _capi.OK, None
         try:
-            self.error = None
             return _capi.OK, function(*arguments)
         except BaseException as error:
-            self.error = error
+            self.error = self.error or error
+            frame = None if isinstance(error, Exception) else innermost()
+            if frame is not None and frame.error is None:  # such as Ctrl-C: whoever has called the library gets it
+                frame.fail(error)
             self.tell(level, f"{name} has raised {text_of(error)}")
             return status_of(error), None
 

@@ -98,7 +98,7 @@ class Description:
             settings=self.settings,
         )
         raw.required, raw.optional, raw.provided = self._names
-        types = dict(_capi.treadle_plugin_description._fields_)
+        types: Dict[str, Any] = {field[0]: field[1] for field in _capi.treadle_plugin_description._fields_}
         for name in _FUNCTIONS:
             function = getattr(module, name, None)
             if function is not None and not callable(function):

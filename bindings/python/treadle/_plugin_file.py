@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from . import _capi
-from ._errors import Error, PluginError, SystemFailure
+from ._errors import PluginError, SystemFailure
 from ._scope import Scope
 
 _numbers = itertools.count(1)
@@ -61,15 +61,17 @@ def is_made_by_load(module: ModuleType) -> bool:
 
 def _source_of(path: Path, takes_writable: bool) -> bytes:
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_CLOEXEC)) as file:
-            found = os.fstat(file.fileno())
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise PluginError(f"{path} is no regular file", _capi.E_PLUGIN)
             if not takes_writable and _is_others(found):
                 raise PluginError(f"{path} is a file that somebody else may write", _capi.E_PLUGIN)
-            return file.read()
-    except Error:
-        raise
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
     except OSError as error:
         failure = SystemFailure(f"{path} cannot be read: {os.strerror(error.errno or 0)}", _capi.E_SYSTEM)
         failure.errno = error.errno
