@@ -24,7 +24,7 @@ configure_file(cmake/treadle-cf.pc.in treadle-cf.pc @ONLY)
 install(CODE "
   foreach(directory IN ITEMS \"${treadle_package}\" \"${treadle_pkgconfig}\" \"${CMAKE_INSTALL_LIBDIR}/.debug\"
       \"${CMAKE_INSTALL_INCLUDEDIR}/treadle/cpp\" \"${CMAKE_INSTALL_INCLUDEDIR}/treadle/compat/CoreFoundation\"
-      \"${CMAKE_INSTALL_DOCDIR}\" \"${CMAKE_INSTALL_BINDIR}\")
+      \"${CMAKE_INSTALL_DOCDIR}\" \"${CMAKE_INSTALL_BINDIR}\" \"${CMAKE_INSTALL_LIBDIR}/treadle\")
     if(NOT IS_ABSOLUTE \"\${directory}\")
       set(directory \"\${CMAKE_INSTALL_PREFIX}/\${directory}\")
     endif()

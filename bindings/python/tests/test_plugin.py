@@ -178,7 +178,9 @@ class Refusals(PluginCase):
         path.chmod(0o606)
         self.assertRaisesRegex(PluginError, "somebody else may write", Plugin.load, path)
         Plugin.load(path, writable=True).close()
-        self.assertRaisesRegex(PluginError, "no regular file", Plugin.load, self._folder("folder.py"))
+        folder = self.folder / "folder.py"
+        folder.mkdir()
+        self.assertRaisesRegex(PluginError, "no regular file", Plugin.load, folder)
         self.assertRaisesRegex(SystemFailure, "nothing.py", Plugin.load, self.folder / "nothing.py")
         for body, text in (
             ("VERSION = '1'", "it has no ID"),
@@ -213,10 +215,6 @@ class Refusals(PluginCase):
         self.assertCode(_capi.E_NOT_FOUND, lambda: Plugin.load(path, {"none": 1}))
         self.assertRaises(InvalidArgument, Plugin.load, path, {"count": 10})
         self.assertRaises(InvalidArgument, Plugin.load, path, {"count": "many"})
-
-    def _folder(self, name: str) -> Path:
-        (self.folder / name).mkdir()
-        return self.folder / name
 
 
 class Settings(PluginCase):

@@ -177,8 +177,9 @@ class Plugin(Scope):
             return False
         raw = info.description.contents
         record = by_description.get(ctypes.addressof(raw))
-        self.id = self.label = raw.id.decode()
-        self.name, self.version = raw.name.decode(), raw.version.decode()
+        self.id = str(raw.id.decode())
+        self.label = self.id
+        self.name, self.version = str(raw.name.decode()), str(raw.version.decode())
         self.path = os.fsdecode(info.path) if info.path else None if record is None else record.path
         self.required, self.optional, self.provided = map(_names_of, (raw.required, raw.optional, raw.provided))
         settings = raw.settings[: raw.setting_count] if raw.setting_count else []

@@ -237,7 +237,7 @@ def _init(address: int, out: int) -> int:
     assert record.module is not None
     record.handle = struct.plugin
     _plugin_owner.add(record.module.__dict__, struct.plugin)
-    record.host = PluginHost(record, struct)
+    record.host = PluginHost._made(record, struct)
     status, record.instance = record.call("init", record.host)
     if status < 0:
         record.forget_module()

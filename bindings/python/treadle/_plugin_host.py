@@ -27,14 +27,25 @@ class PluginHost:
     #: The program's version.
     version: str
 
-    def __init__(self, record: Record, struct: HostStruct) -> None:
-        """Made for the init of a plugin. Since 1.0."""
+    _record: Record
+    _struct: HostStruct
+    _address: int
+    _handle: int
+
+    def __init__(self) -> None:
+        """Not to be called: the init of a plugin is given one. Raises TypeError. Since 1.0."""
+        raise TypeError("it is given to the init of a plugin")
+
+    @classmethod
+    def _made(cls, record: Record, struct: HostStruct) -> PluginHost:
+        self = cls.__new__(cls)
         self.name = struct.name.decode(errors="replace")
         self.version = struct.version.decode(errors="replace")
         self._record = record
         self._struct = struct
         self._address = ctypes.addressof(struct)
-        self._handle: int = struct.plugin
+        self._handle = struct.plugin
+        return self
 
     @property
     def plugin(self) -> Plugin:
