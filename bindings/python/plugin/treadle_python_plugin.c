@@ -74,15 +74,23 @@ static treadle_status begin_interpreter(void) {
 
 /* --- Calls of Python, with its lock ------------------------------------------------------------------ */
 
-static treadle_status tell_exception(const char *what) {
+static PyObject *take_exception(void) {
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
     PyObject *type, *value, *trace;
-    char line[512];
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *text = value ? PyObject_Str(value) : NULL;
+    Py_XDECREF(type), Py_XDECREF(trace);
+    return value;
+#endif
+}
+static treadle_status tell_exception(const char *what) {
+    char line[512];
+    PyObject *error = take_exception(), *text = error ? PyObject_Str(error) : NULL;
     const char *words = text ? PyUnicode_AsUTF8(text) : NULL;
-    snprintf(line, sizeof line, "%s: %s: %s", what, type ? ((PyTypeObject *)type)->tp_name : "?", words ? words : "?");
-    Py_XDECREF(text), Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+    snprintf(line, sizeof line, "%s: %s: %s", what, error ? Py_TYPE(error)->tp_name : "?", words ? words : "?");
+    Py_XDECREF(text), Py_XDECREF(error);
     PyErr_Clear();
     return refuse(TREADLE_E_CALLBACK, line);
 }

@@ -9,6 +9,7 @@ import inspect
 import linecache
 import os
 import random
+import types
 import unittest
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
@@ -38,6 +39,13 @@ def nothing(*_arguments: object) -> None:
     """A callback."""
 
 
+def plugin_module(name: str, given: List[treadle.PluginHost]) -> types.ModuleType:
+    """A plugin with a setting."""
+    module = types.ModuleType(name)
+    vars(module).update(ID=f"org.example.{name}", VERSION="1", SETTINGS={"n": 1}, init=given.append)
+    return module
+
+
 class Call(NamedTuple):
     """A function, and how to make arguments that it takes."""
 
@@ -64,6 +72,12 @@ def calls() -> List[Call]:
     loop.run(seconds=0)
     closure = treadle.closure("v", nothing)
     scope = treadle.Scope()
+    for left in treadle.Plugin.all():
+        left.close()
+    given: List[treadle.PluginHost] = []
+    plugin, reloaded = (treadle.Plugin.load(plugin_module(name, given), log=nothing) for name in ("asked", "reloaded"))
+    plugin.start()
+    host = given[0]
 
     def drop(item: Any) -> None:
         """What was made is not to stay."""
@@ -73,6 +87,8 @@ def calls() -> List[Call]:
             item.cancel()
         elif isinstance(item, treadle.Closure):
             item.invalidate()
+        elif isinstance(item, treadle.Plugin):
+            item.close()
         elif callable(item):
             drop(item(nothing))
 
@@ -101,6 +117,7 @@ def calls() -> List[Call]:
         Thread(Thread.declare_ready, detached=True).start_and_wait(timeout)
 
     modes: Dict[str, Any] = {"modes": "some"}
+    plugin_options = {"host_name": "a", "host_version": "1", "extensions": {}, "log": nothing, "writable": True, "timeout": 1.0}
     order: Dict[str, Any] = {"order": 1, "label": "a label"}
     return [
         Call("RunLoop.run", loop.run, ("empty", 0.0), waits=True),
@@ -157,6 +174,15 @@ def calls() -> List[Call]:
         Call("Closure.close", closure.close, (1.0,)),
         Call("Scope", treadle.Scope, (), {"label": "a label", "timeout": 1.0}),
         Call("Scope.close", scope.close, (1.0,)),
+        Call("Plugin.load", dropping(treadle.Plugin.load), (plugin_module("loaded", given), {"n": 2}), plugin_options),
+        Call("Plugin.reload", dropping(reloaded.reload), (None, None), {"timeout": 1.0}),
+        Call("Plugin.setting", plugin.setting, ("n",)),
+        Call("Plugin.set", plugin.set, ("n", 2)),
+        Call("Plugin.extension", plugin.extension, ("example.none/1", ctypes.c_int)),
+        Call("Plugin.close", reloaded.close, (1.0,)),
+        Call("PluginHost.setting", host.setting, ("n",)),
+        Call("PluginHost.extension", host.extension, ("example.none/1", ctypes.c_int)),
+        Call("PluginHost.log", host.log, ("a text", 10)),
         Call("notifications.add", dropping(treadle.notifications.add), (1, nothing, thread)),
         Call("perform_after", dropping(treadle.perform_after), (10.0, nothing), {**modes, "target": None}),
         Call("cancel_performs", treadle.cancel_performs, (nothing, nothing)),

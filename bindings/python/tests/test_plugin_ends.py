@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
+import sysconfig
 import tempfile
 import threading
 import unittest
@@ -298,6 +299,26 @@ class Libraries(PluginCase):
         self.assertIn(wanted, {text for _, _, text in self.logged})
         for plugin in (counter, *reversed(plugins)):
             plugin.close(WATCHDOG)
+
+    @unittest.skipUnless((Path(sysconfig.get_path("include")) / "Python.h").is_file(), "needs the headers of this Python")
+    @needs_checkout
+    def test_the_plugin_that_brings_python_takes_the_one_that_is_there(self) -> None:
+        """PLUG-2, PLUG-4: files that it loads are plugins of this process; its end is theirs."""
+        target, folder = self.folder / "python.so", REPOSITORY / "bindings/python/plugin"
+        flags = ["-std=c11", "-D_GNU_SOURCE", "-DTREADLE_PLUGIN", '-DTREADLE_PYTHON_PROGRAM=""', "-fPIC", "-shared"]
+        folders = [f"-I{INCLUDE}", f"-I{sysconfig.get_path('include')}"]
+        subprocess.run(["cc", *flags, *folders, str(folder / "treadle_python_plugin.c"), "-o", str(target)], check=True)
+        target.chmod(0o700)
+        self.write("ID, VERSION, SETTINGS, init = 'org.example.inner', '1', {'n': 1}, lambda host: host.log(host.name)")
+        settings = {"files": str(self.folder / "plugin.py"), "settings": "org.example.inner.n=2"}
+        with Plugin.load(target, settings, host_name="the program", log=self.log) as python:
+            (inner,) = [plugin for plugin in Plugin.all() if plugin is not python]
+            self.assertEqual((inner.id, inner.settings), ("org.example.inner", {"n": 2}))
+            self.assertEqual(self.logged[-1][::2], ("org.treadle.python", "org.example.inner: the program"))
+        self.assertEqual((inner.state, Plugin.all()), (PluginState.CLOSED, []))
+        python = Plugin.load(target, {"settings": "org.example.nobody.n=2"}, log=self.log)
+        self.assertRaises(PluginError, python.start)
+        self.assertIn("org.example.nobody", self.logged[-1][2])
 
     @needs_checkout
     def test_structs_are_those_of_the_c_compiler(self) -> None:

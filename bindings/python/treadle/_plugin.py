@@ -23,7 +23,7 @@ from ._library import native
 from ._plugin_calls import Record, by_description, handles, prune, records
 from ._plugin_description import PluginSetting, Value, value_of
 from ._plugin_description import text_of as setting_text
-from ._plugin_host import found_at
+from ._plugin_host import check_kind, found_at
 from ._plugin_origin import Origin, PluginLog, PluginSource, pending
 from ._scope import Scope
 from ._types import timeout_of
@@ -334,6 +334,7 @@ class Plugin(Scope):
         Raises Error with TREADLE_E_NOT_FOUND if it has none of that name, with TREADLE_E_STATE if it has not started;
         LoopClosed if it is closed. Any thread. Since 1.0.
         """
+        check_kind(kind)
         out = ctypes.c_void_p()
         status = guarded(native.treadle_plugin_get_extension, self._handle, encoded_text(name, "name"), out)
         check(status, self._handle)

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from ._plugin import Plugin
 
 
+_KINDS: Any = (
+    ctypes.Structure,
+    ctypes.Union,
+    ctypes.Array,
+    ctypes._SimpleCData,
+    ctypes._Pointer,  # type: ignore[attr-defined]
+    ctypes._CFuncPtr,  # type: ignore[attr-defined]
+)
+
+
 class PluginHost:
     """What the init of a plugin in Python is given: the program, as the plugin sees it. It may be used until the plugin's
     deinit has returned, on any thread; later it refuses with LoopClosed. Since 1.0."""
@@ -77,6 +87,7 @@ class PluginHost:
         name: such as "org.example.store/1". Of C it is the address, or with a kind, a struct or function type of ctypes, what
         lies there; of Python it is the object. Any thread (PLUG-2). Since 1.0.
         """
+        check_kind(kind)
         address = self._living().get_extension(self._address, encoded_text(name, "name"))
         return found_at(name, address, kind)
 
@@ -96,6 +107,12 @@ class PluginHost:
 
     def __repr__(self) -> str:
         return f"<PluginHost {self.name!r} of the plugin {self._record.id!r}>"
+
+
+def check_kind(kind: Any) -> None:
+    """Refuses what is no type of ctypes that could lie somewhere."""
+    if kind is not None and not (isinstance(kind, type) and issubclass(kind, _KINDS)):
+        raise TypeError(f"kind is a type of ctypes, not {kind!r}")
 
 
 def found_at(name: str, address: Any, kind: Any) -> Any:

@@ -44,6 +44,7 @@ class Origin:
     ) -> None:
         if not isinstance(source, (str, os.PathLike, ModuleType)):
             raise wrong_type("source", "a path or a module", source)
+        self._path = None if isinstance(source, ModuleType) else _path_of(source)
         pairs_of(settings)
         self.source = source
         self.settings: Dict[str, Value] = dict(settings or {})
@@ -96,15 +97,14 @@ class Origin:
         pairs = pairs_of(self.settings)
         if pairs is not None:
             config.settings = pairs
+        path = self._path
         if isinstance(self.source, ModuleType):
             record.become(self.source)
-        else:
-            path = Path(self.source)
-            if path.suffix == ".py":
-                record.become(_plugin_file.load(path.absolute(), self._writable))
-            else:
-                config.path = os.fsencode(path.absolute())
-                record.id = path.name
+        elif path is not None and path.suffix == ".py":
+            record.become(_plugin_file.load(path, self._writable))
+        elif path is not None:
+            config.path = os.fsencode(path)
+            record.id = path.name
         if record.description is not None:
             config.query = _query
         return config
@@ -118,3 +118,13 @@ def _answer(_abi: int) -> int:
 # Called only inside of a load, and lives for ever.
 _query_function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(_answer)
 _query = ctypes.cast(_query_function, _capi.treadle_plugin_query_fn)
+
+
+def _path_of(source: Union[str, os.PathLike[str]]) -> Path:
+    try:
+        encoded = os.fsencode(source)
+    except UnicodeEncodeError:
+        raise ValueError(f"source is no path: {source!r}") from None
+    if b"\0" in encoded:
+        raise ValueError("source contains NUL")
+    return Path(os.fsdecode(encoded)).absolute()
