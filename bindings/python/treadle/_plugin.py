@@ -247,10 +247,11 @@ class Plugin(Scope):
                 # Its stop is to have all the time, so this is no wait in slices.
                 with _draining():
                     return call(frame, native.treadle_close, self._handle, limit)
-            record.until = None if limit == _capi.FOREVER else time.monotonic_ns() + limit
-            if record.until is None:
-                record.until = _capi.FOREVER
-            return super()._end(limit, frame)
+            record.until = _capi.FOREVER if limit == _capi.FOREVER else time.monotonic_ns() + limit
+            status = super()._end(limit, frame)
+            if status == _capi.E_TIMEOUT:
+                record.until = None
+            return status
         finally:
             host.drain()
             prune()

@@ -119,13 +119,15 @@ class Record:
         self.id = ""
         self.path: Optional[str] = None
         self.module: Optional[ModuleType] = None
+        self._is_own = False
         self.description: Optional[Description] = None
         self.host: Any = None
         self.instance: Any = None
 
-    def become(self, module: ModuleType) -> None:
-        """It is for this module."""
+    def become(self, module: ModuleType, is_own: bool) -> None:
+        """It is for this module. is_own: which was made for it."""
         self.module = module
+        self._is_own = is_own
         self.path = getattr(module, "__file__", None)
         self.description = Description(module, functions())
         self.id = self.description.id
@@ -143,7 +145,7 @@ class Record:
         module, self.module, self.instance, self.host = self.module, None, None, None
         if module is not None:
             _plugin_owner.remove(module.__dict__)
-            if _plugin_file.is_made_by_load(module):
+            if self._is_own:
                 _plugin_file.forget(module)
 
     def tell(self, level: int, text: str) -> None:

@@ -54,11 +54,6 @@ def forget(module: ModuleType) -> None:
         del sys.modules[module.__name__]
 
 
-def is_made_by_load(module: ModuleType) -> bool:
-    """Whether it was made here, and is to be forgotten."""
-    return module.__name__.startswith("treadle_plugin_")
-
-
 def _source_of(path: Path, takes_writable: bool) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

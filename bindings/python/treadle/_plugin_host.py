@@ -23,7 +23,7 @@ _KINDS: Any = (
     ctypes.Union,
     ctypes.Array,
     ctypes._SimpleCData,
-    ctypes._Pointer,  # type: ignore[attr-defined]
+    ctypes._Pointer,
     ctypes._CFuncPtr,  # type: ignore[attr-defined]
 )
 

@@ -99,9 +99,9 @@ class Origin:
             config.settings = pairs
         path = self._path
         if isinstance(self.source, ModuleType):
-            record.become(self.source)
+            record.become(self.source, is_own=False)
         elif path is not None and path.suffix == ".py":
-            record.become(_plugin_file.load(path, self._writable))
+            record.become(_plugin_file.load(path, self._writable), is_own=True)
         elif path is not None:
             config.path = os.fsencode(path)
             record.id = path.name
