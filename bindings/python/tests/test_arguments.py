@@ -46,6 +46,12 @@ def plugin_module(name: str, given: List[treadle.PluginHost]) -> types.ModuleTyp
     return module
 
 
+def close_plugins() -> None:
+    """What the calls have loaded."""
+    for plugin in treadle.Plugin.all():
+        plugin.close()
+
+
 class Call(NamedTuple):
     """A function, and how to make arguments that it takes."""
 
@@ -72,8 +78,7 @@ def calls() -> List[Call]:
     loop.run(seconds=0)
     closure = treadle.closure("v", nothing)
     scope = treadle.Scope()
-    for left in treadle.Plugin.all():
-        left.close()
+    close_plugins()
     given: List[treadle.PluginHost] = []
     plugin, reloaded = (treadle.Plugin.load(plugin_module(name, given), log=nothing) for name in ("asked", "reloaded"))
     plugin.start()
@@ -255,6 +260,7 @@ class Arguments(TestCase):
         super().setUp()
         self.problems: List[str] = []
         self.addCleanup(treadle.set_last_resort, None)
+        self.addCleanup(close_plugins)
 
     def test_each_argument(self) -> None:
         """One argument is of a wrong type, and the others are right."""

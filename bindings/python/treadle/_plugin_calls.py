@@ -192,6 +192,7 @@ def forget_parent() -> None:
     global _making
     _making = threading.Lock()
     _functions.clear()
+    _plugin_owner.forget_parent()
     for record in list(records.values()):
         record.forget()
 

@@ -38,27 +38,40 @@ MAKERS = (
 #: The handles of the plugins' scopes, by the identity of their modules' globals.
 _owners: Dict[int, int] = {}
 _lock = threading.Lock()
-_is_looking = False
+#: What looks is in the place of these, by their names, while there are owners.
+_originals: Dict[str, Callable[..., int]] = {}
 
 
 def add(module_globals: Dict[str, Any], scope: int) -> None:
     """From now on what this module's code makes belongs to the scope."""
-    global _is_looking
-    from . import _loop  # which imports this module
-
     with _lock:
         _owners[id(module_globals)] = scope
-        if not _is_looking:
-            _is_looking = True
-            for name in MAKERS:
-                setattr(native, name, _owned(getattr(native, name)))
-            _loop._post = native.treadle_host_post
+        if not _originals:
+            _originals.update((name, getattr(native, name)) for name in MAKERS)
+            _install({name: _owned(function) for name, function in _originals.items()})
 
 
 def remove(module_globals: Dict[str, Any]) -> None:
     """The module's plugin has ended, and its code is forgotten."""
     with _lock:
         _owners.pop(id(module_globals), None)
+        if not _owners and _originals:
+            _install(_originals)
+            _originals.clear()
+
+
+def forget_parent() -> None:
+    """In the child of a fork another thread may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
+def _install(functions: Dict[str, Callable[..., int]]) -> None:
+    from . import _loop  # which imports this module
+
+    for name, function in functions.items():
+        setattr(native, name, function)
+    _loop._post = native.treadle_host_post
 
 
 def is_late(error: BaseException) -> bool:
