@@ -73,6 +73,15 @@ def build_calls(found: list[Library]) -> Path | None:
         return None
     sources, output = sorted((BENCH / "calls").glob("*.c")), BUILD / "programs/calls"
     command = [libraries.compiler(), *OPTIONS, *map(str, sources), "-o", str(output), *own.options, *ffi.options]
-    command.append(f"-Wl,-rpath,{libraries.LIBRARY}")
+    command += [f"-Wl,-rpath,{libraries.LIBRARY}", "-ldl"]
     make(output, command, sources, newest_header())
+    build_plugin()
     return output
+
+
+def build_plugin() -> None:
+    """What `calls` loads, from beside itself. A plugin is refused that others may write."""
+    source, output = BENCH / "calls/plugin/measured.c", BUILD / "programs/measured_plugin.so"
+    options = ["-DTREADLE_PLUGIN", "-fPIC", "-shared", f"-I{ROOT / 'include'}"]
+    make(output, [libraries.compiler(), *OPTIONS, *options, str(source), "-o", str(output)], [source], newest_header())
+    output.chmod(0o755)
