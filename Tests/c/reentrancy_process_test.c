@@ -45,7 +45,8 @@ TEST(every_call_from_a_notification, "OBJ-6 OBJ-7 NOTE-1") {
     on_thread(have_an_object, NULL);
     CHECK(notification_spots[0].seen && !notification_spots[1].seen);
     CHECK_INT(treadle_notification_remove(token), TREADLE_OK);
-    CHECK(notification_spots[1].seen);
+    /* A thread that one of the calls has made may be telling its own end. */
+    while (!notification_spots[1].seen) treadle_thread_sleep_for(MILLISECONDS(1));
     end();
 }
 
