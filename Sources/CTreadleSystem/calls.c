@@ -168,13 +168,19 @@ int32_t treadle_system_barrier(void) {
     return (int32_t)result(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
 }
 
-static uint32_t rest;
+/* Who sleeps is counted before the kernel looks whether the number has moved, and whoever moves it looks at the count after
+ * that: one of the two sees the other. In the child of a fork the count may be too high, which costs a call of the kernel. */
+static uint32_t rest, resting;
 uint32_t treadle_system_rest_epoch(void) { return __atomic_load_n(&rest, __ATOMIC_SEQ_CST); }
 void treadle_system_rest_announce(void) {
     __atomic_add_fetch(&rest, 1, __ATOMIC_SEQ_CST);
-    treadle_system_futex_wake(&rest, INT32_MAX);
+    if (__atomic_load_n(&resting, __ATOMIC_SEQ_CST) != 0) treadle_system_futex_wake(&rest, INT32_MAX);
 }
-void treadle_system_rest_wait(uint32_t seen, int64_t until) { treadle_system_futex_wait(&rest, seen, until); }
+void treadle_system_rest_wait(uint32_t seen, int64_t until) {
+    __atomic_add_fetch(&resting, 1, __ATOMIC_SEQ_CST);
+    treadle_system_futex_wait(&rest, seen, until);
+    __atomic_sub_fetch(&resting, 1, __ATOMIC_SEQ_CST);
+}
 
 uint32_t treadle_system_new_tag(void) {
     /* Copies know nothing of each other but what the kernel tells them: who has reserved the piece of addresses that a

@@ -42,7 +42,7 @@ enum Inheritance {
     }
   }
 
-  /// The kernel's id of the calling thread, for locks.
+  /// The kernel's id of the calling thread.
   static var ownID: UInt32 {
     let thread = treadle_system_thread()
     if thread.pointee.id == 0 { thread.pointee.id = UInt32(bitPattern: treadle_system_thread_id()) }

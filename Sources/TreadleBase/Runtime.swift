@@ -44,14 +44,20 @@ package enum Runtime {
     treadle_system_begin_life(new != 0 ? new : process.pointee.last_tag % 0xFF &+ 1)
   }
 
+  /// The kernel's id of the calling thread, which is asked for once.
+  package static var threadID: Int32 { Int32(bitPattern: Inheritance.ownID) }
+
   /// Before anything is made for the calling thread, whose kernel id this returns: its end will be told, and is not past.
   package static func watchThread() throws(Failure) -> Int32 {
     try start()
     if treadle_system_thread().pointee.left != 0 { throw endedThreadFailure }
     let result = treadle_system_watch_thread()
     if result < 0 { throw Failure.system("thread-specific data", result) }
-    let id = treadle_system_thread_id()
-    if id == treadle_system_process_id() { treadle_system_know_main() }
+    let id = Runtime.threadID
+    if !treadle_system_thread().pointee.is_seen {
+      if id == treadle_system_process_id() { treadle_system_know_main() }
+      treadle_system_thread().pointee.is_seen = true
+    }
     return id
   }
 
@@ -62,6 +68,7 @@ package enum Runtime {
     for number in Kind.all { if let kind = Kind(rawValue: number) { Slab(kind).forgetAll() } }
     let thread = treadle_system_thread()
     thread.pointee.id = 0
+    thread.pointee.is_seen = false
     thread.pointee.loop = nil
     thread.pointee.thread = nil
     thread.pointee.hosts = 0

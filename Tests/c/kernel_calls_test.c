@@ -10,7 +10,7 @@
 
 #if !THREAD_SANITIZER && !ADDRESS_SANITIZER /* which stand there themselves */
 
-static atomic_int waits, wakes;
+static atomic_int waits, wakes, all_calls;
 
 static int registrations, looks;
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
@@ -37,6 +37,7 @@ long syscall(long number, ...) {
     for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
     va_end(arguments);
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    atomic_fetch_add(&all_calls, 1);
     if (number == SYS_epoll_pwait) atomic_fetch_add(&waits, 1);
     if (number == SYS_write) atomic_fetch_add(&wakes, 1); /* of the eventfd */
     if (number == SYS_futex) atomic_fetch_add((a[1] & 127) == 1 /* FUTEX_WAKE */ ? &wakes : &waits, 1);
@@ -166,6 +167,34 @@ TEST(a_loop_without_descriptors_needs_no_kernel_object, "RL-4 RUN-14") {
     int next = dup(0); /* the same number as before: the loop has opened nothing */
     CHECK_INT(next, descriptors);
     CHECK_INT(close(next), 0);
+}
+
+static void make_and_close(treadle_loop loop) {
+    treadle_timer timer;
+    for (int i = 0; i < MANY; i++) {
+        timer = make_timer(NULL, NULL, treadle_time_now() + SECONDS(3600), 0);
+        CHECK_INT(treadle_loop_add_timer(loop, timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+        CHECK_INT(treadle_close(timer, 0), TREADLE_OK);
+        CHECK_INT(treadle_loop_post(loop, on_post, NULL), TREADLE_OK);
+    }
+    while (posted < MANY) treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    posted = 0;
+}
+TEST(what_nobody_waits_for_ends_without_a_system_call, "OBJ-9 SCOPE-1 SCOPE-2") {
+    treadle_scope scope;
+    treadle_scope_config config = TREADLE_INIT(treadle_scope_config);
+    treadle_loop loop = treadle_loop_current();
+    CHECK_INT(treadle_scope_create(&config, &scope), TREADLE_OK);
+    make_and_close(loop);
+    for (int is_inside = 0; is_inside <= 1; is_inside++) {
+        int before = atomic_load(&all_calls);
+        if (is_inside) CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+        make_and_close(loop);
+        if (is_inside) CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+        CHECK(atomic_load(&all_calls) - before < MANY / 10); /* of the runs, not one for each thing */
+    }
+    CHECK_INT(treadle_scope_close(scope, 0), TREADLE_OK);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
 }
 #endif
 TEST_MAIN()

@@ -49,13 +49,14 @@ struct treadle_system_thread {
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
     uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds) */
-    uint32_t id;        /* the kernel's, for locks; 0: not asked for yet */
+    uint32_t id;        /* the kernel's; 0: not asked for yet */
     uint32_t fired_timer; /* the slot of the innermost timer that the thread fires by hand; 0: none */
     uint8_t announcing; /* not 0: inside the notification of the first thread (MultiThreading) */
     bool is_ending;     /* its thread-specific destructors run */
     bool is_ending_scopes; /* inside a look for scopes that end */
     uint8_t finishing;  /* how many scopes' destroy functions are on its stack */
     bool is_logging;    /* inside a message to who debugs */
+    bool is_seen;       /* its id was compared with the main thread's */
 };
 extern __thread struct treadle_system_thread treadle_system_thread_state
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -34,12 +34,12 @@ extension Scope {
   }
 
   private func push(isOfCall: Bool) throws(Failure) -> UnsafeMutablePointer<Entry> {
-    _ = try Runtime.watchThread()
+    let threadID = try Runtime.watchThread()
     guard let memory = treadle_system_allocate(MemoryLayout<Entry>.size) else { throw Failure.noMemory("scope") }
     let entry = memory.bindMemory(to: Entry.self, capacity: 1)
     entry.initialize(
       to: Entry(
-        scope: self, outer: Scope.innermost, isOfCall: isOfCall, threadID: treadle_system_thread_id(), promised: 0, previous: nil, next: nil))
+        scope: self, outer: Scope.innermost, isOfCall: isOfCall, threadID: threadID, promised: 0, previous: nil, next: nil))
     holdAgain()
     treadle_system_thread().pointee.scope = memory
     return entry

@@ -171,7 +171,7 @@ package struct Scope {
     lock()
     defer { unlock() }
     if phase >= Phase.finishing || !isEmptyLocked { return false }
-    state.pointee.finisher = treadle_system_thread_id()
+    state.pointee.finisher = Runtime.threadID
     state.pointee.phase.store(Phase.finishing, ordering: .sequentiallyConsistent)
     treadle_system_thread().pointee.finishing &+= 1
     return true
@@ -199,7 +199,7 @@ package struct Scope {
   }
 
   /// Whether the calling thread is in `destroy`.
-  package var isFinishingHere: Bool { phase == Phase.finishing && state.pointee.finisher == treadle_system_thread_id() }
+  package var isFinishingHere: Bool { phase == Phase.finishing && state.pointee.finisher == Runtime.threadID }
 
   var finisher: Int32 { state.pointee.finisher }
 

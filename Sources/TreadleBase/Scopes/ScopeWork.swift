@@ -136,7 +136,7 @@ package struct ScopeWork: ~Copyable {
   package static func during<Result>(_ work: Pointer, _ body: () -> Result) -> Result {
     let thread = treadle_system_thread()
     var call = Call(work: work, outer: thread.pointee.scope_call)
-    work.pointee.threadID.store(treadle_system_thread_id(), ordering: .relaxed)
+    work.pointee.threadID.store(Runtime.threadID, ordering: .relaxed)
     return withUnsafeMutablePointer(to: &call) { record in
       thread.pointee.scope_call = UnsafeMutableRawPointer(record)
       let result = body()
