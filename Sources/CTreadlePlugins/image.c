@@ -69,14 +69,14 @@ static bool is_without_end(int fd, const Elf64_Phdr *dynamic) {
     return false;
 }
 
-static int32_t check_format(int fd, uint64_t size, bool *out_is_pinned) {
+static int32_t check_format(int fd, uint64_t size, const char **out_stays) {
     Elf64_Ehdr header;
     if (!read_at(fd, &header, sizeof header, 0)) return LIBTREADLE_IMAGE_FORMAT;
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return LIBTREADLE_IMAGE_FORMAT;
     if (header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_DYN || header.e_machine != MACHINE) return LIBTREADLE_IMAGE_FORMAT;
     if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > MOST_HEADERS) return LIBTREADLE_IMAGE_FORMAT;
     bool has_dynamic = false;
-    *out_is_pinned = may_have_swift(fd, &header);
+    *out_stays = may_have_swift(fd, &header) ? "stays mapped: it brings a Swift runtime, or hides whether it does" : NULL;
     for (uint32_t i = 0; i < header.e_phnum; i++) {
         Elf64_Phdr part;
         if (header.e_phoff > size || !read_at(fd, &part, sizeof part, header.e_phoff + i * sizeof part)) return LIBTREADLE_IMAGE_CUT;
@@ -84,7 +84,7 @@ static int32_t check_format(int fd, uint64_t size, bool *out_is_pinned) {
         if (part.p_offset > size || part.p_filesz > size - part.p_offset) return LIBTREADLE_IMAGE_CUT;
         if (part.p_type == PT_DYNAMIC) {
             has_dynamic = true;
-            if (is_without_end(fd, &part)) *out_is_pinned = true;
+            if (is_without_end(fd, &part)) *out_stays = "stays mapped: its file forbids to unmap it";
         }
     }
     return has_dynamic ? LIBTREADLE_IMAGE_OK : LIBTREADLE_IMAGE_FORMAT;
@@ -151,14 +151,15 @@ static struct libtreadle_image *join_images(struct libtreadle_image *new) {
 
 int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libtreadle_image **out_image, char *text, size_t size) {
     struct stat file;
-    bool is_pinned = true, is_changed;
+    const char *stays = NULL;
+    bool is_changed;
     *out_image = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return -errno;
     int32_t result = LIBTREADLE_IMAGE_OK;
     if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) result = LIBTREADLE_IMAGE_NO_FILE;
     else if (!takes_writable && is_others(&file)) result = LIBTREADLE_IMAGE_WRITABLE;
-    else result = check_format(fd, (uint64_t)file.st_size, &is_pinned);
+    else result = check_format(fd, (uint64_t)file.st_size, &stays);
     close(fd);
     if (result != LIBTREADLE_IMAGE_OK) return result;
     struct libtreadle_image *image = calloc(1, sizeof *image);
@@ -168,7 +169,7 @@ int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libt
         free(name);
         return is_changed && name ? LIBTREADLE_IMAGE_CHANGED : LIBTREADLE_IMAGE_MEMORY;
     }
-    *image = (struct libtreadle_image){NULL, name, NULL, file.st_dev, file.st_ino, file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_size, 1, is_pinned};
+    *image = (struct libtreadle_image){NULL, name, NULL, file.st_dev, file.st_ino, file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_size, 1, stays};
     image->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!image->handle) {
         const char *why = dlerror();
@@ -196,18 +197,19 @@ static int look_for(struct dl_phdr_info *info, size_t size, void *memory) {
     return wanted->is_there;
 }
 
-bool libtreadle_image_close(struct libtreadle_image *image, bool is_wanted) {
+const char *libtreadle_image_close(struct libtreadle_image *image, const char *stays) {
     pthread_mutex_lock(&images_lock);
     image->users--;
-    if (!is_wanted) image->is_pinned = true;
-    bool is_last = image->users == 0 && !image->is_pinned;
-    if (is_last) {
+    if (!image->stays) image->stays = stays;
+    stays = image->stays;
+    if (!stays && image->users > 0) stays = "stays mapped: another plugin uses the same file";
+    if (!stays) {
         struct libtreadle_image **at = &images;
         while (*at != image) at = &(*at)->next;
         *at = image->next;
     }
     pthread_mutex_unlock(&images_lock);
-    if (!is_last) return false;
+    if (stays) return stays;
     struct link_map *map = NULL;
     struct listed listed = {image->name, 0, false};
     if (dlinfo(image->handle, RTLD_DI_LINKMAP, &map) == 0) listed.address = map->l_addr;
@@ -216,19 +218,20 @@ bool libtreadle_image_close(struct libtreadle_image *image, bool is_wanted) {
      * file's by now. */
     dl_iterate_phdr(look_for, &listed);
     if (listed.is_there) {
+        stays = "stays mapped: the loader keeps it";
         pthread_mutex_lock(&images_lock);
         struct libtreadle_image *other = images;
         while (other && other->handle != image->handle) other = other->next;
         if (!other) {
-            image->is_pinned = true;
+            image->stays = stays;
             image->next = images;
             images = image;
         }
         pthread_mutex_unlock(&images_lock);
-        if (!other) return false;
+        if (!other) return stays;
         /* It was loaded anew meanwhile. */
     }
     free(image->name);
     free(image);
-    return !listed.is_there;
+    return stays;
 }

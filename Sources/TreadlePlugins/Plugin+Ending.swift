@@ -71,9 +71,13 @@ extension Plugin {
       return state.pointee.isPinned
     }
     plugin.giveUpUses()
-    let isWanted = state.pointee.description.flags & UInt32(TREADLE_PLUGIN_MAY_UNMAP) != 0 && isPinned == false
     let isUntouched = !state.pointee.isGiven
-    let isGone = state.pointee.image.map { libtreadle_image_close($0, isWanted || isUntouched) } ?? false
+    var isGone = false
+    if let image = state.pointee.image {
+      let stays = libtreadle_image_close(image, isUntouched ? nil : whyItStays(plugin, isPinned: isPinned != false))
+      if let stays { plugin.tell(2, stays) }
+      isGone = stays == nil
+    }
     if isGone || isUntouched {
       GivenHost.free(state.pointee.given)
     } else {
@@ -84,6 +88,18 @@ extension Plugin {
     let scope = state.pointee.scope
     treadle_system_free(state)
     scope.letGo()
+  }
+
+  private static func whyItStays(_ plugin: Plugin, isPinned: Bool) -> UnsafePointer<CChar>? {
+    let text: StaticString
+    if plugin.state.pointee.description.flags & UInt32(TREADLE_PLUGIN_MAY_UNMAP) == 0 {
+      text = "stays mapped: it has not said that it may be unmapped"
+    } else if isPinned {
+      text = "stays mapped: the code of a plugin has asked for its end"
+    } else {
+      return nil
+    }
+    return UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 
   // MARK: Handing over

@@ -17,7 +17,7 @@ extension Plugin {
     var values = Buffer<UnsafeMutablePointer<CChar>?>()
 
     mutating func free() {
-      if let image { _ = libtreadle_image_close(image, true) }
+      if let image { _ = libtreadle_image_close(image, nil) }
       treadle_system_free(memory)
       treadle_system_free(path)
       if let given { GivenHost.free(given) }

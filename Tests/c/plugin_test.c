@@ -53,6 +53,7 @@ TEST(what_may_harm_stays_mapped, "PLUG-5") {
         unload(plugin);
         CHECK_SAID("?.stop ?.deinit");
         CHECK(is_mapped("stays"));
+        CHECK_TEXT(logged, "2 stays mapped: it has not said that it may be unmapped");
     }
 }
 

@@ -143,7 +143,7 @@ TREADLE_API treadle_status treadle_plugin_start(treadle_plugin plugin);
 /** Ends a plugin: the same as treadle_close. Nothing new is taken from it (TREADLE_E_CLOSED), stop is called, then its scope is
  *  closed, with all that the plugin has made; then deinit is called, and the library is unmapped if that is certain to do no
  *  harm: the plugin may be (TREADLE_PLUGIN_MAY_UNMAP), its file does not forbid it, it brings no Swift runtime, its end was not
- *  asked for by its own code, and the loader says that it is gone. Otherwise it stays, for ever.
+ *  asked for by its own code, and the loader says that it is gone. Otherwise it stays, for ever, and the log is told why.
  *  A function pointer of a closure, which the plugin has given to somebody, stays callable in either case: it returns the
  *  closure's default result.
  *  While a plugin that uses it has not ended it is left as it is: treadle_scope_copy_holders names that one.

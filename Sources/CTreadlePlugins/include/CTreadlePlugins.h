@@ -17,7 +17,7 @@ struct libtreadle_image {
     uint64_t device, inode;
     int64_t changed_s, changed_ns, size; /* of the file, when it was opened */
     uint32_t users;
-    bool is_pinned; /* it stays mapped whatever is asked: it says so, or brings a Swift runtime, or one must suppose that */
+    const char *stays; /* why it stays mapped whatever is asked; NULL: it may go */
 };
 
 /* Why a library was not opened: one of these, or -errno. */
@@ -33,8 +33,8 @@ enum {
 };
 int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libtreadle_image **out_image, char *text, size_t size);
 void *libtreadle_image_find(struct libtreadle_image *image, const char *symbol);
-/* One user less. is_wanted: unmap it, if it is the last. True if it is gone. */
-bool libtreadle_image_close(struct libtreadle_image *image, bool is_wanted);
+/* One user less. stays: why it is not to be unmapped; NULL: if that was the last, it is. NULL if it is gone, else why it is not. */
+const char *libtreadle_image_close(struct libtreadle_image *image, const char *stays);
 
 /* The table; the headers know its type. */
 const void *libtreadle_plugin_table(void);
