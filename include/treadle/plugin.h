@@ -231,7 +231,10 @@ struct treadle_plugin_host {
 };
 
 #ifdef TREADLE_PLUGIN
-/* What its host has given it; NULL before init. */
+/* What its host has given it; NULL before init, constant from then on. */
+#ifdef __swift__
+__attribute__((swift_attr("nonisolated(unsafe)")))
+#endif
 __attribute__((weak, visibility("hidden"))) const treadle_plugin_host *treadle_plugin_self;
 /** What a plugin's description begins with. Since 1.0. */
 #define TREADLE_PLUGIN_COMMON                                                                                      \

@@ -8,6 +8,7 @@
 #include "storing.h"
 #include "../lines.h"
 #include "../watcher.h"
+#include "../words.h"
 
 /* --- The watcher ------------------------------------------------------------------------------------- */
 
@@ -308,6 +309,29 @@ TEST(the_fetcher_leaves_nothing, "") {
 }
 TEST(the_swift_plugin_leaves_nothing, "") {
     if (access(path_of("hello"), R_OK) == 0) many_times(greet_once);
+}
+
+/* It brings Swift's runtime, which is not unmapped; all else of it goes each time. */
+static void count_words_once(void) {
+    atomic_store(&wanted_logs, 0);
+    wanted_log = "has occurred";
+    treadle_plugin plugin = load("words", SETTINGS("interval-ms", "1"));
+    const struct example_words *words = start(plugin, EXAMPLE_WORDS);
+    words->add(words->instance, "The loop waits. THE post wakes the loop: \xC3\xA9t\xC3\xA9.");
+    CHECK_INT(words->count(words->instance, "the"), 3);
+    CHECK_INT(words->count(words->instance, "Loop"), 2);
+    CHECK_INT(words->count(words->instance, "\xC3\x89T\xC3\x89"), 1);
+    CHECK_INT(words->count(words->instance, "timer"), 0);
+    wait_for(&wanted_logs, 2);
+    CHECK_TEXT(last_log, "\"the\" has occurred 3 times");
+    wanted_log = "stays mapped";
+    CHECK_INT(treadle_plugin_close(plugin, SECONDS(60)), TREADLE_OK);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    CHECK_TEXT(last_log, "stays mapped: it brings a Swift runtime, or hides whether it does");
+    CHECK(is_mapped("words"));
+}
+TEST(a_plugin_in_ordinary_swift_leaves_its_code_alone, "PLUG-5") {
+    if (access(path_of("words"), R_OK) == 0) many_times(count_words_once);
 }
 
 #include "python.h"
