@@ -10,15 +10,23 @@ package struct ObjectCall {
   private var handle: UInt
   private var outer: UnsafeMutableRawPointer?
 
-  @inline(never)
-  package static func during(_ handle: UInt, _ body: () -> Void) {
+  /// The caller is in a `ClientCall`.
+  @inline(__always)
+  package static func recorded(_ handle: UInt, _ body: () -> Void) {
     let thread = treadle_system_thread()
     var call = ObjectCall(handle: handle, outer: thread.pointee.object_call)
     withUnsafeMutablePointer(to: &call) { record in
       thread.pointee.object_call = UnsafeMutableRawPointer(record)
-      ClientCall.guarded(body)
+      body()
       thread.pointee.object_call = record.pointee.outer
     }
+  }
+
+  /// Puts nothing on the heap, which would be lost where the client ends its thread.
+  package static func during<Value>(
+    _ handle: UInt, _ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void
+  ) {
+    recorded(handle) { ClientCall.guarded(&value, body) }
   }
 
   /// The thread ends in them: they lie on the stack that goes. Who nobody referred to any more is over then.

@@ -98,7 +98,10 @@ extension Item {
     releaseInfo()
     cell.pointee.link.store(0, ordering: .relaxed)
     // With the last reference a routine calls its client.
-    ObjectCall.during(handle.bits) { context.pointee.dropCallbacks() }
+    var dropped = context
+    ObjectCall.during(handle.bits, &dropped) { memory in
+      memory?.assumingMemoryBound(to: UnsafeMutablePointer<Context>.self).pointee.pointee.dropCallbacks()
+    }
     context.pointee.aliases.free()
     treadle_system_free(context)
   }
@@ -113,10 +116,14 @@ extension Item {
   private func releaseInfoOnce() {
     guard let context, context.pointee.release != nil || context.pointee.retire != nil else { return }
     if cell.pointee.notes.bitwiseOr(Note.released, ordering: .acquiringAndReleasing).oldValue & Note.released != 0 { return }
-    ObjectCall.during(handle.bits) {
-      if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
-      context.pointee.release?(cell.pointee.info)
-    }
+    var item = self
+    ObjectCall.during(handle.bits, &item) { $0?.assumingMemoryBound(to: Item.self).pointee.callRelease() }
+  }
+
+  private func callRelease() {
+    guard let context else { return }
+    if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
+    context.pointee.release?(cell.pointee.info)
   }
 
   /// Lets the client describe its info; false if it does not.

@@ -64,7 +64,8 @@ extension Closure {
   private func end() {
     let body = self.body
     if let carrier = body.pointee.carrier { Carrier.end(carrier) }
-    ObjectCall.during(body.pointee.handle.bits) { body.pointee.handler.dispose() }
+    var handler = body.pointee.handler
+    ObjectCall.during(body.pointee.handle.bits, &handler) { $0?.assumingMemoryBound(to: ClosureHandler.self).pointee.dispose() }
     StubPool.give(body.pointee.stub)
     body.pointee.isDrained.store(1, ordering: .sequentiallyConsistent)
     if body.pointee.isAwaited.load(ordering: .sequentiallyConsistent) != 0 { Rest.announce() }

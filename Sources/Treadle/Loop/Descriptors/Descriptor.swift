@@ -48,10 +48,19 @@ extension Item {
   /// as long as the item lives.
   @inline(__always)
   func askForDescriptor() -> Int32 {
-    guard let get = context?.pointee.getDescriptor else { return watched.pointee.number }
+    if context?.pointee.getDescriptor == nil { return watched.pointee.number }
+    var asking = Asking(item: self)
+    ObjectCall.during(handle.bits, &asking) { $0?.assumingMemoryBound(to: Asking.self).pointee.call() }
+    return asking.number
+  }
+
+  private struct Asking {
+    let item: Item
     var number: Int32 = -1
-    ObjectCall.during(handle.bits) { number = get(cell.pointee.info) }
-    return number
+
+    mutating func call() {
+      if let get = item.context?.pointee.getDescriptor { number = get(item.cell.pointee.info) }
+    }
   }
 
   // The own cell says what the source watches; where that is a membership too, its loop's lock guards it.

@@ -45,11 +45,11 @@ private struct Telling {
   mutating func call() {
     let (item, loop, name) = (item, loop, name)
     if let routine {
-      ObjectCall.during(item.handle.bits) { routine(item.handlePointer, loop.handlePointer, name, item.cell.pointee.info) }
+      ObjectCall.recorded(item.handle.bits) { routine(item.handlePointer, loop.handlePointer, name, item.cell.pointee.info) }
     } else if let invoke = callback.invoke {
       var event = Event(
         kind, token: item.context?.pointee.token ?? 0, loop: loop.handlePointer, subject: item.handle.bits, mode: name)
-      ObjectCall.during(item.handle.bits) { isComplete = invoke(callback.object, &event) }
+      ObjectCall.recorded(item.handle.bits) { isComplete = invoke(callback.object, &event) }
     }
   }
 }

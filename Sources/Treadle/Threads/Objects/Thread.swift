@@ -161,7 +161,10 @@ package struct Thread {
 
   /// A thread that never runs: its entry goes back, and so does what waits in its loop.
   func abandon() {
-    ObjectCall.during(handle.bits) { state.pointee.entry.dispose() }
+    var memory = state
+    ObjectCall.during(handle.bits, &memory) { memory in
+      memory?.assumingMemoryBound(to: UnsafeMutablePointer<ThreadState>.self).pointee.pointee.entry.dispose()
+    }
     giveUpLoop()?.tearDown()
   }
 }
