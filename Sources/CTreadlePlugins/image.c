@@ -23,9 +23,13 @@ enum { MACHINE = EM_X86_64 };
 #endif
 enum { MOST_HEADERS = 1024, MOST_DYNAMIC = 65536 };
 
-/* All images that are mapped. Never held while the loader works, which calls code of theirs. */
+/* All images that are mapped. Never held while the loader opens or closes one, which calls code of theirs. */
 static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct libtreadle_image *images;
+
+static void before_fork(void) { pthread_mutex_lock(&images_lock); }
+static void after_fork(void) { pthread_mutex_unlock(&images_lock); }
+static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
 
 /* --- The file ------------------------------------------------------------------------------------ */
 
@@ -130,20 +134,24 @@ static char *spell(const char *path, const struct stat *file, bool *out_is_chang
     return name;
 }
 
-/* The same library was mapped before, and stayed: the loader counts it once more, which is taken back. */
+/* The same library was mapped before, and stayed: the loader counts it once more, which is taken back unless it is all that
+ * the old image has. */
 static struct libtreadle_image *join_images(struct libtreadle_image *new) {
     pthread_mutex_lock(&images_lock);
     struct libtreadle_image *old = images;
-    while (old && old->handle != new->handle) old = old->next;
+    while (old && (old->is_closing || old->handle != new->handle || strcmp(old->name, new->name) != 0)) old = old->next;
+    bool is_left = old && old->is_left;
+    if (is_left) old->stays = new->stays;
     if (old) {
         old->users++;
+        old->is_left = false;
     } else {
         new->next = images;
         images = new;
     }
     pthread_mutex_unlock(&images_lock);
     if (!old) return new;
-    dlclose(new->handle);
+    if (!is_left) dlclose(new->handle);
     free(new->name);
     free(new);
     return old;
@@ -169,7 +177,7 @@ int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libt
         free(name);
         return is_changed && name ? LIBTREADLE_IMAGE_CHANGED : LIBTREADLE_IMAGE_MEMORY;
     }
-    *image = (struct libtreadle_image){NULL, name, NULL, file.st_dev, file.st_ino, file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_size, 1, stays};
+    *image = (struct libtreadle_image){NULL, name, NULL, file.st_dev, file.st_ino, file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_size, 1, false, false, stays};
     image->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!image->handle) {
         const char *why = dlerror();
@@ -203,11 +211,7 @@ const char *libtreadle_image_close(struct libtreadle_image *image, const char *s
     if (!image->stays) image->stays = stays;
     stays = image->stays;
     if (!stays && image->users > 0) stays = "stays mapped: another plugin uses the same file";
-    if (!stays) {
-        struct libtreadle_image **at = &images;
-        while (*at != image) at = &(*at)->next;
-        *at = image->next;
-    }
+    image->is_closing = !stays;
     pthread_mutex_unlock(&images_lock);
     if (stays) return stays;
     struct link_map *map = NULL;
@@ -215,23 +219,20 @@ const char *libtreadle_image_close(struct libtreadle_image *image, const char *s
     if (dlinfo(image->handle, RTLD_DI_LINKMAP, &map) == 0) listed.address = map->l_addr;
     dlclose(image->handle);
     /* The loader may keep it: a thread has values to destroy in it. It is asked for the place, since the name may be another
-     * file's by now. */
+     * file's by now. Who closes it as well, or has opened it, has an image of it on the list. */
+    pthread_mutex_lock(&images_lock);
     dl_iterate_phdr(look_for, &listed);
-    if (listed.is_there) {
-        stays = "stays mapped: the loader keeps it";
-        pthread_mutex_lock(&images_lock);
-        struct libtreadle_image *other = images;
-        while (other && other->handle != image->handle) other = other->next;
-        if (!other) {
-            image->stays = stays;
-            image->next = images;
-            images = image;
-        }
-        pthread_mutex_unlock(&images_lock);
-        if (!other) return stays;
-        /* It was loaded anew meanwhile. */
+    struct libtreadle_image *other = images, **at = &images;
+    while (other && (other == image || other->handle != image->handle)) other = other->next;
+    image->is_closing = false;
+    image->is_left = listed.is_there && !other;
+    if (!image->is_left) {
+        while (*at != image) at = &(*at)->next;
+        *at = image->next;
     }
+    pthread_mutex_unlock(&images_lock);
+    if (listed.is_there && !other) return "stays mapped: the loader keeps it";
     free(image->name);
     free(image);
-    return stays;
+    return listed.is_there ? "stays mapped: it was loaded anew" : NULL;
 }

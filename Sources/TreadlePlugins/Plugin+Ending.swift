@@ -141,6 +141,7 @@ extension Plugin {
       try hand(saved, from: scope)
       if !(try scope.close(timeout: timeout)) { throw Failure(Status.deadlock, "plugin", "is to be replaced from inside of itself") }
       try PluginRegistry.using(newHandle.bits) { new throws(Failure) in
+        try PluginRegistry.locked { () throws(Failure) in new.state.pointee.isHeir = false }
         let bytes = saved.pointee.isSaved ? saved.pointee.bytes.elements : nil
         _ = try new.start(restoring: bytes.map { UnsafeRawBufferPointer($0) })
       }

@@ -76,7 +76,7 @@ extension Plugin {
       to: PluginState(
         next: nil, scope: scope, image: parts.image, original: original, description: description, path: parts.path, given: given,
         getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
-        instance: nil, isGiven: false, isInitialised: false, isEnding: false, isPinned: false, uses: Buffer(), heir: nil))
+        instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(), heir: nil))
     parts = Parts()
     try enter(Plugin(state: state), inPlaceOf: old)
     return scope

@@ -54,6 +54,8 @@ extension Plugin {
       switch state.pointee.phase {
       case PluginState.Phase.started: return false
       case PluginState.Phase.starting: throw failure(Status.state, "is being started by another thread")
+      case PluginState.Phase.loaded where state.pointee.isHeir && !state.pointee.isEnding:
+        throw failure(Status.state, "waits for the end of the one whose place it takes")
       case PluginState.Phase.loaded where !state.pointee.isEnding:
         state.pointee.phase = PluginState.Phase.starting
         return true

@@ -42,6 +42,8 @@ package struct PluginState {
   var isInitialised: Bool
   /// Lock. Nobody may begin to use it.
   var isEnding: Bool
+  /// Lock. The one whose place it takes has not ended: it is not started before, since both may be of one mapping.
+  var isHeir: Bool
   /// Lock. Its own code has asked for its end, and may be on some stack.
   var isPinned: Bool
   /// Lock. The handles of the plugins that it uses.

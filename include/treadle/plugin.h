@@ -137,7 +137,8 @@ TREADLE_API treadle_status treadle_plugin_load(const treadle_plugin_config *conf
  *  [any] Errors: TREADLE_E_NOT_FOUND for a required extension that neither the host nor a plugin that is loaded has, before
  *  any of its code runs; TREADLE_E_DEADLOCK for plugins that require each other in a circle; TREADLE_E_PLUGIN for an init or
  *  start that fails, after which the plugin is closed, or an extension that a provider does not have after all;
- *  TREADLE_E_STATE while another thread starts it; TREADLE_E_CLOSED if it is closed. The last error names which. Since 1.0. */
+ *  TREADLE_E_STATE while another thread starts it, or the one ends whose place it takes; TREADLE_E_CLOSED if it is closed. The
+ *  last error names which. Since 1.0. */
 TREADLE_API treadle_status treadle_plugin_start(treadle_plugin plugin);
 
 /** Ends a plugin: the same as treadle_close. Nothing new is taken from it (TREADLE_E_CLOSED), stop is called, then its scope is
@@ -160,8 +161,9 @@ static inline treadle_status treadle_plugin_close(treadle_plugin plugin, int64_t
  *  initialises and starts the new one, which gets the state that the old one has saved, if both can. Until the old one has
  *  ended nothing is changed; if the new one then fails, neither is there.
  *  [any] Errors: as treadle_plugin_load and treadle_plugin_start; TREADLE_E_TIMEOUT if the old one did not end in time: the new
- *  one is dropped then, and the old one is being closed, unless another plugin uses it: then it goes on; TREADLE_E_PLUGIN for another id, or a file that was written over in its place
- *  while it is mapped; TREADLE_E_DEADLOCK from inside of the plugin. Since 1.0. */
+ *  one is dropped then, and the old one is being closed, unless another plugin uses it: then it goes on; TREADLE_E_PLUGIN for
+ *  another id, or a file that was written over in its place while it is mapped; TREADLE_E_DEADLOCK from inside of the plugin.
+ *  Since 1.0. */
 TREADLE_API treadle_status treadle_plugin_reload(treadle_plugin plugin, const treadle_plugin_config *config, int64_t timeout_ns,
                                                  treadle_plugin *out_plugin);
 

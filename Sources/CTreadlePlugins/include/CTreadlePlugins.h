@@ -17,6 +17,8 @@ struct libtreadle_image {
     uint64_t device, inode;
     int64_t changed_s, changed_ns, size; /* of the file, when it was opened */
     uint32_t users;
+    bool is_closing; /* its reference goes back to the loader: its name is taken still, and nobody joins it */
+    bool is_left;    /* it has gone back, and the loader keeps the library for reasons of its own */
     const char *stays; /* why it stays mapped whatever is asked; NULL: it may go */
 };
 
