@@ -18,12 +18,16 @@ static treadle_status init(const treadle_plugin_host *host, void **out_instance)
 static treadle_status start(void *instance) {
     (void)instance;
     treadle_thread thread;
+    int32_t id = 0;
     treadle_thread_config worker = {.struct_size = sizeof worker};
     treadle_timer_start(1000000, 1000000, tick, NULL, NULL);
     treadle_source_start(perform, NULL, NULL);
     treadle_observer_start(TREADLE_BEFORE_TIMERS, notify, NULL, NULL);
     treadle_descriptor_start(descriptor = eventfd(0, EFD_CLOEXEC), TREADLE_READABLE, ready, NULL, NULL);
-    if (treadle_thread_create(&worker, &thread) == TREADLE_OK) treadle_thread_start(thread);
+    if (treadle_thread_create(&worker, &thread) == TREADLE_OK && treadle_thread_start(thread) == TREADLE_OK) {
+        /* The report names it once it runs. */
+        while (treadle_thread_get_id(thread, &id) == TREADLE_OK && id == 0) treadle_thread_sleep_for(1000000);
+    }
     people->print("the forgetter has started");
     return TREADLE_OK;
 }
