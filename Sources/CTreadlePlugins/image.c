@@ -29,7 +29,7 @@ static struct libtreadle_image *images;
 
 static void before_fork(void) { pthread_mutex_lock(&images_lock); }
 static void after_fork(void) { pthread_mutex_unlock(&images_lock); }
-static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
 
 /* --- The file ------------------------------------------------------------------------------------ */
 
@@ -161,6 +161,8 @@ int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libt
     struct stat file;
     const char *stays = NULL;
     bool is_changed;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     *out_image = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return -errno;

@@ -10,7 +10,7 @@ package struct ObjectCall {
   private var handle: UInt
   private var outer: UnsafeMutableRawPointer?
 
-  /// The caller is in a `ClientCall`.
+  /// `body` makes the `ClientCall`: when its thread ends inside, the record outside of that is on the stack still.
   @inline(__always)
   package static func recorded(_ handle: UInt, _ body: () -> Void) {
     let thread = treadle_system_thread()

@@ -25,7 +25,9 @@ extension Item {
   private func tell(_ telling: Telling) {
     if telling.routine == nil && telling.callback.invoke == nil { return }
     var telling = telling
-    _ = ClientCall.during(&telling) { $0?.assumingMemoryBound(to: Telling.self).pointee.call() }
+    ObjectCall.recorded(handle.bits) {
+      _ = ClientCall.during(&telling) { $0?.assumingMemoryBound(to: Telling.self).pointee.call() }
+    }
     if !telling.isComplete { Loop.existing?.failRun() }
   }
 }
@@ -45,11 +47,11 @@ private struct Telling {
   mutating func call() {
     let (item, loop, name) = (item, loop, name)
     if let routine {
-      ObjectCall.recorded(item.handle.bits) { routine(item.handlePointer, loop.handlePointer, name, item.cell.pointee.info) }
+      routine(item.handlePointer, loop.handlePointer, name, item.cell.pointee.info)
     } else if let invoke = callback.invoke {
       var event = Event(
         kind, token: item.context?.pointee.token ?? 0, loop: loop.handlePointer, subject: item.handle.bits, mode: name)
-      ObjectCall.recorded(item.handle.bits) { isComplete = invoke(callback.object, &event) }
+      isComplete = invoke(callback.object, &event)
     }
   }
 }
