@@ -318,7 +318,9 @@ class Libraries(PluginCase):
         self.assertEqual((inner.state, Plugin.all()), (PluginState.CLOSED, []))
         python = Plugin.load(target, {"settings": "org.example.nobody.n=2"}, log=self.log)
         self.assertRaises(PluginError, python.start)
-        self.assertIn("org.example.nobody", self.logged[-1][2])
+        said, stays = (entry[2] for entry in self.logged[-2:])
+        self.assertIn("org.example.nobody", said)
+        self.assertIn("stays mapped", stays)
 
     @needs_checkout
     def test_structs_are_those_of_the_c_compiler(self) -> None:
