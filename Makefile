@@ -7,7 +7,7 @@
 #   make library            build/lib/libtreadle.so.1 and libtreadle.a
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
 #   make uninstall          removes what the last make install put there
-#   make docs               docs/reference, the reference as HTML, from the headers
+#   make docs               docs/reference, the reference as HTML, from the headers; docs/swift-reference, by DocC
 #   make clean
 #
 # With TREADLE_SYMBOLS=1, library and install put the debug information beside the library, where debuggers find it.
@@ -50,6 +50,7 @@ uninstall:
 docs:
 	@scripts/install-requirements docs
 	scripts/make-docs
+	scripts/make-swift-docs
 
 clean:
-	rm -rf build .build docs/reference
+	rm -rf build .build docs/reference docs/swift-reference

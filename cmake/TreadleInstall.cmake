@@ -42,6 +42,8 @@ if(TREADLE_SYMBOLS) # where debuggers look for what belongs to a library of this
 endif()
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES include/treadle.h include/treadle.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# The glue to other libraries' loops: headers alone, which need that library's.
+install(DIRECTORY bindings/glue/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "treadle-*.h" PATTERN "treadle-*.hpp")
 install(DIRECTORY include/treadle DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY include/compat/CoreFoundation DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/treadle/compat"

@@ -59,14 +59,14 @@ add_library(Treadle::treadle SHARED IMPORTED GLOBAL)
 set_target_properties(Treadle::treadle PROPERTIES
   IMPORTED_LOCATION "${treadle_shared}"
   IMPORTED_SONAME "${treadle_soname}"
-  INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include")
+  INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include;${CMAKE_CURRENT_SOURCE_DIR}/bindings/glue")
 add_dependencies(Treadle::treadle treadle_library)
 
 add_library(Treadle::treadle-static STATIC IMPORTED GLOBAL)
 set_target_properties(Treadle::treadle-static PROPERTIES
   IMPORTED_LOCATION "${treadle_static}"
   INTERFACE_LINK_LIBRARIES "${treadle_static_needs}"
-  INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include")
+  INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include;${CMAKE_CURRENT_SOURCE_DIR}/bindings/glue")
 add_dependencies(Treadle::treadle-static treadle_library)
 
 # The C++ headers: the library and C++17.

@@ -40,38 +40,77 @@ const void *extension_of_host(void *info, const char *id) {
 
 /* --- Signals ------------------------------------------------------------------------------------- */
 
+/* They are taken by a thread of its own, so that one for the end is seen whatever the main loop is in. */
+enum { SIGNAL_GRACE_S = 5 };
 static int signals = -1;
+static atomic_bool has_left; /* the main loop will not be run any more */
+
+static void report_here(void *info) { (void)info, report_plugins(); }
+static void reload_here(void *info) { (void)info, reload_changed(); }
+
+/* The main loop has not come back: nothing that is the main thread's can be closed or looked at. */
+static void give_up(treadle_timer timer, void *info) {
+    treadle_plugin all[64];
+    size_t count = 0, most = sizeof all / sizeof *all;
+    (void)timer, (void)info;
+    if (atomic_load(&has_left)) return;
+    complain("the main loop did not come back in time; in the plugins is");
+    treadle_plugin_copy_all(all, most, &count);
+    for (size_t i = 0; i < count && i < most; i++) {
+        treadle_plugin_info about = {.struct_size = sizeof about};
+        bool is_known = treadle_plugin_get_info(all[i], &about) == TREADLE_OK;
+        fprintf(stderr, "%s\n", is_known ? about.description->id : "one that ends");
+        report_holders(stderr, all[i]);
+    }
+    _exit(STATUS_FAILED);
+}
+
+static void end_soon(void) {
+    static bool is_watched;
+    finish(STATUS_OK);
+    if (is_watched) return;
+    is_watched = true;
+    treadle_timer_start(options.timeout_ns + (int64_t)SIGNAL_GRACE_S * 1000000000, 0, give_up, NULL, NULL);
+}
 
 static void ready(treadle_descriptor descriptor, uint32_t events, void *info) {
     struct signalfd_siginfo signal;
     (void)descriptor, (void)events, (void)info;
     while (read(signals, &signal, sizeof signal) == sizeof signal) {
         switch (signal.ssi_signo) {
-        case SIGUSR1: report_plugins(); break;
-        case SIGHUP: reload_changed(); break;
-        default: finish(STATUS_OK); break;
+        case SIGUSR1: treadle_loop_post(main_loop, report_here, NULL); break;
+        case SIGHUP: treadle_loop_post(main_loop, reload_here, NULL); break;
+        default: end_soon(); break;
         }
     }
 }
 
-/* Before there is any thread but this one: all others inherit that the signals are blocked. */
+static void *watch_signals(void *info) {
+    if (treadle_descriptor_start(signals, TREADLE_READABLE, ready, NULL, NULL) != TREADLE_OK) complain_of("the signals");
+    treadle_loop_run_default(treadle_loop_current());
+    return info;
+}
+
+/* Before there is any other thread: all inherit that the signals are blocked. */
 static bool take_signals(void) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM), sigaddset(&set, SIGINT), sigaddset(&set, SIGUSR1), sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (signals < 0) complain("no signals can be taken: %s", strerror(errno));
-    return signals >= 0;
-}
-
-static bool begin_loop(void) {
-    main_loop = treadle_loop_main();
-    if (!main_loop || treadle_descriptor_start(signals, TREADLE_READABLE, ready, NULL, NULL) != TREADLE_OK) {
-        complain_of("the main loop");
+    if (signals < 0) {
+        complain("no signals can be taken: %s", strerror(errno));
         return false;
     }
-    return true;
+    if (treadle_thread_detach_new(watch_signals, NULL, NULL, NULL) == TREADLE_OK) return true;
+    complain_of("the signals");
+    return false;
+}
+
+static bool find_loop(void) {
+    main_loop = treadle_loop_main();
+    if (!main_loop) complain_of("the main loop");
+    return main_loop != NULL;
 }
 
 /* --- The run ------------------------------------------------------------------------------------- */
@@ -88,6 +127,7 @@ static bool run(void) {
 
 /* A plugin that did not end has code that runs still: nothing is taken away from under it. */
 static int end(int status) {
+    atomic_store(&has_left, true);
     bool is_whole = close_all();
     fflush(NULL);
     if (!is_whole) _exit(STATUS_FAILED);
@@ -114,6 +154,7 @@ int main(int count, char **words) {
     int status = read_options(count, words);
     if (status >= 0) return status;
     watch_crashes();
-    if (!take_signals() || !begin_loop()) return STATUS_FAILED;
-    return options.checks ? check_plugin() : run_plugins();
+    if (!find_loop()) return STATUS_FAILED;
+    if (options.checks) return check_plugin();
+    return take_signals() ? run_plugins() : STATUS_FAILED;
 }

@@ -22,7 +22,7 @@ static const char help[] =
     "\n"
     "    --set ID.KEY=VALUE   gives the plugin ID a setting's value\n"
     "    --timeout SECONDS    how long each plugin may take to end (5)\n"
-    "    --writable           takes files that others may write\n"
+    "    --writable           takes files that others may write or replace\n"
     "    --keep-going         goes on without a plugin that is refused\n"
     "    --quiet              prints only what plugins print, reports, warnings and errors\n"
     "    --list               shows what each plugin is, and starts none\n"

@@ -86,6 +86,7 @@ static const char *word_of(uint32_t kind) {
     case TREADLE_HOLDER_POOLED: return "release";
     case TREADLE_HOLDER_PLUGIN: return "plugin";
     case TREADLE_HOLDER_CALL: return "call";
+    case TREADLE_HOLDER_VALUE: return "value";
     default: return "something";
     }
 }

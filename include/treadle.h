@@ -38,6 +38,8 @@
 #include "treadle/loop.h"
 #include "treadle/source.h"
 #include "treadle/descriptor.h"
+#include "treadle/port.h"
+#include "treadle/message_port.h"
 #include "treadle/timer.h"
 #include "treadle/observer.h"
 #include "treadle/post.h"

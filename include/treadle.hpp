@@ -4,8 +4,8 @@
 // treadle.hpp: Treadle for C++17, as headers alone over the C interface (treadle.h). It needs exceptions and
 // run-time type information, and Itanium's C++ ABI (gcc or clang).
 //
-//   - Objects are reference-counted handles: Loop, Source, Descriptor, Timer, Observer, Routine, Thread, Lock,
-//     Condition. Copying adds a reference, the destructor returns it. native() is the handle of C.
+//   - Objects are reference-counted handles: Loop, Source, Descriptor, Timer, Observer, Port, Message,
+//     Routine, Thread, Lock, Condition. Copying adds a reference, the destructor returns it. native() is the handle of C.
 //   - Callbacks are any callables: lambdas, functions, std::function, objects that can only be moved. They are
 //     destroyed once, when Treadle is done with them, on the thread where that happens. Lambdas that capture
 //     nothing or one pointer cost no memory. A callback gets its object as a const reference that lives until
@@ -35,6 +35,7 @@
 #include "treadle/cpp/source.hpp"
 #include "treadle/cpp/descriptor.hpp"
 #include "treadle/cpp/timer.hpp"
+#include "treadle/cpp/port.hpp"
 #include "treadle/cpp/observer.hpp"
 #include "treadle/cpp/routine.hpp"
 #include "treadle/cpp/thread.hpp"

@@ -37,6 +37,11 @@ def headers() -> list[pathlib.Path]:
     return [INCLUDE / "treadle.h", *sorted((INCLUDE / "treadle").glob("*.h"))]
 
 
+def glue() -> list[pathlib.Path]:
+    """The installed headers for loops of other libraries."""
+    return sorted((ROOT / "bindings/glue").glob("*.h"))
+
+
 def declarations() -> list[Declaration]:
     return [found for path in headers() for found in declarations_of(path)]
 

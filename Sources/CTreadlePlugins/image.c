@@ -42,6 +42,21 @@ static bool is_others(const struct stat *file) {
     return (file->st_mode & S_IWGRP) && !is_own_group;
 }
 
+/* Whether somebody else may put another file in the place of this one, whose path is without links. In a directory with the
+ * sticky bit only the owners of both may. */
+static bool is_in_open_directory(char *path) {
+    struct stat directory;
+    char *slash = strrchr(path, '/');
+    if (!slash) return true;
+    char first = slash[1];
+    slash[1] = 0;
+    bool is_known = stat(path, &directory) == 0;
+    slash[1] = first;
+    if (!is_known) return true;
+    if (directory.st_mode & S_ISVTX) directory.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
+    return is_others(&directory);
+}
+
 static bool read_at(int fd, void *bytes, size_t size, uint64_t offset) {
     return offset <= INT64_MAX && pread(fd, bytes, size, (off_t)offset) == (ssize_t)size;
 }
@@ -110,10 +125,10 @@ static bool is_taken(const char *name, const struct stat *file) {
     return false;
 }
 
-/* The path, spelled so that the loader does not take it for an image that is mapped from a file which had the name before. */
+/* The path, which begins with a slash, spelled so that the loader does not take it for an image that is mapped from a file which
+ * had the name before. */
 static char *spell(const char *path, const struct stat *file, bool *out_is_changed) {
-    const char *slash = strrchr(path, '/');
-    size_t before = slash ? (size_t)(slash - path) + 1 : 0, length = strlen(path), count = 1;
+    size_t before = (size_t)(strrchr(path, '/') - path) + 1, length = strlen(path), count = 1;
     *out_is_changed = false;
     pthread_mutex_lock(&images_lock);
     for (struct libtreadle_image *image = images; image; image = image->next) {
@@ -122,8 +137,8 @@ static char *spell(const char *path, const struct stat *file, bool *out_is_chang
     }
     char *name = malloc(length + 2 * count + 3);
     if (name) {
-        /* As many as there are images, one of these is free. Without a slash the loader would search elsewhere. */
-        for (size_t dots = slash ? 0 : 1; dots <= count; dots++) {
+        /* As many as there are images, one of these is free. */
+        for (size_t dots = 0; dots <= count; dots++) {
             memcpy(name, path, before);
             for (size_t i = 0; i < dots; i++) memcpy(name + before + 2 * i, "./", 2);
             memcpy(name + before + 2 * dots, path + before, length - before + 1);
@@ -164,16 +179,27 @@ int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libt
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     *out_image = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return -errno;
-    int32_t result = LIBTREADLE_IMAGE_OK;
+    /* What is looked at is what is mapped, wherever a link on the way leads meanwhile. */
+    char *real = realpath(path, NULL);
+    int fd = real ? open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    int32_t result = fd < 0 ? -errno : LIBTREADLE_IMAGE_OK;
+    if (fd < 0) {
+        free(real);
+        return result;
+    }
     if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) result = LIBTREADLE_IMAGE_NO_FILE;
     else if (!takes_writable && is_others(&file)) result = LIBTREADLE_IMAGE_WRITABLE;
+    else if (!takes_writable && is_in_open_directory(real)) result = LIBTREADLE_IMAGE_OPEN;
     else result = check_format(fd, (uint64_t)file.st_size, &stays);
     close(fd);
+    struct libtreadle_image *image = NULL;
+    char *name = NULL;
+    if (result == LIBTREADLE_IMAGE_OK) {
+        image = calloc(1, sizeof *image);
+        name = spell(real, &file, &is_changed);
+    }
+    free(real);
     if (result != LIBTREADLE_IMAGE_OK) return result;
-    struct libtreadle_image *image = calloc(1, sizeof *image);
-    char *name = spell(path, &file, &is_changed);
     if (!image || !name || is_changed) {
         free(image);
         free(name);

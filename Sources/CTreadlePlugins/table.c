@@ -4,6 +4,11 @@
  * table.c: the table of functions that plugins are given. Made by scripts/make-plugin-table. */
 #include "CTreadlePlugins.h"
 
+#define TREADLE_OWN_NAMES
+#include "own_names.h"
+#include "CTreadleNames.h"
+
+#include <pthread.h>
 #include <treadle.h>
 #include <treadle/plugin_table.h>
 
@@ -188,167 +193,230 @@ static treadle_status in_timer_start(const treadle_plugin_host *plugin, int64_t 
     return status;
 }
 
+static treadle_status in_thread_set_value_in(const treadle_plugin_host *plugin, treadle_thread thread, const char *key, void *value, treadle_release_fn release) {
+    void *entry;
+    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
+    if (status == TREADLE_OK) status = treadle_thread_set_value(thread, key, value, release);
+    libtreadle_plugin_leave(entry);
+    return status;
+}
+
+static treadle_status in_port_create(const treadle_plugin_host *plugin, const treadle_port_context *context, treadle_port *out_port) {
+    void *entry;
+    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
+    if (status == TREADLE_OK) status = treadle_port_create(context, out_port);
+    libtreadle_plugin_leave(entry);
+    return status;
+}
+
+static treadle_status in_message_port_create_local(const treadle_plugin_host *plugin, const char *name, const treadle_message_port_context *context, treadle_message_port *out_port) {
+    void *entry;
+    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
+    if (status == TREADLE_OK) status = treadle_message_port_create_local(name, context, out_port);
+    libtreadle_plugin_leave(entry);
+    return status;
+}
+
+static treadle_status in_message_port_create_remote(const treadle_plugin_host *plugin, const char *name, const treadle_message_port_context *context, treadle_message_port *out_port) {
+    void *entry;
+    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
+    if (status == TREADLE_OK) status = treadle_message_port_create_remote(name, context, out_port);
+    libtreadle_plugin_leave(entry);
+    return status;
+}
+
 static treadle_status in_close(treadle_object object, int64_t timeout_ns) {
     libtreadle_plugin_asks_for_end(object);
     return treadle_close(object, timeout_ns);
 }
 
-static const treadle_plugin_table table = {
-    .struct_size = sizeof(treadle_plugin_table),
-    .closure_create = in_closure_create,
-    .closure_get_code = treadle_closure_get_code,
-    .closure_get_info = treadle_closure_get_info,
-    .call_get_argument = treadle_call_get_argument,
-    .call_set_result = treadle_call_set_result,
-    .closure_pool_get_info = treadle_closure_pool_get_info,
-    .descriptor_create = in_descriptor_create,
-    .descriptor_start = in_descriptor_start,
-    .descriptor_set_events = treadle_descriptor_set_events,
-    .descriptor_get_events = treadle_descriptor_get_events,
-    .descriptor_get_fd = treadle_descriptor_get_fd,
-    .last_error = treadle_last_error,
-    .status_name = treadle_status_name,
-    .status_message = treadle_status_message,
-    .host_register = in_host_register,
-    .host_quiesce = treadle_host_quiesce,
-    .host_get_dropped = treadle_host_get_dropped,
-    .host_take_retired = treadle_host_take_retired,
-    .host_get_retired_count = treadle_host_get_retired_count,
-    .host_post = in_host_post,
-    .host_run = treadle_host_run,
-    .host_next = treadle_host_next,
-    .host_wait = treadle_host_wait,
-    .host_end_wait = treadle_host_end_wait,
-    .host_pool_add = in_host_pool_add,
-    .invocation_create = in_invocation_create,
-    .invocation_set_argument = treadle_invocation_set_argument,
-    .invocation_set_buffer = treadle_invocation_set_buffer,
-    .invocation_get_argument = treadle_invocation_get_argument,
-    .invocation_get_buffer = treadle_invocation_get_buffer,
-    .invocation_perform = in_invocation_perform,
-    .invocation_cancel = treadle_invocation_cancel,
-    .invocation_get_state = treadle_invocation_get_state,
-    .invocation_get_result = treadle_invocation_get_result,
-    .lock_create = treadle_lock_create,
-    .lock_lock = treadle_lock_lock,
-    .lock_unlock = treadle_lock_unlock,
-    .lock_get_pthread_mutex = treadle_lock_get_pthread_mutex,
-    .condition_create = treadle_condition_create,
-    .condition_wait = treadle_condition_wait,
-    .condition_signal = treadle_condition_signal,
-    .condition_broadcast = treadle_condition_broadcast,
-    .condition_get_pthread_cond = treadle_condition_get_pthread_cond,
-    .loop_current = treadle_loop_current,
-    .loop_main = treadle_loop_main,
-    .loop_copy_of_thread = treadle_loop_copy_of_thread,
-    .loop_run = treadle_loop_run,
-    .loop_set_interrupt_descriptor = treadle_loop_set_interrupt_descriptor,
-    .loop_stop = treadle_loop_stop,
-    .loop_request_stop = treadle_loop_request_stop,
-    .loop_wake = treadle_loop_wake,
-    .loop_is_waiting = treadle_loop_is_waiting,
-    .loop_is_current = treadle_loop_is_current,
-    .loop_get_thread_id = treadle_loop_get_thread_id,
-    .loop_get_current_mode = treadle_loop_get_current_mode,
-    .loop_get_modes = treadle_loop_get_modes,
-    .loop_copy_items = treadle_loop_copy_items,
-    .loop_get_counters = treadle_loop_get_counters,
-    .loop_add_common_mode = treadle_loop_add_common_mode,
-    .loop_is_common_mode = treadle_loop_is_common_mode,
-    .loop_get_next_fire = treadle_loop_get_next_fire,
-    .notification_add = in_notification_add,
-    .notification_remove = treadle_notification_remove,
-    .retain = treadle_retain,
-    .release = treadle_release,
-    .invalidate = treadle_invalidate,
-    .close = in_close,
-    .is_valid = treadle_is_valid,
-    .get_info = treadle_get_info,
-    .get_order = treadle_get_order,
-    .get_kind = treadle_get_kind,
-    .describe = treadle_describe,
-    .loop_add = treadle_loop_add,
-    .loop_remove = treadle_loop_remove,
-    .loop_contains = treadle_loop_contains,
-    .observer_create = in_observer_create,
-    .observer_start = in_observer_start,
-    .observer_get_activities = treadle_observer_get_activities,
-    .observer_repeats = treadle_observer_repeats,
-    .perform = in_perform,
-    .perform_cancel = treadle_perform_cancel,
-    .pool_push = treadle_pool_push,
-    .pool_pop = treadle_pool_pop,
-    .pool_add = in_pool_add,
-    .loop_post = in_loop_post,
-    .loop_post_in = in_loop_post_in,
-    .report_error = treadle_report_error,
-    .signature_parse = treadle_signature_parse,
-    .signature_get_argument_count = treadle_signature_get_argument_count,
-    .signature_get_layout = treadle_signature_get_layout,
-    .signature_describe = treadle_signature_describe,
-    .routine_create = treadle_routine_create,
-    .routine_call = treadle_routine_call,
-    .scope_create = in_scope_create,
-    .scope_enter = treadle_scope_enter,
-    .scope_leave = treadle_scope_leave,
-    .scope_copy_holders = treadle_scope_copy_holders,
-    .source_create = in_source_create,
-    .source_start = in_source_start,
-    .source_signal = treadle_source_signal,
-    .source_signal_and_wake = treadle_source_signal_and_wake,
-    .source_is_signalled = treadle_source_is_signalled,
-    .thread_create = in_thread_create,
-    .thread_start = treadle_thread_start,
-    .thread_start_and_wait = treadle_thread_start_and_wait,
-    .thread_declare_ready = treadle_thread_declare_ready,
-    .thread_detach_new = in_thread_detach_new,
-    .thread_current = treadle_thread_current,
-    .thread_main = treadle_thread_main,
-    .thread_is_main = treadle_thread_is_main,
-    .is_multithreaded = treadle_is_multithreaded,
-    .thread_get_pthread = treadle_thread_get_pthread,
-    .thread_get_id = treadle_thread_get_id,
-    .thread_copy_loop = treadle_thread_copy_loop,
-    .thread_get_state = treadle_thread_get_state,
-    .thread_is_executing = treadle_thread_is_executing,
-    .thread_is_finished = treadle_thread_is_finished,
-    .thread_cancel = treadle_thread_cancel,
-    .thread_is_cancelled = treadle_thread_is_cancelled,
-    .thread_stop = treadle_thread_stop,
-    .thread_join = treadle_thread_join,
-    .thread_detach = treadle_thread_detach,
-    .thread_is_detached = treadle_thread_is_detached,
-    .thread_exit = treadle_thread_exit,
-    .thread_set_stack_size = treadle_thread_set_stack_size,
-    .thread_get_stack_size = treadle_thread_get_stack_size,
-    .thread_set_name = treadle_thread_set_name,
-    .thread_get_name = treadle_thread_get_name,
-    .thread_set_priority = treadle_thread_set_priority,
-    .thread_get_priority = treadle_thread_get_priority,
-    .thread_set_policy = treadle_thread_set_policy,
-    .thread_get_policy = treadle_thread_get_policy,
-    .thread_set_value = treadle_thread_set_value,
-    .thread_get_value = treadle_thread_get_value,
-    .thread_use_value = treadle_thread_use_value,
-    .thread_remove_value = treadle_thread_remove_value,
-    .thread_sleep_for = treadle_thread_sleep_for,
-    .thread_sleep_until = treadle_thread_sleep_until,
-    .time_now = treadle_time_now,
-    .time_recent = treadle_time_recent,
-    .time_from_seconds = treadle_time_from_seconds,
-    .time_from_absolute = treadle_time_from_absolute,
-    .time_to_absolute = treadle_time_to_absolute,
-    .timer_create = in_timer_create,
-    .timer_start = in_timer_start,
-    .timer_fire = treadle_timer_fire,
-    .timer_get_next_fire = treadle_timer_get_next_fire,
-    .timer_set_next_fire = treadle_timer_set_next_fire,
-    .timer_arm = treadle_timer_arm,
-    .timer_get_interval = treadle_timer_get_interval,
-    .timer_repeats = treadle_timer_repeats,
-    .timer_set_tolerance = treadle_timer_set_tolerance,
-    .timer_get_tolerance = treadle_timer_get_tolerance,
-    .version = treadle_version,
-    .version_string = treadle_version_string,
+/* The places in the table of those that are given as they are, and in CTreadleNames' list. */
+static const uint8_t plain[][2] = {
+    {2, 1}, /* closure_get_code */
+    {3, 2}, /* closure_get_info */
+    {4, 3}, /* call_get_argument */
+    {5, 4}, /* call_set_result */
+    {6, 5}, /* closure_pool_get_info */
+    {9, 8}, /* descriptor_set_events */
+    {10, 9}, /* descriptor_get_events */
+    {11, 10}, /* descriptor_get_fd */
+    {12, 11}, /* last_error */
+    {13, 12}, /* status_name */
+    {14, 13}, /* status_message */
+    {16, 16}, /* host_quiesce */
+    {17, 17}, /* host_get_dropped */
+    {18, 18}, /* host_take_retired */
+    {19, 19}, /* host_get_retired_count */
+    {21, 21}, /* host_run */
+    {22, 22}, /* host_wait */
+    {23, 23}, /* host_end_wait */
+    {26, 26}, /* invocation_set_argument */
+    {27, 27}, /* invocation_set_buffer */
+    {28, 28}, /* invocation_get_argument */
+    {29, 29}, /* invocation_get_buffer */
+    {31, 31}, /* invocation_cancel */
+    {32, 32}, /* invocation_get_state */
+    {33, 33}, /* invocation_get_result */
+    {34, 34}, /* lock_create */
+    {35, 35}, /* lock_lock */
+    {36, 36}, /* lock_unlock */
+    {37, 37}, /* lock_get_pthread_mutex */
+    {38, 38}, /* condition_create */
+    {39, 39}, /* condition_wait */
+    {40, 40}, /* condition_signal */
+    {41, 41}, /* condition_broadcast */
+    {42, 42}, /* condition_get_pthread_cond */
+    {43, 43}, /* loop_current */
+    {44, 44}, /* loop_main */
+    {45, 45}, /* loop_copy_of_thread */
+    {46, 46}, /* loop_run */
+    {47, 47}, /* loop_set_interrupt_descriptor */
+    {48, 48}, /* loop_stop */
+    {49, 49}, /* loop_request_stop */
+    {50, 50}, /* loop_wake */
+    {51, 51}, /* loop_is_waiting */
+    {52, 52}, /* loop_is_current */
+    {53, 53}, /* loop_get_thread_id */
+    {54, 54}, /* loop_get_current_mode */
+    {55, 55}, /* loop_get_modes */
+    {56, 56}, /* loop_copy_items */
+    {57, 57}, /* loop_get_counters */
+    {58, 58}, /* loop_add_common_mode */
+    {59, 59}, /* loop_is_common_mode */
+    {60, 60}, /* loop_get_next_fire */
+    {62, 62}, /* notification_remove */
+    {63, 63}, /* retain */
+    {64, 64}, /* release */
+    {65, 65}, /* invalidate */
+    {67, 67}, /* is_valid */
+    {68, 68}, /* get_info */
+    {69, 69}, /* get_order */
+    {70, 70}, /* get_kind */
+    {71, 71}, /* describe */
+    {72, 72}, /* loop_add */
+    {73, 73}, /* loop_remove */
+    {74, 74}, /* loop_contains */
+    {77, 77}, /* observer_get_activities */
+    {78, 78}, /* observer_repeats */
+    {80, 80}, /* perform_cancel */
+    {81, 89}, /* pool_push */
+    {82, 90}, /* pool_pop */
+    {86, 96}, /* report_error */
+    {87, 98}, /* signature_parse */
+    {88, 99}, /* signature_get_argument_count */
+    {89, 100}, /* signature_get_layout */
+    {90, 101}, /* signature_describe */
+    {91, 102}, /* routine_create */
+    {92, 103}, /* routine_call */
+    {94, 105}, /* scope_enter */
+    {95, 106}, /* scope_leave */
+    {96, 107}, /* scope_copy_holders */
+    {99, 110}, /* source_signal */
+    {100, 111}, /* source_signal_and_wake */
+    {101, 112}, /* source_is_signalled */
+    {103, 114}, /* thread_start */
+    {104, 115}, /* thread_start_and_wait */
+    {105, 116}, /* thread_declare_ready */
+    {107, 118}, /* thread_current */
+    {108, 119}, /* thread_main */
+    {109, 120}, /* thread_is_main */
+    {110, 121}, /* is_multithreaded */
+    {111, 122}, /* thread_get_pthread */
+    {112, 123}, /* thread_get_id */
+    {113, 124}, /* thread_copy_loop */
+    {114, 125}, /* thread_get_state */
+    {115, 126}, /* thread_is_executing */
+    {116, 127}, /* thread_is_finished */
+    {117, 128}, /* thread_cancel */
+    {118, 129}, /* thread_is_cancelled */
+    {119, 130}, /* thread_stop */
+    {120, 131}, /* thread_join */
+    {121, 132}, /* thread_detach */
+    {122, 133}, /* thread_is_detached */
+    {123, 134}, /* thread_exit */
+    {124, 135}, /* thread_set_stack_size */
+    {125, 136}, /* thread_get_stack_size */
+    {126, 137}, /* thread_set_name */
+    {127, 138}, /* thread_get_name */
+    {128, 139}, /* thread_set_priority */
+    {129, 140}, /* thread_get_priority */
+    {130, 141}, /* thread_set_policy */
+    {131, 142}, /* thread_get_policy */
+    {132, 143}, /* thread_set_value */
+    {133, 144}, /* thread_get_value */
+    {134, 145}, /* thread_use_value */
+    {135, 146}, /* thread_remove_value */
+    {136, 147}, /* thread_sleep_for */
+    {137, 148}, /* thread_sleep_until */
+    {138, 149}, /* time_now */
+    {139, 150}, /* time_recent */
+    {140, 151}, /* time_from_seconds */
+    {141, 152}, /* time_from_absolute */
+    {142, 153}, /* time_to_absolute */
+    {145, 156}, /* timer_fire */
+    {146, 157}, /* timer_get_next_fire */
+    {147, 158}, /* timer_set_next_fire */
+    {148, 159}, /* timer_arm */
+    {149, 160}, /* timer_get_interval */
+    {150, 161}, /* timer_repeats */
+    {151, 162}, /* timer_set_tolerance */
+    {152, 163}, /* timer_get_tolerance */
+    {153, 164}, /* version */
+    {154, 165}, /* version_string */
+    {155, 166}, /* loop_open_pollable */
+    {158, 168}, /* port_send */
+    {159, 169}, /* port_send_bytes */
+    {160, 170}, /* port_get_count */
+    {161, 171}, /* message_get_info */
+    {162, 172}, /* message_get_component */
+    {163, 173}, /* message_take_descriptor */
+    {164, 174}, /* loop_next */
+    {165, 175}, /* loop_prepare */
+    {166, 176}, /* loop_dispatch */
+    {169, 179}, /* message_port_is_remote */
+    {170, 180}, /* message_port_get_name */
+    {171, 181}, /* message_port_set_name */
+    {172, 182}, /* message_port_set_invalidated */
+    {173, 183}, /* message_port_check */
+    {174, 184}, /* message_port_send */
+    {175, 185}, /* message_port_request */
+    {176, 186}, /* message_port_reply */
 };
-const void *libtreadle_plugin_table(void) { return &table; }
+
+static treadle_plugin_table table;
+static void fill(void) {
+    void **members = (void **)&table;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) members[plain[i][0]] = libtreadle_own_function(plain[i][1]);
+    table.closure_create = in_closure_create;
+    table.descriptor_create = in_descriptor_create;
+    table.descriptor_start = in_descriptor_start;
+    table.host_register = in_host_register;
+    table.host_post = in_host_post;
+    table.host_pool_add = in_host_pool_add;
+    table.invocation_create = in_invocation_create;
+    table.invocation_perform = in_invocation_perform;
+    table.notification_add = in_notification_add;
+    table.close = in_close;
+    table.observer_create = in_observer_create;
+    table.observer_start = in_observer_start;
+    table.perform = in_perform;
+    table.pool_add = in_pool_add;
+    table.loop_post = in_loop_post;
+    table.loop_post_in = in_loop_post_in;
+    table.scope_create = in_scope_create;
+    table.source_create = in_source_create;
+    table.source_start = in_source_start;
+    table.thread_create = in_thread_create;
+    table.thread_detach_new = in_thread_detach_new;
+    table.timer_create = in_timer_create;
+    table.timer_start = in_timer_start;
+    table.thread_set_value_in = in_thread_set_value_in;
+    table.port_create = in_port_create;
+    table.message_port_create_local = in_message_port_create_local;
+    table.message_port_create_remote = in_message_port_create_remote;
+    table.struct_size = sizeof table;
+}
+const void *libtreadle_plugin_table(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    return pthread_once(&once, fill) == 0 ? &table : NULL;
+}

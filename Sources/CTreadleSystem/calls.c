@@ -52,6 +52,7 @@ int32_t treadle_system_processor(void) {
     return processor;
 }
 int32_t treadle_system_close(int32_t fd) { return (int32_t)result(syscall(SYS_close, fd)); }
+int32_t treadle_system_duplicate(int32_t fd) { return (int32_t)result(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
 int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 && errno == EBADF ? -EBADF : 0; }
 static int64_t slow_limit = INT64_MAX;
 static uint32_t asked_for;
@@ -183,8 +184,8 @@ void treadle_system_rest_wait(uint32_t seen, int64_t until) {
 }
 
 uint32_t treadle_system_new_tag(void) {
-    /* Copies know nothing of each other but what the kernel tells them: who has reserved the piece of addresses that a
-     * tag stands for has the tag, for good. A fork inherits it, and no memory is used. */
+    /* Copies in other namespaces of the loader know of each other what the kernel tells them: who has reserved the piece of
+     * addresses that a tag stands for has the tag, for good. A fork inherits it, and no memory is used. */
     enum { PIECE = 65536, FIRST = 0x54 };
     const long how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
     for (uint32_t i = 0; i < 256; i++) {

@@ -19,6 +19,8 @@ __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code libtreadle_ends_
     /* They lie on the stack that goes. */
     struct treadle_system_thread *thread = treadle_system_thread();
     if (thread->object_call) libtreadle_abandon_calls();
+    /* Each begins with the function that ends it, which puts the one around it in its place. */
+    while (thread->message_call) (*(void (**)(void *))thread->message_call)(thread->message_call);
     thread->closure_call = thread->host_call = thread->invocation_call = thread->scope_call = NULL;
     return _URC_CONTINUE_UNWIND;
 }

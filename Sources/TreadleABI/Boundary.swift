@@ -3,7 +3,7 @@
 
 import CTreadle
 import CTreadleSystem
-import Treadle
+import TreadleCore
 import TreadleBase
 import TreadleReport
 

@@ -3,7 +3,7 @@
 
 public import CTreadle
 import CTreadleSystem
-import Treadle
+import TreadleCore
 import TreadleBase
 
 @implementation @_cdecl("treadle_last_error")

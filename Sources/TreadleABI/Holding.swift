@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 import TreadleBase
 
 // Objects are held while a call looks at them, whatever other threads release meanwhile. Generic over the

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 public import CTreadle
-import Treadle
+import TreadleCore
 import TreadleBase
 
 @implementation @_cdecl("treadle_host_register")
@@ -12,10 +12,11 @@ public func treadle_host_register(
   status("treadle_host_register") { () throws(Failure) in
     let out = try need(out_host, nil, "out_host")
     let config = try copyStruct(config, "config")
-    guard let dispatch = config.dispatch else { throw Failure(Status.argument, "dispatch", "is NULL") }
+    if config.dispatch == nil && config.thread_enter != nil { throw Failure(Status.argument, "thread_enter", "is given without dispatch") }
+    if config.dispatch == nil && config.thread_exit != nil { throw Failure(Status.argument, "thread_exit", "is given without dispatch") }
     let handle = try Scope.making { () throws(Failure) in
       try Host.register(
-        dispatch: unsafeBitCast(dispatch, to: Host.Dispatch.self), enter: config.thread_enter, exit: config.thread_exit,
+        dispatch: config.dispatch.map { unsafeBitCast($0, to: Host.Dispatch.self) }, enter: config.thread_enter, exit: config.thread_exit,
         user: config.user
       ).handle
     }
@@ -84,8 +85,68 @@ public func treadle_host_run(
   }
 }
 
-@implementation @_cdecl("treadle_host_next")
-public func treadle_host_next() -> UInt64 { Host.next() }
+@_optimize(speed)
+@implementation @_cdecl("treadle_loop_next")
+public func treadle_loop_next(_ loop: OpaquePointer?, _ pull: UnsafeMutablePointer<treadle_pull>?) -> treadle_status {
+  status("treadle_loop_next") { () throws(Failure) in
+    guard let pull, pull.pointee.struct_size == MemoryLayout<treadle_pull>.size else {
+      _ = try copyStruct(UnsafePointer(pull), "pull")
+      guard let pull else { throw Failure(Status.argument, "pull", "is NULL") }
+      return try next(loop, pull)
+    }
+    return try next(loop, pull)
+  }
+}
+
+@inline(__always)
+private func next(_ loop: OpaquePointer?, _ pull: UnsafeMutablePointer<treadle_pull>) throws(Failure) -> Int32 {
+  pull.pointee.count = 0
+  let loop = try Loop(unheld: bits(loop), "loop")
+  var room = try eventRoom(pull)
+  let failed = Int(pull.pointee.failed)
+  pull.pointee.failed = 0
+  defer { pull.pointee.count = room.count }
+  if pull.pointee.run != 0 && pull.pointee.flags & ~7 == 0 {
+    return try loop.next(&pull.pointee.run, failed: failed, &room)
+  }
+  return try begin(loop, pull, failed, &room)
+}
+
+/// The first call of a run, and those of dispatch functions.
+@_optimize(speed)
+@inline(never)
+private func begin(
+  _ loop: Loop, _ pull: UnsafeMutablePointer<treadle_pull>, _ failed: Int, _ room: inout EventRoom
+) throws(Failure) -> Int32 {
+  let flags = pull.pointee.flags
+  if flags == UInt32(TREADLE_NEXT_IN_DISPATCH) {
+    if pull.pointee.run != 0 { throw Failure(Status.argument, "run", "is not 0, but a dispatch function has no run of its own") }
+    try Host(bits(pull.pointee.host), "host").next(loop, failed: failed, &room)
+    return room.count == 0 ? Status.ignored : Status.ok
+  }
+  if flags & ~7 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing, or not together") }
+  if failed != 0 { throw Failure(Status.argument, "failed", "is not 0, but the run has not begun") }
+  let host = try Host(bits(pull.pointee.host), "host")
+  let result = try host.beginPull(
+    loop, pull.pointee.mode.map { ModeName($0) }, timeout: pull.pointee.timeout_ns, flags: flags, &pull.pointee.run)
+  return pull.pointee.run == 0 ? result : try loop.next(&pull.pointee.run, failed: 0, &room)
+}
+
+/// What the first version of an event took.
+private let leastEventSize = 72
+
+/// The client's room for events.
+@inline(__always)
+private func eventRoom(_ pull: UnsafeMutablePointer<treadle_pull>) throws(Failure) -> EventRoom {
+  let (size, capacity) = (pull.pointee.event_size, pull.pointee.capacity)
+  guard let events = pull.pointee.events else { throw Failure(Status.argument, "events", "is NULL") }
+  if UInt(bitPattern: events) & 7 != 0 { throw Failure(Status.argument, "events", "is not aligned") }
+  if size < leastEventSize || size > 4096 || size & 7 != 0 {
+    throw Failure(Status.argument, "event_size", "is not the size of an event of any version")
+  }
+  if capacity <= 0 || capacity > Int.max / 4096 { throw Failure(Status.argument, "capacity", "is 0, or larger than memory") }
+  return EventRoom(UnsafeMutableRawPointer(events), stride: size, capacity: capacity)
+}
 
 @implementation @_cdecl("treadle_host_wait")
 public func treadle_host_wait(

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadle
-import Treadle
+import TreadleCore
 import TreadleBase
 
 // What the makers of items have in common at the boundary.
@@ -64,7 +64,7 @@ extension Context {
     try refuse(describe != nil, "describe")
     try refuse(main.isPlain, name)
     try refuse(main.routine != nil, routineName)
-    self.init(host, token: token, wants: wants, order: order)
+    try self.init(host, token: token, wants: wants, order: order)
     self.label = label
   }
 

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 public import CTreadle
-import Treadle
+import TreadleCore
 import TreadleBase
 import TreadleReport
 import struct Synchronization.Atomic
@@ -44,6 +44,44 @@ public func treadle_loop_set_interrupt_descriptor(_ loop: OpaquePointer?, _ fd: 
   status("treadle_loop_set_interrupt_descriptor") { () throws(Failure) in
     try Loop.holding(bits(loop), "loop") { loop throws(Failure) in try loop.setInterruptDescriptor(fd) }
     return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_loop_open_pollable")
+public func treadle_loop_open_pollable(
+  _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ out_fd: UnsafeMutablePointer<Int32>?
+) -> treadle_status {
+  status("treadle_loop_open_pollable") { () throws(Failure) in
+    let out = try need(out_fd, 0, "out_fd")
+    let loop = try Loop(unheld: bits(loop), "loop")
+    guard let mode else { throw Failure(Status.argument, "mode", "is NULL") }
+    out.pointee = try loop.openPollable(ModeName(mode))
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_loop_prepare")
+public func treadle_loop_prepare(
+  _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ out_date: UnsafeMutablePointer<Int64>?
+) -> treadle_status {
+  status("treadle_loop_prepare") { () throws(Failure) in
+    let out = try need(out_date, 0, "out_date")
+    let loop = try Loop(unheld: bits(loop), "loop")
+    guard let mode else { throw Failure(Status.argument, "mode", "is NULL") }
+    out.pointee = try loop.prepare(ModeName(mode))
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_loop_dispatch")
+public func treadle_loop_dispatch(
+  _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ budget_ns: Int64, _ budget_items: Int
+) -> treadle_status {
+  status("treadle_loop_dispatch") { () throws(Failure) in
+    let loop = try Loop(unheld: bits(loop), "loop")
+    guard let mode else { throw Failure(Status.argument, "mode", "is NULL") }
+    // A size_t of all ones is negative here.
+    return try loop.dispatch(ModeName(mode), time: budget_ns, items: budget_items < 0 ? Int.max : budget_items)
   }
 }
 
@@ -172,6 +210,7 @@ public func treadle_loop_get_counters(
       result.posts = counters.pointee.posts.load(ordering: .relaxed)
       result.signals = counters.pointee.signals.load(ordering: .relaxed)
       result.timers = counters.pointee.timers.load(ordering: .relaxed)
+      result.messages = counters.pointee.messages.load(ordering: .relaxed)
       result.descriptors = counters.pointee.descriptors.load(ordering: .relaxed)
       result.requests = counters.pointee.requests.load(ordering: .relaxed)
       let longest = loop.longestCall

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 public import CTreadle
-import Treadle
+import TreadleCore
 import TreadleBase
 
 @implementation @_cdecl("treadle_notification_add")

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 public import CTreadle
-import Treadle
+import TreadleCore
 import TreadleBase
 import TreadleCalls
 import TreadleReport
@@ -42,6 +42,7 @@ private func releaseOther(_ kind: Kind, _ handle: UInt) throws(Failure) {
   case .invocation: try Invocation.releaseForClient(handle)
   case .closure: try Closure.releaseForClient(handle)
   case .scope: try Scope.releaseForClient(handle)
+  case .message: try Message.releaseForClient(handle)
   default: throw Handle(bits: handle).failure("object")
   }
 }

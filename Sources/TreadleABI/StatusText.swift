@@ -42,6 +42,7 @@ struct StatusText {
     case Status.notSupported: ("TREADLE_E_NOT_SUPPORTED", "not supported here")
     case Status.cancelled: ("TREADLE_E_CANCELLED", "somebody cancelled it")
     case Status.plugin: ("TREADLE_E_PLUGIN", "a plugin is refused, or breaks its contract")
+    case Status.noReply: ("TREADLE_E_NO_REPLY", "the reply did not come in time")
     default: ("unknown", "not a status of this version")
     }
   }

@@ -34,6 +34,7 @@ public enum Status {
   public static let notSupported: Int32 = -18
   public static let cancelled: Int32 = -19
   public static let plugin: Int32 = -20
+  public static let noReply: Int32 = -21
 }
 
 /// Why a call failed: a status, and a sentence in two halves, the argument or the cause, and what is wrong.

@@ -21,6 +21,8 @@ package enum Kind: UInt32 {
   /// Modes have no handle; their slab is numbered with the others.
   case mode = 14
   case scope = 15
+  case port = 16
+  case message = 17
 
   /// What errors call an object of this kind.
   package var name: StaticString {
@@ -40,21 +42,26 @@ package enum Kind: UInt32 {
     case .closure: "closure"
     case .mode: "mode"
     case .scope: "scope"
+    case .port: "port"
+    case .message: "message"
     }
   }
 
-  /// Whether it is one of the four that a loop looks after.
+  /// Whether it is one of the five that a loop looks after.
   @inline(__always)
-  package var isItem: Bool { self == .source || self == .timer || self == .observer || self == .descriptor }
+  package var isItem: Bool {
+    self == .source || self == .timer || self == .observer || self == .descriptor || self == .port
+  }
 
   /// The raw values.
-  static var all: ClosedRange<UInt32> { 1...15 }
+  static var all: ClosedRange<UInt32> { 1...17 }
 
   /// Calls `body` with each kind of item, sources first (RL-8). An array of them would have to be allocated.
   @inline(__always)
   package static func forEachItemKind<Thrown: Error>(_ body: (Kind) throws(Thrown) -> Void) throws(Thrown) {
     try body(.source)
     try body(.descriptor)
+    try body(.port)
     try body(.timer)
     try body(.observer)
   }
@@ -62,7 +69,7 @@ package enum Kind: UInt32 {
 
 /// The encoded id that a client holds: it names a slot of a slab and is never dereferenced.
 ///
-///     bit 63..56   55..32       31..29   28..5   4..1   0
+///     bit 63..56   55..32       31..30   29..6   5..1   0
 ///         tag      generation   0        slot    kind   1
 ///
 /// The tag tells the handles of one copy of the library, in one life of the process (see `Runtime`), from all others and
@@ -77,7 +84,7 @@ package struct Handle: BitwiseCopyable {
   package init(kind: Kind, slot: UInt32, generation: UInt32) {
     bits =
       UInt(treadle_system_tag()) << 56 | UInt(generation & 0xFF_FFFF) << 32
-      | UInt(slot & 0xFF_FFFF) << 5 | UInt(kind.rawValue) << 1 | 1
+      | UInt(Handle.tag(kind, slot & 0xFF_FFFF))
   }
 
   /// `tag`: the low half of the handle's bits, which say what kind of object lies in which slot.
@@ -86,10 +93,22 @@ package struct Handle: BitwiseCopyable {
     bits = UInt(treadle_system_tag()) << 56 | UInt(generation & 0xFF_FFFF) << 32 | UInt(tag)
   }
 
+  // The low half of a handle, which also names an object of whatever generation.
+
+  @inline(__always)
+  package static func tag(_ kind: Kind, _ slot: UInt32) -> UInt32 { slot << 6 | kind.rawValue << 1 | 1 }
+  /// The tag of another slot of the same kind.
+  @inline(__always)
+  package static func tag(like other: UInt32, _ slot: UInt32) -> UInt32 { slot << 6 | other & 63 }
+  @inline(__always)
+  package static func slot(ofTag tag: UInt32) -> UInt32 { tag >> 6 }
+  @inline(__always)
+  package static func kindNumber(ofTag tag: UInt32) -> UInt32 { tag >> 1 & 31 }
+
   @inline(__always)
   package var tag: UInt32 { UInt32(truncatingIfNeeded: bits) }
   @inline(__always)
-  package var slot: UInt32 { UInt32(truncatingIfNeeded: bits >> 5) & 0xFF_FFFF }
+  package var slot: UInt32 { UInt32(truncatingIfNeeded: bits >> 6) & 0xFF_FFFF }
   @inline(__always)
   package var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) & 0xFF_FFFF }
 
@@ -97,14 +116,14 @@ package struct Handle: BitwiseCopyable {
   /// seen where it is looked up.
   @inline(__always)
   package var kind: Kind? {
-    let number = UInt32(truncatingIfNeeded: bits >> 1) & 15
+    let number = Handle.kindNumber(ofTag: UInt32(truncatingIfNeeded: bits))
     return isPlausible(number) ? Kind(rawValue: number) : nil
   }
 
   /// Whether all the fixed parts are those of a handle of this kind.
   @inline(__always)
   package func isPlausible(_ kind: UInt32) -> Bool {
-    let fixed: UInt = 0xFF00_0000_E000_001F
+    let fixed: UInt = 0xFF00_0000_C000_003F
     let expected = UInt(treadle_system_tag()) << 56 | UInt(kind) << 1 | 1
     return bits & fixed == expected && expected >> 56 != 0
   }
@@ -118,8 +137,8 @@ package struct Handle: BitwiseCopyable {
       return Failure(Status.kind, subject, "is a handle of another kind")
     }
     let tag = UInt(treadle_system_tag())
-    let isHandle = bits & 1 == 1 && bits & 0xE000_0000 == 0 && tag != 0 && bits >> 56 != 0 && slot != 0
-    if isHandle, bits >> 56 != tag, let kind = Kind(rawValue: UInt32(truncatingIfNeeded: bits >> 1) & 15), kind != .mode {
+    let isHandle = bits & 1 == 1 && bits & 0xC000_0000 == 0 && tag != 0 && bits >> 56 != 0 && slot != 0
+    if isHandle, bits >> 56 != tag, let kind = Kind(rawValue: Handle.kindNumber(ofTag: UInt32(truncatingIfNeeded: bits))), kind != .mode {
       return Failure(Status.stale, subject, "is a handle of another copy of Treadle, or of the process before its fork")
     }
     return Failure(Status.stale, subject, "is not the handle of a living object")

@@ -25,6 +25,26 @@ package struct IndirectCallback {
   }
 }
 
+/// Callbacks of a host that is not called, but fetches its events. They are told by their `drop`, which does nothing; `invoke`
+/// answers without an event whether the host takes none any more, and forgets one that it is given.
+extension IndirectCallback {
+  package static let dropFetched: Drop = { _ in }
+
+  /// Whether it is for its host to fetch: it cannot be called.
+  @inline(__always)
+  package var isFetched: Bool {
+    guard let drop, unsafeBitCast(drop, to: UInt.self) == unsafeBitCast(IndirectCallback.dropFetched, to: UInt.self) else {
+      return false
+    }
+    return invoke?(object, nil) == false
+  }
+
+  /// For what a host is told of by a call, wherever it happens.
+  package func demandCall() throws(Failure) {
+    if isFetched { throw Failure(Status.notSupported, "host", "has no dispatch function, and this is told by a call at once") }
+  }
+}
+
 /// A callback that is one plain C function with a pointer bound to it, and so needs no event to be called. Constant.
 package struct DirectCall {
   package typealias Code = @convention(c) () -> Void

@@ -13,6 +13,8 @@ package enum LockRank: UInt32 {
   case scope
   /// What an invocation says of itself.
   case invocation
+  /// The connections of a message port.
+  case messagePort
   /// The memberships of items (`ItemLocks`).
   case item
   /// What a loop is configured with.

@@ -17,6 +17,8 @@ package struct LoopCounters: ~Copyable {
   package let timers: Atomic<UInt64>
   package let descriptors: Atomic<UInt64>
   package let requests: Atomic<UInt64>
+  /// Of ports.
+  package let messages: Atomic<UInt64>
   /// Why the last run that finished did: in the numbers of the C ABI.
   package let lastFinish: Atomic<UInt32>
 
@@ -37,6 +39,7 @@ package struct LoopCounters: ~Copyable {
     timers.store(0, ordering: .relaxed)
     descriptors.store(0, ordering: .relaxed)
     requests.store(0, ordering: .relaxed)
+    messages.store(0, ordering: .relaxed)
     finish(0)
   }
 }

@@ -167,6 +167,17 @@ package struct Reference: ~Copyable {
     }
   }
 
+  /// Drops a reference of ours and ends the life with it, in one exchange, if it is the only one and nothing else is noted. False
+  /// with nothing changed.
+  @inline(__always)
+  package borrowing func endIfOnly() -> Bool {
+    let now = word.load(ordering: .relaxed)
+    if now & (Reference.counts | Mark.all) != Reference.one || Seen(bits: now).isLastGeneration { return false }
+    return word.compareExchange(
+      expected: now, desired: (now >> 40 &+ 1) << 40, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed
+    ).exchanged
+  }
+
   // MARK: Clients' references
 
   /// Adds one.

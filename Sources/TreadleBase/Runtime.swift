@@ -28,7 +28,10 @@ package enum Runtime {
     defer { lock.pointee.unlock(.process) }
     if treadle_system_tag() != 0 { return }
     if process.pointee.hooks == 0 {
-      let result = treadle_system_install_hooks { treadle_system_end_life() }
+      let result = treadle_system_install_hooks {
+        treadle_system_end_life()
+        treadle_system_sockets_close_in_child()
+      }
       if result < 0 { throw Failure.system("thread-specific key", result) }
       process.pointee.hooks = 1
     }
@@ -74,10 +77,13 @@ package enum Runtime {
     thread.pointee.hosts = 0
     thread.pointee.last_wait = 0
     thread.pointee.fired_timer = 0
+    thread.pointee.ending_message = 0
+    thread.pointee.is_ending_messages = false
     thread.pointee.scope = nil
     thread.pointee.finishing = 0
     thread.pointee.scope_call = nil
     thread.pointee.invocation_call = nil
+    thread.pointee.message_call = nil
     process.pointee.main_loop = nil
     process.pointee.main_thread = nil
     process.pointee.main_is_known = 0

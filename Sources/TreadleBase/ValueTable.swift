@@ -16,6 +16,8 @@ package struct ValueTable {
     package var references: Int
     package let value: UnsafeMutableRawPointer?
     package let release: Release?
+    /// What a scope knows of it, which gives the value back in place of `release`; nil outside of scopes.
+    package let work: ScopeWork.Pointer?
   }
 
   private var first: Pointer?
@@ -32,13 +34,14 @@ package struct ValueTable {
 
   /// An entry that is in no table, with its table's reference; nil without memory.
   package static func make(
-    _ key: UnsafePointer<CChar>, _ value: UnsafeMutableRawPointer?, _ release: Release?
+    _ key: UnsafePointer<CChar>, _ value: UnsafeMutableRawPointer?, _ release: Release?, _ work: ScopeWork.Pointer?
   ) -> Pointer? {
     let size = strlen(key) &+ 1
     guard let memory = treadle_system_allocate(MemoryLayout<Entry>.size &+ size) else { return nil }
     let entry = memory.bindMemory(to: Entry.self, capacity: 1)
     entry.initialize(
-      to: Entry(next: nil, previous: nil, hash: UInt64(ModeName(key).hash), references: 1, value: value, release: release))
+      to: Entry(
+        next: nil, previous: nil, hash: UInt64(ModeName(key).hash), references: 1, value: value, release: release, work: work))
     memcpy(ValueTable.key(entry), key, size)
     return entry
   }
@@ -48,6 +51,12 @@ package struct ValueTable {
       Pointer(bitPattern: number).map { strcmp(ValueTable.key($0), key) == 0 } == true
     }
     return found.flatMap { Pointer(bitPattern: $0) }
+  }
+
+  package func find(_ work: ScopeWork.Pointer) -> Pointer? {
+    var next = first
+    while let entry = next, entry.pointee.work != work { next = entry.pointee.next }
+    return next
   }
 
   /// Puts an entry into the table, in place of one of the same key, whose reference is the caller's then. False, with nothing

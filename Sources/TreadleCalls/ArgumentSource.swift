@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 
 /// Where an argument of a routine comes from. The raw values are the C header's `TREADLE_ARGUMENT_...`.
 package enum ArgumentSource: UInt32, BitwiseCopyable, Sendable {

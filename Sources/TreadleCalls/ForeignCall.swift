@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 internal import CFFI
-import Treadle
+import TreadleCore
 
 /// One call through libffi, with all it needs on the stack: room for the result, a copy of the frame (a
 /// callee may own large structs, and calls of one routine may overlap), and pointers to the arguments.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import Treadle
+package import TreadleCore
 package import TreadleBase
 
 /// A call that is complete but for what an event supplies: code, signature, arguments. Counted by the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// What a routine consists of, in one block with its frame and its list of supplied arguments. Constant

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 package import TreadleBase
 
 /// Collects a routine's arguments, in order. Ends with `finish` or `discard`.

@@ -76,7 +76,8 @@ extension Plugin {
       to: PluginState(
         next: nil, scope: scope, image: parts.image, original: original, description: description, path: parts.path, given: given,
         getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
-        instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(), heir: nil))
+        instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
+        isReached: false, heir: nil))
     parts = Parts()
     try enter(Plugin(state: state), inPlaceOf: old)
     return scope
@@ -121,6 +122,7 @@ extension Plugin {
     case Int32(LIBTREADLE_IMAGE_OK): break
     case Int32(LIBTREADLE_IMAGE_NO_FILE): throw Failure(Status.plugin, "path", "names no regular file")
     case Int32(LIBTREADLE_IMAGE_WRITABLE): throw Failure(Status.plugin, "path", "names a file that somebody else may write")
+    case Int32(LIBTREADLE_IMAGE_OPEN): throw Failure(Status.plugin, "path", "names a file in a directory that somebody else may write")
     case Int32(LIBTREADLE_IMAGE_FORMAT): throw Failure(Status.plugin, "path", "names no shared library of this machine's kind")
     case Int32(LIBTREADLE_IMAGE_CUT): throw Failure(Status.plugin, "path", "names a library that is shorter than it says")
     case Int32(LIBTREADLE_IMAGE_LOADER): throw Failure(Status.plugin, "path", "names a library that the loader refuses")

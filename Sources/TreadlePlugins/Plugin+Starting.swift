@@ -147,8 +147,26 @@ extension Plugin {
       let handle = UInt64(provider.handle.bits)
       if provider.state.pointee.isEnding { throw provider.failure(Status.closed, "ends") }
       if state.pointee.uses.elements.contains(handle) { return }
+      if isUsed(by: provider) { throw failure(Status.deadlock, "is used by what it would use", provider.id) }
       if !state.pointee.uses.append(handle) { throw Failure.noMemory("plugin") }
     }
+  }
+
+  /// Under the lock: whether another plugin uses this one, or one of those that it uses does. If it was used in turn, neither
+  /// could end before the other.
+  private func isUsed(by other: Plugin) -> Bool {
+    _ = PluginRegistry.first { plugin in
+      plugin.state.pointee.isReached = plugin.state == other.state
+      return false
+    }
+    while PluginRegistry.first(where: { $0.state.pointee.isReached && $0.reachesOneMore() }) != nil {}
+    return state.pointee.isReached
+  }
+
+  private func reachesOneMore() -> Bool {
+    let found = PluginRegistry.first { !$0.state.pointee.isReached && uses($0.scope) }
+    found?.state.pointee.isReached = true
+    return found != nil
   }
 
   /// Under the lock.
@@ -178,7 +196,7 @@ extension Plugin {
         try use(provider)
         found = try provider.findProvided(name)
       }
-    } catch { LastError.forgetDetail() }
+    } catch { LastError.record(error, in: "get_extension") }
     return found
   }
 

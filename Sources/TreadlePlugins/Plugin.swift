@@ -48,6 +48,8 @@ package struct PluginState {
   var isPinned: Bool
   /// Lock. The handles of the plugins that it uses.
   var uses: Buffer<UInt64>
+  /// Lock. While it is looked for who uses whom.
+  var isReached: Bool
   /// Lock. Where its state goes at its end; nil: nobody wants it.
   var heir: UnsafeMutablePointer<SavedState>?
 }
@@ -173,16 +175,23 @@ package enum PluginRegistry {
   // MARK: For clients
 
   /// Calls `body` with the plugin that a client's handle means, which does not end meanwhile.
-  @inline(never)
+  @inline(__always)
   package static func using(_ handle: UInt, _ body: (Plugin) throws(Failure) -> Void) throws(Failure) {
     let scope = try Scope.hold(handle, "plugin")
     defer { scope.letGo() }
+    let (plugin, call) = try beginUse(scope)
+    defer { Scope.endCalling(call) }
+    try body(plugin)
+  }
+
+  @inline(never)
+  private static func beginUse(_ scope: Scope) throws(Failure) -> (Plugin, UnsafeMutableRawPointer) {
     guard let plugin = try locked({ () throws(Failure) in find(scope) }) else {
       if scope.isOfPlugin { throw Failure(Status.closed, "plugin", "has ended") }
       throw Failure(Status.kind, "plugin", "is a scope, and no plugin")
     }
     // From here on its end waits; it may have come since, then this is refused.
-    try scope.calling { () throws(Failure) in try body(plugin) }
+    return (plugin, try scope.beginCalling())
   }
 
   /// Copies out handles, with a reference each; how many there are.

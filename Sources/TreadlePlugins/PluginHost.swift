@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import CTreadle
+import CTreadle
 import CTreadlePlugins
 import CTreadleSystem
-package import TreadleBase
+import TreadleBase
 
 /// What a plugin is given, and what of it is ours. As long as code of the plugin is mapped it lives, and its scope with it: who
 /// calls after the plugin's end is refused by a closed scope.
@@ -134,7 +134,7 @@ public func pluginEnter(_ host: UnsafeRawPointer?, _ out: UnsafeMutablePointer<U
 
 @_cdecl("libtreadle_plugin_leave")
 public func pluginLeave(_ entry: UnsafeMutableRawPointer?) {
-  if let entry { Scope.leaveAfterCall(entry) }
+  if let entry { Scope.endCalling(entry) }
 }
 
 /// Code of a plugin closes something: if that is a plugin, it stays mapped, since nobody knows whose code is on the stack.

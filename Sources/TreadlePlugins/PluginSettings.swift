@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import CTreadle
+import CTreadle
 import CTreadleSystem
 package import TreadleBase
 

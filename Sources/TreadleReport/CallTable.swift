@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// How often items and loops were called, and for how long, while somebody debugs: by their handles, which are not used again.

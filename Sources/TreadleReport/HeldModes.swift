@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// Modes that were found under a lock, and are told of without one: each is held until `free`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 package import TreadleBase
 
 /// An item in words. The caller holds it, and no lock.
@@ -40,6 +40,7 @@ extension Item {
     switch kind {
     case .source: text.append((isSignalled ? ", signalled" : ", not signalled") as StaticString)
     case .descriptor: reportWatched(&text, mode.map { descriptorNumber(in: $0) } ?? watchedNumber)
+    case .port: reportMessages(&text)
     case .timer: reportDates(&text)
     default: reportActivities(&text)
     }
@@ -62,6 +63,14 @@ extension Item {
     case Readiness.writable: text.append(words.2)
     default: text.append(words.3)
     }
+  }
+
+  private func reportMessages(_ text: inout FixedText) {
+    text.append(", ")
+    text.append(Int64(messageCount))
+    text.append(" of ")
+    text.append(Int64(messageCapacity))
+    text.append(" messages")
   }
 
   private func reportDates(_ text: inout FixedText) {

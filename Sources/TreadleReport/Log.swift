@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import Treadle
+import TreadleCore
 package import TreadleBase
 
 /// Messages for who debugs: where they go, and which of them were written already. All of it lies in the page that is new in

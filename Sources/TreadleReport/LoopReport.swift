@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 package import TreadleBase
 
 /// A loop in words: what it does, then its modes in the order in which they were made, each with its members. The caller

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import Treadle
+package import TreadleCore
 package import TreadleBase
 
 /// What was in a loop's modes a moment ago, each item and its mode held until `free`: sources first, then descriptor sources,
-/// timers and observers, those of one kind by their slots, and those of one item by the modes' slots.
+/// ports, timers and observers, those of one kind by their slots, and those of one item by the modes' slots.
 package struct Members {
   /// By kind and slot of the item; the slot of the mode; the item's tag.
   private var found = Buffer<StableSort.Keyed>()

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-package import Treadle
+package import TreadleCore
 package import TreadleBase
 
 /// The messages: each once for the place that it is about.

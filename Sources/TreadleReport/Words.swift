@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// How the reports write what is not text. The text is for people, and its form is nobody's interface.

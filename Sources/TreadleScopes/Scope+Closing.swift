@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import Treadle
+import TreadleCore
 package import TreadleBase
 
 /// The end of a scope and of all that is in it.
@@ -15,7 +15,7 @@ extension Scope {
   package func close(timeout: Int64) throws(Failure) -> Bool {
     let until = Clock.after(timeout, from: Clock.now())
     try awaitBeginning(until)
-    beginClosing(isDeferred: false)
+    beginClosing()
     var isFirst = true
     while true {
       let seen = Rest.epoch
@@ -23,7 +23,7 @@ extension Scope {
       switch step(isFirst: isFirst, until: until) {
       case .closed: return true
       case .isHere:
-        endLater()
+        endLater(until: until)
         return false
       case .isBusy: break
       }
@@ -51,14 +51,16 @@ extension Scope {
     let scope = Scope(try Slab(.scope).surrender(handle, "scope"))
     defer { scope.letGo() }
     // One with a guardian lives until it is closed.
-    if scope.isWithoutClients && scope.phase < Phase.finishing && scope.state.pointee.guardian == nil { scope.endLater() }
+    if scope.isWithoutClients && scope.phase < Phase.finishing && scope.state.pointee.guardian == nil {
+      scope.endLater(until: Clock.now())
+    }
   }
 
   /// What is left ends when it comes to rest, by whoever has it rest.
-  private func endLater() {
-    beginClosing(isDeferred: true)
+  private func endLater(until: Int64) {
+    beginClosing(deferredUntil: until)
     treadle_system_set_scopes_end { Scope.endDeferred() }
-    _ = step(isFirst: true, until: Clock.now())
+    _ = step(isFirst: true, until: until)
   }
 
   /// Something has come to rest, and perhaps the last of a scope for which nobody waits.
@@ -80,7 +82,7 @@ extension Scope {
     Slab(.scope).forEachLive { _, memory in
       let scope = Scope(memory)
       guard scope.holdIfLiving() else { return true }
-      if scope.phase == Phase.deferred { _ = scope.step(isFirst: false, until: Clock.now()) }
+      if scope.phase == Phase.deferred { _ = scope.step(isFirst: false, until: scope.state.pointee.deferredUntil) }
       scope.letGo()
       return true
     }
@@ -200,15 +202,24 @@ extension Scope {
     letGo()
   }
 
+  /// Ends what stays until it is taken out.
   private func endRegistrations() {
     while true {
-      var token: UInt64 = 0
+      var found: (work: ScopeWork.Pointer, token: UInt64)?
       forEachWork { work in
-        token = ScopeWork.takeToken(work)
-        return token == 0
+        let token = ScopeWork.takeToken(work)
+        if token == 0 { return true }
+        ScopeWork.retain(work)
+        found = (work, token)
+        return false
       }
-      if token == 0 { return }
-      try? Notifications.remove(token)
+      guard let found else { return }
+      if found.work.pointee.kind == ScopeWork.Sort.value {
+        Thread.endValue(found.work, found.token)
+      } else {
+        try? Notifications.remove(found.token)
+      }
+      ScopeWork.release(found.work)
     }
   }
 }

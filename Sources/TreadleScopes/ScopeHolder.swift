@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import Treadle
+import TreadleCore
 package import TreadleBase
 
 /// Something that keeps a scope from being closed, or would.

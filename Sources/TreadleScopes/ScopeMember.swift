@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Treadle
+import TreadleCore
 import TreadleBase
 import TreadleCalls
 
@@ -18,7 +18,7 @@ struct ScopeMember {
     if Slab(kind).find(handle) == nil { return whatIsEnding(kind) }
     var isHere = false
     switch kind {
-    case .source, .timer, .observer, .descriptor: isHere = endItem(kind)
+    case .source, .timer, .observer, .descriptor, .port: isHere = endItem(kind)
     case .invocation: isHere = (try? Invocation.endInScope(handle)) ?? false
     case .closure: isHere = (try? Closure.endInScope(handle)) ?? false
     case .thread: isHere = (try? Thread.endInScope(handle)) ?? false
@@ -54,7 +54,7 @@ struct ScopeMember {
     if ObjectCall.isHere(handle.bits) { return true }
     guard let kind = handle.kind, Slab(kind).find(handle) != nil else { return false }
     switch kind {
-    case .source, .timer, .observer, .descriptor: return Item(kind, slot: handle.slot)?.isInCallbackHere ?? false
+    case .source, .timer, .observer, .descriptor, .port: return Item(kind, slot: handle.slot)?.isInCallbackHere ?? false
     case .invocation: return Invocation.isHere(handle)
     case .closure: return Closure.isHere(handle)
     case .thread: return Thread.existing.map { $0.handle.bits == handle.bits } ?? false
@@ -84,7 +84,7 @@ struct ScopeMember {
     defer { scope.letGo() }
     if !scope.isClosing {
       if !scope.mayBegin { return .isBusy }
-      scope.beginClosing(isDeferred: false)
+      scope.beginClosing()
     }
     let found = scope.step(isFirst: isFirst, until: Clock.now())
     if found == .closed { scope.abandonClients() }

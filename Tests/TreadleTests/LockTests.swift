@@ -3,7 +3,6 @@
 
 import Testing
 import Treadle
-import TreadleBase
 
 #if canImport(Glibc)
   import Glibc
@@ -18,17 +17,16 @@ struct LockTests {
   func owner() throws {
     let lock = try RunLoopLock()
     let log = Log()
-    #expect(status { try lock.unlock() } == Status.wrongThread)
+    #expect(status { try lock.unlock() } == .wrongThread)
     try lock.lock()
-    #expect(status { try lock.lock() } == Status.deadlock)
+    #expect(status { try lock.lock() } == .deadlock)
     #expect(try !lock.tryLock())
     try onThread {
       log.add("\(try lock.tryLock())")
-      log.add("\(status { try lock.lock(timeout: .milliseconds(1)) } == Status.timeout)")
-      log.add("\(status { try lock.unlock() } == Status.wrongThread)")
+      log.add("\(status { try lock.lock(timeout: .milliseconds(1)) } == .timeout)")
+      log.add("\(status { try lock.unlock() } == .wrongThread)")
     }
     #expect(log.all == ["false", "true", "true"])
-    #expect(pthread_mutex_trylock(lock.native.assumingMemoryBound(to: pthread_mutex_t.self)) == EBUSY)
     try lock.unlock()
     #expect(try lock.tryLock())
     try lock.unlock()
@@ -50,7 +48,7 @@ struct LockTests {
       try lock.unlock()
     }
     #expect(log.all == ["false", "true"])
-    #expect(status { try lock.unlock() } == Status.wrongThread)
+    #expect(status { try lock.unlock() } == .wrongThread)
   }
 
   @Test("THR-20: one thread at a time, also when a body throws")
@@ -108,17 +106,16 @@ struct LockTests {
   func refusals() throws {
     let lock = try RunLoopLock(isRecursive: true)
     let condition = try RunLoopCondition()
-    #expect(status { try condition.wait(lock, timeout: .zero) } == Status.wrongThread)
+    #expect(status { try condition.wait(lock, timeout: .zero) } == .wrongThread)
     try lock.lock()
-    #expect(status { try condition.wait(lock, timeout: .zero) } == Status.timeout)
+    #expect(status { try condition.wait(lock, timeout: .zero) } == .timeout)
     try lock.lock()
-    #expect(status { try condition.wait(lock, timeout: patience) } == Status.state)
+    #expect(status { try condition.wait(lock, timeout: patience) } == .state)
     try lock.unlock()
     // Nobody waits.
     condition.signal()
     condition.broadcast()
     try lock.unlock()
-    #expect(status { try lock.unlock() } == Status.wrongThread, "locked again after the timeout, once")
-    #expect(pthread_cond_signal(condition.native.assumingMemoryBound(to: pthread_cond_t.self)) == 0)
+    #expect(status { try lock.unlock() } == .wrongThread, "locked again after the timeout, once")
   }
 }

@@ -3,7 +3,6 @@
 
 import Testing
 import Treadle
-import TreadleBase
 
 /// What Treadle tells the whole process.
 @Suite("Notifications")

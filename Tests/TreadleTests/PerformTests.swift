@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import CTreadleSystem
 import Synchronization
 import Testing
 import Treadle
-import TreadleBase
 
 #if canImport(Glibc)
   import Glibc
@@ -105,9 +103,9 @@ struct PerformTests {
     try idle.start()
     try idle.join(timeout: patience)
     #expect(gone.isSignalled, "dropped")
-    #expect(status { try perform(on: idle, holding: gone) } == Status.closed)
+    #expect(status { try perform(on: idle, holding: gone) } == .closed)
     #expect(gone.isSignalled)
-    #expect(status { try perform(on: idle, holding: gone, wait: true) } == Status.closed)
+    #expect(status { try perform(on: idle, holding: gone, wait: true) } == .closed)
     #expect(gone.isSignalled)
     try withLoopThread { thread in
       try perform(on: thread, holding: gone)
@@ -124,7 +122,7 @@ struct PerformTests {
     try target.start()
     let waiter = try RunLoopThread {
       RunLoopThread.declareReady()
-      log.add("\(status { try target.perform(waitUntilDone: true) { log.add("performed") } } == Status.closed)")
+      log.add("\(status { try target.perform(waitUntilDone: true) { log.add("performed") } } == .closed)")
       log.add("\(target.isFinished)")
     }
     try waiter.startAndWait(timeout: patience)
@@ -143,7 +141,7 @@ struct PerformTests {
             try second.perform(waitUntilDone: true) { try first.perform(waitUntilDone: true) {} }
           }
         }
-        #expect(result == Status.deadlock)
+        #expect(result == .deadlock)
       }
     }
   }
@@ -230,13 +228,13 @@ struct PerformTests {
   @Test("PERF-17: in the background, on a thread of its own")
   func background() throws {
     let done = Signal(), gone = Signal(), log = Log()
-    let caller = treadle_system_thread_id()
+    let caller = kernelThreadID()
     func start() throws {
       let tracked = Tracked(gone)
       try RunLoopThread.performInBackground {
         tracked.use()
         let thread = try RunLoopThread.current()
-        log.add("\(thread.isDetached) \(treadle_system_thread_id() != caller)")
+        log.add("\(thread.isDetached) \(kernelThreadID() != caller)")
         done.signal()
       }
     }
@@ -263,7 +261,7 @@ struct PerformTests {
       demand(RunLoopThread.isMain, "not the main thread")
       let log = Log()
       let loop = try RunLoop.current()
-      let keeper = try RunLoopSource {}
+      let keeper = try RunLoopSource { _ in }
       try loop.add(keeper)
       try RunLoopThread.performOnMain(waitUntilDone: true) { log.add("direct") }
       let other = try RunLoopThread {

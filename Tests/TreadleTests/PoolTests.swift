@@ -3,7 +3,6 @@
 
 import Testing
 import Treadle
-import TreadleBase
 
 /// What is put off until a pool is closed.
 @Suite("Pools")

@@ -3,7 +3,6 @@
 
 import Testing
 import Treadle
-import TreadleBase
 
 #if canImport(Glibc)
   import Glibc
@@ -69,9 +68,9 @@ struct ProcessTests {
       let inside = Signal(), go = Signal(), log = Log()
       let thread = try RunLoopThread {
         let loop = try RunLoop.current()
-        let keeper = try RunLoopSource {}
+        let keeper = try RunLoopSource { _ in }
         try loop.add(keeper)
-        log.add("\(status { try loop.run() } == Status.closed)")
+        log.add("\(status { try loop.run() } == .closed)")
       }
       try thread.startAndWait(timeout: patience)
       try thread.perform {
@@ -79,16 +78,16 @@ struct ProcessTests {
         try go.wait()
       }
       try inside.wait()
-      demand(status { try RunLoop.shutDown(timeout: .zero) } == Status.timeout, "a callback runs")
+      demand(status { try RunLoop.shutDown(timeout: .zero) } == .timeout, "a callback runs")
       go.signal()
       try RunLoop.shutDown(timeout: patience)
       try thread.join(timeout: patience)
       demand(log.all == ["true"], "the run ended otherwise")
       demand(try !RunLoop.shutDown(), "there was something left")
       let late = try RunLoopThread {}
-      demand(status { try late.start() } == Status.closed, "started")
-      demand(status { try RunLoopThread.current().perform(waitUntilDone: true) {} } == Status.closed, "performed")
-      let timer = try RunLoopTimer(after: .zero) {}
+      demand(status { try late.start() } == .closed, "started")
+      demand(status { try RunLoopThread.current().perform(waitUntilDone: true) {} } == .closed, "performed")
+      let timer = try RunLoopTimer(after: .zero) { _ in }
       demand(!timer.fire(), "fired")
       exit(EXIT_SUCCESS)
     }

@@ -838,7 +838,6 @@ enum {
 TREADLE_API treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop);
 TREADLE_API treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns,
                                             uint32_t flags);
-TREADLE_API uint64_t treadle_host_next(void);
 TREADLE_API treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns);
 TREADLE_API treadle_status treadle_host_end_wait(uint32_t *word);
 TREADLE_API treadle_status treadle_host_pool_add(treadle_host host, uint64_t token);
@@ -867,7 +866,6 @@ treadle_status treadle_host_take_retired(treadle_host host, uint64_t *tokens, si
 const uint64_t *treadle_host_get_retired_count(treadle_host host) { __builtin_trap(); }
 treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop) { __builtin_trap(); }
 treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags) { __builtin_trap(); }
-uint64_t treadle_host_next(void) { __builtin_trap(); }
 treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns) { __builtin_trap(); }
 treadle_status treadle_host_end_wait(uint32_t *word) { __builtin_trap(); }
 treadle_status treadle_host_pool_add(treadle_host host, uint64_t token) { __builtin_trap(); }

@@ -8,13 +8,14 @@
 
 #include "helpers.h"
 
-enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, LOCK, CONDITION, THREAD, INVOCATION, CLOSURE, SCOPE, PLUGIN, HANDLE_KINDS };
-static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host", "lock", "condition", "thread", "invocation", "closure", "scope", "plugin"};
+enum { LOOP, SOURCE, DESCRIPTOR, TIMER, OBSERVER, SIGNATURE, ROUTINE, HOST, LOCK, CONDITION, THREAD, INVOCATION, CLOSURE, SCOPE, PLUGIN, PORT, MESSAGE, MESSAGE_PORT, HANDLE_KINDS };
+static const char *const handle_names[] = {"loop", "source", "descriptor", "timer", "observer", "signature", "routine", "host", "lock", "condition", "thread", "invocation", "closure", "scope", "plugin", "port", "message", "port"};
 
 struct handles {
     void *of[HANDLE_KINDS];
     const char *mode;
     int fd, copy; /* copy: of fd, which no other source watches */
+    void *served; /* the local port that the handle's port sends to */
     char text[512];
     union {
         int64_t i64; uint64_t u64;
@@ -70,6 +71,7 @@ struct call {
     X(treadle_loop_copy_of_thread, 0, 's', 8, make_l(h))                                                           \
     X(treadle_source_create, 0, 's', 8, make_s(h))                                                                 \
     X(treadle_descriptor_create, 0, 's', 8, make_d(h))                                                             \
+    X(treadle_port_create, 0, 's', 8, make_p(h))                                                                 \
     X(treadle_timer_create, 0, 's', 8, make_t(h))                                                                  \
     X(treadle_observer_create, 0, 's', 8, make_o(h))                                                               \
     X(treadle_signature_parse, 0, 's', 8, make_g(h))                                                               \
@@ -79,6 +81,8 @@ struct call {
     REFERENCE_ENDS(X, loop, LOOP, L) \
     X(treadle_loop_wake, U(LOOP), 's', 0, treadle_loop_wake(L))                                                    \
     X(treadle_loop_set_interrupt_descriptor, U(LOOP), 's', 0, treadle_loop_set_interrupt_descriptor(L, -1))        \
+    X(treadle_loop_open_pollable, U(LOOP), 's', 4, open_and_close_pollable(L, &h->out.i32))                        \
+    X(treadle_loop_prepare, U(LOOP), 's', 8, treadle_loop_prepare(L, "pollable", &h->out.i64))                    \
     X(treadle_loop_is_waiting, U(LOOP), 'b', 0, treadle_loop_is_waiting(L))                                        \
     X(treadle_loop_is_current, U(LOOP), 'b', 0, treadle_loop_is_current(L))                                        \
     X(treadle_loop_get_thread_id, U(LOOP), 's', 4, treadle_loop_get_thread_id(L, &h->out.i32))                     \
@@ -96,6 +100,7 @@ struct call {
     ITEM_CALLS(X, source, SOURCE, S)                                                                               \
     ITEM_CALLS(X, descriptor, DESCRIPTOR, D)                                                                       \
     ITEM_CALLS(X, timer, TIMER, T)                                                                                 \
+    ITEM_CALLS(X, port, PORT, P)                                                                                   \
     ITEM_CALLS(X, observer, OBSERVER, O)                                                                           \
     X(treadle_source_signal, U(SOURCE), 's', 0, treadle_source_signal(S))                                          \
     X(treadle_source_signal_and_wake, U(SOURCE), 's', 0, treadle_source_signal_and_wake(S))                        \
@@ -103,6 +108,15 @@ struct call {
     X(treadle_descriptor_set_events, U(DESCRIPTOR), 's', 0, treadle_descriptor_set_events(D, TREADLE_READABLE))    \
     X(treadle_descriptor_get_events, U(DESCRIPTOR), 's', 4, treadle_descriptor_get_events(D, &h->out.u32))         \
     X(treadle_descriptor_get_fd, U(DESCRIPTOR), 's', 4, treadle_descriptor_get_fd(D, &h->out.i32))                 \
+    X(treadle_port_send, U(PORT), 's', 0, treadle_port_send(P, &TREADLE_INIT(treadle_message_content), 0))         \
+    X(treadle_port_send_bytes, U(PORT), 's', 0, treadle_port_send_bytes(P, 1, "text", 4, 0))                       \
+    X(treadle_port_get_count, U(PORT), 's', 8, treadle_port_get_count(P, &h->out.size, &(size_t){0}))              \
+    REFERENCE_CALLS(X, message, MESSAGE, M)                                                                        \
+    X(treadle_get_kind__message, U(MESSAGE), 's', 4, treadle_get_kind(M, &h->out.u32))                             \
+    X(treadle_message_get_info, U(MESSAGE), 's', 0, treadle_message_get_info(M, &TREADLE_INIT(treadle_message_info))) \
+    X(treadle_message_get_component, U(MESSAGE), 's', 0, treadle_message_get_component(M, 0, &(treadle_component){0})) \
+    X(treadle_message_take_descriptor, U(MESSAGE), 's', 4, call_take(M, &h->out.i32))                              \
+    REFERENCE_ENDS(X, message, MESSAGE, M)                                                                         \
     X(treadle_timer_arm, U(TIMER), 's', 0, treadle_timer_arm(T, 1))                                                \
     X(treadle_timer_set_next_fire, U(TIMER), 's', 0, treadle_timer_set_next_fire(T, 1))                            \
     X(treadle_timer_get_next_fire, U(TIMER), 's', 8, treadle_timer_get_next_fire(T, &h->out.i64))                  \
@@ -121,11 +135,11 @@ struct call {
     X(treadle_routine_call, U(ROUTINE), 's', 0, treadle_routine_call(R, NULL, NULL, 0))                            \
     REFERENCE_ENDS(X, routine, ROUTINE, R) \
     X(treadle_source_create__host, U(HOST), 's', 8, make_hs(h))                                                     \
+    X(treadle_port_create__host, U(HOST), 's', 8, make_hp(h))                                                       \
     X(treadle_descriptor_create__host, U(HOST), 's', 8, make_hd(h))                                                 \
     X(treadle_timer_create__host, U(HOST), 's', 8, make_ht(h))                                                      \
     X(treadle_observer_create__host, U(HOST), 's', 8, make_ho(h))                                                   \
     X(treadle_host_post, U(HOST) | U(LOOP), 's', 0, treadle_host_post(H, 1, L))                                    \
-    X(treadle_host_next, 0, '-', 0, treadle_host_next())                                                           \
     X(treadle_host_get_dropped, U(HOST), 's', 8, treadle_host_get_dropped(H, &h->out.u64))                         \
     X(treadle_host_take_retired, U(HOST), 's', 8, treadle_host_take_retired(H, &(uint64_t){0}, 1, &h->out.size))   \
     X(treadle_host_get_retired_count, U(HOST), 'p', 0, treadle_host_get_retired_count(H) != NULL)                  \
@@ -193,6 +207,7 @@ struct call {
     X(treadle_perform__thread, U(THREAD), 's', 0, treadle_perform(caller_or(N), REQUEST))                          \
     X(treadle_perform__loop, U(LOOP), 's', 0, treadle_perform(L, REQUEST))                                         \
     X(treadle_host_run, U(HOST) | U(LOOP), 's', 0, treadle_host_run(H, L, h->mode, 0, 0))                          \
+    X(treadle_loop_next, U(LOOP) | U(HOST), 's', 0, call_next(H, L))                                               \
     X(treadle_host_wait, U(LOOP), 's', 0, treadle_host_wait(L, &(uint32_t){0}, 0))                                 \
     X(treadle_host_end_wait, 0, 's', 0, treadle_host_end_wait(&(uint32_t){0}))                                     \
     X(treadle_perform_cancel, 0, 's', 0, call_cancel())                                                            \
@@ -246,13 +261,28 @@ struct call {
     X(treadle_thread_join, U(THREAD), 's', 8, treadle_thread_join(N, TREADLE_FOREVER, &h->out.pointer))            \
     X(treadle_thread_detach, U(THREAD), 's', 0, treadle_thread_detach(N))                              \
     X(treadle_shutdown, 0, 's', 0, treadle_shutdown(0))                                                            \
+    X(treadle_loop_dispatch, U(LOOP), 's', 0, treadle_loop_dispatch(L, h->mode, 0, 1))                              \
     X(treadle_loop_run, U(LOOP), 's', 0, treadle_loop_run(L, h->mode, 0, 0))                                       \
     X(treadle_loop_stop, U(LOOP), 's', 0, treadle_loop_stop(L))                                                    \
     X(treadle_loop_request_stop, U(LOOP), 's', 0, treadle_loop_request_stop(L, 0))                                 \
     ITEM_ENDS(X, source, SOURCE, S)                                                                                \
     ITEM_ENDS(X, descriptor, DESCRIPTOR, D)                                                                        \
     ITEM_ENDS(X, timer, TIMER, T)                                                                                  \
+    ITEM_ENDS(X, port, PORT, P)                                                                                    \
     ITEM_ENDS(X, observer, OBSERVER, O)                                                                            \
+    X(treadle_message_port_create_local, 0, 's', 8, make_w(h))                                                     \
+    X(treadle_message_port_create_local__host, U(HOST), 's', 8, make_hw(h))                                        \
+    X(treadle_message_port_create_remote, 0, 's', 8, make_rw(h))                                                   \
+    ITEM_CALLS(X, message_port, MESSAGE_PORT, W)                                                                           \
+    X(treadle_message_port_is_remote, U(MESSAGE_PORT), 'b', 0, treadle_message_port_is_remote(W))                          \
+    X(treadle_message_port_get_name, U(MESSAGE_PORT), 's', 8, treadle_message_port_get_name(W, TEXT))                    \
+    X(treadle_message_port_set_name, U(MESSAGE_PORT), 's', 0, call_rename(W))                                              \
+    X(treadle_message_port_set_invalidated, U(MESSAGE_PORT), 's', 0, treadle_message_port_set_invalidated(W, NULL))        \
+    X(treadle_message_port_check, U(MESSAGE_PORT), 's', 0, treadle_message_port_check(W))                                  \
+    X(treadle_message_port_send, U(MESSAGE_PORT), 's', 0, treadle_message_port_send(W, 1, "data", 4, SECONDS(10)))         \
+    X(treadle_message_port_request, U(MESSAGE_PORT), 's', 0, call_ask(W, h->mode))                                         \
+    X(treadle_message_port_reply, 0, 's', 0, call_reply())                                                         \
+    ITEM_ENDS(X, message_port, MESSAGE_PORT, W)                                                                            \
     X(treadle_host_quiesce, U(HOST), 's', 0, treadle_host_quiesce(H, 0))
 
 #define DEFINE_CALL(function, uses, result, stores, expression)  \
@@ -287,6 +317,9 @@ HELPER const char *function_of(const struct call *call) {
 #undef I
 #undef Z
 #undef Q
+#undef P
+#undef M
+#undef W
 #undef TEXT
 
 /* One good handle of each kind but host; of[LOOP] is the loop given. */
@@ -299,6 +332,8 @@ HELPER void handles_make(struct handles *h, treadle_loop loop, const char *mode)
     CHECK((h->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)) >= 0 && (h->copy = dup(h->fd)) >= 0);
     h->of[SOURCE] = make_source(NULL, NULL);
     h->of[DESCRIPTOR] = make_descriptor(NULL, NULL, h->fd, TREADLE_READABLE);
+    h->of[PORT] = make_a_port();
+    h->of[MESSAGE] = receive_message();
     h->of[TIMER] = make_timer(NULL, NULL, FAR_AWAY, SECONDS(1));
     h->of[OBSERVER] = make_observer(NULL, NULL, TREADLE_ALL_ACTIVITIES);
     CHECK_INT(treadle_signature_parse("v^v", (treadle_signature *)&h->of[SIGNATURE]), TREADLE_OK);
@@ -310,6 +345,9 @@ HELPER void handles_make(struct handles *h, treadle_loop loop, const char *mode)
     CHECK_INT(treadle_closure_create(CLOSURE_OF(.handler = call_handler), (treadle_closure *)&h->of[CLOSURE]), TREADLE_OK);
     CHECK_INT(treadle_scope_create(&TREADLE_INIT(treadle_scope_config), (treadle_scope *)&h->of[SCOPE]), TREADLE_OK);
     CHECK_INT(treadle_plugin_load(PLUGIN_CONFIG(call_query), (treadle_plugin *)&h->of[PLUGIN]), TREADLE_OK);
+    const char *name = call_name();
+    CHECK_INT(treadle_message_port_create_local(name, MESSAGE_PORT_OF(NULL, 0), (treadle_message_port *)&h->served), TREADLE_OK);
+    CHECK_INT(treadle_message_port_create_remote(name, NULL, (treadle_message_port *)&h->of[MESSAGE_PORT]), TREADLE_OK);
 }
 HELPER void handles_end(struct handles *h) {
     treadle_source_invalidate(h->of[SOURCE]);
@@ -317,6 +355,8 @@ HELPER void handles_end(struct handles *h) {
     CHECK_INT(treadle_source_release(h->of[SOURCE]), TREADLE_OK);
     CHECK_INT(discard(h->of[DESCRIPTOR]), TREADLE_OK);
     CHECK_INT(discard(h->of[TIMER]), TREADLE_OK);
+    CHECK_INT(discard(h->of[PORT]), TREADLE_OK);
+    CHECK_INT(treadle_message_release(h->of[MESSAGE]), TREADLE_OK);
     CHECK_INT(treadle_observer_release(h->of[OBSERVER]), TREADLE_OK);
     CHECK_INT(treadle_routine_release(h->of[ROUTINE]), TREADLE_OK);
     CHECK_INT(treadle_lock_release(h->of[LOCK]), TREADLE_OK);
@@ -327,6 +367,8 @@ HELPER void handles_end(struct handles *h) {
     CHECK_INT(treadle_scope_release(h->of[SCOPE]), TREADLE_OK);
     CHECK_INT(treadle_plugin_close(h->of[PLUGIN], TREADLE_FOREVER), TREADLE_OK);
     CHECK_INT(treadle_release(h->of[PLUGIN]), TREADLE_OK);
+    CHECK_INT(discard(h->of[MESSAGE_PORT]), TREADLE_OK);
+    CHECK_INT(discard(h->served), TREADLE_OK);
     close(h->fd), close(h->copy);
 }
 

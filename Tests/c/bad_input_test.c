@@ -11,9 +11,10 @@
 
 /* The kinds that a verb takes besides the one that its line names. */
 static uint32_t kinds_besides(const struct call *call, int kind) {
-    const uint32_t items = U(SOURCE) | U(DESCRIPTOR) | U(TIMER) | U(OBSERVER);
+    const uint32_t items = U(SOURCE) | U(DESCRIPTOR) | U(TIMER) | U(OBSERVER) | U(PORT) | U(MESSAGE_PORT);
     const char *function = function_of(call);
     if (kind == SCOPE && !strstr(call->name, "__")) return U(PLUGIN);
+    if (kind == DESCRIPTOR && !strstr(call->name, "__")) return U(MESSAGE_PORT); /* a port is one */
     if (!strstr(call->name, "__")) return 0;
     if (strcmp(function, "treadle_retain") == 0 || strcmp(function, "treadle_release") == 0) return ~(U(SIGNATURE) | U(HOST));
     if (strcmp(function, "treadle_describe") == 0) return items | U(LOOP);
@@ -41,7 +42,8 @@ static void must_refuse(const struct call *call, const struct handles *good, int
                      treadle_status_name((treadle_status)result), treadle_status_name(status), handle_names[kind], bad);
     CHECK_INT(info.code, status);
     CHECK_TEXT(info.function, function_of(call));
-    if (!strstr(info.message, handle_names[kind]) && !(kinds_besides(call, kind) && (strstr(info.message, "object") || strstr(info.message, "item") || strstr(info.message, "on "))))
+    bool is_named = strstr(info.message, handle_names[kind]) || (kind == MESSAGE_PORT && strstr(info.message, "descriptor"));
+    if (!is_named && !(kinds_besides(call, kind) && (strstr(info.message, "object") || strstr(info.message, "item") || strstr(info.message, "on "))))
         check_failed(__FILE__, __LINE__, "%s: \"%s\" does not name the %s", call->name, info.message, handle_names[kind]);
     for (size_t i = 0; i < call->stores; i++)
         if (((unsigned char *)&h.out)[i]) check_failed(__FILE__, __LINE__, "%s leaves its result as it was", call->name);
@@ -128,7 +130,7 @@ TEST(released_handles, "OBJ-2 OBJ-4 RL-9") {
 }
 
 TEST(the_table_has_every_function, "OBJ-6") {
-    static const char *const headers[] = {"closure", "descriptor", "error", "host", "invocation", "lock", "loop", "notification", "object", "observer", "perform", "plugin", "pool", "post", "process", "routine", "scope", "source", "thread", "time", "timer", "version"};
+    static const char *const headers[] = {"closure", "descriptor", "error", "host", "invocation", "lock", "loop", "message_port", "notification", "object", "observer", "perform", "plugin", "pool", "port", "post", "process", "routine", "scope", "source", "thread", "time", "timer", "version"};
     char path[4096], line[1024];
     int functions = 0;
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
@@ -192,6 +194,12 @@ TEST(null_where_a_result_is_stored, "OBJ-2") {
     NULL_OUT(treadle_timer_get_info(h.of[TIMER], NULL), "out_info");
     NULL_OUT(treadle_timer_describe(h.of[TIMER], text, sizeof text, NULL), "out_length");
     NULL_OUT(treadle_observer_create(&TREADLE_INIT(treadle_observer_context), NULL), "out_observer");
+    NULL_OUT(treadle_port_create(&TREADLE_INIT(treadle_port_context), NULL), "out_port");
+    NULL_OUT(treadle_port_get_count(h.of[PORT], NULL, &size), "out_count");
+    NULL_OUT(treadle_port_get_count(h.of[PORT], &size, NULL), "out_capacity");
+    NULL_OUT(treadle_message_get_info(h.of[MESSAGE], NULL), "out_info");
+    NULL_OUT(treadle_message_get_component(h.of[MESSAGE], 0, NULL), "out_component");
+    NULL_OUT(treadle_message_take_descriptor(h.of[MESSAGE], 1, NULL), "out_descriptor");
     NULL_OUT(treadle_observer_get_activities(h.of[OBSERVER], NULL), "out_activities");
     NULL_OUT(treadle_observer_get_order(h.of[OBSERVER], NULL), "out_order");
     NULL_OUT(treadle_observer_get_info(h.of[OBSERVER], NULL), "out_info");

@@ -35,6 +35,13 @@ static treadle_status take_observer(void *context) {
     treadle_status status = treadle_observer_create(context, &observer);
     return status == TREADLE_OK ? treadle_observer_release(observer) : status;
 }
+static treadle_status take_port(void *context) {
+    treadle_port port;
+    treadle_status status = treadle_port_create(context, &port);
+    return status == TREADLE_OK ? treadle_port_release(port) : status;
+}
+static treadle_port sent_to;
+static treadle_status take_content(void *content) { return treadle_port_send(sent_to, content, 0); }
 static treadle_status take_counters(void *counters) { return treadle_loop_get_counters(treadle_loop_current(), counters); }
 static treadle_status take_block(void *block) { return post_block(treadle_loop_current(), block); }
 static treadle_status take_routine(void *config) {
@@ -123,6 +130,9 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
     treadle_closure_info closure_info = {.struct_size = sizeof closure_info};
     treadle_closure_pool_info pool_info = {.struct_size = sizeof pool_info};
     treadle_loop_counters counters = TREADLE_INIT(treadle_loop_counters);
+    treadle_port_context port = TREADLE_INIT(treadle_port_context);
+    treadle_message_content content = TREADLE_INIT(treadle_message_content);
+    CHECK_INT(treadle_port_create(&port, &sent_to), TREADLE_OK);
     CHECK_INT(treadle_invocation_create(&invocation, &taken), TREADLE_OK);
     CHECK_INT(treadle_closure_create(&closure, &asked), TREADLE_OK);
     const struct {
@@ -137,6 +147,7 @@ TEST(a_bad_struct_size, "ABI-7 SRC0-1 BLK-1") {
                    {take_invocation, &invocation, sizeof invocation, 1}, {take_options, &options, sizeof options, 0},
                    {take_closure, &closure, sizeof closure, 1},    {take_thread, &thread, sizeof thread, 1},        {take_notification, &notification, sizeof notification, 1},
                    {take_scope, &scope, sizeof scope, 1},
+                   {take_port, &port, sizeof port, 0}, {take_content, &content, sizeof content, 0},
                    {take_plugin, &plugin, sizeof plugin, 0},
                    {take_plugin_info, &plugin_info, sizeof plugin_info, 0},
                    {take_closure_info, &closure_info, sizeof closure_info, 0},
@@ -232,7 +243,6 @@ TEST(a_callback_and_a_routine_for_the_same, "SRC0-1 OBJ-2") {
     CHECK_ERROR(BLOCK_WITH(.destroy = count_destroyed), TREADLE_E_ARG, "fn");
     CHECK_INT(destroyed, 2);
     CHECK_ERROR(treadle_loop_post(treadle_loop_current(), NULL, NULL), TREADLE_E_ARG, "fn");
-    CHECK_ERROR(take_host(&TREADLE_INIT(treadle_host_config)), TREADLE_E_ARG, "dispatch");
     config.code = NULL;
     CHECK_ERROR(take_routine(&config), TREADLE_E_ARG, "code");
     CHECK_INT(destroyed, 3);

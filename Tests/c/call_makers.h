@@ -33,6 +33,9 @@ static treadle_thread caller_or(treadle_thread thread) {
 #define F ((treadle_closure)h->of[CLOSURE])
 #define Z ((treadle_scope)h->of[SCOPE])
 #define Q ((treadle_plugin)h->of[PLUGIN])
+#define P ((treadle_port)h->of[PORT])
+#define M ((treadle_message)h->of[MESSAGE])
+#define W ((treadle_message_port)h->of[MESSAGE_PORT])
 #define TEXT h->text, sizeof h->text, &h->out.size
 
 /* What it copies is given back. */
@@ -71,6 +74,11 @@ MAKES(make_r, treadle_routine,
 MAKES(make_h, treadle_host,
       treadle_host_register(&(treadle_host_config){.struct_size = sizeof(treadle_host_config), .dispatch = call_dispatch}, &object),
       release_nothing)
+static treadle_status call_next(treadle_host host, treadle_loop loop) {
+    treadle_event event;
+    treadle_pull pull = {.struct_size = sizeof pull, .host = host, .mode = "of no use", .events = &event, .event_size = sizeof event, .capacity = 1};
+    return treadle_loop_next(loop, &pull);
+}
 MAKES(make_l, treadle_loop, treadle_loop_copy_of_thread(thread_id(), &object), treadle_loop_release)
 MAKES(make_hs, treadle_source, host_source(H, 1, 0, 0, &object), treadle_source_release)
 MAKES(make_hd, treadle_descriptor, host_descriptor(H, 1, h->fd, TREADLE_READABLE, 0, &object), treadle_descriptor_release)
@@ -79,6 +87,41 @@ MAKES(make_ho, treadle_observer, host_observer(H, 1, TREADLE_EXIT, 0, &object), 
 
 MAKES(make_k, treadle_lock, treadle_lock_create(0, &object), treadle_lock_release)
 MAKES(make_c, treadle_condition, treadle_condition_create(&object), treadle_condition_release)
+MAKES(make_p, treadle_port, treadle_port_create(&TREADLE_INIT(treadle_port_context), &object), treadle_port_release)
+MAKES(make_hp, treadle_port, host_port(H, 1, &object), treadle_port_release)
+
+/* A message, which a thread of its own receives. */
+static treadle_port make_a_port(void) {
+    treadle_port port = NULL;
+    CHECK_INT(treadle_port_create(&TREADLE_INIT(treadle_port_context), &port), TREADLE_OK);
+    return port;
+}
+static void keep_message(treadle_port port, treadle_message message, void *info) {
+    (void)port;
+    CHECK_INT(treadle_message_retain(message), TREADLE_OK);
+    *(treadle_message *)info = message;
+}
+static void *receive_one(void *info) {
+    treadle_message message = NULL;
+    treadle_port port = NULL;
+    treadle_port_context context = {.struct_size = sizeof context, .receive = keep_message, .info = &message};
+    treadle_component components[] = {{.kind = TREADLE_COMPONENT_BYTES, .bytes = "text", .length = 4}, {.kind = TREADLE_COMPONENT_DESCRIPTOR}};
+    treadle_message_content content = {.struct_size = sizeof content, .components = components, .component_count = 2};
+    (void)info;
+    CHECK_INT(treadle_port_create(&context, &port), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_port(treadle_loop_current(), port, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_port_send(port, &content, 0), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(discard(port), TREADLE_OK);
+    return message;
+}
+static treadle_message receive_message(void) { return on_thread(receive_one, NULL); }
+/* A descriptor can be taken once. */
+static treadle_status call_take(treadle_message message, int32_t *out) {
+    treadle_status status = treadle_message_take_descriptor(message, 1, out);
+    if (status == TREADLE_OK) close(*out);
+    return status == TREADLE_E_NOT_FOUND ? TREADLE_OK : status;
+}
 
 /* A wait that must time out, with the lock locked around it where it can be. */
 static treadle_status call_wait(treadle_condition condition, treadle_lock lock) {
@@ -227,6 +270,49 @@ static treadle_status call_argument(struct handles *h, treadle_signature signatu
 static treadle_status call_set(treadle_signature signature) {
     treadle_call call = call_of(signature);
     return treadle_call_set_result(&call, NULL, 0);
+}
+
+/* Message ports: each local one has a name of its own. */
+static const char *call_name(void) {
+    static _Thread_local char name[64];
+    static atomic_uint used;
+    snprintf(name, sizeof name, "treadle.calls.%d.%u", (int)getpid(), atomic_fetch_add(&used, 1));
+    return name;
+}
+#define MESSAGE_PORT_OF(its_host, its_token) (&(treadle_message_port_context){.struct_size = sizeof(treadle_message_port_context), .host = its_host, .token = its_token})
+MAKES(make_w, treadle_message_port, treadle_message_port_create_local(call_name(), MESSAGE_PORT_OF(NULL, 0), &object), discard)
+MAKES(make_hw, treadle_message_port, treadle_message_port_create_local(call_name(), MESSAGE_PORT_OF(H, 1), &object), discard)
+static treadle_status call_connect(treadle_message_port *out) {
+    const char *name = call_name();
+    treadle_message_port own = NULL;
+    treadle_message_port_create_local(name, MESSAGE_PORT_OF(NULL, 0), &own);
+    treadle_status status = treadle_message_port_create_remote(name, NULL, out);
+    if (own) discard(own);
+    return status;
+}
+MAKES(make_rw, treadle_message_port, call_connect(&object), discard)
+static treadle_status call_rename(treadle_message_port port) {
+    treadle_message_port own = NULL;
+    treadle_status status = treadle_message_port_get_name(port, NULL, 0, &(size_t){0});
+    if (status == TREADLE_OK) status = treadle_message_port_create_local(NULL, MESSAGE_PORT_OF(NULL, 0), &own);
+    if (status == TREADLE_OK) status = treadle_message_port_set_name(own, call_name());
+    if (own) discard(own);
+    return own ? status : treadle_message_port_set_name(port, "name");
+}
+/* Nobody answers. */
+static treadle_status call_ask(treadle_message_port port, const char *mode) {
+    treadle_status status = treadle_message_port_request(port, 1, "data", 4, SECONDS(10), 0, mode, NULL, NULL);
+    return status == TREADLE_E_NO_REPLY ? TREADLE_OK : status;
+}
+static treadle_status call_reply(void) {
+    treadle_status status = treadle_message_port_reply(0, NULL, 0);
+    return status == TREADLE_E_NOT_FOUND ? TREADLE_OK : status;
+}
+
+static treadle_status open_and_close_pollable(treadle_loop loop, int32_t *out) {
+    treadle_status status = treadle_loop_open_pollable(loop, "pollable", out);
+    if (status == TREADLE_OK) close(*out);
+    return status;
 }
 
 static treadle_status call_post_in(treadle_loop loop) {

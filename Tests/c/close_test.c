@@ -11,9 +11,11 @@ static const char *const M = TREADLE_DEFAULT_MODE;
 struct item {
     const struct kind *kind;
     void *handle;
+    treadle_loop loop;
     int pipe[2];
     bool holds; /* the callback waits for `go` */
     bool nests; /* the callback runs the loop once, in another mode */
+    void (*queues)(struct item *); /* the callback, the first time, gives its loop something else to do */
     atomic_int running, calls;
     atomic_bool gone; /* nobody may call any more */
     sem_t entered, go;
@@ -35,6 +37,7 @@ static void called(struct item *item) {
     atomic_fetch_add(&item->calls, 1);
     if (item->closes_itself) item->own_close = item->kind->close(item->handle, TREADLE_FOREVER);
     if (item->nests) CHECK_INT(poll_mode("nested"), TREADLE_RUN_TIMED_OUT);
+    if (item->queues && item->calls == 1) item->queues(item);
     if (item->holds) {
         sem_post(&item->entered);
         await(&item->go);
@@ -227,6 +230,44 @@ TEST(nothing_is_called_once_close_has_returned, "OBJ-9 OBJ-3") {
         free(item);
     }
     worker_stop(&worker);
+}
+
+static void hold_loop(void *info) {
+    struct item *item = info;
+    sem_post(&item->entered);
+    await(&item->go);
+}
+static void hold_thread(void *info, void *argument) { (void)argument, hold_loop(info); }
+static void post_a_hold(struct item *item) { CHECK_INT(treadle_loop_post(treadle_loop_current(), hold_loop, item), TREADLE_OK); }
+static void *perform_a_hold(void *item) {
+    treadle_request request = {.struct_size = sizeof request, .fn = hold_thread, .target = item};
+    CHECK_INT(treadle_perform(((struct item *)item)->loop, &request), TREADLE_OK);
+    return NULL;
+}
+static void have_a_hold_performed(struct item *item) {
+    pthread_t other;
+    item->loop = treadle_loop_current();
+    CHECK_INT(pthread_create(&other, NULL, perform_a_hold, item), 0);
+    CHECK_INT(pthread_join(other, NULL), 0);
+}
+TEST(close_does_not_wait_for_what_the_loop_does_next, "OBJ-9") {
+    static void (*const queues[])(struct item *) = {post_a_hold, have_a_hold_performed};
+    for (int i = 0; i < 2; i++) {
+        for (const struct kind *kind = kinds; kind < kinds + 4; kind++) {
+            struct worker worker;
+            struct item item;
+            worker_start(&worker);
+            make(&item, kind);
+            item.queues = queues[i];
+            CHECK_INT(kind->add(worker.loop, &item), TREADLE_OK);
+            treadle_loop_wake(worker.loop);
+            await(&item.entered);
+            CHECK_INT(kind->close(item.handle, 0), TREADLE_OK); /* its callback has returned */
+            sem_post(&item.go);
+            worker_stop(&worker);
+            CHECK_INT(kind->release(item.handle), TREADLE_OK);
+        }
+    }
 }
 
 static void hold_worker(treadle_source source, void *info) {

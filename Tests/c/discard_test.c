@@ -218,7 +218,7 @@ enum { LOOPS = 20, HELD = 100, KEPT = 96 /* two groups of free ones, and one tha
 static atomic_uint highest;
 static treadle_timer arm(void) {
     treadle_timer timer = armed_timer(fire, NULL, NULL, FAR_AWAY, 0);
-    unsigned number = (unsigned)((uintptr_t)timer >> 5) & 0xFFFFFF, known = atomic_load(&highest);
+    unsigned number = (unsigned)((uintptr_t)timer >> 6) & 0xFFFFFF, known = atomic_load(&highest);
     while (number > known && !atomic_compare_exchange_weak(&highest, &known, number)) {}
     return timer;
 }
@@ -244,7 +244,7 @@ TEST(what_a_loop_has_kept_serves_others, "RL-8 OBJ-4") {
 static treadle_timer crowd[RACERS][HELD];
 static atomic_int owners[1 << 16];
 static void own(treadle_timer timer, int change) {
-    CHECK_INT(atomic_fetch_add(&owners[((uintptr_t)timer >> 5) & 0xFFFF], change), change > 0 ? 0 : 1);
+    CHECK_INT(atomic_fetch_add(&owners[((uintptr_t)timer >> 6) & 0xFFFF], change), change > 0 ? 0 : 1);
 }
 static void *discard_of_others(void *number) {
     treadle_timer *mine = crowd[(intptr_t)number], *theirs = crowd[1 - (intptr_t)number];

@@ -11,7 +11,10 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <sys/vfs.h>
 
 enum fault_kind {
     FAULT_EPOLL_CREATE = 1,
@@ -23,7 +26,8 @@ enum fault_kind {
     FAULT_PAGES = 64,
     FAULT_THREAD_KEY = 128,
     FAULT_FORK_HOOK = 256,
-    FAULT_ADVICE = 512
+    FAULT_ADVICE = 512,
+    FAULT_SOCKET = 1024 /* what message ports need */
 };
 
 static _Thread_local struct {
@@ -75,8 +79,19 @@ long syscall(long number, ...) {
     for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
     va_end(arguments);
     if (number == SYS_epoll_pwait && fails(FAULT_EPOLL_WAIT)) return -1;
+    bool is_of_sockets = number == SYS_connect || number == SYS_accept4 || number == SYS_sendmsg || number == SYS_recvmsg ||
+                         number == SYS_memfd_create || number == SYS_write || number == SYS_mmap;
+    if (is_of_sockets && fails(FAULT_SOCKET)) return -1;
     return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
+int socket(int family, int type, int protocol) { return fails(FAULT_SOCKET) ? -1 : REAL(socket)(family, type, protocol); }
+int bind(int fd, const struct sockaddr *address, socklen_t size) { return fails(FAULT_SOCKET) ? -1 : REAL(bind)(fd, address, size); }
+int listen(int fd, int length) { return fails(FAULT_SOCKET) ? -1 : REAL(listen)(fd, length); }
+int getsockopt(int fd, int level, int name, void *value, socklen_t *size) {
+    return fails(FAULT_SOCKET) ? -1 : REAL(getsockopt)(fd, level, name, value, size);
+}
+int fstat(int fd, struct stat *out) { return fails(FAULT_SOCKET) ? -1 : REAL(fstat)(fd, out); }
+int fstatfs(int fd, struct statfs *out) { return fails(FAULT_SOCKET) ? -1 : REAL(fstatfs)(fd, out); }
 int timerfd_create(int clock, int flags) { return fails(FAULT_TIMER) ? -1 : REAL(timerfd_create)(clock, flags); }
 int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old) {
     return fails(FAULT_TIMER) ? -1 : REAL(timerfd_settime)(fd, flags, new, old);

@@ -118,7 +118,7 @@ TEST(what_a_small_program_writes_lies_in_few_pages, "RL-1") {
 static void try_neighbours(uintptr_t handle, const uintptr_t *alive, size_t count, treadle_status (*retain)(uintptr_t)) {
     for (uintptr_t generation = 0; generation < 3; generation++) {
         for (uintptr_t slot = 0; slot < 3 * 4096; slot++) {
-            uintptr_t other = (handle & ~(uintptr_t)0x00FFFFFF1FFFFFE0) | generation << 32 | slot << 5;
+            uintptr_t other = (handle & ~(uintptr_t)0x00FFFFFF3FFFFFC0) | generation << 32 | slot << 6;
             bool is_alive = false;
             for (size_t i = 0; i < count; i++) is_alive |= alive[i] == other;
             if (!is_alive) CHECK_INT(retain(other), TREADLE_E_STALE);

@@ -15,13 +15,14 @@ static bool is_quiet; /* writes no trace */
 static void (*during)(uint64_t token, const treadle_event *event);
 
 static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
-    uint32_t kind = event->kind;
+    treadle_event now = *event;
     if (!is_quiet) trace("(");
-    for (uint64_t token = event->token; token; token = treadle_host_next()) {
-        CHECK_INT(event->token, token);
-        CHECK_INT(event->kind, kind);
+    for (size_t count = 1; count; count = host_next(host, &now, 1, 0)) {
+        uint64_t token = now.token;
+        CHECK_INT(now.kind, event->kind);
+        CHECK(now.loop == event->loop && now.struct_size == sizeof now);
         if (!is_quiet) trace("%" PRIu64, token);
-        if (during) during(token, event);
+        if (during) during(token, &now);
         if (token == failing) return ticket;
     }
     if (!is_quiet) trace(")");
@@ -63,7 +64,7 @@ TEST(signalled_sources_are_performed_in_one_go, "SRC0-7 SRC0-8 ABI-3") {
     CHECK_TRACE("( 4 3 2 1 )");
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     CHECK_TRACE("");
-    CHECK_INT(treadle_host_next(), 0); /* outside of a dispatch */
+    CHECK_INT(host_next(host, &(treadle_event){0}, 1, 0), 0); /* outside of a dispatch */
 }
 
 static void change_others(uint64_t token, const treadle_event *event) {
@@ -111,7 +112,7 @@ TEST(a_source_that_ends_itself_is_retired_when_the_next_begins, "ABI-2 OBJ-4") {
 
 static void plain_perform(treadle_source source, void *info) {
     (void)source, (void)info;
-    CHECK_INT(treadle_host_next(), 0);
+    CHECK_INT(host_next(host, &(treadle_event){0}, 1, 0), 0);
     trace("plain");
 }
 TEST(others_have_their_turn_in_between, "SRC0-7") {
@@ -168,7 +169,7 @@ TEST(a_failed_source_is_the_last, "ABI-3 SRC0-7") {
 
 static void plain_block(void *info) {
     (void)info;
-    CHECK_INT(treadle_host_next(), 0);
+    CHECK_INT(host_next(host, &(treadle_event){0}, 1, 0), 0);
     trace("plain");
 }
 static void post_more(uint64_t token, const treadle_event *event) {
@@ -239,7 +240,7 @@ TEST(a_nested_run_begins_anew, "BLK-6 RUN-13 SRC0-7") {
 
 static void ask_inside(treadle_observer observer, uint32_t activity, void *info) {
     (void)observer, (void)activity, (void)info;
-    CHECK_INT(treadle_host_next(), 0);
+    CHECK_INT(host_next(host, &(treadle_event){0}, 1, 0), 0);
     trace("observer");
 }
 static void run_other_mode(uint64_t token, const treadle_event *event) {

@@ -62,9 +62,16 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     bool fails = chance(64) == 0;
     if (chance_state == 0) begin_chance((uint64_t)thread_id());
     handle_event(event->token, fails);
-    if (!fails && chance(2))
-        for (uint64_t next; (next = treadle_host_next()) != 0;) handle_event(next, false);
-    return fails ? 0 : ~ticket;
+    if (fails || !chance(2)) return fails ? 0 : ~ticket;
+    treadle_event more[3];
+    size_t capacity = 1 + chance(3);
+    uint32_t failed = 0;
+    for (size_t count; (count = host_next(host, more, capacity, failed)) != 0;)
+        for (size_t i = 0; i < count && !failed; i++) {
+            if (chance(64) == 0) failed = (uint32_t)i + 1;
+            handle_event(more[i].token, failed != 0);
+        }
+    return failed ? 0 : ~ticket;
 }
 
 /* After a refusal the token is the client's, as if it had never been given. */

@@ -335,7 +335,10 @@ TEST(registration_is_checked, "ABI-7") {
     treadle_observer observer;
     uint64_t count = 7;
     CHECK_ERROR(treadle_host_register(NULL, &host), TREADLE_E_ARG, "config");
-    CHECK_ERROR(treadle_host_register(&config, &host), TREADLE_E_ARG, "dispatch");
+    config.thread_enter = free;
+    CHECK_ERROR(treadle_host_register(&config, &host), TREADLE_E_ARG, "thread_enter");
+    config.thread_enter = NULL, config.thread_exit = free;
+    CHECK_ERROR(treadle_host_register(&config, &host), TREADLE_E_ARG, "thread_exit");
     CHECK_ERROR(treadle_host_register(&good, NULL), TREADLE_E_ARG, "host");
     config = good, config.struct_size = 4;
     CHECK_ERROR(treadle_host_register(&config, &host), TREADLE_E_ARG, "struct_size");

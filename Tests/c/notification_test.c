@@ -247,7 +247,7 @@ static void must_not_be_called(uint32_t name, void *object, void *info) {
     CHECK(0);
 }
 TEST(bad_arguments_of_notifications, "NOTE-1") {
-    static const uint32_t names[] = {0, 3, 4, 100, 0x80000000, UINT32_MAX};
+    static const uint32_t names[] = {0, 4, 5, 100, 0x80000000, UINT32_MAX};
     static const uint64_t garbage[] = {0, 1, 2, 99, UINT32_MAX, (uint64_t)1 << 32, UINT64_MAX - 1, UINT64_MAX};
     uint64_t token = 5;
     int expected = 0;
@@ -394,7 +394,7 @@ TEST(a_host_is_told_by_events, "NOTE-1 ABI-2 ABI-3") {
     remove_it(one);
     must_retire(host, 77);
     must_be_unknown(one);
-    CHECK_ERROR(host_notification(host, 5, 3, NULL, &one), TREADLE_E_ARG, "name");
+    CHECK_ERROR(host_notification(host, 5, 4, NULL, &one), TREADLE_E_ARG, "name");
     CHECK_ERROR(host_notification(NULL, 5, WILL_EXIT, NULL, &one), TREADLE_E_ARG, "token");
     treadle_notification_config both = {.struct_size = sizeof both, .name = WILL_EXIT, .host = host, .fn = must_not_be_called};
     CHECK_ERROR(treadle_notification_add(&both, &one), TREADLE_E_ARG, "fn");

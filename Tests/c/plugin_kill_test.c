@@ -79,6 +79,7 @@ static const struct row {
     {"call of a hop", "a worker with a post", TREADLE_HOLDER_POST, 0},
     {"use of a value", "a value of a dictionary", TREADLE_HOLDER_POST, 0},
     {"release of a value", "a value of a dictionary", TREADLE_HOLDER_POST, 0},
+    {"release of a value", "a value that is left", TREADLE_HOLDER_VALUE, AT_END},
     {"release of a pool", "a release that is put off", TREADLE_HOLDER_POOLED, 0},
     {"release of a pool", "a release that is put off", TREADLE_HOLDER_POOLED, AT_END | HERE},
     {"call of a notification", "a notification", TREADLE_HOLDER_NOTIFICATION, AN_EXIT},

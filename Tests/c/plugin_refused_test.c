@@ -81,6 +81,37 @@ TEST(a_file_that_others_may_write_is_refused, "PLUG-1") {
     rmdir(folder);
 }
 
+TEST(a_file_that_others_may_replace_is_refused, "PLUG-1") {
+    char link[] = "/tmp/treadle-link-XXXXXX", path[64];
+    CHECK(mkdtemp(folder) && mkdtemp(link));
+    copy_plugin("provider", in_folder("plugin.so"), SIZE_MAX);
+    snprintf(path, sizeof path, "%s/link.so", link);
+    CHECK_INT(symlink(in_folder("plugin.so"), path), 0);
+    CHECK_INT(chmod(folder, 0777), 0);
+    CHECK_INT(try_file(in_folder("plugin.so"), 0), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("a directory that somebody else may write");
+    /* It is the file's own directory that counts. */
+    CHECK_INT(try_file(path, 0), TREADLE_E_PLUGIN);
+    CHECK_INT(try_file(path, TREADLE_PLUGIN_LOAD_WRITABLE), TREADLE_OK);
+    CHECK_INT(chmod(folder, 01777), 0); /* as /tmp */
+    CHECK_INT(try_file(path, 0), TREADLE_OK);
+    CHECK_INT(chmod(folder, 0755), 0);
+    CHECK_INT(try_file(in_folder("plugin.so"), 0), TREADLE_OK);
+    CHECK_INT(chmod(link, 0777), 0);
+    CHECK_INT(try_file(path, 0), TREADLE_OK);
+    if (geteuid() == 0) {
+        CHECK_INT(chown(folder, 12345, 0), 0);
+        CHECK_INT(try_file(in_folder("plugin.so"), 0), TREADLE_E_PLUGIN);
+        CHECK_INT(chown(folder, 0, 12345), 0);
+        CHECK_INT(chmod(folder, 0775), 0);
+        CHECK_INT(try_file(in_folder("plugin.so"), 0), TREADLE_E_PLUGIN);
+    }
+    unlink(path);
+    unlink(in_folder("plugin.so"));
+    rmdir(folder);
+    rmdir(link);
+}
+
 TEST(a_description_that_lies_is_refused, "PLUG-1") {
     enum { LIES = 21 };
     char number[8];

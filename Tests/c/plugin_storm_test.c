@@ -5,6 +5,8 @@
  * is left: no descriptor, no thread, no memory, no mapping. */
 #include "plugins.h"
 
+#include <limits.h>
+
 static _Atomic(treadle_plugin) present;
 static atomic_bool is_over;
 static atomic_int calls_into, calls_out;
@@ -50,10 +52,11 @@ static void *call_into(void *info) {
 
 static int count_maps(void) {
     FILE *maps = fopen("/proc/self/maps", "re");
-    char line[4096];
+    char line[4096], folder[PATH_MAX];
     int count = 0;
-    CHECK(maps);
-    while (fgets(line, sizeof line, maps)) count += strstr(line, "plugins/") != NULL;
+    CHECK(maps && realpath(path_of("provider"), folder));
+    strrchr(folder, '/')[1] = 0;
+    while (fgets(line, sizeof line, maps)) count += strstr(line, folder) != NULL;
     fclose(maps);
     return count;
 }

@@ -85,6 +85,30 @@ TEST(those_that_are_required_start_before_and_end_after, "PLUG-2 PLUG-4") {
     CHECK_SAID("?.stop ?.deinit");
 }
 
+static treadle_status close_in_time(const treadle_plugin_host *host, const char *who, const char *what) {
+    (void)who;
+    if (strcmp(what, "get_extension") == 0) CHECK_INT(treadle_plugin_close(host->plugin, SECONDS(60)), TREADLE_DEFERRED);
+    return TREADLE_OK;
+}
+
+TEST(one_that_is_closed_from_inside_has_the_time_that_it_was_given, "PLUG-4 SCOPE-4") {
+    const void *extension;
+    treadle_plugin plugin = load("patient");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    said[0] = 0;
+    on_step = close_in_time;
+    treadle_plugin_get_extension(plugin, "example.patience/1", &extension);
+    on_step = NULL;
+    CHECK_SAID("patient.get_extension ?.stop_in_time ?.deinit");
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    plugin = load("patient");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    said[0] = 0;
+    CHECK_INT(treadle_plugin_close(plugin, 0), TREADLE_OK);
+    CHECK_SAID("?.stop_at_once ?.deinit");
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+}
+
 TEST(a_scope_that_plugins_were_loaded_in_ends_them_in_their_order, "PLUG-4 SCOPE-2") {
     treadle_scope scope;
     treadle_scope_config config = TREADLE_INIT(treadle_scope_config);
@@ -158,6 +182,7 @@ TEST(what_was_forgotten_ends_with_its_plugin, "PLUG-3 PLUG-5 SCOPE-2") {
         if (i % 2 == 0) CHECK_INT(code(), 7);
         unload(plugin);
         CHECK(!is_mapped("forgetful"));
+        CHECK_INT(treadle_thread_get_value(treadle_thread_current(), "org.example.forgetful", &(void *){NULL}), TREADLE_E_NOT_FOUND);
         /* A library that never forgets a pointer may call it for ever. */
         CHECK_INT(code(), -1);
         said[0] = 0;

@@ -31,6 +31,14 @@ static treadle_status load_newer(const char *versions, treadle_plugin *out_plugi
     setenv("VERSIONS", versions, 1);
     return treadle_plugin_load(&config, out_plugin);
 }
+TEST(a_function_that_an_older_host_has_not_is_refused, "PLUG-1 PLUG-3") {
+    treadle_plugin plugin = load("shortened");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    CHECK_SAID("shortened.init shortened.value shortened.start");
+    unload(plugin);
+    CHECK(!is_mapped("shortened"));
+}
+
 TEST(both_agree_on_the_latest_that_they_know, "PLUG-1") {
     const char *const good[] = {"10000-10000", "10000-10001", "10000-1ffff", "10000-2ffff"};
     for (size_t i = 0; i < COUNT(good); i++) {

@@ -26,7 +26,9 @@ static bool acceptable(const struct call *call, int64_t result) {
     if (call->result != 's' || result >= 0) return true;
     switch (result) {
     case TREADLE_E_WRONG_THREAD:
-        return strncmp(call->name, "treadle_loop_run", 16) == 0 || strcmp(call->name, "treadle_host_run") == 0;
+        return strncmp(call->name, "treadle_loop_run", 16) == 0 || strcmp(call->name, "treadle_host_run") == 0 || strcmp(call->name, "treadle_loop_next") == 0 ||
+               strcmp(call->name, "treadle_loop_open_pollable") == 0 || strcmp(call->name, "treadle_loop_prepare") == 0 ||
+               strcmp(call->name, "treadle_loop_dispatch") == 0;
     case TREADLE_E_NOT_FOUND: return strncmp(call->name, "treadle_loop_copy_", 18) == 0 || strcmp(call->name, "treadle_loop_get_current_mode") == 0;
     case TREADLE_E_CLOSED: /* in a teardown */
         return strstr(call->name, "_post") || strncmp(call->name, "treadle_perform__", 17) == 0 ||

@@ -197,6 +197,41 @@ TEST(every_call_from_a_routine_and_its_destroy, "OBJ-6 OBJ-7") {
     end();
 }
 
+static struct spot port_spots[4];
+static void at_message(treadle_port port, treadle_message message, void *info) {
+    treadle_message_info got = {.struct_size = sizeof got};
+    (void)port, (void)info, meet(&port_spots[0]);
+    CHECK_INT(treadle_message_get_info(message, &got), TREADLE_OK);
+}
+static void at_port_release(void *info) { meet(info); }
+static void at_invalid_port(uint32_t name, void *object, void *info) { (void)name, (void)object, meet(info); }
+TEST(every_call_from_a_port_s_callbacks, "OBJ-6 OBJ-7 PORT-2 NOTE-1") {
+    treadle_port_context context = {.struct_size = sizeof context, .info = &port_spots[1], .release = at_port_release, .receive = at_message};
+    treadle_notification_config config = {.struct_size = sizeof config, .name = TREADLE_NOTIFY_PORT_INVALID, .fn = at_invalid_port, .info = &port_spots[2]};
+    treadle_port port, carried;
+    treadle_component component = {.kind = TREADLE_COMPONENT_PORT};
+    treadle_message_content content = {.struct_size = sizeof content, .components = &component, .component_count = 1};
+    uint64_t token = 0;
+    begin();
+    CHECK_INT(treadle_port_create(&context, &port), TREADLE_OK);
+    context.info = &port_spots[3];
+    CHECK_INT(treadle_port_create(&context, &carried), TREADLE_OK);
+    component.port = carried;
+    CHECK_INT(treadle_loop_add_port(other.loop, port, SUBJECT), TREADLE_OK);
+    CHECK_INT(treadle_port_send(port, &content, 0), TREADLE_OK);
+    CHECK_INT(treadle_port_release(carried), TREADLE_OK);
+    run_until_seen(port_spots, 1);
+    CHECK(port_spots[3].seen); /* the message has gone, and its port */
+    config.object = port;
+    CHECK_INT(treadle_notification_add(&config, &token), TREADLE_OK);
+    CHECK_INT(treadle_port_invalidate(port), TREADLE_OK);
+    CHECK(port_spots[2].seen);
+    CHECK_INT(treadle_port_release(port), TREADLE_OK);
+    CHECK(port_spots[1].seen);
+    CHECK_INT(treadle_notification_remove(token), TREADLE_OK);
+    end();
+}
+
 static struct spot host_spots[TREADLE_EVENT_POST + 1], thread_spots[2];
 static uint64_t at_dispatch(uint64_t ticket, const treadle_event *event) { return meet(&host_spots[event->kind]), ~ticket; }
 static void at_thread_enter(void *user) { (void)user, meet(&thread_spots[0]); }

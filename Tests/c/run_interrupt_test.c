@@ -4,6 +4,8 @@
  * run_interrupt_test.c: runs that return when a signal comes, or a descriptor that stands for signals. */
 #include "scene.h"
 
+#include <sys/syscall.h>
+
 #define ON_INTERRUPT TREADLE_RUN_RETURN_ON_INTERRUPT
 
 /* The interrupt descriptor of most tests: an eventfd, written to as a signal handler would. */
@@ -140,9 +142,19 @@ TEST(the_interrupt_descriptor_may_be_changed_at_any_time, "RUN-14 ABI-4") {
     CHECK_ERROR(treadle_loop_set_interrupt_descriptor(the_stage(), 1000), TREADLE_E_ARG, "fd");
 }
 
+/* Thread sanitizer keeps a signal back until the next call that it knows of; the wait of a run is none, so that a signal just
+ * before it would stay there for ever. So the handler goes to the kernel by the C library's other name, past the sanitizer,
+ * and calls what that does not know. */
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *former);
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+__attribute__((no_sanitize("thread")))
+#endif
+#endif
 static void ring_from_handler(int number) {
+    static const uint64_t one = 1;
     (void)number;
-    if (write(bell, &(uint64_t){1}, 8) != 8) abort();
+    if (syscall(SYS_write, bell, &one, 8) != 8) abort();
 }
 struct sender {
     pthread_t target;
@@ -163,7 +175,7 @@ TEST(no_signal_is_lost_with_an_interrupt_descriptor, "RUN-14 ABI-4") {
     struct sigaction action = {.sa_handler = ring_from_handler};
     struct sender sender = {.target = pthread_self()};
     pthread_t thread;
-    CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
+    CHECK_INT(__sigaction(SIGUSR1, &action, NULL), 0);
     hang_bell();
     keep_mode(MODE_A);
     CHECK_INT(pthread_create(&thread, NULL, send_signals, &sender), 0);

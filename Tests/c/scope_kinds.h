@@ -7,6 +7,9 @@
 
 #include "closures.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #define COUNT_OF(array) (int)(sizeof(array) / sizeof *(array))
 
 /* What belongs to one of them. */
@@ -82,6 +85,42 @@ static treadle_status make_a_descriptor(struct life *life) {
     must_be_there(treadle_loop_add(life->loop, life->object, life->mode));
     return TREADLE_OK;
 }
+static void life_receive(treadle_port port, treadle_message message, void *info) { (void)port, (void)message, life_called(info); }
+static treadle_status make_a_scoped_port(struct life *life) {
+    treadle_port_context context = {.struct_size = sizeof context, .scope = life->scope, .receive = life_receive, .info = life, .release = life_released,
+                                    .label = "a port"};
+    treadle_status status = treadle_port_create(&context, (treadle_port *)&life->object);
+    if (status) return status;
+    must_be_there(treadle_loop_add(life->loop, life->object, life->mode));
+    treadle_status sent = treadle_port_send_bytes(life->object, 1, "text", 4, 0);
+    if (sent != TREADLE_E_CLOSED) must_be_there(sent);
+    return TREADLE_OK;
+}
+/* A message for it is there. */
+static void life_message(treadle_message_port port, const treadle_message_port_message *message, void *info) { (void)port, (void)message, life_called(info); }
+static treadle_status make_a_port(struct life *life) {
+    static atomic_uint used;
+    char name[64];
+    treadle_message_port_context context = {.struct_size = sizeof context, .scope = life->scope, .receive = life_message, .info = life,
+                                            .release = life_released, .label = "a port"};
+    snprintf(name, sizeof name, "treadle.scopes.%d.%u", (int)getpid(), atomic_fetch_add(&used, 1));
+    treadle_status status = treadle_message_port_create_local(name, &context, (treadle_message_port *)&life->object);
+    if (status) return status;
+    /* Whoever sends is no member. */
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "treadle/%u/%s", geteuid(), name);
+    struct { uint32_t magic; uint16_t version; uint8_t kind, flags; uint64_t length; uint32_t serial; int32_t id; uint64_t reserved; char name[64]; }
+        frame = {.magic = 0x4C445254, .version = 1, .kind = 1, .length = strlen(name)};
+    life->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    memcpy(frame.name, name, strlen(name));
+    if (connect(life->fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0) {
+        send(life->fd, &frame, 32 + strlen(name), MSG_NOSIGNAL);
+        frame.kind = 2, frame.length = 0;
+        send(life->fd, &frame, 32, MSG_NOSIGNAL);
+    }
+    must_be_there(treadle_loop_add(life->loop, life->object, life->mode));
+    return TREADLE_OK;
+}
 static treadle_status make_a_post(struct life *life) {
     const char *modes[] = {life->mode};
     return treadle_loop_post_in(life->loop, &(treadle_post){.struct_size = sizeof(treadle_post), .fn = life_called, .info = life,
@@ -138,6 +177,12 @@ static treadle_status make_a_notification(struct life *life) {
 }
 static void life_pooled(void *info) { life_called(info), life_released(info); }
 static treadle_status make_a_pooled(struct life *life) { return treadle_pool_add(life, life_pooled); }
+/* In the calling thread's dictionary. */
+static treadle_status make_a_value(struct life *life) {
+    char key[32];
+    snprintf(key, sizeof key, "%p", (void *)life);
+    return treadle_thread_set_value(treadle_thread_current(), key, life, life_released);
+}
 static treadle_status make_a_scope(struct life *life) {
     treadle_scope_config config = {.struct_size = sizeof config, .label = "a scope", .info = life, .destroy = life_released};
     return treadle_scope_create(&config, (treadle_scope *)&life->object);
@@ -163,6 +208,8 @@ static const struct scope_kind {
     {"timer", TREADLE_KIND_TIMER, BY_LOOP, false, true, make_a_timer},
     {"observer", TREADLE_KIND_OBSERVER, BY_LOOP, false, true, make_an_observer},
     {"descriptor", TREADLE_KIND_DESCRIPTOR, BY_LOOP, false, true, make_a_descriptor},
+    {"port", TREADLE_KIND_PORT, BY_LOOP, false, true, make_a_scoped_port},
+    {"message port", TREADLE_KIND_DESCRIPTOR, BY_LOOP, false, true, make_a_port},
     {"post", TREADLE_HOLDER_POST, BY_LOOP, true, false, make_a_post},
     {"request", TREADLE_HOLDER_REQUEST, BY_LOOP, true, false, make_a_request},
     {"delayed request", TREADLE_HOLDER_REQUEST, BY_OWN_LOOP, true, false, make_a_delayed_request},
@@ -171,6 +218,7 @@ static const struct scope_kind {
     {"thread", TREADLE_KIND_THREAD, BY_ITSELF, true, true, make_a_thread},
     {"notification", TREADLE_HOLDER_NOTIFICATION, BY_THREADS, true, true, make_a_notification},
     {"pooled release", TREADLE_HOLDER_POOLED, BY_NOTHING, false, false, make_a_pooled},
+    {"value", TREADLE_HOLDER_VALUE, BY_NOTHING, true, false, make_a_value},
     {"scope", TREADLE_KIND_SCOPE, BY_NOTHING, true, false, make_a_scope},
 };
 enum { KINDS = COUNT_OF(scope_kinds) };

@@ -72,7 +72,7 @@ HELPER void called(void *handle, int kind, struct life *life) {
     must_live(life); /* kept until the callback is over, whatever it did */
 }
 
-enum { SOURCE, TIMER, DESCRIPTOR, OBSERVER, KINDS };
+enum { SOURCE, TIMER, DESCRIPTOR, OBSERVER, PORT, KINDS };
 HELPER void on_schedule(treadle_source source, treadle_loop loop, const char *mode, void *info) {
     struct life *life = info;
     (void)source, (void)loop, (void)mode;
@@ -96,6 +96,13 @@ HELPER void on_ready(treadle_descriptor descriptor, uint32_t events, void *info)
     (void)events;
     if (treadle_descriptor_get_fd(descriptor, &fd) == TREADLE_OK) CHECK(read(fd, &bytes, sizeof bytes) > 0 || errno == EAGAIN);
     called(descriptor, DESCRIPTOR, info);
+}
+HELPER void on_message(treadle_port port, treadle_message message, void *info) {
+    treadle_message_info got = {.struct_size = sizeof got};
+    CHECK_INT(treadle_message_get_info(message, &got), TREADLE_OK);
+    CHECK_INT(got.length, got.id % 200);
+    called(port, PORT, info);
+    CHECK_INT(treadle_message_get_info(message, &got), TREADLE_OK);
 }
 
 #define BELONGING(life) .info = life, .retain = retain_life, .release = release_life, .describe = describe_life
@@ -133,6 +140,12 @@ HELPER void *create_observer(struct life *life) {
     CHECK_INT(treadle_observer_create(&context, &observer), TREADLE_OK);
     return observer;
 }
+HELPER void *create_port(struct life *life) {
+    treadle_port_context context = {.struct_size = sizeof context, BELONGING(life), .receive = on_message, .capacity = 1 + chance(20)};
+    treadle_port port = NULL;
+    CHECK_INT(treadle_port_create(&context, &port), TREADLE_OK);
+    return port;
+}
 
 /* One function of each kind by one name. */
 struct kind {
@@ -156,11 +169,11 @@ struct kind {
     }                                                                                                                                 \
     static treadle_status info_##one(void *item, void **info) { return treadle_##one##_get_info(item, info); }                         \
     static treadle_status order_##one(void *item, int64_t *order) { return treadle_##one##_get_order(item, order); }
-CALLS(source) CALLS(timer) CALLS(observer) CALLS(descriptor)
+CALLS(source) CALLS(timer) CALLS(observer) CALLS(descriptor) CALLS(port)
 #define KIND(one)                                                                                                              \
     {create_##one, add_##one, remove_##one, contains_##one, is_valid_##one, retain_##one, release_##one, invalidate_##one, close_##one, \
      describe_##one, info_##one, order_##one}
-static const struct kind kinds[KINDS] = {KIND(source), KIND(timer), KIND(descriptor), KIND(observer)};
+static const struct kind kinds[KINDS] = {KIND(source), KIND(timer), KIND(descriptor), KIND(observer), KIND(port)};
 
 HELPER void *create(int kind, struct life *life, bool is_static) {
     begin_life(life, is_static);

@@ -45,7 +45,8 @@ static void run_inside(void) {
 
 static void end_item(int kind, void *item) {
     if (!item) return;
-    if (chance(32)) expect(kinds[kind].invalidate(item), 0);
+    /* Ports that lie in each other's queues keep each other until one of them is invalid. */
+    if (kind == PORT || chance(32)) expect(kinds[kind].invalidate(item), 0);
     expect(kinds[kind].release(item), 0); /* stale if somebody has returned our reference */
 }
 static void renew(int kind, int slot) {
@@ -66,10 +67,27 @@ static void live_unharmed(int kind) {
     CHECK_INT(kinds[kind].release(item), TREADLE_OK);
     CHECK_INT(life.magic, ENDED);
 }
+/* With ports that others have made and end in it, and with a port of its own that ends with it. */
+static void send_to(treadle_port port) {
+    static const char bytes[200];
+    treadle_component components[4] = {{.kind = TREADLE_COMPONENT_BYTES, .bytes = bytes}, {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = fds[0]}};
+    treadle_message_content content = {.struct_size = sizeof content, .id = chance(100000), .components = components, .component_count = 1 + chance(4)};
+    const unsigned others = ALSO(TREADLE_E_CLOSED) | ALSO(TREADLE_E_TIMEOUT) | ALSO(TREADLE_E_DEADLOCK);
+    components[0].length = content.id % 200;
+    for (int i = 2; i < 4; i++) {
+        components[i].kind = TREADLE_COMPONENT_PORT;
+        components[i].port = atomic_load(&items[PORT][chance(SLOTS)]);
+        if (!components[i].port) components[i].port = port;
+    }
+    if (chance(2)) content.reply_port = atomic_load(&items[PORT][chance(SLOTS)]);
+    if (chance(3) == 0) expect(treadle_port_send_bytes(port, content.id, bytes, content.id % 200, chance(2) ? 0 : chance(200000)), others);
+    else expect(treadle_port_send(port, &content, chance(2) ? 0 : chance(200000)), others);
+}
 static void do_what_its_kind_can(int kind, void *item) {
     int64_t number;
     uint32_t events;
     uint64_t one = 1;
+    size_t count, capacity;
     switch (kind * 4 + (int)chance(4)) {
     case SOURCE * 4: (void)treadle_source_is_signalled(item); break;
     case SOURCE * 4 + 1: expect(treadle_source_signal(item), 0); break;
@@ -83,6 +101,10 @@ static void do_what_its_kind_can(int kind, void *item) {
     case DESCRIPTOR * 4 + 1: expect(treadle_descriptor_set_events(item, chance(4)), ALSO(TREADLE_E_STATE)); break;
     case DESCRIPTOR * 4 + 2: expect(treadle_descriptor_get_events(item, &events), 0); break;
     case DESCRIPTOR * 4 + 3: CHECK(write(fds[chance(FDS)], &one, sizeof one) > 0 || errno == EAGAIN); break;
+    case PORT * 4:
+    case PORT * 4 + 1:
+    case PORT * 4 + 2: send_to(item); break;
+    case PORT * 4 + 3: expect(treadle_port_get_count(item, &count, &capacity), 0); break;
     default: expect(treadle_observer_get_activities(item, &events), 0);
     }
 }

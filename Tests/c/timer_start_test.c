@@ -175,7 +175,7 @@ TEST(a_timer_ends_with_the_loop_that_kept_it, "NST-5 RL-8") {
 /* Those that fire, with a handle or without, leave their memory to the next. A handle's number is in its bits 5 to 28. */
 static unsigned highest;
 static void note_number(treadle_timer timer, void *info) {
-    unsigned number = (unsigned)((uintptr_t)timer >> 5) & 0xFFFFFF;
+    unsigned number = (unsigned)((uintptr_t)timer >> 6) & 0xFFFFFF;
     if (number > highest) highest = number;
     fire(timer, info);
 }

@@ -4,6 +4,7 @@
 // loop_test.cpp: running, stopping and waking loops, modes, blocks.
 #include "check.hpp"
 
+#include <poll.h>
 #include <algorithm>
 
 using namespace treadle;
@@ -82,6 +83,18 @@ TEST(an_interrupt_descriptor_ends_a_run, "ABI-4") {
     CHECK_EQUAL(loop.run({}, options), RunResult::interrupted);
     loop.set_interrupt_descriptor(-1);
     CHECK_ERROR(loop.set_interrupt_descriptor(100000), argument, "fd");
+}
+
+TEST(another_loop_waits_for_this_one, "ABI-9") {
+    const Loop loop = Loop::current();
+    struct pollfd one = {loop.open_pollable(), POLLIN, 0};
+    int called = 0;
+    loop.post([&] { called++; });
+    CHECK(poll(&one, 1, 0) == 1);
+    CHECK_EQUAL(loop.run_for(std::chrono::seconds(0), {}, RunOptions::when_empty), RunResult::timed_out);
+    CHECK(called == 1);
+    CHECK(close(one.fd) == 0);
+    CHECK_ERROR(loop.open_pollable(Mode(TREADLE_COMMON_MODES)), argument, "mode");
 }
 
 TEST(modes_of_a_loop, "RL-4 RL-7 MODE-8 TMR-9") {

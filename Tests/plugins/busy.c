@@ -35,6 +35,7 @@ static const struct maker {
     {"a thread that has not started", make_waiting_thread},
     {"a worker with a post", make_hop},
     {"a value of a dictionary", make_value},
+    {"a value that is left", make_left_value},
     {"a release that is put off", make_pooled},
     {"a notification", make_notification},
     {"an ended notification", end_notification},

@@ -123,7 +123,6 @@ static void make_hop(void) {
     treadle_thread_create(&config, &caller);
     treadle_thread_start(caller);
 }
-/* What the plugin has left in a dictionary would outlive it: it takes it back. */
 static void use(void *value, void *info) { (void)info, reach_of("use of ", value); }
 static void make_value(void) {
     treadle_thread thread = treadle_thread_current();
@@ -131,6 +130,7 @@ static void make_value(void) {
     treadle_thread_use_value(thread, "a key", use, NULL);
     treadle_thread_remove_value(thread, "a key");
 }
+static void make_left_value(void) { treadle_thread_set_value(treadle_thread_current(), "another key", "a value", release); }
 
 /* --- The rest ------------------------------------------------------------------------------------ */
 

@@ -12,9 +12,18 @@ static const struct script *script;
 static int descriptor = -1;
 
 static void told(const char *what) { script->step(treadle_plugin_self, what); }
+static void receive(treadle_port port, treadle_message message, void *info) {
+    (void)message;
+    told(info);
+    treadle_port_send_bytes(port, 1, NULL, 0, 0);
+}
 static void again(treadle_timer timer, void *info) {
+    treadle_port port;
+    treadle_port_context context = {.struct_size = sizeof context, .receive = receive, .info = "a port"};
     (void)timer;
     told(info);
+    if (treadle_port_create(&context, &port) == TREADLE_OK && treadle_loop_add(treadle_loop_current(), port, TREADLE_DEFAULT_MODE) == TREADLE_OK)
+        treadle_port_send_bytes(port, 1, NULL, 0, 0);
     /* What callbacks make belongs to the plugin as well. */
     treadle_timer_start(1000000, 1000000, again, "a timer of a timer", NULL);
     treadle_loop_post(treadle_loop_current(), (treadle_post_fn)told, "a post of a timer");
@@ -64,6 +73,7 @@ static treadle_status start(void *instance) {
     uint64_t token;
     treadle_notification_add(&notification, &token);
     treadle_pool_add("a pooled release", released);
+    treadle_thread_set_value(treadle_thread_current(), "org.example.forgetful", "a value", released);
     treadle_thread thread;
     treadle_thread_config config = {.struct_size = sizeof config, .fn = work, .info = "a timer of a thread"};
     if (treadle_thread_create(&config, &thread) == TREADLE_OK) treadle_thread_start(thread);

@@ -30,6 +30,10 @@
     {.struct_size = sizeof(treadle_plugin_setting), .key = "ratio", .type = TREADLE_SETTING_REAL, .default_value = "1.5e-3"}
 #endif
 
+#ifndef PROBE_STOP
+#define PROBE_STOP(timeout_ns) ((void)(timeout_ns), "stop")
+#endif
+
 static const struct script *script;
 static char state[32] = "new";
 
@@ -42,8 +46,7 @@ static treadle_status probe_init(const treadle_plugin_host *host, void **out_ins
 }
 static treadle_status probe_start(void *instance) { return instance == state ? step("start") : TREADLE_E_ARG; }
 static treadle_status probe_stop(void *instance, int64_t timeout_ns) {
-    (void)timeout_ns;
-    return instance == state ? step("stop") : TREADLE_E_ARG;
+    return instance == state ? step(PROBE_STOP(timeout_ns)) : TREADLE_E_ARG;
 }
 static void probe_deinit(void *instance) {
     (void)instance;

@@ -10,6 +10,7 @@ import threading
 import time
 from typing import Callable
 
+import event_loops
 from common import CALLBACKS, POSTS, UNITS, WAITS, amount, demand, live_in, on_thread, rate, serve
 
 
@@ -95,4 +96,5 @@ def callback() -> float:
     return took / count
 
 
-serve("asyncio", "peer", {"py_post": post, "py_wait": wait, "py_callback": callback}, UNITS)
+WORKLOADS = {"py_post": post, "py_wait": wait, "py_callback": callback}
+serve("asyncio", "peer", {**WORKLOADS, **event_loops.workloads(asyncio.SelectorEventLoop)}, {**UNITS, **event_loops.UNITS})

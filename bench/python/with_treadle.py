@@ -9,7 +9,9 @@ import time
 from typing import Callable
 
 import treadle
+import treadle.aio
 
+import event_loops
 from common import CALLBACKS, POSTS, UNITS, WAITS, amount, demand, live_in, on_thread, rate, serve
 
 
@@ -95,4 +97,5 @@ def callback() -> float:
     return took / count
 
 
-serve("treadle", "own", {"py_post": post, "py_wait": wait, "py_callback": callback}, UNITS)
+WORKLOADS = {"py_post": post, "py_wait": wait, "py_callback": callback}
+serve("treadle", "own", {**WORKLOADS, **event_loops.workloads(treadle.aio.EventLoop)}, {**UNITS, **event_loops.UNITS})

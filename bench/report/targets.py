@@ -54,14 +54,21 @@ TARGETS = [
     *_targets("≤", "call_canonical", ("libffi", 1.0)),
     *_targets("≤", "call_five", ("libffi", 0.5)),
     *_targets("≤", "source_routine", ("plain", 1.2)),
+    *_targets("≤", "event_pull", ("plain", 1.3)),
+    *_targets("≤", "event_guest", ("plain", 1.5)),
     *_targets("≥", "hop_sync invoke_wait hop_sync_2 invoke_wait_2", ("byhand", 1)),
     # A member's handle takes 8 bytes, in room of which at least half is used: 16 beside the 65 of the timer.
     *_targets("≤", "scope_memory", ("plain", 1.24)),
     *_targets("≤", "scope_timer", ("plain", 2)),
+    *_targets("≤", "message_64", ("plain", 3)),
     *_targets("≤", "plugin_call", ("direct", 2)),
+    *_targets("≤", "swift_post swift_signal swift_timer swift_timer_made swift_wait", ("c", 1.15)),
+    *_targets("≤", "await_perform await_actor", ("libdispatch", 1.15), ("nio", 1)),
     *_targets("≥", "py_post", ("asyncio", 2)),
     *_targets("≥", "py_wait", ("asyncio", 3)),
     *_targets("≤", "py_callback", ("ctypes", 1.2)),
+    *_targets("≤", "aio_call_soon aio_echo aio_serve", ("asyncio", 1.1)),
+    *_targets("≥", "aio_post", ("asyncio", 3)),
 ]
 
 

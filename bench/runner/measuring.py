@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import building, libraries
+from . import building, libraries, swift_programs
 from .libraries import LIBRARY, ROOT
 
 # Long ones, whose figures hardly differ from round to round.
@@ -76,8 +76,8 @@ class Results:
         self.figures.setdefault(figure, {}).setdefault(library, []).append(told["value"])
 
 
-def programs_of(found: list[libraries.Library]) -> list[Program]:
-    """The built programs, asked for what they can do."""
+def programs_of(found: list[libraries.Library], is_quick: bool, say) -> list[Program]:
+    """The built programs, asked for what they can do. What has to be fetched first is for figures alone."""
     building.build(found)
     programs = [Program([str(building.program(each))], is_installed=each.is_installed) for each in found]
     calls = building.build_calls(found)
@@ -86,6 +86,13 @@ def programs_of(found: list[libraries.Library]) -> list[Program]:
     if any(library.name == "treadle" for library in found):
         folder = Path(ROOT, "bench/python")
         programs += [Program([sys.executable, str(path)]) for path in sorted(folder.glob("with_*.py"))]
+        own = swift_programs.own()
+        programs += [Program([str(own), way]) for way in ("treadle", "c", "libdispatch")]
+        nio = "takes long to build" if is_quick else swift_programs.nio()
+        if isinstance(nio, Path):
+            programs.append(Program([str(nio)]))
+        else:
+            say(f"nio is left out: {nio}")
     for program in programs:
         program.ask()
     return programs

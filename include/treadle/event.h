@@ -22,23 +22,27 @@ enum {
     TREADLE_EVENT_NOTIFICATION = 10, /* value: TREADLE_NOTIFY_...; loop and mode: NULL */
     TREADLE_EVENT_RELEASE = 11,   /* a pool releases what the host added; loop and mode: NULL */
     TREADLE_EVENT_CALL = 12,      /* a closure is called; argument: the treadle_call (closure.h); mode: NULL */
-    TREADLE_EVENT_INTERRUPT = 13  /* a signal has ended a sleep of treadle_host_run; token: 0, subject: NULL */
+    TREADLE_EVENT_MESSAGE = 14,   /* a port has a message; value: its id, argument: the treadle_message (port.h) */
+    TREADLE_EVENT_INTERRUPT = 13, /* a signal has ended a sleep of treadle_host_run; token: 0, subject: NULL */
+    TREADLE_EVENT_MESSAGE_PORT = 15 /* a message port has got a message; argument: the treadle_message_port_message, or NULL: the port
+                                     * has become invalid (message_port.h); loop and mode: NULL */
 };
 
 /** One callout. Lives until the callback returns. Since 1.0. */
 typedef struct treadle_event {
     size_t struct_size;  /* of the library that fills it in; later versions only append */
     uint32_t kind;       /* TREADLE_EVENT_... */
-    uint32_t value;      /* an activity, a readiness or a notification's name; 0 for the other kinds */
+    uint32_t value;      /* an activity, a readiness, a notification's name or a message's id; 0 for the other kinds */
     uint64_t token;      /* what the host named the registration; 0 for routines */
     treadle_loop loop;   /* borrowed */
-    void *subject;       /* borrowed handle of the source, timer, observer, descriptor or thread; a request's
+    void *subject;       /* borrowed handle of the source, timer, observer, descriptor, port or thread; a request's
                           * target; a notification's object; a closure; or NULL */
     const char *mode;    /* the mode that is run, or that the source was added to or left */
     int64_t late_ns;     /* timers: nanoseconds between the date and this call; else 0 */
     int32_t descriptor;  /* descriptors: the watched number; else -1 */
     uint32_t reserved;   /* 0 */
-    void *argument;      /* requests: the argument; calls: the treadle_call; else NULL */
+    void *argument;      /* requests: the argument; calls: the treadle_call; messages: the treadle_message, or what it says above;
+                          * else NULL */
 } treadle_event;
 
 #endif

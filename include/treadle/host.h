@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * host.h: host languages: one callback for everything, tickets, retired tokens, a gate for the end. */
+ * host.h: host languages: one callback for everything, or none and events that are fetched; tickets, retired tokens, a gate
+ * for the end. */
 #ifndef TREADLE_HOST_H
 #define TREADLE_HOST_H
 
@@ -11,6 +12,7 @@
 #include "loop.h"
 #include "observer.h"
 #include "perform.h"
+#include "port.h"
 #include "post.h"
 #include "source.h"
 #include "timer.h"
@@ -27,16 +29,19 @@ typedef uint64_t (*treadle_dispatch_fn)(uint64_t ticket, const treadle_event *ev
 /** What a host is made of. Since 1.0. */
 typedef struct treadle_host_config {
     size_t struct_size; /* sizeof(treadle_host_config) */
-    treadle_dispatch_fn dispatch;
+    treadle_dispatch_fn dispatch; /* NULL: the host is not called, it fetches its events (treadle_loop_next) */
     /* Called once on each thread before its first event for this host, and once when that thread exits,
-     * after its loop was torn down; both may be NULL. thread_exit is not called once the host is quiet. */
+     * after its loop was torn down; both may be NULL, and are without dispatch. thread_exit is not called once the host is quiet. */
     void (*thread_enter)(void *user);
     void (*thread_exit)(void *user);
     void *user;
 } treadle_host_config;
 
-/** Registers a host language. Never freed; a process may have 63.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size or no dispatch; TREADLE_E_TOO_NEW;
+/** Registers a host language. Never freed; a process may have 63. One without dispatch may have sources, descriptor sources,
+ *  timers, observers, posts, requests and completions of invocations; what is told by a call at once is refused with
+ *  TREADLE_E_NOT_SUPPORTED: host_wants of a source, threads, notifications, closures, pools, requests that the calling thread
+ *  would perform itself, or after a delay, treadle_timer_fire and treadle_host_run (ABI-12).
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, or thread_enter or thread_exit without dispatch; TREADLE_E_TOO_NEW;
  *  TREADLE_E_NOMEM when there are too many. Since 1.0. */
 TREADLE_API treadle_status treadle_host_register(const treadle_host_config *config, treadle_host *out_host);
 
@@ -66,7 +71,7 @@ TREADLE_API const uint64_t *treadle_host_get_retired_count(treadle_host host);
  *
  * What a constructor makes is a host's if its struct names the host: every callout is an event of that host then, with the
  * struct's token, and the members for callbacks and their info are NULL. The token is retired when no event can carry it any
- * more: that of a source or a descriptor source when it is freed; of a timer or an observer when it is invalid and its last
+ * more: that of a source, a descriptor source or a port when it is freed; of a timer or an observer when it is invalid and its last
  * callback has returned; of a thread when its event is over, or when it is sure that it never comes; of a notification when
  * its registration was removed and no event of it runs; of a closure when it is drained. After an error of the constructor it
  * is not retired.
@@ -98,14 +103,53 @@ TREADLE_API treadle_status treadle_host_post(treadle_host host, uint64_t token, 
 TREADLE_API treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns,
                                             uint32_t flags);
 
-/** For a dispatch function that has completed a TREADLE_EVENT_PERFORM or TREADLE_EVENT_POST: ends that event and begins
- *  the one that comes next, if that is of the same kind, for the same host, and due now in the same run and mode with
- *  nothing in between (PASS-4, PASS-5, SRC0-7). Returns its token, with the event's token and subject now its own; the ticket
- *  stands for it from then on. Returns 0 if there is none: the dispatch then returns as ever. Thus one
- *  call into the host handles many events, in the order and under the conditions in which they would have come
- *  one by one. A host that uses this has no token 0. Neither blocks nor calls back.
- *  [any] 0 where the calling thread's innermost callback is no such event. Since 1.0. */
-TREADLE_API uint64_t treadle_host_next(void);
+/** A flag of a pull, besides those of treadle_loop_run. Unknown ones are refused. Since 1.0. */
+enum {
+    TREADLE_NEXT_IN_DISPATCH = 8 /* for a dispatch function: no run of its own, but more events of the one that calls it */
+};
+
+/** How a host gets its events without being called. The host fills it in, and gives it to treadle_loop_next again and again until
+ *  the run is over; it may lie anywhere, and each run has its own. Since 1.0. */
+typedef struct treadle_pull {
+    size_t struct_size;     /* sizeof(treadle_pull) */
+    treadle_host host;      /* whose events are returned; this, mode, timeout_ns and flags are looked at as the run begins */
+    uint64_t run;           /* 0: begins a run; then the library's, and 0 again when the run is over */
+    const char *mode;       /* as treadle_loop_run takes it, as the next two */
+    int64_t timeout_ns;
+    uint32_t flags;         /* TREADLE_RUN_..., or TREADLE_NEXT_IN_DISPATCH alone */
+    uint32_t failed;        /* 0: the host has completed all events that were returned last; n: not the nth, and those behind it
+                             * it has not begun. 0 again when the call returns */
+    treadle_event *events;  /* the host's room for the events that are returned */
+    size_t event_size;      /* sizeof(treadle_event): how far they lie apart */
+    size_t capacity;        /* how many there is room for, at least 1 */
+    size_t count;           /* how many were returned */
+} treadle_pull;
+
+/** Runs the calling thread's loop up to the next events of a host, and returns these in place of calling it: a host registered
+ *  without dispatch gets all its events so, any other may. Calling again ends what was returned and goes on. It is a run
+ *  like any other (treadle_loop_run): between two calls it is in progress, as it is in a callback, with whatever may be done
+ *  there, runs inside of it too, by the pull of another struct or by treadle_loop_run; callbacks of others are called
+ *  from inside of this function.
+ *  Returns TREADLE_OK with events in events and their number in count; or the run's result or error, with count and run 0: it is
+ *  over (ABI-10). With room for one event each comes in its turn: what the host does about it has its effect before the
+ *  next one is chosen. With room for more, posts that lie behind one another are returned together; of any other kind one event
+ *  comes alone (ABI-11). An event's pointers are valid until the next call for this run.
+ *  An event that the host has not completed (failed) ends the run, whose result then is TREADLE_E_CALLBACK; before that its exit
+ *  observers' events come. Posts that had not begun go back to their queue.
+ *  A run that its host leaves there ends when a run around it goes on, when the callback in which it was begun returns, or with the
+ *  thread: what it had returned counts as not completed, and no exit is told. The events of a host without dispatch wait for it: a
+ *  run of somebody else that meets one, by treadle_loop_run or as a pull of another host, ends with TREADLE_E_STATE, with the
+ *  source still signalled, the timer due, the post queued.
+ *  TREADLE_NEXT_IN_DISPATCH, for a dispatch function that handles a TREADLE_EVENT_PERFORM or TREADLE_EVENT_POST: ends that
+ *  event and begins the ones that come next, if they are of the same kind, for the same host, and due now in the same run and
+ *  mode with nothing in between (PASS-4, PASS-5, SRC0-7): sources one at a time, posts as many as there is room for.
+ *  TREADLE_IGNORED if there is none, also where the calling thread's innermost callback is no such event: the dispatch then
+ *  returns as ever. Its ticket stands for what was returned last.
+ *  [owner] Errors: TREADLE_E_ARG for a NULL pull or events, capacity 0, a bad event_size, unknown flags, a failed that names no
+ *  event; TREADLE_E_TOO_NEW; TREADLE_E_WRONG_THREAD; TREADLE_E_STALE for a run that is over; TREADLE_E_STATE also for one that is not
+ *  left: inside of a callback that it, or a run inside of it, is calling; TREADLE_E_CLOSED for a host that is quiet; and those of
+ *  treadle_loop_run. Where run is not 0 after an error, the run is still there. Since 1.0. */
+TREADLE_API treadle_status treadle_loop_next(treadle_loop loop, treadle_pull *pull);
 
 /** Waits until treadle_host_end_wait was called for this word, which is 0 at first: for futures and their like. The end is
  *  expected from a function that the loop performs, so that a loop on another processor that answered quickly the last time is

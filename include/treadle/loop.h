@@ -68,6 +68,39 @@ static inline treadle_status treadle_loop_run_default(treadle_loop loop) {
  *  [any] Errors: TREADLE_E_ARG for a descriptor that is not open. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_set_interrupt_descriptor(treadle_loop loop, int32_t fd);
 
+/** Opens a descriptor by which another loop (GLib's, libuv's, asyncio's, poll) waits for this one, in place of a run: readable
+ *  whenever a run of the mode would not sleep, or be woken: by a wake-up, a post, a signal, a due timer, a ready descriptor, a
+ *  stop (ABI-9). The other loop dispatches on this thread: treadle_loop_run(loop, mode, 0, TREADLE_RUN_WHEN_EMPTY) makes one pass, and
+ *  is called again as long as the descriptor is readable. It is armed whenever the thread is in none of the loop's runs, also
+ *  after runs of other modes, so that none of these is lost; and it may be readable for nothing. A deadline of the other loop's
+ *  own is not needed.
+ *  mode: made if there is none; not the common modes. out_fd: the caller's, to close when it waits no more; never read from it.
+ *  After the loop's thread has ended it is readable never again. Each call opens another one for the same.
+ *  [owner] Errors: TREADLE_E_WRONG_THREAD; TREADLE_E_ARG for a mode or out_fd that is NULL, and the common modes; TREADLE_E_SYSTEM
+ *  when the kernel refuses a descriptor or a timer; TREADLE_E_NOMEM. Since 1.0. */
+TREADLE_API treadle_status treadle_loop_open_pollable(treadle_loop loop, const char *mode, int32_t *out_fd);
+
+/** Tells when a dispatch of a mode will have something to do, for another loop that waits with a timer of its own, or does not
+ *  sleep. out_date: 0 if there is something now; otherwise the date of the first timer on the monotonic clock, in nanoseconds, or
+ *  TREADLE_FOREVER. It holds until something comes to the loop, which the descriptor of treadle_loop_open_pollable tells, or
+ *  the thread itself changes something. An observer of TREADLE_EXIT that asks for it is told whenever a run may have moved the date:
+ *  with every dispatch that ends, and in the runs of that mode inside of callbacks (ABI-13). Neither blocks nor calls back.
+ *  [owner] Errors: TREADLE_E_WRONG_THREAD; TREADLE_E_ARG for a mode or out_date that is NULL, and the common modes;
+ *  TREADLE_E_CLOSED after treadle_shutdown; TREADLE_E_SYSTEM. Since 1.0. */
+TREADLE_API treadle_status treadle_loop_prepare(treadle_loop loop, const char *mode, int64_t *out_date);
+
+/** Runs the calling thread's loop for another loop, within a budget: passes that do not wait are made until one has called
+ *  nothing but observers, or budget_items callbacks of other kinds were made, or budget_ns nanoseconds are over, which is
+ *  looked at after each of them. At least one is made if there is any. With TREADLE_FOREVER and SIZE_MAX it goes on as long as
+ *  there is something to do.
+ *  Returns TREADLE_OK when the budget is used up: the run is still in progress, as it is in a callback, and the next dispatch of the
+ *  mode goes on behind the last callback, so that none is passed over, however small the budget is. Meanwhile the pollable
+ *  descriptors are readable, runs of any mode may be made, and a stop is for the next dispatch. If that does not come, and the
+ *  dispatch was made inside of a callback, it ends with that, and what it had not reached is where it was. Otherwise returns
+ *  TREADLE_RUN_TIMED_OUT when there is nothing to do, or what else treadle_loop_run returns, with TREADLE_RUN_WHEN_EMPTY (ABI-13).
+ *  [owner] Errors: TREADLE_E_ARG for a mode that is NULL, and the common modes; those of treadle_loop_run. Since 1.0. */
+TREADLE_API treadle_status treadle_loop_dispatch(treadle_loop loop, const char *mode, int64_t budget_ns, size_t budget_items);
+
 /** Ends the innermost run at the end of its pass, also out of its sleep. Without a run it is not
  *  remembered and returns TREADLE_IGNORED: see treadle_loop_request_stop (STOP-1 to STOP-7).
  *  [any] Since 1.0. */
@@ -144,6 +177,7 @@ typedef struct treadle_loop_counters {
     treadle_object longest_item; /* its item, borrowed: it may be gone; NULL for a post or a request */
     uint32_t longest_kind;       /* TREADLE_EVENT_... (event.h): what it was */
     uint32_t last_finish;        /* TREADLE_FINISH_...: of the last run that returned TREADLE_RUN_FINISHED */
+    uint64_t messages;           /* messages of ports that were received (port.h) */
 } treadle_loop_counters;
 
 /** Stores what a loop has done. Posts, signals and timers of a batch count when the batch is over: within one of their

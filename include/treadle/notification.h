@@ -15,7 +15,10 @@ enum {
      * that starts it, before it runs (THR-11). */
     TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED = 1,
     /* A thread with an object ends; object: that thread. On the thread itself (THR-14). */
-    TREADLE_NOTIFY_THREAD_WILL_EXIT = 2
+    TREADLE_NOTIFY_THREAD_WILL_EXIT = 2,
+    /* A port has become invalid, and has left all loops; object: that port. On the thread that made it so (PORT-2). It is
+     * gone already where that was by the last reference. */
+    TREADLE_NOTIFY_PORT_INVALID = 3
 };
 
 /** Called for each matching notification (NOTE-1).

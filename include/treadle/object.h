@@ -9,7 +9,7 @@
 
 TREADLE_BEGIN_DECLS
 
-/** Any handle. An *item* is one that a loop looks after: a source, descriptor source, timer or observer. Since 1.0. */
+/** Any handle. An *item* is one that a loop looks after: a source, descriptor source, port, timer or observer. Since 1.0. */
 typedef void *treadle_object;
 
 /** Adds a reference. Every handle that one was given with create, copy or retain is released once. A retained
@@ -27,7 +27,7 @@ TREADLE_API treadle_status treadle_release(treadle_object object);
 
 /** Ends an item: it becomes invalid, and leaves every mode of every loop. A source's signal is cleared, and its cancel
  *  called for each mode (SRC0-4). The info of a timer or observer is released, after the callback if that is running
- *  (TMR-7); of a source or descriptor source, when it is freed (SRC0-2).
+ *  (TMR-7); of a source, descriptor source or port, when it is freed (SRC0-2). Of a port see treadle_port_create.
  *  Or a closure: calls that begin from now on get the default result; they are counted, and the first is reported to the
  *  last-resort handler. Calls that have begun are handled. When none is left, destroy is called, by whoever ends the last one.
  *  Idempotent: TREADLE_OK also if it was invalid already. On the loop's own thread no callback starts any more once this
@@ -47,12 +47,12 @@ TREADLE_API treadle_status treadle_close(treadle_object object, int64_t timeout_
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_is_valid(treadle_object item);
 
-/** The info that an item's callbacks receive: of a source or descriptor source also after invalidation (SRC0-4), of a
+/** The info that an item's callbacks receive: of a source, descriptor source or port also after invalidation (SRC0-4), of a
  *  timer or observer NULL then (TMR-7).
  *  [any] Errors: TREADLE_E_KIND for what is no item. Since 1.0. */
 TREADLE_API treadle_status treadle_get_info(treadle_object item, void **out_info);
 
-/** The order that a source or observer was made with (OBJ-5, SRC0-14); 0 for a descriptor source, and for a timer (TMR-3).
+/** The order that a source or observer was made with (OBJ-5, SRC0-14); 0 for a descriptor source, a port, and a timer (TMR-3).
  *  [any] Errors: TREADLE_E_KIND for what is no item. Since 1.0. */
 TREADLE_API treadle_status treadle_get_order(treadle_object item, int64_t *out_order);
 
@@ -71,7 +71,9 @@ enum {
     TREADLE_KIND_CONDITION = 11,
     TREADLE_KIND_INVOCATION = 12,
     TREADLE_KIND_CLOSURE = 13,
-    TREADLE_KIND_SCOPE = 15
+    TREADLE_KIND_SCOPE = 15,
+    TREADLE_KIND_PORT = 16,
+    TREADLE_KIND_MESSAGE = 17
 };
 
 /** Of which kind an object is: for handles that treadle_loop_copy_items gave. New kinds may be added.
@@ -81,7 +83,7 @@ TREADLE_API treadle_status treadle_get_kind(treadle_object object, uint32_t *out
 /** Writes text about an item or a loop, for people who debug: at most capacity bytes, NUL included, into buffer (NULL
  *  with capacity 0 asks for the length); stores the full length, without NUL (RL-12). Its form may change.
  *  An item: a line with its kind, label, handle, order and what its kind has besides (whether a source is signalled; a
- *  descriptor's number and events; in how many seconds a timer is due, its interval and tolerance; an observer's
+ *  descriptor's number and events; how many messages wait in a port; in how many seconds a timer is due, its interval and tolerance; an observer's
  *  activities) and with what its context's describe adds; then a line for each mode that has it. A loop: a line with its
  *  thread and what that does; then each mode, in the order in which they were made, with a line for each of its items, in
  *  the order of treadle_loop_copy_items. The parts may be of different moments where other threads change them. For a loop

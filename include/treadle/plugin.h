@@ -100,7 +100,7 @@ typedef void (*treadle_plugin_log_fn)(void *info, treadle_plugin plugin, uint32_
 
 /** Flags of a load. Unknown ones are refused. Since 1.0. */
 enum {
-    /* Takes a file that somebody else than root and the process's user may write. */
+    /* Takes a file that somebody else than root and the process's user may write, or replace. */
     TREADLE_PLUGIN_LOAD_WRITABLE = 1
 };
 
@@ -120,10 +120,11 @@ typedef struct treadle_plugin_config {
 } treadle_plugin_config;
 
 /** Loads a plugin, which starts nothing: of a library's code its constructors and the query function run. The file is looked
- *  at before: a regular one, complete, that only root and the process's user may write. It is mapped with RTLD_NOW and
- *  RTLD_LOCAL: nothing of it is left to be found later, and nobody else is bound to it.
+ *  at before: a regular one, complete, that only root and the process's user may write, in a directory that only they may
+ *  write, or that has the sticky bit; links are followed first. It is mapped with RTLD_NOW and RTLD_LOCAL: nothing of it is left
+ *  to be found later, and nobody else is bound to it.
  *  The handle is that of the plugin's scope, and to be released; the plugin lives until it is closed, whoever releases what.
- *  It belongs to the scope that the calling thread has entered, and is closed with that.
+ *  It belongs to the scope that the calling thread has entered, is closed with that, and its handle is stale then.
  *  [any] Errors: TREADLE_E_PLUGIN for a file that is refused, that is no plugin, or whose description breaks its rules, a
  *  version that has nothing in common with this host's, a setting's value that its type does not allow; TREADLE_E_EXISTS for an
  *  id that is loaded already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for NULL, a bad
@@ -151,7 +152,7 @@ TREADLE_API treadle_status treadle_plugin_start(treadle_plugin plugin);
  *  From inside of one of its own functions or callbacks: TREADLE_DEFERRED; the rest happens when they have returned. Treadle
  *  knows of those that it calls. It does not know of functions that others call as an extension: while one of these runs, its
  *  plugin must not be closed; a closure's pointer may be given out in place of a function that can come to that.
- *  timeout_ns: 0 or less only looks; TREADLE_FOREVER. stop gets what is left of it.
+ *  timeout_ns: 0 or less only looks; TREADLE_FOREVER. stop gets what is left of it, also of a close from inside.
  *  [any] Errors: TREADLE_E_TIMEOUT: close it again. Since 1.0. */
 static inline treadle_status treadle_plugin_close(treadle_plugin plugin, int64_t timeout_ns) {
     return treadle_close(plugin, timeout_ns);
@@ -224,7 +225,7 @@ struct treadle_plugin_host {
     treadle_plugin plugin; /* the plugin itself: on loan */
     const treadle_plugin_table *table;
     /* An extension of the host's, or of a plugin that has started and that this one lists: valid until stop has returned.
-     * NULL if there is none. Whom it comes from is not closed before this one. */
+     * NULL if there is none, or it comes from a plugin that uses this one. Whom it comes from is not closed before this one. */
     const void *(*get_extension)(const treadle_plugin_host *host, const char *id);
     /* As treadle_plugin_copy_setting, of its own. */
     treadle_status (*copy_setting)(const treadle_plugin_host *host, const char *key, char *buffer, size_t capacity, size_t *out_length);

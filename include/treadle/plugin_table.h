@@ -11,7 +11,7 @@
 TREADLE_BEGIN_DECLS
 
 struct treadle_plugin_table {
-    size_t struct_size; /* of as many as the version has that was agreed on */
+    size_t struct_size; /* what the host has: what comes behind it is not there */
     treadle_status (*closure_create)(const treadle_plugin_host *plugin, const treadle_closure_config *config, treadle_closure *out_closure);
     treadle_status (*closure_get_code)(treadle_closure closure, void (**out_code)(void));
     treadle_status (*closure_get_info)(treadle_closure closure, treadle_closure_info *out_info);
@@ -33,7 +33,6 @@ struct treadle_plugin_table {
     const uint64_t *(*host_get_retired_count)(treadle_host host);
     treadle_status (*host_post)(const treadle_plugin_host *plugin, treadle_host host, uint64_t token, treadle_loop loop);
     treadle_status (*host_run)(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags);
-    uint64_t (*host_next)(void);
     treadle_status (*host_wait)(treadle_loop loop, uint32_t *word, int64_t timeout_ns);
     treadle_status (*host_end_wait)(uint32_t *word);
     treadle_status (*host_pool_add)(const treadle_plugin_host *plugin, treadle_host host, uint64_t token);
@@ -167,6 +166,28 @@ struct treadle_plugin_table {
     treadle_status (*timer_get_tolerance)(treadle_timer timer, int64_t *out_tolerance_ns);
     uint32_t (*version)(void);
     const char *(*version_string)(void);
+    treadle_status (*loop_open_pollable)(treadle_loop loop, const char *mode, int32_t *out_fd);
+    treadle_status (*thread_set_value_in)(const treadle_plugin_host *plugin, treadle_thread thread, const char *key, void *value, treadle_release_fn release);
+    treadle_status (*port_create)(const treadle_plugin_host *plugin, const treadle_port_context *context, treadle_port *out_port);
+    treadle_status (*port_send)(treadle_port port, const treadle_message_content *content, int64_t timeout_ns);
+    treadle_status (*port_send_bytes)(treadle_port port, uint32_t id, const void *bytes, size_t length, int64_t timeout_ns);
+    treadle_status (*port_get_count)(treadle_port port, size_t *out_count, size_t *out_capacity);
+    treadle_status (*message_get_info)(treadle_message message, treadle_message_info *out_info);
+    treadle_status (*message_get_component)(treadle_message message, size_t index, treadle_component *out_component);
+    treadle_status (*message_take_descriptor)(treadle_message message, size_t index, int32_t *out_descriptor);
+    treadle_status (*loop_next)(treadle_loop loop, treadle_pull *pull);
+    treadle_status (*loop_prepare)(treadle_loop loop, const char *mode, int64_t *out_date);
+    treadle_status (*loop_dispatch)(treadle_loop loop, const char *mode, int64_t budget_ns, size_t budget_items);
+    treadle_status (*message_port_create_local)(const treadle_plugin_host *plugin, const char *name, const treadle_message_port_context *context, treadle_message_port *out_port);
+    treadle_status (*message_port_create_remote)(const treadle_plugin_host *plugin, const char *name, const treadle_message_port_context *context, treadle_message_port *out_port);
+    bool (*message_port_is_remote)(treadle_message_port port);
+    treadle_status (*message_port_get_name)(treadle_message_port port, char *buffer, size_t capacity, size_t *out_length);
+    treadle_status (*message_port_set_name)(treadle_message_port port, const char *name);
+    treadle_status (*message_port_set_invalidated)(treadle_message_port port, treadle_message_port_invalidated_fn invalidated);
+    treadle_status (*message_port_check)(treadle_message_port port);
+    treadle_status (*message_port_send)(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t timeout_ns);
+    treadle_status (*message_port_request)(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t send_timeout_ns, int64_t reply_timeout_ns, const char *mode, treadle_message_port_reply_fn reply, void *info);
+    treadle_status (*message_port_reply)(uint64_t call, const void *data, size_t size);
 };
 
 #ifdef TREADLE_PLUGIN
@@ -192,7 +213,6 @@ TREADLE_FORWARD treadle_status treadle_host_take_retired(treadle_host host, uint
 TREADLE_FORWARD const uint64_t *treadle_host_get_retired_count(treadle_host host) { return treadle_plugin_self->table->host_get_retired_count(host); }
 TREADLE_FORWARD treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop) { return treadle_plugin_self->table->host_post(treadle_plugin_self, host, token, loop); }
 TREADLE_FORWARD treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags) { return treadle_plugin_self->table->host_run(host, loop, mode, timeout_ns, flags); }
-TREADLE_FORWARD uint64_t treadle_host_next(void) { return treadle_plugin_self->table->host_next(); }
 TREADLE_FORWARD treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns) { return treadle_plugin_self->table->host_wait(loop, word, timeout_ns); }
 TREADLE_FORWARD treadle_status treadle_host_end_wait(uint32_t *word) { return treadle_plugin_self->table->host_end_wait(word); }
 TREADLE_FORWARD treadle_status treadle_host_pool_add(treadle_host host, uint64_t token) { return treadle_plugin_self->table->host_pool_add(treadle_plugin_self, host, token); }
@@ -303,7 +323,6 @@ TREADLE_FORWARD treadle_status treadle_thread_set_priority(treadle_thread thread
 TREADLE_FORWARD treadle_status treadle_thread_get_priority(treadle_thread thread, double *out_priority, int32_t *out_applied) { return treadle_plugin_self->table->thread_get_priority(thread, out_priority, out_applied); }
 TREADLE_FORWARD treadle_status treadle_thread_set_policy(treadle_thread thread, uint32_t policy) { return treadle_plugin_self->table->thread_set_policy(thread, policy); }
 TREADLE_FORWARD treadle_status treadle_thread_get_policy(treadle_thread thread, uint32_t *out_policy) { return treadle_plugin_self->table->thread_get_policy(thread, out_policy); }
-TREADLE_FORWARD treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, void *value, treadle_release_fn release) { return treadle_plugin_self->table->thread_set_value(thread, key, value, release); }
 TREADLE_FORWARD treadle_status treadle_thread_get_value(treadle_thread thread, const char *key, void **out_value) { return treadle_plugin_self->table->thread_get_value(thread, key, out_value); }
 TREADLE_FORWARD treadle_status treadle_thread_use_value(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info) { return treadle_plugin_self->table->thread_use_value(thread, key, use, info); }
 TREADLE_FORWARD treadle_status treadle_thread_remove_value(treadle_thread thread, const char *key) { return treadle_plugin_self->table->thread_remove_value(thread, key); }
@@ -326,6 +345,28 @@ TREADLE_FORWARD treadle_status treadle_timer_set_tolerance(treadle_timer timer, 
 TREADLE_FORWARD treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns) { return treadle_plugin_self->table->timer_get_tolerance(timer, out_tolerance_ns); }
 TREADLE_FORWARD uint32_t treadle_version(void) { return treadle_plugin_self->table->version(); }
 TREADLE_FORWARD const char *treadle_version_string(void) { return treadle_plugin_self->table->version_string(); }
+TREADLE_FORWARD treadle_status treadle_loop_open_pollable(treadle_loop loop, const char *mode, int32_t *out_fd) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, loop_open_pollable)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->loop_open_pollable(loop, mode, out_fd); }
+TREADLE_FORWARD treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, void *value, treadle_release_fn release) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, thread_set_value_in)) return treadle_plugin_self->table->thread_set_value(thread, key, value, release); return treadle_plugin_self->table->thread_set_value_in(treadle_plugin_self, thread, key, value, release); }
+TREADLE_FORWARD treadle_status treadle_port_create(const treadle_port_context *context, treadle_port *out_port) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, port_create)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->port_create(treadle_plugin_self, context, out_port); }
+TREADLE_FORWARD treadle_status treadle_port_send(treadle_port port, const treadle_message_content *content, int64_t timeout_ns) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, port_send)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->port_send(port, content, timeout_ns); }
+TREADLE_FORWARD treadle_status treadle_port_send_bytes(treadle_port port, uint32_t id, const void *bytes, size_t length, int64_t timeout_ns) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, port_send_bytes)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->port_send_bytes(port, id, bytes, length, timeout_ns); }
+TREADLE_FORWARD treadle_status treadle_port_get_count(treadle_port port, size_t *out_count, size_t *out_capacity) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, port_get_count)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->port_get_count(port, out_count, out_capacity); }
+TREADLE_FORWARD treadle_status treadle_message_get_info(treadle_message message, treadle_message_info *out_info) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_get_info)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_get_info(message, out_info); }
+TREADLE_FORWARD treadle_status treadle_message_get_component(treadle_message message, size_t index, treadle_component *out_component) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_get_component)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_get_component(message, index, out_component); }
+TREADLE_FORWARD treadle_status treadle_message_take_descriptor(treadle_message message, size_t index, int32_t *out_descriptor) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_take_descriptor)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_take_descriptor(message, index, out_descriptor); }
+TREADLE_FORWARD treadle_status treadle_loop_next(treadle_loop loop, treadle_pull *pull) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, loop_next)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->loop_next(loop, pull); }
+TREADLE_FORWARD treadle_status treadle_loop_prepare(treadle_loop loop, const char *mode, int64_t *out_date) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, loop_prepare)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->loop_prepare(loop, mode, out_date); }
+TREADLE_FORWARD treadle_status treadle_loop_dispatch(treadle_loop loop, const char *mode, int64_t budget_ns, size_t budget_items) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, loop_dispatch)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->loop_dispatch(loop, mode, budget_ns, budget_items); }
+TREADLE_FORWARD treadle_status treadle_message_port_create_local(const char *name, const treadle_message_port_context *context, treadle_message_port *out_port) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_create_local)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_create_local(treadle_plugin_self, name, context, out_port); }
+TREADLE_FORWARD treadle_status treadle_message_port_create_remote(const char *name, const treadle_message_port_context *context, treadle_message_port *out_port) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_create_remote)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_create_remote(treadle_plugin_self, name, context, out_port); }
+TREADLE_FORWARD bool treadle_message_port_is_remote(treadle_message_port port) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_is_remote)) return false; return treadle_plugin_self->table->message_port_is_remote(port); }
+TREADLE_FORWARD treadle_status treadle_message_port_get_name(treadle_message_port port, char *buffer, size_t capacity, size_t *out_length) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_get_name)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_get_name(port, buffer, capacity, out_length); }
+TREADLE_FORWARD treadle_status treadle_message_port_set_name(treadle_message_port port, const char *name) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_set_name)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_set_name(port, name); }
+TREADLE_FORWARD treadle_status treadle_message_port_set_invalidated(treadle_message_port port, treadle_message_port_invalidated_fn invalidated) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_set_invalidated)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_set_invalidated(port, invalidated); }
+TREADLE_FORWARD treadle_status treadle_message_port_check(treadle_message_port port) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_check)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_check(port); }
+TREADLE_FORWARD treadle_status treadle_message_port_send(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t timeout_ns) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_send)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_send(port, id, data, size, timeout_ns); }
+TREADLE_FORWARD treadle_status treadle_message_port_request(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t send_timeout_ns, int64_t reply_timeout_ns, const char *mode, treadle_message_port_reply_fn reply, void *info) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_request)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_request(port, id, data, size, send_timeout_ns, reply_timeout_ns, mode, reply, info); }
+TREADLE_FORWARD treadle_status treadle_message_port_reply(uint64_t call, const void *data, size_t size) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_reply)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_reply(call, data, size); }
 #endif
 
 TREADLE_END_DECLS

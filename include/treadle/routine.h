@@ -51,12 +51,12 @@ enum {
     TREADLE_ARGUMENT_BOUND = 0,      /* the bytes given here, copied now */
     TREADLE_ARGUMENT_LOOP = 1,       /* the event's loop: a pointer argument */
     TREADLE_ARGUMENT_MODE = 2,       /* the event's mode: a pointer argument */
-    TREADLE_ARGUMENT_SUBJECT = 3,    /* the source, timer, observer, descriptor source, or target: a pointer */
-    TREADLE_ARGUMENT_VALUE = 4,      /* the activity or the readiness: an integer of 32 bits or more */
+    TREADLE_ARGUMENT_SUBJECT = 3,    /* the source, timer, observer, descriptor source, port, or target: a pointer */
+    TREADLE_ARGUMENT_VALUE = 4,      /* the activity, the readiness or the message's id: an integer of 32 bits or more */
     TREADLE_ARGUMENT_DESCRIPTOR = 5, /* the watched number: an integer of 32 bits or more */
     TREADLE_ARGUMENT_LATE = 6,       /* how late the timer is: an integer of 64 bits */
     TREADLE_ARGUMENT_EVENT = 7,      /* the event itself: a pointer */
-    TREADLE_ARGUMENT_ARGUMENT = 8    /* a perform request's argument: a pointer */
+    TREADLE_ARGUMENT_ARGUMENT = 8    /* a perform request's argument, or a port's message: a pointer */
 };
 
 /** One argument of a routine. Since 1.0. */
@@ -79,7 +79,7 @@ typedef struct treadle_routine_config {
 } treadle_routine_config;
 
 /** Makes a routine: a call that is complete but for what an event supplies. Give it to the context of a
- *  source, timer, observer, descriptor or block, which keeps a reference. What the function returns is
+ *  source, timer, observer, descriptor, port or block, which keeps a reference. What the function returns is
  *  dropped then.
  *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad
  *  struct_size (these two), an unknown kind, a wrong number or size of arguments, or a kind that does not

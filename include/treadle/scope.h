@@ -18,10 +18,11 @@ typedef struct treadle_scope_config {
 } treadle_scope_config;
 
 /** Makes a scope, with one reference. To it belongs what a thread makes between treadle_scope_enter and treadle_scope_leave:
- *  sources, descriptor sources, timers, observers, threads, invocations, closures, host registrations, scopes; posts, requests
- *  (also those after a delay), notifications, and what is added to a pool; and whatever names the scope in its context or
- *  config, wherever it is made. Not what callbacks make later, unless they enter the scope themselves, or name it. Loops, locks,
- *  conditions, signatures and routines belong to nobody. A member that has ended before costs nothing any more.
+ *  sources, descriptor sources, ports, timers, observers, threads, invocations, closures, host registrations, scopes; posts,
+ *  requests (also those after a delay), notifications, values in dictionaries of threads, and what is added to a pool; and
+ *  whatever names the scope in its context or config, wherever it is made. Not what callbacks make later, unless they enter the
+ *  scope themselves, or name it. Loops, locks, conditions, signatures, routines and messages belong to nobody. A member that has
+ *  ended before costs nothing any more.
  *  With the last reference the scope is closed as by treadle_scope_close from one of its callbacks.
  *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL, a bad struct_size (these
  *  two, of config), a label that is not UTF-8, or a NULL out_scope; TREADLE_E_RANGE for a longer label; TREADLE_E_CLOSED if the
@@ -54,7 +55,8 @@ enum {
     TREADLE_HOLDER_REQUEST = 33,
     TREADLE_HOLDER_NOTIFICATION = 34,
     TREADLE_HOLDER_POOLED = 35, /* a release that was put off by treadle_pool_add */
-    TREADLE_HOLDER_CALL = 37    /* a thread that makes something in it, runs one of a plugin's own functions, or calls destroy */
+    TREADLE_HOLDER_CALL = 37,   /* a thread that makes something in it, runs one of a plugin's own functions, or calls destroy */
+    TREADLE_HOLDER_VALUE = 38   /* a value in a thread's dictionary; thread_id: who uses it, or did so last */
 };
 
 /** Copies out what is in a scope now: of one that could not be closed in time, what still goes on. The first capacity of
@@ -65,9 +67,9 @@ TREADLE_API treadle_status treadle_scope_copy_holders(treadle_scope scope, tread
 
 /** Ends a scope and all that belongs to it, whoever has references to it. Nothing more is taken (TREADLE_E_CLOSED). Items,
  *  closures and scopes inside are closed; queued posts and requests never run, and who waits for one gets TREADLE_E_CLOSED;
- *  queued invocations are cancelled; registrations end; releases that were put off are called here; threads are stopped as by
- *  treadle_thread_stop, and joined. Each info is released once, and all handles of members are stale then: what had
- *  references to them has none any more. It waits until none of their callbacks runs, then destroy is called.
+ *  queued invocations are cancelled; registrations end, values leave their dictionaries; releases that were put off are called
+ *  here; threads are stopped as by treadle_thread_stop, and joined. Each info is released once, and all handles of members are
+ *  stale then: what had references to them has none any more. It waits until none of their callbacks runs, then destroy is called.
  *  From inside one of its own callbacks: TREADLE_DEFERRED, at once; the scope is closed when those return that the calling
  *  thread is in. Otherwise idempotent; several threads may close a scope.
  *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.

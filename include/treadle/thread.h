@@ -231,9 +231,10 @@ TREADLE_API treadle_status treadle_thread_get_policy(treadle_thread thread, uint
 
 /** Stores a value under a key in the thread's dictionary, in place of the one that was there (THR-12).
  *  release (may be NULL) gets the value back once: when it is replaced or removed, or after the thread's
- *  will-exit notification, and not while treadle_thread_use_value uses it.
+ *  will-exit notification, and not while treadle_thread_use_value uses it; or with the scope that the calling
+ *  thread has entered, to which the value belongs (scope.h).
  *  [any] Errors, with release called: TREADLE_E_ARG for a NULL key; TREADLE_E_STATE when the thread has
- *  finished; TREADLE_E_NOMEM. Since 1.0. */
+ *  finished; TREADLE_E_CLOSED if that scope is closed; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, void *value,
                                                     treadle_release_fn release);
 

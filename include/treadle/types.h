@@ -59,6 +59,11 @@ typedef struct treadle_lock_s *treadle_lock;
 /** A condition, to wait for with a lock. Since 1.0. */
 typedef struct treadle_condition_s *treadle_condition;
 
+/** A port, to which any thread sends messages, and from which a loop receives them. Since 1.0. */
+typedef struct treadle_port_s *treadle_port;
+/** A message that a port has received. Since 1.0. */
+typedef struct treadle_message_s *treadle_message;
+
 /** A scope, to which what is made inside of it belongs. Since 1.0. */
 typedef struct treadle_scope_s *treadle_scope;
 
@@ -97,9 +102,10 @@ enum {
     TREADLE_E_CLOSED = -15,       /* the host, or the loop, takes no more work */
     TREADLE_E_RANGE = -16,        /* a number is outside of its range */
     TREADLE_E_SIGNATURE = -17,    /* a type encoding is malformed or cannot be called */
-    TREADLE_E_NOT_SUPPORTED = -18, /* this build or machine cannot */
+    TREADLE_E_NOT_SUPPORTED = -18, /* this build or machine cannot; or not the version of Treadle that the process has (ABI-8) */
     TREADLE_E_CANCELLED = -19,    /* somebody cancelled it */
-    TREADLE_E_PLUGIN = -20        /* a plugin is refused, or breaks its contract; the last error says how */
+    TREADLE_E_PLUGIN = -20,       /* a plugin is refused, or breaks its contract; the last error says how */
+    TREADLE_E_NO_REPLY = -21      /* a message was sent, and its reply did not come in time */
 };
 
 /** Waits for ever, as a timeout or a date. 0 polls. Since 1.0. */

@@ -31,7 +31,8 @@ enum {
     LIBTREADLE_IMAGE_CUT = 5,      /* shorter than it says */
     LIBTREADLE_IMAGE_LOADER = 6,   /* text says why */
     LIBTREADLE_IMAGE_CHANGED = 7,  /* written over in its place while it is mapped */
-    LIBTREADLE_IMAGE_MEMORY = 8
+    LIBTREADLE_IMAGE_MEMORY = 8,
+    LIBTREADLE_IMAGE_OPEN = 9 /* somebody else may write the directory that it is in */
 };
 int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libtreadle_image **out_image, char *text, size_t size);
 void *libtreadle_image_find(struct libtreadle_image *image, const char *symbol);

@@ -44,18 +44,21 @@ struct treadle_system_thread {
     void *scope;        /* the scope that the thread has entered last, or NULL (Scope.Entry) */
     void *invocation_call; /* the innermost call of an invocation's function, or NULL (InvocationFrame) */
     void *scope_call;   /* the innermost call of a work of a scope's, or NULL (ScopeWork.Call) */
+    void *message_call; /* the innermost call of a client's with a message, or NULL (MessageCall) */
     uintptr_t left;     /* its teardown is over: the handle of the object that it had, or 1 */
     uint64_t last_wait; /* the number of the thread's last wait (WaitGraph); 0: none yet */
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
     uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds) */
     uint32_t id;        /* the kernel's; 0: not asked for yet */
+    uint32_t ending_message; /* the slot of the first message that ends on this thread; 0: none (Message) */
     uint32_t fired_timer; /* the slot of the innermost timer that the thread fires by hand; 0: none */
     uint8_t announcing; /* not 0: inside the notification of the first thread (MultiThreading) */
     bool is_ending;     /* its thread-specific destructors run */
     bool is_ending_scopes; /* inside a look for scopes that end */
     uint8_t finishing;  /* how many scopes' destroy functions are on its stack */
     bool is_logging;    /* inside a message to who debugs */
+    bool is_ending_messages; /* it is inside of their ends */
     bool is_seen;       /* its id was compared with the main thread's */
 };
 extern __thread struct treadle_system_thread treadle_system_thread_state
@@ -86,7 +89,7 @@ static inline struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_syst
 
 /* --- Static storage ------------------------------------------------------------------------------ */
 
-enum { TREADLE_SYSTEM_KINDS = 16, TREADLE_SYSTEM_CHUNKS = 4096 };
+enum { TREADLE_SYSTEM_KINDS = 32, TREADLE_SYSTEM_CHUNKS = 4096 };
 
 /* The room of a Mutex. All-zero bytes are an unlocked one. */
 struct treadle_system_mutex {
@@ -131,19 +134,20 @@ struct treadle_system_life {
     struct treadle_system_item_mutex item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS];
     struct treadle_system_registry reports; /* for who debugs (Log) */
     struct treadle_system_registry plugins; /* that are loaded (PluginRegistry) */
+    struct treadle_system_registry message_ports; /* that have a name (MessagePortRegistry) */
     struct treadle_system_inheritance inheritance;
 };
 extern struct treadle_system_life treadle_system_present_life __attribute__((visibility("hidden")));
 
-static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_present_life.slabs[kind & 15]; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_slab(uint32_t kind) { return &treadle_system_present_life.slabs[kind & 31]; }
 
 /* The chunks of all slabs, the first of each kind beside one another. Zero-filled: what is not touched costs no memory. */
 extern void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
 static inline void *treadle_system_chunk(uint32_t kind, uint32_t index) {
-    return __atomic_load_n(&treadle_system_chunks[index & 4095][kind & 15], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&treadle_system_chunks[index & 4095][kind & 31], __ATOMIC_ACQUIRE);
 }
 static inline void treadle_system_set_chunk(uint32_t kind, uint32_t index, void *chunk) {
-    __atomic_store_n(&treadle_system_chunks[index & 4095][kind & 15], chunk, __ATOMIC_RELEASE);
+    __atomic_store_n(&treadle_system_chunks[index & 4095][kind & 31], chunk, __ATOMIC_RELEASE);
 }
 
 /* The names of the modes that the library itself knows. */
@@ -267,6 +271,12 @@ static inline uint32_t treadle_system_next_thread_number(void) {
     return __atomic_add_fetch(&treadle_system_thread_numbers, 1, __ATOMIC_RELAXED);
 }
 
+/* Numbers the messages that ports receive. */
+extern uint64_t treadle_system_message_numbers;
+static inline uint64_t treadle_system_next_message(void) {
+    return __atomic_add_fetch(&treadle_system_message_numbers, 1, __ATOMIC_RELAXED);
+}
+
 /* Numbers the threads' stacks of pools. */
 extern uint32_t treadle_system_pool_numbers;
 static inline uint32_t treadle_system_next_pool_number(void) {
@@ -331,6 +341,8 @@ static inline void *TREADLE_SYSTEM_NONNULL treadle_system_notification_list(void
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_lock(void) { return &treadle_system_last_resort.mutex; }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_plugin_lock(void) { return &treadle_system_present_life.plugins.mutex; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_plugin_words(void) { return treadle_system_present_life.plugins.words; }
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_message_port_lock(void) { return &treadle_system_present_life.message_ports.mutex; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_message_port_words(void) { return treadle_system_present_life.message_ports.words; }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_report_lock(void) { return &treadle_system_present_life.reports.mutex; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_report_words(void) { return treadle_system_present_life.reports.words; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_handler(void) { return treadle_system_last_resort.words; }
@@ -359,6 +371,7 @@ int64_t treadle_system_wall(void);     /* CLOCK_REALTIME, nanoseconds since 1970
 int32_t treadle_system_thread_id(void);
 int32_t treadle_system_process_id(void);
 int32_t treadle_system_close(int32_t fd);
+int32_t treadle_system_duplicate(int32_t fd);
 int32_t treadle_system_is_open(int32_t fd); /* 0, or -EBADF */
 void treadle_system_call_clients(void (*body)(void *), void *context); /* no exception leaves it: that ends the program */
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size); /* one write; errno is kept */
@@ -460,6 +473,8 @@ int32_t treadle_system_enomem(void);
 int32_t treadle_system_edeadlk(void);
 int32_t treadle_system_eagain(void);
 int32_t treadle_system_enosys(void);
+
+#include "CTreadleSockets.h"
 
 #pragma GCC visibility pop
 

@@ -9,6 +9,7 @@ package enum Notifications {
 
   package static let willBecomeMultiThreaded: UInt32 = 1
   package static let threadWillExit: UInt32 = 2
+  package static let portDidBecomeInvalid: UInt32 = 3
 
   /// Registers a handler, for one object or with 0 for all. `store` gets the token that ends it, before anybody
   /// is told of anything. Takes the handler over on success only.
@@ -16,7 +17,7 @@ package enum Notifications {
     _ name: UInt32, object: UInt, _ handler: Handler, store: (UInt64) -> Void
   ) throws(Failure) {
     try Runtime.start()
-    if name != willBecomeMultiThreaded && name != threadWillExit {
+    if name < willBecomeMultiThreaded || name > portDidBecomeInvalid {
       throw Failure(Status.argument, "name", "is not that of a notification")
     }
     let work = try ScopeWork.make(ScopeWork.Sort.notification, handler, isQueued: false) {
@@ -27,6 +28,9 @@ package enum Notifications {
       if let work, !ScopeWork.takeBack(work) { return }
       throw Failure.noMemory("notification")
     }
+    // Whoever knows the token may end it at once.
+    if let work { ScopeWork.retain(work) }
+    defer { if let work { ScopeWork.release(work) } }
     // Before the registration is in the list, so that whoever can know of it looks.
     treadle_system_set_notified()
     let lock = NotificationList.lock

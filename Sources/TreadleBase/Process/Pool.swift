@@ -28,12 +28,15 @@ package enum Pool {
     return Int(bitPattern: UInt(token | isToken))
   }
 
+  /// Whether anything may have been added since the mark was taken.
+  @inline(__always)
+  package static func holdsMore(than mark: Int) -> Bool { stack.map { $0.pointee.entries.count > mark } ?? false }
+
   /// Releases what was added since the mark was taken, the latest first, and what that adds in turn (POOL-5).
   /// Clients' pools that were opened since and left open are closed.
   @inline(__always)
   package static func drain(to mark: Int) {
-    guard let stack, stack.pointee.entries.count > mark else { return }
-    drain(stack, to: mark)
+    if let stack, holdsMore(than: mark) { drain(stack, to: mark) }
   }
 
   @inline(never)

@@ -84,44 +84,58 @@ extension Scope {
   /// has returned: nothing but its handle may be looked at after that.
   @inline(__always)
   package static func making(_ make: () throws(Failure) -> Handle) throws(Failure) -> Handle {
-    treadle_system_thread().pointee.scope == nil ? try make() : try makingInScope(make)
+    let making = treadle_system_thread().pointee.scope == nil ? nil : try beginMaking()
+    var made: Handle?
+    defer { if let making { endMaking(making, made) } }
+    let handle = try make()
+    made = handle
+    return handle
   }
 
   /// The same for what names its scope, by a client's handle; 0 for none: then the entered one counts.
   @inline(__always)
   package static func making(in named: UInt, _ make: () throws(Failure) -> Handle) throws(Failure) -> Handle {
-    named == 0 ? try making(make) : try within(named) { () throws(Failure) in try makingInScope(make) }
+    try within(named) { () throws(Failure) in try making(make) }
   }
 
   /// Runs `body` inside of the scope that a client's handle means, or with 0 where the thread is. What a client has entered
   /// meanwhile and not left is left after it.
-  @inline(never)
+  @inline(__always)
   package static func within<Made>(_ named: UInt, _ body: () throws(Failure) -> Made) throws(Failure) -> Made {
-    if named == 0 { return try body() }
-    let entry = try push(named)
-    defer { popAll(to: entry) }
+    let entry = named == 0 ? nil : try push(named)
+    defer { if let entry { popAll(to: entry) } }
     return try body()
   }
 
   /// Runs a client's function that belongs to the scope, and is waited for by a closing. What it makes is in the scope.
-  @inline(never)
+  @inline(__always)
   package func calling(evenClosing: Bool = false, _ body: () throws(Failure) -> Void) throws(Failure) {
-    let entry = try push(isOfCall: true)
-    defer { Scope.popAll(to: entry) }
-    try promise(by: entry, evenClosing: evenClosing)
+    let entry = try beginCalling(evenClosing: evenClosing)
+    defer { Scope.endCalling(entry) }
     try body()
   }
+
+  @inline(never)
+  package func beginCalling(evenClosing: Bool = false) throws(Failure) -> UnsafeMutableRawPointer {
+    let entry = try push(isOfCall: true)
+    do throws(Failure) {
+      try promise(by: entry, evenClosing: evenClosing)
+    } catch {
+      Scope.popAll(to: entry)
+      throw error
+    }
+    return UnsafeMutableRawPointer(entry)
+  }
+  package static func endCalling(_ entry: UnsafeMutableRawPointer) { popAll(to: entry.assumingMemoryBound(to: ScopeEntry.self)) }
 
   /// Enters it for one call of a client's that the scope is in charge of; nil if the thread is inside already.
   package func enterForCall() throws(Failure) -> UnsafeMutableRawPointer? {
     if let entered = Scope.entered, contains(entered) { return nil }
     return UnsafeMutableRawPointer(try push(isOfCall: true))
   }
-  package static func leaveAfterCall(_ entry: UnsafeMutableRawPointer) {
-    popAll(to: entry.assumingMemoryBound(to: Entry.self))
-  }
 
   /// Leaves what was entered since an entry, and that, if it is there still: the child of a fork has entered nothing.
+  @inline(never)
   private static func popAll(to entry: UnsafeMutablePointer<Entry>) {
     var isThere = false
     var next = innermost
@@ -136,27 +150,31 @@ extension Scope {
     }
   }
 
-  /// From here on the entry alone holds the scope: `body` need not return.
+  /// From here on the entry alone holds the scope: who has entered it need not return.
+  @inline(never)
   private static func push(_ named: UInt) throws(Failure) -> UnsafeMutablePointer<Entry> {
     let scope = try hold(named, "scope")
     defer { scope.letGo() }
     return try scope.push(isOfCall: true)
   }
 
+  /// What is being made has a place in the scope of an entry, in a life of the process.
+  private struct Making {
+    let entry: UnsafeMutablePointer<ScopeEntry>
+    let tag: UInt32
+  }
+
   @inline(never)
-  private static func makingInScope(_ make: () throws(Failure) -> Handle) throws(Failure) -> Handle {
-    guard let entry = innermost else { return try make() }
-    let scope = entry.pointee.scope
-    try scope.promise(by: entry)
-    let tag = treadle_system_tag()
-    var made: Handle?
-    defer {
-      // The child of a fork has entered nothing.
-      if treadle_system_tag() == tag { scope.redeem(made, by: entry) }
-    }
-    let handle = try make()
-    made = handle
-    return handle
+  private static func beginMaking() throws(Failure) -> Making? {
+    guard let entry = innermost else { return nil }
+    try entry.pointee.scope.promise(by: entry)
+    return Making(entry: entry, tag: treadle_system_tag())
+  }
+
+  @inline(never)
+  private static func endMaking(_ making: Making, _ made: Handle?) {
+    // The child of a fork has entered nothing.
+    if treadle_system_tag() == making.tag { making.entry.pointee.scope.redeem(made, by: making.entry) }
   }
 
   /// Whether the calling thread is making something that belongs to the scope.

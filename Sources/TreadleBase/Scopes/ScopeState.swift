@@ -37,6 +37,8 @@ package struct ScopeState: ~Copyable {
   var makers: UnsafeMutablePointer<ScopeEntry>?
   /// When the closing began. Written before the phase says so.
   package fileprivate(set) var closedAt: Int64
+  /// Until when it may take that was closed from inside of itself. Written before the phase says so.
+  package fileprivate(set) var deferredUntil: Int64
   /// The kernel's id of the thread that calls `destroy`. Written before the phase says so.
   fileprivate var finisher: Int32
 }
@@ -92,6 +94,7 @@ package struct Scope {
     state.pointee.works = nil
     state.pointee.makers = nil
     state.pointee.closedAt = 0
+    state.pointee.deferredUntil = 0
     state.pointee.finisher = 0
     state.pointee.reference.begin(forClient: true)
     // Until it is closed.
@@ -153,13 +156,14 @@ package struct Scope {
 
   /// False while somebody needs the scope who is not in it.
   package var mayBegin: Bool { state.pointee.guardian?(UnsafeMutableRawPointer(state), Scope.mayBegin) ?? true }
-  /// No more is taken from here on. `isDeferred`: nobody waits for the rest.
-  package func beginClosing(isDeferred: Bool) {
+  /// No more is taken from here on. `deferredUntil`: nobody waits for the rest, which may take until then.
+  package func beginClosing(deferredUntil until: Int64? = nil) {
     lock()
     let now = phase
     if now == Phase.open { state.pointee.closedAt = Clock.now() }
-    if now == Phase.open || isDeferred && now == Phase.closing {
-      state.pointee.phase.store(isDeferred ? Phase.deferred : Phase.closing, ordering: .sequentiallyConsistent)
+    if now == Phase.open || until != nil && now == Phase.closing {
+      if let until { state.pointee.deferredUntil = until }
+      state.pointee.phase.store(until != nil ? Phase.deferred : Phase.closing, ordering: .sequentiallyConsistent)
     }
     unlock()
   }
@@ -251,7 +255,7 @@ extension Scope {
   }
 
   /// In the place of a member: it was told to end. A bit that is 0 in all handles.
-  private static let isTold: UInt64 = 1 << 29
+  private static let isTold: UInt64 = 1 << 30
 
   package static func isLiving(_ bits: UInt64) -> Bool {
     let handle = Handle(bits: UInt(bits))

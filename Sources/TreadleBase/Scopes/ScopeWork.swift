@@ -4,8 +4,8 @@
 import CTreadleSystem
 import Synchronization
 
-/// Something in a scope that has no handle: what is queued once (a post, a request, a release that was put off), or a
-/// registration. Around it lies its content, which the client gave; what is queued in its place, its carrier, knows the address.
+/// Something in a scope that has no handle: what is queued once (a post, a request, a release that was put off), or what stays
+/// until it is taken out: a registration, a value in a thread's dictionary. Around it lies its content, which the client gave; what is queued in its place, its carrier, knows the address.
 ///
 /// The content is given back once, by whoever ends it: its carrier, or the scope's closing, which leaves an empty carrier where
 /// it is. It is on the scope's list until the carrier is gone, or the closing has ended it.
@@ -26,6 +26,7 @@ package struct ScopeWork: ~Copyable {
     package static let release: UInt32 = 35
     /// A thread that makes something, runs a function of a plugin, or ends the scope.
     package static let call: UInt32 = 37
+    package static let value: UInt32 = 38
   }
 
   enum Phase {
@@ -61,7 +62,7 @@ package struct ScopeWork: ~Copyable {
   let references: Atomic<UInt32>
   /// Whose stack it is on; 0 for nobody's.
   let threadID: Atomic<Int32>
-  /// What ends a registration, once it is there.
+  /// What ends a registration, once it is there; of a value, the handle of its thread.
   let token: Atomic<UInt64>
   let dispose: Dispose
   /// Scope's lock.
@@ -81,7 +82,7 @@ package struct ScopeWork: ~Copyable {
   private static var offset: Int { (MemoryLayout<ScopeWork>.size &+ 15) & ~15 }
 
   /// A new one in the scope that the calling thread has entered; nil without one. The carrier has the reference. `dispose` gets
-  /// the content, whose memory stays. One that is not queued is a registration, which is ended by its token.
+  /// the content, whose memory stays. One that is not queued stays until it is ended by its token.
   @inline(__always)
   package static func make<Content>(
     _ kind: UInt32, _ content: Content, isQueued: Bool = true, _ dispose: @escaping Dispose
@@ -97,6 +98,15 @@ package struct ScopeWork: ~Copyable {
     guard let memory = treadle_system_allocate(offset &+ MemoryLayout<Content>.size) else {
       throw Failure.noMemory("scope")
     }
+    (memory + offset).bindMemory(to: Content.self, capacity: 1).initialize(to: content)
+    return try begin(memory, kind, scope, isQueued, dispose)
+  }
+
+  /// From here on a scope knows of it, unless that is closed.
+  @inline(never)
+  private static func begin(
+    _ memory: UnsafeMutableRawPointer, _ kind: UInt32, _ scope: Scope, _ isQueued: Bool, _ dispose: @escaping Dispose
+  ) throws(Failure) -> Pointer {
     let work = memory.bindMemory(to: ScopeWork.self, capacity: 1)
     scope.lock()
     if scope.isClosing {
@@ -104,7 +114,6 @@ package struct ScopeWork: ~Copyable {
       treadle_system_free(memory)
       throw Scope.closedFailure
     }
-    (memory + offset).bindMemory(to: Content.self, capacity: 1).initialize(to: content)
     let first = scope.state.pointee.works
     work.initialize(
       to: ScopeWork(
@@ -143,6 +152,21 @@ package struct ScopeWork: ~Copyable {
       thread.pointee.scope_call = record.pointee.outer
       return result
     }
+  }
+
+  /// The turn of a content has come that a host fetches, on no thread's stack; false if the scope has ended it. Nothing is carried
+  /// by no work.
+  @inline(__always)
+  package static func beginHandedOut(_ work: Pointer?) -> Bool {
+    guard let work else { return true }
+    return beginFetched(work)
+  }
+
+  @inline(never)
+  private static func beginFetched(_ work: Pointer) -> Bool {
+    if !begin(work) { return false }
+    work.pointee.threadID.store(Runtime.threadID, ordering: .relaxed)
+    return true
   }
 
   /// It was not its turn after all: nothing has come of it.
@@ -192,7 +216,8 @@ package struct ScopeWork: ~Copyable {
 
   // MARK: Registrations
 
-  /// It is registered under a token. True if its scope is closing, which may have looked for the token before.
+  /// It is registered under a token. True if its scope is closing, which may have looked for the token before. It may have ended
+  /// already: the caller has a reference.
   package static func register(_ work: Pointer, _ token: UInt64) -> Bool {
     work.pointee.token.store(token, ordering: .sequentiallyConsistent)
     return work.pointee.scope.isClosing

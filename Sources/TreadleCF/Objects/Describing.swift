@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadle
-public import CTreadleCF
+import CTreadleCF
 
 @_cdecl("CFCopyTypeIDDescription")
 public func cfCopyTypeIDDescription(_ type: UInt) -> UInt {

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadle
-public import CTreadleCF
+import CTreadleCF
 
 @_cdecl("CFRunLoopSourceCreate")
 public func cfRunLoopSourceCreate(_ allocator: UInt, _ order: Int, _ context: UnsafeRawPointer?) -> UInt {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-public import CTreadleCF
+import CTreadleCF
 
 /// Bytes.
 struct DataBody: Body {

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// What carries a closure's calls to a loop: its own memory, with a reference to the loop until the closure is drained.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import Treadle
+package import TreadleCore
 package import TreadleBase
 
 /// Where a closure's calls are carried, and how. What it refers to is the client's.

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import Synchronization
-import Treadle
+import TreadleCore
 package import TreadleBase
 
 /// Retired, drained, and what is known of a closure meanwhile.

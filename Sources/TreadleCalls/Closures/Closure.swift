@@ -53,13 +53,15 @@ package struct Closure {
     }
   }
 
-  /// From here on the function pointer leads to this closure.
+  /// From here on the function pointer leads to this closure. The slot names a whole body at every moment, which the
+  /// child of a fork inherits: the former one is left only when the slot names it no more.
   private func occupy(_ stub: Stub, isKept: Bool) {
     let body = self.body
+    let former = stub.body
     body.pointee.owners.add(1, ordering: .relaxed)
-    if let former = stub.body { ClosureBody.leaveStub(former) }
     stub.slot.pointee.body.store(UnsafeMutableRawPointer(body), ordering: .releasing)
     stub.slot.pointee.tag.store(body.pointee.tag, ordering: .releasing)
+    if let former { ClosureBody.leaveStub(former) }
     if isKept { stub.slot.pointee.flags |= StubSlot.Flag.kept }
     stub.activate()
   }

@@ -5,7 +5,7 @@ internal import CFFI
 internal import CTreadleStubs
 import CTreadleSystem
 import Synchronization
-import Treadle
+import TreadleCore
 
 /// Where the calls of all closures arrive, with libffi's description of their type and the stub's slot.
 enum ClosureEntry {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import Treadle
+package import TreadleCore
 
 /// Who handles the calls of a closure: a C function with its info, or a host that knows the closure by a token.
 package struct ClosureHandler {

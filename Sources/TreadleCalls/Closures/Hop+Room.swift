@@ -3,7 +3,7 @@
 
 import CTreadleSystem
 import Synchronization
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// Finding room among the calls that wait already.

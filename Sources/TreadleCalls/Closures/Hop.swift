@@ -3,7 +3,7 @@
 
 import CTreadleSystem
 import Synchronization
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// The caller's side of a closure whose calls are carried to a loop: sends a call off, and waits as the closure says.

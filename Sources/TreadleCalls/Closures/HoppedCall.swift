@@ -3,7 +3,7 @@
 
 import CTreadleSystem
 import Synchronization
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// A call of a closure that is carried to its loop: what a `CarriedCall` has room for. Behind it lie the room for the

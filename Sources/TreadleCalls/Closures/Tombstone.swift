@@ -4,7 +4,7 @@
 internal import CFFI
 import CTreadleSystem
 import Synchronization
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// Calls on function pointers whose closures are retired.

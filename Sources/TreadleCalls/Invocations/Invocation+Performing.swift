@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-package import Treadle
+package import TreadleCore
 package import TreadleBase
 
 /// Calling the function, here or elsewhere.

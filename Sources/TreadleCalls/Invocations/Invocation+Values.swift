@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import Treadle
+import TreadleCore
 package import TreadleBase
 
 /// What goes into an invocation, and what comes out. Sizes are those of the signature's types.

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import Treadle
+import TreadleCore
 package import TreadleBase
 
 /// A C function with its arguments, to be called on a thread, and what it returned. Counted by the `Reference` of its

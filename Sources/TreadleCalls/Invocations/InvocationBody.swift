@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// What an invocation consists of, in one block with its frame, its room for the result and its buffers.

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-import Treadle
+import TreadleCore
 import TreadleBase
 
 /// What a carried call of an invocation has in its room.

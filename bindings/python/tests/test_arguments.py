@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import treadle
-from treadle import Activity, FileDescriptor, Observer, RunLoop, Source, Thread, Timer
+from treadle import Activity, FileDescriptor, Observer, Port, RunLoop, Source, Thread, Timer
 
 from support import TestCase, in_thread
 
@@ -68,6 +68,7 @@ def calls() -> List[Call]:
     loop = RunLoop.current()
     source, timer, observer = Source(), Timer(nothing, interval=1), Observer(nothing)
     reader, _ = os.pipe()
+    port = Port(capacity=2**20)  # more than all calls send
     descriptor = FileDescriptor(os.dup(reader), nothing, close_fd=True)
     finished = Thread(nothing)
     finished.start()
@@ -151,6 +152,8 @@ def calls() -> List[Call]:
         Call("Observer", dropping(Observer), (nothing, Activity.EXIT), {"repeats": True, **order}),
         Call("FileDescriptor", dropping(FileDescriptor), (reader, nothing, treadle.Events.READ), {"oneshot": True}),
         Call("FileDescriptor.events", setter(descriptor, "events"), (treadle.Events.READ,)),
+        Call("Port", dropping(Port), (nothing,), {"capacity": 1, "pickle": False, "label": "a label"}),
+        Call("Port.send", port.send, (b"bytes", port), {"id": 1, "reply_port": port, "timeout": 0.0}),
         Call("Item.close", observer.close, (1.0,)),
         Call("Thread", new_thread, (nothing, (1,), {"a": 1}), {"name": "a", "stack_size": 2**20, "priority": 0.5}),
         Call("Thread.name", setter(thread, "name"), ("a",)),
@@ -200,7 +203,7 @@ def calls() -> List[Call]:
 #: What takes anything, as the classes of Python's library do that they are like; or is not called by clients.
 FREE = {
     "DelayedPerform", "Error", "ExceptHookArgs", "LastResortArgs", "ClosureInfo", "ThreadDictionary", "Registration", "Item",
-    "HasFileno", "Mode", "excepthook", "shutdown", "Closure", "Invocation", "RunLoop", "Future",
+    "HasFileno", "Message", "Mode", "ReceivedDescriptor", "excepthook", "shutdown", "Closure", "Invocation", "RunLoop", "Future",
     "Item.__exit__", "Closure.__call__", "Closure.__exit__", "Registration.run", "Condition.__exit__", "pool.__exit__", "Lock.__exit__",
     "Registration.__exit__", "RunLoop.__contains__",
 }  # fmt: skip

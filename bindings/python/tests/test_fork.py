@@ -23,6 +23,7 @@ def check_child():
     assert refused(loop.stop) and refused(source.signal) and refused(lambda: treadle.RunLoop.current().add(source))
     assert future.done() or refused(future.result)
     assert not source.is_valid
+    assert refused(lambda: port.send(b"text")) and refused(lambda: carried[0].send()) and not port.is_valid
     mine = treadle.RunLoop.current()
     assert mine is not loop and mine is treadle.RunLoop.main() and mine.thread_id == os.getpid()
     seen = []
@@ -33,6 +34,11 @@ def check_child():
     thread.start()
     thread.join()
     assert seen == ["timer", "block", True], seen
+    own = treadle.Port(lambda message: seen.append(message.reply_port is own))
+    mine.add(own)
+    own.send(reply_port=own)
+    assert mine.run(seconds=0) and seen[3:] == [True], seen
+    own.invalidate()
 
 def child(queue=None):
     check_child()
@@ -45,6 +51,12 @@ def perform(source):
 
 source = treadle.Source(perform=perform)
 loop.add(source)
+port = treadle.Port(lambda message: carried.extend(message.components))
+carried = []
+loop.add(port)
+port.send(treadle.Port())
+while not carried:
+    loop.run(seconds=0)
 future = loop.perform(int)
 parent = os.getpid()
 source.signal()

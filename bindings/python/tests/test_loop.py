@@ -318,7 +318,7 @@ class Modes(TestCase):
         functions: List[Any] = [treadle.perform_after, treadle.perform_on_main, treadle.Closure.__init__]
         for kind in treadle.RunLoop, treadle.Thread, treadle.FileDescriptor, treadle.Timer, treadle.Source:
             functions += [value for name, value in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"]
-        one = {"run", "items", "next_fire", "add_common_mode", "is_common_mode"}
+        one = {"run", "items", "next_fire", "open_pollable", "add_common_mode", "is_common_mode"}
         for function in functions:
             parameters = inspect.signature(function).parameters
             self.assertEqual("mode" in parameters, function.__name__ in one, function)

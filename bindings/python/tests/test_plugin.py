@@ -178,6 +178,12 @@ class Refusals(PluginCase):
         path.chmod(0o606)
         self.assertRaisesRegex(PluginError, "somebody else may write", Plugin.load, path)
         Plugin.load(path, writable=True).close()
+        path.chmod(0o600)
+        self.folder.chmod(0o777)
+        self.assertRaisesRegex(PluginError, "directory that somebody else may write", Plugin.load, path)
+        self.folder.chmod(0o1777)
+        Plugin.load(path).close()
+        self.folder.chmod(0o700)
         folder = self.folder / "folder.py"
         folder.mkdir()
         self.assertRaisesRegex(PluginError, "no regular file", Plugin.load, folder)

@@ -64,6 +64,7 @@ class Ownership(PluginCase):
                 thread.start()
                 thread.join()
                 loop.post(lambda: loop.post(make, "post"))
+                loop.add(treadle.Port(label="port"))
             def get_extension(_, name): return make
         """
         loop = RunLoop.current()
@@ -71,8 +72,8 @@ class Ownership(PluginCase):
             mine = loop.every(1000)(lambda timer: None)
             loop.run(seconds=0.01)
             plugin.extension("example.making/1")("extension")
-            labels = {holder.label for holder in plugin.holders() if holder.kind == "timer"}
-            self.assertGreaterEqual(labels, {"start", "callback", "thread", "other", "post", "extension"})
+            labels = {holder.label for holder in plugin.holders() if holder.kind in ("timer", "port")}
+            self.assertGreaterEqual(labels, {"start", "callback", "thread", "other", "post", "port", "extension"})
         self.assertTrue(mine.is_valid)
         self.assertEqual(loop.items(), [mine])
         mine.invalidate()

@@ -46,6 +46,7 @@ from ._plugin import Plugin, PluginState
 from ._plugin_description import PluginSetting
 from ._plugin_host import PluginHost
 from ._pool import pool
+from ._port import Message, Port, ReceivedDescriptor
 from ._process import perform_on_main, shutdown
 from ._scope import Scope, ScopeHolder
 from ._source import Source
@@ -97,6 +98,7 @@ __all__ = [
     "LastResortArgs",
     "Lock",
     "LoopClosed",
+    "Message",
     "Mode",
     "Notification",
     "Observer",
@@ -106,6 +108,8 @@ __all__ = [
     "PluginHost",
     "PluginSetting",
     "PluginState",
+    "Port",
+    "ReceivedDescriptor",
     "Registration",
     "RunLoop",
     "RunResult",

@@ -39,6 +39,7 @@ E_SIGNATURE = -17
 E_NOT_SUPPORTED = -18
 E_CANCELLED = -19
 E_PLUGIN = -20
+E_NO_REPLY = -21
 FOREVER = 9223372036854775807
 DEFAULT_MODE = "kCFRunLoopDefaultMode"
 COMMON_MODES = "kCFRunLoopCommonModes"
@@ -56,6 +57,8 @@ KIND_CONDITION = 11
 KIND_INVOCATION = 12
 KIND_CLOSURE = 13
 KIND_SCOPE = 15
+KIND_PORT = 16
+KIND_MESSAGE = 17
 EVENT_PERFORM = 1
 EVENT_SCHEDULE = 2
 EVENT_CANCEL = 3
@@ -68,7 +71,9 @@ EVENT_THREAD = 9
 EVENT_NOTIFICATION = 10
 EVENT_RELEASE = 11
 EVENT_CALL = 12
+EVENT_MESSAGE = 14
 EVENT_INTERRUPT = 13
+EVENT_MESSAGE_PORT = 15
 RUN_RETURN_AFTER_SOURCE = 1
 RUN_RETURN_ON_INTERRUPT = 2
 RUN_WHEN_EMPTY = 4
@@ -82,6 +87,11 @@ WRITABLE = 2
 HANGUP = 4
 FAILED = 8
 DESCRIPTOR_ACKNOWLEDGED = 1
+COMPONENT_BYTES = 1
+COMPONENT_PORT = 2
+COMPONENT_DESCRIPTOR = 3
+MESSAGE_PORT_WANTS_REPLY = 1
+MESSAGE_PORT_NAME = 255
 TIMER_ENDS_AFTER_FIRING = 1
 TIMER_WALL_CLOCK = 2
 ENTRY = 0x1
@@ -139,13 +149,16 @@ CLOSURE_DRAINED = 2
 LOCK_RECURSIVE = 1
 NOTIFY_WILL_BECOME_MULTITHREADED = 1
 NOTIFY_THREAD_WILL_EXIT = 2
+NOTIFY_PORT_INVALID = 3
 HOLDER_POST = 32
 HOLDER_REQUEST = 33
 HOLDER_NOTIFICATION = 34
 HOLDER_POOLED = 35
 HOLDER_CALL = 37
+HOLDER_VALUE = 38
 HOST_WANTS_SCHEDULE = 1
 HOST_WANTS_CANCEL = 2
+NEXT_IN_DISPATCH = 8
 PLUGIN_ABI = 0x10000
 PLUGIN_BEHAVIOUR = 1
 SETTING_TEXT = 0
@@ -208,6 +221,7 @@ class treadle_loop_counters(Structure):
         ("longest_item", c_void_p),
         ("longest_kind", c_uint32),
         ("last_finish", c_uint32),
+        ("messages", c_uint64),
     ]
 
 
@@ -260,6 +274,98 @@ class treadle_descriptor_context(Structure):
         ("events", c_uint32),
         ("flags", c_uint32),
         ("reserved", c_uint32),
+        ("label", c_char_p),
+        ("host", c_void_p),
+        ("token", c_uint64),
+        ("scope", c_void_p),
+    ]
+
+
+class treadle_component(Structure):
+    _fields_ = [
+        ("kind", c_uint32),
+        ("descriptor", c_int32),
+        ("bytes", c_void_p),
+        ("length", c_size_t),
+        ("port", c_void_p),
+    ]
+
+
+class treadle_message_content(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("id", c_uint32),
+        ("reserved", c_uint32),
+        ("components", POINTER(treadle_component)),
+        ("component_count", c_size_t),
+        ("reply_port", c_void_p),
+    ]
+
+
+treadle_message_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)
+
+
+class treadle_port_context(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("info", c_void_p),
+        ("retain", treadle_retain_fn),
+        ("release", treadle_release_fn),
+        ("describe", treadle_describe_fn),
+        ("receive", treadle_message_fn),
+        ("receive_routine", c_void_p),
+        ("capacity", c_uint32),
+        ("reserved", c_uint32),
+        ("label", c_char_p),
+        ("host", c_void_p),
+        ("token", c_uint64),
+        ("scope", c_void_p),
+    ]
+
+
+class treadle_message_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("id", c_uint32),
+        ("component_count", c_uint32),
+        ("port", c_void_p),
+        ("reply_port", c_void_p),
+        ("bytes", c_void_p),
+        ("length", c_size_t),
+    ]
+
+
+class treadle_message_port_message(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("call", c_uint64),
+        ("id", c_int32),
+        ("flags", c_uint32),
+        ("sender_process", c_int32),
+        ("sender_user", c_uint32),
+    ]
+
+
+treadle_message_port_receive_fn = CFUNCTYPE(None, c_void_p, POINTER(treadle_message_port_message), c_void_p)
+treadle_message_port_invalidated_fn = CFUNCTYPE(None, c_void_p, c_void_p)
+treadle_message_port_reply_fn = CFUNCTYPE(None, c_void_p, c_size_t, c_void_p)
+
+
+class treadle_message_port_context(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("info", c_void_p),
+        ("retain", treadle_retain_fn),
+        ("release", treadle_release_fn),
+        ("describe", treadle_describe_fn),
+        ("receive", treadle_message_port_receive_fn),
+        ("invalidated", treadle_message_port_invalidated_fn),
+        ("users", POINTER(c_uint32)),
+        ("user_count", c_size_t),
+        ("owner", c_uint32),
+        ("has_owner", c_uint32),
         ("label", c_char_p),
         ("host", c_void_p),
         ("token", c_uint64),
@@ -538,6 +644,22 @@ class treadle_host_config(Structure):
     ]
 
 
+class treadle_pull(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("host", c_void_p),
+        ("run", c_uint64),
+        ("mode", c_char_p),
+        ("timeout_ns", c_int64),
+        ("flags", c_uint32),
+        ("failed", c_uint32),
+        ("events", POINTER(treadle_event)),
+        ("event_size", c_size_t),
+        ("capacity", c_size_t),
+        ("count", c_size_t),
+    ]
+
+
 class treadle_plugin_setting(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -653,6 +775,9 @@ PROTOTYPES = {
     "treadle_loop_copy_of_thread": Prototype(c_int32, [c_int32, POINTER(c_void_p)], True),
     "treadle_loop_run": Prototype(c_int32, [c_void_p, c_char_p, c_int64, c_uint32], False),
     "treadle_loop_set_interrupt_descriptor": Prototype(c_int32, [c_void_p, c_int32], False),
+    "treadle_loop_open_pollable": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_int32)], False),
+    "treadle_loop_prepare": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_int64)], False),
+    "treadle_loop_dispatch": Prototype(c_int32, [c_void_p, c_char_p, c_int64, c_size_t], False),
     "treadle_loop_stop": Prototype(c_int32, [c_void_p], True),
     "treadle_loop_request_stop": Prototype(c_int32, [c_void_p, c_uint32], True),
     "treadle_loop_wake": Prototype(c_int32, [c_void_p], True),
@@ -676,6 +801,23 @@ PROTOTYPES = {
     "treadle_descriptor_set_events": Prototype(c_int32, [c_void_p, c_uint32], True),
     "treadle_descriptor_get_events": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
     "treadle_descriptor_get_fd": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
+    "treadle_port_create": Prototype(c_int32, [POINTER(treadle_port_context), POINTER(c_void_p)], False),
+    "treadle_port_send": Prototype(c_int32, [c_void_p, POINTER(treadle_message_content), c_int64], False),
+    "treadle_port_send_bytes": Prototype(c_int32, [c_void_p, c_uint32, c_void_p, c_size_t, c_int64], False),
+    "treadle_port_get_count": Prototype(c_int32, [c_void_p, POINTER(c_size_t), POINTER(c_size_t)], False),
+    "treadle_message_get_info": Prototype(c_int32, [c_void_p, POINTER(treadle_message_info)], False),
+    "treadle_message_get_component": Prototype(c_int32, [c_void_p, c_size_t, POINTER(treadle_component)], False),
+    "treadle_message_take_descriptor": Prototype(c_int32, [c_void_p, c_size_t, POINTER(c_int32)], False),
+    "treadle_message_port_create_local": Prototype(c_int32, [c_char_p, POINTER(treadle_message_port_context), POINTER(c_void_p)], False),
+    "treadle_message_port_create_remote": Prototype(c_int32, [c_char_p, POINTER(treadle_message_port_context), POINTER(c_void_p)], False),
+    "treadle_message_port_is_remote": Prototype(c_bool, [c_void_p], False),
+    "treadle_message_port_get_name": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
+    "treadle_message_port_set_name": Prototype(c_int32, [c_void_p, c_char_p], False),
+    "treadle_message_port_set_invalidated": Prototype(c_int32, [c_void_p, treadle_message_port_invalidated_fn], False),
+    "treadle_message_port_check": Prototype(c_int32, [c_void_p], False),
+    "treadle_message_port_send": Prototype(c_int32, [c_void_p, c_int32, c_void_p, c_size_t, c_int64], False),
+    "treadle_message_port_request": Prototype(c_int32, [c_void_p, c_int32, c_void_p, c_size_t, c_int64, c_int64, c_char_p, treadle_message_port_reply_fn, c_void_p], False),
+    "treadle_message_port_reply": Prototype(c_int32, [c_uint64, c_void_p, c_size_t], False),
     "treadle_timer_create": Prototype(c_int32, [POINTER(treadle_timer_context), POINTER(c_void_p)], True),
     "treadle_timer_start": Prototype(c_int32, [c_int64, c_int64, treadle_timer_fn, c_void_p, POINTER(c_void_p)], False),
     "treadle_timer_fire": Prototype(c_int32, [c_void_p], False),
@@ -780,7 +922,7 @@ PROTOTYPES = {
     "treadle_host_get_retired_count": Prototype(POINTER(c_uint64), [c_void_p], True),
     "treadle_host_post": Prototype(c_int32, [c_void_p, c_uint64, c_void_p], True),
     "treadle_host_run": Prototype(c_int32, [c_void_p, c_void_p, c_char_p, c_int64, c_uint32], False),
-    "treadle_host_next": Prototype(c_uint64, [], True),
+    "treadle_loop_next": Prototype(c_int32, [c_void_p, POINTER(treadle_pull)], False),
     "treadle_host_wait": Prototype(c_int32, [c_void_p, POINTER(c_uint32), c_int64], False),
     "treadle_host_end_wait": Prototype(c_int32, [POINTER(c_uint32)], True),
     "treadle_host_pool_add": Prototype(c_int32, [c_void_p, c_uint64], True),
@@ -826,6 +968,9 @@ class Functions:
     treadle_loop_copy_of_thread: Callable[..., Any]
     treadle_loop_run: Callable[..., Any]
     treadle_loop_set_interrupt_descriptor: Callable[..., Any]
+    treadle_loop_open_pollable: Callable[..., Any]
+    treadle_loop_prepare: Callable[..., Any]
+    treadle_loop_dispatch: Callable[..., Any]
     treadle_loop_stop: Callable[..., Any]
     treadle_loop_request_stop: Callable[..., Any]
     treadle_loop_wake: Callable[..., Any]
@@ -849,6 +994,23 @@ class Functions:
     treadle_descriptor_set_events: Callable[..., Any]
     treadle_descriptor_get_events: Callable[..., Any]
     treadle_descriptor_get_fd: Callable[..., Any]
+    treadle_port_create: Callable[..., Any]
+    treadle_port_send: Callable[..., Any]
+    treadle_port_send_bytes: Callable[..., Any]
+    treadle_port_get_count: Callable[..., Any]
+    treadle_message_get_info: Callable[..., Any]
+    treadle_message_get_component: Callable[..., Any]
+    treadle_message_take_descriptor: Callable[..., Any]
+    treadle_message_port_create_local: Callable[..., Any]
+    treadle_message_port_create_remote: Callable[..., Any]
+    treadle_message_port_is_remote: Callable[..., Any]
+    treadle_message_port_get_name: Callable[..., Any]
+    treadle_message_port_set_name: Callable[..., Any]
+    treadle_message_port_set_invalidated: Callable[..., Any]
+    treadle_message_port_check: Callable[..., Any]
+    treadle_message_port_send: Callable[..., Any]
+    treadle_message_port_request: Callable[..., Any]
+    treadle_message_port_reply: Callable[..., Any]
     treadle_timer_create: Callable[..., Any]
     treadle_timer_start: Callable[..., Any]
     treadle_timer_fire: Callable[..., Any]
@@ -953,7 +1115,7 @@ class Functions:
     treadle_host_get_retired_count: Callable[..., Any]
     treadle_host_post: Callable[..., Any]
     treadle_host_run: Callable[..., Any]
-    treadle_host_next: Callable[..., Any]
+    treadle_loop_next: Callable[..., Any]
     treadle_host_wait: Callable[..., Any]
     treadle_host_end_wait: Callable[..., Any]
     treadle_host_pool_add: Callable[..., Any]

@@ -10,10 +10,9 @@ import contextlib
 import ctypes
 import os
 import threading
-from itertools import chain
 from typing import Any, Dict, Optional
 
-from . import _capi, _frames, _future, _last_resort, _plugin_calls, _registry, _signals, _starting, _threads, _waiting
+from . import _capi, _frames, _future, _last_resort, _plugin_calls, _pulling, _registry, _signals, _starting, _threads, _waiting
 from ._calls import handle_call
 from ._closure import Closure
 from ._errors import FORKED_HANDLE, Error, check
@@ -30,12 +29,16 @@ _REQUEST = _capi.EVENT_REQUEST
 _CALL = _capi.EVENT_CALL
 _NOTIFICATION = _capi.EVENT_NOTIFICATION
 _INTERRUPT = _capi.EVENT_INTERRUPT
+_MESSAGE = _capi.EVENT_MESSAGE
 _calls = _registry.calls
 _items = _registry.items
 _held_item = _registry.held.get
 _take_post = _registry.posts.pop
 _registrations = _registry.registrations
-_next = native.treadle_host_next
+_pulls = _pulling.pulls
+_pull_of = _pulling.pull_of
+_COUNT = _pulling.COUNT
+_TOKEN = _pulling.TOKEN
 _failed = _frames.failed
 #: The event structs by address. Events lie on the stacks of threads, at few addresses; to find the view of one
 #: takes a third of the time of making it.
@@ -67,30 +70,25 @@ def _dispatch(ticket: int, address: int) -> int:
         if kind == _PERFORM:
             # Sources that come one after another are performed in one go: a call into the library costs a
             # quarter of one out of it, and the interpreter's lock is not given up and taken back in between.
-            # (Python 3.11 makes the code of a function quicker while it runs only if that jumps back like this.)
-            for token in chain((token,), iter(_next, 0)):
+            pull = _pulls.get(event.loop) or _pull_of(event.loop)
+            advance = pull.advance
+            while True:
                 source: Any = _held_item(token)
                 if source is None:
                     source = _item_of(token)
                 if source is not None:  # otherwise it is being collected
+                    subject = source
                     if _failed and _is_unwanted(event):
-                        return _skip(event)
+                        # A signal is kept for later.
+                        native.treadle_source_signal(source._handle)
+                        return 0
                     perform = source._perform
                     perform(source)
+                if advance():
+                    break
+                token = pull.words[_TOKEN]
         elif kind == _POST:
-            for token in chain((token,), iter(_next, 0)):
-                post = _take_post(token, None)
-                if post is not None:
-                    subject, arguments = post
-                    if arguments:
-                        subject(*arguments)
-                    else:
-                        subject()
-                    subject = None
-                else:
-                    call = _calls.pop(token, None)
-                    if call is not None:
-                        call.run()
+            return ~ticket if _run_posts(event, token) else 0
         elif kind == _REQUEST:
             call = _calls.pop(token, None)
             if call is not None:
@@ -99,7 +97,11 @@ def _dispatch(ticket: int, address: int) -> int:
             item = _held_item(token) or _item_of(token)
             if item is not None:
                 if _failed and _is_unwanted(event):
-                    return _skip(event)
+                    return 0
+                item._fire(kind, event)
+        elif kind == _MESSAGE:
+            item = _held_item(token) or _item_of(token)
+            if item is not None:
                 item._fire(kind, event)
         elif kind == _CALL:
             return ~ticket if handle_call(event) else 0
@@ -118,6 +120,43 @@ def _dispatch(ticket: int, address: int) -> int:
         return ~ticket if _take(error, _event_at(address), subject) else 0
 
 
+def _run_posts(event: Any, token: int) -> bool:
+    """Calls the function of a post, and those of the posts that come next: many are fetched in one call. False: the run ends with
+    the exception of one, and those that have not begun are posted still."""
+    pull = _pulls.get(event.loop) or _pull_of(event.loop)
+    tokens = [token]
+    rest = iter(tokens)
+    subject: Any = None
+    while True:
+        try:
+            for token in rest:
+                post = _take_post(token, None)
+                if post is not None:
+                    subject, arguments = post
+                    if arguments:
+                        subject(*arguments)
+                    else:
+                        subject()
+                    subject = None
+                else:
+                    call = _calls.pop(token, None)
+                    if call is not None:
+                        call.run()
+            if pull.advance():
+                return True
+            tokens = pull.tokens()
+            rest = iter(tokens)
+        except BaseException as error:
+            if not _take(error, event, subject):
+                # Ctrl-C comes between any two steps: what has begun is what is not in the tables any more.
+                if pull.words[_COUNT]:
+                    tokens = pull.tokens()
+                begun = sum(token not in _registry.posts and token not in _calls for token in tokens)
+                pull.fail(max(begun, 1))
+                return False
+            subject = None
+
+
 def _is_unwanted(event: Any) -> bool:
     """Whether the run ends for an exception, and the event does not undo anything."""
     frame = innermost()
@@ -126,15 +165,8 @@ def _is_unwanted(event: Any) -> bool:
     return not (event.kind == _capi.EVENT_OBSERVER and event.value == _capi.EXIT)
 
 
-def _skip(event: Any) -> int:
-    """Leaves an event of a run that ends with an exception undelivered; a signal is kept for later."""
-    if event.kind == _capi.EVENT_PERFORM:
-        native.treadle_source_signal(event.subject)
-    return 0
-
-
 def _take(error: BaseException, event: Any, subject: object) -> bool:
-    item = _item_of(event.token) or subject
+    item = subject if subject is not None else _item_of(event.token)
     mode = Mode(event.mode.decode()) if event.mode else None
     try:
         loop: Optional[RunLoop] = RunLoop._of(event.loop) if event.loop else None
@@ -154,6 +186,7 @@ def _after_fork_in_child() -> None:
     _signals.forget_parent()
     host.is_shut_down = False
     host.left = 0
+    _pulling.forget_parent()
     _register()  # the calling thread has entered no scope here
     _last_resort.install_again()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""What sources, descriptors, timers and observers have in common."""
+"""What sources, descriptors, ports, timers and observers have in common."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def encoded(mode: str) -> bytes:
 def handle_of(item: Item) -> int:
     """The handle of something that a loop looks after."""
     if not isinstance(item, Item):
-        raise TypeError(f"an item is a Source, FileDescriptor, Timer or Observer, not {type(item).__name__}")
+        raise TypeError(f"an item is a Source, FileDescriptor, Port, Timer or Observer, not {type(item).__name__}")
     return item._handle
 
 
 class Item:
-    """Something that a loop looks after. The mother of Source, FileDescriptor, Timer and Observer.
+    """Something that a loop looks after. The mother of Source, FileDescriptor, Port, Timer and Observer.
 
     A loop holds what was added to it. What is in no loop goes away with its last reference in Python.
     All methods may be called on any thread. Since 1.0.
@@ -61,7 +61,7 @@ class Item:
     _calls_back = False
 
     def __init__(self) -> None:
-        raise TypeError("use Source, FileDescriptor, Timer or Observer")
+        raise TypeError("use Source, FileDescriptor, Port, Timer or Observer")
 
     def _create(self, function: Callable[..., int], context: Any, label: str) -> None:
         host.drain()

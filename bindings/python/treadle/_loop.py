@@ -216,6 +216,17 @@ class RunLoop(Invoking):
         """Ends the current or the next sleep of the innermost run. Any thread. Since 1.0."""
         check(native.treadle_loop_wake(self._handle), self._handle)
 
+    def open_pollable(self, mode: str = DEFAULT) -> int:
+        """Opens a descriptor by which another loop, asyncio's say, waits for this one: readable when a run of the mode would have
+        something to do. The other loop then calls run(mode, 0, when_empty=True) on this thread.
+
+        The descriptor is the caller's, for os.close, and is never read. Only on the loop's own thread. Raises WrongThread,
+        SystemFailure. Since 1.0.
+        """
+        out = ctypes.c_int32()
+        check(native.treadle_loop_open_pollable(self._handle, encoded(mode), out), self._handle)
+        return out.value
+
     @property
     def is_waiting(self) -> bool:
         """True exactly while the loop's thread sleeps in a run, or is about to. Any thread. Since 1.0."""
@@ -366,6 +377,7 @@ class RunLoop(Invoking):
             timers=raw.timers,
             descriptors=raw.descriptors,
             requests=raw.requests,
+            messages=raw.messages,
             longest=raw.longest_ns / NANOSECONDS,
             last_finish=Finish(raw.last_finish),
         )

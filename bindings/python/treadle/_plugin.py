@@ -95,7 +95,7 @@ class Plugin(Scope):
         name, or a function that finds it by the name, on any thread, and returns None for nothing: an object of ctypes, the
         address of one, or for plugins in Python any object; kept until the plugin has ended. log: told of messages, on
         any thread, as log(id, level, text); without one they go to the logger "treadle.plugins". writable: take a file that
-        somebody else may write. timeout: how long the end of a with-statement waits, in seconds; None waits for ever.
+        somebody else may write or replace. timeout: how long the end of a with-statement waits, in seconds; None waits for ever.
         Raises PluginError for a file that is refused, or is no plugin; Error with TREADLE_E_EXISTS for an id that is loaded
         already, with TREADLE_E_NOT_FOUND for a setting that it does not have; InvalidArgument for a value that the setting's
         type does not allow; SystemFailure where there is no such file; LoopClosed if the scope is closed; and what the body

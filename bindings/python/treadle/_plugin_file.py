@@ -56,13 +56,17 @@ def forget(module: ModuleType) -> None:
 
 def _source_of(path: Path, takes_writable: bool) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # What is looked at is what is read, wherever a link on the way leads meanwhile.
+        real = os.path.realpath(path)
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise PluginError(f"{path} is no regular file", _capi.E_PLUGIN)
             if not takes_writable and _is_others(found):
                 raise PluginError(f"{path} is a file that somebody else may write", _capi.E_PLUGIN)
+            if not takes_writable and _is_open(os.stat(os.path.dirname(real))):
+                raise PluginError(f"{path} is in a directory that somebody else may write", _capi.E_PLUGIN)
             with open(descriptor, "rb", closefd=False) as file:
                 return file.read()
         finally:
@@ -81,3 +85,10 @@ def _is_others(found: os.stat_result) -> bool:
     # A user's own group has the user's number and nobody else in it.
     is_own_group = found.st_gid == 0 or found.st_gid == user == os.getegid()
     return bool(found.st_mode & stat.S_IWGRP) and not is_own_group
+
+
+def _is_open(directory: os.stat_result) -> bool:
+    """Whether somebody else may put another file in the place of one: with the sticky bit only its owner may."""
+    if directory.st_mode & stat.S_ISVTX:
+        return directory.st_uid not in (0, os.geteuid())
+    return _is_others(directory)

@@ -29,6 +29,7 @@ MAKERS = (
     "treadle_notification_add",
     "treadle_observer_create",
     "treadle_perform",
+    "treadle_port_create",
     "treadle_scope_create",
     "treadle_source_create",
     "treadle_thread_create",

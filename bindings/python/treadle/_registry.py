@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._item import Item
     from ._lock import NativeLock
     from ._loop import RunLoop
+    from ._port import Port
     from ._scope import Scope
     from ._thread import Thread
     from .notifications import Registration
@@ -87,11 +88,13 @@ loops: weakref.WeakValueDictionary[int, RunLoop] = weakref.WeakValueDictionary()
 alive: Dict[int, RunLoop] = {}
 #: The loops of threads that Python did not make, by the thread's identity.
 foreign: Dict[int, RunLoop] = {}
+#: Every port that somebody knows, by handle, also those that Python did not make.
+ports: weakref.WeakValueDictionary[int, Port] = weakref.WeakValueDictionary()
 #: The locks and conditions.
 locks: weakref.WeakSet[NativeLock] = weakref.WeakSet()
 #: The scopes.
 scopes: weakref.WeakSet[Scope] = weakref.WeakSet()
-#: Guards `alive`, `foreign` and what the loops hold. Re-entrant, since a collection may run anywhere.
+#: Guards `alive`, `foreign`, `ports` and what the loops hold. Re-entrant, since a collection may run anywhere.
 lock = threading.RLock()
 
 
@@ -121,6 +124,8 @@ def forget_everything(forked_handle: int) -> None:
     for thread in list(threads.values()):
         thread._handle = forked_handle
         thread._held.loop = None
+    for port in list(ports.values()):
+        port._handle = forked_handle
     for registration in registrations.values():
         registration._native_token = 0
     for native_lock in list(locks):
@@ -139,6 +144,6 @@ def forget_everything(forked_handle: int) -> None:
         invocation._handle = forked_handle
     invocations.clear()
     lingering.clear()
-    for table in (items, held, calls, posts, registrations, threads, running, loops, alive, foreign, closures, draining):
+    for table in (items, held, calls, posts, registrations, threads, running, loops, alive, foreign, ports, closures, draining):
         table.clear()
     lock = threading.RLock()

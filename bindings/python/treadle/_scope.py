@@ -25,6 +25,7 @@ _KINDS = {
     _capi.KIND_TIMER: "timer",
     _capi.KIND_OBSERVER: "observer",
     _capi.KIND_DESCRIPTOR: "descriptor",
+    _capi.KIND_PORT: "port",
     _capi.KIND_HOST: "host",
     _capi.KIND_THREAD: "thread",
     _capi.KIND_INVOCATION: "invocation",
@@ -36,6 +37,7 @@ _KINDS = {
     _capi.HOLDER_POOLED: "pooled",
     _capi.HOLDER_PLUGIN: "plugin",
     _capi.HOLDER_CALL: "call",
+    _capi.HOLDER_VALUE: "value",
 }
 #: How many holders the message of a Timeout names.
 _NAMED = 4

@@ -29,6 +29,8 @@ from ._threads import is_main
 #: The read end and the write end; never closed, since the library watches the first.
 _pipe: Optional[Tuple[int, int]] = None
 _trampolines: Tuple[object, ...] = ()
+#: The outermost run of the main thread.
+_outermost: Optional[MainRun] = None
 _previous_hook: Callable[[Any], object] = sys.unraisablehook
 
 _check = ctypes.PyDLL(None).PyErr_CheckSignals
@@ -59,28 +61,40 @@ class MainRun:
     __slots__ = ("_installed",)
 
     def __enter__(self) -> MainRun:
-        global _pipe, _previous_hook
+        global _pipe, _previous_hook, _outermost
         if _pipe is None:
             pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             check(native.treadle_loop_set_interrupt_descriptor(native.treadle_loop_current(), pipe[0]))
             _pipe = pipe
-        own = _pipe[1]
-        previous = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
-        self._installed = previous in (-1, own)
-        if not self._installed:  # somebody else's, such as asyncio's, stays
-            signal.set_wakeup_fd(previous)
+        self.install(_pipe[1])
+        _outermost = self
         if sys.unraisablehook is not _hook:
             _previous_hook = sys.unraisablehook
             sys.unraisablehook = _hook
         return self
 
+    def install(self, own: int) -> None:
+        """Has signals write to our pipe, unless somebody else has them write elsewhere."""
+        previous = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
+        self._installed = previous in (-1, own)
+        if not self._installed:  # such as asyncio's: it stays
+            signal.set_wakeup_fd(previous)
+
     def __exit__(self, *exception: object) -> None:
+        global _outermost
+        _outermost = None
         if self._installed:
             _take_back()
         if exception[0] is not None:
             was_interrupted()  # what ended this run is not to interrupt the next one
         if sys.unraisablehook is _hook:
             sys.unraisablehook = _previous_hook
+
+
+def watch_again() -> None:
+    """Somebody else's wakeup descriptor is gone: on the main thread a run needs ours."""
+    if _outermost is not None and _pipe is not None and is_main():
+        _outermost.install(_pipe[1])
 
 
 def _take_back() -> None:

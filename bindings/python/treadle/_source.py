@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Generator, Optional
 
 from . import _capi
+from ._awaiting import Waiters
 from ._errors import check
 from ._item import Item, callback, order_of, out_int64
 from ._library import native
@@ -20,7 +21,10 @@ _SIZE = ctypes.sizeof(_capi.treadle_source_context)
 
 
 class Source(Item):
-    """An input source that anybody can signal and a loop performs. Since 1.0."""
+    """An input source that anybody can signal and a loop performs; `await` waits for that in asyncio. Since 1.0."""
+
+    #: The tasks of asyncio that await it, once there was one.
+    _waiters: Optional[Waiters] = None
 
     def __init__(
         self,
@@ -60,6 +64,27 @@ class Source(Item):
         if status < 0:
             check(status, self._handle)
 
+    def __await__(self) -> Generator[Any, None, Source]:
+        """`await source` in asyncio: waits until the source is performed next, which is after its next signal, and gives it.
+
+        Behind its perform function, if it has one. Of several tasks that wait each is told. A source that is in no loop is
+        in RunLoop.current() until the wait is over, in the modes of asyncio, so that a signal which came before counts: that
+        needs a treadle.aio.EventLoop, or raises RuntimeError. In another thread's loop it is performed there. Raises
+        LoopClosed if it is, or becomes, invalid. Any thread with a loop of asyncio. Since 1.0.
+        """
+        return self._wait().__await__()
+
+    async def _wait(self) -> Source:
+        waiters: Waiters = self.__dict__.setdefault("_waiters", Waiters())
+        if not isinstance(self._perform, _Telling):
+            self._perform = _Telling(self._perform, waiters)
+        await waiters.wait(self)
+        return self
+
+    def _ended(self) -> None:
+        if self._waiters is not None:
+            self._waiters.end(self)
+
     @property
     def is_signalled(self) -> bool:
         """True between a signal and the perform that it leads to. Any thread. Since 1.0."""
@@ -76,6 +101,22 @@ class Source(Item):
         function = self._schedule if kind == _capi.EVENT_SCHEDULE else self._cancel
         if function is not None:
             function(self, RunLoop._of(event.loop), Mode(event.mode.decode()))
+
+
+class _Telling:
+    """A source's function that also tells the tasks which wait for it."""
+
+    __slots__ = ("_perform", "_waiters")
+
+    def __init__(self, perform: Callable[[Source], object], waiters: Waiters) -> None:
+        self._perform = perform
+        self._waiters = waiters
+
+    def __call__(self, source: Source) -> None:
+        try:
+            self._perform(source)
+        finally:
+            self._waiters.tell()
 
 
 def _nothing(_source: Source) -> None:

@@ -47,6 +47,8 @@ class Counters(NamedTuple):
     timers: int
     descriptors: int
     requests: int
+    #: Of ports.
+    messages: int
     #: How long the longest callback took, in seconds; 0.0 unless TREADLE_DEBUG or TREADLE_SLOW_MS is set.
     longest: float
     #: Why the last run that was FINISHED was.
@@ -123,6 +125,8 @@ class Notification(enum.IntEnum):
     WILL_BECOME_MULTITHREADED = _capi.NOTIFY_WILL_BECOME_MULTITHREADED
     #: A thread ends; told on the thread itself.
     THREAD_WILL_EXIT = _capi.NOTIFY_THREAD_WILL_EXIT
+    #: A port has become invalid; told on the thread that made it so.
+    PORT_INVALID = _capi.NOTIFY_PORT_INVALID
 
 
 class ClosureState(enum.IntEnum):

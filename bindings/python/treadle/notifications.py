@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 from . import _capi, _registry
 from ._arguments import integer, object_of
@@ -13,12 +13,13 @@ from ._errors import check
 from ._frames import report
 from ._host import host
 from ._library import native
+from ._port import Port, known_port
 from ._thread import Thread
 from ._types import Notification
 
 __all__ = ["Notification", "Registration", "add"]
 
-_Callback = Callable[[Notification, Optional[Thread]], object]
+_Callback = Callable[[Notification, Any], object]
 
 
 class Registration:
@@ -52,8 +53,7 @@ class Registration:
     def run(self, name: int, subject: Optional[int]) -> None:
         """Called by the library. An exception is reported: who posts a notification cannot take it. Since 1.0."""
         try:
-            # A thread's end is told on that thread.
-            self._callback(Notification(name), Thread.current() if subject else None)
+            self._callback(Notification(name), _object_of(name, subject))
         except Exception as error:
             report(error, None, self, None)
 
@@ -61,8 +61,18 @@ class Registration:
         return f"<Registration of {self._callback!r}>"
 
 
-def add(name: Notification, callback: _Callback, object: Optional[Thread] = None) -> Registration:
-    """Registers callback(name, thread) for a notification: of one thread, or of all.
+def _object_of(name: int, subject: Optional[int]) -> Union[Thread, Port, None]:
+    if name == Notification.PORT_INVALID:
+        # One that went with its last reference is no object any more.
+        return known_port(subject)
+    # A thread's end is told on that thread.
+    return Thread.current() if subject else None
+
+
+def add(name: Notification, callback: _Callback, object: Union[Thread, Port, None] = None) -> Registration:
+    """Registers callback(name, object) for a notification: of one thread or port, or of all.
+
+    The object is the thread or the port; None for the first thread, and for a port that Python does not know any more.
 
     Callbacks are called on the thread that posts, those that were registered first before the others. Raises
     InvalidArgument for an unknown name. Any thread. Since 1.0.
@@ -70,7 +80,8 @@ def add(name: Notification, callback: _Callback, object: Optional[Thread] = None
     if not callable(callback):
         raise TypeError(f"a callback must be callable, not {callback!r}")
     number = integer(name, "a notification")
-    handle = None if object is None else object_of(object, Thread, "object")._handle
+    kind = Port if isinstance(object, Port) else Thread
+    handle = None if object is None else object_of(object, kind, "object")._handle
     host.drain()
     registration = Registration(callback)
     token = next(_registry.tokens)

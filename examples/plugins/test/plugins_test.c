@@ -297,7 +297,8 @@ static void many_times(void (*once)(void)) {
     struct holdings after = holdings(before.threads);
     CHECK_INT(after.descriptors, before.descriptors);
     CHECK_INT(after.threads, before.threads);
-    CHECK_INT(after.mappings, before.mappings);
+    /* A hundred rounds that each left one would show; the C library adds an arena now and then, when threads meet in it. */
+    CHECK(after.mappings < before.mappings + 10);
 }
 TEST(the_watcher_leaves_nothing, "") { many_times(watch_once); }
 TEST(the_store_leaves_nothing, "") { many_times(store_once); }

@@ -138,6 +138,15 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// Never read, and not owned: it must stay open while it is set (ABI-4).
     /// [any] Errors: Error of Status::argument for a descriptor that is not open. Since 1.0.
     void set_interrupt_descriptor(int fd) const { detail::check(treadle_loop_set_interrupt_descriptor(native_, fd)); }
+    /// Opens a descriptor by which another loop waits for this one in a mode: readable when a run would have something to do. It is
+    /// the caller's to close; the other loop dispatches by run_for(0) with RunOptions::when_empty (ABI-9).
+    /// [owner] Errors: Error of Status::wrong_thread, Status::argument for the common modes, Status::system, Status::no_memory.
+    /// Since 1.0.
+    int open_pollable(const Mode &mode = {}) const {
+        std::int32_t fd = -1;
+        detail::check(treadle_loop_open_pollable(native_, mode.c_str(), &fd));
+        return fd;
+    }
 
     /// True exactly while the loop's thread blocks, or is about to (WAKE-6).
     /// [any] Errors: none; false if empty or stale. Since 1.0.

@@ -12,6 +12,7 @@
 #include "../notification.h"
 #include "callback.hpp"
 #include "object.hpp"
+#include "port.hpp"
 #include "thread.hpp"
 
 namespace treadle {
@@ -49,6 +50,19 @@ class Notification {
         if (!thread) throw Error(Status::argument, "the thread is empty", "treadle::Notification");
         return exits(thread.native(), std::forward<F>(f));
     }
+    /// f(const Port &), or f(), is called when a port has become invalid, on the thread that made it so (PORT-2). A port that
+    /// went with its last reference is gone by then: of its handle only comparisons are of use.
+    /// [any] Errors: as above. Since 1.0.
+    template <class F> [[nodiscard]] static detail::if_callback<F, Notification, const Port &> port_invalid(F &&f) {
+        return ends(nullptr, std::forward<F>(f));
+    }
+    /// The same for one port.
+    /// [any] Errors: as above. Since 1.0.
+    template <class F>
+    [[nodiscard]] static detail::if_callback<F, Notification, const Port &> port_invalid(const Port &port, F &&f) {
+        if (!port) throw Error(Status::argument, "the port is empty", "treadle::Notification");
+        return ends(port.native(), std::forward<F>(f));
+    }
 
     /// Takes a registration over; the other one is empty then.
     /// [any] Errors: none. Since 1.0.
@@ -74,12 +88,17 @@ class Notification {
 
   private:
     template <class F> static Notification exits(treadle_thread thread, F &&f) {
-        using Call = detail::Callback<std::decay_t<F>, const Thread &>;
-        return added<Call>(TREADLE_NOTIFY_THREAD_WILL_EXIT, thread, std::forward<F>(f),
-                           [](std::uint32_t, void *object, void *info) noexcept {
-                               const detail::Lent<Thread> ending(static_cast<treadle_thread>(object));
-                               detail::guarded([&] { Call::call(info, *ending); });
-                           });
+        return of<Thread>(TREADLE_NOTIFY_THREAD_WILL_EXIT, thread, std::forward<F>(f));
+    }
+    template <class F> static Notification ends(treadle_port port, F &&f) {
+        return of<Port>(TREADLE_NOTIFY_PORT_INVALID, port, std::forward<F>(f));
+    }
+    template <class Object, class F> static Notification of(std::uint32_t name, typename Object::native_type object, F &&f) {
+        using Call = detail::Callback<std::decay_t<F>, const Object &>;
+        return added<Call>(name, object, std::forward<F>(f), [](std::uint32_t, void *ending, void *info) noexcept {
+            const detail::Lent<Object> lent(static_cast<typename Object::native_type>(ending));
+            detail::guarded([&] { Call::call(info, *lent); });
+        });
     }
     template <class Call, class F>
     static Notification added(std::uint32_t name, void *object, F &&f, treadle_notification_fn fn) {

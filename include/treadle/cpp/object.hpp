@@ -124,7 +124,7 @@ template <class Self> class Lent {
 
 } // namespace detail
 
-/// What sources, descriptors, timers and observers have in common. Since 1.0.
+/// What sources, descriptors, ports, timers and observers have in common. Since 1.0.
 template <class Self, class Api> class Item : public Handle<Self, Api> {
   public:
     using item_api = Api; ///< Its functions of C, for Loop::add and its like. Since 1.0.
@@ -174,7 +174,8 @@ enum class ItemKind : std::uint32_t {
     source = TREADLE_KIND_SOURCE,
     descriptor = TREADLE_KIND_DESCRIPTOR,
     timer = TREADLE_KIND_TIMER,
-    observer = TREADLE_KIND_OBSERVER
+    observer = TREADLE_KIND_OBSERVER,
+    port = TREADLE_KIND_PORT
 };
 
 namespace detail {

@@ -27,6 +27,7 @@ enum class HolderKind : std::uint32_t {
     timer = TREADLE_KIND_TIMER,
     observer = TREADLE_KIND_OBSERVER,
     descriptor = TREADLE_KIND_DESCRIPTOR,
+    port = TREADLE_KIND_PORT,
     host = TREADLE_KIND_HOST,
     thread = TREADLE_KIND_THREAD,
     invocation = TREADLE_KIND_INVOCATION,
@@ -36,7 +37,8 @@ enum class HolderKind : std::uint32_t {
     request = TREADLE_HOLDER_REQUEST,
     notification = TREADLE_HOLDER_NOTIFICATION,
     pooled = TREADLE_HOLDER_POOLED, ///< what Pool::defer and Pool::keep have put off
-    call = TREADLE_HOLDER_CALL      ///< a thread that makes something in it, or calls its end
+    call = TREADLE_HOLDER_CALL,     ///< a thread that makes something in it, or calls its end
+    value = TREADLE_HOLDER_VALUE    ///< a value in a thread's dictionary
 };
 
 /// Something that is in a scope, and keeps it from being closed while it goes on (SCOPE-3). Since 1.0.

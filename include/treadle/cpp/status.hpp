@@ -42,7 +42,8 @@ enum class Status : treadle_status {
     signature = TREADLE_E_SIGNATURE,
     not_supported = TREADLE_E_NOT_SUPPORTED,
     cancelled = TREADLE_E_CANCELLED,
-    plugin = TREADLE_E_PLUGIN
+    plugin = TREADLE_E_PLUGIN,
+    no_reply = TREADLE_E_NO_REPLY
 };
 
 /// Why a run of a loop ended (RUN-4). Since 1.0.

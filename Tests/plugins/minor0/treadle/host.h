@@ -98,15 +98,6 @@ TREADLE_API treadle_status treadle_host_post(treadle_host host, uint64_t token, 
 TREADLE_API treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns,
                                             uint32_t flags);
 
-/** For a dispatch function that has completed a TREADLE_EVENT_PERFORM or TREADLE_EVENT_POST: ends that event and begins
- *  the one that comes next, if that is of the same kind, for the same host, and due now in the same run and mode with
- *  nothing in between (PASS-4, PASS-5, SRC0-7). Returns its token, with the event's token and subject now its own; the ticket
- *  stands for it from then on. Returns 0 if there is none: the dispatch then returns as ever. Thus one
- *  call into the host handles many events, in the order and under the conditions in which they would have come
- *  one by one. A host that uses this has no token 0. Neither blocks nor calls back.
- *  [any] 0 where the calling thread's innermost callback is no such event. Since 1.0. */
-TREADLE_API uint64_t treadle_host_next(void);
-
 /** Waits until treadle_host_end_wait was called for this word, which is 0 at first: for futures and their like. The end is
  *  expected from a function that the loop performs, so that a loop on another processor that answered quickly the last time is
  *  looked at for some microseconds before the thread sleeps. Knows of no circle of waits. timeout_ns: not positive

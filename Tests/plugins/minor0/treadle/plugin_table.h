@@ -33,7 +33,6 @@ struct treadle_plugin_table {
     const uint64_t *(*host_get_retired_count)(treadle_host host);
     treadle_status (*host_post)(const treadle_plugin_host *plugin, treadle_host host, uint64_t token, treadle_loop loop);
     treadle_status (*host_run)(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags);
-    uint64_t (*host_next)(void);
     treadle_status (*host_wait)(treadle_loop loop, uint32_t *word, int64_t timeout_ns);
     treadle_status (*host_end_wait)(uint32_t *word);
     treadle_status (*host_pool_add)(const treadle_plugin_host *plugin, treadle_host host, uint64_t token);
@@ -192,7 +191,6 @@ TREADLE_FORWARD treadle_status treadle_host_take_retired(treadle_host host, uint
 TREADLE_FORWARD const uint64_t *treadle_host_get_retired_count(treadle_host host) { return treadle_plugin_self->table->host_get_retired_count(host); }
 TREADLE_FORWARD treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop) { return treadle_plugin_self->table->host_post(treadle_plugin_self, host, token, loop); }
 TREADLE_FORWARD treadle_status treadle_host_run(treadle_host host, treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags) { return treadle_plugin_self->table->host_run(host, loop, mode, timeout_ns, flags); }
-TREADLE_FORWARD uint64_t treadle_host_next(void) { return treadle_plugin_self->table->host_next(); }
 TREADLE_FORWARD treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns) { return treadle_plugin_self->table->host_wait(loop, word, timeout_ns); }
 TREADLE_FORWARD treadle_status treadle_host_end_wait(uint32_t *word) { return treadle_plugin_self->table->host_end_wait(word); }
 TREADLE_FORWARD treadle_status treadle_host_pool_add(treadle_host host, uint64_t token) { return treadle_plugin_self->table->host_pool_add(treadle_plugin_self, host, token); }

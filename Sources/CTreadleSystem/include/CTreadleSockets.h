@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * CTreadleSockets.h: what message ports need of the kernel: sockets that keep messages apart, files that nobody can change. */
+#ifndef CTREADLE_SOCKETS_H
+#define CTREADLE_SOCKETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Results are 0 or more, or -errno. None of these waits, but for the one that says so; none is a cancellation point. */
+
+/* Descriptors of message ports, which the child of a fork must not keep open: whoever has the other end would not see its end.
+ * A descriptor is noted when it is there, and closed by the third. The fourth closes all of them, in the child; safe there. */
+int32_t treadle_system_socket_note(int32_t fd); /* the same; a number that there is no room to note, or an error, as it is */
+bool treadle_system_socket_is_noted(int32_t fd);
+int32_t treadle_system_socket_close(int32_t fd);
+void treadle_system_sockets_close_in_child(void);
+
+/* A socket that listens under a name of the abstract namespace, and one that is connected to that. */
+int32_t treadle_system_socket_listen(const void *name, size_t length);
+int32_t treadle_system_socket_connect(const void *name, size_t length);
+int32_t treadle_system_socket_accept(int32_t fd);
+int32_t treadle_system_epoll(void); /* as treadle_system_epoll_create, noted */
+/* Who has the other end: as of its connecting or listening. */
+int32_t treadle_system_socket_peer(int32_t fd, uint32_t *user, int32_t *process);
+uint32_t treadle_system_user(void);
+
+/* One message, of two parts, with a descriptor unless that is negative. Its size. */
+int64_t treadle_system_socket_send(int32_t fd, const void *head, size_t head_size, const void *data, size_t size, int32_t passed);
+
+struct treadle_system_received {
+    int64_t size;    /* of the message, of which as much as there is room for was stored; 0: the other end is closed */
+    int32_t passed;  /* a descriptor that came with it; -1: none */
+    bool is_odd;     /* it came with more descriptors, which are closed, or with something else */
+};
+int32_t treadle_system_socket_receive(int32_t fd, void *buffer, size_t room, struct treadle_system_received *out);
+/* Whether the other end is closed: nothing can be sent any more. */
+bool treadle_system_socket_is_hung_up(int32_t fd);
+void treadle_system_socket_shut(int32_t fd); /* ends the connection, also for who waits in this process */
+/* Waits for room, or the other end's close, until an absolute monotonic time; a signal ends it too. */
+int32_t treadle_system_socket_wait(int32_t fd, int64_t until);
+
+/* A file in memory with these bytes, which nobody can change any more. */
+int32_t treadle_system_sealed_file(const void *data, size_t size);
+/* The bytes of such a file, after a look that it is one, is that large, and has them all; NULL, with -errno in *error. */
+const void *treadle_system_sealed_map(int32_t fd, size_t size, int32_t *error);
+void treadle_system_sealed_unmap(const void *data, size_t size);
+
+/* errno values that message ports tell apart. */
+int32_t treadle_system_eaddrinuse(void);
+int32_t treadle_system_econnrefused(void);
+int32_t treadle_system_emfile(void);
+int32_t treadle_system_enfile(void);
+int32_t treadle_system_epipe(void);
+int32_t treadle_system_econnreset(void);
+int32_t treadle_system_enobufs(void);
+int32_t treadle_system_emsgsize(void);
+
+#endif

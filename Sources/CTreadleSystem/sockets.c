@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors */
+#include "CTreadleSystem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t result(long value) { return value < 0 ? -errno : value; }
+
+/* --- Which descriptors are ours -------------------------------------------------------------------- */
+
+/* A bit for each number, which costs memory only where numbers are used: as many as the kernel gives a process at most, unless
+ * somebody has told it otherwise. */
+enum { NOTED = 1 << 20 };
+static uint64_t noted[NOTED / 64];
+
+int32_t treadle_system_socket_note(int32_t fd) {
+    if (fd >= 0 && fd < NOTED) __atomic_or_fetch(&noted[fd / 64], (uint64_t)1 << fd % 64, __ATOMIC_RELAXED);
+    return fd;
+}
+bool treadle_system_socket_is_noted(int32_t fd) {
+    return fd >= 0 && fd < NOTED && __atomic_load_n(&noted[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1;
+}
+int32_t treadle_system_socket_close(int32_t fd) {
+    if (fd < 0) return 0;
+    if (fd < NOTED) __atomic_and_fetch(&noted[fd / 64], ~((uint64_t)1 << fd % 64), __ATOMIC_RELAXED);
+    return (int32_t)result(syscall(SYS_close, fd));
+}
+/* In the child. */
+void treadle_system_sockets_close_in_child(void) {
+    int saved = errno;
+    for (int32_t i = 0; i < NOTED / 64; i++) {
+        uint64_t bits = noted[i];
+        if (bits == 0) continue;
+        noted[i] = 0;
+        for (int32_t bit = 0; bit < 64; bit++)
+            if (bits >> bit & 1) syscall(SYS_close, i * 64 + bit);
+    }
+    errno = saved;
+}
+
+/* --- Sockets --------------------------------------------------------------------------------------- */
+
+static int32_t open_socket(void) {
+    return treadle_system_socket_note((int32_t)result(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
+}
+static socklen_t address_of(const void *name, size_t length, struct sockaddr_un *out) {
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (length > sizeof out->sun_path - 1) length = sizeof out->sun_path - 1;
+    memcpy(out->sun_path + 1, name, length);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+static int32_t closing(int32_t fd, int32_t value) {
+    if (value < 0) treadle_system_socket_close(fd);
+    return value < 0 ? value : fd;
+}
+
+int32_t treadle_system_socket_listen(const void *name, size_t length) {
+    struct sockaddr_un address;
+    socklen_t size = address_of(name, length, &address);
+    int32_t fd = open_socket();
+    if (fd < 0) return fd;
+    int32_t value = (int32_t)result(bind(fd, (struct sockaddr *)&address, size));
+    if (value >= 0) value = (int32_t)result(listen(fd, SOMAXCONN));
+    return closing(fd, value);
+}
+int32_t treadle_system_socket_connect(const void *name, size_t length) {
+    struct sockaddr_un address;
+    socklen_t size = address_of(name, length, &address);
+    int32_t fd = open_socket();
+    if (fd < 0) return fd;
+    return closing(fd, (int32_t)result(syscall(SYS_connect, fd, &address, size)));
+}
+int32_t treadle_system_socket_accept(int32_t fd) {
+    return treadle_system_socket_note((int32_t)result(syscall(SYS_accept4, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)));
+}
+int32_t treadle_system_epoll(void) { return treadle_system_socket_note(treadle_system_epoll_create()); }
+
+int32_t treadle_system_socket_peer(int32_t fd, uint32_t *user, int32_t *process) {
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    int32_t value = (int32_t)result(getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size));
+    *user = value < 0 ? UINT32_MAX : peer.uid;
+    *process = peer.pid;
+    return value;
+}
+uint32_t treadle_system_user(void) { return (uint32_t)geteuid(); }
+
+union passing {
+    struct cmsghdr head;
+    char room[CMSG_SPACE(sizeof(int))];
+};
+
+int64_t treadle_system_socket_send(int32_t fd, const void *head, size_t head_size, const void *data, size_t size, int32_t passed) {
+    struct iovec parts[2] = {{.iov_base = (void *)head, .iov_len = head_size}, {.iov_base = (void *)data, .iov_len = size}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = size ? 2 : 1};
+    union passing control;
+    if (passed >= 0) {
+        memset(&control, 0, sizeof control);
+        control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.head), &passed, sizeof passed);
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control;
+    }
+    return result(syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+int32_t treadle_system_socket_receive(int32_t fd, void *buffer, size_t room, struct treadle_system_received *out) {
+    enum { MOST = 8 }; /* what does not fit, the kernel closes, and says so */
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(MOST * sizeof(int))];
+    } control;
+    struct iovec part = {.iov_base = buffer, .iov_len = room};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    int64_t size = result(syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC));
+    *out = (struct treadle_system_received){.size = size, .passed = -1};
+    if (size < 0) return (int32_t)size;
+    out->is_odd = (message.msg_flags & MSG_CTRUNC) != 0;
+    for (struct cmsghdr *part_of = CMSG_FIRSTHDR(&message); part_of; part_of = CMSG_NXTHDR(&message, part_of)) {
+        if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) {
+            out->is_odd = true;
+            continue;
+        }
+        size_t count = (part_of->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int number;
+            memcpy(&number, CMSG_DATA(part_of) + i * sizeof number, sizeof number);
+            if (out->passed < 0) {
+                out->passed = treadle_system_socket_note(number);
+            } else {
+                out->is_odd = true;
+                syscall(SYS_close, number);
+            }
+        }
+    }
+    return 0;
+}
+
+static int poll_until(struct pollfd *one, int64_t until) {
+    int64_t left = until == INT64_MAX ? INT64_MAX : until - treadle_system_now();
+    if (left < 0) left = 0;
+    struct timespec time = {.tv_sec = (time_t)(left / 1000000000), .tv_nsec = (long)(left % 1000000000)};
+    return (int)result(syscall(SYS_ppoll, one, 1L, until == INT64_MAX ? NULL : &time, NULL, 0L));
+}
+bool treadle_system_socket_is_hung_up(int32_t fd) {
+    struct pollfd one = {.fd = fd};
+    return poll_until(&one, 0) > 0 && (one.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+void treadle_system_socket_shut(int32_t fd) { syscall(SYS_shutdown, fd, SHUT_RDWR); }
+int32_t treadle_system_socket_wait(int32_t fd, int64_t until) {
+    struct pollfd one = {.fd = fd, .events = POLLOUT};
+    return poll_until(&one, until);
+}
+
+/* --- Files that nobody can change ------------------------------------------------------------------- */
+
+static const int all_seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+
+int32_t treadle_system_sealed_file(const void *data, size_t size) {
+    int32_t fd = (int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (fd < 0) return fd;
+    treadle_system_socket_note(fd);
+    size_t done = 0;
+    while (done < size) {
+        int64_t written = result(syscall(SYS_write, fd, (const char *)data + done, size - done));
+        if (written == -EINTR) continue;
+        if (written <= 0) return closing(fd, written < 0 ? (int32_t)written : -EIO);
+        done += (size_t)written;
+    }
+    return closing(fd, (int32_t)result(fcntl(fd, F_ADD_SEALS, all_seals)));
+}
+
+/* A file of the sender's is mapped only if no access to the mapping can fail: it can neither shrink nor be written, it is
+ * of ordinary pages, and it has one for every byte. */
+const void *treadle_system_sealed_map(int32_t fd, size_t size, int32_t *error) {
+    const int needed = F_SEAL_SHRINK | F_SEAL_WRITE;
+    const long tmpfs = 0x01021994;
+    struct stat status;
+    struct statfs system;
+    *error = -EINVAL;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & needed) != needed) return NULL;
+    if (fstat(fd, &status) < 0 || fstatfs(fd, &system) < 0 || system.f_type != tmpfs) return NULL;
+    if (size == 0 || status.st_size < 0 || (uint64_t)status.st_size < size) return NULL;
+    if (lseek(fd, 0, SEEK_HOLE) < (off_t)size) return NULL;
+    long mapped = syscall(SYS_mmap, NULL, size, (long)PROT_READ, (long)MAP_PRIVATE, (long)fd, 0L);
+    if (mapped == -1) {
+        *error = -errno;
+        return NULL;
+    }
+    *error = 0;
+    return (const void *)mapped;
+}
+void treadle_system_sealed_unmap(const void *data, size_t size) { syscall(SYS_munmap, data, size); }
+
+int32_t treadle_system_eaddrinuse(void) { return EADDRINUSE; }
+int32_t treadle_system_econnrefused(void) { return ECONNREFUSED; }
+int32_t treadle_system_emfile(void) { return EMFILE; }
+int32_t treadle_system_enfile(void) { return ENFILE; }
+int32_t treadle_system_epipe(void) { return EPIPE; }
+int32_t treadle_system_econnreset(void) { return ECONNRESET; }
+int32_t treadle_system_enobufs(void) { return ENOBUFS; }
+int32_t treadle_system_emsgsize(void) { return EMSGSIZE; }

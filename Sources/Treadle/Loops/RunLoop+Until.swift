@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadle
+
+/// Running as `NSRunLoop` does: until a date, or until an input came.
+extension RunLoop {
+  /// Runs the loop in a mode until an input source was handled, until a date, or until nothing is left to wait for; timers fire
+  /// meanwhile, and do not end it (NSR-1). A date that has passed makes one pass without blocking. On the loop's own thread.
+  /// - Parameters:
+  ///   - mode: the mode to run.
+  ///   - limit: when to return at the latest.
+  /// - Returns: false, at once, when the mode is empty, and on another thread than the loop's; else true, whatever ended it.
+  /// - Throws: `TreadleError` when the system refuses to wait, or after `shutDown`. Since 1.0.
+  @discardableResult
+  public func run(in mode: RunLoopMode = .default, before limit: RunLoopInstant) throws(TreadleError) -> Bool {
+    if !isCurrent { return false }
+    let result = try runOnce(in: mode, before: limit)
+    return result != .finished || counters.lastFinish == .becameEmpty
+  }
+
+  /// Runs the loop in the default mode until a date, or until nothing is left to wait for. At least one pass is made (NSR-2). A
+  /// stop ends a pass, not this: with `.distantFuture` only an empty mode ends it (NSR-3). On the loop's own thread.
+  /// - Throws: as above. Since 1.0.
+  public func run(until limit: RunLoopInstant) throws(TreadleError) {
+    while try run(before: limit), RunLoopInstant.now < limit {}
+  }
+
+  /// Runs the loop in a mode once, until an input source was handled or until a date, without saying which (NSR-4). On the
+  /// loop's own thread.
+  /// - Throws: as above; on another thread. Since 1.0.
+  public func acceptInput(in mode: RunLoopMode = .default, before limit: RunLoopInstant) throws(TreadleError) {
+    _ = try runOnce(in: mode, before: limit)
+  }
+
+  /// Makes one pass of a mode without blocking, in which timers fire that are due and sources are performed that were
+  /// signalled; then tells when the next timer fires (NSR-5). On the loop's own thread.
+  /// - Returns: `.distantFuture` with input sources alone; nil when the mode is empty, and on another thread than the loop's.
+  /// - Throws: `TreadleError` when the system refuses, or after `shutDown`. Since 1.0.
+  public func limitDate(in mode: RunLoopMode = .default) throws(TreadleError) -> RunLoopInstant? {
+    if !isCurrent { return nil }
+    return try run(in: mode, for: .zero) == .finished ? nil : nextFire(in: mode) ?? .distantFuture
+  }
+
+  private func runOnce(in mode: RunLoopMode, before limit: RunLoopInstant) throws(TreadleError) -> RunLoopResult {
+    let rest: Duration? = limit == .distantFuture ? nil : limit - RunLoopInstant.now
+    return try run(in: mode, for: rest, returnAfterSource: true)
+  }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadle
+
+/// What concerns the whole process.
+extension RunLoop {
+  /// Ends all run loops of the process, for good: every loop is stopped at all levels, no callback starts any more on
+  /// any thread, and those that run on other threads are waited for. Runs that end so throw, as does every later
+  /// run, start and perform; who waits for a perform gets the error. Bodies of threads go on. Also from a callback,
+  /// which does not wait for itself (THR-21). Any thread.
+  /// - Parameter timeout: nil waits for ever, zero or less does not wait.
+  /// - Returns: false when it was done before and nothing runs.
+  /// - Throws: `TreadleError` when the timeout passes, with everything closed; in the child of a fork. Since 1.0.
+  @discardableResult
+  public static func shutDown(timeout: Duration? = nil) throws(TreadleError) -> Bool {
+    try check(treadle_shutdown(timeout.limit)) == TREADLE_OK
+  }
+
+  /// A recent time, for less than `RunLoopInstant.now`: read once in a pass of the calling thread's loop, or in a tick of the
+  /// system's clock. In a timer's callback it is never before the date that is being served (RUN-14). Any thread. Since 1.0.
+  public static var recent: RunLoopInstant { RunLoopInstant(nanoseconds: treadle_time_recent()) }
+
+  /// Makes Treadle usable in the child of a fork, from nothing: all loops and objects of the parent are gone here (RL-11).
+  /// - Returns: false where the process is not such a child. Since 1.0.
+  @discardableResult
+  public static func startAfterFork() -> Bool { treadle_after_fork_child() == TREADLE_OK }
+}

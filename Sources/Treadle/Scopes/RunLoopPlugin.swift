@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadle
+import Synchronization
+
+/// A plugin, for its host: a shared library that comes and goes without harm. All that it makes belongs to it, and ends with it,
+/// as in a scope; the library is unmapped where that is certain to do no harm. It lives until it is closed, with or without this
+/// object. Since 1.0.
+public final class RunLoopPlugin: Sendable {
+  /// How grave a message is. Since 1.0.
+  public enum Level: UInt32, Sendable {
+    /// It failed. Since 1.0.
+    case error = 0
+    /// Something is not as it should be. Since 1.0.
+    case warning = 1
+    /// For information. Since 1.0.
+    case information = 2
+  }
+
+  /// How far a plugin has come. Since 1.0.
+  public enum State: UInt32, Sendable {
+    /// It has not started. Since 1.0.
+    case loaded = 0
+    /// Its start runs. Since 1.0.
+    case starting = 1
+    /// It is at work. Since 1.0.
+    case started = 2
+  }
+
+  /// What gets a plugin's messages, and those about it. Since 1.0.
+  public typealias Log = @Sendable (Level, String) throws -> Void
+
+  private let reference: Reference
+  /// The body of the log, which the plugin has until it is over; 0 when it was given back.
+  private let log: Atomic<UInt>
+
+  private var handle: OpaquePointer { reference.handle }
+
+  private init(owning handle: OpaquePointer, log: UInt) {
+    reference = Reference(owning: handle)
+    self.log = Atomic(log)
+  }
+
+  /// Loads a plugin, which starts nothing. It belongs to the scope that the thread has entered. Any thread.
+  /// - Parameters:
+  ///   - path: of a library that nobody but root and the process's user may write.
+  ///   - settings: values by their keys; the others have their defaults.
+  ///   - log: called on any thread with what the plugin tells. What it throws goes to the last-resort handler (THR-19). Kept
+  ///     until this object's `close` has ended the plugin, or for ever.
+  /// - Throws: `TreadleError` with a message that names the symbol, the version or the key: for a file that is refused or is no
+  ///   plugin, a setting that it does not have or allow, an id that is loaded already. Since 1.0.
+  public convenience init(path: String, settings: [String: String] = [:], log: Log? = nil) throws(TreadleError) {
+    let (handle, log) = try RunLoopPlugin.load(path, settings, log) { config, handle in treadle_plugin_load(config, handle) }
+    self.init(owning: handle, log: log)
+  }
+
+  private static func load(
+    _ path: String, _ settings: [String: String], _ log: Log?,
+    _ load: (UnsafePointer<treadle_plugin_config>, UnsafeMutablePointer<OpaquePointer?>) -> treadle_status
+  ) throws(TreadleError) -> (OpaquePointer, UInt) {
+    let texts = [path] + settings.flatMap { [$0.key, $0.value] }
+    if texts.contains(where: { $0.utf8.contains(0) }) { throw TreadleError(.argument, "the path, or a setting, contains a NUL") }
+    let info = log.map { Body<Log>.pass($0) }
+    var handle: OpaquePointer?
+    let status = RunLoopPlugin.withTexts(Array(texts.dropFirst())) { settings in
+      path.withCString { path in
+        var config = treadle_plugin_config()
+        config.struct_size = MemoryLayout<treadle_plugin_config>.size
+        config.path = path
+        config.settings = settings
+        config.info = info
+        if info != nil {
+          config.log = { info, _, level, text in
+            Body<Log>.use(info) { log in
+              contain { try log(Level(rawValue: level) ?? .information, text.map { String(cString: $0) } ?? "") }
+            }
+          }
+        }
+        return load(&config, &handle)
+      }
+    }
+    if status < 0 {
+      defer { releaseBody(info) }
+      throw TreadleError(status)
+    }
+    return (try checkHandle(handle), UInt(bitPattern: info))
+  }
+
+  /// Calls `body` with the texts for C, and NULL at their end.
+  private static func withTexts<Result>(_ texts: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result) -> Result {
+    var offsets: [Int] = [], bytes: [CChar] = []
+    for text in texts {
+      offsets.append(bytes.count)
+      bytes += text.utf8CString
+    }
+    return bytes.withUnsafeBufferPointer { bytes in
+      var pointers: [UnsafePointer<CChar>?] = offsets.map { offset in bytes.baseAddress.map { $0 + offset } }
+      pointers.append(nil)
+      return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
+    }
+  }
+
+  /// Starts it, and before it those that provide what it requires, on the calling thread. Any thread.
+  /// - Returns: false if it has started already.
+  /// - Throws: `TreadleError` when something that it requires is missing, when its start fails, after which it is closed, or when
+  ///   it is closed. Since 1.0.
+  @discardableResult
+  public func start() throws(TreadleError) -> Bool { try check(treadle_plugin_start(handle)) != TREADLE_IGNORED }
+
+  /// Ends it, with all that it has made, and waits until no code of it runs. Any thread.
+  /// - Parameter timeout: nil waits for ever, zero or less only looks.
+  /// - Returns: false from inside of one of its own functions: it ends when they have returned.
+  /// - Throws: `TreadleError` when the timeout passes: `holders` tells who is inside, and it can be closed again. Since 1.0.
+  @discardableResult
+  public func close(timeout: Duration? = nil) throws(TreadleError) -> Bool {
+    if try check(treadle_close(reference.object, timeout.limit)) == TREADLE_DEFERRED { return false }
+    giveLogBack()
+    return true
+  }
+
+  /// It is over, and tells nothing more.
+  private func giveLogBack() { releaseBody(UnsafeMutableRawPointer(bitPattern: log.exchange(0, ordering: .acquiringAndReleasing))) }
+
+  /// Puts a plugin of the same id in its place, which gets the state that this one hands over, and starts it. Any thread.
+  /// - Parameters:
+  ///   - path: as of `init`, and so are the settings and the log.
+  ///   - settings: as above.
+  ///   - log: as above.
+  ///   - timeout: for this one's end; nil waits for ever.
+  /// - Returns: the new one. This one has ended.
+  /// - Throws: `TreadleError` as `init` and `start`, and when this one does not end in time. Since 1.0.
+  public func reload(
+    path: String, settings: [String: String] = [:], timeout: Duration? = nil, log: Log? = nil
+  ) throws(TreadleError) -> RunLoopPlugin {
+    let (handle, log) = try RunLoopPlugin.load(path, settings, log) { config, handle in
+      treadle_plugin_reload(self.handle, config, timeout.limit, handle)
+    }
+    giveLogBack()
+    return RunLoopPlugin(owning: handle, log: log)
+  }
+
+  // MARK: What it is
+
+  private func info<Value>(_ read: (treadle_plugin_info) -> Value?) -> Value? {
+    var info = treadle_plugin_info()
+    info.struct_size = MemoryLayout<treadle_plugin_info>.size
+    return treadle_plugin_get_info(handle, &info) == TREADLE_OK ? read(info) : nil
+  }
+
+  /// How far it has come; nil when it has ended. Any thread. Since 1.0.
+  public var state: State? { info { State(rawValue: $0.state) } }
+
+  /// A domain name from its end, such as org.example.watcher; nil when it has ended. Any thread. Since 1.0.
+  public var id: String? { info { $0.description.pointee.id.map { String(cString: $0) } } }
+
+  /// Its own version; nil when it has ended. Any thread. Since 1.0.
+  public var version: String? { info { $0.description.pointee.version.map { String(cString: $0) } } }
+
+  /// True until its end begins. Any thread. Since 1.0.
+  public var isValid: Bool { treadle_is_valid(reference.object) }
+
+  /// What it has made, and who is inside of it: of one that could not be closed in time, what still goes on. Any thread. Since 1.0.
+  public var holders: [RunLoopScope.Holder] { RunLoopScope.holders(of: handle) }
+
+  /// The value of a setting. Any thread.
+  /// - Throws: `TreadleError` for a key that it does not have, and when it has ended. Since 1.0.
+  public func setting(_ key: String) throws(TreadleError) -> String {
+    var status: treadle_status = 0
+    let value = text { buffer, room, length in
+      status = withText(key) { treadle_plugin_copy_setting(handle, $0, buffer, room, length) }
+      return status
+    }
+    try check(status)
+    return value ?? ""
+  }
+
+  /// Changes a setting. A plugin that has started is asked, and may refuse. Any thread.
+  /// - Throws: `TreadleError` for a key that it does not have, a value that its type does not allow, or that it refuses. Since 1.0.
+  public func set(_ key: String, to value: String) throws(TreadleError) {
+    try check(withText(key) { key in withText(value) { treadle_plugin_set(handle, key, $0) } })
+  }
+
+  /// An extension of a plugin that has started: a pointer to C's struct of that name, which the compiler cannot check. Valid until
+  /// the plugin is closed. Any thread.
+  /// - Throws: `TreadleError` if it has none of that name, has not started, or has ended. Since 1.0.
+  @unsafe public func pointer<Pointer>(toExtension name: String, as type: Pointer.Type) throws(TreadleError) -> Pointer {
+    guard MemoryLayout<Pointer>.size == MemoryLayout<UnsafeRawPointer>.size else {
+      throw TreadleError(.argument, "\(type) is no type of pointers")
+    }
+    var found: UnsafeRawPointer?
+    try check(withText(name) { treadle_plugin_get_extension(handle, $0, &found) })
+    return unsafeBitCast(found, to: type)
+  }
+}
+
+extension RunLoopPlugin: CustomStringConvertible {
+  /// The id and the state, for people who debug. Any thread. Since 1.0.
+  public var description: String { "RunLoopPlugin(\(id ?? "ended")\(state.map { ", \($0)" } ?? ""))" }
+}

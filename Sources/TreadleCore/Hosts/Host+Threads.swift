@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Threads and requests whose functions are events of a host.
+extension Host {
+  private static let runThread: ThreadEntry.RunForHost = { memory, token, thread in
+    guard let memory else { return }
+    var event = Event(Event.Kind.thread, token: token, loop: nil, subject: thread, mode: nil)
+    Host(memory).runEntry(&event)
+  }
+
+  package func makeThread(_ token: UInt64, isDetached: Bool) throws(Failure) -> Thread {
+    try demandDispatch()
+    let entry = ThreadEntry(host: pointer, token: token, run: Host.runThread, retire: Host.retireToken)
+    return try registering { () throws(Failure) in try Thread.create(entry, isDetached: isDetached) }
+  }
+
+  /// Has `body` take a request over, unless it throws, whose performing is an event. That uses the token up, and so does the
+  /// end of a wait; of a request that is dropped, or that the host does not complete, the token is retired.
+  package func registering(
+    _ token: UInt64, as request: Request, isAwaited: Bool, _ body: (Request) throws(Failure) -> Int32
+  ) throws(Failure) -> Int32 {
+    try registering { () throws(Failure) in
+      var request = request
+      request.indirect = callback
+      request.token = token
+      request.host = pointer
+      request.retire = isAwaited ? Host.useToken : Host.retireToken
+      request.retireUsed = Host.useToken
+      do throws(Failure) {
+        return try body(request)
+      } catch {
+        // It came too late: that is a request which is dropped.
+        if error.status != Status.closed { throw error }
+        request.dispose()
+        return Status.closed
+      }
+    }
+  }
+}
+
+/// A word of a host's memory by which it makes an end known that threads wait for, as that of a future: a `Completion` there.
+package struct HostWord {
+  private let completion: UnsafeMutablePointer<Completion>
+
+  package init(_ word: UnsafeMutablePointer<UInt32>?) throws(Failure) {
+    guard let word else { throw Failure(Status.argument, "word", "is NULL") }
+    if UInt(bitPattern: word) & 3 != 0 { throw Failure(Status.argument, "word", "is not aligned") }
+    assert(MemoryLayout<Completion>.size == MemoryLayout<UInt32>.size)
+    completion = UnsafeMutableRawPointer(word).assumingMemoryBound(to: Completion.self)
+  }
+
+  package func end() {
+    Loop.existing?.state.pointee.answers.note()
+    completion.pointee.end()
+  }
+
+  /// Until the end, which is to come from this loop. A failure: the timeout, or a signal, after which the host looks and waits
+  /// again.
+  package func wait(for loop: Loop, timeout: Int64) throws(Failure) {
+    completion.pointee.wait(loop.answers, until: Clock.after(timeout, from: Clock.now()), isRepeated: false)
+    if !completion.pointee.isOver {
+      throw Failure(Status.timeout, "timeout_ns", "passed, or a signal came, before the end")
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+package import TreadleBase
+
+/// Tokens: what a host names its registrations, and gets back in a list when they are over, since it may
+/// not be called on whatever thread that happens on (ABI-2).
+extension Host {
+  static let retireToken: @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void = { memory, token in
+    guard let memory else { return }
+    Host(memory).retire(token)
+  }
+
+  /// The end of a registration whose token the host has forgotten already.
+  static let useToken: @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void = { memory, _ in
+    guard let memory else { return }
+    let host = Host(memory)
+    host.state.pointee.gate.lock()
+    host.state.pointee.registrations = host.state.pointee.registrations &- 1
+    host.state.pointee.gate.unlock()
+  }
+
+  private func retire(_ token: UInt64) {
+    state.pointee.gate.lock()
+    state.pointee.registrations = state.pointee.registrations &- 1
+    _ = state.pointee.retired.append(token)
+    state.pointee.retiredCount.store(UInt64(state.pointee.retired.count), ordering: .releasing)
+    state.pointee.gate.unlock()
+  }
+
+  /// Moves retired tokens into `room`; how many.
+  package func takeRetired(_ room: UnsafeMutableBufferPointer<UInt64>) -> Int {
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    let count = state.pointee.retired.count
+    let taken = min(room.count, count)
+    var index = 0
+    while index < taken {
+      room[index] = state.pointee.retired[count &- taken &+ index] ?? 0
+      index &+= 1
+    }
+    state.pointee.retired.truncate(count &- taken)
+    state.pointee.retiredCount.store(UInt64(count &- taken), ordering: .releasing)
+    return taken
+  }
+
+  /// Where the number of retired tokens lies.
+  package var retiredCountAddress: UnsafePointer<UInt64> {
+    withUnsafePointer(to: state.pointee.retiredCount) { UnsafeRawPointer($0).assumingMemoryBound(to: UInt64.self) }
+  }
+
+  // MARK: Making things for a host
+
+  /// Makes something of the host's, with room for its token at the end, so that none is ever lost.
+  func registering<Made>(_ body: () throws(Failure) -> Made) throws(Failure) -> Made {
+    try reserveToken()
+    do throws(Failure) {
+      return try body()
+    } catch {
+      Host.useToken(pointer, 0)
+      throw error
+    }
+  }
+
+  @inline(never)
+  private func reserveToken() throws(Failure) {
+    if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
+    state.pointee.gate.lock()
+    let hasRoom = state.pointee.retired.reserve(state.pointee.retired.count &+ state.pointee.registrations &+ 1)
+    if hasRoom { state.pointee.registrations = state.pointee.registrations &+ 1 }
+    state.pointee.gate.unlock()
+    if !hasRoom { throw Failure.noMemory("token") }
+  }
+}
+
+/// What an item is made of whose callouts are events of a host.
+extension Context {
+  /// `wants`: the bits of TREADLE_HOST_WANTS_... in the C header.
+  package init(_ host: Host, token: UInt64, wants: UInt32, order: Int64) throws(Failure) {
+    if wants != 0 { try host.demandDispatch() }
+    self.init(retain: nil, release: nil, describe: nil, order: order, main: host.callback)
+    self.token = token
+    self.host = host.pointer
+    retire = Host.retireToken
+    if wants & 1 != 0 { scheduleIndirect = host.callback }
+    if wants & 2 != 0 { cancelIndirect = host.callback }
+  }
+
+  /// Has `body` complete it and make the item. After a failure, what it refers to is given up, and no token is retired.
+  package mutating func making(_ body: (inout Context) throws(Failure) -> Item) throws(Failure) -> Item {
+    do throws(Failure) {
+      guard let host else { return try body(&self) }
+      return try Host(host).registering { () throws(Failure) in try body(&self) }
+    } catch {
+      dropCallbacks()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// A host language: one function receives all its events, and proves with a ticket that it completed. A host without one is not
+/// called, but fetches its events (`Pulling.swift`).
+package struct Host {
+  package typealias Dispatch = @convention(c) (UInt64, UnsafeRawPointer?) -> UInt64
+  package typealias ThreadHook = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+  let state: UnsafeMutablePointer<HostState>
+
+  /// One bit each in a thread's state.
+  package static let maximum: UInt32 = 63
+
+  init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: HostState.self) }
+
+  /// The host that a handle means; it is never freed.
+  package init(_ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.host).find(handle) else { throw handle.failure(subject) }
+    self.init(memory)
+  }
+
+  package var pointer: UnsafeMutableRawPointer { UnsafeMutableRawPointer(state) }
+  /// The host that `pointer` was asked of.
+  package init(pointer: UnsafeMutableRawPointer) { self.init(pointer) }
+  package var handle: Handle {
+    Handle(kind: .host, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+  }
+  /// What the host's items and blocks call. The host is never freed, so nothing is to be dropped.
+  package var callback: IndirectCallback {
+    if fetchesEvents { return IndirectCallback(object: pointer, invoke: Host.forget, drop: IndirectCallback.dropFetched) }
+    return IndirectCallback(object: pointer, invoke: Host.invoke, drop: nil)
+  }
+  package var isClosed: Bool { state.pointee.closed.load(ordering: .sequentiallyConsistent) != 0 }
+
+  package static func register(
+    dispatch: Dispatch?, enter: ThreadHook?, exit: ThreadHook?, user: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Host {
+    try Runtime.start()
+    guard let (slot, memory) = Slab(.host).take() else {
+      throw Failure.noMemory("host")
+    }
+    if slot > maximum {
+      Slab(.host).giveBack(slot, memory)
+      throw Failure(Status.noMemory, "host", "cannot be registered: there are 63 already")
+    }
+    let host = Host(memory)
+    host.state.pointee.slot = slot
+    host.state.pointee.dispatch = dispatch
+    host.state.pointee.enter = enter
+    host.state.pointee.exit = exit
+    host.state.pointee.user = user
+    host.state.pointee.reference.begin(forClient: true)
+    return host
+  }
+
+  // MARK: Calling
+
+  /// One call into a host that is on this thread's stack.
+  struct Call {
+    var host: UnsafeMutableRawPointer
+    var outer: UnsafeMutableRawPointer?
+    /// What it is told, and the innermost run of this thread at that time, if it is an event of a run.
+    var event: UnsafeMutableRawPointer?
+    var frame: Frame.Pointer?
+  }
+
+  /// True if the host completed the event, or takes none any more.
+  private static let invoke: IndirectCallback.Invoke = { object, event in
+    guard let object else { return true }
+    return Host(object).dispatch(event, whenClosed: true)
+  }
+
+  /// Whether there is no function to call.
+  package var fetchesEvents: Bool { state.pointee.dispatch == nil }
+
+  /// For what a host is told of wherever it happens.
+  func demandDispatch() throws(Failure) { try callback.demandCall() }
+
+  /// Of a host that is not called (`IndirectCallback.isFetched`).
+  private static let forget: IndirectCallback.Invoke = { object, event in
+    guard let object else { return true }
+    return event == nil ? Host(object).isClosed : Host(object).dispatch(event, whenClosed: true)
+  }
+
+  /// True if the host completed the event.
+  func dispatch(_ event: UnsafeRawPointer?, whenClosed: Bool) -> Bool {
+    whileOpen(whenClosed, event) {
+      enterThread()
+      let ticket = Host.nextTicket()
+      return state.pointee.dispatch?(ticket, event) == ~ticket
+    }
+  }
+
+  /// Runs the calling thread's loop; a signal that ends a sleep is an event, after which the run goes on.
+  package func run(_ loop: Loop, _ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
+    try demandDispatch()
+    let interrupt = IndirectCallback(object: pointer, invoke: Host.interrupt, drop: nil)
+    return try loop.run(name, timeout: timeout, flags: flags | Frame.Flag.returnOnInterrupt, interrupt: interrupt)
+  }
+
+  /// A host that takes no events any more is told by the run's return.
+  private static let interrupt: IndirectCallback.Invoke = { object, event in
+    guard let object else { return true }
+    if Host(object).isClosed { Loop.existing?.frame?.pointee.wasInterrupted = true }
+    return Host(object).dispatch(event, whenClosed: true)
+  }
+
+  /// The entry of a thread. It lasts as long as the thread, so it is no event in flight: the host is told of the
+  /// thread under the gate, and the rest is like a thread of the host's own.
+  func runEntry(_ event: UnsafeRawPointer) {
+    var isOpen = false
+    _ = whileOpen(true) {
+      enterThread()
+      isOpen = true
+      return true
+    }
+    if isOpen { _ = state.pointee.dispatch?(Host.nextTicket(), event) }
+  }
+
+  /// Runs `body` unless the gate is closed; whoever closes it waits for this.
+  private func whileOpen(_ whenClosed: Bool, _ event: UnsafeRawPointer? = nil, _ body: () -> Bool) -> Bool {
+    state.pointee.inFlight.add(1, ordering: .sequentiallyConsistent)
+    var completed = whenClosed
+    if isClosed {
+      state.pointee.dropped.add(1, ordering: .relaxed)
+    } else {
+      let thread = treadle_system_thread()
+      var call = Call(
+        host: pointer, outer: thread.pointee.host_call, event: UnsafeMutableRawPointer(mutating: event),
+        frame: Loop.existing?.frame)
+      completed = withUnsafeMutablePointer(to: &call) { record in
+        thread.pointee.host_call = UnsafeMutableRawPointer(record)
+        let completed = body()
+        thread.pointee.host_call = record.pointee.outer
+        return completed
+      }
+    }
+    state.pointee.inFlight.subtract(1, ordering: .sequentiallyConsistent)
+    if isClosed { Rest.announce() }
+    return completed
+  }
+
+  /// Never the same twice in a process: a number of the thread's above a count of its own.
+  static func nextTicket() -> UInt64 {
+    let thread = treadle_system_thread()
+    if thread.pointee.number == 0 { thread.pointee.number = treadle_system_next_thread_number() }
+    thread.pointee.tickets &+= 1
+    return UInt64(thread.pointee.number) << 40 | thread.pointee.tickets & 0xFF_FFFF_FFFF
+  }
+
+  /// Tells the host of this thread, once.
+  private func enterThread() {
+    if fetchesEvents { return }
+    let thread = treadle_system_thread()
+    let bit: UInt64 = 1 << UInt64(state.pointee.slot)
+    if thread.pointee.hosts & bit != 0 { return }
+    thread.pointee.hosts |= bit
+    thread.pointee.leave_hosts = { Host.leaveThread() }
+    if thread.pointee.loop == nil { _ = treadle_system_watch_thread() }
+    state.pointee.enter?(state.pointee.user)
+  }
+
+  /// The thread ends: its hosts are told, but for those that are quiet.
+  static func leaveThread() {
+    let thread = treadle_system_thread()
+    let hosts = thread.pointee.hosts
+    if hosts == 0 { return }
+    thread.pointee.hosts = 0
+    var slot: UInt32 = 1
+    while slot <= maximum {
+      if hosts & (1 << UInt64(slot)) != 0, let memory = Slab(.host).memory(slot) {
+        let host = Host(memory)
+        _ = host.whileOpen(true) {
+          host.state.pointee.exit?(host.state.pointee.user)
+          return true
+        }
+      }
+      slot &+= 1
+    }
+  }
+
+  /// Closes the gate, then waits for calls that run on other threads.
+  package func quiesce(timeout: Int64) throws(Failure) {
+    state.pointee.closed.store(1, ordering: .sequentiallyConsistent)
+    let own = callsOnThisThread
+    let until = Clock.after(timeout, from: Clock.now())
+    while true {
+      let seen = Rest.epoch
+      if state.pointee.inFlight.load(ordering: .sequentiallyConsistent) <= own { return }
+      if timeout <= 0 || Clock.now() >= until {
+        throw Failure(Status.timeout, "timeout_ns", "passed while events of the host were in flight")
+      }
+      Rest.wait(seen, until: until)
+    }
+  }
+
+  package var isOnThisThread: Bool { callsOnThisThread != 0 }
+
+  private var callsOnThisThread: UInt32 {
+    var count: UInt32 = 0
+    var call = treadle_system_thread().pointee.host_call
+    while let record = call?.assumingMemoryBound(to: Call.self) {
+      if record.pointee.host == pointer { count &+= 1 }
+      call = record.pointee.outer
+    }
+    return count
+  }
+
+  package var droppedCount: UInt64 { state.pointee.dropped.load(ordering: .relaxed) }
+}
+
+/// The memory of a host language that has registered itself. Never freed.
+struct HostState: ~Copyable {
+  let reference: Reference
+  let touched: Atomic<UInt64>
+  /// Constant: which of the process's hosts it is, and its functions.
+  var slot: UInt32
+  var dispatch: Host.Dispatch?
+  var enter: Host.ThreadHook?
+  var exit: Host.ThreadHook?
+  var user: UnsafeMutableRawPointer?
+  /// 1: no event starts any more.
+  let closed: Atomic<UInt32>
+  /// How many calls into the host run now, on all threads.
+  let inFlight: Atomic<UInt32>
+  let dropped: Atomic<UInt64>
+  /// Guards `retired`.
+  let gate: Gate
+  var retired: Buffer<UInt64>
+  /// Registrations whose tokens are not retired yet: `retired` has room for all of them. Gate.
+  var registrations: Int
+  /// `retired.count`, where the host may look without calling.
+  let retiredCount: Atomic<UInt64>
+}

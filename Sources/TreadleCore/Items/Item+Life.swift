@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Being made, counted and freed.
+extension Item {
+  /// A new item with one reference, the client's. `prepare` writes what its kind has besides.
+  @inline(__always)
+  static func create(
+    _ kind: Kind, traits: UInt8, code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, context: Context?,
+    _ prepare: (Item) -> Void
+  ) throws(Failure) -> Item {
+    try Runtime.start()
+    guard let (slot, memory) = Slab(kind).take() else { throw Failure.noMemory("object") }
+    let item = Item(kind, slot, memory)
+    item.beginCell(traits)
+    item.setCode(code)
+    item.cell.pointee.info = info
+    prepare(item)
+    if let context, !item.attach(context) {
+      Slab(kind).giveBack(slot, memory)
+      throw Failure.noMemory("object")
+    }
+    item.cell.pointee.reference.begin(forClient: true, marks: Reference.Mark.valid)
+    return item
+  }
+
+  /// A cell that is in no chain and no mode.
+  @inline(__always)
+  func beginCell(_ traits: UInt8) {
+    cell.pointee.previous = 0
+    cell.pointee.next = 0
+    cell.pointee.traits.store(traits, ordering: .relaxed)
+    cell.pointee.state.store(0, ordering: .relaxed)
+    cell.pointee.notes.store(0, ordering: .relaxed)
+    cell.pointee.membership.store(0, ordering: .relaxed)
+  }
+
+  /// Gives the item, which has none, its context. False when there is no memory.
+  private func attach(_ context: Context) -> Bool {
+    let length = context.label.map { strlen($0) &+ 1 } ?? 0
+    guard let memory = treadle_system_allocate(MemoryLayout<Context>.size &+ length) else { return false }
+    let attached = memory.bindMemory(to: Context.self, capacity: 1)
+    attached.initialize(to: context)
+    attached.pointee.code = code
+    if let label = context.label {
+      memcpy(memory + MemoryLayout<Context>.size, label, length)
+      attached.pointee.label = UnsafePointer((memory + MemoryLayout<Context>.size).assumingMemoryBound(to: CChar.self))
+    }
+    // What retain answers is what the callbacks receive (SRC0-2).
+    if let retain = context.retain { ClientCall.guarded { cell.pointee.info = retain(cell.pointee.info) } }
+    setContext(attached)
+    return true
+  }
+
+  /// The context, made if the item had none. The item's lock is held.
+  func needContext() -> UnsafeMutablePointer<Context>? {
+    if let context { return context }
+    return attach(Context()) ? context : nil
+  }
+
+  /// Drops one or more of our own references: of a mode, a callback, or a call that looked at the item.
+  @inline(never)
+  func drop(_ count: UInt64 = 1) {
+    // A timer or observer that is invalid gives its info up when nothing of ours refers to it any more: no mode, and no
+    // callback that goes on (TMR-7, OBS-8). Only what has a context has anything to give up.
+    if context != nil, isOf(.timer) || isOf(.observer) {
+      if let left = cell.pointee.reference.dropUnlessLast(count, without: Reference.Mark.valid) { return follow(left) }
+      releaseInfo()
+    }
+    follow(cell.pointee.reference.drop(count))
+  }
+
+  /// What a drop has left.
+  @inline(__always)
+  private func follow(_ left: Reference.Seen) {
+    if left.isGone {
+      destroy()
+    } else if left.has(Reference.Mark.awaited) {
+      Rest.announce()
+    }
+  }
+
+  /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4).
+  @inline(__always)
+  func destroy() {
+    if context != nil { destroyContext() }
+    slab.free(slot, UnsafeMutableRawPointer(cell))
+  }
+
+  @inline(never)
+  private func destroyContext() {
+    guard let context else { return }
+    if let ending = context.pointee.ending, cell.pointee.reference.seen.has(Reference.Mark.valid) {
+      ending(context.pointee.main.object)
+    }
+    let wasValid = cell.pointee.reference.clear(Reference.Mark.valid).has(Reference.Mark.valid)
+    if isOf(.port) {
+      closeQueue()
+      if wasValid { Item.tellInvalidPort(handle) }
+    }
+    releaseInfo()
+    cell.pointee.link.store(0, ordering: .relaxed)
+    // With the last reference a routine calls its client.
+    var dropped = context
+    ObjectCall.during(handle.bits, &dropped) { memory in
+      memory?.assumingMemoryBound(to: UnsafeMutablePointer<Context>.self).pointee.pointee.dropCallbacks()
+    }
+    context.pointee.aliases.free()
+    treadle_system_free(context)
+  }
+
+  /// The one release of the info, or the retirement of the host's token. The caller refers to the item.
+  @inline(__always)
+  func releaseInfo() {
+    if context != nil { releaseInfoOnce() }
+  }
+
+  @inline(never)
+  private func releaseInfoOnce() {
+    guard let context, context.pointee.release != nil || context.pointee.retire != nil else { return }
+    if cell.pointee.notes.bitwiseOr(Note.released, ordering: .acquiringAndReleasing).oldValue & Note.released != 0 { return }
+    var item = self
+    ObjectCall.during(handle.bits, &item) { $0?.assumingMemoryBound(to: Item.self).pointee.callRelease() }
+  }
+
+  private func callRelease() {
+    guard let context else { return }
+    if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
+    context.pointee.release?(cell.pointee.info)
+  }
+
+  /// Lets the client describe its info; false if it does not.
+  package func describeInfo(_ buffer: UnsafeMutablePointer<CChar>, _ capacity: Int) -> Bool {
+    guard let describe = context?.pointee.describe, isValid || isOf(.source) || isOf(.descriptor) || isOf(.port) else {
+      return false
+    }
+    buffer.pointee = 0
+    // Not the `info` of clients, who have none of a timer that another thread has made invalid meanwhile.
+    ClientCall.guarded { describe(cell.pointee.info, buffer, capacity) }
+    return true
+  }
+}

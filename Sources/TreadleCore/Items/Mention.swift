@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+import TreadleBase
+
+/// A queued mention of a membership: the cell's slot, the generation that lived there and which of its memberships was
+/// meant, so that whoever reads the queue later can tell a stale entry.
+///
+///     63..56   55..32       31..6   5..0
+///     joins    generation   slot    the rest of `Item.tag`
+struct Mention: BitwiseCopyable {
+  let bits: UInt64
+
+  @inline(__always)
+  init(bits: UInt64) { self.bits = bits }
+
+  /// Of the membership that a cell is now.
+  @inline(__always)
+  init(_ member: Item) {
+    bits = UInt64(Mention.joins(of: member)) << 56 | UInt64(member.generation) << 32 | UInt64(member.tag)
+  }
+  @inline(__always)
+  private static func joins(of member: Item) -> UInt8 { member.cell.pointee.joins.load(ordering: .relaxed) }
+
+  @inline(__always)
+  var slot: UInt32 { Handle.slot(ofTag: UInt32(truncatingIfNeeded: bits)) }
+  @inline(__always)
+  var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) & 0xFF_FFFF }
+
+  /// Whether the cell of the slot, in whatever life, is or was last in a membership of that number.
+  @inline(__always)
+  func isLast(of cell: Item) -> Bool { Mention.joins(of: cell) == UInt8(truncatingIfNeeded: bits >> 56) }
+
+  /// Whether the cell of the slot is, or was last, in the membership that was mentioned.
+  @inline(__always)
+  func means(_ cell: Item) -> Bool { cell.cell.pointee.reference.isLive(generation) && isLast(of: cell) }
+}
+
+/// One place in a queue or a batch. All of them are of one type, so that a batch takes a queue's memory in exchange for
+/// its own.
+struct Entry: BitwiseCopyable {
+  /// A `Mention`; or a plain function that was posted; 0 for a block that is a node on the heap.
+  var first: UInt64
+  /// The time of a signal, the date of a timer, the activities of an observer; or the info of a function, or a node.
+  var second: UInt64
+
+  @inline(__always)
+  init(first: UInt64, second: UInt64) {
+    self.first = first
+    self.second = second
+  }
+
+  @inline(__always)
+  init(_ member: Item, _ second: UInt64) { self.init(first: Mention(member).bits, second: second) }
+
+  @inline(__always)
+  var mention: Mention { Mention(bits: first) }
+}

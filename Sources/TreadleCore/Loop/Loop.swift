@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// A run loop: a thin handle, copied freely, through which all code reaches the loop's memory.
+package struct Loop {
+  let state: UnsafeMutablePointer<LoopState>
+
+  @inline(__always)
+  package init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: LoopState.self) }
+
+  // MARK: Handles
+
+  /// The loop that a client's handle means, held until `letGo`: its thread may exit meanwhile (RL-9).
+  @inline(__always)
+  package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Loop {
+    Loop(try Slab(.loop).hold(handle, subject))
+  }
+  @inline(__always)
+  package func letGo() { drop() }
+  /// For one who holds it already.
+  package func holdAgain() { state.pointee.reference.holdAgain() }
+
+  /// How long callers look for the loop's answer before they sleep.
+  @inline(__always)
+  var answers: UnsafeMutablePointer<AdaptiveSpin> { withUnsafeMutablePointer(to: &state.pointee.answers) { $0 } }
+
+  package var counters: UnsafeMutablePointer<LoopCounters> { withUnsafeMutablePointer(to: &state.pointee.counters) { $0 } }
+
+  /// The loop that a client's handle means, as of now, for calls that are safe on a loop whose thread is gone, and on
+  /// another one in its place: they are made from signal handlers.
+  package init(unheld handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    guard let memory = Slab(.loop).find(handle) else { throw handle.failure(subject) }
+    self.init(memory)
+  }
+
+  @inline(__always)
+  package var handle: Handle {
+    Handle(kind: .loop, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+  }
+  @inline(__always)
+  var handlePointer: OpaquePointer? { OpaquePointer(bitPattern: handle.bits) }
+
+  /// Whether the handle's loop has its thread still. A loop that came after it in the same slot was given its number
+  /// before its thread.
+  @inline(__always)
+  func isAliveAs(_ handle: UInt) -> Bool {
+    isAlive && state.pointee.reference.generation == Handle(bits: handle).generation
+  }
+
+  // MARK: Its thread
+
+  /// Stands for the id of a thread that has not asked for its loop yet.
+  static let futureThread: Int32 = -1
+
+  /// False once the loop's thread is gone.
+  package var isAlive: Bool { state.pointee.threadID.load(ordering: .acquiring) != 0 }
+  /// The kernel's id of the loop's thread; 0 when there is none, or none yet.
+  package var threadID: Int32 { max(state.pointee.threadID.load(ordering: .acquiring), 0) }
+
+  /// The calling thread's loop if it has one already.
+  @inline(__always)
+  package static var existing: Loop? {
+    guard let memory = treadle_system_thread().pointee.loop, Runtime.isStarted else { return nil }
+    return Loop(memory)
+  }
+
+  @inline(__always)
+  package var isCurrent: Bool { treadle_system_thread().pointee.loop == UnsafeMutableRawPointer(state) }
+
+  /// For what must be done by the loop's own thread. A loop whose thread is gone has none.
+  @inline(__always)
+  func assertOwner() { assert(isCurrent || !isAlive, "this is for the loop's own thread") }
+
+  /// Whether the thread blocks, or is about to (WAKE-6).
+  package var isWaiting: Bool { state.pointee.waiting.load(ordering: .acquiring) != 0 }
+
+  /// A host's callback failed: the innermost run ends. Owner.
+  package func failRun() {
+    assertOwner()
+    state.pointee.hasFailed = state.pointee.depth.load(ordering: .relaxed) != 0
+  }
+
+  // MARK: Its life
+
+  /// Returns a reference that the client owns.
+  package static func release(_ handle: UInt) throws(Failure) {
+    Loop(try Slab(.loop).surrender(handle, "loop")).drop()
+  }
+
+  /// Drops one of our own references.
+  func drop() {
+    if state.pointee.reference.drop().isGone { free() }
+  }
+
+  /// A loop that is not served by a thread yet, with the two modes that every loop has (RL-4), and one reference of ours.
+  static func create(threadID: Int32) throws(Failure) -> Loop {
+    assert(Slab(.loop).fits(MemoryLayout<LoopState>.size), "a slot has room for a loop")
+    guard let (slot, memory) = Slab(.loop).take() else { throw Failure.noMemory("loop") }
+    let loop = Loop(memory)
+    let state = loop.state
+    // Whoever is late may look at it.
+    if state.pointee.slot != slot { state.pointee.slot = slot }
+    state.pointee.wakeDescriptor.store(-1, ordering: .relaxed)
+    state.pointee.timerDescriptor.store(-1, ordering: .relaxed)
+    state.pointee.timerDate = Clock.forever
+    state.pointee.life = treadle_system_tag()
+    state.pointee.goingOn = state.pointee.life
+    state.pointee.interruptDescriptor.store(-1, ordering: .relaxed)
+    let common = Mode.create(in: loop, name: CommonModes.name, isRecord: true)
+    state.pointee.commonRecord = common?.slot ?? 0
+    guard common != nil, let standard = Mode.create(in: loop, name: CommonModes.defaultName) else {
+      loop.empty()
+      Slab(.loop).giveBack(slot, memory)
+      throw Failure.noMemory("loop")
+    }
+    state.pointee.defaultMode = standard.state
+    standard.state.pointee.isCommon.store(true, ordering: .relaxed)
+    state.pointee.reference.begin(forClient: false)
+    // After the life has begun: who finds the thread finds the generation.
+    state.pointee.threadID.store(threadID, ordering: .sequentiallyConsistent)
+    return loop
+  }
+
+  /// Nothing refers to the loop. Its thread is gone, or it never had one.
+  private func free() {
+    empty()
+    Slab(.loop).free(state.pointee.slot, UnsafeMutableRawPointer(state))
+  }
+
+  /// Gives back what the loop has, and makes its slot what a new one looks like. Late callers may still look at it.
+  private func empty() {
+    record?.close()
+    for slot in state.pointee.modes.elements { Mode(slot: slot)?.close() }
+    state.pointee.modes.free()
+    state.pointee.modesByName.free()
+    state.pointee.modesToLookAt = 0
+    state.pointee.incoming.free()
+    state.pointee.spare.free()
+    state.pointee.deferred.free()
+    state.pointee.delayed.free()
+    state.pointee.delayedAlike.free()
+    state.pointee.commonRecord = 0
+    state.pointee.defaultMode = nil
+    state.pointee.jobCount = 0
+    state.pointee.isCalledFromOutside = false
+    state.pointee.hasReading = false
+    state.pointee.isWokenByOwner = false
+    state.pointee.firstPollable = 0
+    state.pointee.isChasing = false
+    state.pointee.isOverrun = false
+    state.pointee.hasFailed = false
+    state.pointee.dropDepth = 0
+    state.pointee.ownTime = 0
+    state.pointee.lastReading = 0
+    state.pointee.readingTick = 0
+    state.pointee.thread.store(0, ordering: .relaxed)
+    state.pointee.callMode.store(0, ordering: .relaxed)
+    state.pointee.pending.store(0, ordering: .relaxed)
+    state.pointee.wakePending.store(0, ordering: .relaxed)
+    state.pointee.stop.store(0, ordering: .relaxed)
+    state.pointee.depth.store(0, ordering: .relaxed)
+    state.pointee.currentMode.store(0, ordering: .relaxed)
+    state.pointee.waiting.store(0, ordering: .relaxed)
+    state.pointee.calling.store(0, ordering: .relaxed)
+    state.pointee.callers.reset()
+    state.pointee.answers.reset()
+    state.pointee.counters.reset()
+  }
+}
+
+/// The time that a client may count from where the present to the nanosecond is not worth what it costs: a reading of the
+/// clock by the loop's own thread, which is used again for a while. In a run that is for the rest of a pass, but not
+/// beyond its sleep; outside of runs, until the kernel's next tick, which costs a quarter of a reading to know of.
+extension Loop {
+  /// On a thread without a loop, the present.
+  @inline(__always)
+  package static func recentTime() -> Int64 {
+    guard let loop = existing else { return Clock.now() }
+    return loop.ownRecentTime()
+  }
+
+  /// Owner.
+  @inline(__always)
+  func ownRecentTime() -> Int64 {
+    if state.pointee.frame == nil { return readingOfTick() }
+    if !state.pointee.hasReading { noteReading(Clock.now()) }
+    return state.pointee.lastReading
+  }
+
+  /// The pass has read the clock for its own sake, and for its timers: whatever was read before is older. Owner.
+  @inline(__always)
+  func noteReading(_ now: Int64) {
+    assertOwner()
+    state.pointee.lastReading = now
+    state.pointee.hasReading = true
+  }
+
+  /// A run in between may have left a later reading, which is as good.
+  @inline(__always)
+  private func readingOfTick() -> Int64 {
+    let tick = Clock.lastTick
+    if tick != state.pointee.readingTick {
+      state.pointee.lastReading = Clock.now()
+      state.pointee.readingTick = tick
+    }
+    return state.pointee.lastReading
+  }
+}

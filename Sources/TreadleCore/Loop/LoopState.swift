@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import struct Synchronization.Atomic
+import TreadleBase
+
+/// The memory of a run loop. Each property says what guards it:
+/// *gate*: the loop's gate, for a few instructions; *lock*: `mutex`, for what is configured; *owner*: touched by the loop's
+/// own thread alone. Order of taking: an item's lock, the lock, the gate (`LockRank`).
+struct LoopState: ~Copyable {
+  let reference: Reference
+  /// What a late caller may still touch of a slot that is free (see `Slab`).
+  let touched: Atomic<UInt64>
+  /// The hidden mode that records the common items. Constant. Whoever is late does not look at it: a free slot names the
+  /// next one here.
+  var commonRecord: UInt32
+  /// The same for every life in the slot.
+  var slot: UInt32
+  /// The kernel's id of the thread; 0 once it is gone, -1 while nobody has it yet. Atomic.
+  let threadID: Atomic<Int32>
+  /// An eventfd that ends sleeps, and a timerfd for their deadlines, once a mode watches descriptors; -1 before, and where
+  /// the kernel refuses a timer. Written under the lock by whoever adds the first descriptor: so no number that a client
+  /// has closed since can be one of them.
+  let wakeDescriptor: Atomic<Int32>
+  let timerDescriptor: Atomic<Int32>
+  /// What interrupts runs that asked for it; -1 for none. Atomic.
+  let interruptDescriptor: Atomic<Int32>
+  /// The slot of the thread's object, once it has one. Atomic.
+  let thread: Atomic<UInt32>
+  /// The default mode. Constant.
+  var defaultMode: UnsafeMutablePointer<ModeState>?
+  /// Guards what says *lock*.
+  let mutex: Mutex
+  private let restOfFirstLine: UInt32
+
+  // One cache line: all that a caller from another thread writes to post, to signal or to wake.
+
+  /// Guards what says *gate*, and the queues of signals of all modes.
+  let gate: Gate
+  /// `Pending` bits: what is queued for the loop. Written under the gate.
+  let pending: Atomic<UInt32>
+  /// `Sleep` state of the thread; whoever sets it to awake ends the sleep. A futex. Atomic, and safe in a signal handler,
+  /// as is `wakePending`.
+  let sleeping: Atomic<UInt32>
+  /// 1: a wake-up was given since the pass began (WAKE-3).
+  let wakePending: Atomic<UInt32>
+  /// The last `SignalTime` that was given under the gate. Written under the gate.
+  let clock: Atomic<UInt64>
+  /// Blocks that nobody has looked at yet. Gate.
+  var incoming: Buffer<Entry>
+  /// Jobs that the owner has not looked at yet, linked. Gate.
+  var firstIncomingJob: UnsafeMutablePointer<Job>?
+  /// Whether the loop waits a little before it sleeps, for callers on other processors.
+  let callers: AdaptiveSpin
+
+  // Another one: what callers from other threads need besides, and the owner hardly looks at.
+
+  /// The last of the incoming jobs, if there is a first. How many there ever were. Gate.
+  var lastIncomingJob: UnsafeMutablePointer<Job>?
+  var jobCount: UInt64
+  /// Something was queued by another thread since the owner last took anything. Gate.
+  var isCalledFromOutside: Bool
+  /// How many callers are between ending a sleep and their last touch of `wakeDescriptor`. Atomic.
+  let kicking: Atomic<UInt32>
+  /// Whether callers wait a little before they sleep, for the loop's answer.
+  var answers: AdaptiveSpin
+  /// The slot of the call mode, once there is one. Written under the lock.
+  let callMode: Atomic<UInt32>
+  /// At how many modes it is looked whether all of them are used. Lock.
+  var modesToLookAt: UInt32
+  private let restOfSecondLine: (UInt64, UInt64, UInt64)
+
+  // What the owner writes, or looks at in every pass, and others now and then.
+
+  /// Counts what a sleeping thread may have to take into account: timers and descriptors that came or moved. Atomic.
+  let changes: Atomic<UInt32>
+  /// `Stop` bits: who is asked to stop (STOP-2, STOP-9). Atomic, and safe in a signal handler.
+  let stop: Atomic<UInt32>
+  /// How many runs are in progress.
+  let depth: Atomic<UInt32>
+  /// 1 while the thread blocks or polls (WAKE-6).
+  let waiting: Atomic<UInt32>
+  /// The slot of the mode that the innermost run runs; 0 outside of runs.
+  let currentMode: Atomic<UInt32>
+  /// The item that the innermost run calls or is about to call, as `Item.tag`; 0 for none. Written by the owner, atomic
+  /// (`Calling.swift`).
+  let calling: Atomic<UInt32>
+  /// One whose mode's reference the owner is to drop after its call; 0 for none. Written under the lock.
+  let left: Atomic<UInt32>
+  /// `lastReading` was taken since the innermost run's pass began, or its sleep ended. Owner.
+  var hasReading: Bool
+  /// The owner has woken itself since the pass began, by a signal that it gave. Owner.
+  var isWokenByOwner: Bool
+  /// What was last taken was little, and from another thread (`Batching.swift`). Owner.
+  var isChasing: Bool
+  /// A source that was performed since had been signalled more than once. Owner.
+  var isOverrun: Bool
+  /// The slot of the first mode whose pollable descriptor others wait for, linked by `nextPollable`; 0 for none. Owner.
+  var firstPollable: UInt32
+  /// A host's callback did not complete: the innermost run ends. Owner.
+  var hasFailed: Bool
+  /// The tag of the process's life in which the loop was made. Constant.
+  var life: UInt32
+  /// That, or while the innermost run is left between two calls of its host, what no tag is. Owner.
+  var goingOn: UInt32
+  /// How many releases of delayed requests, each asked for in the one before, the end of the thread is calling. Owner.
+  var dropDepth: UInt32
+  /// How long the last pause of a chasing loop was, in nanoseconds. Owner.
+  var chasePause: Int64
+  /// The last `SignalTime` that the owner gave. Owner.
+  var ownTime: UInt64
+  /// When the timer descriptor goes off; `Clock.forever` when it is not set. Owner.
+  var timerDate: Int64
+  /// How far the wall clock is ahead, for the dates of all timers on it. Lock.
+  var wallOffset: Int64
+
+  /// The slots of the loop's modes, and where they are found by the hash of their names. Lock.
+  var modes: Buffer<UInt32>
+  var modesByName: HashIndex
+  /// Jobs that wait for a mode that admits them, linked. Lock.
+  var firstJob: UnsafeMutablePointer<Job>?
+  var lastJob: UnsafeMutablePointer<Job>?
+  /// Counts the jobs that were taken out, so that a pass which goes on behind one notices that it is gone. Lock.
+  var jobRemovals: UInt64
+  /// An empty queue that changes places with `incoming`. Owner.
+  var spare: Buffer<Entry>
+  /// Blocks that no run since has been eligible for, oldest first. Owner.
+  var deferred: Buffer<Entry>
+  /// The innermost run, and frames to use again (`Frame`). Owner; other threads read neither.
+  var frame: UnsafeMutableRawPointer?
+  var spareFrames: UnsafeMutableRawPointer?
+  /// Requests that timers will perform, by their targets, and by what a description of them tells (`DelayedRequest`). Owner.
+  var delayed: KeyedRings
+  var delayedAlike: KeyedRings
+  /// What the clock said when it was last read for the client's sake, and the kernel's tick when that was outside of runs
+  /// (`Loop+Time`). Owner.
+  var lastReading: Int64
+  var readingTick: Int64
+  /// Owner; others may read.
+  var counters: LoopCounters
+
+  /// What is queued for a loop, in `pending`.
+  enum Pending {
+    static let blocks: UInt32 = 1
+    static let jobs: UInt32 = 2
+  }
+
+  /// Bits of `stop`.
+  enum Stop {
+    /// The innermost run is to stop.
+    static let innermost: UInt32 = 1
+    /// The innermost run, or the next one.
+    static let sticky: UInt32 = 2
+    /// With that: every run, up to the outermost.
+    static let allLevels: UInt32 = 4
+  }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// The end of an item's activity (OBJ-5): no callback starts any more on the loop's own thread, and every mode lets it go. A
+/// timer or observer gives up its info when its callback is at rest (OBS-8), a source when it is freed (SRC0-4).
+extension Item {
+  /// The item that a client's handle means: marked as invalid, and held, in one exchange.
+  @inline(__always)
+  package static func invalidate(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    let item = try locate(kind, handle, subject)
+    guard let before = item.cell.pointee.reference.hold(handle.generation, clearing: Item.marksOfValid) else {
+      throw handle.failure(subject)
+    }
+    item.end(before)
+  }
+
+  /// Ends an item that the caller holds, or that nobody else knows.
+  package func invalidate() {
+    if let before = cell.pointee.reference.hold(generation, clearing: Item.marksOfValid) { end(before) }
+  }
+
+  private static var marksOfValid: UInt64 { Reference.Mark.valid | Reference.Mark.ofSignal }
+
+  /// Takes an item that was marked as invalid, and held, out of its modes. The reference that holds it is dropped here.
+  @inline(__always)
+  private func end(_ before: Reference.Seen) {
+    if isOf(.port) { return endPort(before) }
+    if hasTrait(Trait.indirect), let context, let ending = context.pointee.ending {
+      if before.has(Reference.Mark.valid) {
+        leaveEverything()
+        ending(context.pointee.main.object)
+      }
+      return drop()
+    }
+    if before.has(Reference.Mark.valid) && !hasNote(Note.aliased), let mode, let loop = mode.loop,
+      let departure = loop.takeOutInvalid(self, of: self, from: mode)
+    {
+      departure.finish(dropping: 1)
+    } else {
+      if before.has(Reference.Mark.valid) { leaveEverything() }
+      drop()
+    }
+  }
+
+  /// PORT-2. Not held any more when that is told: a client who has no reference finds that it is gone.
+  @inline(never)
+  private func endPort(_ before: Reference.Seen) {
+    let handle = self.handle
+    let wasValid = before.has(Reference.Mark.valid)
+    if wasValid {
+      leaveEverything()
+      closeQueue()
+    }
+    drop()
+    if wasValid { Item.tellInvalidPort(handle) }
+  }
+
+  /// Leaves every mode of every loop, and is recorded nowhere any more; a cancel for each mode (SRC0-4).
+  @inline(never)
+  func leaveEverything() {
+    while true {
+      lock()
+      guard let (member, mode) = anyMembership() else {
+        unlock()
+        return
+      }
+      let departure = mode.loop?.takeOutInvalid(member, of: self, from: mode)
+      unlock()
+      departure?.finish()
+    }
+  }
+
+  /// Returns a reference that the client owns.
+  @inline(__always)
+  package static func release(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
+    let handle = Handle(bits: handle)
+    let item = try locate(kind, handle, subject)
+    guard let left = item.cell.pointee.reference.releaseForClient(handle.generation) else {
+      if !item.cell.pointee.reference.isLive(handle.generation) { throw handle.failure(subject) }
+      throw Failure(Status.stale, subject, "was released more often than retained")
+    }
+    item.followClient(left, handle.generation)
+  }
+
+  /// What the release of a client's reference has left.
+  @inline(__always)
+  private func followClient(_ left: Reference.Seen, _ generation: UInt32) {
+    if left.isGone {
+      destroy()
+    } else if left.clients == 0 && hasState(State.idle) {
+      endIdle(generation)
+    }
+  }
+
+  /// Gives up the client's reference of an item whose handle nobody has.
+  package func giveUp() {
+    let generation = self.generation
+    if let left = cell.pointee.reference.releaseForClient(generation) { followClient(left, generation) }
+  }
+
+  /// Ends an item whose handle nobody has, and gives up the client's reference. It may be in modes.
+  package func discard() {
+    invalidate()
+    giveUp()
+  }
+}
+
+extension Loop {
+  /// `takeOut` for an item that was made invalid, by an exchange of its reference: the owner, who looks at that after one of
+  /// his own, calls it no more (`Calling.swift`).
+  @inline(__always)
+  fileprivate func takeOutInvalid(_ member: Item, of item: Item, from mode: Mode) -> Departure? {
+    lock()
+    defer { unlock() }
+    guard member.isIn(mode), mode.isOf(self) else { return nil }
+    unlink(member, of: item, from: mode)
+    return depart(item, from: mode)
+  }
+}

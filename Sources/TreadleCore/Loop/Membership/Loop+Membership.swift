@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+package import TreadleBase
+
+/// Adding items to modes and removing them, from any thread (§3 of the rules). The caller holds the item, and the loop.
+extension Loop {
+  /// Takes over the reference by which the caller holds the item.
+  package func add(taking item: Item, _ name: ModeName) throws(Failure) -> Int32 {
+    var result = Status.ignored
+    do throws(Failure) {
+      if item.isValid && isAlive {
+        if let mode = defaultMode(name) {
+          if try enter(item, mode) { return Status.ok }
+        } else if CommonModes.isCommon(name) {
+          if try addToCommonModes(item) { result = Status.ok }
+        } else if try enter(item, name) {
+          return Status.ok
+        }
+      }
+    } catch {
+      item.letGo()
+      throw error
+    }
+    item.letGo()
+    return result
+  }
+
+  /// For an item that its creator keeps alive otherwise.
+  package func add(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
+    item.holdAgain()
+    return try add(taking: item, name)
+  }
+
+  /// Adds an item that nobody else knows of yet to the default mode of the calling thread's loop: so the item's lock is not
+  /// needed, and its client's reference is the mode's where nobody wants it. False, with nothing changed, as the thread ends.
+  @inline(__always)
+  package func addToDefaultMode(new item: Item, besidesClient: Bool = true) throws(Failure) -> Bool {
+    guard isAlive, let mode = defaultMode else { return false }
+    let kind = item.kind
+    try joinNew(item, mode, besidesClient: besidesClient)
+    if hasPollables { lookAtNew(kind, mode) }
+    return true
+  }
+
+  @inline(__always)
+  private func joinNew(_ item: Item, _ mode: Mode, besidesClient: Bool) throws(Failure) {
+    lock()
+    defer { unlock() }
+    item.beginMembership(inMode: mode.slot)
+    do throws(Failure) {
+      try link(item, of: item, into: mode, descriptor: item.isOf(.descriptor) ? item.watched.pointee.number : -1)
+    } catch {
+      takeBack(item, of: item, from: mode)
+      throw error
+    }
+    item.cell.pointee.reference.addToNew(besidesClient: besidesClient)
+  }
+
+  /// Has an item enter one concrete mode. True: a reference of the caller's is the mode's from then on.
+  func enter(_ item: Item, _ name: ModeName) throws(Failure) -> Bool {
+    // Looked at before the mode is made: a refused addition does not make it (RL-7).
+    item.lock()
+    let isElsewhere = item.isElsewhere(than: self)
+    item.unlock()
+    if isElsewhere { return false }
+    let mode = try withLock { () throws(Failure) in
+      let mode = try findOrMakeMode(name)
+      mode.holdAgain()
+      return mode
+    }
+    defer { mode.drop() }
+    return try enter(item, mode)
+  }
+
+  @inline(__always)
+  func enter(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
+    if item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode) { return false }
+    if item.isOf(.source) && item.context != nil { return try enterAndTell(item, mode) }
+    var descriptor: Int32 = -1
+    if item.isOf(.descriptor) {
+      // What has no effect does not ask the client.
+      if item.isMember(of: mode) { return false }
+      descriptor = item.askForDescriptor()
+      if descriptor < 0 { throw Failure(Status.argument, "get_fd", "answered a negative descriptor") }
+    }
+    if try !join(item, mode, descriptor: descriptor) { return false }
+    if isWaitedFor { lookAtNew(item.kind, mode) }
+    return true
+  }
+
+  /// A source that may want to be told is kept for the length of that call.
+  @inline(never)
+  private func enterAndTell(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
+    item.holdAgain()
+    defer { item.drop() }
+    if try !join(item, mode, descriptor: -1) { return false }
+    item.tellScheduled(self, mode)
+    if isWaitedFor { lookAtNew(.source, mode) }
+    return true
+  }
+
+  /// A sleeping loop takes a new member into account.
+  private func lookAtNew(_ kind: Kind, _ mode: Mode) {
+    switch kind {
+    case .source: if isWaiting ? currentMode?.slot == mode.slot : isAsleep { wake() }
+    case .observer: break
+    default: interruptSleep()
+    }
+  }
+
+  /// Links an item into a mode or the record. True: a reference of the caller's is the mode's from then on.
+  func join(_ item: Item, _ mode: Mode, descriptor: Int32) throws(Failure) -> Bool {
+    item.lock()
+    defer { item.unlock() }
+    // One that has no other membership, and never had, joins with its own cell.
+    let isFirst = item.membership == 0 && !mode.isRecord && !item.hasNote(Item.Note.aliased)
+    if !isFirst && (item.member(of: mode) != nil || item.isElsewhere(than: self)) { return false }
+    lock()
+    defer { unlock() }
+    let member = isFirst ? item : try item.cellForMembership(of: mode)
+    member.beginMembership(inMode: mode.slot)
+    do throws(Failure) {
+      // Looked at behind that: whoever makes the item invalid looks for its memberships after it.
+      if isAlive, item.isValid {
+        try link(member, of: item, into: mode, descriptor: descriptor)
+        mode.state.pointee.isUnlisted = false
+        return true
+      }
+    } catch {
+      takeBack(member, of: item, from: mode)
+      throw error
+    }
+    takeBack(member, of: item, from: mode)
+    return false
+  }
+
+  private func takeBack(_ member: Item, of item: Item, from mode: Mode) {
+    if item.isOf(.port) && !mode.isRecord {
+      mode.endPort(member, self)
+    } else {
+      member.cell.pointee.membership.store(0, ordering: .sequentiallyConsistent)
+    }
+    item.dispose(member, from: mode)
+  }
+
+  /// Puts a new member into its list or queue. Both locks are held.
+  @inline(__always)
+  private func link(_ member: Item, of item: Item, into mode: Mode, descriptor: Int32) throws(Failure) {
+    if item.hasTrait(Item.Trait.comparable) && !mode.state.pointee.comparable.insert(item.valueHash, UInt(member.slot)) {
+      throw Failure.noMemory("source")
+    }
+    if mode.isRecord { return mode.list(item.kind).pointee.append(member) }
+    switch item.kind {
+    case .source:
+      mode.state.pointee.sources.append(member)
+      // Behind the beginning of the membership, for which whoever signals looks after he has.
+      if item.isSignalled && !mode.mention(member) {
+        mode.state.pointee.sources.remove(member)
+        mode.state.pointee.comparable.remove(item.valueHash, UInt(member.slot))
+        throw Failure.noMemory("source")
+      }
+    case .descriptor:
+      try mode.watch(member, of: item, descriptor: descriptor)
+      mode.state.pointee.descriptors.append(member)
+    case .port: mode.joinPort(member, of: item, self)
+    case .timer:
+      try mode.needQueue(tolerant: item.hasState(Item.State.tolerant))
+      if item.hasTrait(Item.Trait.wall) { try mode.watchClock(self) }
+      mode.schedule(member, of: item)
+    default:
+      return mode.insertObserver(member, of: item)
+    }
+    mode.countContent(1)
+  }
+
+  package func remove(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
+    guard let mode = try holdMode(name) else { return Status.ignored }
+    defer { letGo(mode) }
+    return mode.isRecord ? removeFromCommonModes(item, mode) : leave(item, mode)
+  }
+
+  /// Takes an item out of one mode, and tells it.
+  func leave(_ item: Item, _ mode: Mode) -> Int32 {
+    if item.hasNote(Item.Note.aliased) {
+      item.lock()
+      let member = item.member(of: mode)
+      let hasLeft = member.map { takeOut($0, of: item, from: mode) } ?? nil
+      item.unlock()
+      return finishLeaving(hasLeft)
+    }
+    if !item.isIn(mode) { return Status.ignored }
+    return finishLeaving(takeOut(item, of: item, from: mode))
+  }
+
+  private func finishLeaving(_ departure: Departure?) -> Int32 {
+    departure?.finish()
+    return departure == nil ? Status.ignored : Status.ok
+  }
+
+  /// Unlinks a membership: of the item's own cell, or of an alias, with the item's lock held. What follows when all locks are
+  /// free; nil if the membership has ended already.
+  @inline(__always)
+  func takeOut(_ member: Item, of item: Item, from mode: Mode) -> Departure? {
+    lock()
+    defer { unlock() }
+    guard member.isIn(mode), mode.isOf(self) else { return nil }
+    unlink(member, of: item, from: mode)
+    // Between the end of the membership and the look at who is called (`Calling.swift`).
+    item.cell.pointee.reference.set(0)
+    return depart(item, from: mode)
+  }
+
+  /// The membership ends. The lock is held.
+  @inline(__always)
+  func unlink(_ member: Item, of item: Item, from mode: Mode) {
+    if item.hasTrait(Item.Trait.comparable) { mode.state.pointee.comparable.remove(item.valueHash, UInt(member.slot)) }
+    if mode.isRecord {
+      mode.list(item.kind).pointee.remove(member)
+    } else {
+      switch item.kind {
+      case .source: mode.state.pointee.sources.remove(member)
+      case .descriptor:
+        mode.unwatch(member)
+        mode.state.pointee.descriptors.remove(member)
+      case .port: mode.leavePort(member, of: item, self)
+      case .timer: mode.unschedule(member)
+      default: mode.removeObserver(member)
+      }
+      if item.kind != .observer { mode.countContent(-1) }
+    }
+    // A port's is over already.
+    if mode.isRecord || !item.isOf(.port) { member.cell.pointee.membership.store(0, ordering: .releasing) }
+    if member.tag != item.tag { item.dispose(member, from: mode) }
+  }
+
+  /// What an item leaves behind that has just left a mode. The lock is held.
+  @inline(__always)
+  func depart(_ item: Item, from mode: Mode) -> Departure {
+    let isTold = item.isOf(.source) && !mode.isRecord && item.context?.pointee.isToldOfCancel == true
+    if isTold {
+      // All are kept for the length of the call, whatever becomes of the loop's thread (OBJ-3).
+      holdAgain()
+      item.holdAgain()
+      mode.holdAgain()
+    }
+    return Departure(item: item, dropped: handOver(item), told: isTold ? mode : nil)
+  }
+
+  package func contains(_ item: Item, _ name: ModeName) throws(Failure) -> Bool {
+    guard let mode = try holdMode(name) else { return false }
+    defer { letGo(mode) }
+    return item.isMember(of: mode) || item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode)
+  }
+
+  /// At the end of the thread: every item leaves, sources first, with their cancel (RL-8).
+  @_optimize(size)
+  func removeAllItems() {
+    Kind.forEachItemKind { kind in
+      if let record { removeAll(kind, from: record) }
+      var index = 0
+      while let mode = mode(at: index) {
+        removeAll(kind, from: mode)
+        index &+= 1
+      }
+    }
+  }
+
+  /// One of the loop's modes, in the order in which they were made.
+  func mode(at index: Int) -> Mode? {
+    lock()
+    defer { unlock() }
+    return state.pointee.modes[index].flatMap { Mode(slot: $0) }
+  }
+
+  @_optimize(size)
+  private func removeAll(_ kind: Kind, from mode: Mode) {
+    while true {
+      lock()
+      let item = mode.anyMember(kind)?.primary
+      // A member is kept by its mode, while the lock is held.
+      item?.holdAgain()
+      unlock()
+      guard let item else { return }
+      _ = leave(item, mode)
+      item.drop()
+    }
+  }
+}
+
+/// What follows a removal when all locks are free: the source's cancel (SRC0-3), and the mode's reference.
+struct Departure {
+  fileprivate let item: Item
+  /// Whose reference, of a mode, is to be dropped: mostly the item's (`Loop.handOver`).
+  fileprivate let dropped: Item?
+  /// What the source left, if it is told: then all three are held once more.
+  fileprivate let told: Mode?
+
+  /// `dropping`: how many references the caller has to drop besides.
+  @inline(__always)
+  func finish(dropping count: UInt64 = 0) {
+    if let told { tell(told) }
+    if let dropped, dropped.tag == item.tag { return item.drop(count &+ 1) }
+    dropped?.drop()
+    if count != 0 { item.drop(count) }
+  }
+
+  @inline(never)
+  private func tell(_ mode: Mode) {
+    guard let loop = mode.loop else { return }
+    item.tellCancelled(loop, mode)
+    item.drop()
+    mode.drop()
+    loop.letGo()
+  }
+}

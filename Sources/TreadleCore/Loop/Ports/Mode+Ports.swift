@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// The ports of a mode that have messages, in the order in which they are served. The loop's gate is held, where the text does
+/// not say otherwise. A port that another loop has emptied may be among them still; the owner drops it when he comes to it.
+extension Mode {
+  /// A guess for everybody but the owner; he sees what he has put there, and what others have since he last looked.
+  @inline(__always)
+  var hasReadyPorts: Bool { state.pointee.readyPort.load(ordering: .acquiring) != 0 }
+
+  @inline(__always)
+  private var first: Item? { Item(.port, slot: state.pointee.readyPort.load(ordering: .relaxed)) }
+
+  /// Puts a membership behind the others, unless it is there.
+  @inline(__always)
+  func linkReady(_ member: Item) {
+    if member.ready.pointee.isReady { return }
+    member.ready.pointee.isReady = true
+    append(member)
+  }
+
+  @inline(__always)
+  private func append(_ member: Item) {
+    let last = state.pointee.lastReadyPort
+    member.ready.pointee.readyBefore = last
+    member.ready.pointee.readyAfter = 0
+    if let before = member.sibling(last) {
+      before.ready.pointee.readyAfter = member.slot
+    } else {
+      state.pointee.readyPort.store(member.slot, ordering: .releasing)
+    }
+    state.pointee.lastReadyPort = member.slot
+  }
+
+  private func unlinkReady(_ member: Item) {
+    if !member.ready.pointee.isReady { return }
+    member.ready.pointee.isReady = false
+    remove(member)
+  }
+
+  private func remove(_ member: Item) {
+    let (before, after) = (member.ready.pointee.readyBefore, member.ready.pointee.readyAfter)
+    // The ports' turn ends with the one before it.
+    if lastOfTurn == member.slot { state.pointee.lastOfTurn.store(before, ordering: .relaxed) }
+    if let previous = member.sibling(before) {
+      previous.ready.pointee.readyAfter = after
+    } else {
+      state.pointee.readyPort.store(after, ordering: .releasing)
+    }
+    if let next = member.sibling(after) { next.ready.pointee.readyBefore = before } else { state.pointee.lastReadyPort = before }
+  }
+
+  // MARK: Memberships, with the loop's lock held and the gate open
+
+  /// A membership has begun. What is queued already makes it a ready one: looked at behind that beginning, as whoever has just
+  /// queued the first message may have done already. A cell that is in no mode is no ready one.
+  func joinPort(_ member: Item, of item: Item, _ loop: Loop) {
+    state.pointee.ports.append(member)
+    loop.state.pointee.gate.lock()
+    if item.hasMessages { linkReady(member) }
+    loop.state.pointee.gate.unlock()
+    item.pokeWaiters()
+  }
+
+  func leavePort(_ member: Item, of item: Item, _ loop: Loop) {
+    state.pointee.ports.remove(member)
+    endPort(member, loop)
+    item.pokeWaiters()
+  }
+
+  /// A membership ends, under the gate: who tells of a message sees that there, so that nothing which has left is a ready one;
+  /// and whoever takes the port out sees whether the owner has named it (`nameReadyPort`). From then on the cell may be
+  /// another loop's.
+  func endPort(_ member: Item, _ loop: Loop) {
+    loop.state.pointee.gate.lock()
+    unlinkReady(member)
+    member.cell.pointee.membership.store(0, ordering: .sequentiallyConsistent)
+    loop.state.pointee.gate.unlock()
+  }
+
+  // MARK: Serving, with the gate open; owner
+
+  /// Whether a port has a message, after dropping those that have none any more.
+  @inline(never)
+  func demandReadyPort(_ loop: Loop) -> Bool {
+    // Nobody but the owner takes the first one out because it is empty.
+    if let member = first, member.primary.hasMessages { return true }
+    loop.state.pointee.gate.lock()
+    while let member = first, !member.primary.hasMessages { unlinkReady(member) }
+    loop.state.pointee.gate.unlock()
+    return hasReadyPorts
+  }
+
+  /// The ports' turn goes on, or begins: all that are ready then are served once before descriptors have theirs (PASS-12).
+  @inline(__always)
+  var isPortsTurn: Bool { lastOfTurn != 0 }
+  @inline(__always)
+  private var lastOfTurn: UInt32 { state.pointee.lastOfTurn.load(ordering: .relaxed) }
+
+  /// The next ready port, named (`Calling.swift`), with its membership, which goes behind the others. Whoever takes the port out
+  /// has closed the gate before, and then it is not found here; or does so after, and sees the name.
+  @inline(__always)
+  func nameReadyPort(_ loop: Loop) -> (item: Item, member: Item)? {
+    loop.state.pointee.gate.lock()
+    guard let member = first else {
+      loop.state.pointee.gate.unlock()
+      return nil
+    }
+    if !isPortsTurn { state.pointee.lastOfTurn.store(state.pointee.lastReadyPort, ordering: .relaxed) }
+    let endsTurn = lastOfTurn == member.slot
+    if state.pointee.lastReadyPort != member.slot {
+      remove(member)
+      append(member)
+    }
+    if endsTurn { state.pointee.lastOfTurn.store(0, ordering: .relaxed) }
+    let item = member.primary
+    loop.name(item)
+    item.cell.pointee.reference.set(0)
+    loop.state.pointee.gate.unlock()
+    return (item, member)
+  }
+
+  /// The port has no message left, or is invalid: it is a ready one no more. Its cell may be another membership's by now, of
+  /// which the same is asked.
+  func withdrawPort(_ member: Item, _ loop: Loop) {
+    loop.state.pointee.gate.lock()
+    if member.isIn(self), member.ready.pointee.isReady {
+      let item = member.primary
+      if !item.hasMessages || !item.isValid { unlinkReady(member) }
+    }
+    loop.state.pointee.gate.unlock()
+  }
+}
+
+/// Telling the loops that a port has messages.
+extension Item {
+  /// Behind the exchange that has made its first message visible. A handle's generation is named: the port is not held.
+  @inline(__always)
+  func tellLoops(_ handle: Handle) {
+    let slot = membership
+    // Whoever begins a membership sees the message.
+    if slot == 0 && !hasNote(Note.aliased) { return }
+    if let mode = Mode(slot: slot), !mode.isRecord, let loop = mode.loop, !hasNote(Note.scattered) {
+      loop.state.pointee.gate.lock()
+      if membership == slot && mode.isOf(loop) {
+        mode.linkReady(self)
+        let sleep = loop.markChanged()
+        loop.state.pointee.gate.unlock()
+        loop.endSleep(sleep)
+        return
+      }
+      loop.state.pointee.gate.unlock()
+    }
+    tellAllLoops(handle)
+  }
+
+  @inline(never)
+  private func tellAllLoops(_ handle: Handle) {
+    guard cell.pointee.reference.hold(handle.generation) else { return }
+    defer { drop() }
+    lock()
+    var next: Item? = self
+    while let member = next {
+      if let mode = member.mode, !mode.isRecord, let loop = mode.loop {
+        loop.state.pointee.gate.lock()
+        var sleep = Sleep.awake
+        if member.isIn(mode) && mode.isOf(loop) {
+          mode.linkReady(member)
+          sleep = loop.markChanged()
+        }
+        loop.state.pointee.gate.unlock()
+        loop.endSleep(sleep)
+      }
+      next = following(member)
+    }
+    unlock()
+  }
+
+  /// The one loop that receives from the port, held; nil if there is none, or there are several. No lock is held.
+  func onlyReceiver() -> Loop? {
+    lock()
+    defer { unlock() }
+    var found: Loop?
+    var next: Item? = self
+    while let member = next {
+      if let mode = member.mode, !mode.isRecord, let loop = mode.loop {
+        if let found, found.state != loop.state { return nil }
+        found = loop
+      }
+      next = following(member)
+    }
+    // What is in one of its modes keeps it, while the lock is held.
+    guard let found, found.isAlive, found.state.pointee.reference.hold(found.state.pointee.reference.generation) else { return nil }
+    return found
+  }
+}

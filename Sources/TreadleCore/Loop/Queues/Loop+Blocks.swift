@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Queueing blocks, from any thread (§9 of the rules).
+extension Loop {
+  /// Queues a plain function for the common modes, and wakes the loop; the handle is the client's, who need not hold the
+  /// loop: its memory stays, and under its gate it is looked at whether the loop is the one meant and has its thread.
+  @inline(__always)
+  package static func post(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Int32 {
+    if treadle_system_thread().pointee.scope != nil { return try postScoped(handle, code, info) }
+    return try post(handle, Entry(code: code, info: info))
+  }
+
+  @inline(never)
+  private static func postScoped(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Int32 {
+    let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
+    return try post(handle, BlockNode(code: code, indirect: none, info: info, destroy: nil))
+  }
+
+  /// Queues a block that is none of the plain ones, which is taken over unless this throws, and wakes the loop.
+  static func post(_ handle: UInt, _ block: BlockNode) throws(Failure) -> Int32 {
+    let block = try block.scoped()
+    do throws(Failure) {
+      guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
+      do throws(Failure) {
+        return try post(handle, node)
+      } catch {
+        treadle_system_free(node)
+        throw error
+      }
+    } catch {
+      if block.indirect.takeBack() { throw error }
+      return Status.ok
+    }
+  }
+
+  /// Queues a block that is a node, which is taken over unless this throws, and wakes the loop.
+  private static func post(_ handle: UInt, _ node: UnsafeMutablePointer<BlockNode>) throws(Failure) -> Int32 {
+    try post(handle, Entry(node))
+  }
+
+  @inline(__always)
+  private static func post(_ handle: UInt, _ entry: Entry) throws(Failure) -> Int32 {
+    guard let memory = Slab(.loop).find(Handle(bits: handle)) else { throw Handle(bits: handle).failure("loop") }
+    let loop = Loop(memory)
+    if loop.queue(entry, as: handle, wakes: true) { return Status.ok }
+    throw loop.isAliveAs(handle)
+      ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
+  }
+
+  @inline(__always)
+  private func queue(_ entry: Entry, as handle: UInt, wakes: Bool) -> Bool {
+    let isForeign = !isCurrent
+    state.pointee.gate.lock()
+    // Looked at here, since a thread that exits takes the gate for the last time after it said so.
+    let isQueued = isAliveAs(handle) && state.pointee.incoming.append(entry)
+    var sleep = Sleep.awake
+    if isQueued {
+      notePending(LoopState.Pending.blocks)
+      if wakes {
+        if isForeign {
+          state.pointee.incoming.prefetchForAppending()
+          noteCaller()
+        }
+        sleep = markWoken()
+      }
+    }
+    state.pointee.gate.unlock()
+    if sleep != Sleep.awake { endSleep(sleep) }
+    return isQueued
+  }
+
+  /// Something is queued for the loop. The gate is held.
+  @inline(__always)
+  func notePending(_ bits: UInt32) {
+    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) | bits, ordering: .releasing)
+  }
+  /// Nothing of that is any more. The gate is held.
+  @inline(__always)
+  func forgetPending(_ bits: UInt32) {
+    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) & ~bits, ordering: .releasing)
+  }
+
+  /// Queues a block for some modes. One that does not wake the loop does not keep it from sleeping either (BLK-2). Takes the
+  /// block over only on success. The caller holds the loop.
+  package func perform(_ block: BlockNode, modes: ModeNames, wakes: Bool) throws(Failure) -> Int32 {
+    var block = try block.scoped()
+    do throws(Failure) {
+      if isAlive {
+        if !modes.isEmpty {
+          try withLock { () throws(Failure) in try block.modes.append(modes, of: self, "block") }
+        }
+        guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
+        if queue(Entry(node), as: handle.bits, wakes: wakes) { return Status.ok }
+        treadle_system_free(node)
+        if isAlive { throw Failure.noMemory("block") }
+      }
+    } catch {
+      block.modes.free()
+      if block.indirect.takeBack() { throw error }
+      return Status.ok
+    }
+    // The thread is gone: the block is accepted, and never runs (RL-9).
+    block.dispose()
+    return Status.ignored
+  }
+
+  /// Whether a mode admits a block now (BLK-4).
+  @inline(__always)
+  func admits(_ mode: Mode, _ entry: Entry) -> Bool {
+    guard let node = entry.node else { return mode.isCommon }
+    return node.pointee.modes.isEmpty ? mode.isCommon : node.pointee.modes.contains(mode)
+  }
+
+  /// At the end of the thread: what is queued is discarded (RL-8). A release may queue more, which goes too.
+  @_optimize(size)
+  func discardBlocks() {
+    while true {
+      state.pointee.gate.lock()
+      var discarded = state.pointee.incoming
+      state.pointee.incoming = Buffer()
+      forgetPending(LoopState.Pending.blocks)
+      state.pointee.gate.unlock()
+      var older = state.pointee.deferred
+      state.pointee.deferred = Buffer()
+      let isLast = discarded.isEmpty && older.isEmpty
+      for entry in older.elements { if let node = entry.node { BlockNode.free(node) } }
+      for entry in discarded.elements { if let node = entry.node { BlockNode.free(node) } }
+      older.free()
+      discarded.free()
+      if isLast { return }
+    }
+  }
+}
+
+/// A block with modes of its own, or a destroy function, or a callback that is not a plain function. On the heap; in a queue
+/// it is an `Entry` without a function. A plain post is the entry's function and info.
+package struct BlockNode {
+  package typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+  var code: UnsafeMutableRawPointer?
+  var indirect: IndirectCallback
+  var info: UnsafeMutableRawPointer?
+  var destroy: Function?
+  var token: UInt64
+  var retire: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)?
+  /// In place of `retire` where the host has completed the block: it has used its token up.
+  var retireUsed: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)?
+  var host: UnsafeMutableRawPointer?
+  /// The modes that admit it. Empty: the common ones.
+  var modes = ModeSet()
+
+  package init(
+    code: UnsafeMutableRawPointer?, indirect: IndirectCallback, info: UnsafeMutableRawPointer?, destroy: Function?
+  ) {
+    self.code = code
+    self.indirect = indirect
+    self.info = info
+    self.destroy = destroy
+    token = 0
+    retire = nil
+    retireUsed = nil
+    host = nil
+  }
+
+  /// Whether it is called through this very host.
+  func isCalled(by host: UnsafeMutableRawPointer) -> Bool { indirect.object == host && indirect.direct == nil }
+
+  /// Its host has completed it.
+  @inline(__always)
+  mutating func complete() {
+    if let retireUsed { retire = retireUsed }
+  }
+
+  /// The end of a block that ran, or never will: its info goes back, once.
+  mutating func dispose() {
+    retire?(host, token)
+    destroy?(info)
+    indirect.drop?(indirect.object)
+    modes.free()
+  }
+
+  static func allocate(_ block: BlockNode) -> UnsafeMutablePointer<BlockNode>? {
+    guard let memory = treadle_system_allocate(MemoryLayout<BlockNode>.size) else { return nil }
+    let node = memory.bindMemory(to: BlockNode.self, capacity: 1)
+    node.initialize(to: block)
+    return node
+  }
+
+  static func free(_ node: UnsafeMutablePointer<BlockNode>) {
+    var last = node.pointee
+    treadle_system_free(node)
+    last.dispose()
+  }
+}
+
+extension Entry {
+  /// A plain function.
+  @inline(__always)
+  init(code: UnsafeMutableRawPointer, info: UnsafeMutableRawPointer?) {
+    self.init(first: UInt64(UInt(bitPattern: code)), second: UInt64(UInt(bitPattern: info)))
+  }
+
+  init(_ node: UnsafeMutablePointer<BlockNode>) { self.init(first: 0, second: UInt64(UInt(bitPattern: node))) }
+
+  /// The function of a plain post.
+  @inline(__always)
+  var code: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: UInt(first)) }
+  /// Its info.
+  @inline(__always)
+  var info: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: UInt(second)) }
+  /// The node of a block that is not a plain post.
+  @inline(__always)
+  var node: UnsafeMutablePointer<BlockNode>? {
+    first == 0 ? info?.assumingMemoryBound(to: BlockNode.self) : nil
+  }
+}

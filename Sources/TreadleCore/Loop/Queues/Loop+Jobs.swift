@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// A loop's queue of jobs. Other threads append to the incoming ones under the gate; under the lock they are moved to a list,
+/// where those that no mode has admitted yet stay in their order.
+extension Loop {
+  /// Finds the modes that a job names, and makes them if need be; nil stands for the common ones.
+  func resolve(_ modes: ModeNames?, into set: inout ModeSet) throws(Failure) {
+    guard let modes else { return }
+    lock()
+    defer { unlock() }
+    try set.append(modes, of: self, "request")
+  }
+
+  /// Appends a job and wakes the loop. False when no pass will ever look at it. The caller holds the loop.
+  func enqueue(_ job: UnsafeMutablePointer<Job>) -> Bool {
+    let isForeign = !isCurrent
+    state.pointee.gate.lock()
+    // Looked at here, since both ends take the gate for the last time after they said so.
+    let isOpen = isAlive && !treadle_system_is_closed_now()
+    var sleep = Sleep.awake
+    if isOpen {
+      state.pointee.jobCount = state.pointee.jobCount &+ 1
+      job.pointee.next = nil
+      job.pointee.previous = state.pointee.lastIncomingJob
+      job.pointee.isListed = true
+      job.pointee.sequence = state.pointee.jobCount
+      job.pointee.time = SignalTime.next(on: self)
+      if let last = state.pointee.lastIncomingJob { last.pointee.next = job } else { state.pointee.firstIncomingJob = job }
+      state.pointee.lastIncomingJob = job
+      // From here on it can be cancelled: who sees that it is queued finds it in the queue.
+      job.pointee.phase.store(Job.Phase.queued, ordering: .releasing)
+      notePending(LoopState.Pending.jobs)
+      if isForeign { noteCaller() }
+      sleep = markWoken()
+    }
+    state.pointee.gate.unlock()
+    if sleep != Sleep.awake { endSleep(sleep) }
+    return isOpen
+  }
+
+  /// Whether there may be a job. Any thread, no lock.
+  @inline(__always)
+  var hasJobs: Bool { state.pointee.pending.load(ordering: .acquiring) & LoopState.Pending.jobs != 0 }
+
+  /// Whether a queued job is eligible in the mode: such a mode is not empty (PERF-6).
+  @inline(__always)
+  func hasEligibleJob(_ mode: Mode) -> Bool { hasJobs && findEligibleJob(mode) }
+
+  @inline(never)
+  private func findEligibleJob(_ mode: Mode) -> Bool {
+    lock()
+    defer { unlock() }
+    moveIncomingJobs()
+    var next = state.pointee.firstJob
+    while let job = next {
+      if admits(mode, job) { return true }
+      next = job.pointee.next
+    }
+    return false
+  }
+
+  func admits(_ mode: Mode, _ job: UnsafeMutablePointer<Job>) -> Bool {
+    if job.pointee.modes.isEmpty {
+      return mode.isCommon
+        || job.pointee.isForCallMode && mode.slot == state.pointee.callMode.load(ordering: .relaxed)
+    }
+    return job.pointee.modes.contains(mode)
+  }
+
+  /// Whether a thread that only runs this loop in the call mode performs it.
+  func admitsInCallMode(_ job: UnsafeMutablePointer<Job>) -> Bool {
+    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .acquiring)) else { return false }
+    lock()
+    defer { unlock() }
+    return admits(mode, job)
+  }
+
+  // MARK: The lock is held
+
+  /// Moves what others have queued to the list of those that wait.
+  func moveIncomingJobs() {
+    state.pointee.gate.lock()
+    let first = state.pointee.firstIncomingJob
+    let last = state.pointee.lastIncomingJob
+    state.pointee.firstIncomingJob = nil
+    state.pointee.lastIncomingJob = nil
+    state.pointee.isCalledFromOutside = false
+    if first == nil && state.pointee.firstJob == nil { forgetPending(LoopState.Pending.jobs) }
+    state.pointee.gate.unlock()
+    guard let first, let last else { return }
+    first.pointee.previous = state.pointee.lastJob
+    if let end = state.pointee.lastJob { end.pointee.next = first } else { state.pointee.firstJob = first }
+    state.pointee.lastJob = last
+  }
+
+  func unlink(_ job: UnsafeMutablePointer<Job>) {
+    let (previous, next) = (job.pointee.previous, job.pointee.next)
+    if let previous { previous.pointee.next = next } else { state.pointee.firstJob = next }
+    if let next { next.pointee.previous = previous } else { state.pointee.lastJob = previous }
+    job.pointee.isListed = false
+    // Passes that are about to go on behind it look from the beginning.
+    state.pointee.jobRemovals = state.pointee.jobRemovals &+ 1
+  }
+
+  /// Puts a job back that a pass has taken out, at its place.
+  func putBack(_ job: UnsafeMutablePointer<Job>) {
+    var next = state.pointee.firstJob
+    while let one = next, one.pointee.sequence < job.pointee.sequence { next = one.pointee.next }
+    let previous = next == nil ? state.pointee.lastJob : next?.pointee.previous
+    (job.pointee.previous, job.pointee.next) = (previous, next)
+    if let previous { previous.pointee.next = job } else { state.pointee.firstJob = job }
+    if let next { next.pointee.previous = job } else { state.pointee.lastJob = job }
+    job.pointee.isListed = true
+    state.pointee.jobRemovals = state.pointee.jobRemovals &+ 1
+    job.pointee.phase.store(Job.Phase.queued, ordering: .releasing)
+    state.pointee.gate.lock()
+    notePending(LoopState.Pending.jobs)
+    state.pointee.gate.unlock()
+  }
+
+  // MARK: Any thread
+
+  /// Takes a job out that no pass has taken yet, for the caller to finish; false if there is none such.
+  func takeOut(_ wanted: UnsafeMutablePointer<Job>) -> Bool {
+    lock()
+    defer { unlock() }
+    moveIncomingJobs()
+    if !wanted.pointee.isListed { return false }
+    unlink(wanted)
+    return true
+  }
+
+  /// The thread has ended, or everything was shut down: what is queued is dropped, and who waits for it told (PERF-9).
+  func discardJobs() {
+    while hasJobs {
+      lock()
+      moveIncomingJobs()
+      let first = state.pointee.firstJob
+      if let first { unlink(first) }
+      unlock()
+      if let first { first.pointee.finish(first, Job.Phase.dropped) }
+    }
+  }
+}
+
+/// One thing that a loop is to perform once, or never, and whose end somebody is told: a request, or a call that is carried
+/// to the loop. What it is lies around it, in the memory of whoever made it; the queue and the pass know this much.
+struct Job: ~Copyable {
+  /// Gets the job's address. Does it, on the loop's thread, in a mode. False when a host's callback did
+  /// not complete: the run ends.
+  typealias Perform = @convention(c) (UnsafeMutableRawPointer, OpaquePointer?, UnsafePointer<CChar>?) -> Bool
+  /// It is over: the job's memory may be gone when this returns.
+  typealias Finish = @convention(c) (UnsafeMutableRawPointer, UInt32) -> Void
+  /// What is asked of a job whose function is an event of a host, in place of performing it.
+  enum Ask {
+    /// It begins: the event, if it is this host's.
+    static let begin: UInt32 = 0
+    /// Whether its host fetches it.
+    static let isLeft: UInt32 = 1
+    /// The host has completed it.
+    static let complete: UInt32 = 2
+  }
+  /// Of a job that may be an event of a host: gets the job's address, an `Ask`, and with `begin` the host and where the event goes.
+  typealias HandOut = @convention(c) (UnsafeMutableRawPointer, UInt32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Bool
+
+  /// In this order; the values are the C header's of an invocation.
+  enum Phase {
+    static let idle: UInt32 = 0
+    static let queued: UInt32 = 1
+    static let running: UInt32 = 2
+    static let done: UInt32 = 3
+    static let cancelled: UInt32 = 4
+    /// The thread that was to do it has ended, or everything was shut down.
+    static let dropped: UInt32 = 5
+    /// A host's callback did not complete. Nobody is told of it as a phase: it counts as done.
+    static let failed: UInt32 = 6
+  }
+
+  /// Neighbours in its queue, and whether it is in one: written under the loop's gate while it is incoming, and under the
+  /// loop's lock after.
+  var next: UnsafeMutablePointer<Job>?
+  var previous: UnsafeMutablePointer<Job>?
+  var isListed: Bool
+  /// Counts the jobs of the loop; a pass performs none that came after its look (PERF-4). Written under the gate.
+  var sequence: UInt64
+  /// The `SignalTime`, which decides on the turn among sources (PERF-5). Written under the gate.
+  var time: UInt64
+  /// `Phase`. Queued under the gate, running under the lock; after that written by whoever ends it.
+  let phase: Atomic<UInt32>
+  /// Without modes, the call mode admits it too. Constant once it is queued.
+  var isForCallMode: Bool
+  /// Somebody waits for the end. Constant once it is queued.
+  var isAwaited: Bool
+  /// It is an event of a host that is not called. Constant once it is queued.
+  var isFetched: Bool
+  let perform: Perform
+  let finish: Finish
+  let handOut: HandOut?
+  /// The modes that admit it. Empty: the common ones. Constant once it is queued.
+  var modes: ModeSet
+
+  init(perform: @escaping Perform, finish: @escaping Finish, handOut: HandOut? = nil, isForCallMode: Bool) {
+    next = nil
+    previous = nil
+    isListed = false
+    sequence = 0
+    time = 0
+    phase = Atomic(Phase.idle)
+    self.isForCallMode = isForCallMode
+    isAwaited = false
+    isFetched = false
+    self.perform = perform
+    self.finish = finish
+    self.handOut = handOut
+    modes = ModeSet()
+  }
+}

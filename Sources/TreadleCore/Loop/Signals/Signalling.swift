@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Signalling sources, from any thread (SRC0-6): an exchange of the mark, and for the first signal since the source was
+/// performed a place in a queue of its mode: the owner's, or the one that others fill under the loop's gate.
+///
+/// Who signals exchanges the mark, then looks for the source's modes; who adds the source to a mode says so, then looks at
+/// the mark. So at least one of the two queues it there.
+extension Item {
+  /// Signals the source that a client's handle means. An exchange that names the generation is enough to do so: the source
+  /// is not held, and if it goes meanwhile its place in the queue is a stale entry.
+  @inline(__always)
+  package static func signal(_ source: OpaquePointer?, wake: Bool) throws(Failure) -> Int32 {
+    let handle = Handle(bits: UInt(bitPattern: source))
+    let item = try locate(.source, handle, "source")
+    // Looked up before the exchange, behind which the processor would have to wait for it.
+    let slot = item.membership
+    let mode = Mode(slot: slot)
+    let loop = mode?.loop
+    guard let before = item.cell.pointee.reference.signal(handle.generation, wake: wake) else {
+      if item.cell.pointee.reference.isLive(handle.generation) { return Status.ignored }
+      throw handle.failure("source")
+    }
+    if let mode, let loop, item.membership == slot, !item.hasNote(Note.scattered) {
+      if before.has(Reference.Mark.signalled) {
+        // Coalesced: it is queued, or about to be by somebody who will look at the marks after us, or being performed by
+        // somebody who has not exchanged them yet.
+        if wake && !loop.isWakePending { loop.wake() }
+      } else if loop.isCurrent {
+        try item.queueForOwner(mode, loop, wake: wake)
+      } else {
+        try item.queueForOthers(mode, loop, handle.generation, wake: wake)
+      }
+    } else {
+      try item.queueEverywhere(handle.generation, isFresh: !before.has(Reference.Mark.signalled), wake: wake)
+    }
+    return Status.ok
+  }
+
+  /// Signals a source that the caller holds.
+  package func signal(wake: Bool) throws(Failure) -> Int32 { try Item.signal(handlePointer, wake: wake) }
+
+  /// On the loop's own thread: in a queue that no other thread looks at, so without its gate.
+  @inline(__always)
+  private func queueForOwner(_ mode: Mode, _ loop: Loop, wake: Bool) throws(Failure) {
+    let time = SignalTime.nextOfOwner(on: loop)
+    setSignalTime(time)
+    if wake || cell.pointee.reference.seen.has(Reference.Mark.wakeWanted) { loop.state.pointee.isWokenByOwner = true }
+    if hasTrait(Trait.ordered) { mode.state.pointee.ownSignalsAreMixed = true }
+    if !mode.appendOwn(Entry(self, time)) { throw unsignal() }
+    if loop.hasPollables { loop.kickSleeper() }
+  }
+
+  @inline(__always)
+  private func queueForOthers(_ mode: Mode, _ loop: Loop, _ generation: UInt32, wake: Bool) throws(Failure) {
+    // Both cache lines come at the same time.
+    mode.prefetchSignals()
+    loop.state.pointee.gate.lock()
+    // The source may have left, and the loop have gone, meanwhile: neither is held.
+    if !mode.isOf(loop) {
+      loop.state.pointee.gate.unlock()
+      return try queueEverywhere(generation, isFresh: true, wake: wake)
+    }
+    let time = SignalTime.next(on: loop)
+    setSignalTime(time)
+    if hasTrait(Trait.ordered) { mode.state.pointee.signalsAreMixed = true }
+    let isQueued = mode.append(Entry(self, time))
+    loop.noteCaller()
+    // Of two who signal at once the first queues the source. If only the second wants the loop woken, it may ask before the
+    // source is queued: the first, who looks after queueing, then wakes for both.
+    let sleep = wake || cell.pointee.reference.seen.has(Reference.Mark.wakeWanted) ? loop.markWoken() : Sleep.awake
+    loop.state.pointee.gate.unlock()
+    if sleep != Sleep.awake { loop.endSleep(sleep) }
+    if !isQueued { throw unsignal() }
+  }
+
+  /// Without a place in a queue a signal must not stand in the way of later ones.
+  @inline(never)
+  private func unsignal() -> Failure {
+    cell.pointee.reference.clear(Reference.Mark.ofSignal)
+    return Failure.noMemory("source")
+  }
+
+  /// A source that is in no mode, or is or was in several, or is just being moved: each membership gets its place.
+  @inline(never)
+  private func queueEverywhere(_ generation: UInt32, isFresh: Bool, wake: Bool) throws(Failure) {
+    guard cell.pointee.reference.hold(generation) else { return }
+    defer { drop() }
+    lock()
+    if isFresh { setSignalTime(SignalTime.anywhere()) }
+    var hasMemory = true
+    var next: Item? = self
+    while let member = next {
+      if let mode = member.mode, !mode.isRecord, let loop = mode.loop {
+        if isFresh && !mode.mention(member) { hasMemory = false }
+        if wake { loop.wake() }
+      }
+      next = following(member)
+    }
+    unlock()
+    if !hasMemory { throw unsignal() }
+  }
+
+  package var isSignalled: Bool {
+    let seen = cell.pointee.reference.seen
+    return seen.has(Reference.Mark.valid) && seen.has(Reference.Mark.signalled)
+  }
+}
+
+/// Custom sources: signalled by anybody, performed by a loop (§6 of the rules).
+extension Item {
+  /// A source. `code` is its plain perform callback, unless the context has another.
+  /// One with nothing but a plain callback: without the options, which are many words to copy.
+  @inline(__always)
+  package static func source(code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?) throws(Failure) -> Item {
+    try create(.source, traits: 0, code: code, info: info, context: nil) { $0.setSignalTime(0) }
+  }
+
+  package static func source(
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, context: Context
+  ) throws(Failure) -> Item {
+    var traits: UInt8 = 0
+    if context.order != 0 { traits |= Trait.ordered }
+    if context.equal != nil { traits |= Trait.comparable }
+    if context.main.invoke != nil { traits |= Trait.indirect }
+    return try create(
+      .source, traits: traits, code: code, info: info, context: context.isTrivial ? nil : context
+    ) { $0.setSignalTime(0) }
+  }
+}
+
+/// When a source was first signalled, as a number that orders signals; no clock is read (SRC0-7).
+///
+/// Signals of one loop from other threads count under its gate, in steps. The owner's take no gate: each gets one of the
+/// numbers between the last step and the next, which no other thread uses. A signal that belongs to no one loop, because
+/// its source is in no mode or in several, begins a new *era* of the whole process, and every later signal names the era
+/// it was given in, in the high half of its number. Where the numbers of an era or a step run out, a new era begins.
+enum SignalTime {
+  private static let step: UInt64 = 1 << 12
+  /// In a queue: the source takes its turn by whatever its time is. Nothing is signalled at this time.
+  static let any: UInt64 = 0
+
+  /// The next of a loop. Its gate is held.
+  @inline(__always)
+  static func next(on loop: Loop) -> UInt64 {
+    let last = loop.state.pointee.clock.load(ordering: .relaxed)
+    let era = UInt64(treadle_system_era())
+    var time = max((last | (step &- 1)) &+ 1, (era << 32) &+ step)
+    if time >> 32 != era { time = anywhere() &+ step }
+    loop.state.pointee.clock.store(time, ordering: .relaxed)
+    return time
+  }
+
+  /// The next of a loop for its owner: later than all that others have been told, earlier than what they will be.
+  @inline(__always)
+  static func nextOfOwner(on loop: Loop) -> UInt64 {
+    let base = max(loop.state.pointee.clock.load(ordering: .relaxed), UInt64(treadle_system_era()) << 32)
+    var time = max(loop.state.pointee.ownTime, base) &+ 1
+    if time & (step &- 1) == 0 { time = anywhere() &+ 1 }
+    loop.state.pointee.ownTime = time
+    return time
+  }
+
+  /// Later than every signal so far, wherever it was given.
+  static func anywhere() -> UInt64 { UInt64(treadle_system_next_era()) << 32 }
+}
+
+extension Item {
+  /// Of the last signal that found the source not signalled: written by whoever gave it, behind the exchange of the mark, and
+  /// read to order sources, by whoever has found them in a queue.
+  @inline(__always)
+  var signalTime: UInt64 { source.pointee.signalTime.load(ordering: .acquiring) }
+  @inline(__always)
+  func setSignalTime(_ time: UInt64) { source.pointee.signalTime.store(time, ordering: .releasing) }
+}

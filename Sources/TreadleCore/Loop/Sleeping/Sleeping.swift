@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// The owner's side of sleeping.
+extension Loop {
+  /// Why a sleep ended.
+  enum SleepEnd {
+    case somethingToDo
+    case deadline
+    case interrupted
+    /// The kernel refuses to wait: its result, `-errno`.
+    case failed(Int32)
+  }
+
+  /// Whether the innermost run is asked to stop; a sticky stop is not consumed by looking.
+  @inline(__always)
+  var isStopAsked: Bool { state.pointee.stop.load(ordering: .acquiring) != 0 }
+
+  /// Whether a wake-up was given since the pass began.
+  @inline(__always)
+  var isWoken: Bool {
+    state.pointee.isWokenByOwner || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
+  }
+
+  /// PASS-1: a wake-up given before counts no more, since this pass looks at everything.
+  @inline(__always)
+  func openWakeGate() {
+    state.pointee.isWokenByOwner = false
+    state.pointee.hasReading = false
+    if state.pointee.wakePending.load(ordering: .acquiring) != 0 {
+      state.pointee.wakePending.store(0, ordering: .sequentiallyConsistent)
+    }
+  }
+
+  /// Blocks until there is something to do in the mode, a timer of it is due, the deadline has passed, or `isOver` says so
+  /// (PASS-10). Wakes of the kernel's that turn out to mean nothing are slept through.
+  ///
+  /// What ends it: a wake-up or a stop, a signal that came since the pass looked for them, a due timer, a ready descriptor.
+  /// Not a block: whoever queues one and wants it performed now wakes the loop (BLK-2).
+  /// `asked` tells whether the kernel was asked for descriptors.
+  func sleep(
+    _ mode: Mode, until deadline: Int64, returnOnInterrupt: Bool, asked: inout Bool, _ isOver: () -> Bool
+  ) -> SleepEnd {
+    assertOwner()
+    // What is dropped here may call the client, who may queue something.
+    nameNothing()
+    state.pointee.waiting.store(1, ordering: .releasing)
+    defer { state.pointee.waiting.store(0, ordering: .releasing) }
+    if !returnOnInterrupt && spin(mode, until: deadline, isOver) { return .somethingToDo }
+    // A signal handler may have forked, too: the kernel's set is the parent's.
+    while treadle_system_open_tag() == state.pointee.life {
+      let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
+      let until = min(deadline, mode.nextWake())
+      let poller = mode.poller ?? (returnOnInterrupt ? mode.pollerForInterrupts() : nil)
+      if returnOnInterrupt, let poller { mode.armInterrupt(poller) }
+      if let poller, Watch.isTelling, mode.reportClosed(poller) { return .somethingToDo }
+      if !fallAsleep(mode, poller == nil ? Sleep.onFutex : Sleep.inPoller) { return .somethingToDo }
+      if isWoken || isStopAsked || isOver() {
+        endOwnSleep()
+        return .somethingToDo
+      }
+      if state.pointee.changes.load(ordering: .sequentiallyConsistent) != changes {
+        endOwnSleep()
+        continue
+      }
+      state.pointee.counters.sleeps.count()
+      let start = state.pointee.callers.sleepBegins()
+      let result: Int32
+      if let poller {
+        result = mode.waitForDescriptors(poller, until: until)
+        asked = result >= 0
+      } else {
+        result = Futex.wait(state.pointee.sleeping, while: Sleep.onFutex, until: until == Clock.forever ? until : max(until, 1))
+      }
+      endOwnSleep()
+      state.pointee.callers.sleepEnded(since: start)
+      if returnOnInterrupt && (result == 0 &- treadle_system_eintr() || poller?.takeInterrupt() == true) {
+        return .interrupted
+      }
+      if result < 0 && poller != nil && result != 0 &- treadle_system_eintr() { return .failed(result) }
+      if isWoken || poller?.hasEvents == true || isStopAsked || isOver() { return .somethingToDo }
+      if until == Clock.forever { continue }
+      let now = Clock.now()
+      if now >= deadline { return .deadline }
+      if mode.earliestDate <= now && mode.nextWake() <= now { return .somethingToDo }
+    }
+    return .somethingToDo
+  }
+
+  /// Says that the thread sleeps, under the gate, since those who queue something look for a sleeper under it; false if
+  /// there is a signal already, though nobody has woken the loop for it (SRC0-13), or a port with a message (PORT-5).
+  @inline(__always)
+  private func fallAsleep(_ mode: Mode, _ sleep: UInt32) -> Bool {
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    if mode.state.pointee.signalledCount.load(ordering: .relaxed) != 0 || !mode.state.pointee.ownSignals.isEmpty { return false }
+    if mode.hasReadyPorts { return false }
+    state.pointee.sleeping.store(sleep, ordering: .sequentiallyConsistent)
+    return true
+  }
+
+  @inline(__always)
+  private func endOwnSleep() { state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent) }
+
+  /// True if a wake-up or the end of the run came while the loop waited for its callers; false if it has to sleep.
+  @inline(__always)
+  private func spin(_ mode: Mode, until deadline: Int64, _ isOver: () -> Bool) -> Bool {
+    // What comes from now on does not come because this loop was too quick; callers that do not wait for it are another
+    // matter.
+    if !state.pointee.isOverrun { state.pointee.isChasing = false }
+    guard state.pointee.callers.takeNote() else { return false }
+    let changes = state.pointee.changes.load(ordering: .acquiring)
+    let isDue = state.pointee.callers.spin(limit: min(deadline, mode.earliestDate)) {
+      state.pointee.wakePending.load(ordering: .acquiring) != 0 || isStopAsked || isOver()
+        || state.pointee.changes.load(ordering: .acquiring) != changes
+    }
+    // What has changed may end no sleep.
+    return isDue && (isWoken || isStopAsked || isOver())
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// `LoopState.sleeping`. A loop that watches no descriptor sleeps on that word itself, which needs no kernel object at all;
+/// one that does, in epoll.
+enum Sleep {
+  static let awake: UInt32 = 0
+  static let onFutex: UInt32 = 1
+  static let inPoller: UInt32 = 2
+}
+
+/// Waking a loop, from any thread. Both sides write their word, then look at the other's: the sleeper says that it sleeps
+/// and looks for reasons not to; the waker gives its reason and looks for a sleeper. So no wake-up is lost, and none costs
+/// a system call while the loop is awake: wake-ups are coalesced.
+extension Loop {
+  /// Ends the current or next sleep of the innermost run (WAKE-1). Safe in a signal handler.
+  @inline(__always)
+  package func wake() {
+    if !isCurrent { state.pointee.callers.note() }
+    state.pointee.wakePending.store(1, ordering: .sequentiallyConsistent)
+    kickSleeper()
+  }
+
+  /// Whether a wake-up is noted that no pass has begun after. Whoever has made its reason visible by an atomic exchange
+  /// before it asks need not wake the loop again: the loop clears the note first and looks afterwards. A plain store would
+  /// not do: it may still be on its way.
+  @inline(__always)
+  var isWakePending: Bool { state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0 }
+
+  /// Notes a wake-up, with the gate held. What it returns is for `endSleep`, once the gate is open.
+  @inline(__always)
+  func markWoken() -> UInt32 {
+    state.pointee.wakePending.store(1, ordering: .relaxed)
+    return state.pointee.sleeping.load(ordering: .relaxed) == Sleep.awake ? Sleep.awake : claimSleeper()
+  }
+
+  /// Notes that a port has become ready, with the gate held: no wake-up, but the owner looks again. What it returns is for
+  /// `endSleep`, once the gate is open.
+  @inline(__always)
+  func markChanged() -> UInt32 {
+    if !isCurrent { state.pointee.callers.note() }
+    state.pointee.changes.add(1, ordering: .relaxed)
+    return state.pointee.sleeping.load(ordering: .relaxed) == Sleep.awake ? Sleep.awake : claimSleeper()
+  }
+
+  /// Stops the innermost run (STOP-2). Ignored without one (STOP-1).
+  package func stop() -> Int32 {
+    if state.pointee.depth.load(ordering: .sequentiallyConsistent) == 0 { return Status.ignored }
+    askToStop(LoopState.Stop.innermost)
+    return Status.ok
+  }
+
+  /// Stops the innermost run, or the next one (STOP-9). Safe in a signal handler.
+  package func requestStop(allLevels: Bool) {
+    askToStop(allLevels ? LoopState.Stop.sticky | LoopState.Stop.allLevels : LoopState.Stop.sticky)
+  }
+
+  private func askToStop(_ bits: UInt32) {
+    state.pointee.stop.bitwiseOr(bits, ordering: .sequentiallyConsistent)
+    kickSleeper()
+  }
+
+  /// Makes a sleeping loop look again at its timers and descriptors; not a wake-up.
+  func interruptSleep() {
+    state.pointee.changes.add(1, ordering: .sequentiallyConsistent)
+    kickSleeper()
+  }
+
+  /// Whether somebody sleeps for the loop: its thread, or another loop that waits for it.
+  @inline(__always)
+  var isAsleep: Bool { state.pointee.sleeping.load(ordering: .sequentiallyConsistent) != Sleep.awake }
+
+  /// Ends the sleep, if there is one.
+  @inline(__always)
+  func kickSleeper() {
+    if isAsleep { endSleep(claimSleeper()) }
+  }
+
+  /// Ends the sleep, if it is still on, for the caller to deliver: of all who try, one gets it.
+  @inline(never)
+  private func claimSleeper() -> UInt32 {
+    state.pointee.kicking.add(1, ordering: .sequentiallyConsistent)
+    let sleep = state.pointee.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
+    if sleep == Sleep.awake { state.pointee.kicking.subtract(1, ordering: .sequentiallyConsistent) }
+    return sleep
+  }
+
+  /// Tells the kernel of a sleep that `claimSleeper` has ended.
+  @inline(never)
+  func endSleep(_ sleep: UInt32) {
+    if sleep == Sleep.awake { return }
+    if sleep == Sleep.inPoller {
+      _ = treadle_system_eventfd_write(state.pointee.wakeDescriptor.load(ordering: .acquiring))
+    } else {
+      Futex.wake(Futex.address(of: state.pointee.sleeping), 1)
+    }
+    state.pointee.kicking.subtract(1, ordering: .sequentiallyConsistent)
+  }
+
+  /// A descriptor that interrupts runs which return on interrupts; -1 for none.
+  package func setInterruptDescriptor(_ number: Int32) throws(Failure) {
+    if number >= 0 { try Item.demandOpen(number) }
+    state.pointee.interruptDescriptor.store(max(number, -1), ordering: .sequentiallyConsistent)
+    interruptSleep()
+  }
+
+  /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for them.
+  func closeSleep() {
+    state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent)
+    var patience = Patience()
+    while state.pointee.kicking.load(ordering: .sequentiallyConsistent) != 0 { patience.wait() }
+    lock()
+    forgetPollables()
+    for slot in state.pointee.modes.elements { Mode(slot: slot)?.closePoller() }
+    let wake = state.pointee.wakeDescriptor.exchange(-1, ordering: .sequentiallyConsistent)
+    let timer = state.pointee.timerDescriptor.exchange(-1, ordering: .sequentiallyConsistent)
+    unlock()
+    if wake >= 0 { _ = treadle_system_close(wake) }
+    if timer >= 0 { _ = treadle_system_close(timer) }
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Handing a batch to the client: `next` takes one callout after the other out of it, with what follows the one before; who
+/// takes it calls it (`deliver`), or returns it to a host that calls it itself.
+extension Loop {
+  /// Calls what is in the batch, until it is empty or the run must end.
+  func deliver(_ frame: Frame.Pointer) {
+    if Watch.isOn { return deliverWatched(frame) }
+    switch frame.pointee.batch.kind {
+    case .observers: tellObservers(frame)
+    case .sources: performSources(frame)
+    case .blocks: callBlocks(frame)
+    case .timers: fireTimers(frame)
+    case .descriptor: performDescriptor(frame)
+    case .port: receiveMessage(frame)
+    case .none: break
+    }
+  }
+
+  // Each kind is a function of its own: what the inliner may take into one function is limited, and the last kinds would
+  // get calls where the first have none.
+  @inline(never)
+  private func tellObservers(_ frame: Frame.Pointer) { while nextObserver(frame) && callItemWithValue(frame) {} }
+  @inline(never)
+  private func performSources(_ frame: Frame.Pointer) {
+    while nextSource(frame) && (frame.pointee.callout.kind == .source ? callItem(frame) : callJob(frame)) {}
+  }
+  @inline(never)
+  private func callBlocks(_ frame: Frame.Pointer) { while nextBlock(frame) && callBlock(frame) {} }
+  @inline(never)
+  private func fireTimers(_ frame: Frame.Pointer) { while nextTimer(frame) && callItem(frame) {} }
+  @inline(never)
+  private func performDescriptor(_ frame: Frame.Pointer) { while nextDescriptor(frame) && callItemWithValue(frame) {} }
+  @inline(never)
+  private func receiveMessage(_ frame: Frame.Pointer) { while nextMessage(frame) && callPort(frame) {} }
+
+  /// What follows the callback of an item: its counted reference goes back, and what was left to the loop during the call.
+  /// True if there was anything: the client may have been called.
+  @inline(__always)
+  @discardableResult
+  func settleItem(_ frame: Frame.Pointer) -> Bool {
+    let held = frame.pointee.callout.isHeld ? frame.pointee.callout.item : nil
+    frame.pointee.callout.clear()
+    held?.drop()
+    let hasDropped = endNaming()
+    return hasDropped || held != nil
+  }
+
+  /// The end of a batch whose items were named.
+  @inline(__always)
+  func closeBatch(_ frame: Frame.Pointer) -> Bool {
+    frame.pointee.batch.close()
+    return false
+  }
+
+  /// What was taken for a batch, and not handed out, is put back: the run ends.
+  func abandonBatch(_ frame: Frame.Pointer) {
+    switch frame.pointee.batch.kind {
+    case .sources: putBackSources(frame)
+    case .blocks: endDrain(frame)
+    case .timers:
+      state.pointee.counters.timers.count(frame.pointee.batch.calledCount)
+      frame.pointee.mode.reinstateTimers(frame.pointee.batch.entries, from: frame.pointee.batch.index)
+    case .observers, .descriptor, .port, .none: break
+    }
+    frame.pointee.batch.close()
+  }
+
+  /// The callout that is being made never returns: its thread ends inside of it.
+  func abandonCallout(_ frame: Frame.Pointer) {
+    let callout = frame.pointee.callout
+    // Clients that are called from here on may run the loop, where the item is not named any more.
+    callout.item?.holdAgain()
+    frame.pointee.callout.clear()
+    switch callout.kind {
+    case .block:
+      frame.pointee.callout.set(callout.block)
+      endBlocks(frame, .none)
+    case .job: if let job = callout.job { job.pointee.finish(job, Job.Phase.dropped) }
+    case .timer:
+      if let item = callout.item {
+        item.releaseAfterCall()
+        item.settleFiring(.due)
+      }
+    case .observer: callout.item?.endObserving()
+    // A timer that was about to be called.
+    case .none: callout.item?.settleFiring(.withdrawn)
+    case .message: callout.message?.drop()
+    case .source, .descriptor: break
+    }
+    callout.item?.drop(callout.isHeld ? 2 : 1)
+  }
+}
+
+extension Item {
+  /// Whether its main callback is this very host's.
+  func isCalled(by host: UnsafeMutableRawPointer) -> Bool {
+    guard hasTrait(Trait.indirect), let context else { return false }
+    return context.pointee.main.object == host && context.pointee.main.direct == nil
+  }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// Draining the queue of blocks (BLK-5): what is queued now is taken, and run in order as far as the mode admits it; what it
+/// does not admit waits ahead of everything queued meanwhile.
+extension Loop {
+  @inline(__always)
+  func openBlocks(_ frame: Frame.Pointer) -> Bool {
+    state.pointee.pending.load(ordering: .acquiring) & LoopState.Pending.blocks != 0 && takeBlocks(frame)
+  }
+
+  /// Detaches the queue: older blocks that no run was eligible for come first.
+  @inline(never)
+  private func takeBlocks(_ frame: Frame.Pointer) -> Bool {
+    // That may call the client, who may have ended everything: then there is no next block.
+    nameNothing()
+    state.pointee.gate.lock()
+    noteTaken(state.pointee.incoming.count)
+    var taken = state.pointee.deferred
+    if taken.isEmpty {
+      swap(&taken, &state.pointee.incoming)
+      swap(&state.pointee.incoming, &state.pointee.spare)
+    } else if taken.reserve(taken.count &+ state.pointee.incoming.count) {
+      for entry in state.pointee.incoming.elements { _ = taken.appendInRoom(entry) }
+      state.pointee.incoming.removeAll()
+    }
+    // Without memory to join the two, the newer ones wait for the next drain.
+    if state.pointee.incoming.isEmpty { forgetPending(LoopState.Pending.blocks) }
+    state.pointee.gate.unlock()
+    state.pointee.deferred = Buffer()
+    swap(&taken, &frame.pointee.batch.entries)
+    recycle(taken)
+    frame.pointee.batch.open(.blocks)
+    return true
+  }
+
+  /// The next block of the drain, or its end.
+  @inline(__always)
+  func nextBlock(_ frame: Frame.Pointer) -> Bool {
+    if frame.pointee.callout.kind == .block { settleBlock(frame) }
+    while !mustEnd(frame), let entry = frame.pointee.batch.first {
+      if admits(frame.pointee.mode, entry) {
+        frame.pointee.batch.skip()
+        frame.pointee.callout.set(entry)
+        return true
+      }
+      frame.pointee.batch.keepFirst()
+    }
+    endDrain(frame)
+    return closeBatch(frame)
+  }
+
+  @inline(__always)
+  func settleBlock(_ frame: Frame.Pointer) {
+    frame.pointee.callout.clear()
+    if let node = frame.pointee.callout.block.node { BlockNode.free(node) }
+  }
+
+  /// What the drain has not run goes ahead of what has been queued since, and of what a nested run has put off.
+  func endDrain(_ frame: Frame.Pointer) {
+    state.pointee.counters.posts.count(frame.pointee.batch.calledCount)
+    while !frame.pointee.batch.isEmpty { frame.pointee.batch.keepFirst() }
+    frame.pointee.batch.entries.truncate(frame.pointee.batch.keptCount)
+    if frame.pointee.batch.keptCount == 0 { return }
+    var newer = state.pointee.deferred
+    state.pointee.deferred = Buffer()
+    swap(&state.pointee.deferred, &frame.pointee.batch.entries)
+    for entry in newer.elements where !state.pointee.deferred.append(entry) {
+      // Out of memory: the block cannot be kept, but its info goes back.
+      if let node = entry.node { BlockNode.free(node) }
+    }
+    newer.free()
+    state.pointee.gate.lock()
+    notePending(LoopState.Pending.blocks)
+    state.pointee.gate.unlock()
+  }
+
+  /// An empty room, for the next queue.
+  private func recycle(_ buffer: Buffer<Entry>) {
+    var buffer = buffer
+    buffer.removeAll()
+    if state.pointee.spare.capacity < buffer.capacity { swap(&buffer, &state.pointee.spare) }
+    buffer.free()
+  }
+
+  /// Whether a queued block is eligible in the mode: such a mode is not empty (MODE-7, BLK-6).
+  @inline(__always)
+  func hasEligibleBlock(_ mode: Mode) -> Bool {
+    if state.pointee.pending.load(ordering: .acquiring) & LoopState.Pending.blocks != 0 && findQueuedBlock(mode) { return true }
+    var frame = self.frame
+    while let run = frame {
+      if run.pointee.batch.kind == .blocks {
+        for entry in run.pointee.batch.entries.elements.dropFirst(run.pointee.batch.index) where admits(mode, entry) {
+          return true
+        }
+      }
+      frame = run.pointee.outer
+    }
+    return false
+  }
+
+  @inline(never)
+  private func findQueuedBlock(_ mode: Mode) -> Bool {
+    for entry in state.pointee.deferred.elements where admits(mode, entry) { return true }
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    for entry in state.pointee.incoming.elements where admits(mode, entry) { return true }
+    return false
+  }
+}
+
+/// The jobs that a pass performs: what had been queued when it looked, but nothing that comes later (PERF-4). All of them
+/// together are one source of order 0, signalled when the first of them was queued (PERF-5).
+struct JobCursor {
+  /// The last of them, by its number; 0 when there is none left.
+  fileprivate(set) var limit: UInt64 = 0
+  fileprivate(set) var isBegun = false
+  /// The one before the next, and the loop's `jobRemovals` as of which it stands there.
+  fileprivate var before: UnsafeMutablePointer<Job>?
+  fileprivate var removals: UInt64 = 0
+
+  var isOver: Bool { limit == 0 }
+}
+
+extension Loop {
+  @inline(never)
+  func openJobs(_ mode: Mode) -> JobCursor {
+    lock()
+    defer { unlock() }
+    moveIncomingJobs()
+    var cursor = JobCursor()
+    guard let last = state.pointee.lastJob, find(mode, &cursor, upTo: last.pointee.sequence) != nil else { return cursor }
+    cursor.limit = last.pointee.sequence
+    cursor.removals = state.pointee.jobRemovals
+    return cursor
+  }
+
+  /// The first job behind the cursor that the mode admits. The lock is held.
+  private func find(_ mode: Mode, _ cursor: inout JobCursor, upTo limit: UInt64) -> UnsafeMutablePointer<Job>? {
+    // A nested run has performed some, or somebody has cancelled one: the place in the list may be gone.
+    if cursor.removals != state.pointee.jobRemovals { cursor.before = nil }
+    var next = cursor.before == nil ? state.pointee.firstJob : cursor.before?.pointee.next
+    while let job = next, job.pointee.sequence <= limit {
+      if admits(mode, job) { return job }
+      cursor.before = job
+      next = job.pointee.next
+    }
+    return nil
+  }
+
+  /// The next job, in the frame's callout; false when there is none, or when it is a source's turn.
+  @inline(never)
+  func nextJob(_ frame: Frame.Pointer) -> Bool {
+    lock()
+    defer { unlock() }
+    let mode = frame.pointee.mode
+    guard let job = find(mode, &frame.pointee.batch.jobs, upTo: frame.pointee.batch.jobs.limit) else {
+      frame.pointee.batch.jobs.limit = 0
+      return false
+    }
+    if !frame.pointee.batch.jobs.isBegun {
+      if let entry = frame.pointee.batch.first, let item = mode.signalled(entry),
+        (item.order, entry.second) < (0, job.pointee.time)
+      {
+        return false
+      }
+      frame.pointee.batch.jobs.isBegun = true
+      frame.pointee.handled = true
+    }
+    // Of the last one nobody comes back.
+    let following = job.pointee.next
+    if following == nil || following.map({ $0.pointee.sequence > frame.pointee.batch.jobs.limit }) == true {
+      frame.pointee.batch.jobs.limit = 0
+    }
+    unlink(job)
+    frame.pointee.batch.jobs.removals = state.pointee.jobRemovals
+    frame.pointee.callout.set(job)
+    // From here on it cannot be cancelled any more.
+    job.pointee.phase.store(Job.Phase.running, ordering: .releasing)
+    return true
+  }
+
+  /// What follows a job: whoever waits for it goes on. True: the client may have been called.
+  func settleJob(_ frame: Frame.Pointer) -> Bool {
+    guard let job = frame.pointee.callout.job else { return false }
+    frame.pointee.callout.clear()
+    state.pointee.counters.requests.count()
+    if job.pointee.isAwaited { state.pointee.answers.note() }
+    job.pointee.finish(job, state.pointee.hasFailed ? Job.Phase.failed : Job.Phase.done)
+    return true
+  }
+}

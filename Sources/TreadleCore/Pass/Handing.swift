@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// What a run hands out to its host in place of a call, and what becomes of it when the host comes back, or cannot be asked.
+extension Loop {
+  /// Hands the frame's callout out, if it is an event of its host; and with room for more, the blocks of the host's that come next.
+  /// False: it is to be called.
+  func handOut(_ frame: Frame.Pointer, _ room: inout EventRoom) -> Bool {
+    guard let host = frame.pointee.host, host.closed.pointee.load(ordering: .sequentiallyConsistent) == 0,
+      handOut(frame, to: host.object, &room)
+    else { return false }
+    if frame.pointee.callout.kind == .block { handOutBlocks(frame, to: host.object, &room) }
+    return true
+  }
+
+  @inline(__always)
+  private func handOut(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, _ room: inout EventRoom) -> Bool {
+    switch frame.pointee.callout.kind {
+    case .source, .timer, .observer, .descriptor, .message:
+      guard let item = frame.pointee.callout.item, item.isCalled(by: host), let context = item.context else { return false }
+      room.append(event(of: item, context.pointee.token, frame))
+    case .block:
+      guard let node = frame.pointee.callout.block.node, BlockNode.begin(node, for: host) else { return false }
+      room.append(event(of: node, frame))
+    case .job:
+      var event = Event(Event.Kind.request, token: 0, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)
+      guard let job = frame.pointee.callout.job, job.pointee.handOut?(job, Job.Ask.begin, host, &event) == true else { return false }
+      room.append(event)
+    case .none: return false
+    }
+    return true
+  }
+
+  @inline(__always)
+  private func event(of node: UnsafeMutablePointer<BlockNode>, _ frame: Frame.Pointer) -> Event {
+    Event(
+      Event.Kind.block, token: BlockNode.content(node).pointee.token, loop: handlePointer, subject: 0,
+      mode: frame.pointee.mode.name)
+  }
+
+  /// Behind the first one: blocks that lie next to each other in the drain, so that they can be put back.
+  private func handOutBlocks(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, _ room: inout EventRoom) {
+    while !room.isFull, let entry = frame.pointee.batch.first, let node = entry.node, admits(frame.pointee.mode, entry),
+      BlockNode.begin(node, for: host)
+    {
+      frame.pointee.batch.skip()
+      frame.pointee.callout.set(entry)
+      frame.pointee.handedCount &+= 1
+      room.append(event(of: node, frame))
+    }
+  }
+
+  /// More events for the dispatch function of a host that the run is calling: those that come next in the batch, of the same kind,
+  /// with nothing in between. What was handed out before has ended by this.
+  func handOutMore(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, failed: Int, _ room: inout EventRoom) throws(Failure) {
+    if failed > frame.pointee.handedCount &+ 1 || failed != 0 && frame.pointee.callout.kind == .none {
+      throw Failure(Status.argument, "failed", "is the number of none of the events that were returned last")
+    }
+    if failed != 0 { return endHandedOut(frame, failed: failed) }
+    if frame.pointee.callout.kind == .block { endBlocks(frame, .all) }
+    if mustEnd(frame) || !isFirstOfHost(frame, host) { return }
+    let isThere = frame.pointee.batch.kind == .blocks ? nextBlock(frame) : nextSource(frame, onlyFirst: true)
+    // A carrier whose scope is being closed is left to be called in its turn.
+    if !isThere || !handOut(frame, to: host, &room) { return }
+    if frame.pointee.callout.kind == .block { handOutBlocks(frame, to: host, &room) }
+  }
+
+  /// Whether the next callout of the batch is one of the host's, and of the kind of the one that is being made.
+  private func isFirstOfHost(_ frame: Frame.Pointer, _ host: UnsafeMutableRawPointer) -> Bool {
+    if Watch.isOn { return false }
+    switch frame.pointee.batch.kind {
+    case .sources where frame.pointee.callout.kind == .source:
+      // A run that returns after a source, and jobs, take their turn when this call has returned.
+      if frame.pointee.flags & Frame.Flag.returnAfterSource != 0 || !frame.pointee.batch.jobs.isOver { return false }
+      while let entry = frame.pointee.batch.first {
+        if let item = frame.pointee.mode.signalled(entry) { return item.isCalled(by: host) }
+        frame.pointee.batch.skip()
+        frame.pointee.batch.keptCount &+= 1
+      }
+      return false
+    case .blocks:
+      while let entry = frame.pointee.batch.first, !admits(frame.pointee.mode, entry) { frame.pointee.batch.keepFirst() }
+      return frame.pointee.batch.first?.node.map { BlockNode.isOf($0, host) } ?? false
+    default: return false
+    }
+  }
+
+  // MARK: What follows
+
+  /// What was handed out is over. failed: 0, or which of it the host has not completed.
+  func endHandedOut(_ frame: Frame.Pointer, failed: Int) {
+    switch frame.pointee.callout.kind {
+    case .block: endBlocks(frame, failed == 0 ? .all : .upTo(failed))
+    case .job: if failed == 0, let job = frame.pointee.callout.job { _ = job.pointee.handOut?(job, Job.Ask.complete, nil, nil) }
+    case .source, .timer, .observer, .descriptor, .message, .none: break
+    }
+    if failed != 0 { state.pointee.hasFailed = true }
+  }
+
+  /// Which of the blocks that were handed out a host has completed.
+  enum Completed {
+    case all
+    case none
+    /// All before this one, which it has not; those behind it have not begun.
+    case upTo(Int)
+  }
+
+  /// The blocks that were handed out last are over, or go back to their queue.
+  func endBlocks(_ frame: Frame.Pointer, _ completed: Completed) {
+    if frame.pointee.handedCount == 0, case .all = completed {
+      // The next step ends it.
+      if let node = frame.pointee.callout.block.node { BlockNode.content(node).pointee.complete() }
+      return
+    }
+    endSeveral(frame, completed)
+  }
+
+  @inline(never)
+  private func endSeveral(_ frame: Frame.Pointer, _ completed: Completed) {
+    let count = frame.pointee.handedCount &+ 1
+    var begun = count
+    var failed = 0
+    if case .upTo(let number) = completed { (begun, failed) = (number, number) }
+    if case .none = completed { failed = -1 }
+    let end = frame.pointee.batch.index
+    frame.pointee.handedCount = 0
+    frame.pointee.callout.clear()
+    frame.pointee.batch.putBack(count &- begun)
+    for place in 0..<count {
+      guard let node = frame.pointee.batch.entries[end &- count &+ place]?.node else { continue }
+      if place < begun {
+        if failed >= 0 && place &+ 1 != failed { BlockNode.content(node).pointee.complete() }
+        BlockNode.free(node)
+      } else {
+        BlockNode.putBack(node)
+      }
+    }
+  }
+
+  /// The callout is an event of a host that is not called, and this run is none of its own: it stays where it is, for the host to
+  /// fetch it, and the run ends, which says so.
+  @inline(never)
+  func leaveToHost(_ frame: Frame.Pointer) {
+    let callout = frame.pointee.callout
+    if callout.kind != .descriptor { frame.pointee.callout.clear() }
+    switch callout.kind {
+    case .source:
+      frame.pointee.batch.keptCount &+= 1
+      if let item = callout.item { _ = try? Item.signal(item.handlePointer, wake: false) }
+    case .timer:
+      frame.pointee.batch.keptCount &+= 1
+      callout.item?.releaseAfterCall()
+      callout.item?.settleFiring(.withdrawn)
+    case .observer: callout.item?.setState(0, clear: Item.State.running | Item.State.spent)
+    case .block: frame.pointee.batch.putBack(1)
+    case .job:
+      lock()
+      if let job = callout.job { putBack(job) }
+      unlock()
+    case .descriptor, .message, .none: break
+    }
+    state.pointee.hasFailed = true
+    frame.pointee.result = Status.state
+  }
+}
+
+/// Blocks that hosts fetch, also inside of a carrier (`ScopeWork`), which begins with the call that it stands for.
+extension BlockNode {
+  typealias Pointer = UnsafeMutablePointer<BlockNode>
+
+  /// What a carrier carries, or the block itself.
+  @inline(__always)
+  static func content(_ node: Pointer) -> Pointer {
+    node.pointee.indirect.work.map { ScopeWork.content($0, as: BlockNode.self) } ?? node
+  }
+
+  /// Whether it is called by this very host.
+  @inline(__always)
+  static func isOf(_ node: Pointer, _ host: UnsafeMutableRawPointer) -> Bool { content(node).pointee.isCalled(by: host) }
+
+  /// Whether its host is not called, but fetches it.
+  @inline(__always)
+  static func isFetched(_ node: Pointer) -> Bool {
+    guard let work = node.pointee.indirect.work else { return node.pointee.indirect.isFetched }
+    // Of a carrier that is empty nobody is told.
+    return !ScopeWork.isCancelled(work) && content(node).pointee.indirect.isFetched
+  }
+
+  /// Whether it is this very host's, and has begun.
+  @inline(__always)
+  static func begin(_ node: Pointer, for host: UnsafeMutableRawPointer) -> Bool {
+    isOf(node, host) && ScopeWork.beginHandedOut(node.pointee.indirect.work)
+  }
+
+  /// It has not begun after all.
+  static func putBack(_ node: Pointer) {
+    if let work = node.pointee.indirect.work { ScopeWork.putBack(work) }
+  }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Running a loop: the shell around `advance`, which calls the client and sleeps.
+extension Loop {
+  /// Runs the loop, which is the calling thread's, in one mode until a result (RUN-1).
+  func runOwn(
+    _ name: ModeName?, timeout: Int64, flags: UInt32, interrupt: IndirectCallback?
+  ) throws(Failure) -> Int32 {
+    var result = Status.ok
+    guard let frame = try begin(name, timeout: timeout, flags: flags, &result) else { return result }
+    frame.pointee.interrupt = interrupt
+    return try run(frame)
+  }
+
+  /// A run that begins; nil with its result if it is over at once.
+  @inline(__always)
+  func begin(
+    _ name: ModeName?, timeout: Int64, flags: UInt32, _ result: inout Int32
+  ) throws(Failure) -> Frame.Pointer? {
+    if treadle_system_is_closed() { throw Shutdown.failure }
+    guard let name, !CommonModes.isCommon(name) else {
+      result = finishAtOnce(LoopCounters.Finish.unknownMode, name)
+      return nil
+    }
+    if consumeStickyStop(isOutermost: frame == nil) {
+      if treadle_system_is_closed() { throw Shutdown.failure }
+      rearmPollables()
+      result = Status.stopped
+      return nil
+    }
+    let isMade = flags & Frame.Flag.whenEmpty != 0
+    guard let mode = try modeToRun(name, isMade: isMade) else {
+      result = finishAtOnce(LoopCounters.Finish.unknownMode, name)
+      return nil
+    }
+    if !isMade && isEmpty(mode) {
+      // A pass would find nothing that a wake-up may have been for.
+      if mode.isPollable && self.frame == nil { openWakeGate() }
+      result = finishAtOnce(LoopCounters.Finish.emptyAtOnce, name)
+      return nil
+    }
+    return try push(mode, timeout: timeout, flags: flags)
+  }
+
+  @inline(never)
+  private func finishAtOnce(_ reason: UInt32, _ name: ModeName?) -> Int32 {
+    state.pointee.counters.finish(reason)
+    rearmPollables()
+    if Watch.isTelling { treadle_system_tell(UnsafeMutableRawPointer(state), 0, reason, name?.bytes, 0) }
+    return Status.finished
+  }
+
+  /// Whether the last run that finished made no pass: nothing was in its mode.
+  var foundNothing: Bool {
+    let reason = state.pointee.counters.lastFinish.load(ordering: .relaxed)
+    return reason == LoopCounters.Finish.unknownMode || reason == LoopCounters.Finish.emptyAtOnce
+  }
+
+  /// The mode of a name, which is made if there is none where a run may be in an empty one (RUN-16).
+  private func modeToRun(_ name: ModeName, isMade: Bool) throws(Failure) -> Mode? {
+    if let mode = try ownMode(name) { return mode }
+    return isMade ? try withLock { () throws(Failure) in try findOrMakeUnlistedMode(name) } : nil
+  }
+
+  /// Runs in the call mode while its thread waits for what another does. Such a run ends when that is over, and not before:
+  /// neither does the mode have to contain anything, nor does it heed stops. Those are for the client's run around it, and are
+  /// still there when that goes on.
+  func run(until awaited: Awaited, deadline: Int64) throws(Failure) {
+    try run(until: awaited, in: try findOrMakeCallMode(), deadline: deadline)
+  }
+
+  /// The same in a mode of the client's, which is made if there is none.
+  @inline(never)
+  package func run(until awaited: Awaited, in name: ModeName, deadline: Int64) throws(Failure) {
+    guard let mode = try modeToRun(name, isMade: true) else { return }
+    try run(until: awaited, in: mode, deadline: deadline)
+  }
+
+  private func run(until awaited: Awaited, in mode: Mode, deadline: Int64) throws(Failure) {
+    let frame = try push(mode, timeout: Clock.forever, flags: 0)
+    frame.pointee.awaited = awaited
+    frame.pointee.deadline = deadline
+    _ = try run(frame)
+  }
+
+  /// Makes what that needs, which does not fail then for want of memory.
+  func prepareAwaitedRun() throws(Failure) {
+    _ = try findOrMakeCallMode()
+    try Frame.reserve(self)
+  }
+
+  private func run(_ frame: Frame.Pointer) throws(Failure) -> Int32 {
+    // No exception of a client's leaves the run (THR-19).
+    treadle_system_call_clients({ if let memory = $0 { Loop(memory).runToItsEnd() } }, UnsafeMutableRawPointer(state))
+    if isOfParent { throw Runtime.forkedFailure }
+    return try pop(frame)
+  }
+
+  /// The innermost run.
+  private func runToItsEnd() {
+    guard let frame else { return }
+    while true {
+      switch advance(frame) {
+      case .batch: deliver(frame)
+      case .wait: wait(frame)
+      case .done: return
+      }
+    }
+  }
+
+  func wait(_ frame: Frame.Pointer) {
+    let returnsOnInterrupt = frame.pointee.flags & Frame.Flag.returnOnInterrupt != 0
+    let awaited = frame.pointee.awaited
+    let end = sleep(
+      frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &frame.pointee.asked
+    ) { awaited?.isOver == true }
+    state.pointee.hasReading = false
+    if isWoken { state.pointee.counters.wakes.count() }
+    switch end {
+    case .interrupted:
+      frame.pointee.wasInterrupted = frame.pointee.interrupt == nil
+      callInterrupt(frame)
+    case .failed(let result): frame.pointee.systemResult = result
+    case .somethingToDo, .deadline: break
+    }
+  }
+
+  // MARK: The stack of runs
+
+  private func push(_ mode: Mode, timeout: Int64, flags: UInt32) throws(Failure) -> Frame.Pointer {
+    let frame = try Frame.take(self, mode, timeout: timeout, flags: flags)
+    if let outer = self.frame { holdCalled(outer) }
+    nameNothing()
+    frame.pointee.outer = self.frame
+    reinstateOuterTimers(mode)
+    frame.pointee.outerStop = state.pointee.stop.bitwiseAnd(
+      ~LoopState.Stop.innermost, ordering: .acquiringAndReleasing).oldValue & LoopState.Stop.innermost
+    // What came before the outermost run has its effect in that.
+    let wasWoken = state.pointee.wakePending.exchange(0, ordering: .acquiringAndReleasing) != 0 || state.pointee.isWokenByOwner
+    frame.pointee.outerWake = wasWoken && self.frame != nil ? 1 : 0
+    frame.pointee.outerFailed = state.pointee.hasFailed
+    state.pointee.isWokenByOwner = false
+    state.pointee.hasFailed = false
+    state.pointee.hasReading = false
+    state.pointee.goingOn = state.pointee.life
+    if hasPollables { disarmPollables() }
+    self.frame = frame
+    mode.state.pointee.runs = mode.state.pointee.runs &+ 1
+    state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
+    state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
+    return frame
+  }
+
+  /// What the run calls, inside of which another run is about to begin, is not named any more: it gets a counted reference.
+  private func holdCalled(_ frame: Frame.Pointer) {
+    guard let item = frame.pointee.callout.item, !frame.pointee.callout.isHeld else { return }
+    item.holdAgain()
+    frame.pointee.callout.isHeld = true
+  }
+
+  /// Timers that outer runs of the mode have collected but not fired may be fired by this run first.
+  private func reinstateOuterTimers(_ mode: Mode) {
+    var outer = frame
+    while let run = outer {
+      if run.pointee.mode.slot == mode.slot && run.pointee.batch.kind == .timers && !run.pointee.batch.isEmpty {
+        mode.reinstateTimers(run.pointee.batch.entries, from: run.pointee.batch.index)
+      }
+      outer = run.pointee.outer
+    }
+  }
+
+  func pop(_ frame: Frame.Pointer) throws(Failure) -> Int32 {
+    nameNothing()
+    let result = frame.pointee.result
+    let systemResult = frame.pointee.systemResult
+    let wasWoken = unlink(frame)
+    if hasPollables && isAtRest { armPollables(isWoken: wasWoken || self.frame != nil) }
+    if treadle_system_is_closed() { Rest.announce() }
+    switch result {
+    case Status.closed: throw Shutdown.failure
+    case Status.callback: throw Failure(Status.callback, "callback", "of a host did not complete")
+    case Status.state: throw Failure(Status.state, "host", "fetches its events itself (treadle_loop_next), and has one that waits")
+    case Status.system: throw Failure.system("the kernel's wait", systemResult)
+    default: return result
+    }
+  }
+
+  /// Takes the innermost run off the stack, and gives the one around it what it had. Whether a wake-up was pending.
+  @inline(__always)
+  func unlink(_ frame: Frame.Pointer) -> Bool {
+    let outer = frame.pointee.outer
+    self.frame = outer
+    state.pointee.goingOn = outer?.pointee.isLeft == true ? Loop.left : state.pointee.life
+    frame.pointee.mode.state.pointee.runs = frame.pointee.mode.state.pointee.runs &- 1
+    state.pointee.depth.subtract(1, ordering: .sequentiallyConsistent)
+    state.pointee.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .sequentiallyConsistent)
+    // A stop that an awaited run has not heeded is for the run around it.
+    if frame.pointee.awaited == nil || outer == nil {
+      state.pointee.stop.bitwiseAnd(~LoopState.Stop.innermost, ordering: .sequentiallyConsistent)
+    }
+    if frame.pointee.outerStop != 0 { state.pointee.stop.bitwiseOr(frame.pointee.outerStop, ordering: .sequentiallyConsistent) }
+    let wasWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
+    state.pointee.isWokenByOwner = false
+    state.pointee.hasFailed = frame.pointee.outerFailed
+    Frame.giveBack(frame, to: self)
+    return wasWoken
+  }
+
+  // MARK: Ends out of turn
+
+  /// No callback may begin any more: a host's failed, everything was shut down, this is the child of a fork, or a client has
+  /// left a run inside of this one.
+  @inline(__always)
+  func mustEnd(_ frame: Frame.Pointer) -> Bool {
+    state.pointee.hasFailed || treadle_system_open_tag() != state.pointee.goingOn
+  }
+
+  /// `LoopState.goingOn` while the innermost run is left between two calls of its host: no tag that there is.
+  static let left = UInt32.max
+
+  /// This is the child of a fork in a callback, and the loop is the parent's: it stays as it is, since other threads' locks
+  /// may be held for ever (RL-11).
+  var isOfParent: Bool { treadle_system_tag() != state.pointee.life }
+
+  /// A callback of the run has returned: true in the child of a fork that was made in it. One look before anything else, unless
+  /// everything was shut down, or a run was left inside of the callback, which ends here.
+  @inline(__always)
+  func wasLeftByFork(_ frame: Frame.Pointer) -> Bool {
+    treadle_system_open_tag() != state.pointee.goingOn && (isOfParent || endsRunsLeft(inside: frame))
+  }
+
+  @inline(never)
+  private func endsRunsLeft(inside frame: Frame.Pointer) -> Bool {
+    endRunsLeft(inside: frame)
+    return isOfParent
+  }
+
+  /// The innermost run ends so. What it had taken but not handled is put back. True if nobody is told of it any more.
+  func endsAtOnce(_ frame: Frame.Pointer) -> Bool {
+    if isOfParent { return true }
+    state.pointee.hasFailed = false
+    let isClosed = treadle_system_open_tag() != state.pointee.life
+    abandonBatch(frame)
+    // Of an event that was left to its host it is said already.
+    if isClosed || frame.pointee.result != Status.state { frame.pointee.result = isClosed ? Status.closed : Status.callback }
+    if isClosed { drainPool(frame) }
+    if frame.pointee.step != .left { frame.pointee.step = .leave }
+    return isClosed
+  }
+
+  /// The thread ends inside its runs (pthread_exit in a callback): they let go of what they hold.
+  func abandonRuns() {
+    while let frame {
+      abandonCallout(frame)
+      frame.pointee.awaited?.abandon()
+      abandonBatch(frame)
+      self.frame = frame.pointee.outer
+      frame.pointee.mode.state.pointee.runs = frame.pointee.mode.state.pointee.runs &- 1
+      Frame.free(frame)
+    }
+    nameNothing()
+    Frame.freeSpare(of: self)
+    state.pointee.depth.store(0, ordering: .sequentiallyConsistent)
+    state.pointee.currentMode.store(0, ordering: .sequentiallyConsistent)
+  }
+}

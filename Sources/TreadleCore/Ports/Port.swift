@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Ports in a process (§13 of the rules): the object itself is the address. A port is an item; this is its queue, which knows
+/// of no loop.
+///
+/// While messages are in the queue, every membership of the port is among the ready ones of its mode, or somebody is about to
+/// put it there: whoever queued the first of them (`tellLoops`), whoever has just begun the membership, or the loop itself,
+/// which takes it out only when it finds the queue empty, under the loop's gate. Whoever queues the first exchanges the count, then
+/// looks for memberships; who begins one says so, then looks at the count.
+extension Item {
+  /// A port. `code` is its plain callback, unless the context has another.
+  package static func port(
+    code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, context: Context, capacity: UInt32
+  ) throws(Failure) -> Item {
+    try create(
+      .port, traits: context.main.invoke != nil ? Trait.indirect : 0, code: code, info: info, context: context
+    ) { $0.beginQueue(capacity) }
+  }
+
+  private func beginQueue(_ capacity: UInt32) {
+    assert(!ready.pointee.isReady, "a cell that is in no mode is no ready one")
+    queue.pointee.capacity = capacity
+    queue.pointee.count.store(0, ordering: .relaxed)
+    queue.pointee.first = 0
+    queue.pointee.last = 0
+    queue.pointee.firstWaiter = nil
+    queue.pointee.lastWaiter = nil
+  }
+
+  @inline(__always)
+  var ready: UnsafeMutablePointer<PortCell> {
+    assert(isOf(.port) && slab.fits(MemoryLayout<PortCell>.size), "a slot has room for a port")
+    return UnsafeMutableRawPointer(cell).assumingMemoryBound(to: PortCell.self)
+  }
+  @inline(__always)
+  var queue: UnsafeMutablePointer<PortCell.Queue> { withUnsafeMutablePointer(to: &ready.pointee.queue) { $0 } }
+
+  /// How many messages wait in it.
+  package var messageCount: Int { Int(queue.pointee.count.load(ordering: .sequentiallyConsistent)) }
+  package var messageCapacity: Int { Int(queue.pointee.capacity) }
+  @inline(__always)
+  var hasMessages: Bool { queue.pointee.count.load(ordering: .sequentiallyConsistent) != 0 }
+
+  // MARK: Queueing
+
+  /// Whether the port that a handle means takes messages, as of now.
+  @inline(__always)
+  func demandOpen(_ handle: Handle) throws(Failure) {
+    if !cell.pointee.reference.isLive(handle.generation) { throw handle.failure("port") }
+    if !isValid { throw Item.closedPort }
+  }
+  static var closedPort: Failure { Failure(Status.closed, "port", "is invalid, and takes no more messages") }
+
+  /// Queues a message, whose reference is the queue's then. True: it is the first. Nil: there is no room.
+  @inline(__always)
+  func queue(_ message: Message, _ handle: Handle) throws(Failure) -> Bool? {
+    message.cell.pointee.port = handle.bits
+    queue.pointee.gate.lock()
+    defer { queue.pointee.gate.unlock() }
+    try demandOpen(handle)
+    let count = queue.pointee.count.load(ordering: .relaxed)
+    if count >= queue.pointee.capacity { return nil }
+    link(message)
+    if count == 0 { return queue.pointee.count.exchange(1, ordering: .sequentiallyConsistent) == 0 }
+    queue.pointee.count.store(count &+ 1, ordering: .releasing)
+    return false
+  }
+
+  /// The gate is held.
+  @inline(__always)
+  private func link(_ message: Message) {
+    if let last = Message(slot: queue.pointee.last) { last.cell.pointee.next = message.slot } else { queue.pointee.first = message.slot }
+    queue.pointee.last = message.slot
+  }
+
+  /// Has a thread wait for room behind those that do already. False if there is room now.
+  func wait(_ waiter: UnsafeMutablePointer<RoomWaiter>, _ handle: Handle) throws(Failure) -> Bool {
+    queue.pointee.gate.lock()
+    defer { queue.pointee.gate.unlock() }
+    try demandOpen(handle)
+    if queue.pointee.count.load(ordering: .relaxed) < queue.pointee.capacity { return false }
+    waiter.pointee.before = queue.pointee.lastWaiter
+    waiter.pointee.after = nil
+    if let last = queue.pointee.lastWaiter { last.pointee.after = waiter } else { queue.pointee.firstWaiter = waiter }
+    queue.pointee.lastWaiter = waiter
+    return true
+  }
+
+  /// Runs `body` under the gate if the thread waits still; false if it does not.
+  func whileWaiting(_ waiter: UnsafeMutablePointer<RoomWaiter>, _ body: () -> Void) -> Bool {
+    queue.pointee.gate.lock()
+    defer { queue.pointee.gate.unlock() }
+    if waiter.pointee.word.load(ordering: .acquiring) & RoomWaiter.Outcome.all != RoomWaiter.Outcome.waits { return false }
+    body()
+    return true
+  }
+
+  /// The gate is held.
+  func unlink(_ waiter: UnsafeMutablePointer<RoomWaiter>) {
+    let (before, after) = (waiter.pointee.before, waiter.pointee.after)
+    if let before { before.pointee.after = after } else { queue.pointee.firstWaiter = after }
+    if let after { after.pointee.before = before } else { queue.pointee.lastWaiter = before }
+  }
+
+  // MARK: Taking
+
+  /// The first message, whose reference is the caller's then. Its room goes to the first thread that waits for some.
+  @inline(__always)
+  func takeMessage() -> Message? {
+    queue.pointee.gate.lock()
+    guard let message = Message(slot: queue.pointee.first) else {
+      queue.pointee.gate.unlock()
+      return nil
+    }
+    queue.pointee.first = message.cell.pointee.next
+    if queue.pointee.first == 0 { queue.pointee.last = 0 }
+    if let waiter = queue.pointee.firstWaiter {
+      admit(waiter)
+    } else {
+      queue.pointee.count.store(queue.pointee.count.load(ordering: .relaxed) &- 1, ordering: .releasing)
+      queue.pointee.gate.unlock()
+    }
+    return message
+  }
+
+  /// The gate is held, and opened here.
+  @inline(never)
+  private func admit(_ waiter: UnsafeMutablePointer<RoomWaiter>) {
+    unlink(waiter)
+    if let message = Message(slot: waiter.pointee.message) { link(message) }
+    let address = Futex.address(of: waiter.pointee.word)
+    waiter.pointee.end(RoomWaiter.Outcome.sent)
+    queue.pointee.gate.unlock()
+    Futex.wake(address, 1)
+  }
+
+  // MARK: The end
+
+  /// The port has become invalid: its messages are dropped, and who waits for room is refused (PORT-2).
+  func closeQueue() {
+    queue.pointee.gate.lock()
+    let first = queue.pointee.first
+    queue.pointee.first = 0
+    queue.pointee.last = 0
+    queue.pointee.count.store(0, ordering: .sequentiallyConsistent)
+    while let waiter = queue.pointee.firstWaiter {
+      unlink(waiter)
+      let address = Futex.address(of: waiter.pointee.word)
+      waiter.pointee.end(RoomWaiter.Outcome.closed)
+      queue.pointee.gate.unlock()
+      Futex.wake(address, 1)
+      queue.pointee.gate.lock()
+    }
+    queue.pointee.gate.unlock()
+    Message.dropChain(first)
+  }
+
+  /// Tells all who want to know, on the calling thread (NOTE-1). It counts as a call of the port's: it ends after that.
+  static func tellInvalidPort(_ handle: Handle) {
+    ObjectCall.recorded(handle.bits) { Notifications.post(Notifications.portDidBecomeInvalid, object: handle.bits) }
+  }
+
+  /// Threads that wait for room look again: who receives has changed, or everything was shut down.
+  func pokeWaiters() {
+    queue.pointee.gate.lock()
+    var next = queue.pointee.firstWaiter
+    let isAny = next != nil
+    while let waiter = next {
+      waiter.pointee.poke()
+      next = waiter.pointee.after
+    }
+    queue.pointee.gate.unlock()
+    if isAny { wakePoked() }
+  }
+
+  /// One after the other, since nobody is woken under the gate; who has left the list in between was woken for that.
+  private func wakePoked() {
+    while true {
+      queue.pointee.gate.lock()
+      var next = queue.pointee.firstWaiter
+      while let waiter = next, !waiter.pointee.takePoke() { next = waiter.pointee.after }
+      let address = next.map { Futex.address(of: $0.pointee.word) }
+      queue.pointee.gate.unlock()
+      guard let address else { return }
+      Futex.wake(address, 1)
+    }
+  }
+
+  /// A message gives up its reference to a port.
+  static func releaseForMessage(_ bits: UInt) {
+    let handle = Handle(bits: bits)
+    // A scope may have taken it.
+    guard let port = try? locate(.port, handle, "port"), let left = port.cell.pointee.reference.releaseForClient(handle.generation),
+      left.isGone
+    else { return }
+    _ = treadle_system_watch_thread()
+    port.destroy()
+  }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Which thread has which loop: made on first use, torn down when the thread exits (RL-1 to RL-3).
+extension Loop {
+  /// The calling thread's loop.
+  @inline(__always)
+  package static func current() throws(Failure) -> Loop {
+    if let memory = treadle_system_thread().pointee.loop, Runtime.isStarted { return Loop(memory) }
+    return try makeCurrent()
+  }
+
+  @inline(never)
+  private static func makeCurrent() throws(Failure) -> Loop {
+    let id = try Runtime.watchThread()
+    let loop =
+      if id == treadle_system_process_id() {
+        try main()
+      } else if let thread = Thread.existing {
+        try thread.adoptLoop(threadID: id)
+      } else {
+        try create(threadID: id)
+      }
+    treadle_system_exact_sleeps()
+    let thread = treadle_system_thread()
+    thread.pointee.loop = UnsafeMutableRawPointer(loop.state)
+    return loop
+  }
+
+  /// The loop of the process's initial thread (RL-3).
+  package static func main() throws(Failure) -> Loop { try withMain { $0 } }
+
+  /// The loop of the process's initial thread, held until `letGo`.
+  package static func holdMain() throws(Failure) -> Loop {
+    try withMain { loop in
+      loop.holdAgain()
+      return loop
+    }
+  }
+
+  /// Runs `body` with it while it is certain to live.
+  private static func withMain(_ body: (Loop) -> Loop) throws(Failure) -> Loop {
+    try Runtime.start()
+    let lock = Mutex.at(treadle_system_start_lock())
+    lock.pointee.lock(.process)
+    defer { lock.pointee.unlock(.process) }
+    return body(try findOrMakeMain())
+  }
+
+  private static func findOrMakeMain() throws(Failure) -> Loop {
+    let process = treadle_system_process()
+    if let memory = process.pointee.main_loop, !Thread.isMainUnseenOver { return Loop(memory) }
+    if Thread.isMainUnseenOver || process.pointee.main_thread.map({ Thread($0).isFinished }) == true {
+      throw Failure(Status.state, "thread", "has finished")
+    }
+    let loop = try create(threadID: treadle_system_process_id())
+    if let memory = process.pointee.main_thread {
+      loop.state.pointee.thread.store(Thread(memory).state.pointee.slot, ordering: .releasing)
+    }
+    process.pointee.main_loop = UnsafeMutableRawPointer(loop.state)
+    return loop
+  }
+
+  /// A client's reference to the loop of the thread with this kernel id (RL-9).
+  @_optimize(size)
+  package static func copy(ofThread id: Int32) throws(Failure) -> Loop {
+    if treadle_system_is_forked() { throw Runtime.forkedFailure }
+    var found: Loop?
+    if id > 0 {
+      Slab(.loop).forEachLive { _, memory in
+        let loop = Loop(memory)
+        let handle = loop.handle.bits
+        guard loop.threadID == id, (try? Slab(.loop).retainForClient(handle, "loop")) != nil else { return true }
+        // The thread may have exited, and the slot may serve another, before the reference was taken.
+        if loop.threadID == id {
+          found = loop
+          return false
+        }
+        try? Loop.release(handle)
+        return true
+      }
+    }
+    guard let found else { throw Failure(Status.notFound, "thread_id", "is not that of a living thread with a loop") }
+    return found
+  }
+
+  // MARK: Whose it is
+
+  /// Whether the loop is the calling thread's. Somebody else may have made it for that, which has not asked for it yet.
+  package var belongsToCaller: Bool {
+    if isCurrent { return true }
+    let thread = Thread.existing
+    let isPromised = thread?.state.pointee.loop.load(ordering: .acquiring) == state
+    if !isPromised && threadID != (thread?.knownID ?? treadle_system_thread_id()) { return false }
+    return (try? Loop.current())?.state == state
+  }
+
+  /// Runs the calling thread's loop in one mode until a result (RUN-1).
+  package func run(
+    _ name: ModeName?, timeout: Int64, flags: UInt32, interrupt: IndirectCallback? = nil
+  ) throws(Failure) -> Int32 {
+    guard belongsToCaller else {
+      throw Failure(Status.wrongThread, "loop", "is another thread's: a loop runs on its own thread alone")
+    }
+    return try runOwn(name, timeout: timeout, flags: flags, interrupt: interrupt)
+  }
+
+  /// A descriptor, for the caller to close, by which another loop waits for the calling thread's in one mode.
+  package func openPollable(_ name: ModeName) throws(Failure) -> Int32 {
+    guard belongsToCaller else {
+      throw Failure(Status.wrongThread, "loop", "is another thread's: it is dispatched on its own thread alone")
+    }
+    return try openOwnPollable(name)
+  }
+
+  /// A slice of the calling thread's loop in one mode, for another loop: `Status.ok` while there is more to do.
+  package func dispatch(_ name: ModeName, time: Int64, items: Int) throws(Failure) -> Int32 {
+    guard belongsToCaller else {
+      throw Failure(Status.wrongThread, "loop", "is another thread's: it is dispatched on its own thread alone")
+    }
+    try demandNoCommonMode(name)
+    return try dispatchOwn(name, time: time, items: items)
+  }
+
+  /// When that has something to do.
+  package func prepare(_ name: ModeName) throws(Failure) -> Int64 {
+    guard belongsToCaller else {
+      throw Failure(Status.wrongThread, "loop", "is another thread's: it is dispatched on its own thread alone")
+    }
+    try demandNoCommonMode(name)
+    return try prepareOwn(name)
+  }
+}
+
+/// The end of all loops (THR-21).
+extension Shutdown {
+  package static func begin(timeout: Int64) throws(Failure) -> Int32 {
+    if treadle_system_is_forked() { throw Runtime.forkedFailure }
+    let isFirst = treadle_system_close_process()
+    Item.endWaitsForRoom()
+    let until = Clock.after(timeout, from: Clock.now())
+    var hasWaited = false
+    while true {
+      let seen = Rest.epoch
+      // Each time around, since a loop may have been made, or a request queued, in the meantime.
+      if !stopLoops() && ClientCall.countElsewhere == 0 { return isFirst || hasWaited ? Status.ok : Status.ignored }
+      if timeout <= 0 || Clock.now() >= until {
+        throw Failure(Status.timeout, "timeout_ns", "passed while callbacks were running")
+      }
+      hasWaited = true
+      Rest.wait(seen, until: until)
+    }
+  }
+
+  /// Has every loop leave its runs, and lets go who waits for one; whether any other than the caller's is inside a run.
+  private static func stopLoops() -> Bool {
+    var isAnyRunning = false
+    Slab(.loop).forEachLive { slot, memory in
+      let loop = Loop(memory)
+      guard loop.state.pointee.reference.hold(loop.state.pointee.reference.generation) else { return true }
+      loop.requestStop(allLevels: true)
+      loop.discardJobs()
+      if !loop.isCurrent && loop.state.pointee.depth.load(ordering: .sequentiallyConsistent) != 0 {
+        isAnyRunning = true
+      }
+      loop.letGo()
+      return true
+    }
+    return isAnyRunning
+  }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// What a thread is configured with, before its start (THR-13).
+extension Thread {
+  static let defaultStackSize = 524_288
+
+  package var stackSize: Int { withLock { state.pointee.stackSize } }
+  package func setStackSize(_ size: Int) throws(Failure) {
+    if size < 16_384 || size > 1 << 30 || size % 4096 != 0 {
+      throw Failure(Status.range, "size", "is not a multiple of 4096 from 16384 to 1 GiB")
+    }
+    try configure { state.pointee.stackSize = size }
+  }
+
+  package var policy: UInt32 { withLock { state.pointee.policy } }
+  package func setPolicy(_ policy: UInt32) throws(Failure) { try configure { state.pointee.policy = policy } }
+
+  private func withLock<Result>(_ body: () -> Result) -> Result {
+    lock()
+    defer { unlock() }
+    return body()
+  }
+
+  /// Changes an attribute that a start uses: later it would be too late.
+  private func configure(_ body: () -> Void) throws(Failure) {
+    let isDone = withLock {
+      if phase != Phase.created { return false }
+      body()
+      return true
+    }
+    if !isDone { throw Failure(Status.state, "thread", "was started: it is too late to configure it") }
+  }
+
+  // MARK: Priority
+
+  package var priority: Double { withLock { state.pointee.priority } }
+  package var isPriorityApplied: Bool { withLock { state.pointee.isPriorityApplied } }
+
+  /// Before the start, or of the calling thread.
+  package func setPriority(_ priority: Double) throws(Failure) {
+    if priority != priority { throw Failure(Status.argument, "priority", "is not a number") }
+    let limited = min(max(priority, 0), 1)
+    if try Thread.current().state != state {
+      try configure {
+        state.pointee.priority = limited
+        state.pointee.isPriorityApplied = false
+      }
+      return
+    }
+    let policy = withLock {
+      state.pointee.priority = limited
+      return state.pointee.policy
+    }
+    let isApplied = treadle_system_thread_set_priority(policy, limited) == 0
+    withLock { state.pointee.isPriorityApplied = isApplied }
+  }
+
+  /// On the new thread. With a real-time policy the system has set the level with the policy.
+  func applyPriorityOfStart() {
+    let (isPending, policy, priority) = withLock {
+      (!state.pointee.isPriorityApplied, state.pointee.policy, state.pointee.priority)
+    }
+    if !isPending || hasFlag(Flag.refused) { return }
+    let isApplied = treadle_system_thread_set_priority(policy, priority) == 0
+    withLock { state.pointee.isPriorityApplied = isApplied }
+  }
+
+  /// The system did not permit the policy: the thread runs with the default one.
+  func priorityWasRefused() {
+    setFlag(Flag.refused)
+    withLock { state.pointee.isPriorityApplied = false }
+  }
+
+  // MARK: Name
+
+  /// Gives the thread its own copy of a name that is well formed.
+  package func setName(_ name: UnsafePointer<CChar>) throws(Failure) {
+    let length = strlen(name)
+    if length > 0xFFFF { throw Failure(Status.range, "name", "is longer than 65535 bytes") }
+    guard UTF8Text.isWellFormed(name) else { throw Failure(Status.argument, "name", "is not well-formed UTF-8") }
+    guard let memory = treadle_system_allocate(length &+ 1) else { throw Failure.noMemory("name") }
+    memcpy(memory, name, length &+ 1)
+    lock()
+    let old = state.pointee.name
+    state.pointee.name = memory.assumingMemoryBound(to: CChar.self)
+    // Under the lock, which a thread takes before it ends: the pthread_t is good.
+    if isExecuting { applyName() }
+    unlock()
+    treadle_system_free(old)
+  }
+
+  /// Calls `body` with the name, under the lock; nil when none was set.
+  package func withName(_ body: (UnsafePointer<CChar>?) -> Void) {
+    withLock { body(state.pointee.name.map { UnsafePointer($0) }) }
+  }
+
+  /// The kernel has room for 15 bytes. The caller holds the lock.
+  func applyName() {
+    guard let name = state.pointee.name else { return }
+    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    if pthread == 0 { return }
+    var room: (UInt64, UInt64) = (0, 0)
+    withUnsafeMutableBytes(of: &room) { bytes in
+      guard let base = bytes.baseAddress else { return }
+      memcpy(base, name, UTF8Text.prefix(of: name, atMost: 15))
+      _ = treadle_system_thread_set_name(pthread, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self))
+    }
+  }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Starting a thread, and waiting until it is ready (THR-2, THR-5, THR-18).
+extension Thread {
+  @_optimize(size)
+  package func start() throws(Failure) {
+    if treadle_system_is_closed() { throw Shutdown.failure }
+    lock()
+    let isFirst = state.pointee.phase.load(ordering: .relaxed) == Phase.created
+    let isCancelled = self.isCancelled
+    if isFirst { state.pointee.phase.store(isCancelled ? Phase.finished : Phase.starting, ordering: .releasing) }
+    unlock()
+    if !isFirst { throw Failure(Status.state, "thread", "was started before") }
+    if isCancelled {
+      abandon()
+      tellReadiness(Readiness.ended)
+      return
+    }
+    MultiThreading.begin()
+    // The reference is the thread's until its end.
+    state.pointee.reference.holdAgain()
+    let result = launch()
+    MultiThreading.end(isStarted: result >= 0)
+    if result < 0 {
+      lock()
+      state.pointee.flags.bitwiseAnd(~(Flag.planned | Flag.refused), ordering: .sequentiallyConsistent)
+      state.pointee.phase.store(Phase.created, ordering: .releasing)
+      unlock()
+      drop()
+      throw Failure.system("thread", result)
+    }
+  }
+
+  @_optimize(size)
+  private func launch() -> Int32 {
+    var plan = treadle_system_thread_plan()
+    lock()
+    plan.stack_size = state.pointee.stackSize
+    plan.policy = state.pointee.policy
+    plan.priority = state.pointee.priority
+    plan.is_detached = state.pointee.joining == Joining.detached ? 1 : 0
+    setFlag(Flag.planned)
+    unlock()
+    var pthread: UInt = 0
+    var result = treadle_system_thread_start(&plan, Thread.run, UnsafeMutableRawPointer(state), &pthread)
+    if result < 0 && plan.policy != 0 {
+      // The policy is not permitted: better an ordinary thread than none (THR-13).
+      plan.policy = 0
+      priorityWasRefused()
+      result = treadle_system_thread_start(&plan, Thread.run, UnsafeMutableRawPointer(state), &pthread)
+    }
+    if result == 0 { state.pointee.pthread.store(pthread, ordering: .releasing) }
+    return result
+  }
+
+  /// A thread's first and last function.
+  private static let run: ThreadEntry.Function = { memory in
+    guard let memory else { return nil }
+    Thread(memory).run()
+    return nil
+  }
+
+  private func run() {
+    treadle_system_thread().pointee.thread = UnsafeMutableRawPointer(state)
+    treadle_system_thread().pointee.first_pass = { Thread.declareReady() }
+    let isWatched = treadle_system_watch_thread() == 0
+    state.pointee.kernelID.store(treadle_system_thread_id(), ordering: .releasing)
+    state.pointee.pthread.store(treadle_system_thread_self(), ordering: .releasing)
+    lock()
+    applyName()
+    state.pointee.phase.store(Phase.executing, ordering: .releasing)
+    let hasPriority = !state.pointee.isPriorityApplied
+    unlock()
+    if hasPriority { applyPriorityOfStart() }
+    let mark = Pool.mark
+    let entry = state.pointee.entry
+    let result = entry.run(handle.bits)
+    // In the child of a fork that the function made, the object is the parent's.
+    if !Runtime.isStarted || !isCurrent { return }
+    state.pointee.result = result
+    entry.dispose()
+    state.pointee.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
+    Pool.drain(to: mark)
+    announceExit()
+    // Else the thread's destructors do it, after the client's own.
+    if !isWatched { Thread.leave() }
+  }
+
+  // MARK: Readiness
+
+  @_optimize(size)
+  package func startAndWait(timeout: Int64) throws(Failure) {
+    let until = Clock.after(timeout, from: Clock.now())
+    // From before the start on, so that of a circle the thread that closes it is refused.
+    try WaitGraph.waiting(for: self, isPoll: timeout <= 0) { token throws(Failure) in
+      expectStart(token)
+      try start()
+      state.pointee.readiness.wait(nil, until: timeout <= 0 ? 0 : until)
+      if !state.pointee.readiness.isOver {
+        throw Failure(Status.timeout, "timeout_ns", "passed before the thread was ready")
+      }
+      switch state.pointee.readiness.outcome {
+      case Readiness.ended: throw Failure(Status.state, "thread", "ended before it was ready")
+      case Readiness.endedIdle:
+        throw Failure(
+          Status.state, "thread", "ended before it was ready: nothing was in the mode that it ran, so the run was over at once")
+      default: break
+      }
+    }
+  }
+
+  /// The calling thread is about to start this one and to wait for it.
+  private func expectStart(_ starter: WaitToken) {
+    lock()
+    if state.pointee.phase.load(ordering: .relaxed) == Phase.created {
+      state.pointee.starter = starter
+    }
+    unlock()
+  }
+
+  /// The calling thread is ready, said in words or by entering the first pass of its loop.
+  static func declareReady() {
+    treadle_system_thread().pointee.first_pass = nil
+    existing?.tellReadiness(Readiness.ready)
+  }
+  package static func declareReadyInWords() throws(Failure) {
+    try Runtime.start()
+    declareReady()
+  }
+
+  /// The first of all reports counts.
+  func tellReadiness(_ readiness: UInt32) {
+    if state.pointee.readiness.isOver { return }
+    // Before the waiter can know, since it may be long until that runs again.
+    WaitGraph.end(state.pointee.starter)
+    state.pointee.readiness.endFirst(readiness)
+  }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import struct Synchronization.Atomic
+package import TreadleBase
+
+/// A thread's object: a thin handle, copied freely. The thread itself holds a reference from its start to its end (THR-4).
+package struct Thread {
+  let state: UnsafeMutablePointer<ThreadState>
+
+  /// THR-1, in this order; the values are the C header's.
+  package enum Phase {
+    package static let created: UInt32 = 0
+    package static let starting: UInt32 = 1
+    package static let executing: UInt32 = 2
+    package static let finished: UInt32 = 3
+  }
+  enum Flag {
+    static let cancelled: UInt32 = 1
+    /// Its loop is to stop at all levels, also one that is made later.
+    static let stopped: UInt32 = 2
+    /// The will-exit notification was posted.
+    static let announced: UInt32 = 4
+    static let main: UInt32 = 8
+    /// Somebody else started it, or it is the main thread.
+    static let foreign: UInt32 = 16
+    /// The system did not permit its policy.
+    static let refused: UInt32 = 32
+    /// The system has been told its attributes, or is about to be. Set under the lock.
+    static let planned: UInt32 = 64
+  }
+  /// Outcomes of `ThreadState.readiness`.
+  enum Readiness {
+    static var ready: UInt32 { Completion.over }
+    static var ended: UInt32 { Completion.over + 1 }
+    /// The same, and a run of its loop has found nothing in its mode.
+    static var endedIdle: UInt32 { Completion.over + 2 }
+  }
+  enum Joining {
+    static let joinable: UInt32 = 0
+    static let detached: UInt32 = 1
+    static let inProgress: UInt32 = 2
+    static let joined: UInt32 = 3
+  }
+
+  init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: ThreadState.self) }
+  init?(slot: UInt32) {
+    guard slot != 0, let memory = Slab(.thread).memory(slot) else { return nil }
+    self.init(memory)
+  }
+
+  /// The thread that a client's handle means, held until `letGo`.
+  package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Thread {
+    Thread(try Slab(.thread).hold(handle, subject))
+  }
+  package func letGo() { drop() }
+
+  package var handle: Handle {
+    Handle(kind: .thread, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+  }
+
+  func lock() { state.pointee.mutex.lock(.thread) }
+  func unlock() { state.pointee.mutex.unlock(.thread) }
+
+  package var phase: UInt32 { state.pointee.phase.load(ordering: .acquiring) }
+  package var isExecuting: Bool { phase == Phase.executing }
+  package var isFinished: Bool { phase == Phase.finished }
+  package var isMain: Bool { hasFlag(Flag.main) }
+  package var isCancelled: Bool { hasFlag(Flag.cancelled) }
+  package var isCurrent: Bool { treadle_system_thread().pointee.thread == UnsafeMutableRawPointer(state) }
+  package var kernelID: Int32 { state.pointee.kernelID.load(ordering: .acquiring) }
+  /// The same; nil when there is none.
+  package var knownID: Int32? {
+    let id = kernelID
+    return id == 0 ? nil : id
+  }
+
+  func hasFlag(_ flag: UInt32) -> Bool { state.pointee.flags.load(ordering: .sequentiallyConsistent) & flag != 0 }
+  /// The flags as they were.
+  @discardableResult
+  func setFlag(_ flag: UInt32) -> UInt32 {
+    state.pointee.flags.bitwiseOr(flag, ordering: .sequentiallyConsistent).oldValue
+  }
+
+  package func pthread() throws(Failure) -> UInt {
+    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    if pthread == 0 || !isExecuting { throw Failure(Status.state, "thread", "does not execute") }
+    return pthread
+  }
+
+  /// Makes an object whose only reference is the client's.
+  package static func create(_ entry: ThreadEntry, isDetached: Bool = false) throws(Failure) -> Thread {
+    let thread = try make(entry, flags: 0)
+    if isDetached { thread.state.pointee.joining = Joining.detached }
+    thread.state.pointee.reference.begin(forClient: true)
+    return thread
+  }
+
+  /// An object that nobody knows of yet: its life begins with `Reference.begin`.
+  @inline(never)
+  static func make(_ entry: ThreadEntry, flags: UInt32) throws(Failure) -> Thread {
+    try Runtime.start()
+    assert(Slab(.thread).fits(MemoryLayout<ThreadState>.size), "a slot has room for a thread's object")
+    guard let (slot, memory) = Slab(.thread).take() else { throw Failure.noMemory("thread") }
+    let thread = Thread(memory)
+    let state = thread.state
+    state.pointee.slot = slot
+    state.pointee.phase.store(Phase.created, ordering: .relaxed)
+    state.pointee.flags.store(flags, ordering: .relaxed)
+    state.pointee.readiness.reset()
+    state.pointee.gone.reset()
+    state.pointee.kernelID.store(0, ordering: .relaxed)
+    state.pointee.waits = nil
+    state.pointee.starter = WaitToken()
+    state.pointee.pthread.store(0, ordering: .relaxed)
+    state.pointee.loop.store(nil, ordering: .relaxed)
+    state.pointee.joining = Joining.joinable
+    state.pointee.policy = 0
+    state.pointee.isPriorityApplied = true
+    state.pointee.stackSize = Thread.defaultStackSize
+    state.pointee.priority = 0.5
+    state.pointee.name = nil
+    state.pointee.dictionary = ValueTable()
+    state.pointee.entry = entry
+    state.pointee.result = nil
+    return thread
+  }
+
+  /// Returns a reference that the client owns.
+  package static func release(_ handle: UInt) throws(Failure) {
+    Thread(try Slab(.thread).surrender(handle, "thread")).drop()
+  }
+
+  /// Drops one of our own references.
+  func drop() {
+    let left = state.pointee.reference.drop()
+    if left.isGone {
+      free()
+    } else if left.has(Reference.Mark.awaited) {
+      Rest.announce()
+    }
+  }
+
+  /// The same by one who has only looked, and whom nobody waits for: two who wait would wake each other for ever.
+  func dropLook() {
+    if state.pointee.reference.drop().isGone { free() }
+  }
+
+  /// Nothing refers to the object: the thread has finished, or was never started.
+  private func free() {
+    if phase == Phase.created { abandon() }
+    releaseValues()
+    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    if state.pointee.joining == Joining.joinable && pthread != 0 { _ = treadle_system_thread_detach(pthread) }
+    treadle_system_free(state.pointee.name)
+    state.pointee.name = nil
+    Slab(.thread).free(state.pointee.slot, UnsafeMutableRawPointer(state))
+  }
+
+  /// A thread that never runs: its entry goes back, and so does what waits in its loop.
+  func abandon() {
+    var memory = state
+    ObjectCall.during(handle.bits, &memory) { memory in
+      memory?.assumingMemoryBound(to: UnsafeMutablePointer<ThreadState>.self).pointee.pointee.entry.dispose()
+    }
+    giveUpLoop()?.tearDown()
+  }
+}
+
+/// The memory of a thread's object. Guards: *lock*: `mutex`; *wait gate*: the one of `WaitGraph`.
+struct ThreadState: ~Copyable {
+  let reference: Reference
+  /// What a late caller may still touch of a slot that is free (see `Slab`).
+  let touched: Atomic<UInt64>
+  /// Constant.
+  var slot: UInt32
+  /// `Thread.Phase`. Written under the lock.
+  let phase: Atomic<UInt32>
+  /// `Thread.Flag` bits. Atomic.
+  let flags: Atomic<UInt32>
+  /// Guards what says *lock*.
+  let mutex: Mutex
+  /// Ends when the thread is ready, or has ended: `Thread.Readiness`.
+  let readiness: Completion
+  /// Ends with the thread's teardown; what is left of it then are clients' destructors that come late.
+  let gone: Completion
+  /// The kernel's id while the thread executes. Atomic.
+  let kernelID: Atomic<Int32>
+  /// Who waits without end for this one to be ready. Written before the start.
+  var starter: WaitToken
+  /// What this thread waits for, the innermost wait first. Wait gate.
+  var waits: UnsafeMutablePointer<WaitEdge>?
+  /// The pthread_t, once there is one. Atomic.
+  let pthread: Atomic<UInt>
+  /// The thread's loop, also before the thread asked for it itself. Written under the lock.
+  let loop: Atomic<UnsafeMutablePointer<LoopState>?>
+
+  /// `Thread.Joining`. Lock.
+  var joining: UInt32
+  // Attributes. Lock; constant from the start on, but for the name and the priority.
+  var policy: UInt32
+  var isPriorityApplied: Bool
+  var stackSize: Int
+  var priority: Double
+  var name: UnsafeMutablePointer<CChar>?
+  /// Lock.
+  var dictionary: ValueTable
+
+  /// What the thread runs: written before anybody knows the object, taken by whoever runs or drops it.
+  var entry: ThreadEntry
+  /// Written by the thread before its end, read after it.
+  var result: UnsafeMutableRawPointer?
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// Performing a function on a loop's thread (PERF-1 to PERF-10).
+extension Loop {
+  /// What became of a request that was taken over: it was, whatever this returns. An error that is thrown means that it was
+  /// not. The caller holds the loop.
+  ///
+  /// modes: nil for the common ones.
+  package func perform(_ request: Request, modes: ModeNames?, wait: Bool) throws(Failure) -> Int32 {
+    if try request.isForNoMode(modes) { return Status.ignored }
+    if wait {
+      let caller = try Thread.current()
+      if belongsToCaller { return try request.performDirectly() }
+      return try request.performing { request throws(Failure) in try performAndWait(request, modes, as: caller) }
+    }
+    return try request.performing { request throws(Failure) in
+      guard let node = RequestJob.allocate(request) else { throw Failure.noMemory("request") }
+      try prepare(node, modes)
+      return enqueue(RequestJob.job(node)) ? Status.ok : RequestJob.refuse(node, Status.closed)
+    }
+  }
+
+  private func performAndWait(_ request: Request, _ modes: ModeNames?, as caller: Thread) throws(Failure) -> Int32 {
+    var waiter = Waiter()
+    return try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
+      var node = RequestJob(request, waiter: waiter)
+      return try withUnsafeMutablePointer(to: &node) { node throws(Failure) in
+        try prepare(node, modes)
+        guard let work = request.work else { return performAndWait(node, waiter, as: caller, nil) }
+        ScopeWork.retain(work)
+        defer { ScopeWork.release(work) }
+        placeWork(work, node)
+        let result = performAndWait(node, waiter, as: caller, work)
+        return result == Status.ok && ScopeWork.isCancelled(work) ? Status.closed : result
+      }
+    }
+  }
+
+  private func performAndWait(
+    _ node: RequestJob.Pointer, _ waiter: UnsafeMutablePointer<Waiter>, as caller: Thread, _ work: ScopeWork.Pointer?
+  ) -> Int32 {
+    let job = RequestJob.job(node)
+    waiter.pointee.edge = WaitEdge(for: self, isAdmitted: admitsInCallMode(job), runsLoop: false)
+    return withUnsafeMutablePointer(to: &waiter.pointee.edge) { edge in
+      let token: WaitToken
+      do throws(Failure) {
+        token = try WaitGraph.begin(edge, of: caller)
+      } catch { return RequestJob.refuse(node, error.status) }
+      defer { WaitGraph.end(token) }
+      if !enqueue(job) { return RequestJob.refuse(node, Status.closed) }
+      // The scope was closed before it was there to be taken out.
+      if let work, ScopeWork.isCancelled(work), takeOut(job) { RequestJob.finish(node, RequestJob.Outcome.dropped) }
+      waiter.pointee.completion.wait(answers, until: Clock.forever)
+      switch waiter.pointee.completion.outcome {
+      case RequestJob.Outcome.done: return Status.ok
+      case RequestJob.Outcome.failed: return Status.callback
+      default: return Status.closed
+      }
+    }
+  }
+
+  /// Finds the modes of a node; if that throws, the request is the caller's again.
+  private func prepare(_ node: RequestJob.Pointer, _ modes: ModeNames?) throws(Failure) {
+    do throws(Failure) {
+      try resolve(modes, into: &node.pointee.job.modes)
+    } catch {
+      RequestJob.free(node)
+      throw error
+    }
+  }
+}
+
+extension RequestJob {
+  /// A request that was taken over, but comes to nothing.
+  fileprivate static func refuse(_ node: Pointer, _ status: Int32) -> Int32 {
+    let request = node.pointee.request
+    free(node)
+    request.dispose()
+    return status
+  }
+}
+
+extension Request {
+  /// Whether the list of modes is empty: the request is over then, and was taken over.
+  func isForNoMode(_ modes: ModeNames?) throws(Failure) -> Bool {
+    guard let modes else { return false }
+    if modes.isEmpty {
+      dispose()
+      return true
+    }
+    for name in modes where name == nil { throw Failure(Status.argument, "modes", "contains NULL") }
+    return false
+  }
+
+  /// For what is no job in a loop's queue: a host that fetches its events cannot be told.
+  func demandCall() throws(Failure) { try indirect.demandCall() }
+
+  /// On the thread itself, with waiting: here and now (PERF-2).
+  func performDirectly() throws(Failure) -> Int32 {
+    try demandCall()
+    if treadle_system_is_closed() {
+      dispose()
+      return Status.closed
+    }
+    var isComplete = true
+    let tag = treadle_system_tag()
+    let isOpen = ClientCall.during { isComplete = perform(on: Loop.existing?.handlePointer, mode: nil) }
+    // In the child of a fork that the function made, what it was given is the parent's.
+    if treadle_system_tag() != tag { return Status.forked }
+    dispose()
+    return isOpen ? isComplete ? Status.ok : Status.callback : Status.closed
+  }
+}
+
+extension Thread {
+  /// As a loop performs a request: on the thread's loop, which is made if need be.
+  package func perform(_ request: Request, modes: ModeNames?, wait: Bool) throws(Failure) -> Int32 {
+    if try request.isForNoMode(modes) { return Status.ignored }
+    if wait, try Thread.current().state == state { return try request.performDirectly() }
+    let loop: Loop
+    do throws(Failure) {
+      loop = try holdLoop()
+    } catch {
+      if error.status != Status.state { throw error }
+      request.dispose()
+      return Status.closed
+    }
+    defer { loop.letGo() }
+    return try loop.perform(request, modes: modes, wait: wait)
+  }
+
+  /// Performs a function on a new detached thread (PERF-17). Takes the request over on success only; the client's reference is
+  /// the caller's.
+  package static func performInBackground(_ request: Request) throws(Failure) -> Thread {
+    try request.demandCall()
+    guard let node = RequestJob.allocate(request) else { throw Failure.noMemory("request") }
+    let entry = ThreadEntry(
+      code: { memory in
+        if let node = memory?.assumingMemoryBound(to: RequestJob.self) {
+          if node.pointee.request.perform(on: nil, mode: nil) { node.pointee.request.complete() }
+        }
+        return nil
+      }, info: UnsafeMutableRawPointer(node),
+      destroy: { memory in
+        if let node = memory?.assumingMemoryBound(to: RequestJob.self), node.pointee.job.sequence != 0 {
+          RequestJob.finish(node, RequestJob.Outcome.done)
+        }
+      })
+    do throws(Failure) {
+      let thread = try Thread.create(entry, isDetached: true)
+      do throws(Failure) {
+        // From here on the end of the entry is the end of the request.
+        node.pointee.job.sequence = 1
+        try thread.start()
+        return thread
+      } catch {
+        node.pointee.job.sequence = 0
+        try? Thread.release(thread.handle.bits)
+        throw error
+      }
+    } catch {
+      RequestJob.free(node)
+      throw error
+    }
+  }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleBase
+
+/// One sender's connection to a local port: a place in the port's table, which is used again.
+struct MessageConnection: BitwiseCopyable {
+  /// None: the place is free.
+  var socket: MessageSocket
+  /// Tells those that used the place in turn.
+  var generation: UInt32
+  let process: Int32
+  let user: UInt32
+  /// It has said which name it means.
+  var isGreeted = false
+  /// Replies for which the sender had no room; until they are sent, nothing is received from it.
+  var replies: UnsafeMutablePointer<WaitingReply>? = nil
+  /// Neighbours among those that say nothing; of a free place the next free one. -1: none.
+  var previous = -1
+  var next = -1
+}
+
+/// A reply that waits until its sender has room.
+struct WaitingReply {
+  var next: UnsafeMutablePointer<WaitingReply>?
+  let frame: MessageFrame
+  /// The data of a large one; else it lies behind.
+  let file: MessageSocket
+
+  var room: Int { file.number < 0 ? frame.length : 0 }
+
+  static func make(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket) -> UnsafeMutablePointer<WaitingReply>? {
+    let inside = file.number < 0 ? frame.length : 0
+    guard let memory = treadle_system_allocate(MemoryLayout<WaitingReply>.stride &+ inside) else { return nil }
+    let reply = memory.bindMemory(to: WaitingReply.self, capacity: 1)
+    reply.initialize(to: WaitingReply(next: nil, frame: frame, file: file))
+    if inside > 0, let data { memcpy(memory + MemoryLayout<WaitingReply>.stride, data, inside) }
+    return reply
+  }
+  static func data(_ reply: UnsafeMutablePointer<WaitingReply>) -> UnsafeRawPointer? {
+    reply.pointee.room == 0 ? nil : UnsafeRawPointer(reply) + MemoryLayout<WaitingReply>.stride
+  }
+  static func free(_ reply: UnsafeMutablePointer<WaitingReply>) {
+    reply.pointee.file.close()
+    treadle_system_free(reply)
+  }
+}
+
+/// The connections of a local port. The lock is held.
+extension MessagePort {
+  /// What the kernel says of a connection, by its place and generation; 0 is the socket that listens.
+  static func mark(_ place: Int, _ generation: UInt32) -> UInt64 { UInt64(generation) << 32 | UInt64(place &+ 1) }
+
+  /// The place of a mark, if it is the same connection still.
+  func place(_ mark: UInt64) -> Int? {
+    let place = Int(mark & 0xFFFF_FFFF) &- 1
+    guard let connection = state.pointee.connections[place], connection.socket.number >= 0,
+      connection.generation == UInt32(truncatingIfNeeded: mark >> 32)
+    else { return nil }
+    return place
+  }
+
+  private static let mostConnections = 16384
+  private static let epollAdd: Int32 = 1
+  private static let epollDelete: Int32 = 2
+  private static let epollModify: Int32 = 3
+  /// Readable.
+  static let wantsMessages: UInt32 = 0x001
+  /// Writable.
+  static let wantsRoom: UInt32 = 0x004
+
+  func watch(_ socket: MessageSocket, _ events: UInt32, _ mark: UInt64) -> Int32 {
+    treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollAdd, socket.number, events, mark)
+  }
+  func rewatch(_ place: Int, _ connection: MessageConnection) {
+    let events = connection.replies == nil ? MessagePort.wantsMessages : MessagePort.wantsRoom
+    _ = treadle_system_epoll_control(
+      state.pointee.set.number, MessagePort.epollModify, connection.socket.number, events, MessagePort.mark(place, connection.generation))
+  }
+  /// Copies in the child of a fork may keep the socket open for a moment: the set must not know it any more.
+  private func unwatch(_ socket: MessageSocket) {
+    _ = treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollDelete, socket.number, 0, 0)
+    socket.close()
+  }
+
+  // MARK: Accepting
+
+  /// Takes in those who have connected, some at a time.
+  func accept() {
+    for _ in 0..<16 {
+      if state.pointee.connectionCount >= MessagePort.mostConnections && !dropSilent() { return refuseOne() }
+      let number = treadle_system_socket_accept(state.pointee.listener.number)
+      if number >= 0 {
+        admit(MessageSocket(number: number))
+      } else if number == 0 &- treadle_system_emfile() || number == 0 &- treadle_system_enfile() {
+        if !dropSilent() { return refuseOne() }
+      } else if number == 0 &- treadle_system_eagain() {
+        return
+      }
+    }
+  }
+
+  /// A sender that says nothing makes room for one that may have something to say: the oldest. False if all have spoken.
+  private func dropSilent() -> Bool {
+    let place = state.pointee.firstSilent
+    if place < 0 { return false }
+    disconnect(place)
+    return true
+  }
+
+  /// There is no room for another one: whoever is next is told so by the end of his connection.
+  private func refuseOne() {
+    state.pointee.reserve.close()
+    state.pointee.reserve = .none
+    let number = treadle_system_socket_accept(state.pointee.listener.number)
+    treadle_system_socket_close(number)
+    makeReserve()
+  }
+
+  func makeReserve() {
+    state.pointee.reserve = MessageSocket(number: treadle_system_socket_note(treadle_system_duplicate(state.pointee.set.number)))
+  }
+
+  private func admit(_ socket: MessageSocket) {
+    var user: UInt32 = 0
+    var process: Int32 = 0
+    if treadle_system_socket_peer(socket.number, &user, &process) < 0 || !isAllowed(user) { return socket.close() }
+    let place = state.pointee.freePlace
+    let generation = (state.pointee.connections[place]?.generation ?? 0) &+ 1
+    var connection = MessageConnection(socket: socket, generation: generation, process: process, user: user)
+    connection.previous = state.pointee.lastSilent
+    if place >= 0 {
+      state.pointee.freePlace = state.pointee.connections[place]?.next ?? -1
+      state.pointee.connections.set(place, connection)
+    } else if !state.pointee.connections.append(connection) {
+      return socket.close()
+    }
+    let taken = place >= 0 ? place : state.pointee.connections.count &- 1
+    link(taken)
+    state.pointee.connectionCount &+= 1
+    if watch(socket, MessagePort.wantsMessages, MessagePort.mark(taken, generation)) < 0 { disconnect(taken) }
+  }
+
+  private func isAllowed(_ user: UInt32) -> Bool {
+    if user == state.pointee.owner { return true }
+    for allowed in state.pointee.users.elements where allowed == user { return true }
+    return false
+  }
+
+  // MARK: Those that say nothing
+
+  private func link(_ place: Int) {
+    change(state.pointee.lastSilent) { $0.next = place }
+    state.pointee.lastSilent = place
+    if state.pointee.firstSilent < 0 { state.pointee.firstSilent = place }
+  }
+
+  private func unlink(_ place: Int) {
+    guard let connection = state.pointee.connections[place] else { return }
+    if connection.previous < 0 { state.pointee.firstSilent = connection.next }
+    if connection.next < 0 { state.pointee.lastSilent = connection.previous }
+    change(connection.previous) { $0.next = connection.next }
+    change(connection.next) { $0.previous = connection.previous }
+    change(place) {
+      $0.previous = -1
+      $0.next = -1
+    }
+  }
+
+  func change(_ place: Int, _ body: (inout MessageConnection) -> Void) {
+    guard var connection = state.pointee.connections[place] else { return }
+    body(&connection)
+    state.pointee.connections.set(place, connection)
+  }
+
+  /// It has said which name it means.
+  func greet(_ place: Int) {
+    unlink(place)
+    change(place) { $0.isGreeted = true }
+  }
+
+  // MARK: Ending
+
+  /// Ends a connection: whoever waits at its other end is told by that.
+  func disconnect(_ place: Int) {
+    guard let connection = state.pointee.connections[place], connection.socket.number >= 0 else { return }
+    if !connection.isGreeted { unlink(place) }
+    dropReplies(place)
+    unwatch(connection.socket)
+    change(place) {
+      $0.socket = .none
+      $0.next = state.pointee.freePlace
+    }
+    state.pointee.freePlace = place
+    state.pointee.connectionCount &-= 1
+  }
+
+  func dropReplies(_ place: Int) {
+    var next = state.pointee.connections[place]?.replies
+    change(place) { $0.replies = nil }
+    while let reply = next {
+      next = reply.pointee.next
+      WaitingReply.free(reply)
+    }
+  }
+
+  func disconnectAll() {
+    var place = 0
+    while place < state.pointee.connections.count {
+      disconnect(place)
+      place &+= 1
+    }
+  }
+
+  /// Nobody connects any more.
+  func stopListening() {
+    if state.pointee.listener.number >= 0 { unwatch(state.pointee.listener) }
+    state.pointee.listener = .none
+  }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleBase
+
+/// The bytes of one message that has come in: in the memory that the frame was received in, or a file's. Its owner frees it once.
+struct MessagePayload: BitwiseCopyable {
+  /// Nil for none.
+  private(set) var data: UnsafeRawPointer? = nil
+  private(set) var size = 0
+  /// What the frame was received in.
+  private var buffer: UnsafeMutableRawPointer? = nil
+  private var isMapped = false
+
+  init() {}
+
+  init(in buffer: UnsafeMutableRawPointer, size: Int) {
+    self.buffer = buffer
+    self.size = size
+    data = size == 0 ? nil : UnsafeRawPointer(buffer + MessageFrame.size)
+  }
+
+  /// The bytes of a file that the other side has sent; nil if it is none that can be read without danger, or there is no room.
+  init?(file: Int32, size: Int) {
+    var error: Int32 = 0
+    guard let mapped = treadle_system_sealed_map(file, size, &error) else { return nil }
+    data = mapped
+    self.size = size
+    isMapped = true
+  }
+
+  func isIn(_ buffer: UnsafeMutableRawPointer) -> Bool { self.buffer == buffer }
+
+  /// Memory for any frame; nil without any.
+  static func makeBuffer() -> UnsafeMutableRawPointer? {
+    treadle_system_allocate(roomOfBuffer)
+  }
+  static let roomOfBuffer = MessageFrame.size + MessageFrame.mostInline
+
+  /// Takes the bytes from it: the one who calls this frees them.
+  mutating func take() -> MessagePayload {
+    let taken = self
+    self = MessagePayload()
+    return taken
+  }
+
+  mutating func free() {
+    let last = take()
+    if last.isMapped { treadle_system_sealed_unmap(last.data, last.size) }
+    treadle_system_free(last.buffer)
+  }
+
+  /// In the child of a fork, which has copies: what can be left is.
+  mutating func forget() {
+    let last = take()
+    if let buffer = last.buffer { treadle_system_forget(buffer) }
+  }
+}

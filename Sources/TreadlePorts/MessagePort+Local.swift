@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+package import TreadleBase
+package import TreadleCore
+
+/// The port that serves a name: being made, being renamed, its end.
+extension MessagePort {
+  /// The port of a name that this process serves already, with a reference for the client; 0 for none.
+  package static func existing(_ name: UnsafePointer<CChar>?, of owner: UInt32? = nil, isRemote: Bool) throws(Failure) -> UInt {
+    try Runtime.start()
+    guard let name else { return 0 }
+    var wanted = try MessagePortName(name)
+    defer { wanted.free() }
+    let owner = owner ?? treadle_system_user()
+    let handle = MessagePortRegistry.retainForClient(wanted, of: owner, isRemote: isRemote)
+    if handle == 0 || !isRemote { return handle }
+    // One whose other side has gone is as good as none.
+    let held = try hold(handle)
+    let isUsable = held.port.look(held.item)
+    held.letGo()
+    if !isUsable { try Item.release(.descriptor, handle, "port") }
+    return isUsable ? handle : 0
+  }
+
+  /// Makes one. Nobody in this process has the name, unless somebody takes it just now.
+  package static func makeLocal(
+    _ name: UnsafePointer<CChar>?, _ plan: Plan, _ context: Context, info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Item {
+    let port = try make(plan, isRemote: false)
+    // The source's, from its making on; until then this function's.
+    do throws(Failure) {
+      try port.open(name)
+      var context = context
+      // Nobody else knows of the port yet.
+      if context.label == nil { context.label = UnsafePointer(port.state.pointee.name.text) }
+      let item = try port.makeItem(context, info: info, watching: port.state.pointee.set.number)
+      port.list()
+      return item
+    } catch {
+      port.letGo()
+      throw error
+    }
+  }
+
+  /// The sockets of a new port.
+  private func open(_ name: UnsafePointer<CChar>?) throws(Failure) {
+    let number = treadle_system_epoll()
+    if number < 0 { throw Failure.system("epoll_create1", number) }
+    lock()
+    defer { unlock() }
+    state.pointee.set = MessageSocket(number: number)
+    makeReserve()
+    guard let name else { return }
+    state.pointee.name = try MessagePortName(name)
+    state.pointee.listener = try listen(state.pointee.name)
+  }
+
+  /// A socket that listens for a name, and is watched. The kernel knows each name once.
+  private func listen(_ name: MessagePortName) throws(Failure) -> MessageSocket {
+    let number = name.withAddress(of: state.pointee.owner) { treadle_system_socket_listen($0, $1) }
+    if number == 0 &- treadle_system_eaddrinuse() { throw Failure(Status.exists, "name", "is served by somebody already") }
+    if number < 0 { throw Failure.system("bind", number) }
+    let socket = MessageSocket(number: number)
+    let result = watch(socket, MessagePort.wantsMessages, 0)
+    if result < 0 {
+      socket.close()
+      throw Failure.system("epoll_ctl", result)
+    }
+    return socket
+  }
+
+  /// From here on it is found by its name.
+  func list() {
+    MessagePortRegistry.lock()
+    lock()
+    if !state.pointee.isOver && state.pointee.name.text != nil { MessagePortRegistry.add(self) }
+    unlock()
+    MessagePortRegistry.unlock()
+  }
+
+  /// Gives it another name. False if that is its name.
+  package static func rename(_ handle: UInt, _ text: UnsafePointer<CChar>?) throws(Failure) -> Bool {
+    let held = try hold(handle)
+    defer { held.letGo() }
+    return try held.port.rename(text)
+  }
+
+  private func rename(_ text: UnsafePointer<CChar>?) throws(Failure) -> Bool {
+    if isRemote { throw Failure(Status.state, "port", "is a remote one, and has the name of the other side") }
+    guard let text else { throw Failure(Status.argument, "name", "is NULL") }
+    var name = try MessagePortName(text)
+    defer { name.free() }
+    MessagePortRegistry.lock()
+    defer { MessagePortRegistry.unlock() }
+    lock()
+    defer { unlock() }
+    if state.pointee.isOver { throw MessagePort.invalidFailure }
+    if state.pointee.name.equals(name) { return false }
+    let listener = try listen(name)
+    // Whoever means the old name has lost his port.
+    stopListening()
+    disconnectAll()
+    state.pointee.listener = listener
+    (state.pointee.name, name) = (name, state.pointee.name)
+    MessagePortRegistry.add(self)
+    return true
+  }
+
+  // MARK: Its end
+
+  /// The source has become invalid, and left its loops; or nobody refers to it.
+  func finish() {
+    // Its sockets were closed in the child of a fork.
+    if isForked { return }
+    MessagePortRegistry.lock()
+    MessagePortRegistry.remove(self)
+    MessagePortRegistry.unlock()
+    endConnections()
+    tell()
+  }
+
+  /// The sockets of a port that nobody knows of, or whose source ends.
+  func closeAll() {
+    if isForked { return }
+    endConnections()
+  }
+
+  private func endConnections() {
+    lock()
+    state.pointee.isOver = true
+    if isRemote {
+      shutSocket()
+      unlock()
+      endWaits()
+    } else {
+      stopListening()
+      disconnectAll()
+      state.pointee.reserve.close()
+      state.pointee.reserve = .none
+      state.pointee.set.close()
+      state.pointee.set = .none
+      unlock()
+    }
+  }
+
+  /// The end, told to whoever wants to know it.
+  private struct Telling {
+    let port: MessagePort
+    let invalidated: Invalidated?
+  }
+
+  private func tell() {
+    lock()
+    var telling = Telling(port: self, invalidated: state.pointee.invalidated)
+    let isTold = state.pointee.isTold || telling.invalidated == nil && state.pointee.host == nil
+    if !isTold { state.pointee.isTold = true }
+    unlock()
+    if isTold { return }
+    ObjectCall.recorded(handle) {
+      _ = ClientCall.during(&telling) { memory in
+        guard let telling = memory?.assumingMemoryBound(to: Telling.self).pointee else { return }
+        telling.port.callInvalidated(telling.invalidated)
+      }
+    }
+  }
+
+  private func callInvalidated(_ invalidated: Invalidated?) {
+    if let host = state.pointee.host {
+      if !host.handleMessage(state.pointee.token, nil, port: handle) { Loop.existing?.failRun() }
+    } else {
+      invalidated?(OpaquePointer(bitPattern: handle), info)
+    }
+  }
+
+  /// The client's, of a source that lives, or is about to end.
+  var info: UnsafeMutableRawPointer? { Item(tag: Handle(bits: handle).tag)?.info }
+
+  /// Who is told of the end from here on; told now, if it is past and nobody was.
+  package static func setInvalidated(_ handle: UInt, _ invalidated: Invalidated?) throws(Failure) {
+    let held = try hold(handle)
+    defer { held.letGo() }
+    try held.port.setInvalidated(invalidated)
+  }
+
+  private func setInvalidated(_ invalidated: Invalidated?) throws(Failure) {
+    if state.pointee.host != nil { throw Failure(Status.state, "port", "has a host, which is told by its token") }
+    lock()
+    state.pointee.invalidated = invalidated
+    let isOver = state.pointee.isOver
+    unlock()
+    if isOver { tell() }
+  }
+}

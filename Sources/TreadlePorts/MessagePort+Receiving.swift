@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+import TreadleCore
+
+/// Receiving, on a loop's thread: one message a call (PORT-6), from the senders in turn, since the kernel puts a connection that it
+/// has told of behind all others that are ready.
+extension MessagePort {
+  private struct Incoming {
+    let mark: UInt64
+    let connection: MessageConnection
+    let received: MessageSocket.Received
+  }
+
+  /// Serves what is ready, up to one message. False if a host did not complete that.
+  func receive() -> Bool {
+    if isForked { return true }
+    lock()
+    let incoming = nextMessage()
+    unlock()
+    guard let incoming else { return true }
+    hold()
+    return deliver(incoming)
+  }
+
+  /// The next message of any sender; nil for none. So much besides, connections and their ends, that others get their turn. The lock is held.
+  private func nextMessage() -> Incoming? {
+    for _ in 0..<32 {
+      var event = treadle_system_event()
+      if state.pointee.isOver || treadle_system_epoll_wait(state.pointee.set.number, &event, 1, 0) <= 0 { return nil }
+      if event.data == 0 {
+        accept()
+      } else if let place = place(event.data), let incoming = serve(place, event) {
+        return incoming
+      }
+    }
+    return nil
+  }
+
+  private static let hasEnded: UInt32 = 0x018
+
+  private func serve(_ place: Int, _ event: treadle_system_event) -> Incoming? {
+    guard let connection = state.pointee.connections[place] else { return nil }
+    if connection.replies != nil {
+      // Who has gone reads no replies; what he has sent before is received all the same.
+      if event.events & MessagePort.hasEnded != 0 { dropReplies(place) } else { sendReplies(place) }
+      if let now = state.pointee.connections[place], now.replies == nil { rewatch(place, now) }
+      return nil
+    }
+    switch connection.socket.receive(from: .sender) {
+    case .nothing, .noMemory:
+      if event.events & MessagePort.hasEnded != 0 && event.events & MessagePort.wantsMessages == 0 { disconnect(place) }
+    case .closed: disconnect(place)
+    case .frame(var received):
+      if received.frame.kind == MessageFrame.Kind.message && connection.isGreeted {
+        return Incoming(mark: event.data, connection: connection, received: received)
+      }
+      let isMeant = received.frame.kind == MessageFrame.Kind.hello && !connection.isGreeted && state.pointee.name.equals(received.name)
+      received.payload.free()
+      if isMeant { greet(place) } else { disconnect(place) }
+    }
+    return nil
+  }
+
+  /// Numbers the messages of the process.
+  private static func nextNumber() -> UInt64 { treadle_system_next_message() }
+
+  /// Calls the client with a message. The port is held, and let go here.
+  private func deliver(_ incoming: Incoming) -> Bool {
+    var call = MessageCall(self, incoming.received.payload)
+    call.connection = incoming.mark
+    call.serial = incoming.received.frame.serial
+    call.number = MessagePort.nextNumber()
+    call.view.data = call.payload.data
+    call.view.size = call.payload.size
+    call.view.call = call.number
+    call.view.id = incoming.received.frame.id
+    call.view.flags = call.serial == 0 ? 0 : 1
+    call.view.senderProcess = incoming.connection.process
+    call.view.senderUser = incoming.connection.user
+    if state.pointee.receive != nil || state.pointee.host != nil {
+      _ = MessageCall.make(&call) { memory in
+        guard let call = memory?.assumingMemoryBound(to: MessageCall.self) else { return }
+        call.pointee.port.callReceive(call)
+      }
+    }
+    if isForked {
+      call.payload.forget()
+      return true
+    }
+    call.payload.free()
+    answer(&call, 0)
+    let isComplete = call.isComplete
+    letGo()
+    return isComplete
+  }
+
+  private func callReceive(_ call: UnsafeMutablePointer<MessageCall>) {
+    withUnsafeMutablePointer(to: &call.pointee.view) { view in
+      if let host = state.pointee.host {
+        call.pointee.isComplete = host.handleMessage(state.pointee.token, UnsafeMutableRawPointer(view), port: handle)
+      } else {
+        state.pointee.receive?(OpaquePointer(bitPattern: handle), UnsafeRawPointer(view), info)
+      }
+    }
+  }
+}
+
+/// Replying.
+extension MessagePort {
+  /// Replies to the message of a number, whose callback runs on this thread. False if nobody waits for it.
+  package static func reply(_ number: UInt64, _ data: UnsafeRawPointer?, _ size: Int) throws(Failure) -> Bool {
+    try Runtime.start()
+    guard let call = MessageCall.find(number) else {
+      throw Failure(Status.notFound, "call", "is that of no message whose callback runs on this thread")
+    }
+    try checkData(data, size)
+    if call.pointee.isReplied { throw Failure(Status.state, "call", "has its reply") }
+    if call.pointee.serial == 0 { return false }
+    let file = try MessageSocket.makeFile(data, size)
+    let isSent = try call.pointee.port.send(call.pointee, data, size, file)
+    call.pointee.isReplied = true
+    return isSent
+  }
+
+  static func checkData(_ data: UnsafeRawPointer?, _ size: Int) throws(Failure) {
+    if size < 0 || size > MessageFrame.mostBytes { throw Failure(Status.range, "size", "is more than a message can have") }
+    if data == nil && size != 0 { throw Failure(Status.argument, "data", "is NULL, but size is not 0") }
+  }
+
+  /// The reply of one who has not given any.
+  func answer(_ call: inout MessageCall, _ flags: UInt8) {
+    if call.serial == 0 || call.isReplied { return }
+    call.isReplied = true
+    let frame = MessageFrame(kind: MessageFrame.Kind.reply, flags: flags, length: 0, serial: call.serial)
+    _ = try? send(frame, to: call.connection, nil, .none)
+  }
+
+  private func send(_ call: MessageCall, _ data: UnsafeRawPointer?, _ size: Int, _ file: MessageSocket) throws(Failure) -> Bool {
+    let frame = MessageFrame(kind: MessageFrame.Kind.reply, length: size, serial: call.serial)
+    return try send(frame, to: call.connection, data, file)
+  }
+
+  /// Sends a reply, or leaves it here until its sender has room. The file is this function's. False if the sender has gone.
+  private func send(
+    _ frame: MessageFrame, to mark: UInt64, _ data: UnsafeRawPointer?, _ file: MessageSocket
+  ) throws(Failure) -> Bool {
+    var file = file
+    defer { file.close() }
+    lock()
+    defer { unlock() }
+    guard let place = place(mark), let connection = state.pointee.connections[place] else { return false }
+    if connection.replies == nil {
+      switch connection.socket.send(frame, data, file: file) {
+      case .done: return true
+      case .closed: return false
+      case .failed(let result): throw Failure.system("sendmsg", result)
+      case .wait: break
+      }
+    }
+    guard let reply = WaitingReply.make(frame, data, file) else { throw Failure.noMemory("reply") }
+    file = .none
+    append(reply, place)
+    return true
+  }
+
+  private func append(_ reply: UnsafeMutablePointer<WaitingReply>, _ place: Int) {
+    guard let connection = state.pointee.connections[place] else { return }
+    if let first = connection.replies {
+      var last = first
+      while let next = last.pointee.next { last = next }
+      last.pointee.next = reply
+      return
+    }
+    change(place) { $0.replies = reply }
+    if let now = state.pointee.connections[place] { rewatch(place, now) }
+  }
+
+  /// The sender has room again.
+  private func sendReplies(_ place: Int) {
+    while let connection = state.pointee.connections[place], let reply = connection.replies {
+      if case .wait = connection.socket.send(reply.pointee.frame, WaitingReply.data(reply), file: reply.pointee.file) { return }
+      change(place) { $0.replies = reply.pointee.next }
+      WaitingReply.free(reply)
+    }
+  }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+package import TreadleCore
+
+/// The port that sends to a name: being made, its connection, sending.
+extension MessagePort {
+  /// Makes one, which is connected. If this process has one already, that is returned instead, with a reference for the client.
+  package static func makeRemote(
+    _ name: UnsafePointer<CChar>?, _ plan: Plan, _ context: Context, info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Item {
+    guard let name else { throw Failure(Status.argument, "name", "is NULL") }
+    let port = try make(plan, isRemote: true)
+    do throws(Failure) {
+      try port.connect(name)
+      var context = context
+      if context.label == nil { context.label = UnsafePointer(port.state.pointee.name.text) }
+      let item = try port.makeItem(context, info: info, watching: port.state.pointee.socket.number)
+      port.list()
+      return item
+    } catch {
+      port.letGo()
+      throw error
+    }
+  }
+
+  private func connect(_ text: UnsafePointer<CChar>) throws(Failure) {
+    let name = try MessagePortName(text)
+    lock()
+    defer { unlock() }
+    state.pointee.name = name
+    let number = name.withAddress(of: state.pointee.owner) { treadle_system_socket_connect($0, $1) }
+    if number == 0 &- treadle_system_econnrefused() { throw Failure(Status.notFound, "name", "is served by nobody") }
+    if number < 0 { throw Failure.system("connect", number) }
+    state.pointee.socket = MessageSocket(number: number)
+    var user: UInt32 = 0
+    var process: Int32 = 0
+    let result = treadle_system_socket_peer(number, &user, &process)
+    if result < 0 { throw Failure.system("getsockopt", result) }
+    if user != state.pointee.owner { throw Failure(Status.notFound, "name", "is served by another user than the one whose it is") }
+    let hello = MessageFrame(kind: MessageFrame.Kind.hello, length: name.length)
+    switch state.pointee.socket.send(hello, UnsafeRawPointer(name.text)) {
+    case .done: break
+    case .closed: throw Failure(Status.notFound, "name", "is served by one who refuses this user")
+    case .wait: throw Failure.system("sendmsg", 0 &- treadle_system_eagain())
+    case .failed(let result): throw Failure.system("sendmsg", result)
+    }
+  }
+
+  // MARK: The connection
+
+  /// Has `body` use the socket outside of the lock, which nobody closes meanwhile.
+  func withSocket<Result>(_ body: (MessageSocket) throws(Failure) -> Result) throws(Failure) -> Result {
+    lock()
+    if state.pointee.isOver {
+      unlock()
+      throw MessagePort.invalidFailure
+    }
+    state.pointee.socketUses &+= 1
+    let socket = state.pointee.socket
+    unlock()
+    defer { endUse() }
+    return try body(socket)
+  }
+
+  private func endUse() {
+    lock()
+    state.pointee.socketUses &-= 1
+    if state.pointee.isOver { closeUnused() }
+    unlock()
+  }
+
+  /// The port is over: the other side, and whoever waits for room here, sees that at once. The lock is held.
+  func shutSocket() {
+    treadle_system_socket_shut(state.pointee.socket.number)
+    closeUnused()
+  }
+
+  private func closeUnused() {
+    if state.pointee.socketUses != 0 { return }
+    state.pointee.socket.close()
+    state.pointee.socket = .none
+  }
+
+  /// Whether the other side is there still; if not, the port ends here. The caller holds the item.
+  func look(_ item: Item) -> Bool {
+    if !item.isValid { return false }
+    if !isRemote { return true }
+    let isThere = try? withSocket { socket throws(Failure) in !treadle_system_socket_is_hung_up(socket.number) }
+    if isThere == true { return true }
+    takeReplies(item)
+    item.invalidate()
+    return false
+  }
+
+  package static func check(_ handle: UInt) throws(Failure) {
+    let held = try hold(handle)
+    defer { held.letGo() }
+    if !held.port.look(held.item) { throw invalidFailure }
+  }
+
+  /// The source of a remote port is ready: replies, of whatever thread's messages, or the other side's end.
+  func listen() -> Bool {
+    if isForked { return true }
+    guard let item = try? Item.hold(.descriptor, handle, "port") else { return true }
+    defer { item.letGo() }
+    if !takeReplies(item) { item.invalidate() }
+    return true
+  }
+
+  // MARK: Sending
+
+  /// Sends one message, and waits until there is room for it. The caller holds the item.
+  func send(
+    _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, until: Int64, _ item: Item
+  ) throws(Failure) {
+    let isSent = try withSocket { socket throws(Failure) in
+      while true {
+        switch socket.send(frame, data, file: file) {
+        case .done: return true
+        case .closed: return false
+        case .failed(let result): throw Failure.system("sendmsg", result)
+        case .wait:
+          if until != Clock.forever && Clock.now() >= until {
+            throw Failure(Status.timeout, "timeout_ns", "passed, and the other side had no room for the message")
+          }
+          _ = treadle_system_socket_wait(socket.number, until)
+        }
+      }
+    }
+    if isSent { return }
+    takeReplies(item)
+    item.invalidate()
+    throw MessagePort.goneFailure
+  }
+
+  /// Sends a message that wants no reply.
+  package static func send(
+    _ handle: UInt, id: Int32, _ data: UnsafeRawPointer?, _ size: Int, timeout: Int64
+  ) throws(Failure) {
+    let until = Clock.after(timeout, from: Clock.now())
+    let held = try hold(handle)
+    defer { held.letGo() }
+    try held.port.checkSending(held.item, data, size)
+    let file = try MessageSocket.makeFile(data, size)
+    defer { file.close() }
+    try held.port.send(MessageFrame(kind: MessageFrame.Kind.message, length: size, id: id), data, file, until: until, held.item)
+  }
+
+  func checkSending(_ item: Item, _ data: UnsafeRawPointer?, _ size: Int) throws(Failure) {
+    if !isRemote { throw Failure(Status.state, "port", "is a local one, which receives") }
+    try MessagePort.checkData(data, size)
+    if !item.isValid { throw MessagePort.invalidFailure }
+    if treadle_system_is_closed() { throw Shutdown.failure }
+  }
+}

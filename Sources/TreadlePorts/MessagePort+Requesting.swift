@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+import TreadleCore
+
+/// Sending a message and waiting for its reply, with the caller's loop running meanwhile (MSG-6).
+extension MessagePort {
+  package typealias Reply = @convention(c) (UnsafeRawPointer?, Int, UnsafeMutableRawPointer?) -> Void
+
+  /// What a client asks for.
+  package struct Request {
+    package let id: Int32
+    package let data: UnsafeRawPointer?
+    package let size: Int
+    package let sendTimeout: Int64
+    package let replyTimeout: Int64
+    package let mode: ModeName
+    package let reply: Reply?
+    package let info: UnsafeMutableRawPointer?
+
+    package init(
+      id: Int32, data: UnsafeRawPointer?, size: Int, sendTimeout: Int64, replyTimeout: Int64, mode: ModeName, reply: Reply?,
+      info: UnsafeMutableRawPointer?
+    ) {
+      self.id = id
+      self.data = data
+      self.size = size
+      self.sendTimeout = sendTimeout
+      self.replyTimeout = replyTimeout
+      self.mode = mode
+      self.reply = reply
+      self.info = info
+    }
+  }
+
+  package static func request(_ handle: UInt, _ request: Request) throws(Failure) {
+    let until = Clock.after(request.sendTimeout, from: Clock.now())
+    let held = try hold(handle)
+    defer { held.letGo() }
+    try held.port.checkSending(held.item, request.data, request.size)
+    if strcmp(request.mode.bytes, treadle_system_common_modes_name()) == 0 {
+      throw Failure(Status.argument, "mode", "is the name of the common modes themselves")
+    }
+    let loop = try Loop.current()
+    // The other side's replies, and its end, are seen in the mode.
+    let isAdded = try loop.add(held.item, request.mode) == Status.ok
+    defer { if isAdded && !held.port.isForked { _ = try? loop.remove(held.item, request.mode) } }
+    try held.port.exchange(request, on: loop, until: until, held.item)
+  }
+
+  private func exchange(_ request: Request, on loop: Loop, until: Int64, _ item: Item) throws(Failure) {
+    let file = try MessageSocket.makeFile(request.data, request.size)
+    defer { if !isForked { file.close() } }
+    let wait = try beginWait(on: loop)
+    do throws(Failure) {
+      let frame = MessageFrame(
+        kind: MessageFrame.Kind.message, flags: MessageFrame.Flag.wantsReply, length: request.size, serial: wait.pointee.serial,
+        id: request.id)
+      try send(frame, request.data, file, until: until, item)
+      try runUntilReplied(wait, on: loop, request)
+    } catch {
+      if !isForked { endWait(wait) }
+      throw error
+    }
+    let phase = wait.pointee.phase.load(ordering: .acquiring)
+    var payload = wait.pointee.payload.take()
+    endWait(wait)
+    if phase == ReplyWait.Phase.answered { return try hand(&payload, request) }
+    payload.free()
+    switch phase {
+    case ReplyWait.Phase.lost: throw MessagePort.goneFailure
+    default:
+      if treadle_system_is_closed_now() { throw Shutdown.failure }
+      throw Failure(Status.noReply, "reply_timeout_ns", "passed, and the reply had not come")
+    }
+  }
+
+  /// Runs the loop until the reply is there, or will not come in time.
+  private func runUntilReplied(_ wait: ReplyWait.Pointer, on loop: Loop, _ request: Request) throws(Failure) {
+    let until = Clock.after(request.replyTimeout, from: Clock.now())
+    let awaited = Awaited(
+      UnsafeMutableRawPointer(wait),
+      isOngoing: { memory in
+        ReplyWait.isOngoing(memory.assumingMemoryBound(to: ReplyWait.self)) && !treadle_system_is_closed_now()
+      },
+      abandon: { memory in
+        let wait = memory.assumingMemoryBound(to: ReplyWait.self)
+        let port = wait.pointee.port
+        if !port.isForked { port.endWait(wait) }
+      })
+    repeat {
+      do throws(Failure) {
+        try loop.run(until: awaited, in: request.mode, deadline: until)
+      } catch {
+        if error.status != Status.callback { throw error }
+        // A host's callback did not complete: that ends the client's run, as it would have without this one.
+        if !ReplyWait.isOngoing(wait) {
+          loop.failRun()
+          return
+        }
+        loop.failRun()
+        throw error
+      }
+    } while ReplyWait.isOngoing(wait) && !treadle_system_is_closed_now() && (until == Clock.forever || Clock.now() < until)
+  }
+
+  /// Gives the client the reply.
+  private func hand(_ payload: inout MessagePayload, _ request: Request) throws(Failure) {
+    guard let reply = request.reply else { return payload.free() }
+    hold()
+    var call = MessageCall(self, payload)
+    call.reply = reply
+    call.info = request.info
+    let isOpen = MessageCall.make(&call) { memory in
+      guard let call = memory?.assumingMemoryBound(to: MessageCall.self).pointee else { return }
+      call.reply?(call.payload.data, call.payload.size, call.info)
+    }
+    if isForked {
+      call.payload.forget()
+      throw Runtime.forkedFailure
+    }
+    call.payload.free()
+    letGo()
+    if !isOpen { throw Shutdown.failure }
+  }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+package import TreadleCore
+
+/// A message port (MSG-1 to MSG-9): what there is besides the descriptor source that it is. The source watches the port's set of
+/// connections, or a remote port's connection; so modes, scopes, references and the end are those of items. A thin handle.
+///
+/// *Lock*: the port's own. System calls that do not wait are made under it; no client is called.
+package struct MessagePort {
+  package typealias Receive = @convention(c) (OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
+  package typealias Invalidated = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
+
+  let state: UnsafeMutablePointer<MessagePortState>
+
+  init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: MessagePortState.self) }
+
+  /// What a client says of a new port, besides what all items have.
+  package struct Plan {
+    package var receive: Receive? = nil
+    package var invalidated: Invalidated? = nil
+    package var users = UnsafeBufferPointer<UInt32>(start: nil, count: 0)
+    /// Of a remote port: whose name is meant; nil: the process's own user's.
+    package var owner: UInt32? = nil
+    package var host: Host? = nil
+    package var token: UInt64 = 0
+
+    package init() {}
+  }
+
+  // MARK: Its life
+
+  /// Memory for a port that has no source yet, with one reference.
+  static func make(_ plan: Plan, isRemote: Bool) throws(Failure) -> MessagePort {
+    guard let memory = treadle_system_allocate(MemoryLayout<MessagePortState>.size) else { throw Failure.noMemory("port") }
+    let port = MessagePort(memory)
+    port.state.initialize(to: MessagePortState(isRemote: isRemote, plan))
+    for user in plan.users {
+      if !port.state.pointee.users.append(user) {
+        port.letGo()
+        throw Failure.noMemory("port")
+      }
+    }
+    return port
+  }
+
+  func hold() { state.pointee.references.add(1, ordering: .relaxed) }
+
+  /// Drops a reference; with the last one its memory goes.
+  func letGo() {
+    if state.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
+    closeAll()
+    state.pointee.users.free()
+    state.pointee.connections.free()
+    state.pointee.name.free()
+    treadle_system_free(state)
+  }
+
+  /// The source of a port: from here on it is the source's, which ends it.
+  func makeItem(_ context: Context, info: UnsafeMutableRawPointer?, watching number: Int32) throws(Failure) -> Item {
+    var context = context
+    context.main = IndirectCallback(object: UnsafeMutableRawPointer(state), invoke: MessagePort.serve, drop: MessagePort.drop)
+    context.ending = MessagePort.end
+    let item = try Item.descriptor(
+      code: nil, info: info, context: context, number: number, events: Readiness.readable, isAcknowledged: false)
+    state.pointee.item.store(UInt64(item.handle.bits), ordering: .releasing)
+    return item
+  }
+
+  private static let drop: IndirectCallback.Drop = { memory in if let memory { MessagePort(memory).letGo() } }
+  private static let end: IndirectCallback.Drop = { memory in if let memory { MessagePort(memory).finish() } }
+  private static let serve: IndirectCallback.Invoke = { memory, event in
+    guard let memory else { return true }
+    let port = MessagePort(memory)
+    return port.isRemote ? port.listen() : port.receive()
+  }
+
+  // MARK: What it is
+
+  var isRemote: Bool { state.pointee.isRemote }
+  package var handle: UInt { UInt(state.pointee.item.load(ordering: .acquiring)) }
+  /// The life of the process that it was made in: the child of a fork leaves its parent's ports alone.
+  var isForked: Bool { treadle_system_tag() != state.pointee.tag }
+
+  func lock() { state.pointee.mutex.lock(.messagePort) }
+  func unlock() { state.pointee.mutex.unlock(.messagePort) }
+
+  /// The port that an item is; nil for any other item.
+  private init?(_ item: Item) {
+    guard let callback = item.indirect, let memory = callback.object, let invoke = callback.invoke,
+      unsafeBitCast(invoke, to: UInt.self) == unsafeBitCast(MessagePort.serve, to: UInt.self)
+    else { return nil }
+    self.init(memory)
+  }
+
+  /// A port that a client's handle means, and its item, which is held until `letGo`.
+  package struct Held {
+    package let port: MessagePort
+    package let item: Item
+
+    package func letGo() { item.letGo() }
+  }
+
+  @inline(never)
+  package static func hold(_ handle: UInt) throws(Failure) -> Held {
+    let item = try Item.hold(.descriptor, handle, "port")
+    if let port = MessagePort(item) { return Held(port: port, item: item) }
+    item.letGo()
+    throw Failure(Status.kind, "port", "is a descriptor source, and no message port")
+  }
+
+  static let invalidFailure = Failure(Status.state, "port", "is invalid")
+  static let goneFailure = Failure(Status.closed, "port", "has lost its other side, which has gone")
+
+  /// Whether it sends to a name.
+  package static func isRemote(_ handle: UInt) throws(Failure) -> Bool {
+    let held = try hold(handle)
+    defer { held.letGo() }
+    return held.port.isRemote
+  }
+
+  package static func getName(_ handle: UInt, _ text: inout FixedText) throws(Failure) {
+    let held = try hold(handle)
+    defer { held.letGo() }
+    held.port.lock()
+    defer { held.port.unlock() }
+    if let name = held.port.state.pointee.name.text { text.append(UnsafePointer(name)) }
+  }
+}
+
+/// The memory of a port.
+struct MessagePortState: ~Copyable {
+  let references = Atomic<UInt32>(1)
+  let isRemote: Bool
+  let tag: UInt32
+  /// The handle of its source; 0 until that is there.
+  let item = Atomic<UInt64>(0)
+  let mutex = Mutex()
+  // Constant.
+  let receive: MessagePort.Receive?
+  let host: Host?
+  let token: UInt64
+  /// Whose name it is.
+  let owner: UInt32
+  /// The others in the list of those with a name (`MessagePortRegistry`). Its lock.
+  var next: UnsafeMutablePointer<MessagePortState>? = nil
+  var isListed = false
+
+  // Lock.
+  var name = MessagePortName()
+  var invalidated: MessagePort.Invalidated?
+  /// It is over: its sockets are closed, or will be by who still uses them.
+  var isOver = false
+  /// Somebody was told that, or nobody will be.
+  var isTold = false
+
+  // Of a local port; lock, but for `users`, which is constant.
+  var users = Buffer<UInt32>()
+  var listener = MessageSocket.none
+  /// The set of all its sockets, which the source watches.
+  var set = MessageSocket.none
+  /// A descriptor to give up when there is none left.
+  var reserve = MessageSocket.none
+  var connections = Buffer<MessageConnection>()
+  /// The first of the places in `connections` that are free; -1 for none.
+  var freePlace = -1
+  /// Those that have not said yet what they want, from the oldest on; -1 for none.
+  var firstSilent = -1
+  var lastSilent = -1
+  var connectionCount = 0
+
+  // Of a remote port; lock.
+  var socket = MessageSocket.none
+  /// How many threads use the socket outside of the lock: the last one closes it.
+  var socketUses = 0
+  var lastSerial: UInt32 = 0
+  /// Those who wait for a reply.
+  var waits: UnsafeMutablePointer<ReplyWait>? = nil
+
+  init(isRemote: Bool, _ plan: MessagePort.Plan) {
+    self.isRemote = isRemote
+    tag = treadle_system_tag()
+    receive = plan.receive
+    invalidated = plan.invalidated
+    host = plan.host
+    token = plan.token
+    owner = plan.owner ?? treadle_system_user()
+  }
+}

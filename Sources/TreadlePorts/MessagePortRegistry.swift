@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleBase
+
+/// The ports of this process that have a name: each is there once (MSG-1, MSG-3). The list keeps none alive.
+enum MessagePortRegistry {
+  private typealias State = UnsafeMutablePointer<MessagePortState>
+  private static var first: UnsafeMutablePointer<State?> {
+    treadle_system_message_port_words().assumingMemoryBound(to: State?.self)
+  }
+  private static var mutex: UnsafeMutablePointer<Mutex> { Mutex.at(treadle_system_message_port_lock()) }
+
+  static func lock() { mutex.pointee.lock(.process) }
+  static func unlock() { mutex.pointee.unlock(.process) }
+
+  /// The handle of a valid port of that name, with a reference for the client; 0 for none.
+  static func retainForClient(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) -> UInt {
+    lock()
+    defer { unlock() }
+    guard let port = find(name, of: owner, isRemote: isRemote) else { return 0 }
+    let handle = port.handle
+    do throws(Failure) { try Slab(.descriptor).retainForClient(handle, "port") } catch { return 0 }
+    return handle
+  }
+
+  // MARK: Under the lock
+
+  private static func find(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) -> MessagePort? {
+    var next = first.pointee
+    while let state = next {
+      let port = MessagePort(UnsafeMutableRawPointer(state))
+      if state.pointee.isRemote == isRemote && state.pointee.owner == owner && port.isNamed(name) { return port }
+      next = state.pointee.next
+    }
+    return nil
+  }
+
+  static func add(_ port: MessagePort) {
+    if port.state.pointee.isListed { return }
+    port.state.pointee.isListed = true
+    port.state.pointee.next = first.pointee
+    first.pointee = port.state
+  }
+
+  static func remove(_ port: MessagePort) {
+    if !port.state.pointee.isListed { return }
+    port.state.pointee.isListed = false
+    var at = first
+    while let state = at.pointee, state != port.state { at = withUnsafeMutablePointer(to: &state.pointee.next) { $0 } }
+    if at.pointee != nil { at.pointee = port.state.pointee.next }
+  }
+}
+
+extension MessagePort {
+  fileprivate func isNamed(_ name: MessagePortName) -> Bool {
+    lock()
+    defer { unlock() }
+    return !state.pointee.isOver && state.pointee.name.equals(name)
+  }
+}

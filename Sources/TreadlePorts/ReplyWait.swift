@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+import TreadleCore
+
+/// One thread that waits for the reply to one message, running its loop. On the heap, since its thread may end inside of that run.
+struct ReplyWait: ~Copyable {
+  typealias Pointer = UnsafeMutablePointer<ReplyWait>
+
+  /// What the wait came to. Atomic: whoever receives the reply says so.
+  enum Phase {
+    static let waiting: UInt32 = 0
+    static let answered: UInt32 = 1
+    /// The other side has gone, or its thread has ended.
+    static let lost: UInt32 = 2
+  }
+
+  /// Held, both.
+  let port: MessagePort
+  let loop: Loop
+  let phase = Atomic<UInt32>(Phase.waiting)
+  // The port's lock.
+  var serial: UInt32
+  var next: Pointer? = nil
+  /// Written before the phase says that it is there; then the waiting thread's.
+  var payload = MessagePayload()
+
+  init(port: MessagePort, loop: Loop, serial: UInt32) {
+    self.port = port
+    self.loop = loop
+    self.serial = serial
+  }
+
+  static func isOngoing(_ wait: Pointer) -> Bool { wait.pointee.phase.load(ordering: .acquiring) == Phase.waiting }
+}
+
+extension MessagePort {
+  /// A thread begins to wait, for the reply to a message with the serial that the wait is given.
+  func beginWait(on loop: Loop) throws(Failure) -> ReplyWait.Pointer {
+    guard let memory = treadle_system_allocate(MemoryLayout<ReplyWait>.size) else { throw Failure.noMemory("reply") }
+    let wait = memory.bindMemory(to: ReplyWait.self, capacity: 1)
+    lock()
+    if state.pointee.isOver {
+      unlock()
+      treadle_system_free(memory)
+      throw MessagePort.invalidFailure
+    }
+    repeat { state.pointee.lastSerial &+= 1 } while state.pointee.lastSerial == 0 || find(state.pointee.lastSerial) != nil
+    wait.initialize(to: ReplyWait(port: self, loop: loop, serial: state.pointee.lastSerial))
+    wait.pointee.next = state.pointee.waits
+    state.pointee.waits = wait
+    hold()
+    loop.holdAgain()
+    unlock()
+    return wait
+  }
+
+  /// Nobody waits any more: a reply that comes later is dropped.
+  func endWait(_ wait: ReplyWait.Pointer) {
+    lock()
+    take(wait)
+    unlock()
+    wait.pointee.payload.free()
+    wait.pointee.loop.letGo()
+    treadle_system_free(wait)
+    letGo()
+  }
+
+  /// The lock is held.
+  private func find(_ serial: UInt32) -> ReplyWait.Pointer? {
+    var next = state.pointee.waits
+    while let wait = next, wait.pointee.serial != serial { next = wait.pointee.next }
+    return next
+  }
+
+  private func take(_ wait: ReplyWait.Pointer) {
+    var at = withUnsafeMutablePointer(to: &state.pointee.waits) { $0 }
+    while let other = at.pointee, other != wait { at = withUnsafeMutablePointer(to: &other.pointee.next) { $0 } }
+    if at.pointee != nil { at.pointee = wait.pointee.next }
+  }
+
+  /// Takes in what has come: each reply goes to the thread that waits for it, one for which nobody waits is dropped. False when
+  /// the other side has gone. The caller holds the item.
+  @discardableResult
+  func takeReplies(_ item: Item) -> Bool {
+    let isThere = try? withSocket { socket throws(Failure) in
+      for _ in 0..<64 {
+        switch socket.receive(from: .server) {
+        case .frame(let received): hand(received)
+        case .nothing, .noMemory: return true
+        case .closed: return false
+        }
+      }
+      return true
+    }
+    return isThere == true
+  }
+
+  private func hand(_ received: MessageSocket.Received) {
+    var received = received
+    lock()
+    let wait = find(received.frame.serial)
+    if let wait {
+      take(wait)
+      wait.pointee.next = nil
+      wait.pointee.payload = received.payload.take()
+    }
+    let loop = wait?.pointee.loop
+    loop?.holdAgain()
+    // As soon as this is said the wait is its thread's, and may be gone.
+    let isLost = received.frame.has(MessageFrame.Flag.abandoned)
+    wait?.pointee.phase.store(isLost ? ReplyWait.Phase.lost : ReplyWait.Phase.answered, ordering: .releasing)
+    unlock()
+    received.payload.free()
+    if let loop { wake(loop) }
+  }
+
+  /// The port is over: none of those who wait gets a reply any more.
+  func endWaits() {
+    while true {
+      lock()
+      let wait = state.pointee.waits
+      let loop = wait?.pointee.loop
+      if let wait {
+        state.pointee.waits = wait.pointee.next
+        wait.pointee.next = nil
+        loop?.holdAgain()
+        wait.pointee.phase.store(ReplyWait.Phase.lost, ordering: .releasing)
+      }
+      unlock()
+      guard let loop else { return }
+      wake(loop)
+    }
+  }
+
+  private func wake(_ loop: Loop) {
+    if !loop.isCurrent { loop.wake() }
+    loop.letGo()
+  }
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * message_port_fault_test.c: the n-th system call, or the n-th piece of memory, is refused, for every n, in an exchange between
+ * message ports of one thread: each call then fails with a message, or succeeds; afterwards everything works, and no descriptor
+ * is left. */
+#include "message_ports.h"
+
+#include "faults.h"
+
+#ifndef SANITIZED
+
+/* A call that succeeds, or fails for want of something, with a message. */
+#define SANE(call) sane((call), #call)
+static treadle_status sane(treadle_status status, const char *call) {
+    treadle_error_info error = {.struct_size = sizeof error};
+    if (status >= 0) return status;
+    treadle_last_error(&error);
+    if (error.code != status || !error.message[0] || !error.function[0])
+        check_failed(__FILE__, __LINE__, "%s returned %d without a message of its own", call, status);
+    switch (status) {
+    case TREADLE_E_NOMEM:
+    case TREADLE_E_SYSTEM:
+    case TREADLE_E_NO_REPLY: /* the other side met the fault */
+    case TREADLE_E_CLOSED:
+    case TREADLE_E_NOT_FOUND:
+    case TREADLE_E_STATE: return status;
+    default: check_failed(__FILE__, __LINE__, "%s returned %s", call, treadle_status_name(status));
+    }
+}
+
+enum { LARGE = 100000 };
+static char large[LARGE];
+static int received, replied;
+static void receive(treadle_message_port port, const treadle_message_port_message *message, void *info) {
+    (void)port, (void)info;
+    received++;
+    SANE(treadle_message_port_reply(message->call, message->data, message->size));
+}
+static void count_reply(const void *data, size_t size, void *info) { (void)data, (void)info, replied += size == LARGE || size == 5; }
+
+/* Everything that ports do, once. A reply that meets a fault never comes: patience is how long it is waited for. */
+static void use(const char *name, const char *other_name, int64_t patience) {
+    treadle_message_port_context context = {.struct_size = sizeof context, .receive = receive, .users = (const uint32_t[]){1, 2}, .user_count = 2};
+    treadle_message_port local = NULL, remote = NULL;
+    treadle_loop loop = treadle_loop_current();
+    if (SANE(treadle_message_port_create_local(name, &context, &local)) == TREADLE_OK) {
+        SANE(treadle_loop_add(loop, local, M));
+        SANE(treadle_loop_add(loop, local, REPLIES));
+        if (SANE(treadle_message_port_create_remote(name, NULL, &remote)) == TREADLE_OK) {
+            SANE(treadle_message_port_request(remote, 1, "small", 5, LONG, patience, REPLIES, count_reply, NULL));
+            SANE(treadle_message_port_request(remote, 1, large, LARGE, LONG, patience, REPLIES, count_reply, NULL));
+            SANE(treadle_message_port_send(remote, 1, "one", 3, LONG));
+            SANE(treadle_message_port_check(remote));
+            SANE(treadle_loop_run(loop, M, 0, 0));
+            treadle_invalidate(remote);
+            CHECK_INT(treadle_release(remote), TREADLE_OK);
+        }
+        SANE(treadle_message_port_set_name(local, other_name));
+        SANE(treadle_loop_run(loop, M, 0, 0));
+        treadle_invalidate(local);
+        CHECK_INT(treadle_release(local), TREADLE_OK);
+    }
+}
+
+static void check_all(unsigned kind, int error) {
+    char name[64], other[64];
+    bool has_hit = true;
+    snprintf(name, sizeof name, "%s", new_name()), snprintf(other, sizeof other, "%s", new_name());
+    treadle_loop_current();
+    replied = 0;
+    use(name, other, LONG);
+    CHECK_INT(replied, 2);
+    int descriptors = count_descriptors(), rounds = 0;
+    for (int n = 1; has_hit; n++) {
+        for (int for_ever = 0; for_ever < 2; for_ever++) {
+            arm(kind, error, n, for_ever);
+            use(name, other, MILLISECONDS(20));
+            has_hit = disarm() > 0;
+            CHECK_INT(count_descriptors(), descriptors);
+            replied = received = 0;
+            use(name, other, LONG);
+            CHECK_INT(replied, 2);
+            CHECK_INT(received, 3);
+            CHECK_INT(count_descriptors(), descriptors);
+        }
+        rounds = n;
+    }
+    CHECK(rounds > 3);
+}
+
+TEST(any_system_call_may_fail, "MSG-8 MSG-9 OBJ-6") {
+    check_all(FAULT_SOCKET, ENOMEM);
+    check_all(FAULT_SOCKET, EPERM);
+    check_all(FAULT_EPOLL_CREATE | FAULT_EPOLL_CONTROL, ENOMEM);
+}
+TEST(any_memory_may_be_refused, "MSG-8 OBJ-6") {
+    if (have_memory_faults()) check_all(FAULT_MEMORY, ENOMEM);
+}
+TEST(a_process_without_descriptors_goes_on, "MSG-9") { check_all(FAULT_SOCKET, EMFILE); }
+
+#endif
+
+TEST_MAIN()

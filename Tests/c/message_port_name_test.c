@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * message_port_name_test.c: names of message ports. */
+#include "message_ports.h"
+
+static void count_release(void *info) { ++*(int *)info; }
+TEST(a_name_of_this_process_is_the_same_port, "MSG-1 MSG-3") {
+    const char *name = new_name();
+    int released = 0;
+    treadle_message_port local = make_local(name, NULL, NULL), again = NULL, remote, other = NULL;
+    treadle_message_port_context context = {.struct_size = sizeof context, .info = &released, .release = count_release};
+    CHECK_INT(treadle_message_port_create_local(name, &context, &again), TREADLE_IGNORED);
+    CHECK(again == local);
+    CHECK_INT(released, 0);
+    CHECK_INT(treadle_release(again), TREADLE_OK);
+    remote = make_remote(name);
+    CHECK_INT(treadle_message_port_create_remote(name, NULL, &other), TREADLE_IGNORED);
+    CHECK(other == remote);
+    CHECK_INT(treadle_release(other), TREADLE_OK);
+    /* One that has become invalid counts no more. */
+    CHECK_INT(discard(local), TREADLE_OK);
+    local = make_local(name, NULL, NULL);
+    CHECK_INT(treadle_message_port_create_remote(name, NULL, &other), TREADLE_OK);
+    CHECK(other != remote);
+    CHECK(!treadle_is_valid(remote));
+    CHECK_INT(treadle_release(remote), TREADLE_OK);
+    CHECK_INT(discard(other), TREADLE_OK);
+    CHECK_INT(discard(local), TREADLE_OK);
+}
+
+TEST(a_name_of_another_process_is_taken, "MSG-1") {
+    const char *name = new_name();
+    pid_t child = start_process(name);
+    treadle_message_port port = (void *)1;
+    treadle_message_port_context context = {.struct_size = sizeof context};
+    CHECK_ERROR(treadle_message_port_create_local(name, &context, &port), TREADLE_E_EXISTS, "name");
+    CHECK(port == NULL);
+    treadle_message_port local = make_local(new_name(), NULL, NULL);
+    CHECK_ERROR(treadle_message_port_set_name(local, name), TREADLE_E_EXISTS, "name");
+    CHECK_INT(discard(local), TREADLE_OK);
+    kill(child, SIGKILL);
+    await_process(child);
+    /* Nothing stays behind. */
+    local = make_local(name, NULL, NULL);
+    CHECK_INT(discard(local), TREADLE_OK);
+}
+
+TEST(nobody_serves_the_name, "MSG-3 MSG-8") {
+    treadle_message_port port = (void *)1;
+    CHECK_ERROR(treadle_message_port_create_remote(new_name(), NULL, &port), TREADLE_E_NOT_FOUND, "name");
+    CHECK(port == NULL);
+    CHECK_ERROR(treadle_message_port_create_remote(NULL, NULL, &port), TREADLE_E_ARG, "name");
+    CHECK_ERROR(treadle_message_port_create_remote("", NULL, &port), TREADLE_E_ARG, "name");
+    CHECK_ERROR(treadle_message_port_create_remote("\xff", NULL, &port), TREADLE_E_ARG, "UTF-8");
+}
+
+static void fill_name(char *name, size_t size, const char *end) {
+    memset(name, 'n', size);
+    snprintf(name + size - strlen(end), strlen(end) + 1, "%s", end);
+    memcpy(name, new_name(), strlen(new_name()));
+}
+TEST(long_names_are_told_apart_and_cut, "MSG-1 MSG-9") {
+    static char one[256], other[256], longer[400], found[400];
+    size_t length;
+    fill_name(one, 255, "1"), memcpy(other, one, sizeof one), other[254] = '2';
+    memcpy(longer, one, 255), memset(longer + 255, 'x', 100);
+    treadle_message_port first = make_local(one, NULL, NULL), second = make_local(other, NULL, NULL), third = NULL;
+    CHECK(first != second);
+    treadle_message_port_context context = {.struct_size = sizeof context};
+    CHECK_INT(treadle_message_port_create_local(longer, &context, &third), TREADLE_IGNORED);
+    CHECK(third == first);
+    CHECK_INT(treadle_release(third), TREADLE_OK);
+    CHECK_INT(treadle_message_port_get_name(first, found, sizeof found, &length), TREADLE_OK);
+    CHECK_INT(length, 255);
+    CHECK_TEXT(found, one);
+    treadle_message_port remote = make_remote(longer);
+    CHECK_INT(treadle_message_port_get_name(remote, NULL, 0, &length), TREADLE_OK);
+    CHECK_INT(length, 255);
+    CHECK_INT(discard(remote), TREADLE_OK);
+    /* Not in the middle of a character. */
+    memset(longer, 0, sizeof longer), memcpy(longer, one, 254), strcat(longer, "\xc3\xa9\xc3\xa9");
+    third = make_local(longer, NULL, NULL);
+    CHECK_INT(treadle_message_port_get_name(third, NULL, 0, &length), TREADLE_OK);
+    CHECK_INT(length, 254);
+    CHECK_INT(discard(third), TREADLE_OK);
+    CHECK_INT(discard(second), TREADLE_OK);
+    CHECK_INT(discard(first), TREADLE_OK);
+}
+
+TEST(a_port_is_renamed_and_stays_in_its_loop, "MSG-2") {
+    const char *old = new_name(), *new = new_name();
+    char found[64];
+    size_t length;
+    struct received received = {0};
+    struct reply reply = {0};
+    treadle_message_port local = serve_here(old, receive_and_keep, &received), remote = make_remote(old), port = NULL;
+    CHECK_INT(treadle_message_port_set_name(local, old), TREADLE_IGNORED);
+    CHECK_INT(treadle_message_port_check(remote), TREADLE_OK);
+    CHECK_INT(treadle_message_port_set_name(local, new), TREADLE_OK);
+    CHECK_INT(treadle_message_port_get_name(local, found, sizeof found, &length), TREADLE_OK);
+    CHECK_TEXT(found, new);
+    CHECK_ERROR(treadle_message_port_check(remote), TREADLE_E_STATE, "port");
+    CHECK(!treadle_is_valid(remote));
+    CHECK_INT(treadle_message_port_create_remote(old, NULL, &port), TREADLE_E_NOT_FOUND);
+    CHECK_INT(treadle_release(remote), TREADLE_OK);
+    remote = make_remote(new);
+    CHECK_INT(request_text(remote, 1, "question", LONG, &reply), TREADLE_OK);
+    CHECK_REPLY(reply, "answer");
+    CHECK_ERROR(treadle_message_port_set_name(remote, old), TREADLE_E_STATE, "port");
+    CHECK_ERROR(treadle_message_port_set_name(local, NULL), TREADLE_E_ARG, "name");
+    CHECK_ERROR(treadle_message_port_set_name(local, ""), TREADLE_E_ARG, "name");
+    treadle_message_port other = make_local(old, NULL, NULL); /* it is free */
+    CHECK_ERROR(treadle_message_port_set_name(local, old), TREADLE_E_EXISTS, "name");
+    CHECK_INT(discard(other), TREADLE_OK);
+    CHECK_INT(discard(remote), TREADLE_OK);
+    CHECK_INT(treadle_invalidate(local), TREADLE_OK);
+    CHECK_ERROR(treadle_message_port_set_name(local, old), TREADLE_E_STATE, "port");
+    CHECK_INT(treadle_release(local), TREADLE_OK);
+}
+
+TEST(a_port_may_get_its_name_later, "MSG-1 MSG-4") {
+    const char *name = new_name();
+    size_t length = 7;
+    struct received received = {0};
+    struct reply reply = {0};
+    treadle_message_port local = serve_here(NULL, receive_and_keep, &received), other = make_local(NULL, NULL, NULL);
+    CHECK(local != other);
+    CHECK_INT(treadle_message_port_get_name(local, NULL, 0, &length), TREADLE_OK);
+    CHECK_INT(length, 0);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(treadle_message_port_set_name(local, name), TREADLE_OK);
+    treadle_message_port remote = make_remote(name);
+    CHECK_INT(request_text(remote, 1, "question", LONG, &reply), TREADLE_OK);
+    CHECK_REPLY(reply, "answer");
+    CHECK_INT(discard(remote), TREADLE_OK);
+    CHECK_INT(discard(other), TREADLE_OK);
+    CHECK_INT(discard(local), TREADLE_OK);
+}
+
+TEST_MAIN()

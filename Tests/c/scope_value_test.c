@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * scope_value_test.c: values in dictionaries of threads belong to the scope that has stored them, and end with it. */
+#include "scope_kinds.h"
+#include "forked.h"
+#include "thread_jobs.h"
+
+#include <sys/wait.h>
+
+static treadle_status set(treadle_thread thread, const char *key, atomic_int *released) {
+    return treadle_thread_set_value(thread, key, released, count_up);
+}
+static treadle_status set_in(treadle_scope scope, treadle_thread thread, const char *key, atomic_int *released) {
+    CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+    treadle_status status = set(thread, key, released);
+    CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+    return status;
+}
+static bool has(treadle_thread thread, const char *key) { return treadle_thread_get_value(thread, key, &(void *){NULL}) == TREADLE_OK; }
+static void close_it(treadle_scope scope) {
+    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
+}
+
+TEST(a_value_leaves_the_dictionary_with_its_scope, "SCOPE-1 SCOPE-2 THR-12") {
+    treadle_thread self = treadle_thread_current(), other = thread_make(nothing, NULL);
+    atomic_int mine = 0, others = 0, replaced = 0, removed = 0, outside = 0;
+    treadle_scope scope = make_scope(NULL);
+    CHECK_INT(set_in(scope, self, "mine", &mine), TREADLE_OK);
+    CHECK_INT(set_in(scope, other, "others", &others), TREADLE_OK);
+    CHECK_INT(set_in(scope, self, "key", &replaced), TREADLE_OK);
+    CHECK_INT(set_in(scope, self, "removed", &removed), TREADLE_OK);
+    CHECK_INT(treadle_thread_set_value(self, "outside", &outside, count_up), TREADLE_OK);
+    CHECK_INT(holders_of(scope, NULL, 0), 4);
+    CHECK_INT(treadle_thread_remove_value(self, "removed"), TREADLE_OK);
+    CHECK_INT(set(self, "key", &outside), TREADLE_OK);
+    CHECK_INT(removed, 1);
+    CHECK_INT(replaced, 1);
+    CHECK_INT(holders_of(scope, NULL, 0), 2);
+    close_it(scope);
+    CHECK(mine == 1 && others == 1 && replaced == 1 && removed == 1 && outside == 0);
+    CHECK(!has(self, "mine") && !has(other, "others") && has(self, "key") && has(self, "outside"));
+    CHECK_INT(treadle_thread_remove_value(self, "key"), TREADLE_OK);
+    CHECK_INT(treadle_thread_remove_value(self, "outside"), TREADLE_OK);
+    CHECK_INT(treadle_release(other), TREADLE_OK);
+    CHECK_INT(others, 1);
+}
+
+TEST(a_scope_that_is_closed_takes_no_value, "SCOPE-2 THR-12") {
+    atomic_int released = 0;
+    treadle_scope scope = make_scope(NULL);
+    CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_ERROR(set(treadle_thread_current(), "key", &released), TREADLE_E_CLOSED, "scope");
+    CHECK_INT(released, 1);
+    CHECK(!has(treadle_thread_current(), "key"));
+    CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
+}
+
+/* The thread ends first, then the scope; or a thread that has ended refuses the value. */
+static atomic_int of_thread;
+static _Atomic(treadle_scope) scope_of_thread;
+static void *store_and_end(void *info) {
+    CHECK_INT(set_in(scope_of_thread, treadle_thread_current(), "key", &of_thread), TREADLE_OK);
+    return info;
+}
+TEST(a_value_whose_thread_has_ended_is_in_no_scope, "SCOPE-1 THR-12") {
+    scope_of_thread = make_scope(NULL);
+    treadle_thread thread = thread_make(store_and_end, NULL);
+    CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
+    CHECK_INT(treadle_thread_retain(thread), TREADLE_OK);
+    thread_end(thread);
+    CHECK_INT(of_thread, 1);
+    CHECK_INT(holders_of(scope_of_thread, NULL, 0), 0);
+    CHECK_ERROR(set_in(scope_of_thread, thread, "key", &of_thread), TREADLE_E_STATE, "thread");
+    CHECK_INT(of_thread, 2);
+    CHECK_INT(holders_of(scope_of_thread, NULL, 0), 0);
+    CHECK_INT(treadle_release(thread), TREADLE_OK);
+    close_it(scope_of_thread);
+    CHECK_INT(of_thread, 2);
+}
+
+/* --- In use ------------------------------------------------------------------------------------- */
+
+static sem_t entered, go;
+static atomic_int used;
+static void stay(void *value, void *info) {
+    (void)value, (void)info;
+    sem_post(&entered);
+    await(&go);
+}
+static void *use_it(void *thread) {
+    CHECK_INT(treadle_thread_use_value(thread, "key", stay, NULL), TREADLE_OK);
+    return NULL;
+}
+TEST(a_value_that_is_used_is_waited_for_and_told, "SCOPE-3 THR-12") {
+    pthread_t users[2];
+    treadle_scope_holder holder;
+    treadle_scope scope = make_scope(NULL);
+    sem_init(&entered, 0, 0), sem_init(&go, 0, 0);
+    used = 0;
+    CHECK_INT(set_in(scope, treadle_thread_current(), "key", &used), TREADLE_OK);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(pthread_create(&users[i], NULL, use_it, treadle_thread_current()), 0);
+        await(&entered);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(treadle_scope_close(scope, 1), TREADLE_E_TIMEOUT);
+        CHECK(!has(treadle_thread_current(), "key"));
+        CHECK_INT(holders_of(scope, &holder, 1), 1);
+        CHECK(holder.kind == TREADLE_HOLDER_VALUE && holder.thread_id != 0 && holder.thread_id != thread_id() && holder.held_ns > 0);
+        CHECK_INT(used, 0);
+        if (i == 0) sem_post(&go);
+    }
+    sem_post(&go);
+    close_it(scope);
+    CHECK_INT(used, 1);
+    for (int i = 0; i < 2; i++) CHECK_INT(pthread_join(users[i], NULL), 0);
+}
+
+static void close_from_inside(void *value, void *scope) {
+    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_DEFERRED);
+    CHECK_INT(*(atomic_int *)value, 0);
+    CHECK(treadle_is_valid(scope) == false);
+}
+TEST(a_scope_that_is_closed_while_its_value_is_used_ends_after_it, "SCOPE-4 THR-12") {
+    atomic_int released = 0, destroyed = 0;
+    treadle_scope scope = make_scope(&destroyed);
+    CHECK_INT(set_in(scope, treadle_thread_current(), "key", &released), TREADLE_OK);
+    CHECK_INT(treadle_thread_use_value(treadle_thread_current(), "key", close_from_inside, scope), TREADLE_OK);
+    CHECK(released == 1 && destroyed == 1);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
+}
+
+/* The child of a fork in a use has a life of its own, and returns to the parent's call. */
+static treadle_scope forked_scope;
+static void must_be_refused(treadle_status status) { CHECK_INT(treadle_scope_close(forked_scope, 0), status); }
+static pid_t child;
+static void fork_in_use(void *value, void *is_new) {
+    (void)value;
+    child = fork();
+    if (child) return;
+    must_be_refused(TREADLE_E_FORKED);
+    if (is_new) live_anew();
+}
+TEST(a_fork_in_the_use_of_a_value, "RL-11 THR-12") {
+    for (int is_new = 0; is_new < 2; is_new++) {
+        int status = -1;
+        used = 0;
+        forked_scope = make_scope(NULL);
+        CHECK_INT(set_in(forked_scope, treadle_thread_current(), "key", &used), TREADLE_OK);
+        treadle_thread_use_value(treadle_thread_current(), "key", fork_in_use, is_new ? &is_new : NULL);
+        if (child == 0) _exit(used);
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK_INT(status, 0);
+        close_it(forked_scope);
+        CHECK_INT(used, 1);
+    }
+}
+
+/* --- At once ------------------------------------------------------------------------------------ */
+
+enum { ROUNDS = 300, KEYS = 3 };
+static atomic_bool is_over;
+static atomic_int stored, given_back;
+static void give_back(void *value) { (void)value, atomic_fetch_add(&given_back, 1); }
+static void *take_out(void *thread) {
+    static const char *const keys[] = {"0", "1", "2"};
+    for (int i = 0; !is_over; i++) treadle_thread_remove_value(thread, keys[i % KEYS]);
+    return NULL;
+}
+static void *store_in(void *info) {
+    char key[] = "0";
+    treadle_thread thread = info;
+    for (int i = 0; !is_over; i++) {
+        key[0] = (char)('0' + i % KEYS);
+        treadle_scope scope = scope_of_thread;
+        if (treadle_scope_enter(scope) != TREADLE_OK) continue;
+        atomic_fetch_add(&stored, 1);
+        treadle_thread_set_value(thread, key, &stored, give_back);
+        CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+    }
+    return NULL;
+}
+TEST(each_value_goes_back_once_whoever_takes_it_out, "SCOPE-2 SCOPE-3 THR-12") {
+    pthread_t remover, storer;
+    treadle_thread thread = thread_make(nothing, NULL);
+    scope_of_thread = make_scope(NULL);
+    is_over = false;
+    CHECK_INT(pthread_create(&remover, NULL, take_out, thread), 0);
+    CHECK_INT(pthread_create(&storer, NULL, store_in, thread), 0);
+    for (int i = 0; i < scaled(ROUNDS); i++) {
+        treadle_scope scope = scope_of_thread, next = make_scope(NULL);
+        for (int before = stored; stored < before + 2;) sched_yield();
+        CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+        scope_of_thread = next;
+        CHECK_INT(treadle_release(scope), TREADLE_OK);
+    }
+    is_over = true;
+    CHECK_INT(pthread_join(remover, NULL), 0);
+    CHECK_INT(pthread_join(storer, NULL), 0);
+    close_it(scope_of_thread);
+    CHECK_INT(given_back, stored);
+    for (int i = 0; i < KEYS; i++) CHECK(!has(thread, (char[]){(char)('0' + i), 0}));
+    CHECK_INT(treadle_release(thread), TREADLE_OK);
+}
+
+TEST_MAIN()

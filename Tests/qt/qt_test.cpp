@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+//
+// qt_test.cpp: run loops and Qt's event loops, either inside of the other: timers, sockets, posted and queued events, nested event loops.
+#include <QCoreApplication>
+#include <QEventLoop>
+#include <QThread>
+#include <QTimer>
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <thread>
+#include <treadle-qt.hpp>
+#include <vector>
+
+#define CHECK(condition) \
+    do { if (!(condition)) { std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); std::fflush(nullptr); _exit(1); } } while (0)
+
+static constexpr int THREADS = 4, POSTS = 5000, CALLS = 1000;
+
+static std::uint64_t passes() {
+    treadle_loop_counters counters = TREADLE_INIT(treadle_loop_counters);
+    CHECK(treadle_loop_get_counters(treadle_loop_current(), &counters) == TREADLE_OK);
+    return counters.passes;
+}
+
+// The parts of one program, which ends with the last of them.
+struct Program {
+    int parts = 0, posted = 0, called = 0, ticks = 40, letters = 100, beats = 40;
+    std::function<void()> quit;
+    treadle_loop loop = treadle_loop_current();
+    QObject receiver;
+    std::vector<std::thread> threads;
+    int ends[2];
+    QTimer timer;
+    QSocketNotifier *reader = nullptr, *echo = nullptr;
+
+    void part_ends() {
+        CHECK(parts > 0);
+        if (--parts == 0) quit();
+    }
+    static void post(void *info) {
+        auto *self = static_cast<Program *>(info);
+        if (++self->posted == THREADS * POSTS) self->part_ends();
+    }
+    static void tick(treadle_timer timer, void *info) {
+        auto *self = static_cast<Program *>(info);
+        if (self->ticks % 10 == 0) CHECK(treadle_loop_run(self->loop, "nested", 1000000, TREADLE_RUN_WHEN_EMPTY) == TREADLE_RUN_TIMED_OUT);
+        if (self->ticks % 10 == 5) {
+            // A dialog: an event loop of Qt's inside of a callback of ours.
+            QEventLoop nested;
+            QTimer::singleShot(1, &nested, &QEventLoop::quit);
+            nested.exec();
+        }
+        if (--self->ticks == 0) treadle_invalidate(timer), self->part_ends();
+    }
+    void begin() {
+        parts = 5;
+        CHECK(treadle_timer_start(0, 1000000, tick, this, nullptr) == TREADLE_OK);
+        QObject::connect(&timer, &QTimer::timeout, [this] {
+            if (beats % 8 == 0) {
+                QEventLoop nested;
+                QTimer::singleShot(1, &nested, &QEventLoop::quit);
+                nested.exec();
+            }
+            if (beats > 0 && --beats == 0) timer.stop(), part_ends();
+        });
+        timer.setTimerType(Qt::PreciseTimer);
+        timer.start(1);
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+        reader = new QSocketNotifier(ends[0], QSocketNotifier::Read, &receiver);
+        echo = new QSocketNotifier(ends[1], QSocketNotifier::Read, &receiver);
+        QObject::connect(echo, &QSocketNotifier::activated, [this] {
+            move(ends[1]);
+            CHECK(write(ends[1], "x", 1) == 1);
+        });
+        QObject::connect(reader, &QSocketNotifier::activated, [this] {
+            move(ends[0]);
+            if (--letters == 0) part_ends();
+            else CHECK(treadle_loop_post(loop, [](void *info) { CHECK(write(static_cast<Program *>(info)->ends[0], "x", 1) == 1); }, this) == TREADLE_OK);
+        });
+        CHECK(write(ends[0], "x", 1) == 1);
+        for (int i = 0; i < THREADS; i++) {
+            threads.emplace_back([this] {
+                for (int i = 0; i < POSTS; i++) {
+                    CHECK(treadle_loop_post(loop, post, this) == TREADLE_OK);
+                    if (i % (POSTS / CALLS) == 0)
+                        QMetaObject::invokeMethod(&receiver, [this] { if (++called == THREADS * CALLS) part_ends(); }, Qt::QueuedConnection);
+                }
+            });
+        }
+    }
+    static void move(int fd) {
+        char letter;
+        CHECK(read(fd, &letter, 1) == 1);
+    }
+    void end() {
+        CHECK(parts == 0 && posted == THREADS * POSTS && called == THREADS * CALLS);
+        for (std::thread &thread : threads) thread.join();
+        delete reader, delete echo;
+        close(ends[0]), close(ends[1]);
+    }
+};
+
+static void ours_inside() {
+    int count = 0;
+    char *arguments[] = {nullptr};
+    QCoreApplication application(count, arguments);
+    Program program;
+    TreadleNotifier *notifier = TreadleNotifier::create(program.loop);
+    CHECK(notifier);
+    program.quit = [] { QCoreApplication::quit(); };
+    program.begin();
+    CHECK(QCoreApplication::exec() == 0);
+    program.end();
+    // Idle: ours is not asked.
+    const std::uint64_t before = passes();
+    QTimer::singleShot(200, &application, &QCoreApplication::quit);
+    QCoreApplication::exec();
+    CHECK(passes() - before <= 20);
+    delete notifier;
+    CHECK(!TreadleNotifier::create(program.loop, TREADLE_COMMON_MODES));
+}
+
+static void ended_is_told() {
+    int count = 0, told = 0;
+    char *arguments[] = {nullptr};
+    QCoreApplication application(count, arguments);
+    const treadle_loop loop = treadle_loop_current();
+    const auto note = [](treadle_status status, void *info) { return *static_cast<int *>(info) = status, false; };
+    TreadleNotifier *notifier = TreadleNotifier::create(loop, TREADLE_DEFAULT_MODE, note, &told);
+    treadle_loop_post(loop, [](void *info) { treadle_loop_stop(static_cast<treadle_loop>(info)); }, loop);
+    while (!told) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
+    CHECK(told == TREADLE_RUN_STOPPED && !notifier->isEnabled());
+    delete notifier;
+}
+
+// exec() runs our loop; then a run of ours serves Qt.
+static void theirs_inside(bool by_exec) {
+    int count = 0;
+    char *arguments[] = {nullptr};
+    auto *dispatcher = new TreadleEventDispatcher;
+    QCoreApplication::setEventDispatcher(dispatcher);
+    QCoreApplication application(count, arguments);
+    CHECK(QAbstractEventDispatcher::instance() == dispatcher);
+    Program program;
+    program.quit = by_exec ? std::function<void()>([] { QCoreApplication::quit(); })
+                           : [&program] { treadle_loop_request_stop(program.loop, TREADLE_STOP_ALL_LEVELS); };
+    program.begin();
+    if (by_exec) CHECK(QCoreApplication::exec() == 0);
+    else CHECK(treadle_loop_run(program.loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY) == TREADLE_RUN_STOPPED);
+    program.end();
+    const std::uint64_t before = passes();
+    if (by_exec) {
+        QTimer::singleShot(200, &application, &QCoreApplication::quit);
+        QCoreApplication::exec();
+    } else {
+        treadle_loop_run(program.loop, TREADLE_DEFAULT_MODE, 200000000, TREADLE_RUN_WHEN_EMPTY);
+    }
+    CHECK(passes() - before <= 20);
+    // A thread of Qt's, with a loop of its own, which ends and is waited for.
+    QThread thread;
+    std::atomic<int> seen{0};
+    thread.start();
+    QObject there;
+    there.moveToThread(&thread);
+    for (int i = 0; i < 100; i++) QMetaObject::invokeMethod(&there, [&] { seen++; }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(&there, [&] { thread.quit(); }, Qt::QueuedConnection);
+    CHECK(thread.wait(60000) && seen == 100);
+    // Timers are told of, and end with their object.
+    auto *object = new QObject;
+    const int id = object->startTimer(60000, Qt::PreciseTimer);
+    CHECK(dispatcher->registeredTimers(object).size() == 1 && dispatcher->remainingTime(id) > 50000);
+    delete object;
+    CHECK(dispatcher->remainingTime(id) == -1);
+}
+
+int main() {
+    const std::function<void()> tests[] = {ours_inside, ended_is_told, [] { theirs_inside(true); }, [] { theirs_inside(false); }};
+    const char *names[] = {"ours_inside", "ended_is_told", "theirs_inside_by_exec", "theirs_inside_by_a_run"};
+    int passed = 0, failed = 0;
+    for (int i = 0; i < 4; i++) {
+        int status = -1;
+        const pid_t pid = fork();
+        if (pid == 0) {
+            alarm(120);
+            tests[i]();
+            _exit(0);
+        }
+        waitpid(pid, &status, 0);
+        if (status == 0) passed++;
+        else failed++, std::fprintf(stderr, "%s: ended with %d\n", names[i], status);
+    }
+    std::printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * treadle-glue.h: passes of a run loop that another loop waits for. What the headers for loops of other libraries share, and
+ * those for further ones may use. */
+#ifndef TREADLE_GLUE_H
+#define TREADLE_GLUE_H
+
+#include <treadle.h>
+
+TREADLE_BEGIN_DECLS
+
+/** Told when a pass inside of another loop did not end as usual: TREADLE_RUN_STOPPED when somebody has stopped the run loop, or an
+ *  error. Returns whether to go on; if not, the other loop waits for this one no more. Without such a function it goes on after a
+ *  stop and TREADLE_E_CALLBACK, and not after other errors, which are reported (treadle_report_error).
+ *  [callback] on the other loop's thread, outside of the pass. Since 1.0. */
+typedef bool (*treadle_glue_fn)(treadle_status status, void *info);
+
+/** Makes one pass, which does not wait, and returns whether to go on. A pass handles what is there at its beginning, so the
+ *  other loop is never held up by posts that lead to posts.
+ *  [owner] Since 1.0. */
+static inline bool treadle_glue_pass(treadle_loop loop, const char *mode, treadle_glue_fn ended, void *info) {
+    treadle_status status = treadle_loop_run(loop, mode, 0, TREADLE_RUN_WHEN_EMPTY);
+    if (status == TREADLE_RUN_TIMED_OUT) return true;
+    if (ended) return ended(status, info);
+    if (status >= 0 || status == TREADLE_E_CALLBACK) return true;
+    treadle_report_error(treadle_status_name(status), "a run loop inside of another loop ends");
+    return false;
+}
+
+TREADLE_END_DECLS
+#endif

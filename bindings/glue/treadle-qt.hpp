@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * treadle-qt.hpp: run loops and Qt's event loops on one thread, either inside of the other. C++17; Qt 5.15 or 6, QtCore alone. */
+#ifndef TREADLE_QT_HPP
+#define TREADLE_QT_HPP
+
+/* Qt's keyword is a member's name there. */
+#pragma push_macro("signals")
+#undef signals
+#include "treadle-glue.h"
+#pragma pop_macro("signals")
+
+#include <unistd.h>
+
+#include <QAbstractEventDispatcher>
+#include <QByteArray>
+#include <QCoreApplication>
+#include <QHash>
+#include <QSocketNotifier>
+#include <QTimerEvent>
+
+/** The calling thread's run loop, in one mode, inside of Qt's event loop of that thread. Deleting it, or its parent, ends the
+ *  waiting and closes the descriptor. While a callback of the run loop runs an event loop of Qt's, as a dialog does, the run loop is
+ *  paused. Since 1.0. */
+class TreadleNotifier : public QSocketNotifier {
+  public:
+    /** ended may be NULL. NULL for the last error: those of treadle_loop_open_pollable. Since 1.0. */
+    static TreadleNotifier *create(treadle_loop loop, const char *mode = TREADLE_DEFAULT_MODE, treadle_glue_fn ended = nullptr,
+                                   void *info = nullptr, QObject *parent = nullptr) {
+        std::int32_t fd = -1;
+        if (treadle_loop_open_pollable(loop, mode, &fd) < 0) return nullptr;
+        return new TreadleNotifier(fd, loop, mode, ended, info, parent);
+    }
+    ~TreadleNotifier() override {
+        setEnabled(false);
+        close(fd_);
+        treadle_release(loop_);
+    }
+
+  protected:
+    bool event(QEvent *event) override {
+        if (event->type() != QEvent::SockAct) return QSocketNotifier::event(event);
+        if (is_passing_) return true;
+        is_passing_ = true;
+        if (!treadle_glue_pass(loop_, mode_.constData(), ended_, info_)) setEnabled(false);
+        is_passing_ = false;
+        return true;
+    }
+
+  private:
+    TreadleNotifier(std::int32_t fd, treadle_loop loop, const char *mode, treadle_glue_fn ended, void *info, QObject *parent)
+        : QSocketNotifier(fd, QSocketNotifier::Read, parent), fd_(fd), loop_(loop), mode_(mode), ended_(ended), info_(info) {
+        treadle_retain(loop);
+    }
+    std::int32_t fd_;
+    treadle_loop loop_;
+    QByteArray mode_;
+    treadle_glue_fn ended_;
+    void *info_;
+    bool is_passing_ = false;
+};
+
+/** Qt's event loop of a thread, made of that thread's run loop: given to QCoreApplication::setEventDispatcher before there is an
+ *  application, or to QThread::setEventDispatcher. Then exec() runs the run loop in the default mode, and a run of the run loop in
+ *  that mode serves Qt: its timers, notifiers and posted events. Notifiers of exceptions (out-of-band data) are not served.
+ *  To be made and used on its thread, but for wakeUp and interrupt. Since 1.0. */
+class TreadleEventDispatcher : public QAbstractEventDispatcher {
+  public:
+    explicit TreadleEventDispatcher(QObject *parent = nullptr) : QAbstractEventDispatcher(parent), loop_(treadle_loop_current()) {
+        treadle_retain(loop_);
+        treadle_source_context context = TREADLE_INIT(treadle_source_context);
+        treadle_source_create(&context, &handled_);
+        treadle_loop_add(loop_, handled_, TREADLE_DEFAULT_MODE);
+    }
+    ~TreadleEventDispatcher() override {
+        for (const Timer &timer : timers_) drop(timer.native);
+        for (const Watch &watch : watches_) drop(watch.native);
+        drop(handled_);
+        treadle_release(loop_);
+    }
+
+    bool processEvents(QEventLoop::ProcessEventsFlags flags) override {
+        const bool waits = flags & QEventLoop::WaitForMoreEvents, outer_excludes = excludes_sockets_;
+        depth_++;
+        is_interrupted_.storeRelease(0);
+        has_handled_ = is_posted_.loadAcquire() != 0;
+        excludes_sockets_ = flags & QEventLoop::ExcludeSocketNotifiers;
+        if (outer_excludes != excludes_sockets_) watchAll();
+        Q_EMIT awake();
+        QCoreApplication::sendPostedEvents();
+        do {
+            const bool sleeps = waits && !has_handled_ && !is_interrupted_.loadAcquire();
+            if (sleeps) Q_EMIT aboutToBlock();
+            treadle_loop_run(loop_, TREADLE_DEFAULT_MODE, sleeps ? TREADLE_FOREVER : 0,
+                             TREADLE_RUN_RETURN_AFTER_SOURCE | TREADLE_RUN_WHEN_EMPTY);
+            if (sleeps) Q_EMIT awake();
+        } while (waits && !has_handled_ && !is_interrupted_.loadAcquire());
+        const bool result = has_handled_;
+        if (outer_excludes != excludes_sockets_) excludes_sockets_ = outer_excludes, watchAll();
+        /* What would have had an outer one return came to this one's run; and a callback of the outer one has led here. */
+        if (--depth_ > 0) handled();
+        return result;
+    }
+#if QT_VERSION < QT_VERSION_CHECK(6, 0, 0)
+    using Interval = int;
+    bool hasPendingEvents() override { return is_posted_.loadAcquire() != 0; }
+    void flush() override {}
+#else
+    using Interval = qint64;
+#endif
+
+    void registerSocketNotifier(QSocketNotifier *notifier) override {
+        if (notifier->type() == QSocketNotifier::Exception) return;
+        const int fd = static_cast<int>(notifier->socket());
+        Watch &watch = watches_[fd];
+        watch.notifiers[notifier->type()] = notifier;
+        if (!watch.native) {
+            treadle_descriptor_context context = TREADLE_INIT(treadle_descriptor_context);
+            context.info = this, context.ready = ready, context.fd = fd, context.events = TREADLE_READABLE;
+            if (treadle_descriptor_create(&context, &watch.native) < 0 ||
+                treadle_loop_add(loop_, watch.native, TREADLE_DEFAULT_MODE) < 0)
+                qWarning("TreadleEventDispatcher: descriptor %d is not watched", fd);
+        }
+        watch_for(watch);
+    }
+    void unregisterSocketNotifier(QSocketNotifier *notifier) override {
+        const auto found = watches_.find(static_cast<int>(notifier->socket()));
+        if (found == watches_.end() || notifier->type() == QSocketNotifier::Exception) return;
+        found->notifiers[notifier->type()] = nullptr;
+        if (found->notifiers[0] || found->notifiers[1]) return watch_for(*found);
+        drop(found->native);
+        watches_.erase(found);
+    }
+
+    void registerTimer(int id, Interval interval, Qt::TimerType type, QObject *object) override {
+        Timer timer = {nullptr, object, interval, type};
+        treadle_timer_context context = TREADLE_INIT(treadle_timer_context);
+        context.info = new Fire{this, id}, context.release = [](void *info) { delete static_cast<Fire *>(info); }, context.fire = fire;
+        context.interval_ns = interval > 0 ? static_cast<std::int64_t>(interval) * 1000000 : 1; /* as often as may be */
+        context.fire_at = treadle_time_now() + static_cast<std::int64_t>(interval) * 1000000;
+        context.tolerance_ns = type == Qt::PreciseTimer ? 0 : context.interval_ns / 20;
+        if (treadle_timer_create(&context, &timer.native) < 0 || treadle_loop_add(loop_, timer.native, TREADLE_DEFAULT_MODE) < 0)
+            qWarning("TreadleEventDispatcher: timer %d does not fire", id);
+        timers_.insert(id, timer);
+    }
+    bool unregisterTimer(int id) override {
+        const auto found = timers_.find(id);
+        if (found == timers_.end()) return false;
+        drop(found->native);
+        timers_.erase(found);
+        return true;
+    }
+    bool unregisterTimers(QObject *object) override {
+        const QList<TimerInfo> all = registeredTimers(object);
+        for (const TimerInfo &info : all) unregisterTimer(info.timerId);
+        return !all.isEmpty();
+    }
+    QList<TimerInfo> registeredTimers(QObject *object) const override {
+        QList<TimerInfo> all;
+        for (auto each = timers_.begin(); each != timers_.end(); ++each)
+            if (each->object == object) all.append(TimerInfo(each.key(), static_cast<int>(each->interval), each->type));
+        return all;
+    }
+    int remainingTime(int id) override {
+        std::int64_t date = 0;
+        const auto found = timers_.constFind(id);
+        if (found == timers_.constEnd() || treadle_timer_get_next_fire(found->native, &date) < 0) return -1;
+        const std::int64_t left = date - treadle_time_now();
+        return left > 0 ? static_cast<int>((left + 999999) / 1000000) : 0;
+    }
+
+    /** Any thread. Posts coalesce; a nested run serves them, too. */
+    void wakeUp() override {
+        if (is_posted_.testAndSetOrdered(0, 1) && treadle_loop_post(loop_, send, this) < 0) is_posted_.storeRelease(0);
+    }
+    void interrupt() override {
+        is_interrupted_.storeRelease(1);
+        treadle_source_signal_and_wake(handled_);
+    }
+
+  private:
+    struct Timer {
+        treadle_timer native;
+        QObject *object;
+        Interval interval;
+        Qt::TimerType type;
+    };
+    struct Watch {
+        treadle_descriptor native = nullptr;
+        QSocketNotifier *notifiers[2] = {nullptr, nullptr}; /* QSocketNotifier::Read, Write */
+    };
+    struct Fire {
+        TreadleEventDispatcher *dispatcher;
+        int id;
+    };
+
+    static void drop(treadle_object item) {
+        if (item) treadle_invalidate(item), treadle_release(item);
+    }
+    void watch_for(const Watch &watch) const {
+        const std::uint32_t events = (watch.notifiers[0] ? TREADLE_READABLE : 0) | (watch.notifiers[1] ? TREADLE_WRITABLE : 0);
+        treadle_descriptor_set_events(watch.native, excludes_sockets_ ? 0 : events);
+    }
+    void watchAll() const {
+        for (const Watch &watch : watches_) watch_for(watch);
+    }
+    /* Something of Qt's was handled: the run of processEvents, if that is the innermost, returns after its pass. */
+    void handled() {
+        has_handled_ = true;
+        treadle_source_signal(handled_);
+    }
+    static void send(void *info) {
+        auto *self = static_cast<TreadleEventDispatcher *>(info);
+        self->is_posted_.storeRelease(0);
+        self->handled();
+        QCoreApplication::sendPostedEvents();
+    }
+    static void fire(treadle_timer, void *info) {
+        const Fire own = *static_cast<Fire *>(info);
+        const auto found = own.dispatcher->timers_.constFind(own.id);
+        if (found == own.dispatcher->timers_.constEnd()) return;
+        own.dispatcher->handled();
+        QTimerEvent event(own.id);
+        QCoreApplication::sendEvent(found->object, &event);
+    }
+    static void ready(treadle_descriptor source, std::uint32_t events, void *info) {
+        auto *self = static_cast<TreadleEventDispatcher *>(info);
+        std::int32_t fd = -1;
+        treadle_descriptor_get_fd(source, &fd);
+        self->handled();
+        for (const int type : {0, 1}) {
+            const std::uint32_t meant = (type == 0 ? TREADLE_READABLE : TREADLE_WRITABLE) | TREADLE_HANGUP | TREADLE_FAILED;
+            const auto found = self->watches_.constFind(fd); /* again: an event may end a notifier, and a number mean another */
+            if (found == self->watches_.constEnd() || found->native != source || !found->notifiers[type] || !(events & meant)) continue;
+            QEvent event(QEvent::SockAct);
+            QCoreApplication::sendEvent(found->notifiers[type], &event);
+        }
+    }
+
+    treadle_loop loop_;
+    treadle_source handled_ = nullptr; /* has runs that return after a source return */
+    QHash<int, Timer> timers_;
+    QHash<int, Watch> watches_;
+    QAtomicInt is_posted_ = 0, is_interrupted_ = 0;
+    int depth_ = 0; /* of processEvents */
+    bool has_handled_ = false, excludes_sockets_ = false;
+};
+
+#endif

@@ -1,0 +1,218 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright the Treadle authors
+--
+-- What the list of host tests (Tests/hosts/lua.lua) leaves open: errors, coroutines, ports, who keeps what, bad input.
+local ffi = require("ffi")
+local treadle = require("treadle")
+local core = require("treadle.core")
+ffi.cdef [[
+  int pipe(int *);
+  ssize_t write(int, const void *, size_t);
+  ssize_t read(int, void *, size_t);
+]]
+local loop = treadle.loop()
+local seen = {}
+local function note(word) return function() seen[#seen + 1] = word end end
+local function said()
+  local text = table.concat(seen, " ")
+  seen = {}
+  return text
+end
+local function same(value, wanted)
+  if value ~= wanted then error("is " .. tostring(value):gsub("%z", "0") .. ", not " .. tostring(wanted):gsub("%z", "0"), 2) end
+end
+local function refused(code, word, fn, ...)
+  local ok, raised = pcall(fn, ...)
+  if ok then error("was not refused", 2) end
+  if type(raised) ~= "table" or raised.code ~= code or not tostring(raised):find(word, 1, true) then
+    error("raised " .. tostring(raised) .. ", not " .. code .. " with " .. word, 2)
+  end
+end
+local function poll() return loop:run{seconds = 0, when_empty = true} end
+local function kept(of)
+  collectgarbage() collectgarbage()
+  core.drop_retired()
+  local count = 0
+  for _ in pairs(of) do count = count + 1 end
+  return count
+end
+
+local tests = {}
+
+-- ABI-10, ABI-11, BLK-3
+function tests.posts_behind_one_that_fails_are_called_later()
+  for i = 1, 100 do loop:post(i == 70 and function() error("seventy", 0) end or note(i)) end
+  local ok, raised = pcall(poll)
+  same(ok, false)
+  same(raised, "seventy")
+  same(#seen, 69)
+  same(poll(), "timed-out")
+  same(#seen, 99)
+  for i = 70, 99 do same(seen[i], i + 1) end
+  said()
+end
+
+-- ABI-3, RUN-8
+function tests.an_error_ends_the_run_behind_its_exit()
+  local observer = treadle.observer{activities = {"exit"}, notify = note("exit")}
+  local source = treadle.source{perform = function() error({reason = 7}) end}
+  loop:add(observer) loop:add(source)
+  source:signal()
+  local ok, raised = pcall(poll)
+  same(ok, false)
+  same(raised.reason, 7)
+  same(said(), "exit")
+  same(poll(), "timed-out")
+  observer:invalidate() source:invalidate()
+  said()
+end
+
+function tests.an_error_of_an_inner_run_passes_through_the_outer_one()
+  loop:post(function()
+    loop:post_in("inner", error, "deep", 0)
+    same(select(2, pcall(loop.run, loop, {mode = "inner", seconds = 0, when_empty = true})), "deep")
+    note("caught")()
+    loop:post_in("inner", error, "deeper", 0)
+    loop:run{mode = "inner", seconds = 0, when_empty = true}
+  end)
+  same(select(2, pcall(poll)), "deeper")
+  same(said(), "caught")
+end
+
+-- Between two events the run stands on no stack of C's.
+function tests.a_coroutine_yields_in_a_callback()
+  local source = treadle.source{perform = function() seen[#seen + 1] = coroutine.yield("paused") end}
+  loop:add(source)
+  source:signal()
+  local co = coroutine.create(poll)
+  same(select(2, coroutine.resume(co)), "paused")
+  same(loop:mode(), treadle.DEFAULT)
+  loop:post(note("post"))
+  same(select(2, coroutine.resume(co, "resumed")), "timed-out")
+  same(loop:mode(), nil)
+  poll()
+  same(said(), "resumed post")
+  source:invalidate()
+end
+
+-- PORT-6, MPORT-1, MPORT-3
+function tests.ports_carry_texts_and_ports()
+  local answers = treadle.port{receive = function(_, message) seen[#seen + 1] = message.id .. message[1] end}
+  local port = treadle.port{capacity = 2, receive = function(_, message)
+    seen[#seen + 1] = message.id .. ":" .. #message .. tostring(message[1])
+    if message.reply_port then message.reply_port:send(9, "answer") end
+    if type(message[2]) == "table" then message[2]:send(8, "other") end
+  end}
+  loop:add(port) loop:add(answers)
+  same(port:send(1, "a\0b", {reply_port = answers}), true)
+  same(port:send(2, {"", answers}), true)
+  same(port:send(3, "full", {seconds = 0}), false)
+  for _ = 1, 6 do poll() end
+  same(said(), "1:1a\0b 2:2 9answer 8other")
+  same(port:send(4, {}), true)
+  poll()
+  same(said(), "4:0nil")
+  port:invalidate() answers:invalidate()
+  refused("CLOSED", "port", port.send, port, 1, "x")
+  refused("ARG", "component", port.send, port, 1, {5})
+end
+
+function tests.descriptors_are_told_and_paused()
+  local ends, byte = ffi.new("int[2]"), ffi.new("char[1]")
+  same(ffi.C.pipe(ends), 0)
+  local descriptor = treadle.descriptor{fd = ends[0], ready = function(_, what)
+    ffi.C.read(ends[0], byte, 1)
+    seen[#seen + 1] = what
+  end}
+  loop:add(descriptor)
+  ffi.C.write(ends[1], "xy", 2)
+  same(poll(), "timed-out")
+  same(said(), "r")
+  descriptor:set_events("")
+  poll() poll()
+  same(said(), "")
+  descriptor:set_events("r")
+  poll()
+  same(said(), "r")
+  descriptor:invalidate()
+  ffi.C.close(ends[0]) ffi.C.close(ends[1])
+end
+
+-- ABI-2: a loop keeps what is in it; nobody keeps what has ended.
+function tests.what_nobody_refers_to_goes()
+  poll()
+  local before = kept(core.functions)
+  for _ = 1, 10 do treadle.source{perform = note("never")} end
+  same(kept(core.functions), before)
+  loop:add(treadle.timer{delay = 0, fire = function(timer)
+    note(tostring(timer:is_valid()))()
+    timer:invalidate()
+  end})
+  same(kept(core.functions), before + 1)
+  loop:run()
+  same(said(), "true")
+  same(kept(core.functions), before)
+  same(kept(core.calls), 0)
+end
+
+-- RUN-4, RUN-5, STOP-2
+function tests.runs_end_by_what_they_are_told()
+  same(loop:run{mode = "unknown"}, "finished")
+  local source = treadle.source{perform = note("s")}
+  loop:add(source)
+  source:signal()
+  same(loop:run{return_after_source = true}, "handled-source")
+  same(loop:run{seconds = 0.01}, "timed-out")
+  loop:post(function() same(loop:stop(), true) end)
+  same(loop:run(), "stopped")
+  same(loop:stop(), false)
+  loop:request_stop()
+  same(loop:run(), "stopped")
+  same(loop:contains(source), true)
+  same(loop:remove(source), true)
+  same(loop:remove(source), false)
+  same(said(), "s")
+  local timer = treadle.timer{delay = 3600, fire = note("t")}
+  loop:add(timer)
+  poll()
+  same(math.abs(loop:prepare() - treadle.now() - 3600) < 60, true)
+  timer:arm(0)
+  same(loop:prepare(), 0)
+  loop:run{seconds = 0}
+  same(said(), "t")
+  timer:invalidate()
+end
+
+function tests.bad_input_is_refused_by_name()
+  refused("ARG", "function", treadle.source, {})
+  refused("ARG", "function", treadle.timer, {fire = 5})
+  refused("ARG", "delay", treadle.timer, {fire = print, delay = 1, at = 2})
+  refused("ARG", "seconds", treadle.timer, {fire = print, delay = "soon"})
+  refused("ARG", "seconds", loop.run, loop, {seconds = 0 / 0})
+  refused("ARG", "mode", loop.run, loop, {mode = 5})
+  refused("ARG", "activity", treadle.observer, {notify = print, activities = {"often"}})
+  refused("ARG", "events", treadle.descriptor, {fd = 0, ready = print, events = "x"})
+  refused("ARG", "fd", treadle.descriptor, {ready = print})
+  refused("ARG", "item", loop.add, loop, {})
+  refused("ARG", "fn", loop.post, loop, 7)
+  refused("RANGE", "capacity", treadle.port, {receive = print, capacity = 2 ^ 30})
+  local worker = treadle.thread("worker")
+  refused("WRONG_THREAD", "loop", worker:loop().run, worker:loop(), {seconds = 0})
+  refused("ARG", "signature", worker.call, worker, ffi.C.abs, "{x=i}", 1)
+  worker:stop_and_join()
+  refused("CLOSED", "", worker.call, worker, ffi.C.abs, "ii", 1)
+  same(said(), "")
+end
+
+ffi.cdef "int abs(int); int close(int);"
+local passed, failed = 0, 0
+for name, test in pairs(tests) do
+  seen = {}
+  local ok, why = xpcall(test, function(why) return debug.traceback(tostring(why)) end)
+  if ok then passed = passed + 1 else
+    failed = failed + 1
+    print(name .. ": " .. why)
+  end
+end
+print(passed .. " passed, " .. failed .. " failed")
+os.exit(failed == 0 and 0 or 1, true)

@@ -1,0 +1,162 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright the Treadle authors
+--
+-- Sources, timers, observers, descriptors and ports. An item lives as long as a loop has it or Lua refers to it.
+local ffi = require("ffi")
+local core = require("treadle.core")
+local run = require("treadle.run")
+local lib, constants, check, demand = core.lib, core.constants, core.check, core.demand
+
+local items = {}
+local Item = {}
+Item.__index = Item
+
+--- Whether it may be called still.
+function Item:is_valid() return lib.treadle_is_valid(self.handle) end
+--- Ends it: it leaves all loops, and is not called any more.
+function Item:invalidate()
+  local status = check(lib.treadle_invalidate(self.handle))
+  core.drop_retired()
+  return status == constants.OK
+end
+
+local function class(kind)
+  local made = setmetatable({kind = kind}, Item)
+  made.__index = made
+  return made
+end
+local Source, Timer, Observer, Descriptor, Port =
+  class("source"), class("timer"), class("observer"), class("descriptor"), class("port")
+
+local function wrap(of, handle, token)
+  local item = setmetatable({handle = core.own(handle), token = token}, of)
+  core.items[token] = item
+  return item
+end
+
+local CLASSES = {
+  [constants.EVENT_PERFORM] = {Source, "treadle_source"}, [constants.EVENT_TIMER] = {Timer, "treadle_timer"},
+  [constants.EVENT_OBSERVER] = {Observer, "treadle_observer"}, [constants.EVENT_DESCRIPTOR] = {Descriptor, "treadle_descriptor"},
+  [constants.EVENT_MESSAGE] = {Port, "treadle_port"},
+}
+-- The item of an event, of which Lua had let go.
+function run.item_of(event, token)
+  local of = CLASSES[event.kind]
+  if lib.treadle_retain(event.subject) < 0 then return nil end
+  return wrap(of[1], ffi.cast(of[2], event.subject), token)
+end
+
+local function make(of, name, options, fn, fill)
+  demand(type(fn) == "function", "the function of a " .. of.kind .. " is not a function")
+  local context = core.struct("treadle_" .. name .. "_context")
+  local out = ffi.new("treadle_" .. name .. "[1]")
+  local token = core.new_token()
+  context.host, context.token = core.host, token
+  context.label = options.label
+  fill(context)
+  check(lib["treadle_" .. name .. "_create"](context, out))
+  core.functions[token] = fn
+  return wrap(of, out[0], token)
+end
+
+--- A source: perform is called with it after it was signalled. order: smaller first.
+function items.source(options)
+  return make(Source, "source", options, options.perform, function(context) context.order = options.order or 0 end)
+end
+--- Has it performed in the next pass, once. Wakes its loops.
+function Source:signal() check(lib.treadle_source_signal_and_wake(self.handle)) end
+function Source:is_signalled() return lib.treadle_source_is_signalled(self.handle) end
+
+--- A timer: fire is called with it. delay or at: seconds from now, or on the clock of treadle.now(); interval: it repeats.
+function items.timer(options)
+  demand(options.delay == nil or options.at == nil, "a timer has a delay or a date, not both")
+  return make(Timer, "timer", options, options.fire, function(context)
+    if options.at then context.fire_at = core.nanoseconds(options.at)
+    else context.fire_at = lib.treadle_time_now() + core.nanoseconds(options.delay or options.interval or 0) end
+    context.interval_ns = core.nanoseconds(options.interval or 0)
+    context.tolerance_ns = core.nanoseconds(options.tolerance or 0)
+  end)
+end
+--- Fires that many seconds from now, also once it has fired.
+function Timer:arm(seconds) check(lib.treadle_timer_arm(self.handle, core.nanoseconds(seconds))) end
+--- When it fires next; nil: never.
+function Timer:next_fire()
+  local out = ffi.new("int64_t[1]")
+  check(lib.treadle_timer_get_next_fire(self.handle, out))
+  return out[0] ~= constants.FOREVER and tonumber(out[0]) / 1e9 or nil
+end
+
+--- An observer: notify is called with it and the activity. activities: a list of names; nil: all. once: for one call.
+function items.observer(options)
+  local mask = 0
+  for _, name in ipairs(options.activities or {"entry", "before-timers", "before-sources", "before-waiting", "after-waiting", "exit"}) do
+    demand(run.activities[name], "there is no activity " .. tostring(name))
+    mask = bit.bor(mask, run.activities[name])
+  end
+  return make(Observer, "observer", options, options.notify, function(context)
+    context.activities, context.order, context.once = mask, options.order or 0, options.once and 1 or 0
+  end)
+end
+
+local function events_of(text)
+  demand(text == "r" or text == "w" or text == "rw" or text == "", 'events is "r", "w" or "rw"')
+  return (text:find("r") and constants.READABLE or 0) + (text:find("w") and constants.WRITABLE or 0)
+end
+--- A descriptor: ready is called with it and "r", "w", "rw" or "failed". fd stays the caller's.
+function items.descriptor(options)
+  local mask = events_of(options.events or "r")
+  return make(Descriptor, "descriptor", options, options.ready, function(context) context.fd, context.events = options.fd or -1, mask end)
+end
+--- What to watch for from now on; "" pauses it.
+function Descriptor:set_events(text) check(lib.treadle_descriptor_set_events(self.handle, events_of(text))) end
+
+--- A port: receive is called with it and each message. capacity: how many may wait.
+function items.port(options)
+  return make(Port, "port", options, options.receive, function(context) context.capacity = options.capacity or 0 end)
+end
+--- Sends a text, or a list of texts and ports, under a number. options: reply_port; seconds to wait for room (nil: for ever).
+--- False: there was none in that time.
+function Port:send(id, content, options)
+  options = options or {}
+  if type(content) ~= "table" or content.handle then content = {content} end
+  local components = ffi.new("treadle_component[?]", math.max(#content, 1))
+  for i, part in ipairs(content) do
+    local one = components[i - 1]
+    one.descriptor = -1
+    if type(part) == "string" then
+      one.kind, one.bytes, one.length = constants.COMPONENT_BYTES, ffi.cast("const char *", part), #part
+    else
+      demand(type(part) == "table" and part.kind == "port", "a component is neither a text nor a port")
+      one.kind, one.port = constants.COMPONENT_PORT, part.handle
+    end
+  end
+  local message = core.struct("treadle_message_content")
+  message.id, message.components, message.component_count = id, components, #content
+  message.reply_port = options.reply_port and options.reply_port.handle or nil
+  local status = lib.treadle_port_send(self.handle, message, core.nanoseconds(options.seconds))
+  if status == constants.E_TIMEOUT then return false end
+  check(status)
+  return true
+end
+
+-- A port that came in a message: to send to.
+local function borrowed_port(handle)
+  if handle == nil then return nil end
+  check(lib.treadle_retain(handle))
+  return setmetatable({handle = core.own(handle)}, Port)
+end
+--- What a message says: id, reply_port, and its components, texts and ports, in a list.
+function run.message_of(message)
+  local info, component = core.struct("treadle_message_info"), ffi.new("treadle_component")
+  check(lib.treadle_message_get_info(message, info))
+  local made = {id = info.id, reply_port = borrowed_port(info.reply_port)}
+  for i = 0, info.component_count - 1 do
+    check(lib.treadle_message_get_component(message, i, component))
+    if component.kind == constants.COMPONENT_BYTES then made[i + 1] = ffi.string(component.bytes, component.length)
+    elseif component.kind == constants.COMPONENT_PORT then made[i + 1] = borrowed_port(component.port)
+    else made[i + 1] = false end
+  end
+  return made
+end
+
+return items

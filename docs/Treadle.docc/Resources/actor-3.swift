@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Treadle
+
+actor Counter {
+  private let executor: LoopExecutor
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+  private(set) var count = 0
+
+  init(on loop: RunLoop) throws { executor = try loop.executor }
+
+  func add() -> Int {
+    count += 1
+    return count
+  }
+}
+
+let worker = try RunLoopThread.startWorker(name: "counter")
+let counter = try Counter(on: worker.loop)
+for _ in 0..<3 { print(await counter.add()) }
+let sum = try await worker.loop.perform { counter.assumeIsolated { $0.count } }
+print("counted to \(sum)")
+try worker.stopAndJoin()
