@@ -2,7 +2,9 @@
 # Copyright the Treadle authors
 #
 #   make demo [FILE=...]    a C and a Python program run their loops on a file; - reads standard input
-#   make test               every test
+#   make check              what an edit may have broken, in two minutes
+#   make test               the tests and checks that every change passes
+#   make soak [SECONDS=...] all else: random programs for that long, valgrind, every Python (3600)
 #   make bench              Treadle beside other run loops; rewrites the figures of docs/performance.md
 #   make library            build/lib/libtreadle.so.1 and libtreadle.a
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
@@ -14,11 +16,12 @@
 # Each installs what it needs through apt-get when it may, or prints the command.
 PREFIX ?= /usr/local
 FILE ?=
+SECONDS ?= 3600
 TREADLE_SYMBOLS ?=
 symbols := $(if $(filter-out 0 OFF no,$(TREADLE_SYMBOLS)),ON,OFF)
 CMAKE_BUILD := build/cmake
 
-.PHONY: library demo test bench install uninstall docs clean
+.PHONY: library demo check test soak bench install uninstall docs clean
 
 library:
 	@scripts/install-requirements library
@@ -28,9 +31,17 @@ demo: library
 	@scripts/install-requirements demo
 	examples/demo/run $(if $(FILE),"$(FILE)")
 
+check:
+	@scripts/install-requirements test
+	scripts/test-check
+
 test:
 	@scripts/install-requirements test
 	scripts/test-all
+
+soak:
+	@scripts/install-requirements test
+	scripts/test-soak $(SECONDS)
 
 bench: library
 	@scripts/install-requirements bench

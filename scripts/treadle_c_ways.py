@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Which C tests run in which way: scripts/test-c reads it. A way runs every test but those named here, each with its reason."""
+
+import fnmatch
+
+#: What a way cannot run at all: (ways, tests, reason).
+CANNOT = (
+    ("debug", "footprint unwind", "they look at the shared library's pages, and for its name on the stack"),
+    ("debug", "plugin_clash", "its program has functions of the library's names, which a static link has once"),
+    ("thread address debug", "growth", "it counts the steps of the shipped library; a checked build takes ten times as many"),
+    ("valgrind", "priority seccomp", "real-time threads wait for valgrind's own lock; a filter meets valgrind's own calls"),
+    ("valgrind", "copies_odd", "it runs its own program again, which is valgrind there"),
+    ("valgrind", "debug_log", "memcheck takes what the page of the parent's life led to, empty in a fork's child, for lost"),
+    ("valgrind", "glue_*", "the leaks that memcheck finds are those of other libraries"),
+    ("valgrind", "kernel_calls growth abi", "they count the shipped library's own calls and steps, and valgrind makes its own"),
+)
+
+#: What a way leaves to `make soak`: the same fault is found by another way of `make test`.
+SOAK = ()
+
+#: The only tests of a way in `make test`, if they are few.
+ONLY = {
+    # Leaks and undefined values, which the sanitizers' ways do not look for: one test for each kind of object, its end, and the
+    # failures in the middle of a call.
+    "valgrind": (
+        "block closure closure_fault closure_hop closure_pool descriptor discard host host_next invocation invocation_end "
+        "invocation_fault last_resort lock loop message_port message_port_fault mode notification object observer perform "
+        "perform_end plugin pool port port_fault process_fault pull routine routine_fault scope scope_value source thread "
+        "thread_dictionary timer"
+    ),
+    # The sanitizers' builds are ordinary Swift as well: here, what meets its runtime most.
+    "static": (
+        "block closure descriptor fault fork host invocation last_resort lock loop mode object observer pass perform pool "
+        "process_fork routine run shutdown source stop thread thread_fork timer wake"
+    ),
+    # The core, without what the kernel may refuse.
+    "refused": "loop run timer source descriptor perform thread wake concurrency",
+}
+
+
+def runs(way: str, name: str, soak: bool) -> bool:
+    """Whether a way runs a test."""
+
+    def is_named(names: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in names.split())
+
+    if any(way in ways.split() and is_named(names) for ways, names, _ in CANNOT):
+        return False
+    if soak and way != "refused":
+        return True
+    if way in ONLY:
+        return is_named(ONLY[way])
+    return not any(way in ways.split() and is_named(names) for ways, names, _ in SOAK)
+
+
+#: Left out of `make check`, which has two minutes for everything: tests that take seconds each.
+SLOW = (
+    "closure_retire deadlock descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
+    "perform_end plugin_race plugin_storm port_race priority random removal_race scale scope scope_race shutdown signal_burst "
+    "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
+)
+
+
+def runs_in_check(name: str) -> bool:
+    """Whether `make check` runs a test, in the debug build, when the library has changed."""
+    return runs("debug", name, False) and not any(fnmatch.fnmatchcase(name, pattern) for pattern in SLOW.split())

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""The jobs of make check, make test and make soak, and how they are run: each a command whose last line is its sum."""
+
+import concurrent.futures
+import dataclasses
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from treadle_programs import sum_of
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build/tests"
+BUILDS = {
+    "library": ["scripts/build-library", "--output", "build/lib"],
+    "cf": ["scripts/build-cf", "--output", "build/lib"],
+}
+
+#: What make test runs. The long ones first, so that the short ones fill the end; those that use a build of another after it.
+TEST = {
+    "c-thread": ["scripts/test-c", "thread"],
+    "swift": ["scripts/test-swift", "plain"],
+    "c-shared": ["scripts/test-c", "shared"],
+    "python": ["scripts/test-python"],
+    "c-address": ["scripts/test-c", "address"],
+    "swift-thread": ["scripts/test-swift", "thread"],
+    "consumers": ["scripts/check-consumers"],
+    "c-debug": ["scripts/test-c", "debug"],
+    "asyncio": ["scripts/test-asyncio"],
+    "c-static": ["scripts/test-c", "static"],
+    "cpp": ["scripts/test-cpp", "shared"],
+    "c-valgrind": ["scripts/test-c", "valgrind"],
+    "c-refused": ["scripts/test-c", "refused"],
+    "cf-thread": ["scripts/test-cf", "thread"],
+    "cf-address": ["scripts/test-cf", "address"],
+    "cf-differential": ["scripts/test-cf-differential"],
+    "cf-shared": ["scripts/test-cf", "shared"],
+    "cpp-address": ["scripts/test-cpp", "address"],
+    "bench": ["bench/run", "--quick", "--rounds", "1"],
+    "demo": ["scripts/check-demo"],
+    "guide": ["scripts/check-guide"],
+    "book": ["scripts/check-book"],
+    "newcomers": ["scripts/check-newcomers"],
+    "reference": ["scripts/make-docs"],
+    "plugins": ["scripts/test-plugins"],
+    "node": ["scripts/test-node"],
+    "lua": ["scripts/test-lua"],
+    "qt": ["scripts/test-qt"],
+    "host": ["scripts/test-host"],
+    "hosts": ["scripts/test-hosts"],
+    "plugin-table": ["scripts/make-plugin-table", "--check"],
+    "names": ["scripts/make-names", "--check"],
+    "headers": ["scripts/check-headers"],
+    "exports": ["scripts/check-exports"],
+    "gdb": ["scripts/check-gdb"],
+    "files": ["scripts/check-files"],
+    "imports": ["scripts/check-imports"],
+    "layers": ["scripts/check-layers"],
+    "layers-self-test": ["scripts/check-layers", "--self-test"],
+    "abi": ["scripts/check-abi"],
+    "swift-interface": ["scripts/check-swift-interface"],
+    "swift-docs": ["scripts/make-swift-docs"],
+    "swift-examples": ["scripts/check-swift-examples"],
+    "rules": ["scripts/rules", "--check"],
+}
+
+#: The contract: make check runs these beside the tests of what has changed.
+CONTRACT = "headers exports imports layers files abi rules plugin-table names".split()
+
+#: What make soak runs besides the random programs: whatever make test leaves out, each whole.
+SOAK = {
+    "c-thread": ["scripts/test-c", "--soak", "thread"],
+    "c-address": ["scripts/test-c", "--soak", "address"],
+    "c-shared": ["scripts/test-c", "--soak", "shared"],
+    "c-debug": ["scripts/test-c", "--soak", "debug"],
+    "c-static": ["scripts/test-c", "--soak", "static"],
+    "c-valgrind": ["scripts/test-c", "--soak", "valgrind"],
+    "python-dev": ["env", "TREADLE_PYTHONS=all", "scripts/test-python", "dev"],
+    "asyncio": ["scripts/test-asyncio", "--all"],
+    "swift-address": ["scripts/test-swift", "address"],
+    "cf-valgrind": ["scripts/test-cf", "valgrind"],
+    "cf-scaling": ["scripts/test-cf-scaling"],
+    "cpp-thread": ["scripts/test-cpp", "thread"],
+    "cpp-valgrind": ["scripts/test-cpp", "valgrind"],
+    "plugins-address": ["scripts/test-plugins", "address"],
+}
+
+
+@dataclasses.dataclass
+class Result:
+    name: str
+    passed: int
+    failed: int
+    seconds: float
+    processor_seconds: float
+    text: str
+
+    def __str__(self) -> str:
+        used = f"{self.seconds:.0f} s, {self.processor_seconds:.0f} s of processors"
+        report = f"{self.name}: {self.passed} passed, {self.failed} failed, {used}"
+        return f"===== {self.name} (build/tests/{self.name}.log)\n{self.text[-20000:]}\n===== {report}" if self.failed else report
+
+
+def run(name: str, command: "list[str]", environment: "dict[str, str] | None" = None) -> Result:
+    """Runs a job. One that ends without its sum counts as one failure."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    started, log = time.monotonic(), LOGS / f"{name}.log"
+    with log.open("w") as output:
+        child = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+        )
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = status = os.waitstatus_to_exitcode(status)
+    text = log.read_text(errors="replace")
+    passed, failed = sum_of(text, status)
+    return Result(name, passed, failed, time.monotonic() - started, used.ru_utime + used.ru_stime, text)
+
+
+def build() -> bool:
+    """Builds the shipped libraries, which most jobs use; false if that fails."""
+    return all(subprocess.run(command, cwd=ROOT).returncode == 0 for command in BUILDS.values())
+
+
+def run_all(jobs: "dict[str, list[str]]", at_a_time: int, until: float = float("inf")) -> "tuple[list[Result], list[str]]":
+    """Runs jobs, so many at a time, and prints each result. Returns the results, and the names of the jobs that had not
+    begun when the clock (time.monotonic) passed until."""
+    results: "list[Result]" = []
+    left: "list[str]" = []
+
+    def one(name: str, command: "list[str]") -> None:
+        if time.monotonic() > until:
+            left.append(name)
+            return
+        # Programs of one job run one at a time: it is the jobs that run side by side.
+        result = run(name, command, {**os.environ, "TREADLE_TEST_JOBS": os.environ.get("TREADLE_TEST_JOBS", "1")})
+        results.append(result)
+        print(result, flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+        for done in [pool.submit(one, name, command) for name, command in jobs.items()]:
+            done.result()
+    return results, left
