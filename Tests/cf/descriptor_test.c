@@ -151,6 +151,34 @@ TEST(a_peer_that_only_stops_sending_has_not_hung_up, "FD-4 FD-5") {
     close(ends[1]);
 }
 
+static int filled;
+static void fill_and_arm_writing(CFFileDescriptorRef descriptor) {
+    static const char bytes[4096];
+    also = NULL;
+    while (write(filled, bytes, sizeof bytes) > 0) {}
+    CFFileDescriptorEnableCallBacks(descriptor, kCFFileDescriptorWriteCallBack);
+}
+TEST(a_kind_that_a_call_arms_is_told_when_it_is_ready_after_that, "FD-2 FD-4 FD-5") {
+    int ends[2];
+    char bytes[4096];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+    CFFileDescriptorRef descriptor = CFFileDescriptorCreate(NULL, ends[0], true, ready, &context);
+    CFRelease(add(descriptor));
+    CHECK(shutdown(ends[1], SHUT_WR) == 0); /* readable, and half closed; nothing is full yet */
+    CFFileDescriptorEnableCallBacks(descriptor, kCFFileDescriptorReadCallBack);
+    filled = ends[0], also = fill_and_arm_writing;
+    CHECK_INT(poll_once(), kCFRunLoopRunHandledSource);
+    CHECK_TRACE("d1");
+    CHECK_INT(poll_once(), kCFRunLoopRunTimedOut);
+    CHECK_TRACE("");
+    while (read(ends[1], bytes, sizeof bytes) > 0) {}
+    CHECK_INT(poll_once(), kCFRunLoopRunHandledSource);
+    CHECK_TRACE("d2");
+    CFFileDescriptorInvalidate(descriptor);
+    CFRelease(descriptor);
+    close(ends[1]);
+}
+
 TEST(invalidation_closes_if_asked_and_ends_the_run, "FD-6 FD-7") {
     int ends[2];
     CHECK(pipe(ends) == 0);

@@ -75,19 +75,21 @@ private let function: StaticString = "CFFileDescriptorCallBack"
 func readyDescriptor(_ handle: OpaquePointer?, _ events: UInt32, _ info: UnsafeMutableRawPointer?) {
   let descriptor = sources(UInt(bitPattern: info), function, 0) { $0.pointee.client.info }
   watches(descriptor, .fileDescriptor, function, ()) { body in
+    // A kind that the first call arms is not told from what was seen before that call: it waits for the next look.
+    let armed = lockingSockets { body.pointee.armed }
     var canRead = events & UInt32(TREADLE_READABLE) != 0, canWrite = events & UInt32(TREADLE_WRITABLE) != 0
     if events & (UInt32(TREADLE_HANGUP) | UInt32(TREADLE_FAILED)) != 0 {
       let seen = Int(treadle_cf_poll(body.pointee.fd))
       canRead = seen & (TREADLE_CF_CAN_READ | TREADLE_CF_IS_BROKEN) != 0
       canWrite = seen & (TREADLE_CF_CAN_WRITE | TREADLE_CF_IS_BROKEN) != 0
     }
-    let hasTold = canRead && tell(descriptor, body, WatchBody.Kinds.read)
+    let hasTold = canRead && tell(descriptor, body, armed & WatchBody.Kinds.read)
     // Removed by that call it is not called any more in this pass (OBJ-9).
-    if canWrite && (!hasTold || isInRunningMode(handle)) { _ = tell(descriptor, body, WatchBody.Kinds.writeOfDescriptor) }
+    if canWrite && (!hasTold || isInRunningMode(handle)) { _ = tell(descriptor, body, armed & WatchBody.Kinds.writeOfDescriptor) }
   }
 }
 
-/// Whether the kind was due.
+/// Whether the kind was due; 0 is none. What Treadle watches for is put right in any case: it may be more than what is armed.
 private func tell(_ descriptor: UInt, _ body: Pointer<WatchBody>, _ kind: UInt) -> Bool {
   var isDue = false
   adjusting(body, function) {
