@@ -238,6 +238,7 @@ static void live_anew(void *code) {
     CHECK(!"the child becomes another program");
 }
 TEST(a_fork_at_any_moment_leaves_the_child_whole, "RL-11 OBJ-6") {
+    if (skips_fork_among_calls("a_fork_at_any_moment_leaves_the_child_whole")) return;
     pthread_t threads[2];
     atomic_int calls = 0;
     treadle_closure closure = MADE(.signature = "iii", .handler = add, .flags = TREADLE_CLOSURE_KEEP_CODE, MINUS);

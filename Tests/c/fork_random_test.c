@@ -106,6 +106,7 @@ static void *disturb(void *number) {
 }
 
 TEST(children_that_return_from_a_callback_go_on_with_nothing, "RL-11") {
+    if (skips_fork_among_calls("children_that_return_from_a_callback_go_on_with_nothing")) return;
     pthread_t others[OTHERS];
     int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), goal = scaled(300);
     choose_seed();

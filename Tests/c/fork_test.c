@@ -311,6 +311,7 @@ static void must_not_hang(void *info) {
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
 }
 TEST(a_fork_while_other_threads_hold_locks, "RL-11 OBJ-6") {
+    if (skips_fork_among_calls("a_fork_while_other_threads_hold_locks")) return;
     struct worker worker;
     pthread_t threads[2];
     worker_start(&worker);

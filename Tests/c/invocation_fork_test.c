@@ -173,11 +173,8 @@ static void *keep_invoking(void *unused) {
     return unused;
 }
 TEST(forks_while_others_wait, "RL-11 OBJ-6") {
-    if (is_way("debug")) return; /* the ordinary Swift runtime has locks of its own, which a fork may leave closed */
+    if (skips_fork_among_calls("forks_while_others_wait")) return;
     treadle_thread threads[2];
-    /* What the sanitizers' builds make of each type at its first use is made before a child may be without the thread that makes it. */
-    begin_anew();
-    atomic_store(&invocations_destroyed, 0);
     server_start(&busy);
     for (int i = 0; i < 2; i++) threads[i] = thread_begin(keep_invoking, NULL);
     for (int round = scaled(30); round; round--) {

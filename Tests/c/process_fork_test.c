@@ -277,7 +277,7 @@ static void must_not_hang(void) {
     CHECK_INT(WTERMSIG(status), SIGKILL);
 }
 TEST(a_fork_while_other_threads_hold_the_locks, "RL-11 OBJ-6") {
-    if (is_way("debug")) return; /* the ordinary Swift runtime has locks of its own, which a fork may leave closed */
+    if (skips_fork_among_calls("a_fork_while_other_threads_hold_the_locks")) return;
     pthread_t threads[2];
     parent = getpid();
     CHECK(treadle_loop_current()); /* a process that does not use Treadle yet has no such children */

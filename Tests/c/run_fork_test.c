@@ -262,6 +262,7 @@ static void fork_and_stop(treadle_timer fired, void *info) {
     if (!in_child) CHECK_INT(treadle_loop_stop(loop), TREADLE_OK);
 }
 TEST(locks_that_others_held_do_not_hold_the_child_up, "RL-11 OBJ-6") {
+    if (skips_fork_among_calls("locks_that_others_held_do_not_hold_the_child_up")) return;
     pthread_t thread;
     loop = treadle_loop_current();
     CHECK_INT(pthread_create(&thread, NULL, disturb, NULL), 0);

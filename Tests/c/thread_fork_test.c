@@ -264,9 +264,7 @@ static void must_not_hang(void *unused) {
     use_everything(unused);
 }
 TEST(forks_while_other_threads_hold_locks, "RL-11 OBJ-6") {
-    const char *way = getenv("TREADLE_TEST_WAY");
-    /* Calls ask the ordinary Swift runtime for types, under locks that the child inherits as they are. */
-    if (way && (strcmp(way, "debug") == 0 || strcmp(way, "static") == 0)) return;
+    if (skips_fork_among_calls("forks_while_other_threads_hold_locks")) return;
     static int which[] = {0, 1, 2};
     pthread_t threads[3];
     parent = getpid();
