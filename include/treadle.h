@@ -21,6 +21,8 @@
  *     the child of a fork everything gives TREADLE_E_FORKED (see treadle_after_fork_child). A function
  *     that answers bool answers false then, and sets the last error too.
  *   - Out-parameters come last, are written on success and zeroed on failure.
+ *   - A buffer is given with its capacity, in elements; 0 with NULL asks for the length alone. A size above PTRDIFF_MAX,
+ *     which no memory has, gives an error that names the parameter, and nothing is written (ABI-14).
  *   - Text is UTF-8 and ends with NUL; the name of a mode that is not UTF-8 gives TREADLE_E_ARG. A member called
  *     reserved must be 0, or gives TREADLE_E_ARG. Durations and deadlines are int64_t nanoseconds on the
  *     monotonic clock (which stands still while the system is suspended, RUN-15).

@@ -57,9 +57,9 @@ func writeText(
   _ body: (inout FixedText) throws(Failure) -> Void
 ) throws(Failure) -> Int32 {
   outLength?.pointee = 0
-  if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
+  let buffer = try ClientBuffer(buffer, capacity)
   guard let outLength else { throw Failure(Status.argument, "out_length", "is NULL") }
-  var text = FixedText(UnsafeMutableRawBufferPointer(start: buffer, count: buffer == nil ? 0 : capacity))
+  var text = buffer.text
   try body(&text)
   outLength.pointee = text.length
   return Status.ok

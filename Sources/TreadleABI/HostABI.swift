@@ -52,9 +52,7 @@ public func treadle_host_take_retired(
   status("treadle_host_take_retired") { () throws(Failure) in
     let out = try need(out_count, 0, "out_count")
     let host = try Host(bits(host), "host")
-    if tokens == nil && capacity != 0 { throw Failure(Status.argument, "tokens", "is NULL, but capacity is not 0") }
-    if capacity < 0 { throw Failure(Status.argument, "capacity", "is larger than memory") }
-    out.pointee = host.takeRetired(UnsafeMutableBufferPointer(start: tokens, count: capacity))
+    out.pointee = host.takeRetired(try ClientBuffer(tokens, capacity, "tokens").elements)
     return Status.ok
   }
 }

@@ -153,14 +153,14 @@ public func treadle_loop_get_modes(
 ) -> treadle_status {
   status("treadle_loop_get_modes") { () throws(Failure) in
     let out = try need(out_length, 0, "out_length")
-    if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
+    let buffer = try ClientBuffer(buffer, capacity)
     var total = 0
     try Loop.holding(bits(loop), "loop") { loop in
       loop.forEachMode { mode in
         guard let name = mode.name else { return }
         var size = 1
         while name[size &- 1] != 0 { size &+= 1 }
-        if let buffer, total &+ size <= capacity { (buffer + total).update(from: name, count: size) }
+        if total &+ size <= buffer.capacity { buffer.place(total)?.update(from: name, count: size) }
         total &+= size
       }
     }
@@ -176,17 +176,17 @@ public func treadle_loop_copy_items(
 ) -> treadle_status {
   status("treadle_loop_copy_items") { () throws(Failure) in
     let out = try need(out_count, 0, "out_count")
-    if items == nil && capacity != 0 { throw Failure(Status.argument, "items", "is NULL, but capacity is not 0") }
+    let items = try ClientBuffer(items, capacity, "items")
     try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
       var members = try Members(of: loop, in: mode.map { ModeName($0) })
       defer { members.free() }
       var count = 0
       for index in 0..<members.count where members.isFirst(index) {
         guard let item = members.item(index), !DelayedRequest.isTimer(item) else { continue }
-        if let items, count < capacity {
+        if let place = items.place(count) {
           // One that has as many references as it can have, or has ended, is left out.
           if (try? Slab(item.kind).retainForClient(item.handle.bits, item.kind.name)) == nil { continue }
-          items[count] = UnsafeMutableRawPointer(pointer(item.handle))
+          place.pointee = UnsafeMutableRawPointer(pointer(item.handle))
         }
         count &+= 1
       }

@@ -98,10 +98,10 @@ public func treadle_plugin_copy_all(
 ) -> treadle_status {
   status("treadle_plugin_copy_all") { () throws(Failure) in
     let out = try need(out_count, 0, "out_count")
-    if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
+    let buffer = try ClientBuffer(buffer, capacity)
     out.pointee = try PluginRegistry.copyAll { index, handle in
-      guard index < capacity, let buffer else { return false }
-      (buffer + index).pointee = pointer(handle)
+      guard let place = buffer.place(index) else { return false }
+      place.pointee = pointer(handle)
       return true
     }
     return Status.ok

@@ -41,7 +41,7 @@ public func treadle_port_send_bytes(
   status("treadle_port_send_bytes") { () throws(Failure) in
     if bytes == nil && length != 0 { throw Failure(Status.argument, "bytes", "is NULL, but length is not 0") }
     try Item.send(to: port, timeout: timeout_ns) { () throws(Failure) in
-      try demandLength(length)
+      try demandLength(length, "length")
       return try Message.make(id, bytes: bytes, length: length)
     }
     return Status.ok
@@ -76,7 +76,7 @@ private func part(_ component: treadle_component) throws(Failure) -> Message.Par
     if component.bytes == nil && component.length != 0 {
       throw Failure(Status.argument, "components[].bytes", "is NULL, but its length is not 0")
     }
-    try demandLength(component.length)
+    try demandLength(component.length, "components[].length")
     part.bytes = component.bytes
     part.length = component.length
   case Message.PartKind.port: part.port = bits(component.port)
@@ -87,8 +87,8 @@ private func part(_ component: treadle_component) throws(Failure) -> Message.Par
 }
 
 /// A size of C may be more than Swift's integers count.
-private func demandLength(_ length: Int) throws(Failure) {
-  if length < 0 { throw Failure.noMemory("message") }
+private func demandLength(_ length: Int, _ subject: StaticString) throws(Failure) {
+  if length < 0 { throw Failure(Status.noMemory, subject, "is larger than memory") }
 }
 
 @implementation @_cdecl("treadle_port_get_count")

@@ -57,8 +57,7 @@ public func treadle_signature_describe(
   status("treadle_signature_describe") { () throws(Failure) in
     let out = try need(out_length, 0, "out_length")
     let signature = try SignatureTable.find(bits(signature), "signature")
-    if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
-    let room = UnsafeMutableRawBufferPointer(start: buffer, count: buffer == nil ? 0 : capacity)
+    let room = UnsafeMutableRawBufferPointer(try ClientBuffer(buffer, capacity).elements)
     var writer = TextWriter(room.bindMemory(to: UInt8.self))
     do throws(SignatureError) {
       try signature.describe(to: &writer)

@@ -60,21 +60,17 @@ public func treadle_scope_copy_holders(
 ) -> treadle_status {
   status("treadle_scope_copy_holders") { () throws(Failure) in
     let out = try need(out_count, 0, "out_count")
-    if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
+    let buffer = try ClientBuffer(buffer, capacity)
     try Scope.holding(bits(scope)) { scope throws(Failure) in
       var count = 0
       let time = scope.isClosing ? Clock.now() &- scope.state.pointee.closedAt : 0
       ScopeHolder.forEach(in: scope) { holder, label in
-        if count < capacity, let buffer {
-          (buffer + count).pointee = copy(holder, label, heldFor: time)
-        }
+        buffer.store(copy(holder, label, heldFor: time), at: count)
         count &+= 1
       }
       PluginRegistry.forEachUser(of: scope) { handle, id in
-        if count < capacity, let buffer {
-          let holder = ScopeHolder(kind: UInt32(TREADLE_HOLDER_PLUGIN), threadID: 0, handle: handle.bits)
-          (buffer + count).pointee = copy(holder, id, heldFor: 0)
-        }
+        let holder = ScopeHolder(kind: UInt32(TREADLE_HOLDER_PLUGIN), threadID: 0, handle: handle.bits)
+        buffer.store(copy(holder, id, heldFor: 0), at: count)
         count &+= 1
       }
       out.pointee = count

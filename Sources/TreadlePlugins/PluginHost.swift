@@ -92,10 +92,10 @@ package struct GivenHost {
     ) -> treadle_status = { host, key, buffer, capacity, length in
       do throws(Failure) {
         length?.pointee = 0
-        if buffer == nil && capacity != 0 { throw Failure(Status.argument, "buffer", "is NULL, but capacity is not 0") }
+        let buffer = try ClientBuffer(buffer, capacity)
         guard let length else { throw Failure(Status.argument, "out_length", "is NULL") }
         try during(host) { plugin throws(Failure) in
-          var text = FixedText(UnsafeMutableRawBufferPointer(start: buffer, count: buffer == nil ? 0 : capacity))
+          var text = buffer.text
           try plugin.copySetting(key, &text)
           length.pointee = text.length
         }
