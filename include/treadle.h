@@ -7,7 +7,8 @@
  *
  * How to read a declaration
  *   [any]               callable from any thread at any time, also from inside every callback.
- *   [any, signal-safe]  additionally from a signal handler.
+ *   [any, signal-safe]  additionally from a signal handler: it takes no lock, allocates nothing, writes no message, and returns
+ *                       its status alone: a failure does not set treadle_last_error() (OBJ-10).
  *   [owner]             only the thread that owns the loop; others get TREADLE_E_WRONG_THREAD.
  *   [callback]          called by Treadle; the text says on which thread. No lock is ever held.
  *   Since 1.0           the first version that has it.

@@ -21,6 +21,18 @@ func status(_ function: StaticString, _ body: () throws(Failure) -> Int32) -> In
   }
 }
 
+/// Runs the body of a function that a signal handler may call: a failure becomes its status and nothing else. Neither the
+/// interrupted thread's last error nor the log, which has a lock, may be touched (OBJ-10).
+@inline(__always)
+func signalSafeStatus(_ body: () throws(Failure) -> Void) -> Int32 {
+  do throws(Failure) {
+    try body()
+    return Status.ok
+  } catch {
+    return error.status
+  }
+}
+
 /// Runs the body of an exported function that parses a signature: where that is refused completes the failure's text.
 @inline(__always)
 func status(_ function: StaticString, _ body: (inout Place?) throws(Failure) -> Int32) -> Int32 {

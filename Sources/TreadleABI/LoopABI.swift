@@ -92,20 +92,16 @@ public func treadle_loop_stop(_ loop: OpaquePointer?) -> treadle_status {
 
 @implementation @_cdecl("treadle_loop_request_stop")
 public func treadle_loop_request_stop(_ loop: OpaquePointer?, _ flags: UInt32) -> treadle_status {
-  status("treadle_loop_request_stop") { () throws(Failure) in
+  signalSafeStatus { () throws(Failure) in
     let loop = try Loop(unheld: bits(loop), "loop")
-    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
     loop.requestStop(allLevels: flags & 1 != 0)
-    return Status.ok
   }
 }
 
 @implementation @_cdecl("treadle_loop_wake")
 public func treadle_loop_wake(_ loop: OpaquePointer?) -> treadle_status {
-  status("treadle_loop_wake") { () throws(Failure) in
-    try Loop(unheld: bits(loop), "loop").wake()
-    return Status.ok
-  }
+  signalSafeStatus { () throws(Failure) in try Loop(unheld: bits(loop), "loop").wake() }
 }
 
 @implementation @_cdecl("treadle_loop_is_waiting")

@@ -29,10 +29,12 @@ struct handles {
 struct call {
     const char *name;     /* of the function; of a verb for all kinds, followed by two underscores and a kind */
     uint32_t uses;        /* bit n: needs a handle of kind n */
-    char result;          /* 's' a status, 'b' a bool, 'p' a pointer, '-' other: cannot fail */
+    char result;          /* 's' a status, 'q' one that leaves the last error alone, 'b' a bool, 'p' a pointer, '-' other: cannot fail */
     unsigned char stores; /* bytes of out that it writes */
     int64_t (*call)(struct handles *h);
 };
+
+HELPER bool returns_status(const struct call *call) { return call->result == 's' || call->result == 'q'; }
 
 #include "call_makers.h"
 
@@ -79,7 +81,7 @@ struct call {
     X(treadle_host_register, 0, 's', 8, make_h(h))                                                                 \
     REFERENCE_CALLS(X, loop, LOOP, L) \
     REFERENCE_ENDS(X, loop, LOOP, L) \
-    X(treadle_loop_wake, U(LOOP), 's', 0, treadle_loop_wake(L))                                                    \
+    X(treadle_loop_wake, U(LOOP), 'q', 0, treadle_loop_wake(L))                                                    \
     X(treadle_loop_set_interrupt_descriptor, U(LOOP), 's', 0, treadle_loop_set_interrupt_descriptor(L, -1))        \
     X(treadle_loop_open_pollable, U(LOOP), 's', 4, open_and_close_pollable(L, &h->out.i32))                        \
     X(treadle_loop_prepare, U(LOOP), 's', 8, treadle_loop_prepare(L, "pollable", &h->out.i64))                    \
@@ -264,7 +266,7 @@ struct call {
     X(treadle_loop_dispatch, U(LOOP), 's', 0, treadle_loop_dispatch(L, h->mode, 0, 1))                              \
     X(treadle_loop_run, U(LOOP), 's', 0, treadle_loop_run(L, h->mode, 0, 0))                                       \
     X(treadle_loop_stop, U(LOOP), 's', 0, treadle_loop_stop(L))                                                    \
-    X(treadle_loop_request_stop, U(LOOP), 's', 0, treadle_loop_request_stop(L, 0))                                 \
+    X(treadle_loop_request_stop, U(LOOP), 'q', 0, treadle_loop_request_stop(L, 0))                                 \
     ITEM_ENDS(X, source, SOURCE, S)                                                                                \
     ITEM_ENDS(X, descriptor, DESCRIPTOR, D)                                                                        \
     ITEM_ENDS(X, timer, TIMER, T)                                                                                  \

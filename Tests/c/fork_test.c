@@ -37,9 +37,9 @@ static void call_everything(void *info) {
         int64_t result = calls[i].call(h);
         if (calls[i].result == '-') continue;
         treadle_last_error(&error);
-        if (result != (calls[i].result == 's' ? TREADLE_E_FORKED : 0))
+        if (result != (returns_status(&calls[i]) ? TREADLE_E_FORKED : 0))
             check_failed(__FILE__, __LINE__, "%s gave %s in the child", calls[i].name, treadle_status_name((treadle_status)result));
-        if (calls[i].result == 'b') continue;
+        if (calls[i].result == 'b' || calls[i].result == 'q') continue;
         CHECK_INT(error.code, TREADLE_E_FORKED);
         CHECK_TEXT(error.function, function_of(&calls[i]));
         CHECK(strstr(error.message, "fork"));
@@ -122,7 +122,7 @@ static void must_be_stale(struct handles *h) {
     for (int kind = 0; kind < HANDLE_KINDS; kind++) {
         if (kind == SIGNATURE) continue; /* interned: made again on request */
         for (int i = 0; i < CALL_COUNT; i++)
-            if (calls[i].uses == U(kind) && calls[i].result == 's' && strstr(calls[i].name, handle_names[kind]))
+            if (calls[i].uses == U(kind) && returns_status(&calls[i]) && strstr(calls[i].name, handle_names[kind]))
                 CHECK_INT(calls[i].call(h), TREADLE_E_STALE);
     }
 }

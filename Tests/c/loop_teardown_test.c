@@ -237,7 +237,7 @@ TEST(a_retained_loop_outlives_its_thread, "RL-9 D-19 BLK-1") {
     CHECK_ERROR(treadle_loop_post(loop, count, &posts), TREADLE_E_CLOSED, "loop");
     CHECK_INT(posts, 0);
     CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
-    CHECK_ERROR(treadle_loop_wake(loop), TREADLE_E_STALE, "loop");
+    CHECK_INT(treadle_loop_wake(loop), TREADLE_E_STALE);
 }
 
 /* Another thread uses the loop while its thread goes: the most common crash of all run loops. */

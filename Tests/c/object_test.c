@@ -105,7 +105,7 @@ TEST(timers_and_observers_do_not_keep_a_loop, "OBJ-3 RL-8") {
     probe_make(&timer, &timer_kind);
     probe_make(&observer, &observer_kind);
     on_thread(thread_with_items, &loop);
-    CHECK_ERROR(treadle_loop_wake(loop), TREADLE_E_STALE, "loop");
+    CHECK_INT(treadle_loop_wake(loop), TREADLE_E_STALE);
     CHECK(timer_kind.is_valid(timer.item) && observer_kind.is_valid(observer.item));
     probe_end(&timer);
     probe_end(&observer);
@@ -129,7 +129,7 @@ TEST(a_source_keeps_its_loop_until_it_was_cancelled, "OBJ-3 RL-8 RL-9") {
     CHECK(loop);
     CHECK(treadle_loop_wake(loop) >= 0);
     CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
-    CHECK_ERROR(treadle_loop_wake(loop), TREADLE_E_STALE, "loop");
+    CHECK_INT(treadle_loop_wake(loop), TREADLE_E_STALE);
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
 }
 

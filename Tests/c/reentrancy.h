@@ -23,7 +23,7 @@ static _Thread_local bool is_torn_down;
 
 /* Is this an answer that a correct call may get here? */
 static bool acceptable(const struct call *call, int64_t result) {
-    if (call->result != 's' || result >= 0) return true;
+    if (!returns_status(call) || result >= 0) return true;
     switch (result) {
     case TREADLE_E_WRONG_THREAD:
         return strncmp(call->name, "treadle_loop_run", 16) == 0 || strcmp(call->name, "treadle_host_run") == 0 || strcmp(call->name, "treadle_loop_next") == 0 ||

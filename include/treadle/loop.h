@@ -110,12 +110,12 @@ TREADLE_API treadle_status treadle_loop_stop(treadle_loop loop);
  *  whichever comes first; a run that starts returns TREADLE_RUN_STOPPED before it notifies or handles
  *  anything. Consumed by the run that it ends; with TREADLE_STOP_ALL_LEVELS, by the outermost of the runs
  *  that it ends (STOP-9).
- *  [any, signal-safe] Errors: TREADLE_E_ARG for unknown flags. Since 1.0. */
+ *  [any, signal-safe] Errors: TREADLE_E_ARG for NULL and unknown flags; TREADLE_E_STALE, TREADLE_E_KIND. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_request_stop(treadle_loop loop, uint32_t flags);
 
 /** Ends the current sleep of the innermost run, or the one that its current pass would make. Several
  *  coalesce. Without a pass it is not remembered, and still TREADLE_OK (WAKE-1 to WAKE-5).
- *  [any, signal-safe] Since 1.0. */
+ *  [any, signal-safe] Errors: TREADLE_E_ARG for NULL; TREADLE_E_STALE, TREADLE_E_KIND. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_wake(treadle_loop loop);
 
 /** True exactly while the loop's thread blocks, or is about to (WAKE-6). False for a bad handle.
