@@ -7,25 +7,25 @@
  *
  * How to read a declaration
  *   [any]               callable from any thread at any time, also from inside every callback.
- *   [any, signal-safe]  additionally from a signal handler: it takes no lock, allocates nothing, writes no message, and returns
- *                       its status alone: a failure does not set treadle_last_error() (OBJ-10).
+ *   [any, signal-safe]  also callable from a signal handler: takes no lock, allocates nothing, writes no message. A failure
+ *                       is told by the status alone and does not set treadle_last_error() (OBJ-10).
  *   [owner]             only the thread that owns the loop; others get TREADLE_E_WRONG_THREAD.
  *   [callback]          called by Treadle; the text says on which thread. No lock is ever held.
  *   Since 1.0           the first version that has it.
- *   RL-1, SRC0-7, ...   the rule of the behavioural specification that it keeps.
+ *   RL-1, SRC0-7, ...   the rule of the behavioural specification that it follows.
  *
- * What holds for every function, unless its text says otherwise
+ * True of every function, unless its text says otherwise
  *   - It returns a treadle_status: 0 is success, a negative value an error, a positive value
  *     success with information. A failure changes nothing and sets treadle_last_error().
- *   - NULL where an object or an out-parameter is needed gives TREADLE_E_ARG; a handle that was
- *     released, or is no handle at all, TREADLE_E_STALE; one of another kind, TREADLE_E_KIND; in
- *     the child of a fork everything gives TREADLE_E_FORKED (see treadle_after_fork_child). A function
- *     that answers bool answers false then, and sets the last error too.
+ *   - NULL for a required object or out-parameter returns TREADLE_E_ARG; a handle that was
+ *     released, or was never a handle, TREADLE_E_STALE; a handle of the wrong kind, TREADLE_E_KIND. In
+ *     the child of a fork every function returns TREADLE_E_FORKED (see treadle_after_fork_child). A function
+ *     that returns bool returns false in these cases, and sets the last error too.
  *   - Out-parameters come last, are written on success and zeroed on failure.
- *   - A buffer is given with its capacity, in elements; 0 with NULL asks for the length alone. A size above PTRDIFF_MAX,
- *     which no memory has, gives an error that names the parameter, and nothing is written (ABI-14).
- *   - Text is UTF-8 and ends with NUL; the name of a mode that is not UTF-8 gives TREADLE_E_ARG. A member called
- *     reserved must be 0, or gives TREADLE_E_ARG. Durations and deadlines are int64_t nanoseconds on the
+ *   - A buffer is passed with its capacity, in elements; NULL with 0 asks for the length alone. A capacity above PTRDIFF_MAX
+ *     returns an error that names the parameter, and nothing is written (ABI-14).
+ *   - Text is UTF-8 and ends with NUL; a mode's name that is not UTF-8 returns TREADLE_E_ARG. A member called
+ *     reserved must be 0, or the call returns TREADLE_E_ARG. Durations and deadlines are int64_t nanoseconds on the
  *     monotonic clock (which stands still while the system is suspended, RUN-15).
  *   - A callback must return normally: no exception, no longjmp through Treadle's frames.
  */
