@@ -49,7 +49,7 @@ private func makeClosure(
   }
   let mayAllocate = UInt32(TREADLE_CLOSURE_MAY_ALLOCATE)
   let keepsCode = UInt32(TREADLE_CLOSURE_KEEP_CODE)
-  if config.flags & ~(mayAllocate | keepsCode) != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+  if config.flags & ~(mayAllocate | keepsCode) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
   if config.timeout_ns < 0 { throw Failure(Status.argument, "timeout_ns", "is negative") }
   if config.queue_limit > 1_048_576 { throw Failure(Status.range, "queue_limit", "is above 1,048,576") }
   let modes = try checkTarget(config, whenFull)
@@ -193,7 +193,7 @@ public func treadle_call_get_argument(
     guard let value else { throw Failure(Status.argument, "value", "is NULL") }
     let signature = try SignatureTable.find(bits(call.pointee.signature), "call->signature")
     guard let argument = signature.argument(index), let bytes = call.pointee.arguments?[index] else {
-      throw Failure(Status.range, "index", "is no argument of the signature")
+      throw Failure(Status.range, "index", "is not an argument of the signature")
     }
     guard size == argument.layout.size else {
       throw Failure(Status.range, "size", "is not the size of the signature's type")

@@ -21,7 +21,7 @@ public func treadle_descriptor_create(
 /// Of what the client says of a new source. One that nobody is told of would be ready again and again.
 private func check(_ context: treadle_descriptor_context) throws(Failure) {
   try checkEvents(context.events, allowsNone: false)
-  if context.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+  if context.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
   if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
   if context.fd < 0 && context.get_fd == nil { throw Failure(Status.argument, "fd", "is negative") }
   if context.ready != nil || context.ready_routine != nil { return }
@@ -29,7 +29,7 @@ private func check(_ context: treadle_descriptor_context) throws(Failure) {
 }
 
 func checkEvents(_ events: UInt32, allowsNone: Bool) throws(Failure) {
-  if events & ~3 != 0 { throw Failure(Status.argument, "events", "has bits that cannot be watched for") }
+  if events & ~3 != 0 { throw Failure(Status.argument, "events", "has conditions that cannot be watched") }
   if events == 0 && !allowsNone { throw Failure(Status.argument, "events", "is empty") }
 }
 

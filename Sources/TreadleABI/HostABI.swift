@@ -78,7 +78,7 @@ public func treadle_host_run(
   status("treadle_host_run") { () throws(Failure) in
     let host = try Host(bits(host), "host")
     let loop = try Loop(unheld: bits(loop), "loop")
-    if flags & ~5 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    if flags & ~5 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
     return try host.run(loop, mode.map { ModeName($0) }, timeout: timeout_ns, flags: flags)
   }
 }
@@ -122,7 +122,7 @@ private func begin(
     try Host(bits(pull.pointee.host), "host").next(loop, failed: failed, &room)
     return room.count == 0 ? Status.ignored : Status.ok
   }
-  if flags & ~7 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing, or not together") }
+  if flags & ~7 != 0 { throw Failure(Status.argument, "flags", "has unknown flags, or flags that exclude each other") }
   if failed != 0 { throw Failure(Status.argument, "failed", "is not 0, but the run has not begun") }
   let host = try Host(bits(pull.pointee.host), "host")
   let result = try host.beginPull(

@@ -11,7 +11,7 @@ public func treadle_lock_create(
 ) -> treadle_status {
   status("treadle_lock_create") { () throws(Failure) in
     let out = try need(out_lock, nil, "out_lock")
-    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
     out.pointee = pointer(try ClientLock.create(isRecursive: flags & 1 != 0).handle)
     return Status.ok
   }

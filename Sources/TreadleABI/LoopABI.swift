@@ -34,7 +34,7 @@ public func treadle_loop_run(
 ) -> treadle_status {
   status("treadle_loop_run") { () throws(Failure) in
     let loop = try Loop(unheld: bits(loop), "loop")
-    if flags & ~7 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    if flags & ~7 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
     return try loop.run(mode.map { ModeName($0) }, timeout: timeout_ns, flags: flags)
   }
 }

@@ -29,7 +29,7 @@ public func treadle_perform(
         // The scope may have taken the reference.
         try? Thread.release(thread.bits)
         return Status.ok
-      default: throw Failure(Status.argument, "flags", "has bits that mean nothing, or not together")
+      default: throw Failure(Status.argument, "flags", "has unknown flags, or flags that exclude each other")
       }
     }
   }

@@ -60,7 +60,7 @@ private func check(_ post: treadle_post) throws(Failure) {
     throw Failure(Status.argument, "fn", "is NULL, and so are routine and host")
   }
   if post.flags & ~UInt32(TREADLE_POST_WITHOUT_WAKE) != 0 {
-    throw Failure(Status.argument, "flags", "has bits that mean nothing")
+    throw Failure(Status.argument, "flags", "has unknown flags")
   }
   if post.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
 }

@@ -41,7 +41,7 @@ public func treadle_signature_get_layout(
     let outAlignment = try need(out_alignment, 0, "out_alignment")
     let signature = try SignatureTable.find(bits(signature), "signature")
     guard let value = index == -1 ? signature.result : signature.argument(Int(index)) else {
-      throw Failure(Status.range, "index", "is no argument of the signature")
+      throw Failure(Status.range, "index", "is not an argument of the signature")
     }
     outSize.pointee = value.layout.size
     outAlignment.pointee = value.layout.alignment

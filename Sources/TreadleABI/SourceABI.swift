@@ -41,7 +41,7 @@ private func makeSource(_ context: treadle_source_context) throws(Failure) -> It
     && context.label == nil && context.token == 0 && context.host_wants == 0 && context.reserved == 0
   if isPlain { return try Item.source(code: code, info: context.info) }
   let host = try hostOf(context.host, context.token)
-  if context.host_wants & ~3 != 0 { throw Failure(Status.argument, "host_wants", "has bits that mean nothing") }
+  if context.host_wants & ~3 != 0 { throw Failure(Status.argument, "host_wants", "has unknown flags") }
   if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
   if host == nil && context.host_wants != 0 { throw Failure(Status.argument, "host_wants", "is given without a host") }
   var made = try Context(

@@ -29,7 +29,7 @@ public func treadle_thread_create(
     do throws(Failure) {
       let out = try need(out_thread, nil, "out_thread")
       _ = try copyStruct(config, "config")
-      if known.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+      if known.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
       if known.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
       out.pointee = pointer(
         try Scope.making(in: bits(known.scope)) { () throws(Failure) in try makeThread(known, isDetached: known.flags & 1 != 0).handle })

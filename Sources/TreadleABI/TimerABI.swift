@@ -61,7 +61,7 @@ private func makeTimer(_ context: treadle_timer_context) throws(Failure) -> Item
 private func makeTimerWithOptions(
   _ context: treadle_timer_context, _ code: UnsafeMutableRawPointer?
 ) throws(Failure) -> Item {
-  if context.flags & ~3 != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+  if context.flags & ~3 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
   if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
   var made = try Context(
     hostOf(context.host, context.token), context.token, info: context.info, retain: context.retain,

@@ -6,7 +6,7 @@ import CTreadleSystem
 /// The process-wide state: started on first use, refused in the child of a fork, started again there on request.
 package enum Runtime {
   package static let endedThreadFailure = Failure(
-    Status.state, "thread", "ends: what it had is torn down, and nothing more is made for it")
+    Status.state, "thread", "is ending: nothing more can be created for it")
   package static let forkedFailure = Failure(
     Status.forked, "process", "is the child of a fork: call treadle_after_fork_child first")
 

@@ -31,7 +31,7 @@ extension Plugin {
     try Runtime.start()
     if (config.path == nil) == (config.query == nil) { throw Failure(Status.argument, "path", "and query are both NULL, or both given") }
     if config.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
-    if config.flags & ~UInt32(TREADLE_PLUGIN_LOAD_WRITABLE) != 0 { throw Failure(Status.argument, "flags", "has bits that mean nothing") }
+    if config.flags & ~UInt32(TREADLE_PLUGIN_LOAD_WRITABLE) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
     var parts = Parts()
     do throws(Failure) {
       return try make(config, &parts, inPlaceOf: old)
@@ -60,7 +60,7 @@ extension Plugin {
     }
     let (description, abi) = try PluginCheck.read(original)
     guard let id = description.id else { throw Failure.noMemory("plugin") }
-    if let old, let known = old.id, strcmp(known, id) != 0 { throw old.failure(Status.plugin, "is to be replaced by one of another id", id) }
+    if let old, let known = old.id, strcmp(known, id) != 0 { throw old.failure(Status.plugin, "cannot be replaced by a plugin with another id", id) }
     parts.values = try PluginSettings.begin(description, config.settings)
     parts.path = try copy(config.path)
     parts.memory = treadle_system_allocate(MemoryLayout<PluginState>.size)
@@ -121,8 +121,8 @@ extension Plugin {
     switch result {
     case Int32(LIBTREADLE_IMAGE_OK): break
     case Int32(LIBTREADLE_IMAGE_NO_FILE): throw Failure(Status.plugin, "path", "names no regular file")
-    case Int32(LIBTREADLE_IMAGE_WRITABLE): throw Failure(Status.plugin, "path", "names a file that somebody else may write")
-    case Int32(LIBTREADLE_IMAGE_OPEN): throw Failure(Status.plugin, "path", "names a file in a directory that somebody else may write")
+    case Int32(LIBTREADLE_IMAGE_WRITABLE): throw Failure(Status.plugin, "path", "names a file that another user may write")
+    case Int32(LIBTREADLE_IMAGE_OPEN): throw Failure(Status.plugin, "path", "names a file in a directory that another user may write")
     case Int32(LIBTREADLE_IMAGE_FORMAT): throw Failure(Status.plugin, "path", "names no shared library of this machine's kind")
     case Int32(LIBTREADLE_IMAGE_CUT): throw Failure(Status.plugin, "path", "names a library that is shorter than it says")
     case Int32(LIBTREADLE_IMAGE_LOADER): throw Failure(Status.plugin, "path", "names a library that the loader refuses")

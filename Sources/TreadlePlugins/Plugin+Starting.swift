@@ -47,7 +47,7 @@ extension Plugin {
   private func beginStart(_ outer: UnsafePointer<Walk>?) throws(Failure) -> Bool {
     var next = outer
     while let walk = next {
-      if walk.pointee.plugin.state == state { throw failure(Status.deadlock, "requires what requires it", outer?.pointee.plugin.id) }
+      if walk.pointee.plugin.state == state { throw failure(Status.deadlock, "requires a plugin that requires it", outer?.pointee.plugin.id) }
       next = walk.pointee.outer
     }
     return try PluginRegistry.locked { () throws(Failure) in
@@ -59,7 +59,7 @@ extension Plugin {
       case PluginState.Phase.loaded where !state.pointee.isEnding:
         state.pointee.phase = PluginState.Phase.starting
         return true
-      default: throw failure(Status.closed, "has ended, or does so")
+      default: throw failure(Status.closed, "has ended or is ending")
       }
     }
   }
@@ -96,7 +96,7 @@ extension Plugin {
   private func startRequired(_ walk: UnsafePointer<Walk>) throws(Failure) {
     if var next = state.pointee.description.required {
       while let name = next.pointee {
-        if !(try startProvider(of: name, walk)) { throw failure(Status.notFound, "requires an extension that nobody has", name) }
+        if !(try startProvider(of: name, walk)) { throw failure(Status.notFound, "requires an extension that is not there", name) }
         next += 1
       }
     }
@@ -147,7 +147,7 @@ extension Plugin {
       let handle = UInt64(provider.handle.bits)
       if provider.state.pointee.isEnding { throw provider.failure(Status.closed, "ends") }
       if state.pointee.uses.elements.contains(handle) { return }
-      if isUsed(by: provider) { throw failure(Status.deadlock, "is used by what it would use", provider.id) }
+      if isUsed(by: provider) { throw failure(Status.deadlock, "is used by the plugin that it would use", provider.id) }
       if !state.pointee.uses.append(handle) { throw Failure.noMemory("plugin") }
     }
   }

@@ -17,7 +17,7 @@ enum PluginCheck {
     let size = UnsafeRawPointer(original).load(as: Int.self)
     if size < leastSize || size > 4096 { throw refusal("has a struct_size that no version of a description had") }
     let description = original.pointee
-    guard let id = description.id, isName(id, most: 63) else { throw refusal("has an id that is none") }
+    guard let id = description.id, isName(id, most: 63) else { throw refusal("has an invalid id") }
     let (least, most) = (description.abi_min, description.abi_max)
     if least > most { throw refusal("has an abi_min above its abi_max", id) }
     let abi = min(most, UInt32(TREADLE_PLUGIN_ABI))
@@ -28,7 +28,7 @@ enum PluginCheck {
       throw refusal("was built for a level of behaviour that this host does not have", id)
     }
     if description.reserved != 0 { throw refusal("has a reserved that is not 0", id) }
-    if description.flags & ~UInt32(TREADLE_PLUGIN_MAY_UNMAP) != 0 { throw refusal("has flags that mean nothing", id) }
+    if description.flags & ~UInt32(TREADLE_PLUGIN_MAY_UNMAP) != 0 { throw refusal("has unknown flags", id) }
     guard let name = description.name, let version = description.version, UTF8Text.isWellFormed(name), UTF8Text.isWellFormed(version)
     else { throw refusal("has no name or version, or one that is not UTF-8", id) }
     if description.`init` == nil || description.deinit == nil { throw refusal("has no init or no deinit", id) }
@@ -70,7 +70,7 @@ enum PluginCheck {
       if setting.struct_size != MemoryLayout<treadle_plugin_setting>.size {
         throw refusal("has a setting with a struct_size that no version had", id)
       }
-      guard let key = setting.key, isName(key, most: 63) else { throw refusal("has a setting whose key is none", id) }
+      guard let key = setting.key, isName(key, most: 63) else { throw refusal("has a setting with an invalid key", id) }
       if setting.type > UInt32(TREADLE_SETTING_REAL) || setting.reserved != 0 || setting.minimum > setting.maximum {
         throw refusal("has a setting of an unknown type, or without a value", id, key)
       }

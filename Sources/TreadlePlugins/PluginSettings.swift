@@ -56,7 +56,7 @@ enum PluginSettings {
   ) throws(Failure) -> UnsafeMutablePointer<CChar>? {
     guard let value, let setting = description.settings?[index], PluginCheck.allows(setting, value) else {
       LastError.detail(description.id, key)
-      throw Failure(Status.argument, "value", "is none that the setting's type allows")
+      throw Failure(Status.argument, "value", "is not a value of the setting's type")
     }
     return try Plugin.copy(value)
   }

@@ -60,7 +60,7 @@ extension MessagePort {
   /// A socket that listens for a name, and is watched. The kernel knows each name once.
   private func listen(_ name: MessagePortName) throws(Failure) -> MessageSocket {
     let number = name.withAddress(of: state.pointee.owner) { treadle_system_socket_listen($0, $1) }
-    if number == 0 &- treadle_system_eaddrinuse() { throw Failure(Status.exists, "name", "is served by somebody already") }
+    if number == 0 &- treadle_system_eaddrinuse() { throw Failure(Status.exists, "name", "is already served by another port") }
     if number < 0 { throw Failure.system("bind", number) }
     let socket = MessageSocket(number: number)
     let result = watch(socket, MessagePort.wantsMessages, 0)

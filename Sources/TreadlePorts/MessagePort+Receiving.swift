@@ -115,7 +115,7 @@ extension MessagePort {
   package static func reply(_ number: UInt64, _ data: UnsafeRawPointer?, _ size: Int) throws(Failure) -> Bool {
     try Runtime.start()
     guard let call = MessageCall.find(number) else {
-      throw Failure(Status.notFound, "call", "is that of no message whose callback runs on this thread")
+      throw Failure(Status.notFound, "call", "is not that of a message whose callback runs on this thread")
     }
     try checkData(data, size)
     if call.pointee.isReplied { throw Failure(Status.state, "call", "has its reply") }

@@ -33,18 +33,18 @@ extension MessagePort {
     defer { unlock() }
     state.pointee.name = name
     let number = name.withAddress(of: state.pointee.owner) { treadle_system_socket_connect($0, $1) }
-    if number == 0 &- treadle_system_econnrefused() { throw Failure(Status.notFound, "name", "is served by nobody") }
+    if number == 0 &- treadle_system_econnrefused() { throw Failure(Status.notFound, "name", "is not served by any port") }
     if number < 0 { throw Failure.system("connect", number) }
     state.pointee.socket = MessageSocket(number: number)
     var user: UInt32 = 0
     var process: Int32 = 0
     let result = treadle_system_socket_peer(number, &user, &process)
     if result < 0 { throw Failure.system("getsockopt", result) }
-    if user != state.pointee.owner { throw Failure(Status.notFound, "name", "is served by another user than the one whose it is") }
+    if user != state.pointee.owner { throw Failure(Status.notFound, "name", "is served by a process of another user") }
     let hello = MessageFrame(kind: MessageFrame.Kind.hello, length: name.length)
     switch state.pointee.socket.send(hello, UnsafeRawPointer(name.text)) {
     case .done: break
-    case .closed: throw Failure(Status.notFound, "name", "is served by one who refuses this user")
+    case .closed: throw Failure(Status.notFound, "name", "is served by a port that refuses this user")
     case .wait: throw Failure.system("sendmsg", 0 &- treadle_system_eagain())
     case .failed(let result): throw Failure.system("sendmsg", result)
     }

@@ -96,7 +96,7 @@ TEST(a_plugin_gets_nothing_from_one_that_uses_it, "PLUG-2 PLUG-4") {
                     refused++;
                     CHECK_ERROR_SAYS(ids[i]);
                     CHECK_ERROR_SAYS(ids[next]);
-                    CHECK_ERROR_SAYS("is used by what it would use");
+                    CHECK_ERROR_SAYS("is used by the plugin that it would use");
                 }
             }
             CHECK_INT(refused, 1);

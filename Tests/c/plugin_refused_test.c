@@ -66,7 +66,7 @@ TEST(a_file_that_others_may_write_is_refused, "PLUG-1") {
     copy_plugin("provider", in_folder("open.so"), SIZE_MAX);
     CHECK_INT(chmod(in_folder("open.so"), 0602), 0);
     CHECK_INT(try_file(in_folder("open.so"), 0), TREADLE_E_PLUGIN);
-    CHECK_ERROR_SAYS("somebody else");
+    CHECK_ERROR_SAYS("another user");
     CHECK_INT(try_file(in_folder("open.so"), TREADLE_PLUGIN_LOAD_WRITABLE), TREADLE_OK);
     CHECK_INT(chmod(in_folder("open.so"), 0600), 0);
     CHECK_INT(try_file(in_folder("open.so"), 0), TREADLE_OK);
@@ -89,7 +89,7 @@ TEST(a_file_that_others_may_replace_is_refused, "PLUG-1") {
     CHECK_INT(symlink(in_folder("plugin.so"), path), 0);
     CHECK_INT(chmod(folder, 0777), 0);
     CHECK_INT(try_file(in_folder("plugin.so"), 0), TREADLE_E_PLUGIN);
-    CHECK_ERROR_SAYS("a directory that somebody else may write");
+    CHECK_ERROR_SAYS("a directory that another user may write");
     /* It is the file's own directory that counts. */
     CHECK_INT(try_file(path, 0), TREADLE_E_PLUGIN);
     CHECK_INT(try_file(path, TREADLE_PLUGIN_LOAD_WRITABLE), TREADLE_OK);

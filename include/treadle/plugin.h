@@ -186,7 +186,7 @@ typedef struct treadle_plugin_info {
 
 /** Tells what is known of a plugin.
  *  [any] Errors: TREADLE_E_ARG for NULL or a struct_size that no version had; TREADLE_E_KIND for a scope that is no plugin;
- *  TREADLE_E_CLOSED when it has ended, or does so. Since 1.0. */
+ *  TREADLE_E_CLOSED if it has ended or is ending. Since 1.0. */
 TREADLE_API treadle_status treadle_plugin_get_info(treadle_plugin plugin, treadle_plugin_info *info);
 
 /** An extension of a plugin that has started, for the host: valid until the plugin is closed.

@@ -86,12 +86,12 @@ enum {
     TREADLE_DEFERRED = 17,
 
     TREADLE_E_ARG = -1,           /* an argument is NULL, out of its domain or badly formed */
-    TREADLE_E_STALE = -2,         /* the handle's object is gone, or it never was a handle */
-    TREADLE_E_KIND = -3,          /* the handle is of another kind */
+    TREADLE_E_STALE = -2,         /* a stale handle: its object no longer exists, or it never was a handle */
+    TREADLE_E_KIND = -3,          /* the wrong kind of handle */
     TREADLE_E_NOMEM = -4,         /* out of memory, or of a table's room */
     TREADLE_E_STATE = -5,         /* the object's state does not allow it */
-    TREADLE_E_EXISTS = -6,        /* there is one already */
-    TREADLE_E_NOT_FOUND = -7,     /* there is none */
+    TREADLE_E_EXISTS = -6,        /* already exists */
+    TREADLE_E_NOT_FOUND = -7,     /* not found */
     TREADLE_E_WRONG_THREAD = -8,  /* only the loop's own thread may */
     TREADLE_E_DEADLOCK = -9,      /* the call would wait for its own caller */
     TREADLE_E_TIMEOUT = -10,      /* the wait took longer than allowed */
@@ -100,10 +100,10 @@ enum {
     TREADLE_E_SYSTEM = -13,       /* a system call failed; os_errno tells how */
     TREADLE_E_CALLBACK = -14,     /* a host's callback did not complete */
     TREADLE_E_CLOSED = -15,       /* the host, or the loop, takes no more work */
-    TREADLE_E_RANGE = -16,        /* a number is outside of its range */
+    TREADLE_E_RANGE = -16,        /* a number is out of range */
     TREADLE_E_SIGNATURE = -17,    /* a type encoding is malformed or cannot be called */
     TREADLE_E_NOT_SUPPORTED = -18, /* this build or machine cannot; or not the version of Treadle that the process has (ABI-8) */
-    TREADLE_E_CANCELLED = -19,    /* somebody cancelled it */
+    TREADLE_E_CANCELLED = -19,    /* cancelled */
     TREADLE_E_PLUGIN = -20,       /* a plugin is refused, or breaks its contract; the last error says how */
     TREADLE_E_NO_REPLY = -21      /* a message was sent, and its reply did not come in time */
 };

@@ -48,7 +48,7 @@ extension Scope {
   package func leave() throws(Failure) {
     guard let entry = Scope.innermost else { throw Failure(Status.state, "scope", "was not entered by this thread") }
     if entry.pointee.scope.state != state { throw Failure(Status.state, "scope", "is not the one that this thread has entered last") }
-    if entry.pointee.isOfCall || entry.pointee.promised != 0 { throw Failure(Status.state, "scope", "is one that a call makes something in") }
+    if entry.pointee.isOfCall || entry.pointee.promised != 0 { throw Failure(Status.state, "scope", "is the scope of a call that is creating an object") }
     Scope.pop(entry)
   }
 

@@ -87,9 +87,9 @@ extension Invocation {
 
   // MARK: Checks
 
-  private static var noArgument: Failure { Failure(Status.range, "index", "is no argument of the signature") }
+  private static var noArgument: Failure { Failure(Status.range, "index", "is not an argument of the signature") }
   private static var noBuffer: Failure {
-    Failure(Status.argument, "index", "is that of an argument that is no pointer qualified as O, N or o")
+    Failure(Status.argument, "index", "is the index of an argument that is not a pointer with the qualifier O, N or o")
   }
 
   private func argument(_ index: Int, size: Int) throws(Failure) -> SignatureValue {

@@ -14,7 +14,7 @@ extension Host {
   ) throws(Failure) -> Int32 {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it gets no more events") }
     guard loop.belongsToCaller else {
-      throw Failure(Status.wrongThread, "loop", "is another thread's: a loop runs on its own thread alone")
+      throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop runs only on its own thread")
     }
     let closed = withUnsafePointer(to: state.pointee.closed) { $0 }
     let ticket = Host.nextTicket()
@@ -38,6 +38,6 @@ extension Host {
   }
 
   private func refuseFailed(_ failed: Int) throws(Failure) {
-    if failed != 0 { throw Failure(Status.argument, "failed", "is the number of none of the events that were returned last") }
+    if failed != 0 { throw Failure(Status.argument, "failed", "is not the number of an event that the last call returned") }
   }
 }

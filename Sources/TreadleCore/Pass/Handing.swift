@@ -58,7 +58,7 @@ extension Loop {
   /// with nothing in between. What was handed out before has ended by this.
   func handOutMore(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, failed: Int, _ room: inout EventRoom) throws(Failure) {
     if failed > frame.pointee.handedCount &+ 1 || failed != 0 && frame.pointee.callout.kind == .none {
-      throw Failure(Status.argument, "failed", "is the number of none of the events that were returned last")
+      throw Failure(Status.argument, "failed", "is not the number of an event that the last call returned")
     }
     if failed != 0 { return endHandedOut(frame, failed: failed) }
     if frame.pointee.callout.kind == .block { endBlocks(frame, .all) }

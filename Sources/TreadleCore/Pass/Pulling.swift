@@ -50,7 +50,7 @@ extension Loop {
   /// of the events that were handed out the host has not completed; those behind it have not begun.
   package func next(_ number: inout UInt64, failed: Int, _ room: inout EventRoom) throws(Failure) -> Int32 {
     guard isCurrent else {
-      throw Failure(Status.wrongThread, "loop", "is another thread's: a loop runs on its own thread alone")
+      throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop runs only on its own thread")
     }
     if isOfParent {
       number = 0
@@ -61,7 +61,7 @@ extension Loop {
       throw Failure(Status.stale, "run", "is over")
     }
     if failed > frame.pointee.handedCount &+ 1 || failed != 0 && frame.pointee.callout.kind == .none {
-      throw Failure(Status.argument, "failed", "is the number of none of the events that were returned last")
+      throw Failure(Status.argument, "failed", "is not the number of an event that the last call returned")
     }
     endRunsLeft(inside: frame)
     frame.pointee.isLeft = false

@@ -176,11 +176,11 @@ class Refusals(PluginCase):
         """PLUG-1: what others may write, what is no file, what does not say who it is."""
         path = self.write(TRACING)
         path.chmod(0o606)
-        self.assertRaisesRegex(PluginError, "somebody else may write", Plugin.load, path)
+        self.assertRaisesRegex(PluginError, "another user may write", Plugin.load, path)
         Plugin.load(path, writable=True).close()
         path.chmod(0o600)
         self.folder.chmod(0o777)
-        self.assertRaisesRegex(PluginError, "directory that somebody else may write", Plugin.load, path)
+        self.assertRaisesRegex(PluginError, "directory that another user may write", Plugin.load, path)
         self.folder.chmod(0o1777)
         Plugin.load(path).close()
         self.folder.chmod(0o700)
@@ -192,7 +192,7 @@ class Refusals(PluginCase):
             ("VERSION = '1'", "it has no ID"),
             ("ID = 'org.example.x'", "it has no VERSION"),
             ("ID, VERSION = 1, '1'", "ID is a str, not int"),
-            ("ID, VERSION = 'No id', '1'", "id that is none"),
+            ("ID, VERSION = 'No id', '1'", "invalid id"),
             ("ID, VERSION, start = 'org.example.x', '1', 1", "its start is int"),
             ("ID, VERSION, PROVIDED = 'org.example.x', '1', ['a.b/1']", "no get_extension"),
             ("ID, VERSION, REQUIRED = 'org.example.x', '1', 'a.b/1'", "REQUIRED is a list"),

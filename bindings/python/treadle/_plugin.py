@@ -42,7 +42,7 @@ class PluginState(enum.IntEnum):
     STARTING = _capi.PLUGIN_STARTING
     #: It works.
     STARTED = _capi.PLUGIN_STARTED
-    #: It has ended, or does so.
+    #: It has ended or is ending.
     CLOSED = 3
 
 

@@ -64,9 +64,9 @@ def _source_of(path: Path, takes_writable: bool) -> bytes:
             if not stat.S_ISREG(found.st_mode):
                 raise PluginError(f"{path} is no regular file", _capi.E_PLUGIN)
             if not takes_writable and _is_others(found):
-                raise PluginError(f"{path} is a file that somebody else may write", _capi.E_PLUGIN)
+                raise PluginError(f"{path} is a file that another user may write", _capi.E_PLUGIN)
             if not takes_writable and _is_open(os.stat(os.path.dirname(real))):
-                raise PluginError(f"{path} is in a directory that somebody else may write", _capi.E_PLUGIN)
+                raise PluginError(f"{path} is in a directory that another user may write", _capi.E_PLUGIN)
             with open(descriptor, "rb", closefd=False) as file:
                 return file.read()
         finally:

@@ -104,7 +104,7 @@ extension Loop {
     _ name: ModeName?, timeout: Int64, flags: UInt32, interrupt: IndirectCallback? = nil
   ) throws(Failure) -> Int32 {
     guard belongsToCaller else {
-      throw Failure(Status.wrongThread, "loop", "is another thread's: a loop runs on its own thread alone")
+      throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop runs only on its own thread")
     }
     return try runOwn(name, timeout: timeout, flags: flags, interrupt: interrupt)
   }
@@ -112,7 +112,7 @@ extension Loop {
   /// A descriptor, for the caller to close, by which another loop waits for the calling thread's in one mode.
   package func openPollable(_ name: ModeName) throws(Failure) -> Int32 {
     guard belongsToCaller else {
-      throw Failure(Status.wrongThread, "loop", "is another thread's: it is dispatched on its own thread alone")
+      throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop is dispatched only on its own thread")
     }
     return try openOwnPollable(name)
   }
@@ -120,7 +120,7 @@ extension Loop {
   /// A slice of the calling thread's loop in one mode, for another loop: `Status.ok` while there is more to do.
   package func dispatch(_ name: ModeName, time: Int64, items: Int) throws(Failure) -> Int32 {
     guard belongsToCaller else {
-      throw Failure(Status.wrongThread, "loop", "is another thread's: it is dispatched on its own thread alone")
+      throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop is dispatched only on its own thread")
     }
     try demandNoCommonMode(name)
     return try dispatchOwn(name, time: time, items: items)
@@ -129,7 +129,7 @@ extension Loop {
   /// When that has something to do.
   package func prepare(_ name: ModeName) throws(Failure) -> Int64 {
     guard belongsToCaller else {
-      throw Failure(Status.wrongThread, "loop", "is another thread's: it is dispatched on its own thread alone")
+      throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop is dispatched only on its own thread")
     }
     try demandNoCommonMode(name)
     return try prepareOwn(name)

@@ -33,7 +33,7 @@ extension Thread {
     try Runtime.start()
     guard let thread = existing, !thread.hasFlag(Flag.foreign) else {
       if treadle_system_thread_id() == treadle_system_process_id() {
-        throw Failure(Status.state, "thread", "is the process's initial one, which this does not end")
+        throw Failure(Status.state, "thread", "is the main thread, which this call cannot end")
       }
       throw Failure(Status.state, "thread", "was not started by Treadle")
     }

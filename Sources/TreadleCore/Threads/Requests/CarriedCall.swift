@@ -108,7 +108,7 @@ package struct CarriedCall {
     unprepare()
     if !handsOver { release() }
     throw treadle_system_is_closed_now()
-      ? Shutdown.failure : Failure(Status.closed, "thread", "has ended, or ends")
+      ? Shutdown.failure : Failure(Status.closed, "thread", "has ended or is ending")
   }
 
   /// Takes the call out of its queue if it has not begun: it never will. False when there is nothing to take out.
