@@ -208,7 +208,10 @@ int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libt
     *image = (struct libtreadle_image){NULL, name, NULL, file.st_dev, file.st_ino, file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_size, 1, false, false, stays};
     image->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!image->handle) {
+        /* The loader's text begins with the path, which may leave no room for the reason. */
         const char *why = dlerror();
+        size_t length = strlen(name);
+        if (why && strncmp(why, name, length) == 0 && why[length] == ':') why += length + 1 + strspn(why + length + 1, " ");
         snprintf(text, size, "%s", why ? why : "");
         free(name);
         free(image);

@@ -199,7 +199,7 @@ TEST(the_error_struct_has_a_size_too, "ABI-7") {
         treadle_error_info info;
         char tail[16];
     } newer;
-    treadle_loop_wake(NULL);
+    treadle_loop_stop(NULL);
     for (size_t size = 0; size < sizeof(treadle_error_info); size += 4) {
         memset(&newer, 0, sizeof newer);
         newer.info.struct_size = size;
@@ -210,7 +210,7 @@ TEST(the_error_struct_has_a_size_too, "ABI-7") {
     CHECK_INT(treadle_last_error(&newer.info), TREADLE_OK);
     CHECK_INT(newer.info.code, TREADLE_E_ARG);
     CHECK_INT(newer.info.sequence, 1); /* its own refusals are not recorded */
-    CHECK_TEXT(newer.info.function, "treadle_loop_wake");
+    CHECK_TEXT(newer.info.function, "treadle_loop_stop");
     newer.info.struct_size = sizeof newer;
     newer.tail[3] = 1;
     CHECK_INT(treadle_last_error(&newer.info), TREADLE_E_TOO_NEW);

@@ -278,7 +278,7 @@ TEST(what_cannot_be_sent_is_refused_and_leaves_nothing_behind, "MPORT-2") {
     good[2] = (treadle_component){.kind = TREADLE_COMPONENT_BYTES, .length = 1};
     CHECK_ERROR(send_parts(port, 1, good, 3, port), TREADLE_E_ARG, "components[].bytes");
     good[2].bytes = good, good[2].length = SIZE_MAX;
-    CHECK_ERROR(send_parts(port, 1, good, 3, port), TREADLE_E_NOMEM, "message");
+    CHECK_ERROR(send_parts(port, 1, good, 3, port), TREADLE_E_NOMEM, "components[].length");
     good[2].length = SIZE_MAX / 2 - 64;
     CHECK_ERROR(send_parts(port, 1, good, 3, port), TREADLE_E_NOMEM, "message");
     good[2] = (treadle_component){.kind = TREADLE_COMPONENT_PORT};
@@ -299,7 +299,7 @@ TEST(what_cannot_be_sent_is_refused_and_leaves_nothing_behind, "MPORT-2") {
     CHECK_ERROR(send_id(gone, 1), TREADLE_E_STALE, "port");
     CHECK_ERROR(send_id((treadle_port)source, 1), TREADLE_E_KIND, "port");
     CHECK_ERROR(treadle_port_send_bytes(port, 1, NULL, 1, 0), TREADLE_E_ARG, "bytes");
-    CHECK_ERROR(treadle_port_send_bytes(port, 1, good, SIZE_MAX, 0), TREADLE_E_NOMEM, "message");
+    CHECK_ERROR(treadle_port_send_bytes(port, 1, good, SIZE_MAX, 0), TREADLE_E_NOMEM, "length");
     CHECK_ERROR(treadle_port_send(port, NULL, 0), TREADLE_E_ARG, "content");
     treadle_message_content content = {.struct_size = sizeof content, .reserved = 1};
     CHECK_ERROR(treadle_port_send(port, &content, 0), TREADLE_E_ARG, "reserved");
