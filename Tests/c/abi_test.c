@@ -180,9 +180,8 @@ TEST(a_descriptor_interrupts_a_run_that_asked_for_it, "ABI-4 RL-7") {
     treadle_loop loop = treadle_loop_current();
     treadle_source keeper = keep_mode(MODE);
     uint64_t value = 1;
-    int fd = eventfd(1, EFD_CLOEXEC), closed = fcntl(0, F_DUPFD_CLOEXEC, 700);
-    close(closed);
-    CHECK_ERROR(treadle_loop_set_interrupt_descriptor(loop, closed), TREADLE_E_ARG, "fd");
+    int fd = eventfd(1, EFD_CLOEXEC);
+    CHECK_ERROR(treadle_loop_set_interrupt_descriptor(loop, closed_number()), TREADLE_E_ARG, "fd");
     CHECK_INT(treadle_loop_set_interrupt_descriptor(loop, fd), TREADLE_OK);
     for (int i = 0; i < 3; i++)
         CHECK_INT(treadle_loop_run(loop, MODE, TREADLE_FOREVER, TREADLE_RUN_RETURN_ON_INTERRUPT), TREADLE_RUN_INTERRUPTED);

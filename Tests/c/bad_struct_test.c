@@ -261,13 +261,6 @@ TEST(a_callback_and_a_routine_for_the_same, "SRC0-1 OBJ-2") {
     close(fd);
 }
 
-/* A number so high that nothing else opens it meanwhile. */
-static int closed_number(void) {
-    int fd = fcntl(0, F_DUPFD_CLOEXEC, 500);
-    CHECK(fd >= 500);
-    close(fd);
-    return fd;
-}
 static int32_t answer_fd(void *info) { return *(int *)info; }
 TEST(descriptors_that_are_none, "SRC1-1 SRC1-3 SRC1-8") {
     treadle_loop loop = treadle_loop_current();
@@ -288,9 +281,9 @@ TEST(descriptors_that_are_none, "SRC1-1 SRC1-3 SRC1-8") {
     CHECK(!treadle_loop_contains_descriptor(loop, descriptor, MODE) && treadle_descriptor_is_valid(descriptor));
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_FINISHED);
     /* Closed between create and add. */
-    CHECK((asked = fcntl(0, F_DUPFD_CLOEXEC, 600)) >= 600);
-    treadle_descriptor closed = make_descriptor(NULL, NULL, asked, TREADLE_READABLE);
-    close(asked);
+    int high = open_high();
+    treadle_descriptor closed = make_descriptor(NULL, NULL, high, TREADLE_READABLE);
+    close(high);
     CHECK_ERROR(treadle_loop_add_descriptor(loop, closed, MODE), TREADLE_E_SYSTEM, "");
     CHECK(!treadle_loop_contains_descriptor(loop, closed, MODE));
     /* An open one mends it. */

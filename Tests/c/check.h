@@ -9,7 +9,7 @@
  * The string names the rules that the test proves; scripts/rules reads it. Each test runs in a
  * process of its own, so that loops, threads and crashes cannot leak into the next, under a
  * watchdog: a test waits for events, and only a broken one ever meets it.
- * Usage: program [-l] [-n TIMES] [NAME-PART]; TREADLE_TEST_SECONDS sets the watchdog (120). */
+ * Usage: program [-l] [-n TIMES] [NAME-PART]; TREADLE_TEST_SECONDS sets the watchdog (120), the longest time without progress. */
 #ifndef TREADLE_CHECK_H
 #define TREADLE_CHECK_H
 
@@ -19,6 +19,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,13 +61,37 @@ __attribute__((noreturn, format(printf, 3, 4))) static void check_failed(const c
     _exit(1);
 }
 
-#define CHECK(condition) \
-    do { if (!(condition)) check_failed(__FILE__, __LINE__, "not true: %s", #condition); } while (0)
+#define HELPER __attribute__((unused)) static
+
+/* The watchdog bounds the time without progress, and not that of the whole test, which takes longer on a busy machine. Each
+ * check that the test's own thread passes renews it, for five times as long in all, lest a test checks in an endless loop.
+ * So does progress(), for threads that do rounds while that thread waits for them; await and await_sleep call it. */
+static unsigned watchdog_seconds = 120;
+static time_t watchdog_end;
+static _Thread_local bool is_tests_own_thread;
+HELPER void progress(void) {
+    if (time(NULL) < watchdog_end) alarm(watchdog_seconds);
+}
+HELPER void check_passed(void) {
+    static time_t renewed;
+    if (!is_tests_own_thread) return;
+    time_t now = time(NULL);
+    if (now == renewed) return;
+    renewed = now;
+    progress();
+}
+
+#define CHECK(condition)                                                                              \
+    do {                                                                                              \
+        if (!(condition)) check_failed(__FILE__, __LINE__, "not true: %s", #condition);               \
+        check_passed();                                                                               \
+    } while (0)
 #define CHECK_INT(value, expected)                                                                        \
     do {                                                                                                  \
         int64_t value_ = (int64_t)(value), expected_ = (int64_t)(expected);                               \
         if (value_ != expected_)                                                                          \
             check_failed(__FILE__, __LINE__, "%s is %" PRId64 ", not %" PRId64, #value, value_, expected_); \
+        check_passed();                                                                                   \
     } while (0)
 #define CHECK_TEXT(value, expected)                                                                            \
     do {                                                                                                       \
@@ -86,8 +111,6 @@ __attribute__((noreturn, format(printf, 3, 4))) static void check_failed(const c
         if (!strstr(after_.message, word))                                                                          \
             check_failed(__FILE__, __LINE__, "message \"%s\" does not contain \"%s\"", after_.message, (const char *)word); \
     } while (0)
-
-#define HELPER __attribute__((unused)) static
 
 #define MILLISECONDS(n) ((int64_t)(n) * 1000000)
 #define SECONDS(n) ((int64_t)(n) * 1000000000)
@@ -114,7 +137,10 @@ static int test_one(const struct test *test, unsigned seconds) {
     pid_t child = fork();
     if (child < 0) return perror("fork"), 1;
     if (child == 0) {
-        alarm(seconds);
+        watchdog_seconds = seconds;
+        watchdog_end = time(NULL) + 5 * (time_t)seconds;
+        is_tests_own_thread = true;
+        progress();
         refuse_as_asked();
         test->run();
         exit(0); /* not _exit: leak checkers report at exit */
@@ -122,7 +148,8 @@ static int test_one(const struct test *test, unsigned seconds) {
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) fprintf(stderr, "%s: still running after %u s\n", test->name, seconds);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        fprintf(stderr, "%s: no progress for %u s, or still running after %u s\n", test->name, seconds, 5 * seconds);
     else if (WIFSIGNALED(status)) fprintf(stderr, "%s: ended by signal %d\n", test->name, WTERMSIG(status));
     else fprintf(stderr, "%s: failed\n", test->name);
     return 1;

@@ -158,8 +158,7 @@ TEST(without_a_handle_it_is_the_loop_s, "OBJ-3 OBJ-4") {
     CHECK_INT(take(&performed), 1);
 }
 TEST(what_cannot_be_watched, "SRC1-7 SRC1-8") {
-    int fd = make_fd(0), closed = fcntl(fd, F_DUPFD_CLOEXEC, 300);
-    close(closed);
+    int fd = make_fd(0), closed = closed_number();
     for (int has_set = 0; has_set < 2; has_set++) {
         treadle_descriptor source = NULL;
 #define REFUSED(expected, subject, ...)                                                \

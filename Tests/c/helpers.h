@@ -128,9 +128,23 @@ HELPER int64_t next_fire(treadle_timer timer) {
 
 HELPER int32_t thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 
+/* An open descriptor with a number that nothing else gets once it is closed, and that any system allows; and such a number. */
+HELPER int open_high(void) {
+    int low = eventfd(0, EFD_CLOEXEC), high = fcntl(low, F_DUPFD_CLOEXEC, 200);
+    CHECK(high >= 200);
+    close(low);
+    return high;
+}
+HELPER int closed_number(void) {
+    int high = open_high();
+    close(high);
+    return high;
+}
+
 /* A semaphore wait that a signal does not cut short. */
 HELPER void await(sem_t *semaphore) {
     while (sem_wait(semaphore) != 0 && errno == EINTR) {}
+    progress();
 }
 
 /* Knows from any thread whether a loop sleeps in a mode. is_waiting alone is also true in a poll. */
@@ -189,6 +203,7 @@ HELPER bool is_fast_asleep(struct sleep_watch *watch) {
 }
 HELPER void await_sleep(struct sleep_watch *watch) {
     while (!is_fast_asleep(watch)) sched_yield();
+    progress();
 }
 HELPER void unwatch_sleep(struct sleep_watch *watch) {
     treadle_observer_invalidate(watch->observer);

@@ -90,9 +90,9 @@ static void open_end(struct end *end) {
     default: two[0] = open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600); break;
     }
     CHECK(two[0] >= 0);
-    /* Numbers that nobody else gets while they are closed. */
-    end->fd = fcntl(two[end->kind == WRITER], F_DUPFD_CLOEXEC, 300);
-    CHECK(end->fd >= 300);
+    /* Numbers that nobody else gets while they are closed, within what any system allows. */
+    end->fd = fcntl(two[end->kind == WRITER], F_DUPFD_CLOEXEC, 200);
+    CHECK(end->fd >= 200);
     close(two[end->kind == WRITER]);
     end->other = two[end->kind != WRITER];
 }
@@ -137,6 +137,7 @@ static void finish(struct watch *watch) {
     EXPECT(!CFFileDescriptorIsValid(watch->ref) && !CFRunLoopSourceIsValid(watch->source));
     memset(watch->in_mode, 0, sizeof watch->in_mode);
     if (watch->closes) {
+        watch->closes = 0;
         watch->end->is_open = 0;
         close_all_of(watch->end);
         open_end(watch->end);
