@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 
 #if !THREAD_SANITIZER && !ADDRESS_SANITIZER /* which stand there themselves */
 
@@ -42,6 +43,14 @@ long syscall(long number, ...) {
     if (number == SYS_write) atomic_fetch_add(&wakes, 1); /* of the eventfd */
     if (number == SYS_futex) atomic_fetch_add((a[1] & 127) == 1 /* FUTEX_WAKE */ ? &wakes : &waits, 1);
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static int timer_sets;
+int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old) {
+    static int (*real)(int, int, const struct itimerspec *, struct itimerspec *);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "timerfd_settime");
+    timer_sets++;
+    return real(fd, flags, new, old);
 }
 
 enum { MANY = 1000 };
@@ -95,6 +104,31 @@ static void read_and_write_again(treadle_descriptor descriptor, uint32_t events,
     CHECK_INT(read(ends[0], &byte, 1), 1);
     if (++handled == MANY) CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
     else CHECK_INT(write(ends[1], "x", 1), 1);
+}
+
+/* A timer that is always due, in a loop that watches a descriptor too: the kernel's timer is not set for it, and the kernel is
+ * asked no more than once a pass, for the descriptor. */
+static int fired;
+static void fire_again(treadle_timer timer, void *info) {
+    (void)info;
+    if (++fired == MANY) CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
+    else CHECK_INT(treadle_timer_set_next_fire(timer, fired % 2 ? 1 : treadle_time_now() - 1), TREADLE_OK);
+}
+TEST(a_due_timer_sets_no_timer_of_the_kernel_s, "PASS-10 TMR-8") {
+    treadle_loop loop = treadle_loop_current();
+    treadle_descriptor descriptor = make_descriptor(ready_for_nothing, NULL, eventfd(0, EFD_CLOEXEC), TREADLE_READABLE);
+    CHECK_INT(treadle_loop_add_descriptor(loop, descriptor, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    treadle_observer observer = make_observer(count_pass, NULL, TREADLE_BEFORE_TIMERS);
+    CHECK_INT(treadle_loop_add_observer(loop, observer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    for (int flags = 0; flags < 2; flags++) {
+        armed_timer(fire_again, NULL, NULL, 1, 0);
+        int before = atomic_load(&waits);
+        fired = passes = timer_sets = 0;
+        CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, flags ? TREADLE_RUN_RETURN_ON_INTERRUPT : 0), TREADLE_RUN_STOPPED);
+        CHECK_INT(fired, MANY);
+        CHECK_INT(timer_sets, 0);
+        CHECK(atomic_load(&waits) - before <= passes * (1 + flags));
+    }
 }
 
 TEST(a_pass_waits_in_the_kernel_once, "PASS-8 PASS-10 PASS-12") {

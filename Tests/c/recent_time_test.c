@@ -48,7 +48,7 @@ static void note(void *info) {
 }
 static void on_source(treadle_source source, void *info) { (void)source, note(info); }
 
-TEST(a_pass_has_one_reading, "RUN-14") {
+TEST(each_callback_has_its_own_reading, "RUN-14") {
     treadle_loop loop = treadle_loop_current();
     treadle_source sources[] = {add_source(on_source, NULL, M), add_source(on_source, NULL, M)};
     for (int pass = 0; pass < 3; pass++) {
@@ -59,8 +59,8 @@ TEST(a_pass_has_one_reading, "RUN-14") {
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(count, 3);
         CHECK(seen[0] >= before);
-        CHECK_INT(seen[1], seen[0]);
-        CHECK_INT(seen[2], seen[0]);
+        CHECK(seen[1] > seen[0]);
+        CHECK(seen[2] > seen[1]);
     }
 }
 
@@ -151,7 +151,7 @@ TEST(a_timer_is_not_told_a_time_before_its_date, "TMR-22 RUN-14") {
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(count, 3);
         CHECK(seen[1] > seen[0]);
-        CHECK_INT(seen[2], seen[1]); /* all that is due in a pass is told the same */
+        CHECK(seen[2] > seen[1]);
     }
 }
 
@@ -242,7 +242,7 @@ static void read_often(treadle_source source, void *info) {
     for (int i = 0; i < 100; i++) treadle_time_recent();
     CHECK_INT(atomic_load(&readings) - before, 1);
 }
-TEST(a_pass_reads_the_clock_once, "RUN-14") {
+TEST(a_callback_reads_the_clock_once, "RUN-14") {
     CHECK_INT(treadle_source_signal(add_source(read_often, NULL, M)), TREADLE_OK);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
 }

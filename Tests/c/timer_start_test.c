@@ -77,7 +77,7 @@ static void start_some(void *unused) {
     CHECK_INT(atomic_load(&readings) - before, 0);
     while (treadle_time_now() < told + 3000) {}
 }
-TEST(delays_count_from_the_time_of_the_pass, "TMR-8 TMR-22 TMR-24 RUN-14") {
+TEST(delays_of_a_callback_count_from_one_time, "TMR-8 TMR-22 TMR-24 RUN-14") {
     start(1, 0); /* makes the loop, and the queue */
     CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
     CHECK_INT(treadle_loop_post(treadle_loop_current(), start_some, NULL), TREADLE_OK);

@@ -16,7 +16,7 @@ typedef void (*treadle_request_fn)(void *target, void *argument);
 /** Flags of a request. Unknown ones are refused, and so are several: each is a way of its own. Since 1.0. */
 enum {
     TREADLE_PERFORM_WAIT = 1,         /* return when the function has returned (PERF-7) */
-    TREADLE_PERFORM_AFTER = 2,        /* once, delay_ns from now, on the calling thread (PERF-12) */
+    TREADLE_PERFORM_AFTER = 2,        /* once, after delay_ns, on the calling thread (PERF-12) */
     TREADLE_PERFORM_IN_BACKGROUND = 4 /* on a new detached thread with the default attributes (PERF-17) */
 };
 
@@ -51,7 +51,7 @@ typedef struct treadle_request {
  *  loop is not run meanwhile. On the calling thread the function is called directly (PERF-2).
  *
  *  With TREADLE_PERFORM_AFTER the calling thread's loop performs it once, after a delay: a one-shot timer (PERF-12 to
- *  PERF-14). Never before the next pass; requests of one date are performed in their order. `on` is NULL.
+ *  PERF-14). In a callback the delay counts from treadle_time_recent, and else from the call (TMR-24). Never before the next pass; requests of one date are performed in their order. `on` is NULL.
  *  What is left when the thread ends is dropped (PERF-16). What a release asks for then is dropped at
  *  once, and TREADLE_IGNORED returned; in the sixteenth release inside of others it is refused with TREADLE_E_CLOSED, and
  *  stays the caller's: the releases are not called.

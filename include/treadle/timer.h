@@ -65,9 +65,8 @@ TREADLE_API treadle_status treadle_timer_create(const treadle_timer_context *con
  *  (TMR-1, TMR-16). A delay of 0 or less: at the next opportunity (TMR-8); of
  *  TREADLE_FOREVER: not before it is armed (TMR-24).
  *
- *  The delay counts from the loop's time of this pass, as treadle_time_recent tells it, so that no clock is read for each
- *  timer: never from later than now. So the timer never fires before delay_ns after that time (TMR-22), but sooner
- *  after the call than delay_ns, by what the pass has taken already. Who needs more gives a date to treadle_timer_create.
+ *  In a callback the delay counts from treadle_time_recent, as every delay, and else from the call (TMR-24); the timer never
+ *  fires before that (TMR-22). If the delay must count from this very moment, pass a date to treadle_timer_create.
  *
  *  The loop holds the timer (NST-5). out_timer may be NULL; else it gets one reference, to be released. What has to
  *  be released with the timer goes to treadle_timer_create. TREADLE_IGNORED, with a timer in no mode, at the end of the thread.
@@ -94,8 +93,8 @@ TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int6
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time);
 
-/** The same by a delay (TMR-24), for time-outs that are moved again and again. On the thread of the timer's loop it counts
- *  from the time of the pass, as that of treadle_timer_start, and anywhere else, as of a timer on the wall clock, from now.
+/** The same by a delay, for time-outs that are moved again and again. In a callback it counts from
+ *  treadle_time_recent, as every delay, and else from the call (TMR-24), as that of a timer on the wall clock always does.
  *  TREADLE_FOREVER: the timer is idle. TREADLE_IGNORED if invalid.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns);

@@ -78,8 +78,8 @@ public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
     set { _ = treadle_timer_set_next_fire(handle, newValue?.nanoseconds ?? Int64.max) }
   }
 
-  /// Arms it again: to fire after a delay, which counts from the time of the pass on its loop's thread, and anywhere else from
-  /// now (TMR-24). Any thread, also inside its own callback.
+  /// Arms it again: to fire after a delay, which counts from the time of the running callback (TMR-24). Any thread, also inside its
+  /// own callback.
   /// - Returns: false if it is invalid. Since 1.0.
   @discardableResult
   public func arm(after delay: Duration) -> Bool { treadle_timer_arm(handle, delay.nanoseconds) == TREADLE_OK }

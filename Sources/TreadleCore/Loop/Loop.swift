@@ -173,9 +173,10 @@ package struct Loop {
   }
 }
 
-/// The time that a client may count from where the present to the nanosecond is not worth what it costs: a reading of the
-/// clock by the loop's own thread, which is used again for a while. In a run that is for the rest of a pass, but not
-/// beyond its sleep; outside of runs, until the kernel's next tick, which costs a quarter of a reading to know of.
+/// The time that a client may count from where the present to the nanosecond is not worth what it costs: a reading of the clock by
+/// the loop's own thread, which is used again for a while. In a run that is for the rest of a callback, unless another run
+/// begins or ends inside of it; outside of runs, until the kernel's next tick, which costs a quarter of a reading to know of.
+/// In a callback every delay counts from it, of timers and of requests.
 extension Loop {
   /// On a thread without a loop, the present.
   @inline(__always)
@@ -188,16 +189,19 @@ extension Loop {
   @inline(__always)
   func ownRecentTime() -> Int64 {
     if state.pointee.frame == nil { return readingOfTick() }
-    if !state.pointee.hasReading { noteReading(Clock.now()) }
+    if !state.pointee.hasReading {
+      assertOwner()
+      state.pointee.lastReading = Clock.now()
+      state.pointee.hasReading = true
+    }
     return state.pointee.lastReading
   }
 
-  /// The pass has read the clock for its own sake, and for its timers: whatever was read before is older. Owner.
+  /// What a delay counts from that the calling thread gives: in a callback its recent time, and anywhere else the present.
   @inline(__always)
-  func noteReading(_ now: Int64) {
-    assertOwner()
-    state.pointee.lastReading = now
-    state.pointee.hasReading = true
+  static func delayStart() -> Int64 {
+    guard let loop = existing, loop.state.pointee.frame != nil else { return Clock.now() }
+    return loop.ownRecentTime()
   }
 
   /// A run in between may have left a later reading, which is as good.

@@ -75,10 +75,17 @@ extension Loop {
   typealias PlainItem = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
   typealias PlainItemWithValue = @convention(c) (OpaquePointer?, UInt32, UnsafeMutableRawPointer?) -> Void
 
+  /// A callback of the client's begins, which reads the clock for itself (`ownRecentTime`).
+  @inline(__always)
+  func beginCall() {
+    assert(LockOrder.isClear, "no lock is held while client code runs")
+    state.pointee.hasReading = false
+  }
+
   /// A source or timer that is the frame's callout.
   @inline(__always)
   func callItem(_ frame: Frame.Pointer) -> Bool {
-    assert(LockOrder.isClear, "no lock is held while client code runs")
+    beginCall()
     guard let item = frame.pointee.callout.item else { return true }
     if item.hasTrait(Item.Trait.indirect) {
       callIndirectly(item, frame)
@@ -91,7 +98,7 @@ extension Loop {
   /// An observer or descriptor source that is the frame's callout, with what it is told.
   @inline(__always)
   func callItemWithValue(_ frame: Frame.Pointer) -> Bool {
-    assert(LockOrder.isClear, "no lock is held while client code runs")
+    beginCall()
     guard let item = frame.pointee.callout.item else { return true }
     if item.hasTrait(Item.Trait.indirect) {
       callIndirectly(item, frame)
@@ -148,7 +155,7 @@ extension Loop {
 
   @inline(__always)
   func callBlock(_ frame: Frame.Pointer) -> Bool {
-    assert(LockOrder.isClear, "no lock is held while client code runs")
+    beginCall()
     let block = frame.pointee.callout.block
     if let code = block.code {
       unsafeBitCast(code, to: BlockNode.Function.self)(block.info)
@@ -181,7 +188,7 @@ extension Loop {
 
   @inline(__always)
   func callJob(_ frame: Frame.Pointer) -> Bool {
-    assert(LockOrder.isClear, "no lock is held while client code runs")
+    beginCall()
     guard let job = frame.pointee.callout.job else { return true }
     if job.pointee.isFetched, job.pointee.handOut?(job, Job.Ask.isLeft, nil, nil) == true {
       leaveToHost(frame)
@@ -194,7 +201,7 @@ extension Loop {
   /// The host whose run this is serves signals here, inside of the run: a stop that comes meanwhile is for it (STOP-2).
   @inline(never)
   func callInterrupt(_ frame: Frame.Pointer) {
-    assert(LockOrder.isClear, "no lock is held while client code runs")
+    beginCall()
     guard let interrupt = frame.pointee.interrupt, let invoke = interrupt.invoke else { return }
     var event = Event(
       Event.Kind.interrupt, token: 0, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)

@@ -10,7 +10,6 @@ extension Loop {
   @inline(__always)
   func openTimers(_ frame: Frame.Pointer, _ now: Int64) -> Bool {
     guard frame.pointee.mode.collectTimers(&frame.pointee.batch.entries, now: now) else { return false }
-    noteReading(now)
     frame.pointee.mode.state.pointee.lastWasTimers = true
     frame.pointee.batch.open(.timers)
     frame.pointee.batch.now = now

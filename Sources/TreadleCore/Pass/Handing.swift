@@ -19,6 +19,7 @@ extension Loop {
 
   @inline(__always)
   private func handOut(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, _ room: inout EventRoom) -> Bool {
+    beginCall()
     switch frame.pointee.callout.kind {
     case .source, .timer, .observer, .descriptor, .message:
       guard let item = frame.pointee.callout.item, item.isCalled(by: host), let context = item.context else { return false }

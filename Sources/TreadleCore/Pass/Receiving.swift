@@ -66,7 +66,7 @@ extension Loop {
   /// A port that is the frame's callout, with its message.
   @inline(__always)
   func callPort(_ frame: Frame.Pointer) -> Bool {
-    assert(LockOrder.isClear, "no lock is held while client code runs")
+    beginCall()
     guard let item = frame.pointee.callout.item, let message = frame.pointee.callout.message else { return true }
     if item.hasTrait(Item.Trait.indirect) {
       callIndirectly(item, frame)

@@ -206,6 +206,7 @@ extension Loop {
     if frame.pointee.outerStop != 0 { state.pointee.stop.bitwiseOr(frame.pointee.outerStop, ordering: .sequentiallyConsistent) }
     let wasWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
     state.pointee.isWokenByOwner = false
+    state.pointee.hasReading = false
     state.pointee.hasFailed = frame.pointee.outerFailed
     Frame.giveBack(frame, to: self)
     return wasWoken

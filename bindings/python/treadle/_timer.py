@@ -58,7 +58,7 @@ class Timer(Item):
         self._create(native.treadle_timer_create, context, label)
 
     def arm(self, delay: float) -> None:
-        """Has it fire after so many seconds, counted from the loop's time of this pass, in place of its date; also in its
+        """Has it fire after so many seconds, counted from the time of the running callback, in place of its date; also in its
         own callback, and when it is idle. math.inf makes it idle: it keeps no mode from being empty then.
 
         No effect on an invalid timer. Raises ValueError for NaN. Any thread. Since 1.0.

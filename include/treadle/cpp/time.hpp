@@ -77,7 +77,7 @@ struct Clock {
     /// [any, signal-safe] Errors: none. Since 1.0.
     static time_point now() noexcept { return time_point(duration(treadle_time_now())); }
 
-    /// A recent time, for less than now() costs: read once in a pass, or in a tick of the system's clock (see
+    /// A recent time, for less than now() costs: read once in a callback, or in a tick of the system's clock (see
     /// treadle_time_recent).
     /// [any] Errors: none. Since 1.0.
     static time_point recent() noexcept { return time_point(duration(treadle_time_recent())); }

@@ -107,8 +107,8 @@ class Timer : public Item<Timer, detail::TimerApi> {
     bool set_next_fire(Clock::time_point date) const {
         return detail::effect(treadle_timer_set_next_fire(native_, date.time_since_epoch().count()));
     }
-    /// Arms the timer again: to fire after a delay, which counts from the time of the pass on its loop's thread,
-    /// and anywhere else from now (TMR-24). False if invalid.
+    /// Arms the timer again: to fire after a delay, which counts in a callback from Clock::recent(), else and of a timer on
+    /// the wall clock from now (TMR-24). False if invalid.
     /// [any] Errors: Error of Status::stale or Status::forked, Status::argument for a delay that is not a number.
     /// Since 1.0.
     template <class Rep, class Period> bool arm(std::chrono::duration<Rep, Period> delay) const {

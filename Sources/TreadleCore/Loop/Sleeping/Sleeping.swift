@@ -58,6 +58,9 @@ extension Loop {
       let poller = mode.poller ?? (returnOnInterrupt ? mode.pollerForInterrupts() : nil)
       if returnOnInterrupt, let poller { mode.armInterrupt(poller) }
       if let poller, Watch.isTelling, mode.reportClosed(poller) { return .somethingToDo }
+      if until != Clock.forever && until <= Clock.now() {
+        return findDue(mode, poller, returnOnInterrupt: returnOnInterrupt, asked: &asked, isPastDeadline: until == deadline)
+      }
       if !fallAsleep(mode, poller == nil ? Sleep.onFutex : Sleep.inPoller) { return .somethingToDo }
       if isWoken || isStopAsked || isOver() {
         endOwnSleep()
@@ -89,6 +92,22 @@ extension Loop {
       if mode.earliestDate <= now && mode.nextWake() <= now { return .somethingToDo }
     }
     return .somethingToDo
+  }
+
+  /// There is nothing to sleep for: a timer is due, or the deadline has passed. The kernel's timer is not set for a date in the
+  /// past, which would cost more than the callback, and the kernel is asked only for interrupts: the pass asks it for
+  /// descriptors, when their turn comes.
+  @inline(never)
+  private func findDue(
+    _ mode: Mode, _ poller: Poller?, returnOnInterrupt: Bool, asked: inout Bool, isPastDeadline: Bool
+  ) -> SleepEnd {
+    if returnOnInterrupt, let poller {
+      let result = mode.waitForDescriptors(poller, until: nil)
+      asked = result >= 0
+      if poller.takeInterrupt() { return .interrupted }
+      if result < 0 { return .failed(result) }
+    }
+    return isPastDeadline ? .deadline : .somethingToDo
   }
 
   /// Says that the thread sleeps, under the gate, since those who queue something look for a sleeper under it; false if

@@ -46,12 +46,12 @@ extension Item {
     }
   }
 
-  /// With a delay that counts from the loop's time of this pass. The loop is the calling thread's.
+  /// With a delay, which counts as all do (`Loop.delayStart`). The loop is the calling thread's.
   @inline(__always)
   package static func timer(
     on loop: Loop, after delay: Int64, interval: Int64, code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Item {
-    let date = date(after: delay, from: loop.ownRecentTime())
+    let date = date(after: delay, from: Loop.delayStart())
     if interval == 0 { return try timer(code: code, info: info, date: date) }
     return try timer(code: code, info: info, context: Context(), date: date, interval: interval, tolerance: 0)
   }
@@ -97,21 +97,20 @@ extension Item {
     if hasTrait(Trait.wall) { context?.pointee.wallDate = date }
   }
 
-  /// What a client gives a timer: a date, or a delay. A delay counts from the time of the pass in the timer's own loop, and
-  /// anywhere else, as of a timer on the wall clock, from now.
+  /// What a client gives a timer: a date, or a delay. A delay counts as all do (`Loop.delayStart`), of a timer on the wall
+  /// clock from now.
   package enum When {
     case at(Int64)
     case after(Int64)
   }
 
   @inline(__always)
-  private func date(_ when: When, _ loop: Loop?) -> Int64 {
+  private func date(_ when: When) -> Int64 {
     switch when {
     case .at(let date): return date
     case .after(let delay):
       if hasTrait(Trait.wall) { return Item.date(after: delay, from: Clock.wall()) }
-      let now = if let loop, loop.isCurrent { loop.ownRecentTime() } else { Clock.now() }
-      return Item.date(after: delay, from: now)
+      return Item.date(after: delay, from: Loop.delayStart())
     }
   }
 
@@ -129,7 +128,7 @@ extension Item {
     let seen = item.cell.pointee.reference.seen
     let isMeant = seen.generation == handle.generation
     let isValid = isMeant && seen.has(Reference.Mark.valid)
-    let change = isValid ? item.changeDate(item.date(when, loop)) : .nothing
+    let change = isValid ? item.changeDate(item.date(when)) : .nothing
     loop.unlock()
     if !isMeant { throw handle.failure("timer") }
     if change != .nothing { item.follow(change, handle.generation, loop) }
@@ -141,7 +140,7 @@ extension Item {
     if !isValid { return Status.ignored }
     var change = Change.nothing
     let loop = withDueLocked { loop -> Loop? in
-      change = changeDate(date(when, loop))
+      change = changeDate(date(when))
       return loop
     }
     if change != .nothing { follow(change, generation, loop) }

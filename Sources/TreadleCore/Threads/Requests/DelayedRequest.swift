@@ -47,7 +47,7 @@ package struct DelayedRequest {
       timer = try Item.timer(
         code: unsafeBitCast(fire, to: UnsafeMutableRawPointer.self), info: memory,
         context: Context(retain: nil, release: release, describe: nil, order: 0),
-        date: min(Clock.after(delay, from: Clock.now()), Clock.forever &- 1), interval: 0, tolerance: 0)
+        date: min(Clock.after(delay, from: Loop.delayStart()), Clock.forever &- 1), interval: 0, tolerance: 0)
     } catch {
       treadle_system_free(memory)
       throw error
