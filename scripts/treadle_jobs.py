@@ -85,6 +85,7 @@ SOAK = {
     "cpp-thread": ["scripts/test-cpp", "thread"],
     "cpp-valgrind": ["scripts/test-cpp", "valgrind"],
     "plugins-address": ["scripts/test-plugins", "address"],
+    "growth": ["scripts/check-growth"],
 }
 
 

@@ -12,10 +12,10 @@ public func treadle_closure_create(
 ) -> treadle_status {
   status("treadle_closure_create") { place throws(Failure) in
     out_closure?.pointee = nil
-    let known = try copyKnownPart(config, "config")
+    let known = try ClientStruct.copyKnownPart(config, "config")
     do throws(Failure) {
       let out = try need(out_closure, nil, "out_closure")
-      _ = try copyStruct(config, "config")
+      _ = try ClientStruct.copy(config, "config")
       try Runtime.start()
       out.pointee = pointer(try Scope.making(in: bits(known.scope)) { () throws(Failure) in try makeClosure(known, &place) })
     } catch {
@@ -145,17 +145,18 @@ public func treadle_closure_get_info(
   _ closure: treadle_closure?, _ out_info: UnsafeMutablePointer<treadle_closure_info>?
 ) -> treadle_status {
   status("treadle_closure_get_info") { () throws(Failure) in
-    _ = try copyStruct(UnsafePointer(out_info), "out_info")
-    let closure = try Closure.retained(bits(closure))
-    defer { closure.drop() }
-    let info = closure.info
-    out_info?.pointee.state = info.state
-    out_info?.pointee.waiting = info.waiting
-    out_info?.pointee.handled = info.handled
-    out_info?.pointee.failed = info.failed
-    out_info?.pointee.dropped = info.dropped
-    out_info?.pointee.timed_out = info.timedOut
-    out_info?.pointee.after_invalidated = info.late
+    try ClientStruct.fill(out_info, "out_info") { out throws(Failure) in
+      let closure = try Closure.retained(bits(closure))
+      defer { closure.drop() }
+      let info = closure.info
+      out.state = info.state
+      out.waiting = info.waiting
+      out.handled = info.handled
+      out.failed = info.failed
+      out.dropped = info.dropped
+      out.timed_out = info.timedOut
+      out.after_invalidated = info.late
+    }
     return Status.ok
   }
 }
@@ -165,18 +166,18 @@ public func treadle_closure_pool_get_info(
   _ out_info: UnsafeMutablePointer<treadle_closure_pool_info>?
 ) -> treadle_status {
   status("treadle_closure_pool_get_info") { () throws(Failure) in
-    _ = try copyStruct(UnsafePointer(out_info), "out_info")
-    try Runtime.start()
-    let counts = ClosurePool.counts
-    guard let out_info else { return Status.ok }
-    out_info.pointee.capacity = counts.capacity
-    out_info.pointee.used = counts.used
-    out_info.pointee.drained = counts.retired
-    out_info.pointee.allocated = counts.allocated
-    out_info.pointee.after_invalidated = counts.lateCalls
-    withUnsafeMutableBytes(of: &out_info.pointee.libffi) { room in
-      var text = FixedText(room)
-      text.append(ClosurePool.library)
+    try ClientStruct.fill(out_info, "out_info") { out throws(Failure) in
+      try Runtime.start()
+      let counts = ClosurePool.counts
+      out.capacity = counts.capacity
+      out.used = counts.used
+      out.drained = counts.retired
+      out.allocated = counts.allocated
+      out.after_invalidated = counts.lateCalls
+      withUnsafeMutableBytes(of: &out.libffi) { room in
+        var text = FixedText(room)
+        text.append(ClosurePool.library)
+      }
     }
     return Status.ok
   }

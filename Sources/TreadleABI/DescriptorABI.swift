@@ -11,7 +11,7 @@ public func treadle_descriptor_create(
 ) -> treadle_status {
   status("treadle_descriptor_create") { () throws(Failure) in
     let out = try need(out_descriptor, nil, "out_descriptor")
-    let context = try copyStruct(context, "context")
+    let context = try ClientStruct.copy(context, "context")
     try check(context)
     out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeDescriptor(context).handle })
     return Status.ok

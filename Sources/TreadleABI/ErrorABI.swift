@@ -8,16 +8,20 @@ import TreadleBase
 
 @implementation @_cdecl("treadle_last_error")
 public func treadle_last_error(_ info: UnsafeMutablePointer<treadle_error_info>?) -> treadle_status {
-  guard let info else { return Status.argument }
-  do throws(Failure) { _ = try copyStruct(UnsafePointer(info), "info") } catch { return error.status }
-  let last = treadle_system_failure()
-  info.pointee.code = last.pointee.code
-  info.pointee.os_errno = last.pointee.os_errno
-  info.pointee.sequence = last.pointee.sequence
-  withUnsafeMutableBytes(of: &info.pointee.function) { function in
-    withUnsafeMutableBytes(of: &info.pointee.message) { message in LastError.write(function: function, message: message) }
+  do throws(Failure) {
+    try ClientStruct.fill(info, "info") { info in
+      let last = treadle_system_failure()
+      info.code = last.pointee.code
+      info.os_errno = last.pointee.os_errno
+      info.sequence = last.pointee.sequence
+      withUnsafeMutableBytes(of: &info.function) { function in
+        withUnsafeMutableBytes(of: &info.message) { message in LastError.write(function: function, message: message) }
+      }
+    }
+    return Status.ok
+  } catch {
+    return error.status
   }
-  return Status.ok
 }
 
 @implementation @_cdecl("treadle_status_name")

@@ -11,7 +11,7 @@ public func treadle_host_register(
 ) -> treadle_status {
   status("treadle_host_register") { () throws(Failure) in
     let out = try need(out_host, nil, "out_host")
-    let config = try copyStruct(config, "config")
+    let config = try ClientStruct.copy(config, "config")
     if config.dispatch == nil && config.thread_enter != nil { throw Failure(Status.argument, "thread_enter", "is given without dispatch") }
     if config.dispatch == nil && config.thread_exit != nil { throw Failure(Status.argument, "thread_exit", "is given without dispatch") }
     let handle = try Scope.making { () throws(Failure) in
@@ -87,13 +87,17 @@ public func treadle_host_run(
 @implementation @_cdecl("treadle_loop_next")
 public func treadle_loop_next(_ loop: OpaquePointer?, _ pull: UnsafeMutablePointer<treadle_pull>?) -> treadle_status {
   status("treadle_loop_next") { () throws(Failure) in
-    guard let pull, pull.pointee.struct_size == MemoryLayout<treadle_pull>.size else {
-      _ = try copyStruct(UnsafePointer(pull), "pull")
-      guard let pull else { throw Failure(Status.argument, "pull", "is NULL") }
-      return try next(loop, pull)
-    }
+    guard let pull, pull.pointee.struct_size == MemoryLayout<treadle_pull>.size else { return try nextOfOther(loop, pull) }
     return try next(loop, pull)
   }
+}
+
+/// A pull of a program that was built for another version.
+@inline(never)
+private func nextOfOther(_ loop: OpaquePointer?, _ pull: UnsafeMutablePointer<treadle_pull>?) throws(Failure) -> Int32 {
+  var known = try ClientStruct.copy(UnsafePointer(pull), "pull")
+  defer { if let pull { ClientStruct.store(known, to: pull) } }
+  return try next(loop, &known)
 }
 
 @inline(__always)
@@ -130,16 +134,13 @@ private func begin(
   return pull.pointee.run == 0 ? result : try loop.next(&pull.pointee.run, failed: 0, &room)
 }
 
-/// What the first version of an event took.
-private let leastEventSize = 72
-
 /// The client's room for events.
 @inline(__always)
 private func eventRoom(_ pull: UnsafeMutablePointer<treadle_pull>) throws(Failure) -> EventRoom {
   let (size, capacity) = (pull.pointee.event_size, pull.pointee.capacity)
   guard let events = pull.pointee.events else { throw Failure(Status.argument, "events", "is NULL") }
   if UInt(bitPattern: events) & 7 != 0 { throw Failure(Status.argument, "events", "is not aligned") }
-  if size < leastEventSize || size > 4096 || size & 7 != 0 {
+  if size < treadle_event.firstSize || size > 4096 || size & 7 != 0 {
     throw Failure(Status.argument, "event_size", "is not the size of an event of any version")
   }
   if capacity <= 0 || capacity > Int.max / 4096 { throw Failure(Status.argument, "capacity", "is 0, or larger than memory") }

@@ -12,10 +12,10 @@ public func treadle_invocation_create(
 ) -> treadle_status {
   status("treadle_invocation_create") { place throws(Failure) in
     out_invocation?.pointee = nil
-    let known = try copyKnownPart(config, "config")
+    let known = try ClientStruct.copyKnownPart(config, "config")
     do throws(Failure) {
       let out = try need(out_invocation, nil, "out_invocation")
-      _ = try copyStruct(config, "config")
+      _ = try ClientStruct.copy(config, "config")
       guard let code = known.code else { throw Failure(Status.argument, "code", "is NULL") }
       try Runtime.start()
       let signature = try internSignature(known.signature, "signature", &place).signature
@@ -100,15 +100,15 @@ public func treadle_invocation_perform(
   _ invocation: treadle_invocation?, _ options: UnsafePointer<treadle_invocation_options>?
 ) -> treadle_status {
   status("treadle_invocation_perform") { () throws(Failure) in
-    let known = try copyKnownPart(options, "options")
+    let known = try ClientStruct.copyKnownPart(options, "options")
     guard known.completion != nil else {
-      return try checkOutcome(perform(invocation, copyStruct(options, "options"), completion: nil))
+      return try checkOutcome(perform(invocation, ClientStruct.copy(options, "options"), completion: nil))
     }
     return try takingOver(known.completion, "completion") { request, given throws(Failure) in
       if given.flags != 0 { throw Failure(Status.argument, "completion.flags", "is not 0") }
       if given.delay_ns != 0 { throw Failure(Status.argument, "completion.delay_ns", "is not 0") }
       if given.modes != nil { throw Failure(Status.argument, "completion.modes", "is given") }
-      return try perform(invocation, copyStruct(options, "options"), completion: request)
+      return try perform(invocation, ClientStruct.copy(options, "options"), completion: request)
     }
   }
 }

@@ -197,25 +197,25 @@ public func treadle_loop_get_counters(
   _ loop: OpaquePointer?, _ out_counters: UnsafeMutablePointer<treadle_loop_counters>?
 ) -> treadle_status {
   status("treadle_loop_get_counters") { () throws(Failure) in
-    var result = try copyStruct(UnsafePointer(out_counters), "out_counters")
-    try Loop.holding(bits(loop), "loop") { loop in
-      let counters = loop.counters
-      result.passes = counters.pointee.passes.load(ordering: .relaxed)
-      result.sleeps = counters.pointee.sleeps.load(ordering: .relaxed)
-      result.wakes = counters.pointee.wakes.load(ordering: .relaxed)
-      result.posts = counters.pointee.posts.load(ordering: .relaxed)
-      result.signals = counters.pointee.signals.load(ordering: .relaxed)
-      result.timers = counters.pointee.timers.load(ordering: .relaxed)
-      result.messages = counters.pointee.messages.load(ordering: .relaxed)
-      result.descriptors = counters.pointee.descriptors.load(ordering: .relaxed)
-      result.requests = counters.pointee.requests.load(ordering: .relaxed)
-      let longest = loop.longestCall
-      result.longest_ns = longest.duration
-      result.longest_item = UnsafeMutableRawPointer(bitPattern: longest.item)
-      result.longest_kind = longest.kind
-      result.last_finish = counters.pointee.lastFinish.load(ordering: .relaxed)
+    try ClientStruct.fill(out_counters, "out_counters") { result throws(Failure) in
+      try Loop.holding(bits(loop), "loop") { loop in
+        let counters = loop.counters
+        result.passes = counters.pointee.passes.load(ordering: .relaxed)
+        result.sleeps = counters.pointee.sleeps.load(ordering: .relaxed)
+        result.wakes = counters.pointee.wakes.load(ordering: .relaxed)
+        result.posts = counters.pointee.posts.load(ordering: .relaxed)
+        result.signals = counters.pointee.signals.load(ordering: .relaxed)
+        result.timers = counters.pointee.timers.load(ordering: .relaxed)
+        result.messages = counters.pointee.messages.load(ordering: .relaxed)
+        result.descriptors = counters.pointee.descriptors.load(ordering: .relaxed)
+        result.requests = counters.pointee.requests.load(ordering: .relaxed)
+        let longest = loop.longestCall
+        result.longest_ns = longest.duration
+        result.longest_item = UnsafeMutableRawPointer(bitPattern: longest.item)
+        result.longest_kind = longest.kind
+        result.last_finish = counters.pointee.lastFinish.load(ordering: .relaxed)
+      }
     }
-    out_counters?.pointee = result
     return Status.ok
   }
 }

@@ -13,7 +13,7 @@ public func treadle_message_port_create_local(
 ) -> treadle_status {
   status("treadle_message_port_create_local") { () throws(Failure) in
     let out = try need(out_port, nil, "out_port")
-    let context = try copyStruct(context, "context")
+    let context = try ClientStruct.copy(context, "context")
     try refuseUnless(context.owner == 0, "owner", "is for remote ports")
     try refuseUnless(context.has_owner == 0, "has_owner", "is for remote ports")
     if context.user_count > 1024 { throw Failure(Status.range, "user_count", "is more than 1,024") }
@@ -30,7 +30,7 @@ public func treadle_message_port_create_remote(
   status("treadle_message_port_create_remote") { () throws(Failure) in
     let out = try need(out_port, nil, "out_port")
     var known = treadle_message_port_context()
-    if context != nil { known = try copyStruct(context, "context") }
+    if context != nil { known = try ClientStruct.copy(context, "context") }
     try refuseUnless(name != nil, "name", "is NULL")
     try refuseUnless(known.receive == nil, "receive", "is for local ports")
     try refuseUnless(known.users == nil && known.user_count == 0, "users", "is for local ports")

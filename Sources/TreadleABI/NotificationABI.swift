@@ -11,10 +11,10 @@ public func treadle_notification_add(
 ) -> treadle_status {
   status("treadle_notification_add") { () throws(Failure) in
     out_token?.pointee = 0
-    let known = try copyKnownPart(config, "config")
+    let known = try ClientStruct.copyKnownPart(config, "config")
     do throws(Failure) {
       let out = try need(out_token, 0, "out_token")
-      _ = try copyStruct(config, "config")
+      _ = try ClientStruct.copy(config, "config")
       if known.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
       // Stored before others can be told, so that the function finds its own token.
       try Scope.within(bits(known.scope)) { () throws(Failure) in try register(known) { out.pointee = $0 } }

@@ -11,7 +11,7 @@ public func treadle_observer_create(
 ) -> treadle_status {
   status("treadle_observer_create") { () throws(Failure) in
     let out = try need(out_observer, nil, "out_observer")
-    let context = try copyStruct(context, "context")
+    let context = try ClientStruct.copy(context, "context")
     out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeObserver(context).handle })
     return Status.ok
   }

@@ -53,7 +53,7 @@ private func perform(
 @implementation @_cdecl("treadle_perform_cancel")
 public func treadle_perform_cancel(_ like: UnsafePointer<treadle_request>?) -> treadle_status {
   status("treadle_perform_cancel") { () throws(Failure) in
-    let given = try copyStruct(like, "like")
+    let given = try ClientStruct.copy(like, "like")
     if given.fn == nil && given.routine == nil && given.host == nil {
       return try DelayedRequest.cancel(target: given.target)
     }
@@ -77,11 +77,11 @@ func takingOver(
   _ given: UnsafePointer<treadle_request>?, _ subject: StaticString,
   _ body: (Request, treadle_request) throws(Failure) -> Int32
 ) throws(Failure) -> Int32 {
-  let known = try copyKnownPart(given, subject)
+  let known = try ClientStruct.copyKnownPart(given, subject)
   let request: Request
   let host: Host?
   do throws(Failure) {
-    request = try makeRequest(copyStruct(given, subject))
+    request = try makeRequest(ClientStruct.copy(given, subject))
     host = try hostOf(known.host, known.token)
   } catch {
     known.release_target?(known.target)

@@ -12,7 +12,7 @@ public func treadle_plugin_load(
 ) -> treadle_status {
   status("treadle_plugin_load") { () throws(Failure) in
     let out = try need(out_plugin, nil, "out_plugin")
-    let config = try copyStruct(config, "config")
+    let config = try ClientStruct.copy(config, "config")
     out.pointee = pointer(try Scope.making { () throws(Failure) in try Plugin.load(config).handle })
     return Status.ok
   }
@@ -34,7 +34,7 @@ public func treadle_plugin_reload(
 ) -> treadle_status {
   status("treadle_plugin_reload") { () throws(Failure) in
     let out = try need(out_plugin, nil, "out_plugin")
-    let config = try copyStruct(config, "config")
+    let config = try ClientStruct.copy(config, "config")
     let made = try Scope.holding(bits(plugin), "plugin") { scope throws(Failure) in
       try Scope.making { () throws(Failure) in try Plugin.reload(scope, config, timeout: timeout_ns).handle }
     }
@@ -48,9 +48,11 @@ public func treadle_plugin_get_info(
   _ plugin: OpaquePointer?, _ info: UnsafeMutablePointer<treadle_plugin_info>?
 ) -> treadle_status {
   status("treadle_plugin_get_info") { () throws(Failure) in
-    _ = try copyStruct(UnsafePointer(info), "info")
-    guard let info else { return Status.argument }
-    try PluginRegistry.using(bits(plugin)) { plugin throws(Failure) in plugin.tell(&info.pointee) }
+    try ClientStruct.fill(info, "info") { info throws(Failure) in
+      var told = info
+      try PluginRegistry.using(bits(plugin)) { plugin throws(Failure) in plugin.tell(&told) }
+      info = told
+    }
     return Status.ok
   }
 }

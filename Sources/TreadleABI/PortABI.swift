@@ -11,7 +11,7 @@ public func treadle_port_create(
 ) -> treadle_status {
   status("treadle_port_create") { () throws(Failure) in
     let out = try need(out_port, nil, "out_port")
-    let context = try copyStruct(context, "context")
+    let context = try ClientStruct.copy(context, "context")
     if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
     if context.capacity > 0xFF_FFFF { throw Failure(Status.range, "capacity", "is more than 16,777,215") }
     out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makePort(context).handle })
@@ -53,7 +53,7 @@ public func treadle_port_send(
   _ port: OpaquePointer?, _ content: UnsafePointer<treadle_message_content>?, _ timeout_ns: Int64
 ) -> treadle_status {
   status("treadle_port_send") { () throws(Failure) in
-    let content = try copyStruct(content, "content")
+    let content = try ClientStruct.copy(content, "content")
     if content.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
     if content.component_count < 0 || content.component_count > Message.mostParts {
       throw Failure(Status.range, "component_count", "is more than 65,535")
@@ -115,10 +115,9 @@ public func treadle_message_get_info(
   _ message: OpaquePointer?, _ out_info: UnsafeMutablePointer<treadle_message_info>?
 ) -> treadle_status {
   status("treadle_message_get_info") { () throws(Failure) in
-    _ = try copyStruct(UnsafePointer(out_info), "out_info")
+    _ = try ClientStruct.copy(UnsafePointer(out_info), "out_info")
     var info = treadle_message_info()
-    info.struct_size = MemoryLayout<treadle_message_info>.size
-    defer { out_info?.pointee = info }
+    defer { if let out_info { ClientStruct.store(info, to: out_info) } }
     try holding(message) { message throws(Failure) in
       info.id = message.id
       info.component_count = UInt32(truncatingIfNeeded: message.count)

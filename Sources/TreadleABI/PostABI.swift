@@ -23,9 +23,9 @@ public func treadle_loop_post_in(
   _ loop: OpaquePointer?, _ post: UnsafePointer<treadle_post>?
 ) -> treadle_status {
   status("treadle_loop_post_in") { () throws(Failure) in
-    let known = try copyKnownPart(post, "post")
+    let known = try ClientStruct.copyKnownPart(post, "post")
     do throws(Failure) {
-      let given = try copyStruct(post, "post")
+      let given = try ClientStruct.copy(post, "post")
       let host = try hostOf(given.host, given.token)
       try check(given)
       let modes = try modeList(given.modes, given.mode_count)

@@ -114,10 +114,10 @@ public func treadle_routine_create(
 ) -> treadle_status {
   status("treadle_routine_create") { place throws(Failure) in
     out_routine?.pointee = nil
-    let known = try copyKnownPart(config, "config")
+    let known = try ClientStruct.copyKnownPart(config, "config")
     do throws(Failure) {
       let out = try need(out_routine, nil, "out_routine")
-      _ = try copyStruct(config, "config")
+      _ = try ClientStruct.copy(config, "config")
       try Runtime.start()
       out.pointee = pointer(try makeRoutine(known, &place))
     } catch {
@@ -173,18 +173,26 @@ public func treadle_routine_call(
   status("treadle_routine_call") { () throws(Failure) in
     let routine = try Routine.retained(bits(routine), "routine")
     defer { routine.drop() }
-    if let event, event.pointee.struct_size < MemoryLayout<treadle_event>.size {
-      throw Failure(Status.argument, "event.struct_size", "is smaller than the struct")
-    }
     guard result_size == 0 || result_size == routine.result.layout.size else {
       throw Failure(Status.range, "result_size", "is neither 0 nor the size of the result's type")
     }
     guard result != nil || result_size == 0 else { throw Failure(Status.argument, "result", "is NULL") }
-    // The two structs are one: the C header's and the core's.
-    let event = UnsafeRawPointer(event)?.assumingMemoryBound(to: Event.self)
-    routine.call(event, result: result_size == 0 ? nil : result)
+    let result = result_size == 0 ? nil : result
+    guard let event, ClientStruct.size(event) < MemoryLayout<treadle_event>.size else {
+      call(routine, event, result)
+      return Status.ok
+    }
+    // What an older version does not have is zero.
+    var known = try ClientStruct.copyKnownPart(event, "event")
+    known.struct_size = MemoryLayout<treadle_event>.size
+    withUnsafePointer(to: known) { call(routine, $0, result) }
     return Status.ok
   }
+}
+
+/// The two structs are one: the C header's and the core's.
+private func call(_ routine: Routine, _ event: UnsafePointer<treadle_event>?, _ result: UnsafeMutableRawPointer?) {
+  routine.call(UnsafeRawPointer(event)?.assumingMemoryBound(to: Event.self), result: result)
 }
 
 /// The routine that a context names, as the core's items see it, with a reference that the item owns and

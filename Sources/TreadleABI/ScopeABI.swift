@@ -23,10 +23,10 @@ public func treadle_scope_create(
 ) -> treadle_status {
   status("treadle_scope_create") { () throws(Failure) in
     out_scope?.pointee = nil
-    let known = try copyKnownPart(config, "config")
+    let known = try ClientStruct.copyKnownPart(config, "config")
     do throws(Failure) {
       let out = try need(out_scope, nil, "out_scope")
-      _ = try copyStruct(config, "config")
+      _ = try ClientStruct.copy(config, "config")
       try checkLabel(known.label)
       out.pointee = pointer(try Scope.making { () throws(Failure) in try Scope.create(label: known.label, destroy: known.destroy, info: known.info).handle })
       return Status.ok

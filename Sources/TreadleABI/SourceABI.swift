@@ -11,7 +11,7 @@ public func treadle_source_create(
 ) -> treadle_status {
   status("treadle_source_create") { () throws(Failure) in
     let out = try need(out_source, nil, "out_source")
-    let context = try copyStruct(context, "context")
+    let context = try ClientStruct.copy(context, "context")
     out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeSource(context).handle })
     return Status.ok
   }

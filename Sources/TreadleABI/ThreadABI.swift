@@ -25,10 +25,10 @@ public func treadle_thread_create(
 ) -> treadle_status {
   status("treadle_thread_create") { () throws(Failure) in
     out_thread?.pointee = nil
-    let known = try copyKnownPart(config, "config")
+    let known = try ClientStruct.copyKnownPart(config, "config")
     do throws(Failure) {
       let out = try need(out_thread, nil, "out_thread")
-      _ = try copyStruct(config, "config")
+      _ = try ClientStruct.copy(config, "config")
       if known.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
       if known.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
       out.pointee = pointer(

@@ -12,7 +12,7 @@ public func treadle_timer_create(
 ) -> treadle_status {
   status("treadle_timer_create") { () throws(Failure) in
     let out = try need(out_timer, nil, "out_timer")
-    let context = try copyStruct(context, "context")
+    let context = try ClientStruct.copy(context, "context")
     out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeTimer(context).handle })
     return Status.ok
   }

@@ -9,14 +9,15 @@ import TreadleBase
 enum PluginCheck {
   private static let mostListed = 256
   private static let mostSettings: UInt32 = 256
-  /// The first version's.
-  private static let leastSize = MemoryLayout<treadle_plugin_description>.size
-
   /// What this version knows of a description, which is sound; and the version that both sides speak.
   static func read(_ original: UnsafePointer<treadle_plugin_description>) throws(Failure) -> (treadle_plugin_description, UInt32) {
-    let size = UnsafeRawPointer(original).load(as: Int.self)
-    if size < leastSize || size > 4096 { throw refusal("has a struct_size that no version of a description had") }
-    let description = original.pointee
+    let description: treadle_plugin_description
+    do throws(Failure) {
+      // A newer plugin's may have more: both sides speak the version that both know.
+      description = try ClientStruct.copyKnownPart(original, "plugin")
+    } catch {
+      throw refusal("has a struct_size that no version of a description had")
+    }
     guard let id = description.id, isName(id, most: 63) else { throw refusal("has an invalid id") }
     let (least, most) = (description.abi_min, description.abi_max)
     if least > most { throw refusal("has an abi_min above its abi_max", id) }
@@ -65,9 +66,13 @@ enum PluginCheck {
     guard let settings = description.settings, description.setting_count <= mostSettings else {
       throw refusal("has no settings, or more than 256, where it says how many", id)
     }
+    let all = ClientStructs(settings)
     for index in 0..<Int(description.setting_count) {
-      let setting = settings[index]
-      if setting.struct_size != MemoryLayout<treadle_plugin_setting>.size {
+      let setting: treadle_plugin_setting
+      do throws(Failure) {
+        setting = try all.copy(index, "settings")
+      } catch {
+        if error.status == Status.tooNew { throw error }
         throw refusal("has a setting with a struct_size that no version had", id)
       }
       guard let key = setting.key, isName(key, most: 63) else { throw refusal("has a setting with an invalid key", id) }
@@ -80,7 +85,7 @@ enum PluginCheck {
       }
       if !allows(setting, value) { throw refusal("has a setting whose default is not of its type", id, key) }
       for other in 0..<index {
-        if let known = settings[other].key, strcmp(known, key) == 0 { throw refusal("has two settings of one key", id, key) }
+        if let known = try all.copy(other, "settings").key, strcmp(known, key) == 0 { throw refusal("has two settings of one key", id, key) }
       }
     }
   }

@@ -16,7 +16,7 @@ enum PluginSettings {
     var values = Values()
     do throws(Failure) {
       for index in 0..<Int(description.setting_count) {
-        let value = try Plugin.copy(description.settings?[index].default_value)
+        let value = try Plugin.copy(setting(description, index)?.default_value)
         if !values.append(value) {
           treadle_system_free(value)
           throw Failure.noMemory("settings")
@@ -37,6 +37,12 @@ enum PluginSettings {
     }
   }
 
+  /// A setting of a description that was checked.
+  private static func setting(_ description: treadle_plugin_description, _ index: Int) -> treadle_plugin_setting? {
+    guard let settings = description.settings else { return nil }
+    return try? ClientStructs(settings).copy(index, "settings")
+  }
+
   static func free(_ values: inout Values) {
     for value in values.elements { treadle_system_free(value) }
     values.free()
@@ -44,7 +50,7 @@ enum PluginSettings {
 
   static func find(_ description: treadle_plugin_description, _ key: UnsafePointer<CChar>) throws(Failure) -> Int {
     for index in 0..<Int(description.setting_count) {
-      if let known = description.settings?[index].key, strcmp(known, key) == 0 { return index }
+      if let known = setting(description, index)?.key, strcmp(known, key) == 0 { return index }
     }
     LastError.detail(description.id, key)
     throw Failure(Status.notFound, "settings", "have a key that the plugin does not have")
@@ -54,7 +60,7 @@ enum PluginSettings {
   static func check(
     _ description: treadle_plugin_description, _ index: Int, _ key: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?
   ) throws(Failure) -> UnsafeMutablePointer<CChar>? {
-    guard let value, let setting = description.settings?[index], PluginCheck.allows(setting, value) else {
+    guard let value, let setting = setting(description, index), PluginCheck.allows(setting, value) else {
       LastError.detail(description.id, key)
       throw Failure(Status.argument, "value", "is not a value of the setting's type")
     }

@@ -36,7 +36,7 @@ TEST(a_call_is_handled_inline, "OBJ-2 OBJ-8") {
 /* What a handler is told. */
 static treadle_status look(treadle_call *call, void *info) {
     treadle_signature signature = NULL;
-    CHECK(call->struct_size >= sizeof *call && call->reserved == 0 && call->loop == NULL);
+    CHECK(is_size(call->struct_size, sizeof *call) && call->reserved == 0 && call->loop == NULL);
     CHECK(call->closure == *(treadle_closure *)info && call->argument_count == 3);
     CHECK_INT(treadle_signature_parse("d{point=ddd}cd", &signature), TREADLE_OK);
     CHECK(call->signature == signature);

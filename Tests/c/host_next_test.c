@@ -20,7 +20,7 @@ static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
     for (size_t count = 1; count; count = host_next(host, &now, 1, 0)) {
         uint64_t token = now.token;
         CHECK_INT(now.kind, event->kind);
-        CHECK(now.loop == event->loop && now.struct_size == sizeof now);
+        CHECK(now.loop == event->loop && is_size(now.struct_size, sizeof now));
         if (!is_quiet) trace("%" PRIu64, token);
         if (during) during(token, &now);
         if (token == failing) return ticket;

@@ -19,7 +19,7 @@ static enum { RETURN_ZERO, RETURN_OTHER, RETURN_PREVIOUS } failure;
 static void (*during)(const treadle_event *event);
 
 static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
-    CHECK(event->struct_size >= sizeof *event);
+    CHECK(is_size(event->struct_size, sizeof *event));
     CHECK_INT(event->reserved, 0);
     if (event_count < 256) {
         events[event_count] = *event;
@@ -342,7 +342,7 @@ TEST(registration_is_checked, "ABI-7") {
     CHECK_ERROR(treadle_host_register(&good, NULL), TREADLE_E_ARG, "host");
     config = good, config.struct_size = 4;
     CHECK_ERROR(treadle_host_register(&config, &host), TREADLE_E_ARG, "struct_size");
-    struct { treadle_host_config config; uint64_t tail; } longer = {good, 1};
+    struct { treadle_host_config config; uint64_t tail[2]; } longer = {good, {0, 1}};
     longer.config.struct_size = sizeof longer;
     CHECK_ERROR(treadle_host_register(&longer.config, &host), TREADLE_E_TOO_NEW, "");
     CHECK(host == NULL);

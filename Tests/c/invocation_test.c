@@ -281,12 +281,12 @@ TEST(a_refused_invocation_is_destroyed, "OBJ-3") {
     config.signature = "ii(";
     CHECK_ERROR(treadle_invocation_create(&config, &invocation), TREADLE_E_SIGNATURE, "(at offset 2)");
     CHECK_INT(invocations_destroyed, 4);
-    struct { treadle_invocation_config config; int64_t more; } newer = {config, 1};
+    struct { treadle_invocation_config config; int64_t more[2]; } newer = {config, {0, 1}};
     newer.config.struct_size = sizeof newer;
     newer.config.signature = "i";
     CHECK_ERROR(treadle_invocation_create(&newer.config, &invocation), TREADLE_E_TOO_NEW, "config");
     CHECK_INT(invocations_destroyed, 5);
-    newer.more = 0;
+    newer.more[1] = 0;
     CHECK_INT(treadle_invocation_create(&newer.config, &invocation), TREADLE_OK);
     CHECK_INT(treadle_invocation_retain(invocation), TREADLE_OK);
     CHECK_INT(treadle_invocation_release(invocation), TREADLE_OK);
@@ -327,7 +327,7 @@ TEST(bad_options_are_refused, "OBJ-2 ABI-7") {
     REFUSED(TREADLE_E_KIND, "thread", .thread = (treadle_thread)server.loop);
     CHECK_ERROR(treadle_invocation_perform(i, OPTIONS(.completion_loop = server.loop)), TREADLE_E_ARG, "completion_loop");
     CHECK_ERROR(treadle_invocation_perform(i, OPTIONS(.completion_loop = server.loop, .wait = 1)), TREADLE_E_ARG, "completion_loop");
-    struct { treadle_invocation_options options; int64_t more; } newer = {*OPTIONS(.completion = &request), 1};
+    struct { treadle_invocation_options options; int64_t more[2]; } newer = {*OPTIONS(.completion = &request), {0, 1}};
     newer.options.struct_size = sizeof newer;
     CHECK_ERROR(treadle_invocation_perform(i, &newer.options), TREADLE_E_TOO_NEW, "options");
     CHECK_INT(c.releases, ++releases);

@@ -93,7 +93,7 @@ HELPER void server_receive(treadle_message_port port, const treadle_message_port
     char text[32];
     int count = atomic_fetch_add(&server->messages, 1) + 1;
     CHECK(port == server->port || server->port == NULL);
-    CHECK_INT(message->struct_size, sizeof *message);
+    CHECK(is_size(message->struct_size, sizeof *message));
     CHECK((message->data == NULL) == (message->size == 0));
     switch (message->id) {
     case ECHO: treadle_message_port_reply(message->call, message->data, message->size); break;

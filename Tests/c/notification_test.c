@@ -357,7 +357,7 @@ TEST(registrations_race_with_notifications, "NOTE-1 OBJ-3") {
 static bool fails;
 static void *event_subject;
 static uint64_t dispatch(uint64_t ticket, const treadle_event *event) {
-    CHECK_INT(event->struct_size, sizeof *event);
+    CHECK(is_size(event->struct_size, sizeof *event));
     CHECK_INT(event->kind, TREADLE_EVENT_NOTIFICATION);
     CHECK_INT(event->value, WILL_EXIT);
     CHECK(!event->loop && !event->mode && !event->argument);

@@ -22,11 +22,11 @@ static void must_refuse(treadle_request *request, treadle_status status, const c
     job_check(&job, 0, before + (readable ? 5 : 0));
 }
 TEST(requests_that_cannot_be_read, "PERF-1 PERF-8 ABI-7") {
-    struct { treadle_request request; uint64_t more; } large;
+    struct { treadle_request request; uint64_t more[2]; } large;
     job_make(&job, NULL, NULL);
     treadle_request request = job_request(&job);
     must_refuse(NULL, TREADLE_E_ARG, "request", false);
-    const size_t sizes[] = {0, 1, sizeof request - 1, offsetof(treadle_request, fn)};
+    const size_t sizes[] = {0, 1, sizeof request - 9, offsetof(treadle_request, fn)};
     for (int i = 0; i < 4; i++) {
         request.struct_size = sizes[i];
         must_refuse(&request, TREADLE_E_ARG, "struct_size", false);
@@ -34,13 +34,13 @@ TEST(requests_that_cannot_be_read, "PERF-1 PERF-8 ABI-7") {
     memset(&large, 0, sizeof large);
     large.request = job_request(&job);
     large.request.struct_size = sizeof large;
-    large.more = 1;
+    large.more[1] = 1;
     int before = job.target_releases;
     CHECK_INT(perform_on(treadle_thread_current(), &large.request, NULL, 0, 0), TREADLE_E_TOO_NEW);
     CHECK_INT(perform_after(0, &large.request, NULL, 0), TREADLE_E_TOO_NEW);
     CHECK_INT(treadle_perform_cancel(&large.request), TREADLE_E_TOO_NEW);
     CHECK(job.target_releases == before || job.target_releases == before + 2); /* its first part can be read, or not */
-    large.more = 0; /* what is zero means the default */
+    large.more[1] = 0; /* what is zero means the default */
     before = job.target_releases;
     CHECK_INT(perform_on(treadle_thread_current(), &large.request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
     job_check(&job, 1, before + 1);
@@ -170,7 +170,7 @@ TEST(a_routine_is_performed_with_bound_arguments, "PERF-1 PERF-2 PERF-3 PERF-8 P
 }
 
 static void take_event(const treadle_event *event) {
-    CHECK(event && event->struct_size >= sizeof *event);
+    CHECK(event && is_size(event->struct_size, sizeof *event));
     CHECK_INT(event->kind, TREADLE_EVENT_REQUEST);
     CHECK_INT(event->value, 0);
     CHECK_INT(event->token, 0);

@@ -8,7 +8,7 @@
 
 static bool next(treadle_pull *run) {
     CHECK_INT(treadle_loop_next(loop, run), TREADLE_OK);
-    CHECK(run->count == 1 && run->run != 0 && event.loop == loop && event.struct_size == sizeof event);
+    CHECK(run->count == 1 && run->run != 0 && event.loop == loop && is_size(event.struct_size, sizeof event));
     trace("%" PRIu64, event.token);
     return true;
 }

@@ -226,7 +226,7 @@ static void *touch_and_exit(void *unused) {
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
     CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
     CHECK_INT(treadle_descriptor_release(descriptor), TREADLE_OK);
-    treadle_loop_wake(NULL); /* a last error, too */
+    treadle_loop_stop(NULL); /* a last error, too */
     close(fd);
     return unused;
 }

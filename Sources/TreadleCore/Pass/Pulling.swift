@@ -23,7 +23,15 @@ package struct EventRoom {
 
   @inline(__always)
   mutating func append(_ event: Event) {
-    (events + count &* stride).assumingMemoryBound(to: Event.self).initialize(to: event)
+    let place = events + count &* stride
+    if stride >= MemoryLayout<Event>.size {
+      place.assumingMemoryBound(to: Event.self).initialize(to: event)
+    } else {
+      // The host was built for an older version: it gets the members that it has room for.
+      var known = event
+      known.structSize = stride
+      withUnsafeBytes(of: known) { bytes in if let start = bytes.baseAddress { place.copyMemory(from: start, byteCount: stride) } }
+    }
     count &+= 1
   }
 }

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+package import CTreadle
+import TreadleBase
+
+// How large each struct was in the first release that has it. Written by scripts/check-abi --update.
+
+extension treadle_plugin_description: GrowingStruct { package static var firstSize: Int { 160 } }
+extension treadle_plugin_setting: GrowingStruct { package static var firstSize: Int { 56 } }
