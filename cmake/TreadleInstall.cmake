@@ -24,6 +24,7 @@ configure_file(cmake/treadle-cf.pc.in treadle-cf.pc @ONLY)
 install(CODE "
   foreach(directory IN ITEMS \"${treadle_package}\" \"${treadle_pkgconfig}\" \"${CMAKE_INSTALL_LIBDIR}/.debug\"
       \"${CMAKE_INSTALL_INCLUDEDIR}/treadle/cpp\" \"${CMAKE_INSTALL_INCLUDEDIR}/treadle/compat/CoreFoundation\"
+      \"${CMAKE_INSTALL_INCLUDEDIR}/treadle/compat/mach\"
       \"${CMAKE_INSTALL_DOCDIR}\" \"${CMAKE_INSTALL_BINDIR}\" \"${CMAKE_INSTALL_LIBDIR}/treadle\")
     if(NOT IS_ABSOLUTE \"\${directory}\")
       set(directory \"\${CMAKE_INSTALL_PREFIX}/\${directory}\")
@@ -46,7 +47,7 @@ install(FILES include/treadle.h include/treadle.hpp DESTINATION "${CMAKE_INSTALL
 install(DIRECTORY bindings/glue/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "treadle-*.h" PATTERN "treadle-*.hpp")
 install(DIRECTORY include/treadle DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(DIRECTORY include/compat/CoreFoundation DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/treadle/compat"
+install(DIRECTORY include/compat/CoreFoundation include/compat/mach DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/treadle/compat"
   FILES_MATCHING PATTERN "*.h")
 # The module map goes beside the parts, because an include directory is shared with other packages.
 install(FILES cmake/module.modulemap DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/treadle")

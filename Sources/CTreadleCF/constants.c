@@ -5,6 +5,7 @@
 #include "CTreadleCF.h"
 
 #include <CoreFoundation/CoreFoundation.h>
+#include <mach/mach.h>
 
 const CFAllocatorRef kCFAllocatorDefault = NULL;
 const CFAllocatorRef kCFAllocatorSystemDefault = (CFAllocatorRef)TREADLE_CF_STATIC(TREADLE_CF_ALLOCATOR_SYSTEM);
@@ -61,3 +62,9 @@ SAME_SIZE(treadle_cf_context, CFSocketContext);
 SAME_SIZE(treadle_cf_context, CFFileDescriptorContext);
 SAME_SIZE(treadle_cf_signature, CFSocketSignature);
 SAME(treadle_cf_signature, CFSocketSignature, address, address);
+SAME_SIZE(treadle_cf_context, CFMessagePortContext);
+SAME_SIZE(treadle_cf_context, CFMachPortContext);
+SAME_SIZE(treadle_cf_mach_header, mach_msg_header_t);
+SAME(treadle_cf_mach_header, mach_msg_header_t, remote_port, msgh_remote_port);
+SAME(treadle_cf_mach_header, mach_msg_header_t, local_port, msgh_local_port);
+SAME(treadle_cf_mach_header, mach_msg_header_t, id, msgh_id);

@@ -29,7 +29,8 @@ uintptr_t treadle_cf_firing(void) {
 }
 void treadle_cf_set_firing(uintptr_t timer) { pthread_setspecific(firing, (void *)timer); }
 
-static pthread_mutex_t locks[TREADLE_CF_LOCKS] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t locks[TREADLE_CF_LOCKS] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                                                   PTHREAD_MUTEX_INITIALIZER};
 void treadle_cf_lock(int32_t which) { pthread_mutex_lock(&locks[which]); }
 void treadle_cf_unlock(int32_t which) { pthread_mutex_unlock(&locks[which]); }
 

@@ -52,6 +52,7 @@ struct treadle_cf_state {
     uint32_t used, free_slots;           /* LOCK_SLOTS: slots 1...used have been used; the first free one */
     uintptr_t constant_strings;          /* LOCK_SHARED */
     uintptr_t sockets;                   /* LOCK_SOCKETS */
+    void *watcher;                       /* published: the loop of the thread that watches remote ports */
 };
 extern struct treadle_cf_state treadle_cf_state __attribute__((visibility("hidden")));
 static inline struct treadle_cf_state *TREADLE_CF_NONNULL treadle_cf_shared(void) { return &treadle_cf_state; }
@@ -93,9 +94,9 @@ static inline void treadle_cf_store_offset(int64_t offset) { __atomic_store_n(&t
 uintptr_t treadle_cf_firing(void);
 void treadle_cf_set_firing(uintptr_t timer); /* after the other */
 
-/* --- Locks: guard the table of slots; the constant strings and the dates of timers; the sockets -------- */
+/* --- Locks: guard the table of slots; the constant strings and the dates of timers; the sockets; the ports --- */
 
-enum { TREADLE_CF_LOCK_SLOTS, TREADLE_CF_LOCK_SHARED, TREADLE_CF_LOCK_SOCKETS, TREADLE_CF_LOCKS };
+enum { TREADLE_CF_LOCK_SLOTS, TREADLE_CF_LOCK_SHARED, TREADLE_CF_LOCK_SOCKETS, TREADLE_CF_LOCK_PORTS, TREADLE_CF_LOCKS };
 void treadle_cf_lock(int32_t which);
 void treadle_cf_unlock(int32_t which);
 /* True once, for the caller that fills in the constants; others wait until that is done. */
@@ -106,6 +107,10 @@ void treadle_cf_began(void);
 static inline void *treadle_cf_publish(void **place, void *made) {
     void *known = NULL;
     return __atomic_compare_exchange_n(place, &known, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? made : known;
+}
+/* Takes it away again, if it is still that. */
+static inline void treadle_cf_unpublish(void **place, void *known) {
+    __atomic_compare_exchange_n(place, &known, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 static inline void *treadle_cf_published(void **place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
 
@@ -186,13 +191,16 @@ typedef void (*treadle_cf_timer_fn)(uintptr_t timer, uintptr_t info);
 typedef void (*treadle_cf_observer_fn)(uintptr_t observer, unsigned long activity, uintptr_t info);
 typedef void (*treadle_cf_socket_fn)(uintptr_t socket, unsigned long kind, uintptr_t address, const void *data, uintptr_t info);
 typedef void (*treadle_cf_descriptor_fn)(uintptr_t descriptor, unsigned long kinds, uintptr_t info);
+typedef uintptr_t (*treadle_cf_message_fn)(uintptr_t port, int32_t id, uintptr_t data, uintptr_t info);
+typedef void (*treadle_cf_mach_fn)(uintptr_t port, void *message, long size, uintptr_t info);
+typedef void (*treadle_cf_invalidated_fn)(uintptr_t port, uintptr_t info);
 typedef void (*treadle_cf_apply_fn)(uintptr_t value, uintptr_t context);
 typedef void (*treadle_cf_apply_pair_fn)(uintptr_t key, uintptr_t value, uintptr_t context);
 typedef long (*treadle_cf_comparator)(uintptr_t one, uintptr_t other, uintptr_t context);
 typedef uintptr_t (*treadle_cf_value_retain_fn)(uintptr_t allocator, uintptr_t value);
 typedef void (*treadle_cf_value_release_fn)(uintptr_t allocator, uintptr_t value);
 
-/* The beginning of every context, and all of a timer's, an observer's, a socket's and a descriptor's. */
+/* The beginning of every context, and all of a timer's, an observer's, a socket's, a descriptor's and a port's. */
 struct treadle_cf_context {
     long version;
     uintptr_t info;
@@ -229,6 +237,11 @@ struct treadle_cf_key_callbacks {
 struct treadle_cf_signature {
     int32_t family, type, protocol;
     uintptr_t address;
+};
+/* How a Mach message begins; mach/message.h. */
+struct treadle_cf_mach_header {
+    uint32_t bits, size, remote_port, local_port, voucher_port;
+    int32_t id;
 };
 struct treadle_cf_range {
     long location, length;

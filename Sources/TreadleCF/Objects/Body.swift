@@ -41,7 +41,9 @@ func destroy(_ kind: Kind, _ body: UnsafeMutableRawPointer) {
     let watch = body.assumingMemoryBound(to: WatchBody.self)
     invalidate(watch, "CFRelease")
     watch.pointee.free()
-  case .allocator, .null, .boolean, .date, .number, .runLoop, .source, .timer, .observer: break
+  case .messagePort, .machPort: body.assumingMemoryBound(to: PortBody.self).pointee.free()
+  case .source: body.assumingMemoryBound(to: SourceBody.self).pointee.loops.free()
+  case .allocator, .null, .boolean, .date, .number, .runLoop, .timer, .observer: break
   }
   treadle_cf_free(body)
 }

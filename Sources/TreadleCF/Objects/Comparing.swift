@@ -21,7 +21,7 @@ public func cfEqual(_ one: UInt, _ other: UInt) -> UInt8 {
     return pairOfTables(one, other, type, "CFEqual", false) { TableBody.isEqual($0, $1) } ? 1 : 0
   case .source:
     return pair(one, other, "CFEqual", false) { (a: Pointer<SourceBody>, b) in a.pointee.isEqual(to: b.pointee) } ? 1 : 0
-  case .allocator, .null, .boolean, .runLoop, .timer, .observer, .socket, .fileDescriptor: return 0
+  case .allocator, .null, .boolean, .runLoop, .timer, .observer, .socket, .fileDescriptor, .messagePort, .machPort: return 0
   }
 }
 
@@ -43,7 +43,8 @@ public func cfHash(_ object: UInt) -> UInt {
     return access(object, "CFHash", 0) { (source: Pointer<SourceBody>) in
       if let hash = source.pointee.hash { hash(source.pointee.client.info) } else { spread(UInt64(object)) }
     }
-  case .allocator, .null, .boolean, .runLoop, .timer, .observer, .socket, .fileDescriptor: return spread(UInt64(object))
+  case .allocator, .null, .boolean, .runLoop, .timer, .observer, .socket, .fileDescriptor, .messagePort, .machPort:
+    return spread(UInt64(object))
   }
 }
 

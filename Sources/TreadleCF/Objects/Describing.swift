@@ -79,7 +79,7 @@ private func describe(_ object: UInt, _ kind: Kind?, _ out: inout Text) {
       if let item = Item(slot) { text.append { item.describe($0, $1, $2) } }
       slot.drop()
     }
-  case .allocator, .socket, .fileDescriptor:
+  case .allocator, .socket, .fileDescriptor, .messagePort, .machPort:
     text.append("<")
     text.append(kind.name)
     text.append(" ")

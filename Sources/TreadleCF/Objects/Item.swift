@@ -11,6 +11,8 @@ struct Item {
   let handle: OpaquePointer?
   /// A source that watches a descriptor.
   let isDescriptor: Bool
+  /// A port, or its source: the item is the port's. Treadle's functions for any item know what it is.
+  let isPort: Bool
 
   init?(_ slot: Slot) {
     guard let kind = slot.kind, let body = slot.pointer.pointee.body else { return nil }
@@ -18,20 +20,31 @@ struct Item {
     case .source:
       let source = body.assumingMemoryBound(to: SourceBody.self)
       handle = source.pointee.handle
-      isDescriptor = source.pointee.variant != .custom
+      isDescriptor = source.pointee.variant == .port || source.pointee.variant == .owned
+      isPort = source.pointee.variant == .ofPort
     case .timer:
       handle = body.assumingMemoryBound(to: TimerBody.self).pointee.handle
       isDescriptor = false
+      isPort = false
     case .observer:
       handle = body.assumingMemoryBound(to: ObserverBody.self).pointee.handle
       isDescriptor = false
+      isPort = false
+    case .messagePort, .machPort:
+      let port = body.assumingMemoryBound(to: PortBody.self)
+      // A remote port is in no loop of its client's, and its references are counted here.
+      if port.pointee.isRemote { return nil }
+      handle = port.pointee.handle
+      isDescriptor = false
+      isPort = true
     default: return nil
     }
     self.kind = kind
   }
 
   func retain() -> Bool {
-    switch kind {
+    if isPort { return treadle_retain(UnsafeMutableRawPointer(handle)) >= 0 }
+    return switch kind {
     case .timer: treadle_timer_retain(handle) >= 0
     case .observer: treadle_observer_retain(handle) >= 0
     default: (isDescriptor ? treadle_descriptor_retain(handle) : treadle_source_retain(handle)) >= 0
@@ -39,7 +52,8 @@ struct Item {
   }
 
   func release() -> Bool {
-    switch kind {
+    if isPort { return treadle_release(UnsafeMutableRawPointer(handle)) >= 0 }
+    return switch kind {
     case .timer: treadle_timer_release(handle) >= 0
     case .observer: treadle_observer_release(handle) >= 0
     default: (isDescriptor ? treadle_descriptor_release(handle) : treadle_source_release(handle)) >= 0
@@ -47,7 +61,8 @@ struct Item {
   }
 
   func describe(_ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int, _ length: UnsafeMutablePointer<Int>) -> Int32 {
-    switch kind {
+    if isPort { return treadle_describe(UnsafeMutableRawPointer(handle), buffer, capacity, length) }
+    return switch kind {
     case .timer: treadle_timer_describe(handle, buffer, capacity, length)
     case .observer: treadle_observer_describe(handle, buffer, capacity, length)
     default:

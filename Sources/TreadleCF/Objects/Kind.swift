@@ -19,6 +19,8 @@ enum Kind: UInt32 {
   case observer
   case socket
   case fileDescriptor
+  case messagePort
+  case machPort
 
   var typeID: UInt { UInt(rawValue) }
 
@@ -40,6 +42,8 @@ enum Kind: UInt32 {
     case .observer: "CFRunLoopObserver"
     case .socket: "CFSocket"
     case .fileDescriptor: "CFFileDescriptor"
+    case .messagePort: "CFMessagePort"
+    case .machPort: "CFMachPort"
     }
   }
 }

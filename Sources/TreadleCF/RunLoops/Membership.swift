@@ -23,13 +23,16 @@ private func ask(
     case (.contains, .timer): return treadle_loop_contains_timer(loop, treadle.handle, mode)
     case (.contains, .observer): return treadle_loop_contains_observer(loop, treadle.handle, mode)
     case (.contains, _):
+      if treadle.isPort { return portSourceIsIn(item, loop, mode) }
       return treadle.isDescriptor
         ? treadle_loop_contains_descriptor(loop, treadle.handle, mode)
         : treadle_loop_contains_source(loop, treadle.handle, mode)
     case (.add, .timer): check(treadle_loop_add_timer(loop, treadle.handle, mode), function)
     case (.add, .observer): check(treadle_loop_add_observer(loop, treadle.handle, mode), function)
     case (.add, _):
-      if !treadle.isDescriptor {
+      if treadle.isPort {
+        addPortSource(item, UInt(bitPattern: loop), mode, function)
+      } else if !treadle.isDescriptor {
         check(treadle_loop_add_source(loop, treadle.handle, mode), function)
       } else {
         adding(item, UInt(bitPattern: loop), function) { treadle_loop_add_descriptor(loop, treadle.handle, mode) }
@@ -37,7 +40,9 @@ private func ask(
     case (.remove, .timer): check(treadle_loop_remove_timer(loop, treadle.handle, mode), function)
     case (.remove, .observer): check(treadle_loop_remove_observer(loop, treadle.handle, mode), function)
     case (.remove, _):
-      if !treadle.isDescriptor {
+      if treadle.isPort {
+        removePortSource(item, loop, mode, function)
+      } else if !treadle.isDescriptor {
         check(treadle_loop_remove_source(loop, treadle.handle, mode), function)
       } else {
         removing(item, function) { treadle_loop_remove_descriptor(loop, treadle.handle, mode) }

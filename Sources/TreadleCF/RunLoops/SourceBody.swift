@@ -13,6 +13,8 @@ struct SourceBody: ItemBody {
     case port
     /// A socket's or a file descriptor's, one of Treadle's descriptor sources; the info is that object.
     case owned
+    /// A message port's or a Mach port's, the item of that port itself; the info is that object.
+    case ofPort
   }
   static var kind: Kind { .source }
 
@@ -27,6 +29,9 @@ struct SourceBody: ItemBody {
   var getPort: treadle_cf_port_fn?
   /// Whether it was said already that Treadle would not watch its descriptor.
   var isRefusalTold = false
+  /// Of a port's: invalidated, though the port may be valid; and the loops that it was added to. LOCK_PORTS.
+  var isOver = false
+  var loops = LoopList()
 
   /// Equal by value only if both were made with the same callbacks (SRC0-5).
   func isEqual(to other: SourceBody) -> Bool {
@@ -37,7 +42,13 @@ struct SourceBody: ItemBody {
     return equal(client.info, other.client.info) != 0
   }
 
-  var isValid: Bool { variant == .custom ? treadle_source_is_valid(handle) : treadle_descriptor_is_valid(handle) }
+  var isValid: Bool {
+    switch variant {
+    case .custom: treadle_source_is_valid(handle)
+    case .port, .owned: treadle_descriptor_is_valid(handle)
+    case .ofPort: !lockingPorts { isOver } && treadle_is_valid(UnsafeMutableRawPointer(handle))
+    }
+  }
 
   func invalidate() -> Int32 { variant == .custom ? treadle_source_invalidate(handle) : treadle_descriptor_invalidate(handle) }
 }

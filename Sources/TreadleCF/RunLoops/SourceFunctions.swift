@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadle
-public import CTreadleCF
+import CTreadleCF
 
 @_cdecl("CFRunLoopSourceGetTypeID") public func cfRunLoopSourceGetTypeID() -> UInt { Kind.source.typeID }
 
@@ -17,7 +17,10 @@ public func cfRunLoopSourceGetOrder(_ source: UInt) -> Int { sources(source, "CF
 
 @_cdecl("CFRunLoopSourceInvalidate")
 public func cfRunLoopSourceInvalidate(_ source: UInt) {
-  sources(source, "CFRunLoopSourceInvalidate", ()) { check($0.pointee.invalidate(), "CFRunLoopSourceInvalidate") }
+  sources(source, "CFRunLoopSourceInvalidate", ()) { body in
+    if body.pointee.variant == .ofPort { return endPortSource(body) }
+    check(body.pointee.invalidate(), "CFRunLoopSourceInvalidate")
+  }
 }
 
 @_cdecl("CFRunLoopSourceIsValid")

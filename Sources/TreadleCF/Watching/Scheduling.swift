@@ -14,7 +14,7 @@ func adding(_ source: UInt, _ loop: UInt, _ function: StaticString, _ add: () ->
   // It is armed before it is added: from then on it may be told by the loop's thread.
   var begins = false
   changing(body, function) {
-    noteLoop(loop, body)
+    body.pointee.loops.note(loop)
     begins = body.pointee.isSocket && !(body.pointee.isScheduled && isInAnyMode(source, body))
     if begins { schedule(body) }
   }
@@ -30,7 +30,7 @@ func becameCommon(_ loop: UInt) {
   SocketTable.forEach { socket in
     guard let slot = Slot.hold(socket, .socket) else { return }
     if let body = slot.pointer.pointee.body?.assumingMemoryBound(to: WatchBody.self) {
-      let mayBegin = lockingSockets { !body.pointee.isScheduled && hasLoop(loop, body) && isInAnyMode(body.pointee.source, body) }
+      let mayBegin = lockingSockets { !body.pointee.isScheduled && body.pointee.loops.contains(loop) && isInAnyMode(body.pointee.source, body) }
       if mayBegin { changing(body, "CFRunLoopAddCommonMode") { schedule(body) } }
     }
     slot.drop()
@@ -95,50 +95,18 @@ private struct Owner {
   func drop() { slot.drop() }
 }
 
-/// Remembers a loop, to be woken in the end; under the lock.
-private func noteLoop(_ loop: UInt, _ body: Pointer<WatchBody>) {
-  if hasLoop(loop, body) { return }
-  let index = body.pointee.loopCount
-  guard let grown = treadle_cf_reallocate(body.pointee.loops, (index &+ 1) &* 8) else { return }
-  body.pointee.loops = grown.assumingMemoryBound(to: UInt.self)
-  body.pointee.loops?[index] = loop
-  body.pointee.loopCount = index &+ 1
-}
-
-private func hasLoop(_ loop: UInt, _ body: Pointer<WatchBody>) -> Bool {
-  var index = 0
-  while index < body.pointee.loopCount {
-    if body.pointee.loops?[index] == loop { return true }
-    index &+= 1
-  }
-  return false
-}
-
 /// Whether a source is in a mode of one of the loops that it was added to; under the lock.
 private func isInAnyMode(_ source: UInt, _ body: Pointer<WatchBody>) -> Bool {
   guard let slot = Slot.hold(source, .source) else { return false }
   defer { slot.drop() }
   guard let item = Item(slot) else { return false }
-  var index = 0
-  while index < body.pointee.loopCount {
-    if let loop = body.pointee.loops?[index], isInAnyMode(item.handle, handle(loop)) { return true }
-    index &+= 1
+  var isIn = false
+  body.pointee.loops.forEach { loop in
+    forEachMode(handle(loop)) { mode in
+      if !isIn { isIn = treadle_loop_contains_descriptor(handle(loop), item.handle, mode) }
+    }
   }
-  return false
-}
-
-private func isInAnyMode(_ descriptor: OpaquePointer?, _ loop: OpaquePointer?) -> Bool {
-  var names = ByteBuffer()
-  names.append { treadle_loop_get_modes(loop, $0, $1, $2) }
-  defer { names.free() }
-  guard let bytes = names.bytes else { return false }
-  var at = 0
-  while at < names.count {
-    let name = UnsafeRawPointer(bytes + at).assumingMemoryBound(to: CChar.self)
-    if treadle_loop_contains_descriptor(loop, descriptor, name) { return true }
-    at &+= lengthOf(bytes + at) &+ 1
-  }
-  return false
+  return isIn
 }
 
 /// Whether a descriptor source is in the mode that the calling thread's loop runs in.

@@ -127,11 +127,9 @@ func invalidate(_ body: Pointer<WatchBody>, _ function: StaticString) {
     slot.drop()
   }
   if body.pointee.flags & WatchBody.closeOnInvalidate != 0 { _ = treadle_cf_close(body.pointee.fd) }
-  var index = 0
-  while index < body.pointee.loopCount {
+  body.pointee.loops.forEach { loop in
     // One whose thread is gone, and which nobody keeps, needs no waking.
-    if let loop = body.pointee.loops?[index], isLivingLoop(loop) { check(treadle_loop_wake(handle(loop)), function) }
-    index &+= 1
+    if isLivingLoop(loop) { check(treadle_loop_wake(handle(loop)), function) }
   }
   body.pointee.client.release?(body.pointee.client.info)
 }

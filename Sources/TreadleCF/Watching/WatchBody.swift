@@ -50,8 +50,7 @@ struct WatchBody {
   /// This object.
   var reference: UInt = 0
   /// The loops that the source was added to, to be woken in the end.
-  var loops: UnsafeMutablePointer<UInt>?
-  var loopCount = 0
+  var loops = LoopList()
 
   static var closeOnInvalidate: UInt { 128 }
   static var leaveErrors: UInt { 64 }
@@ -92,7 +91,7 @@ struct WatchBody {
     isHungUp = false
   }
 
-  func free() { treadle_cf_free(loops) }
+  func free() { loops.free() }
 }
 
 /// Calls `work` with a living socket's or descriptor's body.

@@ -27,6 +27,8 @@
 #include "CFDate.h"
 #include "CFDictionary.h"
 #include "CFFileDescriptor.h"
+#include "CFMachPort.h"
+#include "CFMessagePort.h"
 #include "CFNumber.h"
 #include "CFRunLoop.h"
 #include "CFSet.h"
