@@ -71,8 +71,8 @@ static void ask_late(void *value) {
     } else {
         uint64_t token = 1;
         CHECK(!treadle_loop_current());
-        CHECK_ERROR(treadle_pool_push(&token), TREADLE_E_STATE, "ends");
-        CHECK_ERROR(treadle_pool_add(NULL, count_release), TREADLE_E_STATE, "ends");
+        CHECK_ERROR(treadle_pool_push(&token), TREADLE_E_STATE, "ending");
+        CHECK_ERROR(treadle_pool_add(NULL, count_release), TREADLE_E_STATE, "ending");
         CHECK(treadle_thread_current() == old && treadle_thread_is_finished(old));
         CHECK_ERROR(treadle_thread_set_value(old, "key", NULL, count_release), TREADLE_E_STATE, "finished");
         CHECK_INT(releases_counted, 1);

@@ -198,7 +198,7 @@ class Refusals(PluginCase):
             ("ID, VERSION, REQUIRED = 'org.example.x', '1', 'a.b/1'", "REQUIRED is a list"),
             ("ID, VERSION, REQUIRED = 'org.example.x', '1', ['a']", "extension whose name is none"),
             ("ID, VERSION, SETTINGS = 'org.example.x', '1', 1", "SETTINGS is a dict"),
-            ("ID, VERSION, SETTINGS = 'org.example.x', '1', {'A': 1}", "key is none"),
+            ("ID, VERSION, SETTINGS = 'org.example.x', '1', {'A': 1}", "an invalid key"),
             ("ID, VERSION, SETTINGS = 'org.example.x', '1', {'a': None}", "'a' is a str, a bool, an int or a float"),
             ("ID, VERSION, SETTINGS = 'org.example.x', '1', {'a': float('inf')}", "'a' is inf"),
             ("import treadle; timer = treadle.Timer(print, delay=1)", "while it is loaded: timer"),
