@@ -16,8 +16,15 @@ CANNOT = (
     ("valgrind", "kernel_calls growth abi", "they count the shipped library's own calls and steps, and valgrind makes its own"),
 )
 
-#: What a way leaves to `make soak`: the same fault is found by another way of `make test`.
-SOAK = ()
+#: Tests that take seconds each, mostly of races and of many rounds.
+SLOW = (
+    "closure_retire deadlock descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
+    "perform_end plugin_race plugin_storm port_race priority random removal_race scale scope scope_race shutdown signal_burst "
+    "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
+)
+
+#: What a way leaves to `make soak`: (ways, tests, reason).
+SOAK = (("debug", SLOW, "make check has two minutes; the other ways run them, and what asserts in them asserts in the short ones"),)
 
 #: The only tests of a way in `make test`, if they are few.
 ONLY = {
@@ -53,15 +60,3 @@ def runs(way: str, name: str, soak: bool) -> bool:
         return is_named(ONLY[way])
     return not any(way in ways.split() and is_named(names) for ways, names, _ in SOAK)
 
-
-#: Left out of `make check`, which has two minutes for everything: tests that take seconds each.
-SLOW = (
-    "closure_retire deadlock descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
-    "perform_end plugin_race plugin_storm port_race priority random removal_race scale scope scope_race shutdown signal_burst "
-    "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
-)
-
-
-def runs_in_check(name: str) -> bool:
-    """Whether `make check` runs a test, in the debug build, when the library has changed."""
-    return runs("debug", name, False) and not any(fnmatch.fnmatchcase(name, pattern) for pattern in SLOW.split())

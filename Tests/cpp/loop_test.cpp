@@ -97,6 +97,28 @@ TEST(another_loop_waits_for_this_one, "ABI-9") {
     CHECK_ERROR(loop.open_pollable(Mode(TREADLE_COMMON_MODES)), argument, "mode");
 }
 
+TEST(another_loop_runs_this_one_within_a_budget, "ABI-13") {
+    const Loop loop = Loop::current();
+    int called = 0;
+    CHECK(!loop.prepare());
+    CHECK_EQUAL(*loop.dispatch(), RunResult::timed_out);
+    const auto date = Clock::after(1h);
+    loop.add(Timer(date, [] {}));
+    CHECK(loop.prepare() == date);
+    for (int i = 0; i < 5; i++) loop.post([&] { called++; });
+    CHECK(*loop.prepare() <= Clock::now());
+    CHECK(!loop.dispatch({}, forever, 2));
+    CHECK(called == 2);
+    CHECK(!loop.dispatch({}, 0ns)); /* at least one */
+    CHECK(called == 3);
+    CHECK_EQUAL(*loop.dispatch({}, 10min), RunResult::timed_out);
+    CHECK(called == 5);
+    loop.post([&] { loop.stop(); });
+    CHECK_EQUAL(*loop.dispatch(), RunResult::stopped);
+    CHECK_ERROR(loop.prepare(Mode::common()), argument, "mode");
+    CHECK_ERROR(loop.dispatch(Mode::common()), argument, "mode");
+}
+
 TEST(modes_of_a_loop, "RL-4 RL-7 MODE-8 TMR-9") {
     const Loop loop = Loop::current();
     const Source source([] {});

@@ -18,4 +18,32 @@ extension RunLoop {
     try check(mode.withName { treadle_loop_open_pollable(handle, $0, &descriptor) })
     return descriptor
   }
+
+  /// When a dispatch of the mode will have something to do, for another loop that waits with a timer of its own: a date that has
+  /// passed if it has now, the date of the first timer, or `.distantFuture`. Valid until something is queued for the loop, which
+  /// the descriptor of `openPollable` tells, or this thread changes something. Neither blocks nor calls back (ABI-13). On the loop's own
+  /// thread.
+  /// - Throws: `TreadleError` on another thread; of the code `.argument` for the common modes; `.closed` after `shutDown`. Since 1.0.
+  public func prepare(in mode: RunLoopMode = .default) throws(TreadleError) -> RunLoopInstant {
+    var date: Int64 = 0
+    try check(mode.withName { treadle_loop_prepare(handle, $0, &date) })
+    return RunLoopInstant(nanoseconds: date)
+  }
+
+  /// Runs this loop for another loop on its thread, without waiting: until there is nothing to do, or a budget is used up, which is
+  /// checked after each callback; at least one is made if there is any (ABI-13). On the loop's own thread.
+  /// - Parameters:
+  ///   - mode: the mode to run; not the common modes.
+  ///   - budget: how long; nil for no limit.
+  ///   - callbacks: how many callbacks, observers not counted; nil for no limit.
+  /// - Returns: nil if the budget was used up: the next dispatch of the mode continues after the last callback. Otherwise
+  ///   `.timedOut` if there was nothing more to do, or another result as of `run`.
+  /// - Throws: `TreadleError` as `run` does, and of the code `.argument` for the common modes. Since 1.0.
+  public func dispatch(
+    in mode: RunLoopMode = .default, for budget: Duration? = nil, callbacks: Int? = nil
+  ) throws(TreadleError) -> RunLoopResult? {
+    let items = callbacks.map { max($0, 0) } ?? Int(bitPattern: UInt.max)
+    let status = mode.withName { treadle_loop_dispatch(handle, $0, budget.limit, items) }
+    return RunLoopResult(rawValue: try check(status))
+  }
 }

@@ -147,6 +147,31 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         detail::check(treadle_loop_open_pollable(native_, mode.c_str(), &fd));
         return fd;
     }
+    /// When a dispatch of the mode will have something to do: a date that has passed if it has now, the date of the first timer,
+    /// or nothing. Valid until something is queued for the loop, which the descriptor of open_pollable tells, or this thread
+    /// changes something. Neither blocks nor calls back (ABI-13).
+    /// [owner] Errors: Error of Status::wrong_thread, Status::argument for the common modes, Status::closed, Status::system. Since 1.0.
+    std::optional<Clock::time_point> prepare(const Mode &mode = {}) const {
+        std::int64_t time = 0;
+        detail::check(treadle_loop_prepare(native_, mode.c_str(), &time));
+        return time == TREADLE_FOREVER ? std::nullopt : std::optional(Clock::time_point(Clock::duration(time)));
+    }
+    /// Runs this loop for another loop on its thread, without waiting: until there is nothing to do, or the budget of time, or of
+    /// callbacks, is used up, which is checked after each callback (ABI-13).
+    /// Returns nothing if the budget was used up: the next dispatch of the mode continues after the last callback.
+    /// Otherwise RunResult::timed_out if there was nothing more to do, or another result as of run().
+    /// [owner] Errors: as run(), and Error of Status::argument for the common modes. Since 1.0.
+    template <class Rep = std::int64_t, class Period = std::nano>
+    std::optional<RunResult> dispatch(const Mode &mode = {}, std::chrono::duration<Rep, Period> budget = forever,
+                                      std::size_t callbacks = SIZE_MAX) const {
+        const bool knew_end = detail::knows_end;
+        const treadle_status status = treadle_loop_dispatch(native_, mode.c_str(), detail::nanoseconds_of(budget), callbacks);
+        if (status == TREADLE_E_CLOSED && !knew_end) {
+            detail::knows_end = true;
+            return RunResult::closed;
+        }
+        return detail::check(status) == TREADLE_OK ? std::nullopt : std::optional(static_cast<RunResult>(status));
+    }
 
     /// True exactly while the loop's thread blocks, or is about to (WAKE-6).
     /// [any] Errors: none; false if empty or stale. Since 1.0.
