@@ -26,6 +26,7 @@ TEST = {
     "python": ["env", "TREADLE_SLOW=", "scripts/test-python"],
     "c-address": ["scripts/test-c", "address"],
     "swift-thread": ["scripts/test-swift", "thread"],
+    "explore": ["scripts/test-explore"],
     "consumers": ["scripts/check-consumers"],
     "c-debug": ["scripts/test-c", "debug"],
     "asyncio": ["scripts/test-asyncio"],
@@ -71,6 +72,7 @@ CONTRACT = "headers exports imports layers files abi rules plugin-table names".s
 
 #: What make soak runs besides the random programs: whatever make test leaves out, each whole.
 SOAK = {
+    "explore": ["scripts/test-explore", "--seconds", "60", "--schedules", "1000000"],
     "c-thread": ["scripts/test-c", "--soak", "thread"],
     "c-address": ["scripts/test-c", "--soak", "address"],
     "c-shared": ["scripts/test-c", "--soak", "shared"],

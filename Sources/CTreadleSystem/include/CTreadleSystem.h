@@ -305,9 +305,9 @@ static inline void treadle_system_prefetch_for_writing(void *address) {
 #endif
 }
 /* Between an atomic exchange and a look at something else: what was written before the exchange is seen by others
- * before the look. On x86 the exchange itself is enough. */
+ * before the look. On x86 the exchange itself is enough; the explorer (Tests/explorer) looks at other processors' way. */
 static inline void treadle_system_fence_after_exchange(void) {
-#if defined(__x86_64__) || defined(__i386__)
+#if (defined(__x86_64__) || defined(__i386__)) && !defined(TREADLE_EXPLORED)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 #else
     __atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -16,9 +16,10 @@ extension Loop {
     case failed(Int32)
   }
 
-  /// Whether the innermost run is asked to stop; a sticky stop is not consumed by looking.
+  /// Whether the innermost run is asked to stop; a sticky stop is not consumed by looking. A sleeper has said that it sleeps
+  /// before this load, and `askToStop` looks for a sleeper after its update: both are sequentially consistent.
   @inline(__always)
-  var isStopAsked: Bool { state.pointee.stop.load(ordering: .acquiring) != 0 }
+  var isStopAsked: Bool { state.pointee.stop.load(ordering: .sequentiallyConsistent) != 0 }
 
   /// Whether a wake-up was given since the pass began.
   @inline(__always)
@@ -31,8 +32,9 @@ extension Loop {
   func openWakeGate() {
     state.pointee.isWokenByOwner = false
     state.pointee.hasReading = false
+    // Exchanged, not stored: another wake-up may have come since the load, and what was queued for it must be found as well.
     if state.pointee.wakePending.load(ordering: .acquiring) != 0 {
-      state.pointee.wakePending.store(0, ordering: .sequentiallyConsistent)
+      _ = state.pointee.wakePending.exchange(0, ordering: .sequentiallyConsistent)
     }
   }
 

@@ -31,10 +31,11 @@ extension Loop {
   @inline(__always)
   var isWakePending: Bool { state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0 }
 
-  /// Notes a wake-up, with the gate held. What it returns is for `endSleep`, once the gate is open.
+  /// Notes a wake-up, with the gate held. What it returns is for `endSleep`, once the gate is open. The store releases: the
+  /// owner clears the note without the gate, and must find what was queued before it.
   @inline(__always)
   func markWoken() -> UInt32 {
-    state.pointee.wakePending.store(1, ordering: .relaxed)
+    state.pointee.wakePending.store(1, ordering: .releasing)
     return state.pointee.sleeping.load(ordering: .relaxed) == Sleep.awake ? Sleep.awake : claimSleeper()
   }
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * plain.c: the compiler's other calls (-fsanitize=thread): plain accesses, and where functions begin and end. */
+#include "world.h"
+
+#include <string.h>
+
+void __tsan_init(void) {}
+void __tsan_func_entry(const void *caller) {
+    struct vthread *thread = me();
+    if (thread->depth < FRAMES) thread->frames[thread->depth] = caller;
+    thread->depth++;
+}
+void __tsan_func_exit(void) {
+    if (me()->depth > 0) me()->depth--;
+}
+
+#define ACCESSES(BYTES)                                                                                                \
+    void __tsan_read##BYTES(const void *a) { (void)a; }                                                                \
+    void __tsan_unaligned_read##BYTES(const void *a) { (void)a; }                                                      \
+    void __tsan_write##BYTES(void *a) { touch_plainly(a, BYTES); }                                                     \
+    void __tsan_unaligned_write##BYTES(void *a) { touch_plainly(a, BYTES); }
+ACCESSES(1)
+ACCESSES(2)
+ACCESSES(4)
+ACCESSES(8)
+ACCESSES(16)
+/* Swift's note of an inout access, which touches nothing by itself. */
+void __tsan_external_write(void *address, void *caller, void *tag) { (void)address, (void)caller, (void)tag; }
+
+void *__tsan_memcpy(void *to, const void *from, size_t size) {
+    touch_plainly(to, size);
+    return memcpy(to, from, size);
+}
+void *__tsan_memmove(void *to, const void *from, size_t size) {
+    touch_plainly(to, size);
+    return memmove(to, from, size);
+}
+void *__tsan_memset(void *to, int value, size_t size) {
+    touch_plainly(to, size);
+    return memset(to, value, size);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * scene.h: what a scene of the explorer is written with.
+ *
+ * A scene is a function that starts a few threads, lets them use the library, and joins them. The explorer calls it once for
+ * each schedule. Threads are fibers here: one runs at a time, and each atomic operation, lock and kernel call is a place where
+ * another may go on instead. Time is virtual: it passes when the clock is read and while all threads wait. */
+#ifndef SCENE_H
+#define SCENE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <treadle.h>
+
+/* Registers a scene. `rules`: those that it proves. */
+#define SCENE(NAME, RULES)                                                                                             \
+    static void NAME(void);                                                                                            \
+    static struct scene_entry NAME##_entry = {#NAME, RULES, NAME, NULL};                                               \
+    __attribute__((constructor)) static void NAME##_register(void) { scene_register(&NAME##_entry); }                  \
+    static void NAME(void)
+struct scene_entry {
+    const char *name, *rules;
+    void (*body)(void);
+    struct scene_entry *next;
+};
+void scene_register(struct scene_entry *entry);
+
+/* From here on schedules differ. Before, a thread runs until it waits. */
+void explore_from_here(void);
+
+/* A thread of the scene; its result is joined by pthread_join. */
+pthread_t start(void *(*body)(void *), void *argument);
+void join(pthread_t thread);
+
+/* An event that one thread sets and others wait for. It orders what was written before. All zeros: not set. */
+struct event {
+    int is_set;
+};
+void set(struct event *event);
+void await(struct event *event);
+
+/* Ends the schedule as failed. */
+#define REQUIRE(CONDITION)                                                                                             \
+    do {                                                                                                               \
+        if (!(CONDITION)) scene_fail(#CONDITION, __FILE__, __LINE__);                                                  \
+    } while (0)
+_Noreturn void scene_fail(const char *condition, const char *file, int line);
+#define REQUIRE_OK(STATUS) REQUIRE((STATUS) == TREADLE_OK)
+
+/* A counter of callbacks that orders nothing, so that it hides no missing order of the library's. */
+typedef _Atomic int counter;
+static inline int count(counter *n) { return atomic_fetch_add_explicit(n, 1, memory_order_relaxed) + 1; }
+static inline int counted(counter *n) { return atomic_load_explicit(n, memory_order_relaxed); }
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * ends.c: the end of a thread and of its loop against what others want of it. */
+#include "owner.h"
+
+/* Each post is called or discarded, and its info given back once. */
+static counter ran;
+static void note_run(void *info) {
+    (void)info;
+    count(&ran);
+}
+static void *own_loop_shortly(void *info) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    explore_from_here();
+    set(&is_there);
+    treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    return info;
+}
+SCENE(a_post_against_the_loops_teardown, "BLK-5, RL-8") {
+    pthread_t owner = start(own_loop_shortly, NULL);
+    await(&is_there);
+    treadle_post post = {.struct_size = sizeof post, .fn = note_run, .destroy = count_release};
+    treadle_status status = treadle_loop_post_in(loop, &post);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    join(owner);
+    REQUIRE(counted(&freed) == 1 && counted(&ran) <= 1);
+    REQUIRE(status == TREADLE_OK || counted(&ran) == 0);
+    REQUIRE_OK(treadle_release(loop));
+}
+SCENE(a_wake_up_against_the_loops_teardown, "RL-9") {
+    pthread_t owner = start(own_loop_shortly, NULL);
+    await(&is_there);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join(owner);
+    REQUIRE_OK(treadle_release(loop));
+}
+SCENE(a_signal_against_the_loops_teardown, "RL-8, SRC0-6") {
+    source = make_source(NULL, count_release, NULL);
+    pthread_t owner = start(own_loop_shortly, NULL);
+    await(&is_there);
+    treadle_status status = treadle_loop_add(loop, source, TREADLE_DEFAULT_MODE);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+    join(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
+    REQUIRE_OK(treadle_release(loop));
+}
+
+/* A worker, which runs its loop until it is stopped. */
+static treadle_thread worker;
+static void start_worker(void) {
+    treadle_thread_config config = {.struct_size = sizeof config};
+    REQUIRE_OK(treadle_thread_create(&config, &worker));
+    REQUIRE_OK(treadle_thread_start(worker));
+}
+static void join_worker(void) {
+    REQUIRE_OK(treadle_thread_join(worker, TREADLE_FOREVER, NULL));
+    REQUIRE_OK(treadle_release(worker));
+}
+static void *stop_worker(void *info) {
+    REQUIRE_OK(treadle_thread_stop(worker));
+    return info;
+}
+static void note_perform(void *target, void *argument) {
+    (void)target, (void)argument;
+    count(&called);
+}
+SCENE(a_stop_against_a_workers_start, "THR-18, STOP-9") {
+    explore_from_here();
+    start_worker();
+    stop_worker(NULL);
+    join_worker();
+}
+SCENE(a_wait_for_a_perform_against_the_targets_end, "PERF-7, PERF-8, PERF-9") {
+    start_worker();
+    explore_from_here();
+    pthread_t other = start(stop_worker, NULL);
+    treadle_request request = {.struct_size = sizeof request, .fn = note_perform, .release_argument = count_release, .argument = &worker,
+                               .flags = TREADLE_PERFORM_WAIT};
+    treadle_status status = treadle_perform(worker, &request);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED);
+    REQUIRE(counted(&called) == (status == TREADLE_OK));
+    join(other);
+    join_worker();
+    REQUIRE(counted(&freed) == 1);
+}
+SCENE(a_wait_for_a_perform, "PERF-7") {
+    start_worker();
+    explore_from_here();
+    treadle_request request = {.struct_size = sizeof request, .fn = note_perform, .flags = TREADLE_PERFORM_WAIT};
+    REQUIRE_OK(treadle_perform(worker, &request));
+    REQUIRE(counted(&called) == 1);
+    stop_worker(NULL);
+    join_worker();
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * owner.h: a thread that runs its loop until the loop is stopped, and what most scenes give it to do. */
+#ifndef OWNER_H
+#define OWNER_H
+
+#include "../scene.h"
+
+static treadle_loop loop;
+static treadle_source source;
+static treadle_status result; /* of the run */
+static counter called, freed;
+static struct event is_there;
+
+static inline treadle_source make_source(treadle_perform_fn perform, treadle_release_fn release, void *info) {
+    treadle_source made;
+    treadle_source_context context = {.struct_size = sizeof context, .info = info, .release = release, .perform = perform};
+    REQUIRE_OK(treadle_source_create(&context, &made));
+    return made;
+}
+static inline void add(treadle_object item) { REQUIRE_OK(treadle_loop_add(loop, item, TREADLE_DEFAULT_MODE)); }
+
+/* A descriptor that is never ready: the loop sleeps in epoll from here on. */
+static inline void do_nothing_with(treadle_descriptor self, uint32_t events, void *info) { (void)self, (void)events, (void)info; }
+int __wrap_eventfd(unsigned initial, int flags);
+static inline void watch_a_descriptor(void) {
+    REQUIRE_OK(treadle_descriptor_start(__wrap_eventfd(0, 0), TREADLE_READABLE, do_nothing_with, NULL, NULL));
+}
+
+/* `prepare` is called on the owner's thread, before schedules differ. */
+static void *own_loop(void *prepare) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    if (prepare) ((void (*)(void))prepare)();
+    explore_from_here();
+    set(&is_there);
+    result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+    return NULL;
+}
+static inline pthread_t start_owner(void (*prepare)(void)) {
+    pthread_t owner = start(own_loop, (void *)prepare);
+    await(&is_there);
+    return owner;
+}
+static inline void join_owner(pthread_t owner) {
+    join(owner);
+    REQUIRE(result == TREADLE_RUN_STOPPED);
+    REQUIRE_OK(treadle_release(loop));
+}
+
+static inline void stop_loop(void *info) {
+    (void)info;
+    count(&called);
+    REQUIRE_OK(treadle_loop_stop(loop));
+}
+static inline void count_release(void *info) {
+    (void)info;
+    count(&freed);
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * scope.c: the end of a scope against what belongs to it. */
+#include "owner.h"
+
+static treadle_scope scope;
+static counter closed;
+static void note_close(void *info) {
+    (void)info;
+    REQUIRE(counted(&closed) == 0);
+    count(&closed);
+}
+static void make_scope(void) {
+    treadle_scope_config config = {.struct_size = sizeof config, .destroy = note_close};
+    REQUIRE_OK(treadle_scope_create(&config, &scope));
+}
+static void in_scope(void *info) {
+    (void)info;
+    REQUIRE(counted(&closed) == 0);
+    count(&called);
+}
+static void end(pthread_t owner) {
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE(counted(&closed) == 1);
+    REQUIRE_OK(treadle_release(scope));
+}
+
+/* Behind the close no post of the scope runs. */
+static void *post_in_scope(void *info) {
+    if (treadle_scope_enter(scope) != TREADLE_OK) return info;
+    treadle_status status = treadle_loop_post(loop, in_scope, NULL);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED);
+    REQUIRE_OK(treadle_scope_leave(scope));
+    return info;
+}
+SCENE(a_scope_is_closed_against_a_post, "SCOPE-2, SCOPE-3") {
+    pthread_t owner = start_owner(make_scope), other = start(post_in_scope, NULL);
+    REQUIRE_OK(treadle_scope_close(scope, TREADLE_FOREVER));
+    int calls = counted(&called);
+    join(other);
+    end(owner);
+    REQUIRE(counted(&called) == calls);
+}
+
+static void run_in_scope(treadle_source self, void *info) {
+    (void)self;
+    in_scope(info);
+}
+static void make_scope_with_source(void) {
+    make_scope();
+    treadle_source_context context = {.struct_size = sizeof context, .release = count_release, .perform = run_in_scope, .scope = scope, .info = &scope};
+    REQUIRE_OK(treadle_source_create(&context, &source));
+    add(source);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+}
+SCENE(a_scope_is_closed_against_its_source, "SCOPE-2, SCOPE-3") {
+    pthread_t owner = start_owner(make_scope_with_source);
+    REQUIRE_OK(treadle_scope_close(scope, TREADLE_FOREVER));
+    REQUIRE(counted(&freed) == 1);
+    end(owner);
+}
+static void *close_scope(void *info) {
+    REQUIRE_OK(treadle_scope_close(scope, TREADLE_FOREVER));
+    REQUIRE(counted(&closed) == 1);
+    return info;
+}
+SCENE(a_scope_is_closed_by_two, "SCOPE-2, SCOPE-3") {
+    pthread_t owner = start_owner(make_scope_with_source), other = start(close_scope, NULL);
+    close_scope(NULL);
+    join(other);
+    end(owner);
+}

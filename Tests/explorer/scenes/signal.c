@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * signal.c: signals of a source against its perform, its end, and its way into and out of a mode. */
+#include "owner.h"
+
+static counter given;
+/* Each signal leads to a perform that sees what was written before it. */
+static void stop_behind_the_last(treadle_source self, void *info) {
+    (void)self;
+    count(&called);
+    if (counted(&given) == (int)(intptr_t)info) REQUIRE_OK(treadle_loop_stop(loop));
+}
+static void add_a_source(void) {
+    source = make_source(stop_behind_the_last, count_release, (void *)2);
+    add(source);
+}
+static void *signal_once(void *info) {
+    count(&given);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+    return info;
+}
+SCENE(two_signals_of_one_thread, "SRC0-6") {
+    pthread_t owner = start_owner(add_a_source);
+    signal_once(NULL);
+    signal_once(NULL);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
+}
+SCENE(signals_of_two_threads, "SRC0-6") {
+    pthread_t owner = start_owner(add_a_source), other = start(signal_once, NULL);
+    signal_once(NULL);
+    join(other);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
+}
+
+/* Who signals without waking, and who only wakes, are two. */
+static void *signal_silently(void *info) {
+    count(&given);
+    REQUIRE_OK(treadle_source_signal(source));
+    return info;
+}
+SCENE(one_signals_and_another_wakes, "SRC0-6, SRC0-13") {
+    pthread_t owner = start_owner(add_a_source), other = start(signal_silently, NULL);
+    signal_once(NULL);
+    join(other);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+}
+
+static void count_call(treadle_source self, void *info) {
+    (void)self, (void)info;
+    REQUIRE(counted(&freed) == 0);
+    count(&called);
+    REQUIRE(counted(&freed) == 0);
+}
+static void add_one_that_counts(void) {
+    source = make_source(count_call, count_release, NULL);
+    add(source);
+}
+static void *signal_whatever_is_there(void *info) {
+    treadle_status status = treadle_source_signal_and_wake(source);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED || status == TREADLE_E_STALE);
+    return info;
+}
+SCENE(a_signal_against_invalidation_and_release, "OBJ-5, OBJ-11, SRC0-2") {
+    pthread_t owner = start_owner(add_one_that_counts), other = start(signal_whatever_is_there, NULL);
+    REQUIRE_OK(treadle_invalidate(source));
+    REQUIRE_OK(treadle_release(source));
+    join(other);
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE(counted(&freed) == 1 && counted(&called) <= 1);
+}
+SCENE(a_signal_against_removal, "SRC0-4, SRC0-6") {
+    pthread_t owner = start_owner(add_one_that_counts), other = start(signal_whatever_is_there, NULL);
+    REQUIRE_OK(treadle_loop_remove(loop, source, TREADLE_DEFAULT_MODE));
+    join(other);
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE(counted(&called) <= 1);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
+}
+
+/* A signal that comes while the source is added leads to a perform. */
+static void stop_at_once(treadle_source self, void *info) {
+    (void)self, (void)info;
+    stop_loop(NULL);
+}
+static void make_one_that_stops(void) { source = make_source(stop_at_once, count_release, NULL); }
+static void *add_the_source(void *info) {
+    add(source);
+    return info;
+}
+SCENE(a_signal_against_adding, "SRC0-6") {
+    pthread_t owner = start_owner(make_one_that_stops), other = start(add_the_source, NULL);
+    REQUIRE_OK(treadle_source_signal(source));
+    join(other);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
+}
