@@ -4,7 +4,6 @@
 import Dispatch
 public import Foundation
 import Glibc
-import Synchronization
 public import Treadle
 
 extension TreadleRunLoop {
@@ -47,7 +46,9 @@ public final class RunLoopGuest: @unchecked Sendable {
     var keeper: RunLoopSource?
   }
 
-  private let state = Mutex(State())
+  private let lock = NSLock()
+  /// Under the lock, by `withState`.
+  private var state = State()
   private let loop: TreadleRunLoop
   private let mode: RunLoopMode
   /// Constant. It ends with its thread, which a guest must not keep it from. Adding a timer is what another thread may do to it.
@@ -74,10 +75,17 @@ public final class RunLoopGuest: @unchecked Sendable {
 
   deinit { source.cancel() }
 
+  /// Not by a `Mutex`: the thread sanitizer does not know it.
+  private func withState<Result>(_ body: (inout State) -> Result) -> Result {
+    lock.lock()
+    defer { lock.unlock() }
+    return body(&state)
+  }
+
   fileprivate func start() throws(TreadleError) {
     do {
       let keeper = try RunLoopSource(label: "guest of Foundation", cancel: { _, _ in self.invalidate() }, perform: { _ in })
-      state.withLock { $0.keeper = keeper }
+      withState { $0.keeper = keeper }
       try keeper.start(in: "treadle.guest")
     } catch {
       invalidate()
@@ -91,7 +99,7 @@ public final class RunLoopGuest: @unchecked Sendable {
   /// Has Foundation's loop make a pass of ours: a timer that is due wakes it, which a block would not. On the source's queue.
   private func ask() {
     let pass = Timer(fire: Date(), interval: 0, repeats: false) { [weak self] _ in self?.makePass() }
-    state.withLock { state in
+    withState { state in
       guard state.isValid, state.pass == nil else { return }
       state.pass = pass
       source.suspend()
@@ -109,7 +117,7 @@ public final class RunLoopGuest: @unchecked Sendable {
       invalidate()
       return
     }
-    state.withLock { state in
+    withState { state in
       guard state.pass != nil, state.isValid else { return }
       state.pass = nil
       source.resume()
@@ -117,12 +125,12 @@ public final class RunLoopGuest: @unchecked Sendable {
   }
 
   /// True until it is invalidated. Any thread. Since 1.0.
-  public var isValid: Bool { state.withLock { $0.isValid } }
+  public var isValid: Bool { withState { $0.isValid } }
 
   /// Ends it: Foundation's loop serves the other one no more. Any thread; no pass begins once this returned on the loop's own
   /// thread. Since 1.0.
   public func invalidate() {
-    let (keeper, pass) = state.withLock { state in
+    let (keeper, pass) = withState { state in
       guard state.isValid else { return (RunLoopSource?.none, Timer?.none) }
       defer { (state.keeper, state.pass) = (nil, nil) }
       state.isValid = false
