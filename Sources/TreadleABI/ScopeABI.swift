@@ -40,7 +40,11 @@ public func treadle_scope_create(
 @implementation @_cdecl("treadle_scope_enter")
 public func treadle_scope_enter(_ scope: OpaquePointer?) -> treadle_status {
   status("treadle_scope_enter") { () throws(Failure) in
-    try Scope.holding(bits(scope)) { scope throws(Failure) in try scope.enter() }
+    if scope == nil {
+      try Scope.enterNone()
+    } else {
+      try Scope.holding(bits(scope)) { scope throws(Failure) in try scope.enter() }
+    }
     return Status.ok
   }
 }
@@ -48,7 +52,11 @@ public func treadle_scope_enter(_ scope: OpaquePointer?) -> treadle_status {
 @implementation @_cdecl("treadle_scope_leave")
 public func treadle_scope_leave(_ scope: OpaquePointer?) -> treadle_status {
   status("treadle_scope_leave") { () throws(Failure) in
-    try Scope.holding(bits(scope)) { scope throws(Failure) in try scope.leave() }
+    if scope == nil {
+      try Scope.leaveNone()
+    } else {
+      try Scope.holding(bits(scope)) { scope throws(Failure) in try scope.leave() }
+    }
     return Status.ok
   }
 }

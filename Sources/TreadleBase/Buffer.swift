@@ -93,6 +93,13 @@ package struct Buffer<Element: BitwiseCopyable> {
     if count >= 0 && count < self.count { self.count = count }
   }
 
+  /// Takes out one element; those behind it move up.
+  package mutating func remove(_ index: Int) {
+    guard index >= 0, index < count, let base else { return }
+    (base + index).update(from: base + (index &+ 1), count: count &- index &- 1)
+    count &-= 1
+  }
+
   /// Replaces the contents by up to `room` elements that `body` writes; `body` answers how many. False,
   /// with `body` not called, when there is no memory.
   package mutating func refill(_ room: Int, _ body: (UnsafeMutablePointer<Element>) -> Int) -> Bool {

@@ -51,7 +51,7 @@ extension Plugin {
     guard let stop = state.pointee.description.stop else { return }
     let left = until == Clock.forever ? Clock.forever : max(until &- Clock.now(), 0)
     var status = Status.ok
-    _ = try? scope.calling(evenClosing: true) { () throws(Failure) in
+    _ = try? scope.calling(isWatched: hasTable, evenClosing: true) { () throws(Failure) in
       ClientCall.guarded { status = stop(state.pointee.instance, left) }
     }
     if status < 0 { tell(1, "stop has failed: the plugin is ended all the same") }

@@ -127,7 +127,7 @@ extension Plugin {
     guard let getExtension = state.pointee.getExtension else { return nil }
     let info = state.pointee.info
     var found: UnsafeRawPointer?
-    ClientCall.guarded { found = getExtension(info, name) }
+    Scope.aside { ClientCall.guarded { found = getExtension(info, name) } }
     return found
   }
 

@@ -96,8 +96,11 @@ package struct Plugin {
   func tell(_ level: UInt32, _ text: UnsafePointer<CChar>) {
     guard let log = state.pointee.log else { return }
     let (info, plugin) = (state.pointee.info, OpaquePointer(bitPattern: handle.bits))
-    ClientCall.guarded { log(info, plugin, level, text) }
+    Scope.aside { ClientCall.guarded { log(info, plugin, level, text) } }
   }
+
+  /// Whether its code creates by its table. One that is part of the program creates directly.
+  var hasTable: Bool { state.pointee.image != nil }
 
   /// A failure that names the plugin.
   @inline(never)
@@ -191,7 +194,7 @@ package enum PluginRegistry {
       throw Failure(Status.kind, "plugin", "is a scope, and no plugin")
     }
     // From here on its end waits; it may have come since, then this is refused.
-    return (plugin, try scope.beginCalling())
+    return (plugin, try scope.beginCalling(isWatched: plugin.hasTable))
   }
 
   /// Copies out handles, with a reference each; how many there are.

@@ -75,7 +75,7 @@ package struct GivenHost {
       try body(plugin)
     }
     // In its save or deinit it has ended but for this call.
-    if scope.isFinishingHere { try call() } else { try scope.calling(evenClosing: true, call) }
+    if scope.isFinishingHere { try call() } else { try scope.calling(isWatched: true, evenClosing: true, call) }
   }
 
   private static let getExtension: @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafePointer<CChar>?) -> UnsafeRawPointer? = {

@@ -108,27 +108,27 @@ extension Scope {
       }
       if !guardian(UnsafeMutableRawPointer(state), until) { return .isBusy }
     }
-    endWaiting()
-    endRegistrations()
     var isHere = isMakingHere
     var hasForgotten = false
-    var index = 0
-    while let (handle, isTold) = member(index) {
-      if !isTold { markTold(index, handle) }
-      let found = isFirst || !isTold ? ScopeMember(handle).end() : ScopeMember(handle).look()
-      switch found {
-      case .closed:
-        forget(index, handle)
-        hasForgotten = true
-      case .isHere:
-        isHere = true
-        index &+= 1
-      case .isBusy: index &+= 1
+    // What was made last ends first. What goes on still keeps nothing else from its end.
+    var serial = UInt64.max
+    while let thing = last(before: &serial) {
+      switch thing {
+      case .cancelled(let work, let taken): Scope.end(work, taken)
+      case .registration(let work, let token):
+        if ScopeWork.isHere(work) { isHere = true }
+        endRegistration(work, token)
+      case .running(let isRunningHere): if isRunningHere { isHere = true }
+      case .member(let member):
+        if !member.isTold { markTold(member) }
+        switch isFirst || !member.isTold ? ScopeMember(member.handle).end() : ScopeMember(member.handle).look() {
+        case .closed:
+          forget(member)
+          hasForgotten = true
+        case .isHere: isHere = true
+        case .isBusy: break
+        }
       }
-    }
-    forEachWork { work in
-      if ScopeWork.isHere(work) { isHere = true }
-      return !isHere
     }
     if phase == Phase.closed { return .closed }
     if phase == Phase.finishing { return isFinishingHere ? .isHere : .isBusy }
@@ -144,10 +144,10 @@ extension Scope {
   /// Whether something of it is on the calling thread's stack.
   package var isHere: Bool {
     if isMakingHere { return true }
-    var index = 0
-    while let (handle, _) = member(index) {
-      if ScopeMember(handle).isHere { return true }
-      index &+= 1
+    var serial = UInt64.max
+    while let member = member(before: serial) {
+      if ScopeMember(member.handle).isHere { return true }
+      serial = member.serial
     }
     var isWorkHere = false
     forEachWork { work in
@@ -159,20 +159,19 @@ extension Scope {
 
   /// Ends what is on the calling thread's stack: it comes to rest when that returns.
   private func endHere() {
-    var index = 0
-    while let (handle, isTold) = member(index) {
-      if !isTold && ScopeMember(handle).isHere {
-        if Handle(bits: UInt(handle)).kind == .scope {
-          if let inner = try? Scope.hold(UInt(handle), "scope") {
-            inner.endHere()
-            inner.letGo()
-          }
-        } else {
-          markTold(index, handle)
-          _ = ScopeMember(handle).end()
+    var serial = UInt64.max
+    while let member = member(before: serial) {
+      serial = member.serial
+      if member.isTold || !ScopeMember(member.handle).isHere { continue }
+      if Handle(bits: UInt(member.handle)).kind == .scope {
+        if let inner = try? Scope.hold(UInt(member.handle), "scope") {
+          inner.endHere()
+          inner.letGo()
         }
+      } else {
+        markTold(member)
+        _ = ScopeMember(member.handle).end()
       }
-      index &+= 1
     }
   }
 
@@ -203,23 +202,12 @@ extension Scope {
   }
 
   /// Ends what stays until it is taken out.
-  private func endRegistrations() {
-    while true {
-      var found: (work: ScopeWork.Pointer, token: UInt64)?
-      forEachWork { work in
-        let token = ScopeWork.takeToken(work)
-        if token == 0 { return true }
-        ScopeWork.retain(work)
-        found = (work, token)
-        return false
-      }
-      guard let found else { return }
-      if found.work.pointee.kind == ScopeWork.Sort.value {
-        Thread.endValue(found.work, found.token)
-      } else {
-        try? Notifications.remove(found.token)
-      }
-      ScopeWork.release(found.work)
+  private func endRegistration(_ work: ScopeWork.Pointer, _ token: UInt64) {
+    if work.pointee.kind == ScopeWork.Sort.value {
+      Thread.endValue(work, token)
+    } else {
+      try? Notifications.remove(token)
     }
+    ScopeWork.release(work)
   }
 }

@@ -27,9 +27,9 @@ package struct ScopeHolder {
       body(ScopeHolder(kind: work.pointee.kind, threadID: ScopeWork.thread(of: work), handle: 0), nil)
       return true
     }
-    var index = 0
-    while let member = scope.member(index) {
-      index &+= 1
+    var serial: UInt64 = 0
+    while let member = scope.member(after: serial) {
+      serial = member.serial
       let handle = Handle(bits: UInt(member.handle))
       guard let kind = handle.kind, !Slab(kind).isOver(handle) else { continue }
       tell(handle, kind, body)

@@ -36,7 +36,7 @@ struct test {
     void (*run)(void);
     struct test *next;
 };
-static struct test *tests, **tests_end = &tests;
+__attribute__((unused)) static struct test *tests, **tests_end = &tests; /* a plugin of the tests has none */
 
 #define TEST(name, rules)                                                                     \
     static void test_##name(void);                                                            \
@@ -160,7 +160,7 @@ static int test_one(const struct test *test, unsigned seconds) {
     return 1;
 }
 
-static int test_main(int count, char **arguments) {
+HELPER int test_main(int count, char **arguments) {
     const char *part = "", *limit = getenv("TREADLE_TEST_SECONDS");
     unsigned seconds = limit ? (unsigned)atoi(limit) : 120, passed = 0, failed = 0;
     int times = 1, list = 0;

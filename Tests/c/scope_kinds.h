@@ -19,6 +19,7 @@ struct life {
     treadle_scope scope; /* which its context names; NULL: none */
     void (*in_callback)(struct life *); /* NULL: nothing */
     atomic_int calls, released;
+    int released_as; /* how many were before */
     treadle_object object; /* NULL for what has no handle */
     any_code code;         /* a closure's */
     int fd;
@@ -28,7 +29,11 @@ static void life_called(void *info) {
     atomic_fetch_add(&life->calls, 1);
     if (life->in_callback) life->in_callback(life);
 }
-static void life_released(void *info) { atomic_fetch_add(&((struct life *)info)->released, 1); }
+static atomic_int life_releases;
+static void life_released(void *info) {
+    ((struct life *)info)->released_as = atomic_fetch_add(&life_releases, 1);
+    atomic_fetch_add(&((struct life *)info)->released, 1);
+}
 
 /* All of them are called as soon as the loop runs its mode, or, what needs none, as soon as it is asked. */
 static void life_perform(treadle_source source, void *info) { (void)source, life_called(info); }

@@ -341,6 +341,76 @@ TEST(whoever_closes_a_scope_waits_for_its_destroy, "SCOPE-3 SCOPE-4") {
     }
 }
 
+TEST(what_was_made_last_ends_first, "SCOPE-7") {
+    enum { ROUNDS = 4 };
+    static struct life lives[ROUNDS * KINDS];
+    for (int step = 1; step <= 3; step++) {
+        int count = 0;
+        treadle_scope scope = make_scope(NULL);
+        for (int i = 0; i < ROUNDS * KINDS; i++) {
+            const struct scope_kind *kind = &scope_kinds[i * step % KINDS];
+            if (kind->how == BY_ITSELF) continue; /* a thread ends when its function has returned */
+            life_begin(&lives[count], treadle_loop_current(), NEVER_RUN);
+            make_in(scope, kind, &lives[count++]);
+            /* What has ended by itself leaves the order of the others as it is. */
+            CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+            CHECK_INT(discard(make_timer(NULL, NULL, FAR_AWAY, 0)), TREADLE_OK);
+            CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+        }
+        life_releases = 0;
+        CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+        for (int i = 0; i < count; i++) CHECK_INT(lives[i].released_as, count - 1 - i);
+        for (int i = 0; i < count; i++) life_end(&lives[i]);
+        CHECK_INT(treadle_release(scope), TREADLE_OK);
+        treadle_loop_run(treadle_loop_current(), NEVER_RUN, 0, 0);
+    }
+}
+
+TEST(a_thread_may_enter_no_scope, "SCOPE-5") {
+    treadle_scope scope = make_scope(NULL);
+    CHECK_INT(treadle_scope_leave(NULL), TREADLE_E_STATE);
+    CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+    CHECK_INT(treadle_scope_leave(NULL), TREADLE_E_STATE);
+    CHECK_INT(treadle_scope_enter(NULL), TREADLE_OK);
+    CHECK_INT(treadle_scope_leave(scope), TREADLE_E_STATE);
+    treadle_timer timer = make_timer(NULL, NULL, FAR_AWAY, 0);
+    CHECK_INT(holders_of(scope, NULL, 0), 0);
+    CHECK_INT(treadle_scope_leave(NULL), TREADLE_OK);
+    treadle_timer other = make_timer(NULL, NULL, FAR_AWAY, 0);
+    CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+    CHECK_INT(treadle_scope_leave(NULL), TREADLE_E_STATE);
+    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+    CHECK(treadle_is_valid(timer));
+    CHECK_INT(treadle_release(other), TREADLE_E_STALE);
+    CHECK_INT(discard(timer), TREADLE_OK);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
+}
+
+static treadle_timer made_in_callback;
+static void make_in_callback(treadle_timer timer, void *info) {
+    (void)timer, (void)info;
+    made_in_callback = make_timer(NULL, NULL, FAR_AWAY, 0);
+}
+TEST(what_callbacks_of_a_run_inside_of_a_scope_make_is_not_its, "SCOPE-1") {
+    treadle_scope scope = make_scope(NULL);
+    treadle_timer timer = armed_timer(make_in_callback, NULL, NULL, 0, 0);
+    for (int way = 0; way < 2; way++) {
+        made_in_callback = NULL;
+        CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK);
+        CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+        while (!made_in_callback) {
+            if (way == 0) treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(10), 0);
+            if (way == 1) treadle_loop_dispatch(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(10), 100);
+        }
+        CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+        CHECK_INT(holders_of(scope, NULL, 0), 0);
+        CHECK_INT(discard(made_in_callback), TREADLE_OK);
+    }
+    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
+    CHECK_INT(discard(timer), TREADLE_OK);
+}
+
 static void *enter_and_end(void *scope) {
     CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
     CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);

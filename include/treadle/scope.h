@@ -20,8 +20,9 @@ typedef struct treadle_scope_config {
 /** Makes a scope, with one reference. To it belongs what a thread makes between treadle_scope_enter and treadle_scope_leave:
  *  sources, descriptor sources, ports, timers, observers, threads, invocations, closures, host registrations, scopes; posts,
  *  requests (also those after a delay), notifications, values in dictionaries of threads, and what is added to a pool; and
- *  whatever names the scope in its context or config, wherever it is made. Not what callbacks make later, unless they enter the
- *  scope themselves, or name it. Loops, locks, conditions, signatures, routines and messages belong to nobody. A member that has
+ *  whatever names the scope in its context or config, wherever it is made. What code of a plugin makes belongs to the plugin as
+ *  well, and ends with the first of the two (SCOPE-6). Not what callbacks make later, unless they enter the scope themselves, or
+ *  name it. Loops, locks, conditions, signatures, routines and messages belong to nobody. A member that has
  *  ended before costs nothing any more.
  *  With the last reference the scope is closed as by treadle_scope_close from one of its callbacks.
  *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL, a bad struct_size (these
@@ -32,6 +33,8 @@ TREADLE_API treadle_status treadle_scope_create(const treadle_scope_config *conf
 
 /** From now on, what the calling thread makes belongs to the scope, until it leaves it. Scopes nest: the one that was entered
  *  last counts. A thread that ends leaves all of them.
+ *  scope: NULL enters none: what the thread makes until treadle_scope_leave of NULL belongs to nobody, for a function that
+ *  makes something of its own and may be called inside of any scope.
  *  [any] Errors: TREADLE_E_CLOSED for a scope that is closed, or is being closed; TREADLE_E_STATE in a thread-specific
  *  destructor that comes after the thread's teardown; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_scope_enter(treadle_scope scope);
@@ -65,7 +68,8 @@ enum {
 TREADLE_API treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t capacity,
                                                       size_t *out_count);
 
-/** Ends a scope and all that belongs to it, whoever has references to it. Nothing more is taken (TREADLE_E_CLOSED). Items,
+/** Ends a scope and all that belongs to it, whoever has references to it: what was made last first (SCOPE-7). Nothing more is
+ *  taken (TREADLE_E_CLOSED). Items,
  *  closures and scopes inside are closed; queued posts and requests never run, and who waits for one gets TREADLE_E_CLOSED;
  *  queued invocations are cancelled; registrations end, values leave their dictionaries; releases that were put off are called
  *  here; threads are stopped as by treadle_thread_stop, and joined. Each info is released once, and all handles of members are

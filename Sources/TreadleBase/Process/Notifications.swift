@@ -96,7 +96,7 @@ package enum Notifications {
   }
 
   private static func call(_ handler: UnsafeMutablePointer<Handler>, _ name: UInt32, _ object: UInt) {
-    _ = ClientCall.during { callClient(handler, name, object) }
+    Scope.aside { _ = ClientCall.during { callClient(handler, name, object) } }
   }
 
   private static func callClient(_ handler: UnsafeMutablePointer<Handler>, _ name: UInt32, _ object: UInt) {

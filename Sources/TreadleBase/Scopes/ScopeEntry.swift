@@ -3,19 +3,35 @@
 
 import CTreadleSystem
 
-/// A scope that a thread has entered and not left. Its thread's alone, but for what the scope's lock guards.
+/// What a thread has entered and not left. Its thread's alone, but for what the scope's lock guards.
 struct ScopeEntry {
-  /// Held.
-  let scope: Scope
+  enum Kind {
+    /// A client has entered it, and leaves it; without a scope: it has entered none.
+    case byClient
+    /// A call of ours makes something that names the scope (`within`).
+    case named
+    /// Code of the plugin that the scope is of makes something, or is called where it makes things directly.
+    case code
+    /// A function of the plugin that the scope is of is called, which is waited for. What is created meanwhile is not the
+    /// plugin's: its code creates by its table, and it may call functions of its host, which creates for itself.
+    case watched
+    /// Other code is called, which has entered nothing.
+    case aside
+  }
+
+  /// Held. Nil for none.
+  let scope: Scope?
   let outer: UnsafeMutablePointer<ScopeEntry>?
-  /// A call of ours has entered it, and leaves it (`within`).
-  let isOfCall: Bool
+  let kind: Kind
   let threadID: Int32
   /// How many places are promised to what the thread is making. Written under the lock, by the thread.
   fileprivate(set) var promised: Int
   /// Of the scope's list of those with a promise. Lock.
   fileprivate var previous: UnsafeMutablePointer<ScopeEntry>?
   fileprivate var next: UnsafeMutablePointer<ScopeEntry>?
+
+  /// Whether what it says of the scope is that code of a plugin runs.
+  fileprivate var isOfCode: Bool { kind == .code || kind == .byClient && scope?.isOfPlugin == true }
 }
 
 extension Scope {
@@ -24,41 +40,74 @@ extension Scope {
   private static var innermost: UnsafeMutablePointer<Entry>? {
     treadle_system_thread().pointee.scope?.assumingMemoryBound(to: Entry.self)
   }
-  /// The one that the calling thread has entered last.
-  package static var entered: Scope? { innermost?.pointee.scope }
 
-  /// What the calling thread makes belongs to the scope until it leaves it.
-  package func enter() throws(Failure) {
-    if isClosing { throw Scope.closedFailure }
-    _ = try push(isOfCall: false)
+  /// The entries of the scopes that what the calling thread creates now belongs to, none of which is inside of the other.
+  struct Owners {
+    var first: UnsafeMutablePointer<ScopeEntry>
+    var second: UnsafeMutablePointer<ScopeEntry>?
   }
 
-  private func push(isOfCall: Bool) throws(Failure) -> UnsafeMutablePointer<Entry> {
+  /// Code of a plugin creates for the plugin, and for the scope that it names, or has entered, as well: whichever ends first.
+  static var owners: Owners? {
+    var next = innermost
+    while let entry = next, entry.pointee.kind == .watched { next = entry.pointee.outer }
+    guard let first = next, let scope = first.pointee.scope else { return nil }
+    var second = first.pointee.outer
+    if first.pointee.kind == .named {
+      while let entry = second, entry.pointee.kind == .byClient, !entry.pointee.isOfCode { second = entry.pointee.outer }
+      if second?.pointee.isOfCode != true { second = nil }
+    } else if !first.pointee.isOfCode || second?.pointee.kind != .byClient {
+      second = nil
+    }
+    guard let second, let other = second.pointee.scope, !scope.contains(other) else {
+      // The inner one ends with the outer one.
+      if let second, second.pointee.scope != nil { return Owners(first: second, second: nil) }
+      return Owners(first: first, second: nil)
+    }
+    return Owners(first: first, second: other.contains(scope) ? nil : second)
+  }
+
+  /// The scope that what the calling thread creates now belongs to, before any other.
+  package static var entered: Scope? { owners?.first.pointee.scope }
+
+  /// What the calling thread creates belongs to the scope until it leaves it.
+  package func enter() throws(Failure) {
+    if isClosing { throw Scope.closedFailure }
+    _ = try Scope.push(self, .byClient)
+  }
+  /// What the calling thread creates belongs to no scope until it leaves that.
+  package static func enterNone() throws(Failure) { _ = try push(nil, .byClient) }
+
+  private static func push(_ scope: Scope?, _ kind: Entry.Kind) throws(Failure) -> UnsafeMutablePointer<Entry> {
     let threadID = try Runtime.watchThread()
     guard let memory = treadle_system_allocate(MemoryLayout<Entry>.size) else { throw Failure.noMemory("scope") }
     let entry = memory.bindMemory(to: Entry.self, capacity: 1)
     entry.initialize(
-      to: Entry(
-        scope: self, outer: Scope.innermost, isOfCall: isOfCall, threadID: threadID, promised: 0, previous: nil, next: nil))
-    holdAgain()
+      to: Entry(scope: scope, outer: innermost, kind: kind, threadID: threadID, promised: 0, previous: nil, next: nil))
+    scope?.holdAgain()
     treadle_system_thread().pointee.scope = memory
     return entry
   }
 
-  package func leave() throws(Failure) {
-    guard let entry = Scope.innermost else { throw Failure(Status.state, "scope", "was not entered by this thread") }
-    if entry.pointee.scope.state != state { throw Failure(Status.state, "scope", "is not the one that this thread has entered last") }
-    if entry.pointee.isOfCall || entry.pointee.promised != 0 { throw Failure(Status.state, "scope", "is the scope of a call that is creating an object") }
-    Scope.pop(entry)
+  package func leave() throws(Failure) { try Scope.leaveLast(self) }
+  package static func leaveNone() throws(Failure) { try leaveLast(nil) }
+
+  private static func leaveLast(_ scope: Scope?) throws(Failure) {
+    guard let entry = innermost else { throw Failure(Status.state, "scope", "was not entered by this thread") }
+    if entry.pointee.scope?.state != scope?.state { throw Failure(Status.state, "scope", "is not the one that this thread has entered last") }
+    if entry.pointee.kind != .byClient || entry.pointee.promised != 0 {
+      throw Failure(Status.state, "scope", "is the scope of a call that is creating an object")
+    }
+    pop(entry)
   }
 
   /// Leaves the innermost one. What it is making, if its thread ends meanwhile, is not made any more.
   private static func pop(_ entry: UnsafeMutablePointer<Entry>) {
     let last = entry.pointee
     treadle_system_thread().pointee.scope = UnsafeMutableRawPointer(last.outer)
-    for _ in 0..<last.promised { last.scope.redeem(nil, by: entry) }
+    for _ in 0..<last.promised { last.scope?.redeem(nil, by: entry) }
     treadle_system_free(entry)
-    last.scope.letGo()
+    last.scope?.letGo()
   }
 
   /// The thread ends, wherever it was.
@@ -75,12 +124,24 @@ extension Scope {
     defer { thread.pointee.scope = scope }
     return try body()
   }
+
+  /// Runs code that has entered nothing: what it creates belongs to no scope of the calling thread. Without memory it
+  /// creates where the thread is.
+  @inline(__always)
+  package static func aside(_ body: () -> Void) {
+    let entry = treadle_system_thread().pointee.scope == nil ? nil : beginAside()
+    body()
+    if let entry { endCalling(entry) }
+  }
+
+  @inline(never)
+  package static func beginAside() -> UnsafeMutableRawPointer? { (try? push(nil, .aside)).map { UnsafeMutableRawPointer($0) } }
 }
 
 // MARK: Making
 
 extension Scope {
-  /// Makes something, which belongs to the scope that the calling thread has entered. The scope may end it as soon as `make`
+  /// Makes something, which belongs to the scopes that the calling thread is in. They may end it as soon as `make`
   /// has returned: nothing but its handle may be looked at after that.
   @inline(__always)
   package static func making(_ make: () throws(Failure) -> Handle) throws(Failure) -> Handle {
@@ -107,17 +168,18 @@ extension Scope {
     return try body()
   }
 
-  /// Runs a client's function that belongs to the scope, and is waited for by a closing. What it makes is in the scope.
+  /// Runs a client's function that belongs to the scope, and is waited for by a closing. What it makes is in the scope, unless
+  /// `isWatched`.
   @inline(__always)
-  package func calling(evenClosing: Bool = false, _ body: () throws(Failure) -> Void) throws(Failure) {
-    let entry = try beginCalling(evenClosing: evenClosing)
+  package func calling(isWatched: Bool = false, evenClosing: Bool = false, _ body: () throws(Failure) -> Void) throws(Failure) {
+    let entry = try beginCalling(isWatched: isWatched, evenClosing: evenClosing)
     defer { Scope.endCalling(entry) }
     try body()
   }
 
   @inline(never)
-  package func beginCalling(evenClosing: Bool = false) throws(Failure) -> UnsafeMutableRawPointer {
-    let entry = try push(isOfCall: true)
+  package func beginCalling(isWatched: Bool = false, evenClosing: Bool = false) throws(Failure) -> UnsafeMutableRawPointer {
+    let entry = try Scope.push(self, isWatched ? .watched : .code)
     do throws(Failure) {
       try promise(by: entry, evenClosing: evenClosing)
     } catch {
@@ -128,11 +190,8 @@ extension Scope {
   }
   package static func endCalling(_ entry: UnsafeMutableRawPointer) { popAll(to: entry.assumingMemoryBound(to: ScopeEntry.self)) }
 
-  /// Enters it for one call of a client's that the scope is in charge of; nil if the thread is inside already.
-  package func enterForCall() throws(Failure) -> UnsafeMutableRawPointer? {
-    if let entered = Scope.entered, contains(entered) { return nil }
-    return UnsafeMutableRawPointer(try push(isOfCall: true))
-  }
+  /// Enters it for one call by code of the plugin that it is of.
+  package func enterForCall() throws(Failure) -> UnsafeMutableRawPointer? { UnsafeMutableRawPointer(try Scope.push(self, .code)) }
 
   /// Leaves what was entered since an entry, and that, if it is there still: the child of a fork has entered nothing.
   @inline(never)
@@ -155,33 +214,42 @@ extension Scope {
   private static func push(_ named: UInt) throws(Failure) -> UnsafeMutablePointer<Entry> {
     let scope = try hold(named, "scope")
     defer { scope.letGo() }
-    return try scope.push(isOfCall: true)
+    return try push(scope, .named)
   }
 
-  /// What is being made has a place in the scope of an entry, in a life of the process.
+  /// What is being made has places in the scopes of entries, in a life of the process.
   private struct Making {
-    let entry: UnsafeMutablePointer<ScopeEntry>
+    let owners: Owners
     let tag: UInt32
   }
 
   @inline(never)
   private static func beginMaking() throws(Failure) -> Making? {
-    guard let entry = innermost else { return nil }
-    try entry.pointee.scope.promise(by: entry)
-    return Making(entry: entry, tag: treadle_system_tag())
+    guard let owners, let scope = owners.first.pointee.scope else { return nil }
+    try scope.promise(by: owners.first)
+    if let second = owners.second {
+      do throws(Failure) { try second.pointee.scope?.promise(by: second) } catch {
+        scope.redeem(nil, by: owners.first)
+        throw error
+      }
+    }
+    return Making(owners: owners, tag: treadle_system_tag())
   }
 
   @inline(never)
   private static func endMaking(_ making: Making, _ made: Handle?) {
     // The child of a fork has entered nothing.
-    if treadle_system_tag() == making.tag { making.entry.pointee.scope.redeem(made, by: making.entry) }
+    if treadle_system_tag() != making.tag { return }
+    // The first one may end it before the second one knows of it, whose member is stale then.
+    if let second = making.owners.second { second.pointee.scope?.redeem(made, by: second) }
+    making.owners.first.pointee.scope?.redeem(made, by: making.owners.first)
   }
 
   /// Whether the calling thread is making something that belongs to the scope.
   package var isMakingHere: Bool {
     var next = Scope.innermost
     while let entry = next {
-      if entry.pointee.scope.state == state && entry.pointee.promised != 0 { return true }
+      if entry.pointee.scope?.state == state && entry.pointee.promised != 0 { return true }
       next = entry.pointee.outer
     }
     return false

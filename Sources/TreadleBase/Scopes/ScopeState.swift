@@ -27,12 +27,14 @@ package struct ScopeState: ~Copyable {
   package let phase: Atomic<UInt32>
   /// Guards what follows. Never held while client code runs.
   let mutex: Mutex
-  /// Handles of what is in the scope, and of what was and has ended since; with `Scope.isTold`. Lock.
-  var members: Buffer<UInt64>
+  /// What is in the scope and has a handle, and what was and has ended since, in the order in which it was made. Lock.
+  var members: Buffer<Scope.Member>
+  /// The serial number of what is made next, with a handle or without. Lock.
+  var serial: UInt64
   /// How many places at the end of `members` are promised to what is being made. Lock.
   var promised: Int
-  /// What is in the scope and has no handle. Lock.
-  var works: ScopeWork.Pointer?
+  /// What is in the scope and has no handle, the last made first. Lock.
+  var works: UnsafeMutablePointer<ScopeTie>?
   /// The entries of threads that something is promised to. Lock.
   var makers: UnsafeMutablePointer<ScopeEntry>?
   /// When the closing began. Written before the phase says so.
@@ -91,6 +93,7 @@ package struct Scope {
     state.pointee.mutex.forget()
     state.pointee.members = Buffer()
     state.pointee.promised = 0
+    state.pointee.serial = 1
     state.pointee.works = nil
     state.pointee.makers = nil
     state.pointee.closedAt = 0
@@ -237,25 +240,37 @@ extension Scope {
   func redeem(_ handle: Handle?, by entry: UnsafeMutablePointer<ScopeEntry>) {
     lock()
     dropPromise(entry)
-    if let handle { _ = state.pointee.members.appendInRoom(UInt64(handle.bits)) }
+    if let handle { _ = state.pointee.members.appendInRoom(Member(handle: UInt64(handle.bits), serial: nextSerial(), isTold: false)) }
     state.pointee.promised = state.pointee.promised &- 1
     let isAwaited = isClosing
     unlock()
     if isAwaited { Rest.announce() }
   }
 
+  /// The lock is held.
+  func nextSerial() -> UInt64 {
+    defer { state.pointee.serial &+= 1 }
+    return state.pointee.serial
+  }
+
   /// Forgets members that have ended. The lock is held.
   private func sweep() {
     var kept = 0
-    for bits in state.pointee.members.elements where Scope.isLiving(bits) {
-      state.pointee.members.set(kept, bits)
+    for member in state.pointee.members.elements where Scope.isLiving(member.handle) {
+      state.pointee.members.set(kept, member)
       kept &+= 1
     }
     state.pointee.members.truncate(kept)
   }
 
-  /// In the place of a member: it was told to end. A bit that is 0 in all handles.
-  private static let isTold: UInt64 = 1 << 30
+  /// Something in the scope that has a handle.
+  package struct Member: BitwiseCopyable {
+    package let handle: UInt64
+    /// By which it is found again, and its place in the order of all that was made in the scope.
+    package let serial: UInt64
+    /// It was told to end.
+    package var isTold: Bool
+  }
 
   package static func isLiving(_ bits: UInt64) -> Bool {
     let handle = Handle(bits: UInt(bits))
@@ -263,27 +278,47 @@ extension Scope {
     return !Slab(kind).isOver(handle)
   }
 
-  /// The member at a place, as of now, and whether it was told to end.
-  package func member(_ index: Int) -> (handle: UInt64, isTold: Bool)? {
-    lock()
-    defer { unlock() }
-    return state.pointee.members[index].map { ($0 & ~Scope.isTold, $0 & Scope.isTold != 0) }
+  /// How many members were made before a serial number. The lock is held.
+  private func countBefore(_ serial: UInt64) -> Int {
+    var (low, high) = (0, state.pointee.members.count)
+    while low < high {
+      let middle = low &+ (high &- low) / 2
+      if let member = state.pointee.members[middle], member.serial < serial { low = middle &+ 1 } else { high = middle }
+    }
+    return low
   }
 
-  /// A member is about to be told to end, if it is at its place still.
-  package func markTold(_ index: Int, _ bits: UInt64) {
+  /// The member that was made last before a serial number, as of now. The lock is held.
+  func memberBeforeLocked(_ serial: UInt64) -> Member? { state.pointee.members[countBefore(serial) &- 1] }
+
+  package func member(before serial: UInt64) -> Member? {
     lock()
     defer { unlock() }
-    if state.pointee.members[index] == bits { state.pointee.members.set(index, bits | Scope.isTold) }
+    return memberBeforeLocked(serial)
   }
 
-  /// Forgets a member, if it is at its place still, which the last one takes.
-  package func forget(_ index: Int, _ bits: UInt64) {
+  /// The member that was made first behind a serial number, as of now.
+  package func member(after serial: UInt64) -> Member? {
     lock()
     defer { unlock() }
-    let last = state.pointee.members.count &- 1
-    guard let found = state.pointee.members[index], found & ~Scope.isTold == bits, let moved = state.pointee.members[last] else { return }
-    state.pointee.members.set(index, moved)
-    state.pointee.members.truncate(last)
+    return state.pointee.members[countBefore(serial &+ 1)]
+  }
+
+  /// A member is about to be told to end, if it is there still.
+  package func markTold(_ member: Member) {
+    lock()
+    defer { unlock() }
+    let index = countBefore(member.serial)
+    guard var found = state.pointee.members[index], found.serial == member.serial else { return }
+    found.isTold = true
+    state.pointee.members.set(index, found)
+  }
+
+  /// Forgets a member, if it is there still.
+  package func forget(_ member: Member) {
+    lock()
+    defer { unlock() }
+    let index = countBefore(member.serial)
+    if state.pointee.members[index]?.serial == member.serial { state.pointee.members.remove(index) }
   }
 }

@@ -8,7 +8,8 @@ import Synchronization
 /// until it is taken out: a registration, a value in a thread's dictionary. Around it lies its content, which the client gave; what is queued in its place, its carrier, knows the address.
 ///
 /// The content is given back once, by whoever ends it: its carrier, or the scope's closing, which leaves an empty carrier where
-/// it is. It is on the scope's list until the carrier is gone, or the closing has ended it.
+/// it is. It is on the scope's list until the carrier is gone, or the closing has ended it. One that code of a plugin makes may
+/// be in two scopes (`Scope.owners`): the first that is closed ends it.
 package struct ScopeWork: ~Copyable {
   package typealias Pointer = UnsafeMutablePointer<ScopeWork>
   /// Gives back what the client gave. Gets the content.
@@ -56,7 +57,6 @@ package struct ScopeWork: ~Copyable {
   }
 
   package let kind: UInt32
-  let scope: Scope
   let phase: Atomic<UInt32>
   /// The carrier's, and those of whoever ends it.
   let references: Atomic<UInt32>
@@ -65,12 +65,9 @@ package struct ScopeWork: ~Copyable {
   /// What ends a registration, once it is there; of a value, the handle of its thread.
   let token: Atomic<UInt64>
   let dispose: Dispose
-  /// Scope's lock.
-  var previous: Pointer?
-  var next: Pointer?
-  var isListed: Bool
-  /// Scope's lock; constant once the carrier is queued.
-  var place: Place?
+  var tie: ScopeTie
+  /// That to a second scope; nil for none. Constant.
+  let second: UnsafeMutablePointer<ScopeTie>?
 
   /// The content lies behind, aligned to 16.
   package static func content<Content>(_ work: Pointer, as type: Content.Type) -> UnsafeMutablePointer<Content> {
@@ -94,36 +91,61 @@ package struct ScopeWork: ~Copyable {
   private static func makeSlowly<Content>(
     _ kind: UInt32, _ content: Content, _ isQueued: Bool, _ dispose: @escaping Dispose
   ) throws(Failure) -> Pointer? {
-    guard let scope = Scope.entered else { return nil }
+    guard let owners = Scope.owners, let scope = owners.first.pointee.scope else { return nil }
     guard let memory = treadle_system_allocate(offset &+ MemoryLayout<Content>.size) else {
       throw Failure.noMemory("scope")
     }
     (memory + offset).bindMemory(to: Content.self, capacity: 1).initialize(to: content)
-    return try begin(memory, kind, scope, isQueued, dispose)
+    return try begin(memory, kind, scope, owners.second?.pointee.scope, isQueued, dispose)
   }
 
-  /// From here on a scope knows of it, unless that is closed.
+  /// From here on its scopes know of it, unless one of them is closed.
   @inline(never)
   private static func begin(
-    _ memory: UnsafeMutableRawPointer, _ kind: UInt32, _ scope: Scope, _ isQueued: Bool, _ dispose: @escaping Dispose
+    _ memory: UnsafeMutableRawPointer, _ kind: UInt32, _ scope: Scope, _ other: Scope?, _ isQueued: Bool, _ dispose: @escaping Dispose
   ) throws(Failure) -> Pointer {
     let work = memory.bindMemory(to: ScopeWork.self, capacity: 1)
-    scope.lock()
-    if scope.isClosing {
-      scope.unlock()
+    let second = other == nil ? nil : treadle_system_allocate(MemoryLayout<ScopeTie>.size)?.bindMemory(to: ScopeTie.self, capacity: 1)
+    if let other { second?.initialize(to: ScopeTie(work, other)) }
+    if other != nil && second == nil {
       treadle_system_free(memory)
-      throw Scope.closedFailure
+      throw Failure.noMemory("scope")
     }
-    let first = scope.state.pointee.works
     work.initialize(
       to: ScopeWork(
-        kind: kind, scope: scope, phase: Atomic(isQueued ? Phase.waiting : Phase.running), references: Atomic(1), threadID: Atomic(0),
-        token: Atomic(0), dispose: dispose, previous: nil, next: first, isListed: true, place: nil))
-    first?.pointee.previous = work
-    scope.state.pointee.works = work
-    scope.unlock()
+        kind: kind, phase: Atomic(isQueued ? Phase.waiting : Phase.running), references: Atomic(1), threadID: Atomic(0),
+        token: Atomic(0), dispose: dispose, tie: ScopeTie(work, scope), second: second))
     scope.holdAgain()
+    other?.holdAgain()
+    // A closing of the one may end it before the other knows of it.
+    retain(work)
+    if !ScopeTie.list(tie(work)) {
+      release(work)
+      release(work)
+      throw Scope.closedFailure
+    }
+    if let second, !ScopeTie.list(second) {
+      // Unless the first one has ended it, and given the content back.
+      if takeBack(work) {
+        release(work)
+        throw Scope.closedFailure
+      }
+      return work
+    }
+    release(work)
     return work
+  }
+
+  private static func tie(_ work: Pointer) -> UnsafeMutablePointer<ScopeTie> { withUnsafeMutablePointer(to: &work.pointee.tie) { $0 } }
+
+  private static func forEachTie(_ work: Pointer, _ body: (UnsafeMutablePointer<ScopeTie>) -> Void) {
+    body(tie(work))
+    if let second = work.pointee.second { body(second) }
+  }
+
+  /// Whether one of its scopes ends.
+  private static func isAwaited(_ work: Pointer) -> Bool {
+    work.pointee.tie.scope.isClosing || work.pointee.second?.pointee.scope.isClosing == true
   }
 
   // MARK: The carrier's
@@ -172,7 +194,7 @@ package struct ScopeWork: ~Copyable {
   /// It was not its turn after all: nothing has come of it.
   package static func putBack(_ work: Pointer) {
     work.pointee.phase.store(Phase.waiting, ordering: .sequentiallyConsistent)
-    if work.pointee.scope.isClosing { Rest.announce() }
+    if isAwaited(work) { Rest.announce() }
   }
 
   /// The carrier is gone: the content is given back unless that was done.
@@ -210,7 +232,7 @@ package struct ScopeWork: ~Copyable {
     work.pointee.phase.load(ordering: .sequentiallyConsistent) == Phase.cancelled
   }
 
-  fileprivate static func giveBack(_ work: Pointer) {
+  static func giveBack(_ work: Pointer) {
     during(work) { work.pointee.dispose(UnsafeMutableRawPointer(content(work, as: UInt8.self))) }
   }
 
@@ -220,7 +242,7 @@ package struct ScopeWork: ~Copyable {
   /// already: the caller has a reference.
   package static func register(_ work: Pointer, _ token: UInt64) -> Bool {
     work.pointee.token.store(token, ordering: .sequentiallyConsistent)
-    return work.pointee.scope.isClosing
+    return isAwaited(work)
   }
 
   /// The token of a registration, once; 0 if it has none yet, was asked for it before, or is none.
@@ -232,37 +254,42 @@ package struct ScopeWork: ~Copyable {
 
   /// The carrier is to be queued there: as long as the work is not over, it is.
   package static func setPlace(_ work: Pointer, _ place: Place) {
-    let scope = work.pointee.scope
-    scope.lock()
-    work.pointee.place = place
-    scope.unlock()
+    forEachTie(work) { tie in
+      tie.pointee.scope.lock()
+      tie.pointee.place = place
+      tie.pointee.scope.unlock()
+    }
   }
 
   /// As `end`, where the content is given back by itself.
   private static func leave(_ work: Pointer) {
-    let scope = work.pointee.scope
-    scope.lock()
-    unlist(work)
-    let isAwaited = scope.isClosing
-    scope.unlock()
+    let isAwaited = unlist(work)
     release(work)
     if isAwaited { Rest.announce() }
   }
 
-  /// The scope's lock is held.
-  fileprivate static func unlist(_ work: Pointer) {
-    if !work.pointee.isListed { return }
-    work.pointee.isListed = false
-    let (previous, next) = (work.pointee.previous, work.pointee.next)
-    if let previous { previous.pointee.next = next } else { work.pointee.scope.state.pointee.works = next }
-    next?.pointee.previous = previous
+  /// True if one of its scopes ends, which may wait for this.
+  static func unlist(_ work: Pointer) -> Bool {
+    var isAwaited = false
+    forEachTie(work) { tie in
+      tie.pointee.scope.lock()
+      ScopeTie.unlist(tie)
+      if tie.pointee.scope.isClosing { isAwaited = true }
+      tie.pointee.scope.unlock()
+    }
+    return isAwaited
   }
 
   package static func release(_ work: Pointer) {
     if work.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
-    let scope = work.pointee.scope
+    let (scope, second) = (work.pointee.tie.scope, work.pointee.second)
     treadle_system_free(UnsafeMutableRawPointer(work))
     scope.letGo()
+    if let second {
+      let other = second.pointee.scope
+      treadle_system_free(second)
+      other.letGo()
+    }
   }
 
   // MARK: The closing's
@@ -278,49 +305,6 @@ package struct ScopeWork: ~Copyable {
       next = call.pointee.outer?.assumingMemoryBound(to: Call.self)
     }
     return false
-  }
-}
-
-extension Scope {
-  /// Calls `body` with each of the works, under the lock, until it answers false.
-  package func forEachWork(_ body: (ScopeWork.Pointer) -> Bool) {
-    lock()
-    defer { unlock() }
-    var next = state.pointee.works
-    while let work = next {
-      next = work.pointee.next
-      if !body(work) { return }
-    }
-  }
-
-  /// Ends all that waits, in an order that nobody is promised.
-  package func endWaiting() {
-    while let (work, place) = takeWaiting() {
-      ScopeWork.giveBack(work)
-      lock()
-      ScopeWork.unlist(work)
-      unlock()
-      if let place { place.endTaken(place.carrier, place.queue) }
-      ScopeWork.release(work)
-    }
-  }
-
-  /// One whose turn will not come any more, with a reference, and its carrier if that was taken out of its queue.
-  private func takeWaiting() -> (ScopeWork.Pointer, ScopeWork.Place?)? {
-    var taken: (ScopeWork.Pointer, ScopeWork.Place?)?
-    forEachWork { work in
-      let isTaken = work.pointee.phase.compareExchange(
-        expected: ScopeWork.Phase.waiting, desired: ScopeWork.Phase.cancelled, ordering: .sequentiallyConsistent
-      ).exchanged
-      if isTaken {
-        ScopeWork.retain(work)
-        let place = work.pointee.place
-        let isOut = place.map { $0.takeOut($0.queue, $0.carrier) } ?? false
-        taken = (work, isOut ? place : nil)
-      }
-      return !isTaken
-    }
-    return taken
   }
 }
 

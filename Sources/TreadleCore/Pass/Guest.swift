@@ -32,6 +32,8 @@ extension Loop {
     state.pointee.goingOn = state.pointee.life
     if hasPollables { disarmPollables() }
     var slice = Slice(loop: self, frame: frame, until: until, left: max(items, 1))
+    let aside = treadle_system_thread().pointee.scope == nil ? nil : Scope.beginAside()
+    defer { if let aside { Scope.endCalling(aside) } }
     // No exception of a client's leaves the run (THR-19).
     withUnsafeMutablePointer(to: &slice) {
       treadle_system_call_clients({ $0?.assumingMemoryBound(to: Slice.self).pointee.run() }, $0)

@@ -95,6 +95,9 @@ extension Loop {
   }
 
   private func run(_ frame: Frame.Pointer) throws(Failure) -> Int32 {
+    // What callbacks create belongs to no scope that the thread has entered around the run.
+    let aside = treadle_system_thread().pointee.scope == nil ? nil : Scope.beginAside()
+    defer { if let aside { Scope.endCalling(aside) } }
     // No exception of a client's leaves the run (THR-19).
     treadle_system_call_clients({ if let memory = $0 { Loop(memory).runToItsEnd() } }, UnsafeMutableRawPointer(state))
     if isOfParent { throw Runtime.forkedFailure }

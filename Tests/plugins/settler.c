@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * settler.c: makes things of every kind in scopes that are not its own. */
+#define PROBE_ID "org.example.settler"
+#define PROBE_PROVIDED SETTLING,
+#define PROBE_IS_NO_PLUGIN
+#include "settling.h"
+#include "probe.h"
+
+static treadle_status make(int kind, struct life *life, treadle_scope entered) {
+    treadle_status status = entered ? treadle_scope_enter(entered) : TREADLE_OK;
+    if (status == TREADLE_OK) status = scope_kinds[kind].make(life);
+    if (entered) treadle_scope_leave(entered);
+    return status;
+}
+static void call(void (*code)(void)) { code(); }
+static const struct settling settling = {make, call};
+static const void *get_extension(void *instance, const char *id) {
+    (void)instance;
+    return strcmp(id, SETTLING) == 0 ? &settling : NULL;
+}
+
+static const treadle_plugin_description settler = {
+    TREADLE_PLUGIN_COMMON, .id = PROBE_ID, .name = "a settler", .version = "1", .flags = PROBE_FLAGS,
+    .required = required, .optional = optional, .provided = provided, .settings = settings, .setting_count = 4,
+    .init = probe_init, .start = probe_start, .stop = probe_stop, .deinit = probe_deinit,
+    .get_extension = get_extension, .set = probe_set, .save = probe_save, .restore = probe_restore,
+};
+TREADLE_PLUGIN_EXPORT(settler)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * settling.h: the extension by which a test has a plugin make one thing of each kind in a scope of the test's. */
+#ifndef TREADLE_TEST_SETTLING_H
+#define TREADLE_TEST_SETTLING_H
+
+#include "../c/scope_kinds.h"
+
+#define SETTLING "example.settling/1"
+
+struct settling {
+    /* Makes one of a kind by the plugin's code, inside of a scope (NULL: of none), and in the one that the life names. */
+    treadle_status (*make)(int kind, struct life *life, treadle_scope entered);
+    /* Calls a function of its host's. */
+    void (*call)(void (*code)(void));
+};
+
+#endif
