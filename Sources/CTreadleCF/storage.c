@@ -85,7 +85,7 @@ double treadle_cf_now(void) {
 }
 
 static bool is_debugged(void) {
-    const char *debug = getenv("TREADLE_DEBUG");
+    const char *debug = secure_getenv("TREADLE_DEBUG");
     return debug && *debug;
 }
 static void tell_once(const char *function, const char *what, const char *more) {

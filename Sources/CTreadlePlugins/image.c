@@ -1,27 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * image.c: a shared library from its file to its mapping, and back. What the loader would crash on is refused before. */
-#include "CTreadlePlugins.h"
+ * image.c: a shared library from its open file to its mapping, and back. */
+#include "files.h"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#ifdef __aarch64__
-enum { MACHINE = EM_AARCH64 };
-#else
-enum { MACHINE = EM_X86_64 };
-#endif
-enum { MOST_HEADERS = 1024, MOST_DYNAMIC = 65536 };
 
 /* All images that are mapped. Never held while the loader opens or closes one, which calls code of theirs. */
 static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,85 +21,7 @@ static void before_fork(void) { pthread_mutex_lock(&images_lock); }
 static void after_fork(void) { pthread_mutex_unlock(&images_lock); }
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
 
-/* --- The file ------------------------------------------------------------------------------------ */
-
-static bool is_others(const struct stat *file) {
-    uid_t self = geteuid();
-    if (file->st_uid != 0 && file->st_uid != self) return true;
-    if (file->st_mode & S_IWOTH) return true;
-    /* A user's own group has the user's number and nobody else in it. */
-    bool is_own_group = file->st_gid == 0 || (file->st_gid == self && file->st_gid == getegid());
-    return (file->st_mode & S_IWGRP) && !is_own_group;
-}
-
-/* Whether somebody else may put another file in the place of this one, whose path is without links. In a directory with the
- * sticky bit only the owners of both may. */
-static bool is_in_open_directory(char *path) {
-    struct stat directory;
-    char *slash = strrchr(path, '/');
-    if (!slash) return true;
-    char first = slash[1];
-    slash[1] = 0;
-    bool is_known = stat(path, &directory) == 0;
-    slash[1] = first;
-    if (!is_known) return true;
-    if (directory.st_mode & S_ISVTX) directory.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
-    return is_others(&directory);
-}
-
-static bool read_at(int fd, void *bytes, size_t size, uint64_t offset) {
-    return offset <= INT64_MAX && pread(fd, bytes, size, (off_t)offset) == (ssize_t)size;
-}
-
-/* Whether its sections, or their absence, speak for a Swift runtime. */
-static bool may_have_swift(int fd, const Elf64_Ehdr *header) {
-    if (header->e_shoff == 0 || header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shstrndx >= header->e_shnum) return true;
-    Elf64_Shdr names;
-    if (!read_at(fd, &names, sizeof names, header->e_shoff + (uint64_t)header->e_shstrndx * sizeof names)) return true;
-    for (uint32_t i = 0; i < header->e_shnum; i++) {
-        Elf64_Shdr section;
-        char name[12] = {0};
-        if (!read_at(fd, &section, sizeof section, header->e_shoff + (uint64_t)i * sizeof section)) return true;
-        if (section.sh_type == SHT_NULL) continue;
-        if (pread(fd, name, sizeof name - 1, (off_t)(names.sh_offset + section.sh_name)) <= 0) return true;
-        if (strncmp(name, "swift5_", 7) == 0 || strncmp(name, ".swift5_", 8) == 0) return true;
-    }
-    return false;
-}
-
-static bool is_without_end(int fd, const Elf64_Phdr *dynamic) {
-    if (dynamic->p_filesz > MOST_DYNAMIC) return true;
-    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic->p_filesz; at += sizeof(Elf64_Dyn)) {
-        Elf64_Dyn entry;
-        if (!read_at(fd, &entry, sizeof entry, dynamic->p_offset + at)) return true;
-        if (entry.d_tag == DT_FLAGS_1) return (entry.d_un.d_val & DF_1_NODELETE) != 0;
-        if (entry.d_tag == DT_NULL) break;
-    }
-    return false;
-}
-
-static int32_t check_format(int fd, uint64_t size, const char **out_stays) {
-    Elf64_Ehdr header;
-    if (!read_at(fd, &header, sizeof header, 0)) return LIBTREADLE_IMAGE_FORMAT;
-    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return LIBTREADLE_IMAGE_FORMAT;
-    if (header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_DYN || header.e_machine != MACHINE) return LIBTREADLE_IMAGE_FORMAT;
-    if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > MOST_HEADERS) return LIBTREADLE_IMAGE_FORMAT;
-    bool has_dynamic = false;
-    *out_stays = may_have_swift(fd, &header) ? "stays mapped: it brings a Swift runtime, or hides whether it does" : NULL;
-    for (uint32_t i = 0; i < header.e_phnum; i++) {
-        Elf64_Phdr part;
-        if (header.e_phoff > size || !read_at(fd, &part, sizeof part, header.e_phoff + i * sizeof part)) return LIBTREADLE_IMAGE_CUT;
-        if (part.p_type != PT_LOAD && part.p_type != PT_DYNAMIC) continue;
-        if (part.p_offset > size || part.p_filesz > size - part.p_offset) return LIBTREADLE_IMAGE_CUT;
-        if (part.p_type == PT_DYNAMIC) {
-            has_dynamic = true;
-            if (is_without_end(fd, &part)) *out_stays = "stays mapped: its file forbids to unmap it";
-        }
-    }
-    return has_dynamic ? LIBTREADLE_IMAGE_OK : LIBTREADLE_IMAGE_FORMAT;
-}
-
-/* --- The image ----------------------------------------------------------------------------------- */
+/* --- Images ---------------------------------------------------------------------------------------- */
 
 static bool is_of(const struct libtreadle_image *image, const struct stat *file) {
     return image->device == file->st_dev && image->inode == file->st_ino;
@@ -125,8 +37,7 @@ static bool is_taken(const char *name, const struct stat *file) {
     return false;
 }
 
-/* The path, which begins with a slash, spelled so that the loader does not take it for an image that is mapped from a file which
- * had the name before. */
+/* The path, which begins with a slash, spelled so that no image has the name that is mapped from another file. */
 static char *spell(const char *path, const struct stat *file, bool *out_is_changed) {
     size_t before = (size_t)(strrchr(path, '/') - path) + 1, length = strlen(path), count = 1;
     *out_is_changed = false;
@@ -149,15 +60,77 @@ static char *spell(const char *path, const struct stat *file, bool *out_is_chang
     return name;
 }
 
+/* --- Mapping --------------------------------------------------------------------------------------- */
+
+struct renaming {
+    const char *from; /* the loader's own text */
+    const char *to;
+};
+/* The loader's lock is held here, so nobody reads the name meanwhile. */
+static int rename_image(struct dl_phdr_info *info, size_t size, void *memory) {
+    const struct renaming *renaming = memory;
+    (void)size;
+    if (info->dlpi_name != renaming->from || strlen(renaming->from) < strlen(renaming->to)) return 0;
+    strcpy((char *)(uintptr_t)renaming->from, renaming->to);
+    return 1;
+}
+
+/* A name for the open file that the loader has never seen, since it takes an image that has the name for the file; at least as
+ * long as another name, which takes its place later. NULL if there is no /proc, or no memory. A debugger reads the name as well: so it
+ * has the process's number. */
+static char *name_descriptor(const struct file *file, const char *name) {
+    static _Atomic uint64_t last;
+    uint64_t number = atomic_fetch_add(&last, 1);
+    size_t length = strlen(name), at;
+    char *given = malloc(length + 192);
+    for (int is_self = 0; is_self < 2 && given; is_self++) {
+        struct stat status;
+        at = is_self ? (size_t)sprintf(given, "/proc/self/fd/") : (size_t)sprintf(given, "/proc/%d/fd/", (int)getpid());
+        /* A number in parts of a path that mean nothing. */
+        for (int bit = 0; bit < 64; bit++) at += (size_t)sprintf(given + at, number >> bit & 1 ? "./" : "//");
+        while (at < length) given[at++] = '/';
+        sprintf(given + at, "%d", file->fd);
+        if (stat(given, &status) == 0 && status.st_dev == file->status.st_dev && status.st_ino == file->status.st_ino) return given;
+    }
+    free(given);
+    return NULL;
+}
+
+/* What the loader says of a file. Its text begins with the name that it was given, which tells nobody anything: in its place is the
+ * last part of the file's own, so that the reason has room. */
+static void report_refusal(const char *why, const char *given, const char *name, struct report report) {
+    const char *file = strrchr(name, '/') + 1, *begins = given ? given : name;
+    size_t length = strlen(begins);
+    bool is_about_file = why && strncmp(why, begins, length) == 0 && why[length] == ':';
+    if (is_about_file) libtreadle_files_say(report, file, why + length + 1 + strspn(why + length + 1, " "));
+    else libtreadle_files_say(report, why ? why : file, NULL);
+}
+
+void *libtreadle_image_map(const struct file *file, const char *name, struct report report) {
+    char *given = name_descriptor(file, name);
+    struct link_map *map = NULL;
+    void *handle = dlopen(given ? given : name, RTLD_NOW | RTLD_LOCAL);
+    if (handle && given && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && strcmp(map->l_name, given) == 0) {
+        struct renaming renaming = {map->l_name, name};
+        dl_iterate_phdr(rename_image, &renaming);
+    }
+    if (!handle) report_refusal(dlerror(), given, name, report);
+    free(given);
+    return handle;
+}
+
 /* The same library was mapped before, and stayed: the loader counts it once more, which is taken back unless it is all that
  * the old image has. */
-static struct libtreadle_image *join_images(struct libtreadle_image *new) {
+static struct libtreadle_image *join_images(struct libtreadle_image *new, const struct stat *file) {
     pthread_mutex_lock(&images_lock);
     struct libtreadle_image *old = images;
-    while (old && (old->is_closing || old->handle != new->handle || strcmp(old->name, new->name) != 0)) old = old->next;
+    while (old && (old->is_closing || old->handle != new->handle || !is_of(old, file))) old = old->next;
     bool is_left = old && old->is_left;
     if (is_left) old->stays = new->stays;
     if (old) {
+        /* It may have been mapped anew, under another name of its file. */
+        char *name = old->name;
+        old->name = new->name, new->name = name;
         old->users++;
         old->is_left = false;
     } else {
@@ -172,53 +145,102 @@ static struct libtreadle_image *join_images(struct libtreadle_image *new) {
     return old;
 }
 
-int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libtreadle_image **out_image, char *text, size_t size) {
-    struct stat file;
-    const char *stays = NULL;
+/* The name of an image that is mapped from the file, perhaps: to be freed; NULL if there is none. */
+static char *copy_known_name(const struct stat *file) {
+    char *name = NULL;
+    pthread_mutex_lock(&images_lock);
+    for (struct libtreadle_image *image = images; image && !name; image = image->next)
+        if (!image->is_closing && is_of(image, file) && is_as_it_was(image, file)) name = strdup(image->name);
+    pthread_mutex_unlock(&images_lock);
+    return name;
+}
+
+static bool is_known(void *handle, const struct stat *file) {
+    bool is_found = false;
+    pthread_mutex_lock(&images_lock);
+    for (struct libtreadle_image *image = images; image && !is_found; image = image->next)
+        is_found = !image->is_closing && image->handle == handle && is_of(image, file);
+    pthread_mutex_unlock(&images_lock);
+    return is_found;
+}
+
+/* One that has stayed is asked for by its name: under a new one the loader would find it as well, and keep the name for ever. */
+static void *find_again(const struct stat *file) {
+    char *name = copy_known_name(file);
+    void *handle = name ? dlopen(name, RTLD_NOLOAD | RTLD_NOW | RTLD_LOCAL) : NULL;
+    free(name);
+    if (handle && !is_known(handle, file)) {
+        dlclose(handle);
+        handle = NULL;
+    }
+    return handle;
+}
+
+/* --- Opening ---------------------------------------------------------------------------------------- */
+
+static int32_t map_file(const struct file *file, const struct needed *needed, const char *name, bool takes_writable, void **out_handle,
+                        struct report report) {
+    struct early *early = calloc(1, sizeof *early);
+    if (!early) return LIBTREADLE_IMAGE_MEMORY;
+    int32_t result = libtreadle_needed_open(file, needed, takes_writable, early, report);
+    if (result == LIBTREADLE_IMAGE_OK) {
+        *out_handle = libtreadle_image_map(file, name, report);
+        if (!*out_handle) result = LIBTREADLE_IMAGE_LOADER;
+    }
+    libtreadle_needed_close(early);
+    free(early);
+    return result;
+}
+
+static int32_t open_checked(const struct file *file, const struct needed *needed, bool may_have_swift, bool takes_writable,
+                            struct libtreadle_image **out_image, struct report report) {
     bool is_changed;
+    const char *stays = may_have_swift ? "stays mapped: it brings a Swift runtime, or hides whether it does" : NULL;
+    if (needed->is_nodelete) stays = "stays mapped: its file forbids to unmap it";
+    const struct stat *status = &file->status;
+    struct libtreadle_image *image = calloc(1, sizeof *image);
+    char *name = spell(file->path, status, &is_changed);
+    int32_t result = !image || !name ? LIBTREADLE_IMAGE_MEMORY : is_changed ? LIBTREADLE_IMAGE_CHANGED : LIBTREADLE_IMAGE_OK;
+    if (result == LIBTREADLE_IMAGE_OK) {
+        *image = (struct libtreadle_image){NULL, NULL, NULL, status->st_dev, status->st_ino, status->st_mtim.tv_sec, status->st_mtim.tv_nsec,
+                                           status->st_size, 1, false, false, stays};
+        image->handle = find_again(status);
+        if (!image->handle) result = map_file(file, needed, name, takes_writable, &image->handle, report);
+    }
+    if (result == LIBTREADLE_IMAGE_OK) {
+        struct link_map *map = NULL;
+        bool is_named = dlinfo(image->handle, RTLD_DI_LINKMAP, &map) == 0;
+        image->name = strdup(is_named ? map->l_name : name);
+        if (!image->name) {
+            dlclose(image->handle);
+            result = LIBTREADLE_IMAGE_MEMORY;
+        }
+    }
+    if (result == LIBTREADLE_IMAGE_OK) *out_image = join_images(image, status);
+    else free(image);
+    free(name);
+    return result;
+}
+
+int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libtreadle_image **out_image, char *text, size_t size) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct report report = {text, size};
+    struct needed *needed = calloc(1, sizeof *needed);
+    struct file *file = calloc(1, sizeof *file);
+    bool may_have_swift = true;
     pthread_once(&once, watch_forks);
     *out_image = NULL;
-    /* What is looked at is what is mapped, wherever a link on the way leads meanwhile. */
-    char *real = realpath(path, NULL);
-    int fd = real ? open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-    int32_t result = fd < 0 ? -errno : LIBTREADLE_IMAGE_OK;
-    if (fd < 0) {
-        free(real);
-        return result;
-    }
-    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) result = LIBTREADLE_IMAGE_NO_FILE;
-    else if (!takes_writable && is_others(&file)) result = LIBTREADLE_IMAGE_WRITABLE;
-    else if (!takes_writable && is_in_open_directory(real)) result = LIBTREADLE_IMAGE_OPEN;
-    else result = check_format(fd, (uint64_t)file.st_size, &stays);
-    close(fd);
-    struct libtreadle_image *image = NULL;
-    char *name = NULL;
+    *text = 0;
+    int32_t result = needed && file ? libtreadle_file_open(path, takes_writable, file, report) : LIBTREADLE_IMAGE_MEMORY;
     if (result == LIBTREADLE_IMAGE_OK) {
-        image = calloc(1, sizeof *image);
-        name = spell(real, &file, &is_changed);
+        result = libtreadle_file_check(file, needed, &may_have_swift);
+        if (result == LIBTREADLE_IMAGE_OK) result = open_checked(file, needed, may_have_swift, takes_writable, out_image, report);
+        close(file->fd);
     }
-    free(real);
-    if (result != LIBTREADLE_IMAGE_OK) return result;
-    if (!image || !name || is_changed) {
-        free(image);
-        free(name);
-        return is_changed && name ? LIBTREADLE_IMAGE_CHANGED : LIBTREADLE_IMAGE_MEMORY;
-    }
-    *image = (struct libtreadle_image){NULL, name, NULL, file.st_dev, file.st_ino, file.st_mtim.tv_sec, file.st_mtim.tv_nsec, file.st_size, 1, false, false, stays};
-    image->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!image->handle) {
-        /* The loader's text begins with the path, which may leave no room for the reason. */
-        const char *why = dlerror();
-        size_t length = strlen(name);
-        if (why && strncmp(why, name, length) == 0 && why[length] == ':') why += length + 1 + strspn(why + length + 1, " ");
-        snprintf(text, size, "%s", why ? why : "");
-        free(name);
-        free(image);
-        return LIBTREADLE_IMAGE_LOADER;
-    }
-    *out_image = join_images(image);
-    return LIBTREADLE_IMAGE_OK;
+    if (needed) free(needed->strings);
+    free(needed);
+    free(file);
+    return result;
 }
 
 void *libtreadle_image_find(struct libtreadle_image *image, const char *symbol) { return dlsym(image->handle, symbol); }

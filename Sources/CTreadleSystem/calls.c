@@ -57,7 +57,7 @@ int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 && er
 static int64_t slow_limit = INT64_MAX;
 static uint32_t asked_for;
 uint32_t treadle_system_ask_environment(void) {
-    const char *debug = getenv("TREADLE_DEBUG"), *slow = getenv("TREADLE_SLOW_MS");
+    const char *debug = secure_getenv("TREADLE_DEBUG"), *slow = secure_getenv("TREADLE_SLOW_MS");
     double limit = slow ? strtod(slow, NULL) : 0;
     bool is_limited = limit > 0 && limit < 1e12;
     __atomic_store_n(&slow_limit, is_limited ? (int64_t)(limit * 1e6) : INT64_MAX, __ATOMIC_RELAXED);

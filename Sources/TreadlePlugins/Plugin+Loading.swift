@@ -114,7 +114,7 @@ extension Plugin {
     let result = withUnsafeMutableBytes(of: &why) { room in
       let text = room.baseAddress?.assumingMemoryBound(to: CChar.self)
       let result = libtreadle_image_open(path, takesWritable, &image, text, room.count)
-      LastError.detail(result == Int32(LIBTREADLE_IMAGE_LOADER) ? UnsafePointer(text) : path)
+      LastError.detail(text?.pointee == 0 ? path : UnsafePointer(text))
       return result
     }
     if result < 0 { throw Failure.system("path", result) }
@@ -122,7 +122,10 @@ extension Plugin {
     case Int32(LIBTREADLE_IMAGE_OK): break
     case Int32(LIBTREADLE_IMAGE_NO_FILE): throw Failure(Status.plugin, "path", "names no regular file")
     case Int32(LIBTREADLE_IMAGE_WRITABLE): throw Failure(Status.plugin, "path", "names a file that another user may write")
-    case Int32(LIBTREADLE_IMAGE_OPEN): throw Failure(Status.plugin, "path", "names a file in a directory that another user may write")
+    case Int32(LIBTREADLE_IMAGE_OPEN): throw Failure(Status.plugin, "path", "leads through a directory or link that another user may replace")
+    case Int32(LIBTREADLE_IMAGE_SEARCH):
+      throw Failure(Status.plugin, "path", "names a library that searches for others where another user may put them")
+    case Int32(LIBTREADLE_IMAGE_DAMAGED): throw Failure(Status.plugin, "path", "names a library that has lost bytes: its tables make no sense")
     case Int32(LIBTREADLE_IMAGE_FORMAT): throw Failure(Status.plugin, "path", "names no shared library of this machine's kind")
     case Int32(LIBTREADLE_IMAGE_CUT): throw Failure(Status.plugin, "path", "names a library that is shorter than it says")
     case Int32(LIBTREADLE_IMAGE_LOADER): throw Failure(Status.plugin, "path", "names a library that the loader refuses")

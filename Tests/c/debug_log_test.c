@@ -4,9 +4,23 @@
  * debug_log_test.c: the messages for who debugs: which there are, where they go, and that each comes once. */
 #include "probe.h"
 
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
 #define MODE TREADLE_DEFAULT_MODE
 
-__attribute__((constructor)) static void forget_environment(void) { unsetenv("TREADLE_DEBUG"), unsetenv("TREADLE_SLOW_MS"); }
+/* In a program that runs with its owner's rights: refuses something, with the environment that its user gave. */
+enum { NOT_PRIVILEGED = 3 };
+static void run_privileged(void) {
+    if (!getauxval(AT_SECURE)) _exit(NOT_PRIVILEGED);
+    treadle_loop_current();
+    treadle_source_signal(NULL);
+    _exit(0);
+}
+__attribute__((constructor)) static void forget_environment(void) {
+    if (getenv("PRIVILEGED")) run_privileged();
+    unsetenv("TREADLE_DEBUG"), unsetenv("TREADLE_SLOW_MS");
+}
 
 /* What was told, line by line; other threads may tell too. */
 static struct {
@@ -198,6 +212,22 @@ TEST(the_environment_has_them_written_to_standard_error, "OBJ-6") {
     treadle_loop_current();
     CHECK_TEXT(stderr_of(refuse_two), "treadle: treadle_source_signal gave TREADLE_E_ARG: source is NULL\n"
                                       "treadle: treadle_retain gave TREADLE_E_ARG: object is NULL\n");
+}
+static void run_copy(void) {
+    char folder[] = "/tmp/treadle-privileged-XXXXXX", text[256];
+    CHECK(mkdtemp(folder) && chmod(folder, 0755) == 0);
+    snprintf(text, sizeof text, "cp /proc/%d/exe '%s/copy' && chown 12345 '%s/copy' && chmod 4755 '%s/copy'", getpid(), folder, folder, folder);
+    CHECK_INT(system(text), 0);
+    snprintf(text, sizeof text, "PRIVILEGED=1 TREADLE_DEBUG=1 '%s/copy'", folder);
+    int status = system(text);
+    /* The file system may not allow it; then there is nothing to be seen. */
+    CHECK(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == NOT_PRIVILEGED));
+    snprintf(text, sizeof text, "rm -rf '%s'", folder);
+    CHECK_INT(system(text), 0);
+}
+TEST(a_program_with_more_rights_than_its_user_does_not_read_the_environment, "OBJ-6") {
+    /* Only root can make such a program. */
+    if (geteuid() == 0) CHECK_TEXT(stderr_of(run_copy), "");
 }
 TEST(nothing_is_told_unless_asked_for, "OBJ-6") {
     treadle_loop_counters counters = TREADLE_INIT(treadle_loop_counters);

@@ -100,7 +100,7 @@ typedef void (*treadle_plugin_log_fn)(void *info, treadle_plugin plugin, uint32_
 
 /** Flags of a load. Unknown ones are refused. Since 1.0. */
 enum {
-    /* Takes a file that somebody else than root and the process's user may write, or replace. */
+    /* Takes a file that somebody else than root and the process's user may write, or replace, with the libraries that it brings along. */
     TREADLE_PLUGIN_LOAD_WRITABLE = 1
 };
 
@@ -119,10 +119,13 @@ typedef struct treadle_plugin_config {
     uint32_t reserved;             /* 0 */
 } treadle_plugin_config;
 
-/** Loads a plugin, which starts nothing: of a library's code its constructors and the query function run. The file is looked
- *  at before: a regular one, complete, that only root and the process's user may write, in a directory that only they may
- *  write, or that has the sticky bit; links are followed first. It is mapped with RTLD_NOW and RTLD_LOCAL: nothing of it is left
- *  to be found later, and nobody else is bound to it.
+/** Loads a plugin, which starts nothing: of a library's code its constructors and the query function run. The file that is
+ *  checked is the file that is loaded: it is opened once, checked, and mapped under its descriptor (PLUG-8). It must be a regular
+ *  and complete file. Only root and the process's user may be able to change it, each directory and link of its path (in a directory
+ *  with the sticky bit: the entry), each directory of its DT_RUNPATH or DT_RPATH, and the libraries that it finds there. A search path
+ *  with an empty or relative directory, $LIB or $PLATFORM is refused. Libraries beside the plugin ($ORIGIN) are mapped before it, and
+ *  need a soname; a library that the plugin opens itself later is not found by $ORIGIN. Without /proc the file is loaded by its path.
+ *  It is mapped with RTLD_NOW and RTLD_LOCAL: nothing of it is left to be found later, and nobody else is bound to it.
  *  The handle is that of the plugin's scope, and to be released; the plugin lives until it is closed, whoever releases what.
  *  It belongs to the scope that the calling thread has entered, is closed with that, and its handle is stale then.
  *  [any] Errors: TREADLE_E_PLUGIN for a file that is refused, that is no plugin, or whose description breaks its rules, a

@@ -32,8 +32,11 @@ enum {
     LIBTREADLE_IMAGE_LOADER = 6,   /* text says why */
     LIBTREADLE_IMAGE_CHANGED = 7,  /* written over in its place while it is mapped */
     LIBTREADLE_IMAGE_MEMORY = 8,
-    LIBTREADLE_IMAGE_OPEN = 9 /* somebody else may write the directory that it is in */
+    LIBTREADLE_IMAGE_OPEN = 9,     /* somebody else may replace it, or a directory or link on its way: text says where */
+    LIBTREADLE_IMAGE_DAMAGED = 10, /* a table that the loader reads makes no sense: bytes are lost */
+    LIBTREADLE_IMAGE_SEARCH = 11   /* it needs libraries of a directory that somebody else may write: text says which */
 };
+/* text: of size bytes, at least 1; empty, or more about the failure. */
 int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libtreadle_image **out_image, char *text, size_t size);
 void *libtreadle_image_find(struct libtreadle_image *image, const char *symbol);
 /* One user less. stays: why it is not to be unmapped; NULL: if that was the last, it is. NULL if it is gone, else why it is not. */
