@@ -189,7 +189,7 @@ static bool are_whole(const struct tables *tables) {
     static const struct { Elf64_Sxword tag, size; } pairs[] = {
         {DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}, {DT_RELR, DT_RELRSZ}, {DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (!values[pairs[i].tag] && values[pairs[i].size]) return false;
+        if (!values[pairs[i].tag] != !values[pairs[i].size]) return false;
     return !tables->verneed == !tables->verneed_count && !tables->verdef == !tables->verdef_count &&
            (tables->versym || (!tables->verneed && !tables->verdef));
 }
