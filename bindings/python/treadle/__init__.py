@@ -16,6 +16,8 @@ Times are seconds, as float; dates are those of time.monotonic(). Every method m
 and from inside every callback, unless its text says otherwise.
 """
 
+from types import FunctionType
+
 from . import _capi, _dispatch, notifications
 from ._delayed import DelayedPerform, cancel_performs, perform_after, perform_in_background
 from ._descriptor import FileDescriptor, HasFileno
@@ -137,4 +139,9 @@ __all__ = [
     "shutdown",
 ]
 
-del _dispatch
+for _name in __all__:
+    # Messages, tracebacks, help() and pickles name what is public by the name that one imports it by.
+    if isinstance(globals()[_name], (type, FunctionType, type(Mode))):
+        globals()[_name].__module__ = __name__
+
+del _dispatch, _name, FunctionType

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Iterable, Iterator
+from contextvars import Context, copy_context
+from typing import Any, Iterable, Iterator, Optional
 
 
 def wrong_type(name: str, wanted: str, value: object) -> TypeError:
@@ -48,3 +49,12 @@ def object_of(value: Any, kind: type, name: str) -> Any:
     if not isinstance(value, kind):
         raise wrong_type(name, f"a {kind.__name__}", value)
     return value
+
+
+def context_of(context: Optional[Context]) -> Context:
+    """The context that a function runs in: the one given, or a copy of the caller's, as it is now."""
+    if context is None:
+        return copy_context()
+    if not isinstance(context, Context):
+        raise wrong_type("a context", "a contextvars.Context", context)
+    return context

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from contextvars import Context
 from types import ModuleType
 from typing import Any, Callable, Iterable, Optional, Tuple
 
+from ._arguments import context_of
 from ._loop import RunLoop
 from ._thread import Thread
 from ._timer import Timer
@@ -18,9 +20,12 @@ _Any = Callable[..., object]
 class DelayedPerform(Timer):
     """A one-shot timer that knows what it performs; made by perform_after. Since 1.0."""
 
-    def __init__(self, delay: float, target: object, fn: _Any, arguments: Tuple[Any, ...]) -> None:
+    def __init__(
+        self, delay: float, target: object, fn: _Any, arguments: Tuple[Any, ...], context: Optional[Context] = None
+    ) -> None:
         """Use perform_after. Since 1.0."""
-        super().__init__(lambda timer: fn(*arguments), delay=delay if nanoseconds(delay, "delay") > 0 else 0.0)
+        wait = delay if nanoseconds(delay, "delay") > 0 else 0.0
+        super().__init__(lambda timer: fn(*arguments), delay=wait, context=context)
         self._target = target
         self._performed = (fn, arguments)
 
@@ -32,18 +37,20 @@ def perform_after(
     *args: Any,
     modes: Optional[Iterable[str]] = None,
     target: object = None,
+    context: Optional[Context] = None,
 ) -> DelayedPerform:
     """Has the calling thread's loop call fn(*args) once, after so many seconds, but never before its next pass.
 
     Those of one date are called in their order. What is left when the thread ends is dropped.
     modes: None is COMMON; a text is one mode, a list several; with an empty list nothing is called.
     target: what cancel_performs() finds it by; without it the object of a bound method, or else fn itself.
+    context: that of contextvars in which fn runs; None: a copy of the caller's, as it is now.
     Returns the timer, which may be invalidated. Raises ValueError for NaN. Any thread. Since 1.0.
     """
     if not callable(fn):
         raise TypeError(f"{fn!r} cannot be called")
     loop = RunLoop.current()
-    timer = DelayedPerform(delay, _target_of(fn) if target is None else target, fn, args)
+    timer = DelayedPerform(delay, _target_of(fn) if target is None else target, fn, args, context)
     if not loop.add(timer, modes):
         timer.invalidate()
     return timer
@@ -68,9 +75,14 @@ def cancel_performs(target: object, fn: Optional[_Any] = None, /, *args: Any) ->
     return len(found)
 
 
-def perform_in_background(fn: _Any, /, *args: Any, **kwargs: Any) -> Thread:
-    """Calls fn(*args, **kwargs) on a new detached thread. Raises what Thread.start() raises. Any thread. Since 1.0."""
-    return Thread.detach(fn, *args, **kwargs)
+def perform_in_background(fn: _Any, /, *args: Any, context: Optional[Context] = None, **kwargs: Any) -> Thread:
+    """Calls fn(*args, **kwargs) on a new detached thread. Raises what Thread.start() raises. Any thread.
+
+    context: that of contextvars in which fn runs; None: a copy of the caller's, as it is now. Since 1.0.
+    """
+    thread = Thread(fn, args, kwargs, detached=True, context=context_of(context))
+    thread.start()
+    return thread
 
 
 def _target_of(fn: _Any) -> object:

@@ -132,11 +132,8 @@ def _run_posts(event: Any, token: int) -> bool:
             for token in rest:
                 post = _take_post(token, None)
                 if post is not None:
-                    subject, arguments = post
-                    if arguments:
-                        subject(*arguments)
-                    else:
-                        subject()
+                    subject, arguments, context = post
+                    context.run(subject, *arguments)
                     subject = None
                 else:
                     call = _calls.pop(token, None)

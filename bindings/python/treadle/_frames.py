@@ -74,6 +74,24 @@ class Frame(Outcome):
         return self.runs and self.error is not None
 
 
+class LastingFrame(Frame):
+    """That of a call that is made again and again: an exception of a callback is raised when the last one has returned."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(runs=False)
+
+    def raise_kept(self) -> None:
+        """Raises only what nothing may put off, such as KeyboardInterrupt."""
+        if not isinstance(self.error, Exception):
+            self.raise_at_last()
+
+    def raise_at_last(self) -> None:
+        """Raises what is kept, and forgets it."""
+        super().raise_kept()
+
+
 #: The frames with an exception: nearly always none, so that a callback need not look for its own.
 failed: Set[Frame] = set()
 

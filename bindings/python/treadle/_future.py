@@ -8,6 +8,7 @@ import concurrent.futures
 import ctypes
 import time
 import weakref
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, List, Optional, Tuple, TypeVar
 
 from . import _capi, _registry
@@ -159,7 +160,7 @@ def leave() -> None:
 class Block:
     """A function on its way to a loop."""
 
-    __slots__ = ("token", "loop", "future", "fn", "arguments", "keywords")
+    __slots__ = ("token", "loop", "future", "fn", "arguments", "keywords", "context")
 
     def __init__(
         self,
@@ -168,6 +169,7 @@ class Block:
         fn: Callable[..., Any],
         arguments: Tuple[Any, ...],
         keywords: Dict[str, Any],
+        context: Context,
     ) -> None:
         self.token = token
         self.loop = loop
@@ -175,6 +177,7 @@ class Block:
         self.fn = fn
         self.arguments = arguments
         self.keywords = keywords
+        self.context = context
 
     def run(self) -> None:
         """Runs the function on the loop's thread. Raises only what must end the run."""
@@ -183,7 +186,7 @@ class Block:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            result = self.fn(*self.arguments, **self.keywords)
+            result = self.context.run(self.fn, *self.arguments, **self.keywords)
         except BaseException as error:
             # This frame would keep the future alive through its own exception.
             without_frame(error)
@@ -210,10 +213,13 @@ class Block:
 class Answer:
     """A function that another thread performs while its caller waits inside the library."""
 
-    __slots__ = ("_fn", "_arguments", "_result", "_outcome", "_is_over", "_word", "_deserted")
+    __slots__ = ("_fn", "_arguments", "_context", "_result", "_outcome", "_is_over", "_word", "_deserted")
 
-    def __init__(self, fn: Callable[..., Any], arguments: Tuple[Any, ...], word: Optional[ctypes.c_uint32]) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], arguments: Tuple[Any, ...], context: Context, word: Optional[ctypes.c_uint32]
+    ) -> None:
         self._fn = fn
+        self._context = context
         self._arguments = arguments
         self._result: Any = None
         self._outcome = Outcome()
@@ -226,7 +232,7 @@ class Answer:
     def run(self) -> None:
         """Runs the function on the other thread. Raises only what must end the run there."""
         try:
-            self._result = self._fn(*self._arguments)
+            self._result = self._context.run(self._fn, *self._arguments)
             self._end()
         except BaseException as error:
             self._outcome.keep(error)

@@ -16,6 +16,7 @@ from ._frames import guarded
 from ._host import host
 from ._library import native
 from ._types import timeout_of
+from ._waiting import wait_with_callbacks
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
@@ -124,10 +125,11 @@ class Item:
         """Invalidates, then waits until no callback of it runs on another thread.
 
         timeout: in seconds; None waits for ever. Raises Timeout, and DeadlockError from inside one of
-        its own callbacks. Any thread. Since 1.0.
+        its own callbacks. On the main thread Ctrl-C ends the wait. Any thread. Since 1.0.
         """
         try:
-            check_end(guarded(native.treadle_close, self._handle, timeout_of(timeout, "timeout")), self._handle)
+            limit = timeout_of(timeout, "timeout")
+            check_end(wait_with_callbacks(native.treadle_close, limit, self._handle), self._handle)
         finally:
             self._let_go()
             self._ended()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import time
 import weakref
+from contextvars import Context
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -20,12 +21,12 @@ from typing import (
     Set,
     Tuple,
     TypeVar,
-    Union,
     overload,
 )
 
 from . import _capi, _lifetime, _registry
-from ._descriptor import FileDescriptor, HasFileno
+from ._arguments import context_of
+from ._decorating import Decorating
 from ._errors import LoopClosed, check, failure
 from ._frames import ExceptHookArgs, Frame, call, excepthook, guarded, is_running
 from ._future import Future
@@ -33,18 +34,14 @@ from ._host import host
 from ._invoking import Invoking
 from ._item import Item, OtherItem, encoded, handle_of, text_of
 from ._library import native
-from ._observer import Observer
 from ._performing import enqueue
 from ._signals import MainRun, run_handlers, was_interrupted
 from ._threads import is_main, thread
-from ._timer import Timer
 from ._types import (
     COMMON,
     DEFAULT,
     NANOSECONDS,
-    Activity,
     Counters,
-    Events,
     Finish,
     Mode,
     RunResult,
@@ -64,10 +61,9 @@ _tokens = _registry.tokens
 _post = native.treadle_host_post
 
 T = TypeVar("T")
-I = TypeVar("I", bound=Item)  # noqa: E741
 
 
-class RunLoop(Invoking):
+class RunLoop(Invoking, Decorating):
     """The run loop of a thread. Every thread has exactly one; RunLoop.current() gives it.
 
     While its thread lives there is one RunLoop object for it, always the same. Since 1.0.
@@ -395,39 +391,53 @@ class RunLoop(Invoking):
     # Functions
 
     @overload
-    def perform(self, fn: Callable[..., T], /, *args: Any, modes: Iterable[str], **kwargs: Any) -> Future[T]: ...
+    def perform(
+        self, fn: Callable[..., T], /, *args: Any, modes: Iterable[str], context: Optional[Context] = None, **kwargs: Any
+    ) -> Future[T]: ...
+
+    @overload
+    def perform(self, fn: Callable[..., T], /, *args: Any, context: Context, **kwargs: Any) -> Future[T]: ...
 
     @overload
     def perform(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]: ...
 
-    def perform(
-        self, fn: Callable[..., T], /, *args: Any, modes: Optional[Iterable[str]] = None, **kwargs: Any
+    def perform(  # type: ignore[misc]
+        self,
+        fn: Callable[..., T],
+        /,
+        *args: Any,
+        modes: Optional[Iterable[str]] = None,
+        context: Optional[Context] = None,
+        **kwargs: Any,
     ) -> Future[T]:
         """Has the loop call fn(*args, **kwargs) once, in a pass of one of the modes, and wakes it. Any thread.
 
         Functions run in the order in which they were given. The Future gets the result or the exception;
         with LoopClosed if the thread ends before. Raises LoopClosed at the end of the interpreter.
-        modes: None is COMMON; a text is one mode, a list several. Since 1.0.
+        modes: None is COMMON; a text is one mode, a list several.
+        context: that of contextvars in which fn runs; None: a copy of the caller's, as it is now. Since 1.0.
         """
-        return enqueue(self, fn, modes, args, kwargs)
+        return enqueue(self, fn, modes, args, kwargs, context)
 
-    def post(self, fn: Callable[..., object], /, *args: Any) -> None:
+    def post(self, fn: Callable[..., object], /, *args: Any, context: Optional[Context] = None) -> None:
         """Has the loop call fn(*args) once, in a pass of a common mode, and wakes it. Any thread, in a few
         microseconds less than perform().
 
         Nothing is told of the result: an exception is one of a callback (see error_policy), and what is left when
         the thread ends is dropped. Functions run in the order in which they were posted, and given to perform();
         those that one of them posts wait for the next pass. Raises LoopClosed when the thread is gone, and at
-        the end of the interpreter. Since 1.0.
+        the end of the interpreter.
+        context: that of contextvars in which fn runs; None: a copy of the caller's, as it is now. Since 1.0.
         """
         if not callable(fn):
             raise TypeError(f"{fn!r} cannot be called")
         if self._has_ended:
             raise LoopClosed("the loop's thread is gone", _capi.E_CLOSED)
+        context = context_of(context)
         if host.retired.value:
             host.drain()
         token = next(_tokens)
-        _posts[token] = fn, args
+        _posts[token] = fn, args, context
         status = _post(host.handle, token, self._handle)
         if status < 0:
             _posts.pop(token, None)
@@ -437,39 +447,6 @@ class RunLoop(Invoking):
         if self._has_ended:
             raise LoopClosed("the loop's thread is gone", _capi.E_CLOSED)
         return self
-
-    # Conveniences: decorators that make an item, add it and give it back
-
-    def every(
-        self, seconds: float, *, tolerance: float = 0.0, modes: Optional[Iterable[str]] = None
-    ) -> Callable[[Callable[[Timer], object]], Timer]:
-        """`@loop.every(0.5)`: a repeating timer, first after one interval. Any thread. Since 1.0."""
-        return lambda fn: self._added(Timer(fn, interval=seconds, tolerance=tolerance), modes)
-
-    def after(
-        self, seconds: float, *, modes: Optional[Iterable[str]] = None
-    ) -> Callable[[Callable[[Timer], object]], Timer]:
-        """`@loop.after(2)`: a one-shot timer, counted from the decoration. Any thread. Since 1.0."""
-        return lambda fn: self._added(Timer(fn, delay=seconds), modes)
-
-    def on(
-        self, activities: Activity, *, order: int = 0, repeats: bool = True, modes: Optional[Iterable[str]] = None
-    ) -> Callable[[Callable[[Observer, Activity], object]], Observer]:
-        """`@loop.on(Activity.EXIT)`: an observer. Any thread. Since 1.0."""
-        return lambda fn: self._added(Observer(fn, activities, repeats=repeats, order=order), modes)
-
-    def reader(
-        self, fd: Union[int, HasFileno], *, modes: Optional[Iterable[str]] = None
-    ) -> Callable[[Callable[[FileDescriptor, Events], object]], FileDescriptor]:
-        """`@loop.reader(sock)`: a descriptor source, called in each pass while there is something to read.
-
-        Any thread. Since 1.0.
-        """
-        return lambda fn: self._added(FileDescriptor(fd, fn, oneshot=False), modes)
-
-    def _added(self, item: I, modes: Optional[Iterable[str]]) -> I:
-        self.add(item, modes)
-        return item
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a RunLoop cannot be copied or pickled")

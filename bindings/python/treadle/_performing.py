@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import ctypes
+from contextvars import Context
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional, Tuple, TypeVar
 
 from . import _capi, _registry
+from ._arguments import context_of
 from ._errors import Error, LoopClosed, check
 from ._future import Answer, Block, Future, refuse_left
 from ._host import host
@@ -32,6 +34,7 @@ def enqueue(
     modes: Optional[Iterable[str]],
     arguments: Tuple[Any, ...],
     keywords: Dict[str, Any],
+    context: Optional[Context],
 ) -> Future[T]:
     """Queues fn for a loop and wakes it."""
     if not callable(fn):
@@ -44,7 +47,7 @@ def enqueue(
         count = len(names)
         if not count:
             raise ValueError("a function for no mode would never run")
-    block = Block(next(_registry.tokens), loop, fn, arguments, keywords)
+    block = Block(next(_registry.tokens), loop, fn, arguments, keywords, context_of(context))
     future = block.future
     # Recorded before the loop can run it, and before a look whether the thread is gone, which discards
     # what is recorded.
@@ -70,14 +73,19 @@ def enqueue(
 
 
 def request(
-    thread: Thread, fn: Callable[..., T], modes: Optional[Iterable[str]], wait: bool, arguments: Tuple[Any, ...]
+    thread: Thread,
+    fn: Callable[..., T],
+    modes: Optional[Iterable[str]],
+    wait: bool,
+    arguments: Tuple[Any, ...],
+    context: Optional[Context],
 ) -> Future[T]:
     """Has a thread perform fn. With `wait`, and always after an empty list of modes, the Future is done."""
     if not callable(fn):
         raise TypeError(f"{fn!r} cannot be called")
     host.drain()
     loop = loop_of(thread)
-    block = Block(next(_registry.tokens), loop, fn, arguments, {})
+    block = Block(next(_registry.tokens), loop, fn, arguments, {}, context_of(context))
     future = block.future
     names, count = None, 0
     if modes is not None:
@@ -108,15 +116,17 @@ def request(
     return future
 
 
-def ask(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...]) -> T:
+def ask(
+    thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...], context: Optional[Context]
+) -> T:
     """Waits inside the library for a function that another thread performs; what it returned, or raises what it
     raised."""
     if not callable(fn):
         raise TypeError(f"{fn!r} cannot be called")
     host.drain()
     if is_main() or thread.is_main:
-        return _ask_in_turns(thread, current, fn, arguments)
-    answer = Answer(fn, arguments, None)
+        return _ask_in_turns(thread, current, fn, arguments, context_of(context))
+    answer = Answer(fn, arguments, context_of(context), None)
     token = next(_registry.tokens)
     _registry.calls[token] = answer
     try:
@@ -130,13 +140,15 @@ def ask(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[
     return answer.take()  # type: ignore[no-any-return]
 
 
-def _ask_in_turns(thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...]) -> T:
+def _ask_in_turns(
+    thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...], context: Context
+) -> T:
     """The same for waits that something else may end: on the main thread Ctrl-C, for which the library returns, so that its
     handler runs here; for the main thread the end of the program; inside of a scope that one's."""
     loop = loop_of(thread)
     turn = SLICE_NS if is_main() or this_thread.scopes else _capi.FOREVER
     word = ctypes.c_uint32()
-    answer = Answer(fn, arguments, word)
+    answer = Answer(fn, arguments, context, word)
     token = next(_registry.tokens)
     try:
         begin_wait(thread, current, answer.is_over)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import enum
 import os
 import threading
 import time
@@ -26,14 +25,14 @@ from ._plugin_description import text_of as setting_text
 from ._plugin_host import check_kind, found_at
 from ._plugin_origin import Origin, PluginLog, PluginSource, pending
 from ._scope import Scope
-from ._types import timeout_of
+from ._types import NamedNumber, timeout_of
 from ._waiting import SLICE_NS
 
 #: The plugins that somebody knows, by handle.
 _plugins: weakref.WeakValueDictionary[int, Plugin] = weakref.WeakValueDictionary()
 
 
-class PluginState(enum.IntEnum):
+class PluginState(NamedNumber):
     """How far a plugin has come. Since 1.0."""
 
     #: Not started.

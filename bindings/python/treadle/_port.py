@@ -15,10 +15,10 @@ from . import _capi, _registry
 from ._arguments import integer, wrong_type
 from ._awaiting import Waiters
 from ._errors import LoopClosed, check
-from ._frames import guarded
 from ._item import Item, callback
 from ._library import native
 from ._types import timeout_of
+from ._waiting import wait_with_callbacks
 
 _CONTEXT = ctypes.sizeof(_capi.treadle_port_context)
 _CONTENT = ctypes.sizeof(_capi.treadle_message_content)
@@ -142,7 +142,8 @@ class Port(Item):
         id: a number of 32 bits, for the receiver. reply_port: where an answer goes.
         timeout: how long to wait for room, in seconds; None waits for ever, 0 only tries.
         Raises Timeout; DeadlockError if only the calling thread could make room, itself or through others that wait for it;
-        LoopClosed for a port that is invalid, or becomes so; InvalidArgument for other components. Since 1.0.
+        LoopClosed for a port that is invalid, or becomes so; InvalidArgument for other components. On the main thread Ctrl-C
+        ends the wait. Since 1.0.
         """
         number = integer(id, "id")
         if not 0 <= number < 2**32:
@@ -153,7 +154,7 @@ class Port(Item):
         for part, component in zip(parts, components):
             self._fill(part, component, kept)
         content = _capi.treadle_message_content(_CONTENT, number, 0, parts, len(components), _handle_of(reply_port))
-        check(guarded(native.treadle_port_send, self._handle, content, nanoseconds), self._handle)
+        check(wait_with_callbacks(native.treadle_port_send, nanoseconds, self._handle, content), self._handle)
 
     def _fill(self, part: Any, component: Any, kept: List[object]) -> None:
         if isinstance(component, Port):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextvars import Context
 from typing import Any, Callable, Iterable, Optional, TypeVar, Union, overload, TYPE_CHECKING
 
 from . import _registry
@@ -41,20 +42,35 @@ def shutdown(timeout: Optional[float] = None) -> None:
 
 @overload
 def perform_on_main(
-    fn: Callable[..., T], /, *args: Any, wait: Literal[True], modes: Optional[Iterable[str]] = None
+    fn: Callable[..., T],
+    /,
+    *args: Any,
+    wait: Literal[True],
+    modes: Optional[Iterable[str]] = None,
+    context: Optional[Context] = None,
 ) -> T: ...
 
 
 @overload
 def perform_on_main(
-    fn: Callable[..., T], /, *args: Any, wait: Literal[False] = False, modes: Optional[Iterable[str]] = None
+    fn: Callable[..., T],
+    /,
+    *args: Any,
+    wait: Literal[False] = False,
+    modes: Optional[Iterable[str]] = None,
+    context: Optional[Context] = None,
 ) -> Future[T]: ...
 
 
 def perform_on_main(
-    fn: Callable[..., T], /, *args: Any, wait: bool = False, modes: Optional[Iterable[str]] = None
+    fn: Callable[..., T],
+    /,
+    *args: Any,
+    wait: bool = False,
+    modes: Optional[Iterable[str]] = None,
+    context: Optional[Context] = None,
 ) -> Union[T, Future[T]]:
     """Thread.main().perform(): has the process's initial thread call fn(*args). Any thread. Since 1.0."""
     if wait:
-        return Thread.main().perform(fn, *args, wait=True, modes=modes)
-    return Thread.main().perform(fn, *args, modes=modes)
+        return Thread.main().perform(fn, *args, wait=True, modes=modes, context=context)
+    return Thread.main().perform(fn, *args, modes=modes, context=context)

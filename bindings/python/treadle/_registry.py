@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Protocol, Set, Tuple
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ items: Dict[int, ItemReference] = {}
 held: Dict[int, Item] = {}
 #: What is called once and was not called yet, by token.
 calls: Dict[int, Call] = {}
-#: Functions that were posted and were not called yet, with their arguments, by token.
-posts: Dict[int, Tuple[Callable[..., object], Tuple[Any, ...]]] = {}
+#: Functions that were posted and were not called yet, with their arguments and contexts, by token.
+posts: Dict[int, Tuple[Callable[..., object], Tuple[Any, ...], Context]] = {}
 #: The closures, by token, until no call of them can come.
 closures: Dict[int, weakref.ref[Closure]] = {}
 #: The closures that nobody holds any more, but whose calls may still come, by token.

@@ -13,7 +13,7 @@ from typing import Iterator, List, NamedTuple, NoReturn, Optional
 from . import _capi, _registry
 from ._arguments import encoded_text
 from ._errors import FORKED_HANDLE, Error, check, failure
-from ._frames import Frame, call
+from ._frames import Frame, LastingFrame, call
 from ._host import host
 from ._library import native
 from ._threads import thread
@@ -57,21 +57,6 @@ class ScopeHolder(NamedTuple):
     thread_id: Optional[int]
     #: For how many seconds, since the closing began; 0.0 before.
     held: float
-
-
-class _Frame(Frame):
-    """That of a closing: an exception of a callback does not keep the rest from being ended, and is raised at last."""
-
-    __slots__ = ()
-
-    def raise_kept(self) -> None:
-        """Raises only what nothing may put off, such as KeyboardInterrupt."""
-        if not isinstance(self.error, Exception):
-            self.raise_at_last()
-
-    def raise_at_last(self) -> None:
-        """Raises what is kept, and forgets it."""
-        super().raise_kept()
 
 
 class Scope:
@@ -167,7 +152,7 @@ class Scope:
         return self._close(timeout_of(timeout, "timeout"))
 
     def _close(self, limit: int) -> bool:
-        frame = _Frame(runs=False)
+        frame = LastingFrame()
         status = self._end(limit, frame)
         if status == _capi.E_TIMEOUT:
             error = failure(status)

@@ -5,6 +5,8 @@
 The interpreter's C handler of a signal writes to the wakeup descriptor, a pipe of ours whose other end
 ends every sleep of the main thread's loop, so that no signal is lost between a look and a sleep. The library
 then tells of it inside of the run, where the handlers run: so a stop that comes meanwhile meets the run.
+If other code, such as asyncio, had set a wakeup descriptor before the run, ours takes its place meanwhile,
+and what is read from the pipe is written to theirs: both are told.
 
 When a signal arrives during a callback its exception is an ordinary one of that callback; but it can be
 raised before the callback's first line, where nobody can catch it. The interpreter then drops it, and the
@@ -15,6 +17,7 @@ Python drops it in a callback of a weak reference or in __del__, and ends the ru
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -31,6 +34,8 @@ _pipe: Optional[Tuple[int, int]] = None
 _trampolines: Tuple[object, ...] = ()
 #: The outermost run of the main thread.
 _outermost: Optional[MainRun] = None
+#: What the pipe had seen when the outermost run ended.
+_left = b""
 _previous_hook: Callable[[Any], object] = sys.unraisablehook
 
 _check = ctypes.PyDLL(None).PyErr_CheckSignals
@@ -58,10 +63,15 @@ def serve() -> bool:
 class MainRun:
     """Held while the main thread is in its outermost run."""
 
-    __slots__ = ("_installed",)
+    __slots__ = ("others",)
+
+    def __init__(self) -> None:
+        #: The wakeup descriptor of other code, which is set again after the run; -1 without one.
+        self.others = -1
 
     def __enter__(self) -> MainRun:
-        global _pipe, _previous_hook, _outermost
+        global _pipe, _previous_hook, _outermost, _left
+        _left = b""
         if _pipe is None:
             pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             check(native.treadle_loop_set_interrupt_descriptor(native.treadle_loop_current(), pipe[0]))
@@ -74,19 +84,19 @@ class MainRun:
         return self
 
     def install(self, own: int) -> None:
-        """Has signals write to our pipe, unless somebody else has them write elsewhere."""
+        """Has signals write to our pipe."""
         previous = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
-        self._installed = previous in (-1, own)
-        if not self._installed:  # such as asyncio's: it stays
-            signal.set_wakeup_fd(previous)
+        if previous not in (-1, own):
+            self.others = previous
 
     def __exit__(self, *exception: object) -> None:
-        global _outermost
-        _outermost = None
-        if self._installed:
-            _take_back()
+        global _outermost, _left
+        _take_back(self.others)
         if exception[0] is not None:
             was_interrupted()  # what ended this run is not to interrupt the next one
+        elif self.others != -1:
+            _left = _read()  # others are told now
+        _outermost = None
         if sys.unraisablehook is _hook:
             sys.unraisablehook = _previous_hook
 
@@ -97,11 +107,14 @@ def watch_again() -> None:
         _outermost.install(_pipe[1])
 
 
-def _take_back() -> None:
-    """No signal writes to our pipe any more; a descriptor that a callback has set stays."""
+def _take_back(others: int = -1) -> None:
+    """No signal writes to our pipe any more, but to that of others; a descriptor that a callback has set stays."""
     current = signal.set_wakeup_fd(-1)
-    if current != -1 and (_pipe is None or current != _pipe[1]):
-        signal.set_wakeup_fd(current)
+    if current == -1 or _pipe is not None and current == _pipe[1]:
+        current = others if current != -1 else -1
+    if current != -1:
+        with contextlib.suppress(OSError, ValueError):  # it was closed meanwhile
+            signal.set_wakeup_fd(current)
 
 
 def _hook(arguments: Any) -> None:
@@ -127,15 +140,26 @@ def watch(*trampolines: object) -> None:
 
 def was_interrupted() -> bool:
     """Whether the wakeup descriptor has seen SIGINT since the last time."""
+    global _left
     if _pipe is None or not is_main():
         return False
+    seen, _left = _left + _read(), b""
+    return bytes([signal.SIGINT]) in seen
+
+
+def _read() -> bytes:
+    """The signals that our pipe has seen since the last time; others whose place it has taken are told."""
     seen = b""
+    assert _pipe is not None
     try:
         while data := os.read(_pipe[0], 4096):
             seen += data
     except BlockingIOError:
         pass
-    return bytes([signal.SIGINT]) in seen
+    if seen and _outermost is not None and _outermost.others != -1:
+        with contextlib.suppress(OSError):  # full, so that they wake in any case, or closed
+            os.write(_outermost.others, seen)
+    return seen
 
 
 def forget_parent() -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections import abc
+from contextvars import Context
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Mapping, NoReturn, Optional, TypeVar, Union, overload
 
 from . import _capi, _registry, _starting
-from ._arguments import iterated, object_of
+from ._arguments import context_of, iterated, object_of
 from ._dictionary import ThreadDictionary
 from ._errors import FORKED_HANDLE, LoopClosed, StaleHandle, check, check_end, failure
 from ._frames import Outcome, guarded, report_of_thread
@@ -57,11 +58,13 @@ class Thread(ThreadAttributes, Invoking):
         stack_size: int = _STACK_SIZE,
         detached: bool = False,
         priority: Optional[float] = None,
+        context: Optional[Context] = None,
     ) -> None:
         """Makes a thread that is not started yet. Any thread.
 
         target: called on the thread with args and kwargs; without it the thread ends at once.
         name, stack_size, priority: see the properties. detached: nobody is to join it.
+        context: that of contextvars in which target runs; None: an empty one, as in threading.
         Raises InvalidArgument for what the properties refuse. Since 1.0.
         """
         if target is not None and not callable(target):
@@ -69,6 +72,7 @@ class Thread(ThreadAttributes, Invoking):
         self._target = target
         self._args = tuple(iterated(args, "args", "a tuple"))
         self._kwargs = {} if kwargs is None else dict(object_of(kwargs, abc.Mapping, "kwargs"))
+        self._context = None if context is None else context_of(context)
         host.drain()
         token = next(_registry.tokens)
         config = _capi.treadle_thread_config(ctypes.sizeof(_capi.treadle_thread_config))
@@ -105,7 +109,7 @@ class Thread(ThreadAttributes, Invoking):
             if thread is None:
                 thread = cls.__new__(cls)
                 check(native.treadle_retain(handle))
-                thread._target, thread._args, thread._kwargs = None, (), {}
+                thread._target, thread._args, thread._kwargs, thread._context = None, (), {}, None
                 thread._set_up(handle, 0)
         return thread
 
@@ -203,11 +207,11 @@ class Thread(ThreadAttributes, Invoking):
     def _main(self) -> None:
         """The thread's life, on the thread."""
         _registry.running[get_ident()] = self
-        target, args, kwargs = self._target, self._args, self._kwargs
-        self._target, self._args, self._kwargs = None, (), {}
+        target, args, kwargs, context = self._target, self._args, self._kwargs, self._context
+        self._target, self._args, self._kwargs, self._context = None, (), {}, None
         try:
             if target is not None:
-                self._result = target(*args, **kwargs)
+                self._result = target(*args, **kwargs) if context is None else context.run(target, *args, **kwargs)
         except SystemExit:
             pass
         except BaseException as error:
@@ -292,16 +296,34 @@ class Thread(ThreadAttributes, Invoking):
 
     @overload
     def perform(
-        self, fn: Callable[..., T], /, *args: Any, wait: Literal[True], modes: Optional[Iterable[str]] = None
+        self,
+        fn: Callable[..., T],
+        /,
+        *args: Any,
+        wait: Literal[True],
+        modes: Optional[Iterable[str]] = None,
+        context: Optional[Context] = None,
     ) -> T: ...
 
     @overload
     def perform(
-        self, fn: Callable[..., T], /, *args: Any, wait: Literal[False] = False, modes: Optional[Iterable[str]] = None
+        self,
+        fn: Callable[..., T],
+        /,
+        *args: Any,
+        wait: Literal[False] = False,
+        modes: Optional[Iterable[str]] = None,
+        context: Optional[Context] = None,
     ) -> Future[T]: ...
 
     def perform(
-        self, fn: Callable[..., T], /, *args: Any, wait: bool = False, modes: Optional[Iterable[str]] = None
+        self,
+        fn: Callable[..., T],
+        /,
+        *args: Any,
+        wait: bool = False,
+        modes: Optional[Iterable[str]] = None,
+        context: Optional[Context] = None,
     ) -> Union[T, Future[T]]:
         """Has the thread call fn(*args) in a pass of its loop in one of the modes, and wakes it. Any thread.
 
@@ -310,14 +332,15 @@ class Thread(ThreadAttributes, Invoking):
         wait: return what fn returned, or raise what it raised; the caller's own loop is not run meanwhile. On
         the calling thread fn is called directly. Without it a Future is returned.
         modes: None is COMMON; a text is one mode, a list several; with an empty list nothing is called: None, or a cancelled Future.
+        context: that of contextvars in which fn runs; None: a copy of the caller's, as it is now.
         Raises LoopClosed when the thread has finished, or ends before it called fn; DeadlockError when the
         thread waits, directly or through others, for the caller. Since 1.0.
         """
         if wait and modes is None:
             current = _registry.running.get(get_ident()) or Thread.current()
             if current is not self:
-                return ask(self, current, fn, args)
-        future = request(self, fn, modes, wait, args)
+                return ask(self, current, fn, args, context)
+        future = request(self, fn, modes, wait, args, context)
         if not wait:
             return future
         return None if future.cancelled() else future.result()  # type: ignore[return-value]

@@ -18,6 +18,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, List, Optional, Set
 
 from . import _registry
+from ._threading import introduce
 
 if TYPE_CHECKING:
     from ._closure import Closure
@@ -81,6 +82,7 @@ def enter(_user: object) -> None:
         _pinned.add(identity)
         code = _unpinner.pointer
         _call_at_end(code, None, code)  # the last keeps the library loaded until then
+        introduce()
 
 
 def unpin(_nothing: object) -> None:

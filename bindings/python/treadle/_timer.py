@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import ctypes
 import time
+from contextvars import Context
 from typing import Any, Callable, Optional
 
 from . import _capi
+from ._arguments import context_of
 from ._errors import check
 from ._item import Item, callback, out_int64
 from ._library import native
@@ -33,29 +35,31 @@ class Timer(Item):
         tolerance: float = 0.0,
         label: str = "",
         ends_after_firing: bool = True,
+        context: Optional[Context] = None,
     ) -> None:
         """Makes a timer, in no mode yet. Any thread.
 
         fn: called with the timer, on the loop's thread. interval: seconds between two dates; 0 makes a
         one-shot. The first date is fire_at, or delay seconds from now; without both, one interval from now.
         tolerance: see the property. ends_after_firing: a one-shot is invalidated after its callback; with False it is idle
-        then, and stays in its modes until it is armed again, or invalidated. Raises ValueError for a
-        number that is NaN, a negative interval, and both fire_at and delay. Since 1.0.
+        then, and stays in its modes until it is armed again, or invalidated. context: that of contextvars in which fn runs;
+        None: a copy of the caller's, as it is now. Raises ValueError for a number that is NaN, a negative interval, and both fire_at and delay. Since 1.0.
         """
         if fire_at is not None and delay is not None:
             raise ValueError("a timer takes fire_at or delay, not both")
         self._fn = callback(fn)
+        self._context = context_of(context)
         step = nanoseconds(interval, "interval")
         if fire_at is not None:
             first = nanoseconds(fire_at, "fire_at")
         else:
             wait = step if delay is None else nanoseconds(delay, "delay")
             first = min(time.monotonic_ns() + wait, _capi.FOREVER)
-        context = _capi.treadle_timer_context(_SIZE)
-        context.fire_at, context.interval_ns = first, step
-        context.tolerance_ns = nanoseconds(tolerance, "tolerance")
-        context.flags = _capi.TIMER_ENDS_AFTER_FIRING if ends_after_firing else 0
-        self._create(native.treadle_timer_create, context, label)
+        created = _capi.treadle_timer_context(_SIZE)
+        created.fire_at, created.interval_ns = first, step
+        created.tolerance_ns = nanoseconds(tolerance, "tolerance")
+        created.flags = _capi.TIMER_ENDS_AFTER_FIRING if ends_after_firing else 0
+        self._create(native.treadle_timer_create, created, label)
 
     def arm(self, delay: float) -> None:
         """Has it fire after so many seconds, counted from the time of the running callback, in place of its date; also in its
@@ -103,7 +107,7 @@ class Timer(Item):
         check(native.treadle_timer_set_tolerance(self._handle, nanoseconds(seconds, "tolerance")), self._handle)
 
     def _fire(self, kind: int, event: Any) -> None:
-        self._fn(self)
+        self._context.run(self._fn, self)
 
     def _state(self) -> str:
         return f"interval={self.interval}" if self.repeats else ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Iterable, NamedTuple, NewType, Optional, Tuple
+from typing import Iterable, List, NamedTuple, NewType, Optional, Tuple
 
 from . import _capi
 from ._arguments import iterated, wrong_type
@@ -24,7 +24,50 @@ CALL_MODE = Mode(_capi.CALL_MODE)
 COMMON = Mode(_capi.COMMON_MODES)
 
 
-class Finish(enum.IntEnum):
+_NUMBER_FORMATS = frozenset("bcdoxXneEfFgG%")
+
+
+def _format(value: enum.Enum, number: int, spec: str) -> str:
+    """A format for numbers gets the number, any other one the name."""
+    return format(number, spec) if spec[-1:] in _NUMBER_FORMATS or spec.isdigit() else format(str(value), spec)
+
+
+class NamedNumber(enum.IntEnum):
+    """A number that str(), print() and f-strings show by its name, on every version of Python."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __format__(self, format_spec: str) -> str:
+        return _format(self, int(self), format_spec)
+
+
+class NamedFlags(enum.IntFlag):
+    """Flags that are shown by the names of the members that they consist of."""
+
+    def __str__(self) -> str:
+        kind, value = type(self), int(self)
+        names: List[str] = []
+        whole = next((name for name, member in kind.__members__.items() if int(member) == value), None)
+        if whole is not None:
+            return f"{kind.__name__}.{whole}"
+        for name, member in kind.__members__.items():
+            bit = int(member)
+            if value & bit and not bit & (bit - 1):
+                names.append(name)
+                value &= ~bit
+        if value:
+            names.append(hex(value))
+        return f"{kind.__name__}.{'|'.join(names)}" if int(self) else f"{kind.__name__}(0)"
+
+    def __repr__(self) -> str:
+        return f"<{self}: {int(self)}>"
+
+    def __format__(self, format_spec: str) -> str:
+        return _format(self, int(self), format_spec)
+
+
+class Finish(NamedNumber):
     """Why a run was FINISHED. Since 1.0."""
 
     NONE = _capi.FINISH_NONE
@@ -55,7 +98,7 @@ class Counters(NamedTuple):
     last_finish: Finish
 
 
-class RunResult(enum.IntEnum):
+class RunResult(NamedNumber):
     """Why a run ended. Since 1.0."""
 
     #: The mode has nothing to wait for.
@@ -70,7 +113,7 @@ class RunResult(enum.IntEnum):
     CLOSED = _capi.E_CLOSED
 
 
-class Activity(enum.IntFlag):
+class Activity(NamedFlags):
     """What a loop is about to do, as observers are told. Since 1.0."""
 
     #: A run begins.
@@ -89,7 +132,7 @@ class Activity(enum.IntFlag):
     ALL = _capi.ALL_ACTIVITIES
 
 
-class Events(enum.IntFlag):
+class Events(NamedFlags):
     """What a descriptor is watched for, and what was seen. Since 1.0."""
 
     #: Nothing: the source is paused.
@@ -105,7 +148,7 @@ class Events(enum.IntFlag):
     FAILED = _capi.FAILED
 
 
-class ThreadState(enum.IntEnum):
+class ThreadState(NamedNumber):
     """Where a thread stands. Since 1.0."""
 
     #: Not started yet.
@@ -118,7 +161,7 @@ class ThreadState(enum.IntEnum):
     FINISHED = _capi.THREAD_FINISHED
 
 
-class Notification(enum.IntEnum):
+class Notification(NamedNumber):
     """What Treadle tells the whole process. Since 1.0."""
 
     #: The first thread is about to be started through Treadle: once, on the thread that starts it.
@@ -129,7 +172,7 @@ class Notification(enum.IntEnum):
     PORT_INVALID = _capi.NOTIFY_PORT_INVALID
 
 
-class ClosureState(enum.IntEnum):
+class ClosureState(NamedNumber):
     """What a closure's life has come to. Since 1.0."""
 
     #: Its calls are handled.
@@ -140,7 +183,7 @@ class ClosureState(enum.IntEnum):
     DRAINED = _capi.CLOSURE_DRAINED
 
 
-class InvocationState(enum.IntEnum):
+class InvocationState(NamedNumber):
     """What an invocation has come to. Since 1.0."""
 
     #: Not made yet.

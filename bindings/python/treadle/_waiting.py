@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional, Tuple, Uni
 
 from . import _capi
 from ._errors import DeadlockError
+from ._frames import LastingFrame, call
 from ._threads import is_main
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def _refuse_circle(target: Target, current: Thread) -> None:
 
 
 def wait(function: Callable[[int], int], timeout: int) -> int:
-    """Calls a function that waits for at most so many nanoseconds; what it returned last."""
+    """Calls a function that waits for at most so many nanoseconds; what it returned last. On the main thread it is called
+    again and again, so that handlers of signals run between two calls."""
     if not is_main():
         return function(timeout)
     started = time.monotonic_ns()
@@ -101,6 +103,14 @@ def wait(function: Callable[[int], int], timeout: int) -> int:
             left = timeout - (time.monotonic_ns() - started)
             if left <= 0:
                 return status
+
+
+def wait_with_callbacks(function: Callable[..., int], timeout: int, *arguments: object) -> int:
+    """The same for a function of the library that may call schedule or cancel: raises what they raised, when it is over."""
+    frame = LastingFrame()
+    status = wait(lambda nanoseconds: call(frame, function, *arguments, nanoseconds), timeout)
+    frame.raise_at_last()
+    return status
 
 
 def forget_others() -> None:

@@ -16,3 +16,8 @@ from ._running import run
 from ._trio import run_trio
 
 __all__ = ["Attached", "EventLoop", "attach", "run", "run_trio"]
+
+for _public in (Attached, EventLoop, attach, run, run_trio):
+    _public.__module__ = __name__
+
+del _public
