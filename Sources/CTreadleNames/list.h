@@ -191,4 +191,6 @@
     NAME(183, message_port_check, STATUS) \
     NAME(184, message_port_send, STATUS) \
     NAME(185, message_port_request, STATUS) \
-    NAME(186, message_port_reply, STATUS)
+    NAME(186, message_port_reply, STATUS) \
+    NAME(187, invocation_get_errno, STATUS) \
+    NAME(188, has_last_resort, VALUE)

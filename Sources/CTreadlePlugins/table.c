@@ -381,6 +381,8 @@ static const uint8_t plain[][2] = {
     {174, 184}, /* message_port_send */
     {175, 185}, /* message_port_request */
     {176, 186}, /* message_port_reply */
+    {177, 187}, /* invocation_get_errno */
+    {178, 188}, /* has_last_resort */
 };
 
 static treadle_plugin_table table;

@@ -27,8 +27,11 @@ static const int64_t BILLION = 1000000000;
 
 bool treadle_system_is_refused(int32_t result) { return result == -EPERM || result == -ENOSYS; }
 
-/* The one place that reads errno. */
+/* The one place that reads errno of our own calls. */
 static int64_t result(long value) { return value < 0 ? -errno : value; }
+
+int32_t treadle_system_errno(void) { return errno; }
+void treadle_system_set_errno(int32_t value) { errno = value; }
 
 static int64_t nanoseconds(clockid_t clock) {
     struct timespec t;

@@ -93,6 +93,19 @@ public func treadle_invocation_get_result(
   }
 }
 
+@implementation @_cdecl("treadle_invocation_get_errno")
+public func treadle_invocation_get_errno(
+  _ invocation: treadle_invocation?, _ out_errno: UnsafeMutablePointer<Int32>?
+) -> treadle_status {
+  status("treadle_invocation_get_errno") { () throws(Failure) in
+    let out = try need(out_errno, 0, "out_errno")
+    return try holding(invocation) { invocation throws(Failure) in
+      out.pointee = try invocation.getErrno()
+      return Status.ok
+    }
+  }
+}
+
 // MARK: Performing
 
 @implementation @_cdecl("treadle_invocation_perform")

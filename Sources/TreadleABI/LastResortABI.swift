@@ -23,6 +23,9 @@ public func treadle_set_last_resort(
   }
 }
 
+@implementation @_cdecl("treadle_has_last_resort")
+public func treadle_has_last_resort() -> Bool { LastResort.isSet }
+
 @implementation @_cdecl("treadle_report_error")
 public func treadle_report_error(
   _ kind: UnsafePointer<CChar>?, _ message: UnsafePointer<CChar>?

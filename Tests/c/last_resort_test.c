@@ -115,6 +115,14 @@ static void must_be_silent(const char *kind, const char *message, treadle_status
     CHECK_INT(capture(report_as_expected, &(struct call){{kind, message}, expected}), 0);
 }
 
+TEST(a_language_may_ask_whether_there_is_a_handler, "THR-19") {
+    CHECK(!treadle_has_last_resort());
+    CHECK_INT(treadle_set_last_resort(handle, "h", NULL), TREADLE_OK);
+    CHECK(treadle_has_last_resort());
+    CHECK_INT(treadle_set_last_resort(NULL, NULL, NULL), TREADLE_OK);
+    CHECK(!treadle_has_last_resort());
+}
+
 TEST(a_handler_decides, "THR-19") {
     CHECK_INT(treadle_set_last_resort(handle, "h", destroy), TREADLE_OK);
     must_be_silent("kind", "message", TREADLE_OK);

@@ -101,9 +101,38 @@ TEST(who_starts_does_not_wait_for_ever, "THR-18") {
         held.result = &held;
         treadle_thread thread = thread_make(held_main, &held);
         CHECK_ERROR(treadle_thread_start_and_wait(thread, timeouts[i]), TREADLE_E_TIMEOUT, "");
-        CHECK_ERROR(treadle_thread_start_and_wait(thread, timeouts[i]), TREADLE_E_STATE, "thread"); /* it was started */
         gate_pass(&held.there); /* and goes on */
+        CHECK_ERROR(treadle_thread_start(thread), TREADLE_E_STATE, "thread"); /* it was started */
+        CHECK_ERROR(treadle_thread_start_and_wait(thread, timeouts[i]), TREADLE_E_TIMEOUT, ""); /* and is waited for again */
         gate_open(&held.gate);
+        CHECK_ERROR(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_E_STATE, "thread"); /* it ended */
+        CHECK(thread_end(thread) == &held);
+    }
+}
+
+static void trace_nothing(void *target, void *argument) { (void)target, (void)argument; }
+/* Declares itself ready when it is told to, and then has its starter call something. */
+static void *declare_and_ask(void *info) {
+    struct held *held = info;
+    gate_pass(&held->gate);
+    CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK);
+    treadle_request request = {.struct_size = sizeof request, .fn = trace_nothing, .flags = TREADLE_PERFORM_WAIT};
+    CHECK_INT(treadle_perform(treadle_thread_main(), &request), TREADLE_OK);
+    CHECK_INT(treadle_loop_request_stop(treadle_loop_main(), 0), TREADLE_OK);
+    return info;
+}
+TEST(a_wait_for_readiness_may_be_continued, "THR-18 PERF-7") {
+    for (int i = 0; i < scaled(100); i++) {
+        struct held held;
+        gate_make(&held.gate);
+        treadle_thread thread = thread_make(declare_and_ask, &held);
+        CHECK_ERROR(treadle_thread_start_and_wait(thread, 1), TREADLE_E_TIMEOUT, "");
+        CHECK_ERROR(treadle_thread_start_and_wait(thread, 1000), TREADLE_E_TIMEOUT, "");
+        gate_open(&held.gate);
+        CHECK_INT(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(treadle_thread_start_and_wait(thread, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY),
+                  TREADLE_RUN_STOPPED);
         CHECK(thread_end(thread) == &held);
     }
 }

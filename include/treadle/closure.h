@@ -82,7 +82,9 @@ typedef struct treadle_closure_config {
  *  never seen; but no signal handler. Arguments are carried to another thread by value. C strings and structs behind
  *  pointers stay where they are: a caller that does not wait must keep them, unless they are qualified by copy
  *  ("O*": copied up to the NUL).
- *  A call on the loop's own thread with TREADLE_DELIVERY_SYNC or _RUNNING is handled inline. A caller that gets the
+ *  A call on the loop's own thread with TREADLE_DELIVERY_SYNC or _RUNNING is handled inline. With these two
+ *  errno travels with the call: the handler begins with the caller's, and the caller gets the handler's; with
+ *  TREADLE_DELIVERY_ASYNC the handler begins with the caller's (PERF-7). A caller that gets the
  *  default result because its call was not carried, or not in time, finds the reason in its last error.
  *  In the child of a fork the parent's function pointers return their default results.
  *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad

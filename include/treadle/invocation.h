@@ -95,6 +95,8 @@ typedef struct treadle_invocation_options {
  *  calling thread a waited call is made directly (PERF-2).
  *  With a wait, TREADLE_OK says that the function has returned. When the timeout passes, a call that has not begun
  *  is cancelled; one that is running goes on, and treadle_invocation_get_state tells when it is over.
+ *  errno travels with the call: the function begins with the caller's, and after a wait that returns TREADLE_OK the caller has
+ *  the function's; without a wait treadle_invocation_get_errno tells it. The thread that calls keeps its own (PERF-7).
  *  An empty list of modes (not NULL, mode_count 0) performs nothing and returns TREADLE_IGNORED; the completion's
  *  releases are called then. The token of a completion that is a host's is used up by its event, and retired when it is sure
  *  that this never comes, also with TREADLE_IGNORED and TREADLE_E_CLOSED; not after another error.
@@ -131,6 +133,10 @@ TREADLE_API treadle_status treadle_invocation_get_state(treadle_invocation invoc
  *  [any] Errors: TREADLE_E_RANGE for another size; TREADLE_E_STATE unless the state is
  *  TREADLE_INVOCATION_DONE. Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_get_result(treadle_invocation invocation, void *result, size_t size);
+
+/** Stores errno as the function left it (PERF-7).
+ *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_STATE unless the state is TREADLE_INVOCATION_DONE. Since 1.0. */
+TREADLE_API treadle_status treadle_invocation_get_errno(treadle_invocation invocation, int32_t *out_errno);
 
 /* The verbs of object.h, for an invocation alone. */
 TREADLE_TYPED_REFERENCES(invocation)

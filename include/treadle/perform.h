@@ -48,7 +48,8 @@ typedef struct treadle_request {
  *  An empty list of modes (not NULL, mode_count 0) performs nothing and returns TREADLE_IGNORED at once.
  *
  *  With TREADLE_PERFORM_WAIT this returns when the function has, and what that wrote is visible (PERF-7). The caller's own
- *  loop is not run meanwhile. On the calling thread the function is called directly (PERF-2).
+ *  loop is not run meanwhile. On the calling thread the function is called directly (PERF-2). errno travels with the request:
+ *  the function begins with the caller's, and the caller gets the function's.
  *
  *  With TREADLE_PERFORM_AFTER the calling thread's loop performs it once, after a delay: a one-shot timer (PERF-12 to
  *  PERF-14). In a callback the delay counts from treadle_time_recent, and else from the call (TMR-24). Never before the next pass; requests of one date are performed in their order. `on` is NULL.

@@ -188,6 +188,8 @@ struct treadle_plugin_table {
     treadle_status (*message_port_send)(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t timeout_ns);
     treadle_status (*message_port_request)(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t send_timeout_ns, int64_t reply_timeout_ns, const char *mode, treadle_message_port_reply_fn reply, void *info);
     treadle_status (*message_port_reply)(uint64_t call, const void *data, size_t size);
+    treadle_status (*invocation_get_errno)(treadle_invocation invocation, int32_t *out_errno);
+    bool (*has_last_resort)(void);
 };
 
 #ifdef TREADLE_PLUGIN
@@ -367,6 +369,8 @@ TREADLE_FORWARD treadle_status treadle_message_port_check(treadle_message_port p
 TREADLE_FORWARD treadle_status treadle_message_port_send(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t timeout_ns) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_send)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_send(port, id, data, size, timeout_ns); }
 TREADLE_FORWARD treadle_status treadle_message_port_request(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t send_timeout_ns, int64_t reply_timeout_ns, const char *mode, treadle_message_port_reply_fn reply, void *info) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_request)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_request(port, id, data, size, send_timeout_ns, reply_timeout_ns, mode, reply, info); }
 TREADLE_FORWARD treadle_status treadle_message_port_reply(uint64_t call, const void *data, size_t size) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, message_port_reply)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->message_port_reply(call, data, size); }
+TREADLE_FORWARD treadle_status treadle_invocation_get_errno(treadle_invocation invocation, int32_t *out_errno) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, invocation_get_errno)) return TREADLE_E_NOT_SUPPORTED; return treadle_plugin_self->table->invocation_get_errno(invocation, out_errno); }
+TREADLE_FORWARD bool treadle_has_last_resort(void) { if (treadle_plugin_self->table->struct_size <= offsetof(treadle_plugin_table, has_last_resort)) return false; return treadle_plugin_self->table->has_last_resort(); }
 #endif
 
 TREADLE_END_DECLS

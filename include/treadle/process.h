@@ -32,6 +32,11 @@ typedef bool (*treadle_last_resort_fn)(treadle_thread thread, const char *kind, 
 TREADLE_API treadle_status treadle_set_last_resort(treadle_last_resort_fn handler, void *info,
                                                    treadle_release_fn destroy);
 
+/** Whether a last-resort handler is set, and not the default: a language that prints more than one line for an error that nobody
+ *  caught need not have the default print its own (THR-19).
+ *  [any] Since 1.0. */
+TREADLE_API bool treadle_has_last_resort(void);
+
 /** Hands an error to the last-resort handler; for the bindings of languages with exceptions (THR-19). NULL stands for
  *  an empty text.
  *  [any] TREADLE_OK when it was dealt with, TREADLE_IGNORED when not. Since 1.0. */

@@ -67,6 +67,8 @@ TREADLE_API treadle_status treadle_thread_start(treadle_thread thread);
 
 /** Starts the thread and waits until it has declared itself ready, or has entered the first pass of its loop
  *  (THR-18). timeout_ns: TREADLE_FOREVER allowed; 0 or less does not wait.
+ *  After TREADLE_E_TIMEOUT it may be called again: it waits on, and starts nothing. A wait that is continued so does not count
+ *  where others are refused because they would wait for each other.
  *  [any] Errors: those of treadle_thread_start; TREADLE_E_TIMEOUT, the thread goes on;
  *  TREADLE_E_STATE when the thread ended, or was cancelled, before it was ready: the message says so where the run of its
  *  loop was over at once, with nothing in its mode (see TREADLE_RUN_WHEN_EMPTY). Since 1.0. */

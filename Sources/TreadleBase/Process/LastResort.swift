@@ -31,6 +31,13 @@ package enum LastResort {
     if let old, isLast { Handler.free(old) }
   }
 
+  /// Whether there is a handler, and not the default.
+  package static var isSet: Bool {
+    lock.pointee.lock(.process)
+    defer { lock.pointee.unlock(.process) }
+    return current.pointee?.pointee.code != nil
+  }
+
   /// Asks the handler; true if it has dealt with the error.
   package static func report(
     _ thread: Handle, _ kind: UnsafePointer<CChar>, _ message: UnsafePointer<CChar>

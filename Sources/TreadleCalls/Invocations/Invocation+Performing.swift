@@ -109,6 +109,7 @@ extension Invocation {
     withUnsafeMutablePointer(to: &call) { record in
       treadle_system_thread().pointee.invocation_call = UnsafeMutableRawPointer(record)
       body.pointee.signature.call(body.pointee.code, body.pointee.frame, result: body.pointee.result)
+      body.pointee.errno = treadle_system_errno()
       treadle_system_thread().pointee.invocation_call = record.pointee.outer
     }
   }

@@ -77,12 +77,24 @@ extension Invocation {
     let value = signature.result
     if size != value.layout.size { throw Failure(Status.range, "size", "is not the size of the result's type") }
     if result == nil && size != 0 { throw Failure(Status.argument, "result", "is NULL") }
-    body.pointee.mutex.lock(.invocation)
-    defer { body.pointee.mutex.unlock(.invocation) }
-    guard body.pointee.call == nil, body.pointee.phase == CarriedCall.Phase.done else {
+    try whileDone { result?.copyMemory(from: body.pointee.result, byteCount: size) }
+  }
+
+  /// errno as the function left it.
+  package func getErrno() throws(Failure) -> Int32 {
+    var errno: Int32 = 0
+    try whileDone { errno = body.pointee.errno }
+    return errno
+  }
+
+  /// Under the lock, if the last call has returned.
+  private func whileDone(_ body: () -> Void) throws(Failure) {
+    self.body.pointee.mutex.lock(.invocation)
+    defer { self.body.pointee.mutex.unlock(.invocation) }
+    guard self.body.pointee.call == nil, self.body.pointee.phase == CarriedCall.Phase.done else {
       throw Failure(Status.state, "invocation", "has no result: its last call has not returned")
     }
-    result?.copyMemory(from: body.pointee.result, byteCount: size)
+    body()
   }
 
   // MARK: Checks

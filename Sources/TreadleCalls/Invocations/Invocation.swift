@@ -56,7 +56,7 @@ package struct Invocation {
       to: InvocationBody(
         mutex: Mutex(), signature: signature, code: code, destroy: destroy, info: info,
         frame: UnsafeMutableRawPointer(frame), result: UnsafeMutableRawPointer(result), buffers: buffers, call: nil,
-        phase: CarriedCall.Phase.idle))
+        phase: CarriedCall.Phase.idle, errno: 0))
     let invocation = Invocation(memory)
     invocation.cell.pointee.body = body
     invocation.cell.pointee.slot = slot

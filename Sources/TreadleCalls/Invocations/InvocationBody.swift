@@ -26,4 +26,6 @@ struct InvocationBody: ~Copyable {
   var call: CarriedCall?
   /// What the last call that is over came to. Lock.
   var phase: UInt32
+  /// errno when the function had returned. As `result`.
+  var errno: Int32
 }

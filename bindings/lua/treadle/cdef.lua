@@ -366,6 +366,7 @@ treadle_status treadle_invocation_perform(treadle_invocation invocation, const t
 treadle_status treadle_invocation_cancel(treadle_invocation invocation);
 treadle_status treadle_invocation_get_state(treadle_invocation invocation, uint32_t *out_state);
 treadle_status treadle_invocation_get_result(treadle_invocation invocation, void *result, size_t size);
+treadle_status treadle_invocation_get_errno(treadle_invocation invocation, int32_t *out_errno);
 typedef struct treadle_call { size_t struct_size; treadle_closure closure; treadle_signature signature; treadle_loop loop; uint32_t argument_count; uint32_t reserved; const void *const *arguments; void *result; } treadle_call;
 typedef treadle_status (*treadle_closure_fn)(treadle_call *call, void *info);
 typedef struct treadle_closure_config { size_t struct_size; const char *signature; treadle_closure_fn handler; void *info; void (*destroy)(void *info); uint32_t delivery; uint32_t flags; treadle_loop loop; treadle_thread thread; const char *const *modes; size_t mode_count; int64_t timeout_ns; uint32_t queue_limit; uint32_t on_full; const void *default_result; size_t default_result_size; treadle_host host; uint64_t token; treadle_scope scope; } treadle_closure_config;
@@ -396,6 +397,7 @@ treadle_status treadle_notification_remove(uint64_t token);
 treadle_status treadle_shutdown(int64_t timeout_ns);
 typedef bool (*treadle_last_resort_fn)(treadle_thread thread, const char *kind, const char *message, void *info);
 treadle_status treadle_set_last_resort(treadle_last_resort_fn handler, void *info, treadle_release_fn destroy);
+bool treadle_has_last_resort(void);
 treadle_status treadle_report_error(const char *kind, const char *message);
 typedef void (*treadle_log_fn)(const char *message, void *info);
 treadle_status treadle_set_log(treadle_log_fn log, void *info, treadle_release_fn destroy);

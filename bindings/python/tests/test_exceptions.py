@@ -27,7 +27,7 @@ from treadle import (
     excepthook,
 )
 
-from support import LoopThread, TestCase, in_thread
+from support import LoopThread, TestCase, in_thread, run_python
 
 
 class Mistake(Exception):
@@ -260,6 +260,36 @@ class Reporting(ExceptionTestCase):
             self.loop.run(self.mode, 0)
         for words in ("the culprit", "in mistaken", "Mistake: made here"):
             self.assertIn(words, output.getvalue())
+
+    def test_each_is_printed_once(self) -> None:
+        """THR-19: the library's line does not come besides the traceback, which tells more."""
+        script = """if True:
+            import time, treadle
+            def fail(*arguments):
+                raise LookupError("told once")
+            thread = treadle.Thread(fail)
+            thread.start()
+            try:
+                thread.join()
+            except LookupError:
+                pass
+            loop = treadle.RunLoop.current()
+            loop.error_policy = "report"
+            source = treadle.Source(perform=fail)
+            loop.add(source)
+            source.signal()
+            loop.run(seconds=0)
+            closure = treadle.closure("v", fail)
+            closure()
+            thread = treadle.perform_in_background(fail)
+            while not thread.is_finished:
+                time.sleep(0.01)
+        """
+        result = run_python(script)
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        for text in ("Traceback", "LookupError: told once"):
+            self.assertEqual(result.stderr.count(text), 4, result.stderr)
+        self.assertNotIn("treadle: uncaught", result.stderr)
 
     def test_a_hook_that_raises(self) -> None:
         """ABI-3: goes to sys.unraisablehook, and no further."""

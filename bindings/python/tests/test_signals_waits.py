@@ -128,6 +128,35 @@ class Waits(TestCase):
 """
         self.assertEqual(self.assertRuns(script), "interrupted\n")
 
+    def test_starting_and_waiting(self) -> None:
+        """ABI-4, THR-18: start_and_wait() of a thread that is not ready; it goes on, and can be joined."""
+        script = BEGIN + """
+    thread = treadle.Thread(block)
+    interrupted(thread.start_and_wait)
+    assert entered.wait(100) and thread.is_executing
+    go.set()
+    assert thread.join() is None
+    for timeout in (None, 100):
+        def slowly():
+            time.sleep(0.2)
+            treadle.Thread.declare_ready()
+            return "ready"
+        thread = treadle.Thread(slowly)
+        thread.start_and_wait(timeout)
+        print(thread.join())
+    try:
+        treadle.Thread(lambda: time.sleep(0.2)).start_and_wait()
+    except treadle.Error as error:
+        print(error.message)
+    go.clear()
+    try:
+        treadle.Thread(block).start_and_wait(0.12)
+    except treadle.Timeout:
+        print("timeout")
+"""
+        expected = "interrupted\nready\nready\nthread ended before it was ready\ntimeout\n"
+        self.assertEqual(self.assertRuns(script), expected)
+
 
 # An observer of C raises SIGINT just before the loop sleeps, where no code of Python can see it.
 BETWEEN = """if True:

@@ -887,6 +887,7 @@ PROTOTYPES = {
     "treadle_invocation_cancel": Prototype(c_int32, [c_void_p], False),
     "treadle_invocation_get_state": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
     "treadle_invocation_get_result": Prototype(c_int32, [c_void_p, c_void_p, c_size_t], True),
+    "treadle_invocation_get_errno": Prototype(c_int32, [c_void_p, POINTER(c_int32)], False),
     "treadle_closure_create": Prototype(c_int32, [POINTER(treadle_closure_config), POINTER(c_void_p)], False),
     "treadle_closure_get_code": Prototype(c_int32, [c_void_p, POINTER(CFUNCTYPE(None))], True),
     "treadle_closure_get_info": Prototype(c_int32, [c_void_p, POINTER(treadle_closure_info)], True),
@@ -909,6 +910,7 @@ PROTOTYPES = {
     "treadle_notification_remove": Prototype(c_int32, [c_uint64], False),
     "treadle_shutdown": Prototype(c_int32, [c_int64], False),
     "treadle_set_last_resort": Prototype(c_int32, [treadle_last_resort_fn, c_void_p, treadle_release_fn], False),
+    "treadle_has_last_resort": Prototype(c_bool, [], False),
     "treadle_report_error": Prototype(c_int32, [c_char_p, c_char_p], False),
     "treadle_set_log": Prototype(c_int32, [treadle_log_fn, c_void_p, treadle_release_fn], False),
     "treadle_scope_create": Prototype(c_int32, [POINTER(treadle_scope_config), POINTER(c_void_p)], False),
@@ -1080,6 +1082,7 @@ class Functions:
     treadle_invocation_cancel: Callable[..., Any]
     treadle_invocation_get_state: Callable[..., Any]
     treadle_invocation_get_result: Callable[..., Any]
+    treadle_invocation_get_errno: Callable[..., Any]
     treadle_closure_create: Callable[..., Any]
     treadle_closure_get_code: Callable[..., Any]
     treadle_closure_get_info: Callable[..., Any]
@@ -1102,6 +1105,7 @@ class Functions:
     treadle_notification_remove: Callable[..., Any]
     treadle_shutdown: Callable[..., Any]
     treadle_set_last_resort: Callable[..., Any]
+    treadle_has_last_resort: Callable[..., Any]
     treadle_report_error: Callable[..., Any]
     treadle_set_log: Callable[..., Any]
     treadle_scope_create: Callable[..., Any]

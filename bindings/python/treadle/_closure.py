@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, NoReturn,
 from . import _capi, _registry
 from ._arguments import integer, object_of
 from ._encoding import encode
+from ._errno import uses_errno, with_errno_of_caller
 from ._errors import FORKED_HANDLE, StaleHandle, check, check_end
 from ._host import host
 from ._item import callback
@@ -114,6 +115,7 @@ class Closure:
         self._is_drained = False
         self._texts = KeptTexts()
         self._type = signature if not isinstance(signature, str) else self._prototype.function_type()
+        self._uses_errno = uses_errno(self._type)
         if delivery is None:
             delivery = "inline" if loop is None and thread is None else "sync"
         if not isinstance(delivery, str) or delivery not in _DELIVERIES:
@@ -253,7 +255,7 @@ class Closure:
         call = _capi.treadle_call.from_address(address)
         arguments = call.arguments
         values = [value.read(arguments[index]) for index, value in enumerate(self._prototype.arguments)]
-        returned = self._fn(*values)
+        returned = with_errno_of_caller(self._fn, *values) if self._uses_errno else self._fn(*values)
         result = self._prototype.result
         if result is not None:
             result.write(call.result, self._texts.keep(result.ctype, returned))

@@ -182,7 +182,10 @@ resorting: Dict[int, BaseException] = {}
 
 
 def is_dealt_with(error: BaseException) -> bool:
-    """Hands an exception that nobody catches to the process's last resort, in whatever language that is."""
+    """Hands an exception that nobody catches to the process's last resort, in whatever language that is. Without one the
+    interpreter's own hook tells more than the line that the library would print."""
+    if not native.treadle_has_last_resort():
+        return False
     text = "".join(traceback.format_exception_only(type(error), error)).strip()
     identity = get_ident()
     outer = resorting.get(identity)

@@ -12,6 +12,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, List, Optional, Tuple, TypeVar
 
 from . import _capi, _registry
+from ._errno import Errno
 from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed, check
 from ._frames import Outcome, report, without_frame
 from ._host import host
@@ -47,6 +48,7 @@ class Future(concurrent.futures.Future[T]):
     def __init__(self, loop: RunLoop) -> None:
         super().__init__()
         self._treadle_loop = loop
+        self._errno = Errno()
         if thread.scopes:  # their end may be somebody's who does not tell
             self._needs_looks = True
         self._unseen: List[BaseException] = []
@@ -60,6 +62,8 @@ class Future(concurrent.futures.Future[T]):
         """
         self._wait(timeout)
         self._unseen.clear()
+        if self.done():
+            self._errno.give()
         return super().result(0)
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
@@ -185,8 +189,12 @@ class Block:
         future = self.future
         if not future.set_running_or_notify_cancel():
             return
+        own = future._errno.begin()
         try:
-            result = self.context.run(self.fn, *self.arguments, **self.keywords)
+            try:
+                result = self.context.run(self.fn, *self.arguments, **self.keywords)
+            finally:
+                future._errno.end(own)
         except BaseException as error:
             # This frame would keep the future alive through its own exception.
             without_frame(error)
@@ -213,13 +221,14 @@ class Block:
 class Answer:
     """A function that another thread performs while its caller waits inside the library."""
 
-    __slots__ = ("_fn", "_arguments", "_context", "_result", "_outcome", "_is_over", "_word", "_deserted")
+    __slots__ = ("_fn", "_arguments", "_context", "_errno", "_result", "_outcome", "_is_over", "_word", "_deserted")
 
     def __init__(
         self, fn: Callable[..., Any], arguments: Tuple[Any, ...], context: Context, word: Optional[ctypes.c_uint32]
     ) -> None:
         self._fn = fn
         self._context = context
+        self._errno = Errno()
         self._arguments = arguments
         self._result: Any = None
         self._outcome = Outcome()
@@ -231,8 +240,12 @@ class Answer:
 
     def run(self) -> None:
         """Runs the function on the other thread. Raises only what must end the run there."""
+        own = self._errno.begin()
         try:
-            self._result = self._context.run(self._fn, *self._arguments)
+            try:
+                self._result = self._context.run(self._fn, *self._arguments)
+            finally:
+                self._errno.end(own)
             self._end()
         except BaseException as error:
             self._outcome.keep(error)
@@ -273,5 +286,6 @@ class Answer:
 
     def take(self) -> Any:
         """What the function returned, once it is over; raises what it raised."""
+        self._errno.give()
         self._outcome.raise_kept()
         return self._result

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 
 from . import _capi, _registry
 from ._closure import Closure
+from ._errno import uses_errno
 from ._encoding import CType, is_function_pointer
 from ._errors import FORKED_HANDLE, LoopClosed, StaleHandle, check
 from ._future import Block, Future
@@ -36,7 +37,7 @@ def check_call(status: int, *handles: int) -> None:
 class Function:
     """A C function, as somebody named it: its address, its type, and what else ctypes was told of it."""
 
-    __slots__ = ("address", "prototype", "arguments", "_function", "_check", "_given")
+    __slots__ = ("address", "prototype", "arguments", "uses_errno", "_function", "_check", "_given")
 
     def __init__(self, function: Any, arguments: Tuple[Any, ...], signature: Any) -> None:
         if isinstance(function, Closure):
@@ -44,6 +45,8 @@ class Function:
         self._function = function
         self._given = arguments
         self._check: Any = None
+        #: Whether ctypes' errno goes along.
+        self.uses_errno = uses_errno(function)
         if is_function_pointer(type(function)):
             refuse_python_api(function._flags_)
             self.address: int = ctypes.cast(function, ctypes.c_void_p).value or 0
@@ -88,6 +91,8 @@ class Invocation(Future[Any]):
     """
 
     _needs_looks = True
+    #: errno as the function left it, if it goes along.
+    _left: Optional[int] = None
 
     def __init__(self, loop: RunLoop, function: Function) -> None:
         super().__init__(loop)
@@ -177,12 +182,25 @@ class Invocation(Future[Any]):
         """What the function has returned."""
         function = self._function
         assert function is not None
+        if function.uses_errno:
+            errno = ctypes.c_int32()
+            check_call(native.treadle_invocation_get_errno(self._handle, errno), self._handle)
+            ctypes.set_errno(errno.value)
+            self._left = errno.value
         value = function.prototype.result
         if value is None:
             return function.taken(None)
         memory = value.made()
         check_call(native.treadle_invocation_get_result(self._handle, ctypes.addressof(memory), value.size), self._handle)
         return function.taken(memory)
+
+    def result(self, timeout: Optional[float] = None) -> Any:
+        """Waits for the function and returns what it returned: Future.result(). Of a function with use_errno
+        ctypes.get_errno() is the function's then. Any thread. Since 1.0."""
+        self._wait(timeout)
+        if self._left is not None:
+            ctypes.set_errno(self._left)
+        return super().result(0)
 
     def _let_go(self) -> None:
         """Nobody waits any more: what was passed goes away as soon as the function cannot use it."""

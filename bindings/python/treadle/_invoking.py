@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Union, overload
 
 from . import _capi, _registry
+from ._errno import invocation_perform
 from ._errors import Timeout
 from ._frames import Frame, call
 from ._host import host
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
     from ._loop import RunLoop
     from ._thread import Thread
+
+
+_perform = native.treadle_invocation_perform
 
 
 class Invoking:
@@ -110,6 +114,12 @@ class Invoking:
         return _wait(invocation, loop, options, wait == "running")
 
 
+def _perform_of(invocation: Invocation) -> Any:
+    """The function that performs it, with ctypes' errno if that goes along."""
+    function = invocation._function
+    return invocation_perform if function is not None and function.uses_errno else _perform
+
+
 def _begin(invocation: Invocation, loop: RunLoop, options: Any) -> None:
     """Queues the call, without waiting."""
     token = next(_registry.tokens)
@@ -118,7 +128,7 @@ def _begin(invocation: Invocation, loop: RunLoop, options: Any) -> None:
     completion = Completion(token, loop, invocation)
     _registry.calls[token] = loop._pending[token] = completion
     options.completion = ctypes.pointer(request_of(token, 0))
-    status = native.treadle_invocation_perform(invocation._handle, options)
+    status = _perform_of(invocation)(invocation._handle, options)
     if status < 0:
         _registry.calls.pop(token, None)
         loop._pending.pop(token, None)
@@ -126,7 +136,7 @@ def _begin(invocation: Invocation, loop: RunLoop, options: Any) -> None:
 
 
 def _wait(invocation: Invocation, loop: RunLoop, options: Any, is_running: bool) -> Any:
-    handle, perform = invocation._handle, native.treadle_invocation_perform
+    handle, perform = invocation._handle, _perform_of(invocation)
     try:
         if is_running:
             options.wait = _capi.WAIT_RUNNING

@@ -44,8 +44,7 @@ def set_last_resort(handler: Optional[Handler]) -> None:
 
     It replaces the process's handler; None brings the default back. handler is called on the thread where it
     happened, and returns True if it dealt with the error. Otherwise the language does what it demands: an
-    exception of Python goes to the interpreter's own hook, after the default has printed a line to the standard
-    error stream. What a call raises to its caller, or a loop's own excepthook gets, does not come here. Any
+    exception of Python goes to the interpreter's own hook, and is printed once. What a call raises to its caller, or a loop's own excepthook gets, does not come here. Any
     thread. Since 1.0.
     """
     global _handler

@@ -26,7 +26,7 @@ from ._thread_attributes import ThreadAttributes
 from ._thread_life import Entry, Held, collected
 from ._threads import is_main
 from ._types import ThreadState, timeout_of
-from ._waiting import wait, waiting_for
+from ._waiting import wait, wait_with_callbacks, waiting_for
 
 if TYPE_CHECKING:
     from typing_extensions import Literal
@@ -168,22 +168,23 @@ class Thread(ThreadAttributes, Invoking):
         Raises Error when it was started before, SystemFailure when the system has no room for another thread
         (it may be started again then), LoopClosed at the end. Any thread. Since 1.0.
         """
-        self._start(native.treadle_thread_start)
+        self._start(lambda: guarded(native.treadle_thread_start, self._handle))
 
     def start_and_wait(self, timeout: Optional[float] = None) -> None:
         """Starts the thread and waits until it called declare_ready() or entered the first pass of its loop.
 
         timeout: in seconds; then Timeout, and the thread goes on. Raises Error when the thread ended before it
-        was ready, and what start() raises. Ctrl-C is served when the wait is over. Any thread. Since 1.0.
+        was ready, and what start() raises. On the main thread Ctrl-C ends the wait, and the thread goes on. Any thread. Since 1.0.
         """
-        self._start(native.treadle_thread_start_and_wait, timeout_of(timeout, "timeout"))
+        limit = timeout_of(timeout, "timeout")
+        self._start(lambda: wait_with_callbacks(native.treadle_thread_start_and_wait, limit, self._handle))
 
-    def _start(self, function: Callable[..., int], *arguments: int) -> None:
+    def _start(self, function: Callable[[], int]) -> None:
         entry = Entry(self)
         _starting.begin()
         _registry.calls.setdefault(self._token, entry)
         try:
-            status = guarded(function, self._handle, *arguments)
+            status = function()
         except BaseException:
             if self.state is ThreadState.CREATED:
                 self._forget(entry)

@@ -95,22 +95,40 @@ extension Thread {
 
   @_optimize(size)
   package func startAndWait(timeout: Int64) throws(Failure) {
-    let until = Clock.after(timeout, from: Clock.now())
+    let until = timeout <= 0 ? 0 : Clock.after(timeout, from: Clock.now())
+    if hasFlag(Flag.awaited) { return try awaitAgain(until: until) }
     // From before the start on, so that of a circle the thread that closes it is refused.
     try WaitGraph.waiting(for: self, isPoll: timeout <= 0) { token throws(Failure) in
       expectStart(token)
       try start()
-      state.pointee.readiness.wait(nil, until: timeout <= 0 ? 0 : until)
-      if !state.pointee.readiness.isOver {
-        throw Failure(Status.timeout, "timeout_ns", "passed before the thread was ready")
-      }
-      switch state.pointee.readiness.outcome {
-      case Readiness.ended: throw Failure(Status.state, "thread", "ended before it was ready")
-      case Readiness.endedIdle:
-        throw Failure(
-          Status.state, "thread", "ended before it was ready: nothing was in the mode that it ran, so the run was over at once")
-      default: break
-      }
+      try awaitReadiness(until: until)
+    }
+  }
+
+  /// The wait has timed out before. `starter` names that one, so the thread could not end this one before it waits for the caller
+  /// itself: it stands in nobody's way.
+  private func awaitAgain(until: Int64) throws(Failure) {
+    do throws(Failure) {
+      try WaitGraph.waiting(for: self, isPoll: true) { _ throws(Failure) in try awaitReadiness(until: until) }
+    } catch {
+      // The thread waits for the caller, but since it was ready.
+      if error.status != Status.deadlock || !state.pointee.readiness.isOver { throw error }
+      try awaitReadiness(until: 0)
+    }
+  }
+
+  private func awaitReadiness(until: Int64) throws(Failure) {
+    state.pointee.readiness.wait(nil, until: until)
+    if !state.pointee.readiness.isOver {
+      setFlag(Flag.awaited)
+      throw Failure(Status.timeout, "timeout_ns", "passed before the thread was ready")
+    }
+    switch state.pointee.readiness.outcome {
+    case Readiness.ended: throw Failure(Status.state, "thread", "ended before it was ready")
+    case Readiness.endedIdle:
+      throw Failure(
+        Status.state, "thread", "ended before it was ready: nothing was in the mode that it ran, so the run was over at once")
+    default: break
     }
   }
 

@@ -29,6 +29,8 @@ package struct Thread {
     static let refused: UInt32 = 32
     /// The system has been told its attributes, or is about to be. Set under the lock.
     static let planned: UInt32 = 64
+    /// The wait of `startAndWait` has timed out: the next one starts nothing.
+    static let awaited: UInt32 = 128
   }
   /// Outcomes of `ThreadState.readiness`.
   enum Readiness {

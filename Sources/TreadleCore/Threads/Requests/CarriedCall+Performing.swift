@@ -51,6 +51,7 @@ extension CarriedCall {
       release()
       throw Shutdown.failure
     }
+    treadle_system_set_errno(state.pointee.errno)
     return isComplete ? Status.ok : Status.callback
   }
 
@@ -78,7 +79,9 @@ extension CarriedCall {
       throw error
     }
     if let own { run(own, until: until) } else { state.pointee.completion.wait(loop.answers, until: until) }
-    return endWait(loop)
+    let outcome = endWait(loop)
+    if outcome == Status.ok { treadle_system_set_errno(state.pointee.errno) }
+    return outcome
   }
 
   private func beginWait(of caller: Thread, on loop: Loop, runs: Bool) throws(Failure) {

@@ -128,7 +128,12 @@ package struct CarriedCall {
 
   func run(on loop: OpaquePointer?) -> Bool {
     state.pointee.edge.markBegun()
-    return state.pointee.body(room, loop)
+    let own = treadle_system_errno()
+    treadle_system_set_errno(state.pointee.errno)
+    let isComplete = state.pointee.body(room, loop)
+    state.pointee.errno = treadle_system_errno()
+    treadle_system_set_errno(own)
+    return isComplete
   }
 
   static let performJob: Job.Perform = { job, loop, _ in CarriedCall(job).run(on: loop) }
@@ -182,6 +187,8 @@ struct CarriedCallState: ~Copyable {
   var token = WaitToken()
   /// Here, and not on the waiter's stack, since its thread may end inside of the run that waits. Wait gate.
   var edge = WaitEdge()
+  /// The caller's errno, and when the call is done that of the function.
+  var errno = treadle_system_errno()
   /// The loop, with a reference, that its waiter runs meanwhile. Whoever takes it out drops the reference.
   let waitingLoop: Atomic<UnsafeMutablePointer<LoopState>?>
 

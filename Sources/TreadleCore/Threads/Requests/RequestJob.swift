@@ -56,8 +56,17 @@ struct RequestJob: ~Copyable {
   /// On the thread that is to do it; false when a host's callback did not complete.
   private static let performJob: Job.Perform = { job, loop, mode in
     let node = of(job)
-    node.pointee.waiter?.pointee.edge.markBegun()
+    guard let waiter = node.pointee.waiter else {
+      let isComplete = node.pointee.request.perform(on: loop, mode: mode)
+      if isComplete { node.pointee.request.complete() }
+      return isComplete
+    }
+    waiter.pointee.edge.markBegun()
+    let own = treadle_system_errno()
+    treadle_system_set_errno(waiter.pointee.errno)
     let isComplete = node.pointee.request.perform(on: loop, mode: mode)
+    waiter.pointee.errno = treadle_system_errno()
+    treadle_system_set_errno(own)
     if isComplete { node.pointee.request.complete() }
     return isComplete
   }

@@ -27,7 +27,7 @@ extension Loop {
 
   private func performAndWait(_ request: Request, _ modes: ModeNames?, as caller: Thread) throws(Failure) -> Int32 {
     var waiter = Waiter()
-    return try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
+    let result = try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
       var node = RequestJob(request, waiter: waiter)
       return try withUnsafeMutablePointer(to: &node) { node throws(Failure) in
         try prepare(node, modes)
@@ -39,6 +39,9 @@ extension Loop {
         return result == Status.ok && ScopeWork.isCancelled(work) ? Status.closed : result
       }
     }
+    // Last: nothing that follows may change it.
+    if result == Status.ok || result == Status.callback { treadle_system_set_errno(waiter.errno) }
+    return result
   }
 
   private func performAndWait(

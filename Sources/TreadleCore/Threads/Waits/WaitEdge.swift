@@ -70,4 +70,6 @@ struct Waiter: ~Copyable {
   /// What others write meanwhile is on another cache line than the word, at which the waiter looks all the time.
   private let restOfLine: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0)
   var edge = WaitEdge()
+  /// The waiting thread's errno, and that of the function when it is over.
+  var errno = treadle_system_errno()
 }
