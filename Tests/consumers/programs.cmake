@@ -17,3 +17,7 @@ foreach(kind "" "-static")
 endforeach()
 add_executable(cf "${CMAKE_CURRENT_LIST_DIR}/cf.c")
 target_link_libraries(cf PRIVATE Treadle::cf)
+# Installed programs look for the library beside them.
+include(GNUInstallDirs)
+set_target_properties(c-shared cf PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS c-shared cf RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

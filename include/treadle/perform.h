@@ -59,16 +59,17 @@ typedef struct treadle_request {
  *
  *  With TREADLE_PERFORM_IN_BACKGROUND `on` and modes are NULL (PERF-17).
  *
- *  A host's token is used up by its event, and by a wait, when this returns: it is retired if the request was dropped, also
- *  with TREADLE_IGNORED, TREADLE_E_CLOSED and TREADLE_E_DEADLOCK, or if the host did not complete the event; not after
- *  another error.
+ *  A host's token is used up by its event. Without a wait it is retired if the request was dropped, also with TREADLE_IGNORED and
+ *  TREADLE_E_CLOSED, or if the host did not complete the event. With a wait it is used up when this returns, and never retired,
+ *  whether the request was performed, refused (TREADLE_E_DEADLOCK) or dropped. After any other error the host still has it.
  *  [any] Errors, with the releases called but where the request cannot be read: TREADLE_E_ARG for NULL or a bad
  *  struct_size (these two), neither or several of fn, routine and host, a release or an equal with a host, a token without
  *  one, a NULL mode, more than 65,535 modes, unknown flags or several, a delay without its flag, an `on` that is NULL or should
  *  be; TREADLE_E_CLOSED when the thread has finished, or ends before it has performed the function
  *  (PERF-9), or after treadle_shutdown, or if the host is quiet; TREADLE_E_DEADLOCK when the thread waits, with a timeout or
  *  without, directly or through others, for the caller; TREADLE_E_CALLBACK when a host did not complete what was waited for;
- *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM; TREADLE_E_SYSTEM for a delay, or for a new thread. Since 1.0. */
+ *  TREADLE_E_STATE for a delay where the calling thread gets no loop any more; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM;
+ *  TREADLE_E_SYSTEM for a delay, or for a new thread. Since 1.0. */
 TREADLE_API treadle_status treadle_perform(treadle_object on, const treadle_request *request);
 
 /** Cancels the delayed requests of the calling thread that have this target and function (or routine, or host and token), all
