@@ -22,6 +22,7 @@ class Declaration:
     comment: str
     where: str
     members: list[str] = field(default_factory=list)
+    is_host_only: bool = False
 
     @property
     def tags(self) -> list[str]:
@@ -103,7 +104,8 @@ def _macro(line: str) -> Declaration | None:
 def _statement(text: str) -> Declaration | None:
     text = re.sub(r"\s+", " ", text).strip()
     if match := re.match(r"TREADLE_API .*?\b(treadle_\w+)\(", text):
-        return Declaration("function", match[1], text.removeprefix("TREADLE_API ").rstrip(";"), "", "")
+        is_host_only = text.startswith("TREADLE_API TREADLE_HOST_ONLY ")
+        return Declaration("function", match[1], re.sub(r"^TREADLE_API (TREADLE_HOST_ONLY )?", "", text).rstrip(";"), "", "", is_host_only=is_host_only)
     if match := re.match(r"typedef struct (\w+)? ?\{(.*)\} (\w+);", text):
         return Declaration("struct", match[3], text, "", "", _members(match[2]))
     if match := re.match(r"typedef struct \w+ \*(\w+);", text):

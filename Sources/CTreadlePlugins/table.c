@@ -225,6 +225,22 @@ static treadle_status in_message_port_create_remote(const treadle_plugin_host *p
     return status;
 }
 
+static treadle_status in_message_port_set_invalidated_in(const treadle_plugin_host *plugin, treadle_message_port port, treadle_message_port_invalidated_fn invalidated) {
+    void *entry;
+    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
+    if (status == TREADLE_OK) status = treadle_message_port_set_invalidated(port, invalidated);
+    libtreadle_plugin_leave(entry);
+    return status;
+}
+
+static treadle_status in_routine_create_in(const treadle_plugin_host *plugin, const treadle_routine_config *config, treadle_routine *out_routine) {
+    void *entry;
+    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
+    if (status == TREADLE_OK) status = treadle_routine_create(config, out_routine);
+    libtreadle_plugin_leave(entry);
+    return status;
+}
+
 static treadle_status in_close(treadle_object object, int64_t timeout_ns) {
     libtreadle_plugin_asks_for_end(object);
     return treadle_close(object, timeout_ns);
@@ -381,8 +397,8 @@ static const uint8_t plain[][2] = {
     {174, 184}, /* message_port_send */
     {175, 185}, /* message_port_request */
     {176, 186}, /* message_port_reply */
-    {177, 187}, /* invocation_get_errno */
-    {178, 188}, /* has_last_resort */
+    {179, 187}, /* invocation_get_errno */
+    {180, 188}, /* has_last_resort */
 };
 
 static treadle_plugin_table table;
@@ -416,6 +432,8 @@ static void fill(void) {
     table.port_create = in_port_create;
     table.message_port_create_local = in_message_port_create_local;
     table.message_port_create_remote = in_message_port_create_remote;
+    table.message_port_set_invalidated_in = in_message_port_set_invalidated_in;
+    table.routine_create_in = in_routine_create_in;
     table.struct_size = sizeof table;
 }
 const void *libtreadle_plugin_table(void) {

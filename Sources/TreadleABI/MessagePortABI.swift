@@ -128,7 +128,15 @@ public func treadle_message_port_set_invalidated(
   _ port: OpaquePointer?, _ invalidated: treadle_message_port_invalidated_fn?
 ) -> treadle_status {
   status("treadle_message_port_set_invalidated") { () throws(Failure) in
-    try MessagePort.setInvalidated(bits(port), invalidated)
+    // A port of others that calls the function belongs to the scope from then on.
+    if invalidated == nil {
+      try MessagePort.setInvalidated(bits(port), invalidated)
+    } else {
+      _ = try Scope.making { () throws(Failure) in
+        try MessagePort.setInvalidated(bits(port), invalidated)
+        return Handle(bits: bits(port))
+      }
+    }
     return Status.ok
   }
 }

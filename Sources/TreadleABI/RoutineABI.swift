@@ -119,7 +119,7 @@ public func treadle_routine_create(
       let out = try need(out_routine, nil, "out_routine")
       _ = try ClientStruct.copy(config, "config")
       try Runtime.start()
-      out.pointee = pointer(try makeRoutine(known, &place))
+      out.pointee = pointer(try Scope.making { () throws(Failure) in try makeRoutine(known, &place) })
     } catch {
       known.destroy?(known.info)
       throw error

@@ -9,12 +9,19 @@ import CTreadleSystem
 package struct ObjectCall {
   private var handle: UInt
   private var outer: UnsafeMutableRawPointer?
+  /// Called with `counted` if the thread ends inside; nil for nothing.
+  private var abandon: Abandon?
+  private var counted: UnsafeMutableRawPointer?
+
+  package typealias Abandon = @convention(c) (UnsafeMutableRawPointer) -> Void
 
   /// `body` makes the `ClientCall`: when its thread ends inside, the record outside of that is on the stack still.
   @inline(__always)
-  package static func recorded(_ handle: UInt, _ body: () -> Void) {
+  package static func recorded(
+    _ handle: UInt, _ counted: UnsafeMutableRawPointer? = nil, _ abandon: Abandon? = nil, _ body: () -> Void
+  ) {
     let thread = treadle_system_thread()
-    var call = ObjectCall(handle: handle, outer: thread.pointee.object_call)
+    var call = ObjectCall(handle: handle, outer: thread.pointee.object_call, abandon: abandon, counted: counted)
     withUnsafeMutablePointer(to: &call) { record in
       thread.pointee.object_call = UnsafeMutableRawPointer(record)
       body()
@@ -34,14 +41,18 @@ package struct ObjectCall {
     while let call = treadle_system_thread().pointee.object_call?.assumingMemoryBound(to: ObjectCall.self) {
       let handle = Handle(bits: call.pointee.handle)
       treadle_system_thread().pointee.object_call = call.pointee.outer
+      if let counted = call.pointee.counted { call.pointee.abandon?(counted) }
       if let kind = handle.kind { Slab(kind).abandonEnding(handle) }
     }
   }
 
   /// Whether such a call of this object is being made by the calling thread.
   @inline(never)
-  package static func isHere(_ handle: UInt) -> Bool {
-    var next = treadle_system_thread().pointee.object_call
+  package static func isHere(_ handle: UInt) -> Bool { isOn(treadle_system_thread().pointee.object_call, handle) }
+
+  /// The same of a thread whose innermost call this is.
+  package static func isOn(_ innermost: UnsafeMutableRawPointer?, _ handle: UInt) -> Bool {
+    var next = innermost
     while let call = next?.assumingMemoryBound(to: ObjectCall.self) {
       if call.pointee.handle == handle { return true }
       next = call.pointee.outer

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
+import Synchronization
 package import TreadleCore
 package import TreadleBase
 
@@ -12,11 +14,19 @@ package struct Routine {
     /// Constant while the slot is live.
     var body: UnsafeMutablePointer<RoutineBody>
     var slot: UInt32
+    /// Constant: it was made in a scope, which may end it before its last reference goes (`Routine+Scope.swift`).
+    var isScoped: Bool
+    /// How many calls of it run; of a scoped one.
+    let calls: Atomic<UInt32>
+    /// Not 0: its scope is closed, and no call begins.
+    let ended: Atomic<UInt32>
+    /// Not 0: what came with it went back.
+    let destroyed: Atomic<UInt32>
   }
 
   let cell: UnsafeMutablePointer<Cell>
 
-  private init(_ memory: UnsafeMutableRawPointer) {
+  init(_ memory: UnsafeMutableRawPointer) {
     cell = memory.assumingMemoryBound(to: Cell.self)
   }
 
@@ -25,7 +35,12 @@ package struct Routine {
     guard let (slot, memory) = Slab(.routine).take() else { return nil }
     let routine = Routine(memory)
     routine.cell.pointee.body = body
+    assert(Slab(.routine).fits(MemoryLayout<Cell>.size), "a slot has room for a routine")
     routine.cell.pointee.slot = slot
+    routine.cell.pointee.isScoped = treadle_system_thread().pointee.scope != nil
+    routine.cell.pointee.calls.store(0, ordering: .relaxed)
+    routine.cell.pointee.ended.store(0, ordering: .relaxed)
+    routine.cell.pointee.destroyed.store(0, ordering: .relaxed)
     routine.cell.pointee.reference.begin(forClient: true)
     return Handle(kind: .routine, slot: slot, generation: routine.cell.pointee.reference.generation)
   }
@@ -37,7 +52,10 @@ package struct Routine {
   /// The routine that a client's handle means, with a reference that the caller drops.
   @inline(__always)
   package static func retained(_ handle: UInt, _ subject: StaticString) throws(Failure) -> Routine {
-    Routine(try Slab(.routine).hold(handle, subject))
+    let routine = Routine(try Slab(.routine).hold(handle, subject))
+    if routine.cell.pointee.ended.load(ordering: .relaxed) == 0 { return routine }
+    routine.drop()
+    throw Failure(Status.stale, subject, "was in a scope that is closed")
   }
 
   /// Returns a reference that the client owns.
@@ -49,7 +67,7 @@ package struct Routine {
   package func drop() {
     guard cell.pointee.reference.drop().isGone else { return }
     let body = cell.pointee.body
-    let (destroy, info) = (body.pointee.destroy, body.pointee.info)
+    let (destroy, info) = (cell.pointee.destroyed.load(ordering: .acquiring) == 0 ? body.pointee.destroy : nil, body.pointee.info)
     Slab(.routine).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
     Arena.free(body)
     destroy?(info)
@@ -57,6 +75,7 @@ package struct Routine {
 
   /// The routine as the core's items see it; takes over the caller's reference.
   package consuming func indirect() -> IndirectCallback {
+    if cell.pointee.isScoped { return scopedIndirect() }
     let direct = cell.pointee.body.pointee.direct
     return IndirectCallback(
       object: UnsafeMutableRawPointer(cell),
@@ -81,6 +100,10 @@ package struct Routine {
   /// the result's type; nil drops the result.
   @inline(__always)
   package func call(_ event: UnsafePointer<Event>?, result: UnsafeMutableRawPointer?) {
+    if cell.pointee.isScoped {
+      _ = callScoped(event, result: result)
+      return
+    }
     RoutineBody.call(cell.pointee.body, event, result: result)
   }
 }

@@ -11,7 +11,33 @@ import TreadleScopes
 extension Plugin {
   /// The scope's guardian.
   static func guardEnd(_ memory: UnsafeMutableRawPointer, _ until: Int64) -> Bool {
-    until == Scope.mayBegin ? beginEnd(Scope(memory)) : stop(Scope(memory), until: until)
+    switch until {
+    case Scope.mayBegin: beginEnd(Scope(memory))
+    case Scope.neededHere: isNeededHere(Scope(memory))
+    default: stop(Scope(memory), until: until)
+    }
+  }
+
+  /// Whether the calling thread is inside of a plugin that uses it.
+  private static func isNeededHere(_ scope: Scope) -> Bool {
+    var seen = 0
+    while true {
+      // Held, since no lock is held where it is looked at.
+      let found = try? PluginRegistry.locked { () throws(Failure) -> Scope? in
+        var index = 0
+        let user = PluginRegistry.first { plugin in
+          if !plugin.uses(scope) { return false }
+          index &+= 1
+          return index > seen
+        }
+        user?.scope.holdAgain()
+        return user?.scope
+      }
+      guard let user = found ?? nil else { return false }
+      defer { user.letGo() }
+      if user.isHere { return true }
+      seen &+= 1
+    }
   }
 
   /// False while another plugin uses it. Else none begins to any more.

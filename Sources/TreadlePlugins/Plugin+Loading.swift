@@ -44,7 +44,10 @@ extension Plugin {
   private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?) throws(Failure) -> Scope {
     var query = config.query
     if let path = config.path {
-      let image = try open(path, takesWritable: config.flags & UInt32(TREADLE_PLUGIN_LOAD_WRITABLE) != 0)
+      // Its constructors may find functions of the library by themselves: what they created would belong to nobody.
+      let image = try Scope.creatingNothing { () throws(Failure) in
+        try open(path, takesWritable: config.flags & UInt32(TREADLE_PLUGIN_LOAD_WRITABLE) != 0)
+      }
       parts.image = image
       query = unsafeBitCast(libtreadle_image_find(image, "treadle_plugin_query"), to: treadle_plugin_query_fn?.self)
     }

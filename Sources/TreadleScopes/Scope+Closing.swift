@@ -14,7 +14,7 @@ extension Scope {
   /// stack: then it ends with that.
   package func close(timeout: Int64) throws(Failure) -> Bool {
     let until = Clock.after(timeout, from: Clock.now())
-    try awaitBeginning(until)
+    try awaitBeginning(timeout, until)
     beginClosing()
     var isFirst = true
     while true {
@@ -30,15 +30,18 @@ extension Scope {
       if timeout <= 0 || Clock.now() >= until {
         throw Failure(Status.timeout, "timeout_ns", "passed while something of the scope went on: treadle_scope_copy_holders tells what")
       }
-      Rest.wait(seen, until: until)
+      try awaitRest(seen, until: until)
     }
   }
 
-  private func awaitBeginning(_ until: Int64) throws(Failure) {
+  private func awaitBeginning(_ timeout: Int64, _ until: Int64) throws(Failure) {
     while !isClosing {
       let seen = Rest.epoch
       if mayBegin { return }
       if isHere { throw Failure(Status.state, "scope", "is needed by another one, and was to be closed from inside") }
+      if timeout > 0 && isNeededHere {
+        throw Failure(Status.deadlock, "scope", "is needed by another one, whose end waits for the calling thread")
+      }
       if Clock.now() >= until {
         throw Failure(Status.timeout, "timeout_ns", "passed while the scope was needed: treadle_scope_copy_holders tells by whom")
       }

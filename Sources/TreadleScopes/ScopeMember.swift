@@ -22,6 +22,7 @@ struct ScopeMember {
     case .invocation: isHere = (try? Invocation.endInScope(handle)) ?? false
     case .closure: isHere = (try? Closure.endInScope(handle)) ?? false
     case .thread: isHere = (try? Thread.endInScope(handle)) ?? false
+    case .routine: return endRoutine()
     case .host: return endHost()
     case .scope: return endScope(isFirst: true)
     default: return .closed
@@ -43,6 +44,7 @@ struct ScopeMember {
     switch kind {
     case .host: return endHost()
     case .thread: return Thread.isGone(handle) ? end() : .isBusy
+    case .routine: return endRoutine()
     case .scope: return endScope(isFirst: false)
     default: return .isBusy
     }
@@ -67,6 +69,13 @@ struct ScopeMember {
   private func endItem(_ kind: Kind) -> Bool {
     guard let item = try? Item.hold(kind, handle.bits, "item") else { return false }
     return item.endInScope()
+  }
+
+  /// A routine may stay, in what refers to it: it calls nothing any more.
+  private func endRoutine() -> Scope.Found {
+    let isHere = ObjectCall.isHere(handle.bits)
+    if (try? Routine.endInScope(handle)) != false && !isHere { return .closed }
+    return isHere ? .isHere : .isBusy
   }
 
   /// A host is never freed: it is quiet.

@@ -85,6 +85,8 @@ HELPER bool count_report(treadle_thread thread, const char *kind, const char *me
     atomic_fetch_add(&reports, 1);
     return true;
 }
+#ifndef TREADLE_PLUGIN
 HELPER void watch_reports(void) { CHECK_INT(treadle_set_last_resort(count_report, NULL, NULL), TREADLE_OK); }
+#endif
 
 #endif

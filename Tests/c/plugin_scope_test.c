@@ -72,6 +72,100 @@ TEST(what_is_made_for_a_scope_that_has_ended_is_refused, "SCOPE-2 SCOPE-6") {
     }
 }
 
+/* --- Code of the plugin in what is not its own ------------------------------------------------------ */
+
+static treadle_source source_of(treadle_routine routine) {
+    treadle_source source = NULL;
+    treadle_source_context context = {.struct_size = sizeof context, .perform_routine = routine};
+    CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), source, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    return source;
+}
+TEST(a_routine_of_a_plugin_calls_nothing_when_that_is_gone, "SCOPE-2 PLUG-3") {
+    for (int has_run = 0; has_run < 2; has_run++) {
+        static struct life life;
+        const struct settling *settling;
+        treadle_plugin plugin = start_settler(&settling);
+        life_begin(&life, treadle_loop_current(), NEVER_RUN);
+        CHECK_INT(settling->make_routine(&life), TREADLE_OK);
+        treadle_source source = source_of(life.object);
+        if (has_run) CHECK_INT(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_RETURN_AFTER_SOURCE), TREADLE_RUN_HANDLED_SOURCE);
+        CHECK_INT(life.calls, has_run);
+        CHECK_INT(treadle_routine_call(life.object, NULL, NULL, 0), TREADLE_OK);
+        CHECK_INT(life.calls, has_run + 1);
+        CHECK_INT(holders_of(plugin, NULL, 0), 1);
+        unload(plugin);
+        CHECK(!is_mapped("settler"));
+        CHECK_INT(life.released, 1);
+        CHECK_INT(treadle_routine_call(life.object, NULL, NULL, 0), TREADLE_E_STALE);
+        CHECK(treadle_is_valid(source));
+        CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+        treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0);
+        CHECK_INT(life.calls, has_run + 1);
+        CHECK_INT(discard(source), TREADLE_OK);
+        CHECK_INT(life.released, 1);
+    }
+}
+
+static sem_t in_routine, go_on;
+static void stay_in_routine(struct life *life) {
+    (void)life;
+    sem_post(&in_routine);
+    await(&go_on);
+}
+static void *run_routine(void *life) {
+    treadle_source source = source_of(((struct life *)life)->object);
+    treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0);
+    CHECK_INT(discard(source), TREADLE_OK);
+    return NULL;
+}
+TEST(a_plugin_waits_for_a_call_of_its_routine, "SCOPE-3 PLUG-4") {
+    static struct life life;
+    const struct settling *settling;
+    treadle_scope_holder holder;
+    pthread_t runner;
+    sem_init(&in_routine, 0, 0), sem_init(&go_on, 0, 0);
+    treadle_plugin plugin = start_settler(&settling);
+    life_begin(&life, treadle_loop_current(), NEVER_RUN);
+    life.in_callback = stay_in_routine;
+    CHECK_INT(settling->make_routine(&life), TREADLE_OK);
+    CHECK_INT(pthread_create(&runner, NULL, run_routine, &life), 0);
+    await(&in_routine);
+    CHECK_INT(treadle_plugin_close(plugin, 0), TREADLE_E_TIMEOUT);
+    CHECK_INT(holders_of(plugin, &holder, 1), 1);
+    CHECK_INT(holder.kind, TREADLE_KIND_ROUTINE);
+    CHECK_INT(life.released, 0);
+    sem_post(&go_on);
+    unload(plugin);
+    CHECK_INT(life.released, 1);
+    CHECK_INT(pthread_join(runner, NULL), 0);
+    CHECK_INT(life.calls, 1);
+}
+
+TEST(a_port_that_calls_a_plugin_ends_with_it, "SCOPE-6 PLUG-3") {
+    treadle_message_port port;
+    treadle_message_port_context context = {.struct_size = sizeof context};
+    const struct settling *settling;
+    treadle_plugin plugin = start_settler(&settling);
+    CHECK_INT(treadle_message_port_create_local(NULL, &context, &port), TREADLE_OK);
+    CHECK_INT(settling->watch(port), TREADLE_OK);
+    unload(plugin);
+    CHECK(!is_mapped("settler"));
+    CHECK_INT(treadle_release(port), TREADLE_E_STALE);
+    CHECK(strstr(said, "invalidated"));
+}
+
+TEST(functions_before_init_are_refused, "PLUG-3") {
+    char expected[80];
+    treadle_plugin plugin = load("early");
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0), TREADLE_RUN_FINISHED);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    snprintf(expected, sizeof expected, "early.init early.%d %d %d 1 early.start", TREADLE_E_STATE, TREADLE_E_STATE, TREADLE_E_STATE);
+    CHECK_SAID(expected);
+    unload(plugin);
+}
+
 /* --- The host's own --------------------------------------------------------------------------------- */
 
 /* What the host makes lazily, in whatever the plugin has called. */

@@ -14,8 +14,20 @@ static treadle_status make(int kind, struct life *life, treadle_scope entered) {
     if (entered) treadle_scope_leave(entered);
     return status;
 }
+static void routine_called(struct life *life) { life_called(life); }
+static treadle_status make_routine(struct life *life) {
+    treadle_argument argument = {.kind = TREADLE_ARGUMENT_BOUND, .value = &life, .size = sizeof life};
+    treadle_routine_config config = {.struct_size = sizeof config, .code = (void (*)(void))routine_called, .signature = "v^v",
+                                     .arguments = &argument, .argument_count = 1, .info = life, .destroy = life_released};
+    return treadle_routine_create(&config, (treadle_routine *)&life->object);
+}
+static void invalidated(treadle_message_port port, void *info) {
+    (void)port, (void)info;
+    step("invalidated");
+}
+static treadle_status watch(treadle_message_port port) { return treadle_message_port_set_invalidated(port, invalidated); }
 static void call(void (*code)(void)) { code(); }
-static const struct settling settling = {make, call};
+static const struct settling settling = {make, make_routine, watch, call};
 static const void *get_extension(void *instance, const char *id) {
     (void)instance;
     return strcmp(id, SETTLING) == 0 ? &settling : NULL;

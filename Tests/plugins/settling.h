@@ -12,6 +12,9 @@
 struct settling {
     /* Makes one of a kind by the plugin's code, inside of a scope (NULL: of none), and in the one that the life names. */
     treadle_status (*make)(int kind, struct life *life, treadle_scope entered);
+    /* Makes a routine of the plugin's code, which calls the life; and gives the plugin's code to a port of the host's. */
+    treadle_status (*make_routine)(struct life *life);
+    treadle_status (*watch)(treadle_message_port port);
     /* Calls a function of its host's. */
     void (*call)(void (*code)(void));
 };

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * closure.h: C function pointers of any signature, made at run time, which may carry their calls to a loop. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_CLOSURE_H
 #define TREADLE_CLOSURE_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * descriptor.h: descriptor sources (port-based, version 1): performed while a descriptor is ready. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_DESCRIPTOR_H
 #define TREADLE_DESCRIPTOR_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * error.h: what went wrong in the calling thread's last failed call. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_ERROR_H
 #define TREADLE_ERROR_H
 
@@ -40,7 +43,7 @@ TREADLE_API const char *treadle_status_message(treadle_status status);
  *  the parent's, also after this call: they end with TREADLE_E_FORKED when it returns in the child. In
  *  a process that is not such a child it does nothing and returns TREADLE_IGNORED. (RL-11)
  *  [any] Errors: none. Since 1.0. */
-TREADLE_API treadle_status treadle_after_fork_child(void);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_after_fork_child(void);
 
 TREADLE_END_DECLS
 #endif

@@ -3,6 +3,9 @@
  *
  * event.h: one callout, described for those who get all of them in one place: host languages
  * (host.h) and routines (routine.h). Plain C callbacks have signatures of their own. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_EVENT_H
 #define TREADLE_EVENT_H
 

@@ -3,6 +3,9 @@
  *
  * host.h: host languages: one callback for everything, or none and events that are fetched; tickets, retired tokens, a gate
  * for the end. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_HOST_H
 #define TREADLE_HOST_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * invocation.h: calling a C function of any signature on a loop or thread, and having what it returns. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_INVOCATION_H
 #define TREADLE_INVOCATION_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * lock.h: locks and conditions over those of POSIX threads. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_LOCK_H
 #define TREADLE_LOCK_H
 

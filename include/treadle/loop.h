@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * loop.h: run loops: getting one, running it, waking and stopping it, its modes. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_LOOP_H
 #define TREADLE_LOOP_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * message_port.h: message ports: messages and their replies, under a name, between threads and processes of one user. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_MESSAGE_PORT_H
 #define TREADLE_MESSAGE_PORT_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * notification.h: what Treadle tells the whole process. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_NOTIFICATION_H
 #define TREADLE_NOTIFICATION_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * object.h: the verbs that all handles understand, whatever their kind. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_OBJECT_H
 #define TREADLE_OBJECT_H
 
@@ -38,7 +41,8 @@ TREADLE_API treadle_status treadle_invalidate(treadle_object item);
 /** Invalidates an item or a closure, then waits until none of its callbacks runs on another thread. Or closes a scope, as
  *  treadle_scope_close says (scope.h).
  *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.
- *  [any] Errors: TREADLE_E_TIMEOUT, with the end begun; TREADLE_E_DEADLOCK from inside one of an item's own callbacks, or
+ *  [any] Errors: TREADLE_E_TIMEOUT, with the end begun; TREADLE_E_DEADLOCK from inside one of an item's own callbacks,
+ *  when a callback that it waits for waits for the calling thread, directly or through others (with the end begun), or
  *  when a waiting call of the closure is for the calling thread's loop (it has ended then, but nothing is waited for; from
  *  one of its own handlers a closure is invalidated only); TREADLE_E_KIND for what is neither. Since 1.0. */
 TREADLE_API treadle_status treadle_close(treadle_object object, int64_t timeout_ns);

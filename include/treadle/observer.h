@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * observer.h: observers: told what a loop is about to do. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_OBSERVER_H
 #define TREADLE_OBSERVER_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * perform.h: performing a function on a thread, now or later, with or without waiting for it. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_PERFORM_H
 #define TREADLE_PERFORM_H
 

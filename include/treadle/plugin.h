@@ -5,6 +5,9 @@
  *
  * A plugin is compiled with TREADLE_PLUGIN defined, and links nothing of Treadle: every function of these headers is there
  * as in any program, and goes through the table that the host has given it. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_PLUGIN_H
 #define TREADLE_PLUGIN_H
 
@@ -133,7 +136,7 @@ typedef struct treadle_plugin_config {
  *  id that is loaded already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for NULL, a bad
  *  struct_size, not one of path and query, unknown flags; TREADLE_E_SYSTEM where there is no such file; TREADLE_E_CLOSED as
  *  treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
-TREADLE_API treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
 
 /** Initialises and starts a plugin, and before it those that provide what it requires, and where they are loaded what it
  *  has as optional. Those that have started are left as they are: TREADLE_IGNORED if that is the plugin itself.
@@ -143,7 +146,7 @@ TREADLE_API treadle_status treadle_plugin_load(const treadle_plugin_config *conf
  *  start that fails, after which the plugin is closed, or an extension that a provider does not have after all;
  *  TREADLE_E_STATE while another thread starts it, or the one ends whose place it takes; TREADLE_E_CLOSED if it is closed. The
  *  last error names which. Since 1.0. */
-TREADLE_API treadle_status treadle_plugin_start(treadle_plugin plugin);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_start(treadle_plugin plugin);
 
 /** Ends a plugin: the same as treadle_close. Nothing new is taken from it (TREADLE_E_CLOSED), stop is called, then its scope is
  *  closed, with all that the plugin has made; then deinit is called, and the library is unmapped if that is certain to do no
@@ -156,7 +159,8 @@ TREADLE_API treadle_status treadle_plugin_start(treadle_plugin plugin);
  *  knows of those that it calls. It does not know of functions that others call as an extension: while one of these runs, its
  *  plugin must not be closed; a closure's pointer may be given out in place of a function that can come to that.
  *  timeout_ns: 0 or less only looks; TREADLE_FOREVER. stop gets what is left of it, also of a close from inside.
- *  [any] Errors: TREADLE_E_TIMEOUT: close it again. Since 1.0. */
+ *  [any] Errors: TREADLE_E_TIMEOUT: close it again; TREADLE_E_DEADLOCK when something of it that goes on waits for the calling
+ *  thread, or from inside of a plugin that uses it. Since 1.0. */
 static inline treadle_status treadle_plugin_close(treadle_plugin plugin, int64_t timeout_ns) {
     return treadle_close(plugin, timeout_ns);
 }
@@ -168,7 +172,7 @@ static inline treadle_status treadle_plugin_close(treadle_plugin plugin, int64_t
  *  one is dropped then, and the old one is being closed, unless another plugin uses it: then it goes on; TREADLE_E_PLUGIN for
  *  another id, or a file that was written over in its place while it is mapped; TREADLE_E_DEADLOCK from inside of the plugin.
  *  Since 1.0. */
-TREADLE_API treadle_status treadle_plugin_reload(treadle_plugin plugin, const treadle_plugin_config *config, int64_t timeout_ns,
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_reload(treadle_plugin plugin, const treadle_plugin_config *config, int64_t timeout_ns,
                                                  treadle_plugin *out_plugin);
 
 /** How far a plugin has come. Since 1.0. */
@@ -190,28 +194,28 @@ typedef struct treadle_plugin_info {
 /** Tells what is known of a plugin.
  *  [any] Errors: TREADLE_E_ARG for NULL or a struct_size that no version had; TREADLE_E_KIND for a scope that is no plugin;
  *  TREADLE_E_CLOSED if it has ended or is ending. Since 1.0. */
-TREADLE_API treadle_status treadle_plugin_get_info(treadle_plugin plugin, treadle_plugin_info *info);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_get_info(treadle_plugin plugin, treadle_plugin_info *info);
 
 /** An extension of a plugin that has started, for the host: valid until the plugin is closed.
  *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_NOT_FOUND if it has none of that name; TREADLE_E_STATE if it has not started;
  *  TREADLE_E_CLOSED; TREADLE_E_KIND for a scope that is no plugin. Since 1.0. */
-TREADLE_API treadle_status treadle_plugin_get_extension(treadle_plugin plugin, const char *id, const void **out_extension);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_get_extension(treadle_plugin plugin, const char *id, const void **out_extension);
 
 /** Changes a setting. One that has started is asked, and may refuse.
  *  [any] Errors: TREADLE_E_NOT_FOUND for a key that it does not have; TREADLE_E_ARG for NULL, or a value that its type does not
  *  allow; TREADLE_E_CLOSED; TREADLE_E_KIND; what the plugin returns. Since 1.0. */
-TREADLE_API treadle_status treadle_plugin_set(treadle_plugin plugin, const char *key, const char *value);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_set(treadle_plugin plugin, const char *key, const char *value);
 
 /** Writes a setting's value: at most capacity bytes, NUL included, into buffer (NULL with capacity 0 asks for the length);
  *  stores the full length, without NUL.
  *  [any] Errors: as treadle_plugin_set. Since 1.0. */
-TREADLE_API treadle_status treadle_plugin_copy_setting(treadle_plugin plugin, const char *key, char *buffer, size_t capacity,
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_copy_setting(treadle_plugin plugin, const char *key, char *buffer, size_t capacity,
                                                        size_t *out_length);
 
 /** Copies out the plugins that are loaded, in the order in which they were, each with a reference, to be released: the first
  *  capacity of them; stores how many there are. With capacity 0 buffer may be NULL.
  *  [any] Errors: TREADLE_E_ARG for NULL. Since 1.0. */
-TREADLE_API treadle_status treadle_plugin_copy_all(treadle_plugin *buffer, size_t capacity, size_t *out_count);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_copy_all(treadle_plugin *buffer, size_t capacity, size_t *out_count);
 
 /** Of what treadle_scope_copy_holders tells: a plugin that uses another one. Since 1.0. */
 enum { TREADLE_HOLDER_PLUGIN = 36 };
@@ -237,14 +241,20 @@ struct treadle_plugin_host {
 };
 
 #ifdef TREADLE_PLUGIN
-/* What its host has given it; NULL before init, constant from then on. */
+/* What its host has given it; NULL before init, where all functions return TREADLE_E_STATE, 0, false or NULL; constant from then
+ * on. */
 #ifdef __swift__
 __attribute__((swift_attr("nonisolated(unsafe)")))
 #endif
 __attribute__((weak, visibility("hidden"))) const treadle_plugin_host *treadle_plugin_self;
+/** The oldest version of a host that takes the plugin: that of these headers. A plugin that asks whether a later function is
+ *  there, by TREADLE_E_NOT_SUPPORTED, defines it as an older one before it includes them. Since 1.0. */
+#ifndef TREADLE_PLUGIN_ABI_MIN
+#define TREADLE_PLUGIN_ABI_MIN TREADLE_PLUGIN_ABI
+#endif
 /** What a plugin's description begins with. Since 1.0. */
 #define TREADLE_PLUGIN_COMMON                                                                                      \
-    .struct_size = sizeof(treadle_plugin_description), .abi_min = TREADLE_PLUGIN_ABI & 0xFFFF0000u,                \
+    .struct_size = sizeof(treadle_plugin_description), .abi_min = TREADLE_PLUGIN_ABI_MIN,                          \
     .abi_max = TREADLE_PLUGIN_ABI, .behaviour = TREADLE_PLUGIN_BEHAVIOUR, .self = &treadle_plugin_self
 #else
 /** The same for a plugin that is part of a program. Since 1.0. */

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * pool.h: pools: releases that are put off until the pass, the thread or the caller ends. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_POOL_H
 #define TREADLE_POOL_H
 

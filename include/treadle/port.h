@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * port.h: ports in a process: messages from any thread, which a loop performs one by one. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_PORT_H
 #define TREADLE_PORT_H
 

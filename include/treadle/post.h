@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * post.h: posts: functions queued for a loop, each called once. The rules call them blocks. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_POST_H
 #define TREADLE_POST_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * process.h: what concerns the whole process: its end, and errors that nobody caught. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_PROCESS_H
 #define TREADLE_PROCESS_H
 
@@ -16,7 +19,7 @@ TREADLE_BEGIN_DECLS
  *  go on, and still run. For the owner of a process that is about to end, or an interpreter that owns it.
  *  [any] Also from a callback, which does not wait for itself. TREADLE_IGNORED when it was done before and nothing
  *  runs. Errors: TREADLE_E_TIMEOUT, with everything closed. Since 1.0. */
-TREADLE_API treadle_status treadle_shutdown(int64_t timeout_ns);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_shutdown(int64_t timeout_ns);
 
 /** The last resort for an error that escaped a callback or a thread's entry function: an exception of C++, of Python
  *  (THR-19). thread: where; NULL behind the teardown of a thread that never had an object (a host's thread_exit).
@@ -29,7 +32,7 @@ typedef bool (*treadle_last_resort_fn)(treadle_thread thread, const char *kind, 
  *  to standard error and answers false (THR-19). destroy (may be NULL) gets info back once: when the handler was
  *  replaced and no call of it runs.
  *  [any] Errors, with destroy called: TREADLE_E_NOMEM. Since 1.0. */
-TREADLE_API treadle_status treadle_set_last_resort(treadle_last_resort_fn handler, void *info,
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_last_resort(treadle_last_resort_fn handler, void *info,
                                                    treadle_release_fn destroy);
 
 /** Whether a last-resort handler is set, and not the default: a language that prints more than one line for an error that nobody
@@ -59,7 +62,7 @@ typedef void (*treadle_log_fn)(const char *message, void *info);
  *  treadle_describe tells how often each item was called and for how long in all, treadle_loop_get_counters the longest.
  *  Without that, one test of a flag for each batch of callbacks is all that it costs.
  *  [any] Errors, with destroy called: TREADLE_E_NOMEM. Since 1.0. */
-TREADLE_API treadle_status treadle_set_log(treadle_log_fn log, void *info, treadle_release_fn destroy);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_log(treadle_log_fn log, void *info, treadle_release_fn destroy);
 
 TREADLE_END_DECLS
 #endif

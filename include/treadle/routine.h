@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * routine.h: signatures and routines: C functions of any signature as callbacks. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_ROUTINE_H
 #define TREADLE_ROUTINE_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * scope.h: scopes: what is made inside of one belongs to it, and ends with it, whatever was forgotten. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_SCOPE_H
 #define TREADLE_SCOPE_H
 
@@ -18,11 +21,12 @@ typedef struct treadle_scope_config {
 } treadle_scope_config;
 
 /** Makes a scope, with one reference. To it belongs what a thread makes between treadle_scope_enter and treadle_scope_leave:
- *  sources, descriptor sources, ports, timers, observers, threads, invocations, closures, host registrations, scopes; posts,
+ *  sources, descriptor sources, ports, timers, observers, threads, invocations, closures, routines, host registrations, scopes; posts,
  *  requests (also those after a delay), notifications, values in dictionaries of threads, and what is added to a pool; and
  *  whatever names the scope in its context or config, wherever it is made. What code of a plugin makes belongs to the plugin as
  *  well, and ends with the first of the two (SCOPE-6). Not what callbacks make later, unless they enter the scope themselves, or
- *  name it. Loops, locks, conditions, signatures, routines and messages belong to nobody. A member that has
+ *  name it. A routine of a closed scope calls nothing, whatever refers to it. Loops, locks, conditions, signatures and messages belong
+ *  to nobody. A member that has
  *  ended before costs nothing any more.
  *  With the last reference the scope is closed as by treadle_scope_close from one of its callbacks.
  *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL, a bad struct_size (these
@@ -77,7 +81,8 @@ TREADLE_API treadle_status treadle_scope_copy_holders(treadle_scope scope, tread
  *  From inside one of its own callbacks: TREADLE_DEFERRED, at once; the scope is closed when those return that the calling
  *  thread is in. Otherwise idempotent; several threads may close a scope.
  *  timeout_ns: 0 or less only looks; TREADLE_FOREVER.
- *  [any] Errors: TREADLE_E_TIMEOUT, with the end begun: close again, treadle_scope_copy_holders tells what goes on.
+ *  [any] Errors: TREADLE_E_TIMEOUT, with the end begun: close again, treadle_scope_copy_holders tells what goes on;
+ *  TREADLE_E_DEADLOCK when something that goes on waits for the calling thread, directly or through others: the same.
  *  The same as treadle_close. Since 1.0. */
 static inline treadle_status treadle_scope_close(treadle_scope scope, int64_t timeout_ns) {
     return treadle_close(scope, timeout_ns);

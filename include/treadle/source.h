@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * source.h: custom input sources (version 0): signalled by anybody, performed by a loop. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_SOURCE_H
 #define TREADLE_SOURCE_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * thread.h: threads: making, configuring, starting, stopping and joining them, and what each one carries. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_THREAD_H
 #define TREADLE_THREAD_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * time.h: the clock, and conversions from seconds and dates. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_TIME_H
 #define TREADLE_TIME_H
 

@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * timer.h: timers: one-shot or repeating, on an exact grid, with a tolerance if wanted. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_TIMER_H
 #define TREADLE_TIMER_H
 

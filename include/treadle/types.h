@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * types.h: handles, statuses and what every other header needs. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_TYPES_H
 #define TREADLE_TYPES_H
 
@@ -20,10 +23,32 @@
 #if defined(TREADLE_PLUGIN)
 /* A plugin has each function itself, once, and shows it to nobody (plugin_table.h). */
 #define TREADLE_API __attribute__((weak, visibility("hidden")))
+/* What is its host's: a plugin that calls it does not compile. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define TREADLE_HOST_ONLY __attribute__((unavailable("it is for the program that hosts plugins")))
+#else
+#define TREADLE_HOST_ONLY __attribute__((error("it is for the program that hosts plugins")))
+#endif
 #elif defined(__GNUC__)
 #define TREADLE_API __attribute__((visibility("default")))
 #else
 #define TREADLE_API
+#endif
+/* Inline functions of treadle.hpp in a plugin call its table, those of a program the library: the loader must not take the ones
+ * for the others. */
+#ifdef TREADLE_PLUGIN
+#define TREADLE_CPP_NAMESPACE v1_plugin
+#else
+#define TREADLE_CPP_NAMESPACE v1
+#endif
+#ifndef TREADLE_HOST_ONLY
+#define TREADLE_HOST_ONLY
+#endif
+/* A class of treadle.hpp that crosses libraries: an exception. */
+#if defined(TREADLE_PLUGIN)
+#define TREADLE_TYPE
+#else
+#define TREADLE_TYPE TREADLE_API
 #endif
 
 /* Handles. The pointer type keeps the kinds apart in C; the value is an encoded id that Treadle

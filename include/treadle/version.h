@@ -2,6 +2,9 @@
  * Copyright the Treadle authors
  *
  * version.h: the version that these headers describe. The build systems read it from here. */
+#if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
+#include "../treadle.h" /* with what calls the functions */
+#endif
 #ifndef TREADLE_VERSION_H
 #define TREADLE_VERSION_H
 

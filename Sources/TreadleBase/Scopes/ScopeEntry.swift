@@ -17,6 +17,8 @@ struct ScopeEntry {
     case watched
     /// Other code is called, which has entered nothing.
     case aside
+    /// Code is called that may create nothing: the constructors of a library, which know of no scope.
+    case nothing
   }
 
   /// Held. Nil for none.
@@ -134,6 +136,16 @@ extension Scope {
     if let entry { endCalling(entry) }
   }
 
+  /// Runs code that may create nothing.
+  package static func creatingNothing<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    let entry = try push(nil, .nothing)
+    defer { popAll(to: entry) }
+    return try body()
+  }
+  static func demandCreation() throws(Failure) {
+    if innermost?.pointee.kind == .nothing { throw Failure(Status.state, "plugin", "is being loaded: nothing is created before its init") }
+  }
+
   @inline(never)
   package static func beginAside() -> UnsafeMutableRawPointer? { (try? push(nil, .aside)).map { UnsafeMutableRawPointer($0) } }
 }
@@ -225,7 +237,10 @@ extension Scope {
 
   @inline(never)
   private static func beginMaking() throws(Failure) -> Making? {
-    guard let owners, let scope = owners.first.pointee.scope else { return nil }
+    guard let owners, let scope = owners.first.pointee.scope else {
+      try demandCreation()
+      return nil
+    }
     try scope.promise(by: owners.first)
     if let second = owners.second {
       do throws(Failure) { try second.pointee.scope?.promise(by: second) } catch {
@@ -246,8 +261,13 @@ extension Scope {
   }
 
   /// Whether the calling thread is making something that belongs to the scope.
-  package var isMakingHere: Bool {
-    var next = Scope.innermost
+  package var isMakingHere: Bool { isMaking(Scope.innermost) }
+
+  /// The same of a thread whose innermost entry this is.
+  package func isMaking(_ innermost: UnsafeMutableRawPointer?) -> Bool { isMaking(innermost?.assumingMemoryBound(to: Entry.self)) }
+
+  private func isMaking(_ innermost: UnsafeMutablePointer<Entry>?) -> Bool {
+    var next = innermost
     while let entry = next {
       if entry.pointee.scope?.state == state && entry.pointee.promised != 0 { return true }
       next = entry.pointee.outer

@@ -8,7 +8,7 @@ package import Synchronization
 package struct ScopeState: ~Copyable {
   package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
   /// Asked before each step of a closing, with the scope, no lock held, and until when there is time for it: whether what is
-  /// inside may be ended now. With `Scope.mayBegin` in place of a time: whether the closing may begin. When the answer may be
+  /// inside may be ended now. With `Scope.mayBegin` or `Scope.neededHere` in place of a time: what these ask for. When the answer may be
   /// another one, something has come to rest. By several threads at once, also beside `destroy`.
   package typealias Guardian = @convention(c) (UnsafeMutableRawPointer, Int64) -> Bool
 
@@ -157,6 +157,10 @@ package struct Scope {
   /// For a guardian, in place of a time.
   package static let mayBegin = Int64.min
 
+  /// For a guardian, in place of a time: whether the calling thread is inside of somebody who needs the scope.
+  package static let neededHere = Int64.min &+ 1
+  package var isNeededHere: Bool { state.pointee.guardian?(UnsafeMutableRawPointer(state), Scope.neededHere) ?? false }
+
   /// False while somebody needs the scope who is not in it.
   package var mayBegin: Bool { state.pointee.guardian?(UnsafeMutableRawPointer(state), Scope.mayBegin) ?? true }
   /// No more is taken from here on. `deferredUntil`: nobody waits for the rest, which may take until then.
@@ -207,6 +211,9 @@ package struct Scope {
 
   /// Whether the calling thread is in `destroy`.
   package var isFinishingHere: Bool { phase == Phase.finishing && state.pointee.finisher == Runtime.threadID }
+
+  /// The same of a thread.
+  package func isFinishing(on threadID: Int32) -> Bool { phase == Phase.finishing && state.pointee.finisher == threadID }
 
   var finisher: Int32 { state.pointee.finisher }
 

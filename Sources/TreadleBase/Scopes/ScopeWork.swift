@@ -91,7 +91,10 @@ package struct ScopeWork: ~Copyable {
   private static func makeSlowly<Content>(
     _ kind: UInt32, _ content: Content, _ isQueued: Bool, _ dispose: @escaping Dispose
   ) throws(Failure) -> Pointer? {
-    guard let owners = Scope.owners, let scope = owners.first.pointee.scope else { return nil }
+    guard let owners = Scope.owners, let scope = owners.first.pointee.scope else {
+      try Scope.demandCreation()
+      return nil
+    }
     guard let memory = treadle_system_allocate(offset &+ MemoryLayout<Content>.size) else {
       throw Failure.noMemory("scope")
     }
@@ -298,8 +301,11 @@ package struct ScopeWork: ~Copyable {
   package static func thread(of work: Pointer) -> Int32 { work.pointee.threadID.load(ordering: .relaxed) }
 
   /// Whether it is on the calling thread's stack.
-  package static func isHere(_ work: Pointer) -> Bool {
-    var next = treadle_system_thread().pointee.scope_call?.assumingMemoryBound(to: Call.self)
+  package static func isHere(_ work: Pointer) -> Bool { isOn(treadle_system_thread().pointee.scope_call, work) }
+
+  /// The same of a thread whose innermost call this is.
+  package static func isOn(_ innermost: UnsafeMutableRawPointer?, _ work: Pointer) -> Bool {
+    var next = innermost?.assumingMemoryBound(to: Call.self)
     while let call = next {
       if call.pointee.work == work { return true }
       next = call.pointee.outer?.assumingMemoryBound(to: Call.self)

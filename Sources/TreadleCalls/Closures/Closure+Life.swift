@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import Synchronization
-import TreadleCore
+package import TreadleCore
 package import TreadleBase
 
 /// Retired, drained, and what is known of a closure meanwhile.
@@ -34,7 +34,16 @@ extension Closure {
       if timeout <= 0 || Clock.now() >= until {
         throw Failure(Status.timeout, "timeout_ns", "passed while calls of the closure went on")
       }
-      Rest.wait(seen, until: until)
+      try restTarget.wait(seen, until: until)
+    }
+  }
+
+  /// Its calls, and its destroy.
+  package var restTarget: RestTarget {
+    RestTarget(UnsafeMutableRawPointer(body)) { body, stack in
+      guard let memory = UnsafeMutableRawPointer(bitPattern: body) else { return false }
+      return ClosureFrame.isOn(ThreadStack.at(stack).closureCall, body)
+        || ThreadStack.at(stack).hasCall(of: memory.assumingMemoryBound(to: ClosureBody.self).pointee.handle.bits)
     }
   }
 

@@ -23,9 +23,14 @@ struct ClosureFrame {
 
   /// Whether the calling thread is inside the closure's handler.
   static func isOnThisThread(_ body: ClosureBody.Pointer) -> Bool {
-    var next = treadle_system_thread().pointee.closure_call
+    isOn(treadle_system_thread().pointee.closure_call, UInt(bitPattern: body))
+  }
+
+  /// The same of a thread whose innermost call this is.
+  static func isOn(_ innermost: UnsafeMutableRawPointer?, _ body: UInt) -> Bool {
+    var next = innermost
     while let frame = next?.assumingMemoryBound(to: ClosureFrame.self) {
-      if frame.pointee.body == body { return true }
+      if UInt(bitPattern: frame.pointee.body) == body { return true }
       next = frame.pointee.outer
     }
     return false

@@ -196,17 +196,25 @@ package struct Host {
       if timeout <= 0 || Clock.now() >= until {
         throw Failure(Status.timeout, "timeout_ns", "passed while events of the host were in flight")
       }
-      Rest.wait(seen, until: until)
+      try restTarget.wait(seen, until: until)
     }
+  }
+
+  /// Its calls.
+  package var restTarget: RestTarget {
+    RestTarget(pointer) { host, stack in Host.count(ThreadStack.at(stack).hostCall, UnsafeMutableRawPointer(bitPattern: host)) != 0 }
   }
 
   package var isOnThisThread: Bool { callsOnThisThread != 0 }
 
-  private var callsOnThisThread: UInt32 {
+  private var callsOnThisThread: UInt32 { Host.count(treadle_system_thread().pointee.host_call, pointer) }
+
+  /// How many of a thread's calls into hosts, from the innermost one on, are into this one.
+  private static func count(_ innermost: UnsafeMutableRawPointer?, _ host: UnsafeMutableRawPointer?) -> UInt32 {
     var count: UInt32 = 0
-    var call = treadle_system_thread().pointee.host_call
+    var call = innermost
     while let record = call?.assumingMemoryBound(to: Call.self) {
-      if record.pointee.host == pointer { count &+= 1 }
+      if record.pointee.host == host { count &+= 1 }
       call = record.pointee.outer
     }
     return count

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from . import _capi, _library
 from ._closure import Closure
-from ._errors import PluginError, Timeout
+from ._errors import PluginError, Timeout, check
 from ._host import outside_of_scopes
 from ._library import native
 from ._plugin import Plugin
@@ -61,7 +61,12 @@ class _Embedding:
 
     def load(self, path: str, settings: Dict[str, Any]) -> Plugin:
         name, version = (text.decode(errors="replace") for text in (self.host.name, self.host.version))
-        plugin = Plugin.load(path, settings, host_name=name, host_version=version, extensions=self.find, log=self.log)
+        # It belongs to this plugin, whose code calls the library directly.
+        check(native.treadle_scope_enter(self.host.plugin))
+        try:
+            plugin = Plugin.load(path, settings, host_name=name, host_version=version, extensions=self.find, log=self.log)
+        finally:
+            native.treadle_scope_leave(self.host.plugin)
         self.plugins.append(plugin)
         return plugin
 

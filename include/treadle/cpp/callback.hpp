@@ -23,7 +23,7 @@
 #include "status.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 namespace detail {
 
 /// "type: text" of an exception; the type's own name if it cannot be read.
@@ -176,7 +176,7 @@ inline const char *c_text(const std::string &text, const char *function) {
 }
 
 } // namespace detail
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

@@ -14,7 +14,7 @@
 #include "routine.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// What to watch for, and what was seen; combine them with |. Since 1.0.
 enum class Readiness : std::uint32_t {
@@ -124,7 +124,7 @@ class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

@@ -18,7 +18,7 @@
 #include "time.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// What a lock is. Since 1.0.
 enum class LockKind : std::uint32_t {
@@ -148,7 +148,7 @@ class Condition : public Handle<Condition, detail::ConditionApi> {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

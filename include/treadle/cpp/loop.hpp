@@ -19,7 +19,7 @@
 #include "time.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 class Routine;
 
@@ -328,7 +328,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

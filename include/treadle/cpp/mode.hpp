@@ -11,7 +11,7 @@
 #include "status.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// The name of a mode, as every function takes it. Text becomes one by itself, and is copied then: keep a
 /// Mode where it is used often. The two names that every program knows are not copied. Since 1.0.
@@ -68,7 +68,7 @@ class Mode {
     std::string text_;
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

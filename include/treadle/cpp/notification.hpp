@@ -16,7 +16,7 @@
 #include "thread.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// A registration for a notification, which ends with this object. Empty when default-made or moved from. Since 1.0.
 class Notification {
@@ -118,7 +118,7 @@ class Notification {
     std::uint64_t token_ = 0;
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

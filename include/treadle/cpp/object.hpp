@@ -19,7 +19,7 @@
 #include "time.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// Asks for an empty handle where a default-made one is a new object: treadle::Lock lock(treadle::Empty()). Since 1.0.
 struct Empty {};
@@ -237,7 +237,7 @@ struct Hash {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

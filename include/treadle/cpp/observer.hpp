@@ -13,7 +13,7 @@
 #include "routine.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// Activities of a loop, with CFRunLoop's values; combine them with | (OBS-1). Since 1.0.
 enum class Activity : std::uint32_t {
@@ -115,7 +115,7 @@ class Observer : public Item<Observer, detail::ObserverApi> {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

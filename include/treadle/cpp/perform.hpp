@@ -21,7 +21,7 @@
 #include "time.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 namespace detail {
 
 /// A call as a request: the callable is the argument, the target only names the request.
@@ -158,7 +158,7 @@ template <class F> detail::if_callback<F, void> perform_in_background(F &&f) {
     detail::check(treadle_perform(nullptr, &request));
 }
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

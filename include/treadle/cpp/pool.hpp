@@ -15,7 +15,7 @@
 #include "status.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// A pool of the calling thread, closed at the end of the scope: on the thread that opened it. A run loop opens one
 /// around every pass, a thread of Treadle's has one around its function (POOL-2 to POOL-4). Since 1.0.
@@ -56,7 +56,7 @@ class Pool {
     std::uint64_t token_ = 0;
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

@@ -21,7 +21,7 @@
 #include "time.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// What a component of a message is; later versions may have more. Since 1.0.
 enum class ComponentKind : std::uint32_t {
@@ -245,7 +245,7 @@ class Message : public Handle<Message, detail::MessageApi> {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

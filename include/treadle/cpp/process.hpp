@@ -18,12 +18,13 @@
 #include "time.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// The version of the library that is loaded, such as "1.0.0". Never freed.
 /// [any] Errors: none. Since 1.0.
 inline std::string_view version() noexcept { return treadle_version_string(); }
 
+#ifndef TREADLE_PLUGIN // what is the program's
 /// Makes Treadle usable in the child of a fork, from nothing; handles of the parent are stale there, and may be
 /// destroyed. False in a process that is not such a child (RL-11).
 /// [any] Errors: none. Since 1.0.
@@ -58,8 +59,9 @@ detail::if_callback<F, void, const Thread &, std::string_view, std::string_view>
 /// Sets the default again: one line to standard error, then std::terminate (THR-19).
 /// [any] Errors: Error of Status::no_memory. Since 1.0.
 inline void reset_last_resort() { detail::check(treadle_set_last_resort(nullptr, nullptr, nullptr)); }
+#endif
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

@@ -20,7 +20,7 @@
 #include "object.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// Arguments of a routine that the event supplies; for routines that are called without one they are 0.
 /// Since 1.0.
@@ -216,7 +216,7 @@ inline bool Loop::post(const Routine &routine, const std::vector<Mode> &modes) c
     return detail::effect(treadle_loop_post_in(native_, &post));
 }
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

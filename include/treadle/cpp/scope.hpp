@@ -19,7 +19,7 @@
 #include "time.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// What can be in a scope; later versions may have more. Since 1.0.
 enum class HolderKind : std::uint32_t {
@@ -179,7 +179,7 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

@@ -19,7 +19,7 @@
 #include "routine.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 namespace detail {
 struct SourceApi {
@@ -144,7 +144,7 @@ class Source : public Item<Source, detail::SourceApi> {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

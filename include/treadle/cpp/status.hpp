@@ -15,7 +15,7 @@
 #include "../loop.h"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// What a call came to: ok, a negative error, or a positive result. The values are those of types.h, where
 /// each is explained; later versions may have more, so treat any negative one as a failure. Since 1.0.
@@ -68,7 +68,7 @@ inline const char *name_of(RunResult result) noexcept {
 
 /// A failed call, thrown by every function here that does not say otherwise. Copying it never throws.
 /// Since 1.0.
-class TREADLE_API Error : public std::runtime_error {
+class TREADLE_TYPE Error : public std::runtime_error {
   public:
     /// An error with all its parts. function: the function that failed; message: one sentence;
     /// system_error: the errno of the system call that failed, else 0. The texts are copied.
@@ -146,7 +146,7 @@ template <class E> constexpr std::enable_if_t<detail::is_flags<E>::value, bool> 
     return (set & flags) != E(0);
 }
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

@@ -24,7 +24,7 @@
 #include "time.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// Where a thread stands (THR-1). Since 1.0.
 enum class ThreadState : std::uint32_t {
@@ -372,7 +372,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #include "perform.hpp"

@@ -15,7 +15,7 @@
 #include "status.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 /// Waits for ever, as a timeout. Since 1.0.
 inline constexpr std::chrono::nanoseconds forever{TREADLE_FOREVER};
@@ -109,7 +109,7 @@ struct Clock {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

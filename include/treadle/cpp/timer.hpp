@@ -17,7 +17,7 @@
 #include "time.hpp"
 
 namespace treadle {
-inline namespace v1 {
+inline namespace TREADLE_CPP_NAMESPACE {
 
 namespace detail {
 struct TimerApi {
@@ -157,7 +157,7 @@ class Timer : public Item<Timer, detail::TimerApi> {
     }
 };
 
-} // namespace v1
+} // inline namespace
 } // namespace treadle
 
 #endif

@@ -15,6 +15,10 @@ struct WaitEdge: ~Copyable {
   /// Who is to do it: the slot of a thread, or with 0 the thread of a loop, which may have no object yet.
   private var thread: UInt32 = 0
   private var loop: UnsafeMutablePointer<LoopState>? = nil
+  /// Calls of it on other threads are to end: then nobody in particular is to do it.
+  private(set) var rest: RestTarget? = nil
+  /// The waiter's when the wait began.
+  var stack: ThreadStack? = nil
   /// A loop that runs in the call mode does it.
   var isAdmitted = false
   /// The waiter runs its loop in the call mode meanwhile.
@@ -47,6 +51,14 @@ struct WaitEdge: ~Copyable {
     self.loop = loop.state
     self.runsLoop = runsLoop
     self.isAdmitted = isAdmitted
+  }
+
+  init(for rest: RestTarget) { self.rest = rest }
+
+  /// Whether the wait is inside of a call of what another one waits for.
+  func isInside(of rest: RestTarget) -> Bool {
+    guard var stack else { return false }
+    return withUnsafePointer(to: &stack) { rest.isOn(rest.word, UnsafeRawPointer($0)) }
   }
 
   /// Nil while the thread has no object: then it waits for nobody.

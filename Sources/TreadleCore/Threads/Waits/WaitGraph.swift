@@ -18,6 +18,8 @@ enum WaitGraph {
     let gate: Gate
     /// The last number of a wait, or of a walk.
     var serial: UInt64
+    /// No thread has waited whose slot is a later one.
+    var lastSlot: UInt32
   }
   private static var state: UnsafeMutablePointer<State> {
     treadle_system_wait_guard().assumingMemoryBound(to: State.self)
@@ -29,12 +31,14 @@ enum WaitGraph {
     _ edge: UnsafeMutablePointer<WaitEdge>, of caller: Thread, isPoll: Bool = false
   ) throws(Failure) -> WaitToken {
     let state = self.state
+    edge.pointee.stack = ThreadStack()
     state.pointee.gate.lock()
     // The first is 2: see `WaitEdge.begun`.
     state.pointee.serial = max(state.pointee.serial, 1) &+ 1
     let serial = state.pointee.serial
     let isCycle = mayCloseCycle(edge, of: caller) && closesCycle(edge, of: caller, walk: serial)
     if !isCycle && !isPoll {
+      state.pointee.lastSlot = max(state.pointee.lastSlot, caller.state.pointee.slot)
       edge.pointee.serial = serial
       treadle_system_thread().pointee.last_wait = serial
       edge.pointee.outer = caller.state.pointee.waits
@@ -86,6 +90,7 @@ enum WaitGraph {
   /// Not if the other thread, as mostly, is another one and waits for nobody.
   @inline(__always)
   private static func mayCloseCycle(_ new: UnsafeMutablePointer<WaitEdge>, of caller: Thread) -> Bool {
+    if new.pointee.rest != nil { return true }
     guard let thread = new.pointee.target else { return false }
     return thread.state == caller.state || thread.state.pointee.waits != nil
   }
@@ -99,6 +104,11 @@ enum WaitGraph {
     var next: UnsafeMutablePointer<WaitEdge>? = new
     while let edge = next {
       next = edge.pointee.nextOfWalk
+      if let rest = edge.pointee.rest {
+        if edge != new && new.pointee.isInside(of: rest) { return true }
+        pushWaits(inside: rest, &next, walk)
+        continue
+      }
       guard let thread = edge.pointee.target else { continue }
       let begun = edge.pointee.lastBefore
       if edge.pointee.isOver { continue }
@@ -121,6 +131,24 @@ enum WaitGraph {
       }
     }
     return false
+  }
+
+  /// What waits inside of calls of something keeps that from its rest.
+  @inline(never)
+  private static func pushWaits(inside rest: RestTarget, _ next: inout UnsafeMutablePointer<WaitEdge>?, _ walk: UInt64) {
+    var slot = state.pointee.lastSlot
+    while slot > 0 {
+      var wait = Thread(slot: slot).flatMap { ongoing($0.state.pointee.waits) }
+      while let other = wait {
+        if other.pointee.walk != walk && other.pointee.isInside(of: rest) {
+          other.pointee.walk = walk
+          other.pointee.nextOfWalk = next
+          next = other
+        }
+        wait = ongoing(other.pointee.outer)
+      }
+      slot &-= 1
+    }
   }
 
   /// The first of a thread's waits, from one on, that is not over.

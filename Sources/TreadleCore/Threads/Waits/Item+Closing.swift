@@ -14,6 +14,7 @@ extension Item {
     cell.pointee.reference.set(Reference.Mark.awaited)
     invalidate()
     let isInCallback = isInCallbackHere
+    let target = RestTarget(handle: handle.bits)
     drop()
     if isInCallback {
       throw Failure(Status.deadlock, subject, "is in one of its callbacks: waiting for its end would never end")
@@ -25,7 +26,7 @@ extension Item {
       if timeout <= 0 || Clock.now() >= until {
         throw Failure(Status.timeout, "timeout_ns", "passed while a callback of the object still ran")
       }
-      Rest.wait(seen, until: until)
+      try target.wait(seen, until: until)
     }
   }
 

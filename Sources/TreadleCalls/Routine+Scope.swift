@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleCore
+package import TreadleBase
+
+/// A routine that was made in a scope. Items of others may refer to it when that is closed: from then on it calls nothing, and what
+/// came with it has gone back. So its calls are counted, which those of other routines are not.
+extension Routine {
+  /// As `indirect`: never called directly.
+  consuming func scopedIndirect() -> IndirectCallback {
+    IndirectCallback(
+      object: UnsafeMutableRawPointer(cell),
+      invoke: { object, event in
+        if let object { _ = Routine(object).callScoped(event?.assumingMemoryBound(to: Event.self), result: nil) }
+        return true
+      },
+      drop: { object in
+        if let object { Routine(object).drop() }
+      })
+  }
+
+  private var handle: Handle {
+    Handle(kind: .routine, slot: cell.pointee.slot, generation: cell.pointee.reference.generation)
+  }
+
+  /// False, with nothing called, when its scope is closed.
+  func callScoped(_ event: UnsafePointer<Event>?, result: UnsafeMutableRawPointer?) -> Bool {
+    // The call may give the routine up.
+    cell.pointee.reference.holdAgain()
+    let isOpen = beginCall()
+    if isOpen {
+      ObjectCall.recorded(handle.bits, UnsafeMutableRawPointer(cell), Routine.endCall) {
+        RoutineBody.call(cell.pointee.body, event, result: result)
+      }
+    }
+    Routine.endCall(UnsafeMutableRawPointer(cell))
+    return isOpen
+  }
+
+  private func beginCall() -> Bool {
+    cell.pointee.calls.add(1, ordering: .sequentiallyConsistent)
+    return cell.pointee.ended.load(ordering: .sequentiallyConsistent) == 0
+  }
+
+  /// A call is over, or its thread ends inside of it.
+  private static let endCall: ObjectCall.Abandon = { memory in
+    let routine = Routine(memory)
+    routine.cell.pointee.calls.subtract(1, ordering: .sequentiallyConsistent)
+    let isAwaited = routine.cell.pointee.ended.load(ordering: .sequentiallyConsistent) != 0
+    routine.drop()
+    if isAwaited { Rest.announce() }
+  }
+
+  /// Its scope is closed: no call begins any more, and no client owns it. True when no call runs, and what came with it has gone
+  /// back; false while one does.
+  package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
+    let routine = Routine(try Slab(.routine).hold(handle.bits, "routine"))
+    defer { routine.drop() }
+    let cell = routine.cell
+    cell.pointee.ended.store(1, ordering: .sequentiallyConsistent)
+    cell.pointee.reference.abandonClients()
+    if cell.pointee.calls.load(ordering: .sequentiallyConsistent) != 0 { return false }
+    // Its destroy is a call, too: others who end it wait for that.
+    cell.pointee.reference.holdAgain()
+    cell.pointee.calls.add(1, ordering: .sequentiallyConsistent)
+    if cell.pointee.destroyed.exchange(1, ordering: .sequentiallyConsistent) != 0 {
+      cell.pointee.calls.subtract(1, ordering: .sequentiallyConsistent)
+      routine.drop()
+      return cell.pointee.calls.load(ordering: .sequentiallyConsistent) == 0
+    }
+    ObjectCall.recorded(handle.bits, UnsafeMutableRawPointer(cell), endCall) {
+      ClientCall.guarded { cell.pointee.body.pointee.destroy?(cell.pointee.body.pointee.info) }
+    }
+    endCall(UnsafeMutableRawPointer(cell))
+    return true
+  }
+}

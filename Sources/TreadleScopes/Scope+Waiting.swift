@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleCore
+import TreadleCalls
+import TreadleBase
+
+/// Waiting for what goes on in a scope. One thing at a time: when it has come to rest, the next one is waited for. So a circle of
+/// waits is found when those outside of it have ended.
+extension Scope {
+  /// Waits as `Rest.wait`. Refused where something in the scope waits for the calling thread.
+  func awaitRest(_ seen: UInt32, until: Int64) throws(Failure) {
+    guard let busy = busy() else { return Rest.wait(seen, until: until) }
+    defer { busy.letGo() }
+    try busy.target.wait(seen, until: until)
+  }
+
+  /// Something that goes on, held.
+  private struct Busy {
+    let target: RestTarget
+    var work: ScopeWork.Pointer?
+    var scope: Scope?
+    var closure: Closure?
+
+    func letGo() {
+      if let work { ScopeWork.release(work) }
+      scope?.letGo()
+      closure?.drop()
+    }
+  }
+
+  /// Nil if nothing is known.
+  private func busy() -> Busy? {
+    // Those who make something in it, run a function of a plugin, or call `destroy`.
+    var isMade = false
+    forEachMaker { _ in isMade = true }
+    if isMade {
+      holdAgain()
+      let target = RestTarget(UnsafeMutableRawPointer(state)) { memory, stack in
+        guard let scope = UnsafeMutableRawPointer(bitPattern: memory).map({ Scope($0) }) else { return false }
+        return scope.isMaking(ThreadStack.at(stack).scope) || ThreadStack.at(stack).finishing != 0 && scope.isFinishing(on: ThreadStack.at(stack).threadID)
+      }
+      return Busy(target: target, scope: self)
+    }
+    if let work = busyWork() {
+      let target = RestTarget(UnsafeMutableRawPointer(work)) { work, stack in
+        UnsafeMutableRawPointer(bitPattern: work).map {
+          ScopeWork.isOn(ThreadStack.at(stack).scopeCall, $0.assumingMemoryBound(to: ScopeWork.self))
+        } ?? false
+      }
+      return Busy(target: target, work: work)
+    }
+    var serial = UInt64.max
+    while let member = member(before: serial) {
+      serial = member.serial
+      let handle = Handle(bits: UInt(member.handle))
+      if !Scope.isLiving(member.handle) { continue }
+      switch handle.kind {
+      case .scope:
+        guard let inner = try? Scope.hold(handle.bits, "scope") else { continue }
+        defer { inner.letGo() }
+        if let busy = inner.busy() { return busy }
+      case .closure:
+        if let closure = try? Closure.retained(handle.bits) { return Busy(target: closure.restTarget, closure: closure) }
+      case .host:
+        if let host = try? Host(handle.bits, "host") { return Busy(target: host.restTarget) }
+      case .thread: return Busy(target: RestTarget(word: handle.bits) { thread, stack in ThreadStack.at(stack).thread == thread })
+      default: return Busy(target: RestTarget(handle: handle.bits))
+      }
+    }
+    return nil
+  }
+
+  private func busyWork() -> ScopeWork.Pointer? {
+    var found: ScopeWork.Pointer?
+    forEachWork { work in
+      found = work
+      ScopeWork.retain(work)
+      return false
+    }
+    return found
+  }
+}
