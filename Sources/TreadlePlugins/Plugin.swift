@@ -189,12 +189,13 @@ package enum PluginRegistry {
 
   @inline(never)
   private static func beginUse(_ scope: Scope) throws(Failure) -> (Plugin, UnsafeMutableRawPointer) {
-    guard let plugin = try locked({ () throws(Failure) in find(scope) }) else {
+    // `hasTable` is looked at under the lock: behind it the plugin may end at any time, until its end waits.
+    guard let (plugin, hasTable) = try locked({ () throws(Failure) in find(scope).map { ($0, $0.hasTable) } }) else {
       if scope.isOfPlugin { throw Failure(Status.closed, "plugin", "has ended") }
       throw Failure(Status.kind, "plugin", "is a scope, and no plugin")
     }
     // From here on its end waits; it may have come since, then this is refused.
-    return (plugin, try scope.beginCalling(isWatched: plugin.hasTable))
+    return (plugin, try scope.beginCalling(isWatched: hasTable))
   }
 
   /// Copies out handles, with a reference each; how many there are.
