@@ -221,6 +221,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_invocation_set_buffer, U(INVOCATION), 's', 0, treadle_invocation_set_buffer(I, 1, h->text, 8))       \
     X(treadle_invocation_get_buffer, U(INVOCATION), 's', 0, treadle_invocation_get_buffer(I, 1, h->text, 8))       \
     X(treadle_invocation_get_result, U(INVOCATION), 's', 0, call_result(h, I))                                     \
+    X(treadle_invocation_get_errno, U(INVOCATION), 's', 4, call_errno(h, I))                                       \
     X(treadle_invocation_perform, U(INVOCATION), 's', 0, call_perform(I, L))                                       \
     X(treadle_invocation_get_state, U(INVOCATION), 's', 4, treadle_invocation_get_state(I, &h->out.u32))           \
     X(treadle_invocation_cancel, U(INVOCATION), 's', 0, treadle_invocation_cancel(I))                              \

@@ -74,12 +74,16 @@ static void *const garbage[] = {
     (void *)0x0101010101010101, (void *)0x5555555555555555, (void *)0xaaaaaaaaaaaaaaaa, (void *)0x7fffffffffffffff,
     (void *)0x8000000000000000, (void *)0xfffffffffffffff8, (void *)0xfffffffffffffffe, (void *)0xffffffffffffffff};
 
+/* NULL in place of a scope: none is entered (SCOPE-7). */
+static bool takes_null(const struct call *call) {
+    return strcmp(call->name, "treadle_scope_enter") == 0 || strcmp(call->name, "treadle_scope_leave") == 0;
+}
 static void test_handles(struct handles *good, treadle_loop loop) {
     int on_stack = 0;
     for (int i = 0; i < CALL_COUNT; i++) {
         for (int kind = 0; kind < HANDLE_KINDS; kind++) {
             if (!(calls[i].uses & U(kind))) continue;
-            must_refuse(&calls[i], good, kind, NULL, TREADLE_E_ARG);
+            if (!takes_null(&calls[i])) must_refuse(&calls[i], good, kind, NULL, TREADLE_E_ARG);
             for (size_t g = 0; g < sizeof garbage / sizeof garbage[0]; g++)
                 must_refuse(&calls[i], good, kind, garbage[g], TREADLE_E_STALE);
             must_refuse(&calls[i], good, kind, &on_stack, TREADLE_E_STALE);

@@ -201,6 +201,10 @@ static treadle_status call_result(struct handles *h, treadle_invocation invocati
     treadle_invocation_perform(invocation, INVOKE(.wait = TREADLE_WAIT_BLOCK));
     return treadle_invocation_get_result(invocation, &h->out.i32, 4);
 }
+static treadle_status call_errno(struct handles *h, treadle_invocation invocation) {
+    treadle_invocation_perform(invocation, INVOKE(.wait = TREADLE_WAIT_BLOCK));
+    return treadle_invocation_get_errno(invocation, &h->out.i32);
+}
 static treadle_status call_perform(treadle_invocation invocation, treadle_loop loop) {
     treadle_status status = treadle_invocation_perform(invocation, INVOKE(.loop = loop));
     if (status == TREADLE_OK) treadle_invocation_cancel(invocation);

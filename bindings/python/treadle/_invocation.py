@@ -46,7 +46,7 @@ class Function:
         self._given = arguments
         self._check: Any = None
         #: Whether ctypes' errno goes along.
-        self.uses_errno = uses_errno(function)
+        self.uses_errno: bool = uses_errno(function)
         if is_function_pointer(type(function)):
             refuse_python_api(function._flags_)
             self.address: int = ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -60,7 +60,7 @@ class Demo:
             self._loop.add(self._results_source)
             self.worker.start()
             with self.timeline.span("run") as span:
-                span.number = self._loop.run()
+                span.number = int(self._loop.run())
             for failure in (self._failure, self.worker.failure):
                 if failure:
                     raise failure

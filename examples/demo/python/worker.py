@@ -57,7 +57,7 @@ class Worker(threading.Thread):
         self._commands = CommandSource(self._client, self._handle, self.timeline)
         loop.add(self._commands.source)
         with self.timeline.span("run") as span:
-            span.number = loop.run()
+            span.number = int(loop.run())
         self.timeline.stop_observing()
 
     def _beat_after(self, pause: float) -> None:

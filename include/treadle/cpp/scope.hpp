@@ -114,11 +114,19 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
 
     /// From now on, what the calling thread makes belongs to the scope, until it leaves it. Scopes nest: the one that was
     /// entered last counts (SCOPE-5). An Entry does both.
-    /// [any] Errors: Error of Status::closed if it is closed, or is being closed; Status::no_memory. Since 1.0.
-    void enter() const { detail::check(treadle_scope_enter(native_)); }
+    /// [any] Errors: Error of Status::argument if it is empty; Status::closed if it is closed, or is being closed;
+    /// Status::no_memory. Since 1.0.
+    void enter() const {
+        if (!native_) throw Error(Status::argument, "the scope is empty", "treadle::Scope::enter");
+        detail::check(treadle_scope_enter(native_));
+    }
     /// Ends the last enter() of the calling thread, also of a scope that was closed since.
-    /// [any] Errors: Error of Status::state if it is not the one that the thread has entered last. Since 1.0.
-    void leave() const { detail::check(treadle_scope_leave(native_)); }
+    /// [any] Errors: Error of Status::argument if it is empty; Status::state if it is not the one that the thread has entered
+    /// last. Since 1.0.
+    void leave() const {
+        if (!native_) throw Error(Status::argument, "the scope is empty", "treadle::Scope::leave");
+        detail::check(treadle_scope_leave(native_));
+    }
 
     /// Enters a scope, and leaves it at its own end: on the same thread, the latest first. The scope may be closed, and its
     /// object be gone, before. Since 1.0.
