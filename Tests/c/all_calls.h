@@ -181,6 +181,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_thread_main, 0, 'p', 0, treadle_thread_main() != NULL)                                               \
     X(treadle_thread_is_main, U(THREAD), 'b', 0, N && treadle_thread_is_main(N))                                        \
     X(treadle_is_multithreaded, 0, '-', 0, treadle_is_multithreaded())                                             \
+    X(treadle_has_last_resort, 0, '-', 0, treadle_has_last_resort())                                                \
     REFERENCE_CALLS(X, thread, THREAD, N) \
     REFERENCE_ENDS(X, thread, THREAD, N) \
     X(treadle_thread_get_state, U(THREAD), 's', 4, treadle_thread_get_state(N, &h->out.u32))                       \
