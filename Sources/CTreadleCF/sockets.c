@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -86,9 +87,35 @@ static int32_t await_until(int32_t fd, int64_t end) {
 }
 int32_t treadle_cf_await_writable(int32_t fd, double seconds) { return await_until(fd, end_of(seconds)); }
 
+
+/* A listener is ready as long as a connection waits. If the process has no descriptor left for that, it would be reported in every
+ * pass; so one descriptor is kept in reserve, which is given up for a moment to take the connection and close it. */
+static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
+static int reserve = -1;
+void treadle_cf_keep_reserve(void) {
+    pthread_mutex_lock(&reserve_lock);
+    if (reserve < 0) reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pthread_mutex_unlock(&reserve_lock);
+}
+static void refuse_connection(int fd) {
+    pthread_mutex_lock(&reserve_lock);
+    if (reserve >= 0) {
+        close(reserve);
+        int made = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+        if (made >= 0) close(made);
+        reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    pthread_mutex_unlock(&reserve_lock);
+}
 int32_t treadle_cf_accept(int32_t fd, struct treadle_cf_address *out) {
     socklen_t size = sizeof out->bytes;
     int made = accept4(fd, (struct sockaddr *)(void *)out->bytes, &size, SOCK_CLOEXEC);
+    if (made < 0 && (errno == EMFILE || errno == ENFILE)) {
+        bool is_of_process = errno == EMFILE;
+        refuse_connection(fd);
+        treadle_cf_tell_status("CFSocket", is_of_process ? "EMFILE" : "ENFILE", "no descriptor is left: connections are closed at once");
+        return -EMFILE;
+    }
     out->size = size < sizeof out->bytes ? size : sizeof out->bytes;
     return result(made);
 }

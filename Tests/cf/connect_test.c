@@ -158,6 +158,38 @@ TEST(a_descriptor_that_connects_waits, "SOCK-12") {
     CFRelease(address);
 }
 
+/* A listener in a process without descriptors closes what comes, and is quiet then. */
+TEST(a_listener_without_descriptors_does_not_spin, "SOCK-3") {
+    CFDataRef address;
+    char byte;
+    struct rlimit saved, lowered;
+    int server = listen_at(&address, 8), clients[3];
+    CFSocketRef accepting = with_native(server, kCFSocketAcceptCallBack, "server");
+    add(accepting);
+    for (int i = 0; i < 3; i++) {
+        clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (i < 2) CHECK_INT(connect_fd(clients[i], address), 0);
+    }
+    CHECK_INT(poll_once() == kCFRunLoopRunHandledSource, 1); /* one is let in, so that the loop has all that it needs */
+    trace_clear();
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &saved), 0);
+    lowered = saved;
+    int free_number = dup(0);
+    CHECK(free_number > 0 && close(free_number) == 0);
+    lowered.rlim_cur = (rlim_t)free_number;
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &lowered), 0);
+    CHECK_INT(poll_once(), kCFRunLoopRunHandledSource);
+    CHECK_INT(poll_once(), kCFRunLoopRunTimedOut); /* nothing waits any more */
+    CHECK_TRACE("");
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &saved), 0);
+    CHECK(recv(clients[1], &byte, 1, 0) <= 0);
+    CHECK_INT(connect_fd(clients[2], address), 0);
+    while (!strstr(trace_text, "server:accept")) run_one();
+    for (int i = 0; i < 3; i++) close(clients[i]);
+    finish(accepting);
+    CFRelease(address);
+}
+
 TEST(disabled_connect_gives_way_to_write, "SOCK-12 SOCK-7 SOCK-10") {
     int ends[2];
     for (int i = 0; i < 2; i++) {

@@ -161,6 +161,7 @@ int32_t treadle_cf_error(int32_t fd);       /* -errno of the pending error, or 0
 /* Until it can be written: 0, -ETIMEDOUT or another; seconds of 0 or less: without limit. */
 int32_t treadle_cf_await_writable(int32_t fd, double seconds);
 int32_t treadle_cf_timed_out(void);
+void treadle_cf_keep_reserve(void); /* before the first accept */
 int32_t treadle_cf_accept(int32_t fd, struct treadle_cf_address *out_address);
 /* Receives what is there, without waiting; -EAGAIN if nothing is. */
 int64_t treadle_cf_receive(int32_t fd, void *buffer, size_t size, struct treadle_cf_address *out_address);

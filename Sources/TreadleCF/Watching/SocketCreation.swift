@@ -48,7 +48,10 @@ private func make(
   body.owesConnect = kinds & WatchBody.Kinds.connect != 0 && !accepts && treadle_cf_connects(fd) != 0
   body.isOurs = isOurs
   body.isFresh = isOurs && treadle_cf_is_stream(fd) != 0
-  if accepts { _ = treadle_cf_set_nonblocking(fd, true) }
+  if accepts {
+    _ = treadle_cf_set_nonblocking(fd, true)
+    treadle_cf_keep_reserve()
+  }
   let socket = begin(.socket, body, function)
   if socket == 0 || lockingSockets({ SocketTable.remember(fd, socket) }) { return socket }
   // The descriptor stays the caller's.
