@@ -156,7 +156,9 @@ TREADLE_API treadle_status treadle_thread_cancel(treadle_thread thread);
 TREADLE_API bool treadle_thread_is_cancelled(treadle_thread thread);
 
 /** Cancels the thread and asks its loop to stop at all levels, in a way that cannot be lost, whether the
- *  loop runs, will run, or does not exist yet (THR-18, STOP-9).
+ *  loop runs, will run, or does not exist yet (THR-18, STOP-9). The pass that runs is finished first: everything that it has
+ *  taken is still called, such as all posts that were queued when it took them (STOP-3). What comes later is not called, and is
+ *  destroyed with the loop when the thread ends.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_stop(treadle_thread thread);
 
@@ -190,7 +192,7 @@ TREADLE_API treadle_status treadle_thread_exit(void *result);
 /* --- Attributes ----------------------------------------------------------------------------------- */
 
 /** The stack's size in bytes, for the start: 16,384 to 1 GiB, a multiple of 4,096; 524,288 by default. The
- *  system's own needs are added to it (THR-13).
+ *  system's own needs are added to it, and with glibc the program's static thread-local storage (THR-13).
  *  [any] Errors: TREADLE_E_RANGE for any other size; TREADLE_E_STATE after the start; the old value
  *  stays. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_stack_size(treadle_thread thread, size_t size);

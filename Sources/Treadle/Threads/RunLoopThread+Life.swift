@@ -37,7 +37,8 @@ extension RunLoopThread {
   public func cancel() { _ = treadle_thread_cancel(handle) }
 
   /// Cancels the thread and stops its loop at all levels, in a way that is not lost, whether the loop runs, will
-  /// run, or does not exist yet (THR-18, STOP-9). Any thread. Since 1.0.
+  /// run, or does not exist yet (THR-18, STOP-9). Everything that the running pass has taken is still called, such as all
+  /// posts queued then; what comes later is not called (STOP-3). Any thread. Since 1.0.
   public func stop() { _ = treadle_thread_stop(handle) }
 
   /// `stop`, then `join` (THR-18). Any thread.

@@ -259,6 +259,7 @@ class Thread(ThreadAttributes, Invoking):
     def stop(self) -> None:
         """Cancels the thread and ends the runs of its loop at all levels, also of one that comes later.
 
+        Everything that the running pass has taken is still called, such as all posts queued then; what comes later is not called.
         Any thread. Since 1.0.
         """
         check_end(native.treadle_thread_stop(self._handle), self._handle)

@@ -157,7 +157,8 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         const treadle_status status = treadle_thread_join(native_, detail::nanoseconds_of(timeout), &result);
         return detail::in_time(status) ? std::optional<void *>(result) : std::nullopt;
     }
-    /// Cancels the thread and asks its loop to stop at all levels, in a way that cannot be lost (THR-18, STOP-9).
+    /// Cancels the thread and asks its loop to stop at all levels, in a way that cannot be lost (THR-18, STOP-9). Everything
+    /// that the running pass has taken is still called, such as all posts queued then; what comes later is destroyed (STOP-3).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     void stop() const { detail::check(treadle_thread_stop(native_)); }
     /// stop() and join() in one (THR-18).
