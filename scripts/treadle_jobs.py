@@ -61,6 +61,7 @@ TEST = {
     "layers": ["scripts/check-layers"],
     "layers-self-test": ["scripts/check-layers", "--self-test"],
     "abi": ["scripts/check-abi"],
+    "allocations": ["scripts/check-allocations"],
     "swift-interface": ["scripts/check-swift-interface"],
     "swift-docs": ["scripts/make-swift-docs"],
     "swift-examples": ["scripts/check-swift-examples"],

@@ -25,6 +25,14 @@ __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code libtreadle_ends_
     return _URC_CONTINUE_UNWIND;
 }
 
+/* Registers of arguments that the function does not have are not looked at, on any processor that the library knows. */
+__attribute__((noinline)) uintptr_t treadle_system_call_client(void *code, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d) {
+    __asm__ volatile(".cfi_personality 0x1b, libtreadle_ends_exceptions");
+    uintptr_t result = ((uintptr_t(*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t))code)(a, b, c, d);
+    __asm__ volatile("" : "+r"(result));
+    return result;
+}
+
 __attribute__((noinline)) void treadle_system_call_clients(void (*body)(void *), void *context) {
     /* 0x1b: four bytes, counted from where they are. */
     __asm__ volatile(".cfi_personality 0x1b, libtreadle_ends_exceptions");

@@ -72,7 +72,7 @@ extension Routine {
       return cell.pointee.calls.load(ordering: .sequentiallyConsistent) == 0
     }
     ObjectCall.recorded(handle.bits, UnsafeMutableRawPointer(cell), endCall) {
-      ClientCall.guarded { cell.pointee.body.pointee.destroy?(cell.pointee.body.pointee.info) }
+      if let destroy = cell.pointee.body.pointee.destroy { _ = ClientCall.guarded(destroy, cell.pointee.body.pointee.info) }
     }
     endCall(UnsafeMutableRawPointer(cell))
     return true

@@ -78,7 +78,7 @@ extension Plugin {
     let left = until == Clock.forever ? Clock.forever : max(until &- Clock.now(), 0)
     var status = Status.ok
     _ = try? scope.calling(isWatched: hasTable, evenClosing: true) { () throws(Failure) in
-      ClientCall.guarded { status = stop(state.pointee.instance, left) }
+      status = ClientCall.status(stop, state.pointee.instance, UnsafeRawPointer(bitPattern: Int(left)))
     }
     if status < 0 { tell(1, "stop has failed: the plugin is ended all the same") }
   }
@@ -90,7 +90,7 @@ extension Plugin {
     let state = plugin.state
     plugin.save()
     if state.pointee.isInitialised, let end = state.pointee.description.deinit {
-      ClientCall.guarded { end(state.pointee.instance) }
+      _ = ClientCall.guarded(end, state.pointee.instance)
     }
     let isPinned = try? PluginRegistry.locked { () throws(Failure) in
       PluginRegistry.remove(plugin)
@@ -139,8 +139,7 @@ extension Plugin {
     guard let heir = heir ?? nil else { return }
     defer { SavedState.letGo(heir) }
     guard state.pointee.isInitialised, let save = state.pointee.description.save else { return }
-    var status = Status.ok
-    ClientCall.guarded { status = save(state.pointee.instance, Plugin.write, heir) }
+    let status = ClientCall.status(save, state.pointee.instance, unsafeBitCast(Plugin.write, to: UnsafeRawPointer.self), heir)
     heir.pointee.isSaved = status >= 0 && heir.pointee.isWhole
     if !heir.pointee.isSaved { tell(1, "the plugin has not saved its state") }
   }

@@ -55,9 +55,8 @@ extension Plugin {
       LastError.detail(config.path)
       throw Failure(Status.plugin, "path", "names a library that does not export treadle_plugin_query")
     }
-    var answer: UnsafePointer<treadle_plugin_description>?
-    ClientCall.guarded { answer = query(UInt32(TREADLE_PLUGIN_ABI)) }
-    guard let original = answer else {
+    let answer = ClientCall.guarded(query, UnsafeRawPointer(bitPattern: UInt(TREADLE_PLUGIN_ABI)))
+    guard let original = UnsafePointer<treadle_plugin_description>(bitPattern: answer) else {
       LastError.detail(config.path)
       throw Failure(Status.plugin, "plugin", "has no description")
     }

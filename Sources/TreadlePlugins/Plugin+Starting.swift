@@ -32,7 +32,7 @@ extension Plugin {
     do throws(Failure) {
       try callInit()
       if let saved { try callRestore(saved) }
-      if let start = state.pointee.description.start { try call("has failed to start") { start(state.pointee.instance) } }
+      if let start = state.pointee.description.start { try call("has failed to start", start, state.pointee.instance) }
     } catch {
       setPhase(PluginState.Phase.stopped)
       // It ends when this call has returned.
@@ -69,9 +69,10 @@ extension Plugin {
   }
 
   /// A function of the plugin that may fail.
-  private func call(_ text: StaticString, _ body: () -> Int32) throws(Failure) {
-    var status = Status.callback
-    ClientCall.guarded { status = body() }
+  private func call<Function>(
+    _ text: StaticString, _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil, _ c: UnsafeRawPointer? = nil
+  ) throws(Failure) {
+    let status = ClientCall.status(code, a, b, c)
     if status < 0 { throw failure(Status.plugin, text, treadle_status_name(status)) }
   }
 
@@ -81,14 +82,16 @@ extension Plugin {
     var instance: UnsafeMutableRawPointer?
     let host = UnsafePointer(UnsafeMutableRawPointer(state.pointee.given).assumingMemoryBound(to: treadle_plugin_host.self))
     state.pointee.isGiven = true
-    try call("has failed to initialise itself") { begin(host, &instance) }
+    try withUnsafeMutablePointer(to: &instance) { out throws(Failure) in try call("has failed to initialise itself", begin, host, out) }
     state.pointee.instance = instance
     state.pointee.isInitialised = true
   }
 
   private func callRestore(_ saved: UnsafeRawBufferPointer) throws(Failure) {
     guard let restore = state.pointee.description.restore else { return }
-    try call("has refused the state of the one before it") { restore(state.pointee.instance, saved.baseAddress, saved.count) }
+    try call(
+      "has refused the state of the one before it", restore, state.pointee.instance, saved.baseAddress,
+      UnsafeRawPointer(bitPattern: saved.count))
   }
 
   // MARK: Extensions
@@ -126,9 +129,9 @@ extension Plugin {
   private func hostExtension(_ name: UnsafePointer<CChar>) -> UnsafeRawPointer? {
     guard let getExtension = state.pointee.getExtension else { return nil }
     let info = state.pointee.info
-    var found: UnsafeRawPointer?
-    Scope.aside { ClientCall.guarded { found = getExtension(info, name) } }
-    return found
+    var found: UInt = 0
+    Scope.aside { found = ClientCall.guarded(getExtension, info, name) }
+    return UnsafeRawPointer(bitPattern: found)
   }
 
   /// The handle of a plugin that provides it, and is not this one.
@@ -205,7 +208,7 @@ extension Plugin {
     if phase != PluginState.Phase.started { throw failure(Status.state, "has not started") }
     var found: UnsafeRawPointer?
     if let getExtension = state.pointee.description.get_extension, Plugin.lists(state.pointee.description.provided, name) {
-      ClientCall.guarded { found = getExtension(state.pointee.instance, name) }
+      found = UnsafeRawPointer(bitPattern: ClientCall.guarded(getExtension, state.pointee.instance, name))
     }
     guard let found else { throw failure(Status.notFound, "does not have the extension", name) }
     return found

@@ -96,7 +96,9 @@ package struct Plugin {
   func tell(_ level: UInt32, _ text: UnsafePointer<CChar>) {
     guard let log = state.pointee.log else { return }
     let (info, plugin) = (state.pointee.info, OpaquePointer(bitPattern: handle.bits))
-    Scope.aside { ClientCall.guarded { log(info, plugin, level, text) } }
+    Scope.aside {
+      _ = ClientCall.guarded(log, info, UnsafeRawPointer(plugin), UnsafeRawPointer(bitPattern: UInt(level)), text)
+    }
   }
 
   /// Whether its code creates by its table. One that is part of the program creates directly.

@@ -17,8 +17,6 @@ package enum Log {
   }
   private static let mostTold: UInt64 = 4096
 
-  private typealias Plain = @convention(c) (UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void
-
   private static func withState<Result>(_ body: (UnsafeMutablePointer<State>) -> Result) -> Result {
     let lock = Mutex.at(treadle_system_report_lock())
     lock.pointee.lock(.process)
@@ -68,11 +66,13 @@ package enum Log {
     if thread.pointee.is_logging { return }
     thread.pointee.is_logging = true
     let failure = treadle_system_failure().pointee
-    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { room in
-      var text = FixedText(UnsafeMutableRawBufferPointer(room))
+    // On the stack, whatever its size: a temporary allocation of more than 1,024 bytes is on the heap.
+    var bytes = InlineArray<4096, UInt8>(repeating: 0)
+    withUnsafeMutableBytes(of: &bytes) { room in
+      var text = FixedText(room)
       text.append(prefix)
       body(&text)
-      if let base = room.baseAddress { send(base, min(text.length, capacity &- 1)) }
+      if let base = room.bindMemory(to: UInt8.self).baseAddress { send(base, min(text.length, capacity &- 1)) }
     }
     treadle_system_failure().pointee = failure
     thread.pointee.is_logging = false
@@ -92,7 +92,7 @@ package enum Log {
       return
     }
     let text = UnsafeRawPointer(line + prefix.utf8CodeUnitCount).assumingMemoryBound(to: CChar.self)
-    _ = ClientCall.during { unsafeBitCast(code, to: Plain.self)(text, handler.pointee.info) }
+    _ = ClientCall.during(code, text, handler.pointee.info)
     // It may have forked: in the child, the handler and the lock are not what they were.
     if treadle_system_tag() != tag { return }
     if withState({ _ in handler.pointee.endUse() }) { Handler.free(handler) }

@@ -116,6 +116,14 @@ int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(
 /* valgrind has a malloc of its own; have_memory_faults tells, and that all others have these. */
 void *__libc_malloc(size_t size);
 void *__libc_realloc(void *memory, size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void *calloc(size_t count, size_t size) { return fails(FAULT_MEMORY) ? NULL : __libc_calloc(count, size); }
+/* Embedded Swift's runtime allocates by this, and ends the program without memory. */
+int posix_memalign(void **out, size_t alignment, size_t size) {
+    void *memory = fails(FAULT_MEMORY) ? NULL : __libc_memalign(alignment, size);
+    return memory ? (*out = memory, 0) : ENOMEM;
+}
 void *malloc(size_t size) { return fails(FAULT_MEMORY) ? NULL : __libc_malloc(size); }
 void *realloc(void *memory, size_t size) { return fails(FAULT_MEMORY) ? NULL : __libc_realloc(memory, size); }
 HELPER bool have_memory_faults(void) {

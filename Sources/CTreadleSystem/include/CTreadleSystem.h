@@ -376,6 +376,8 @@ int32_t treadle_system_close(int32_t fd);
 int32_t treadle_system_duplicate(int32_t fd);
 int32_t treadle_system_is_open(int32_t fd); /* 0, or -EBADF */
 void treadle_system_call_clients(void (*body)(void *), void *context); /* no exception leaves it: that ends the program */
+/* Calls a client's function of at most four integers or pointers in the same way; the result of one that has none means nothing. */
+uintptr_t treadle_system_call_client(void *TREADLE_SYSTEM_NONNULL code, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size); /* one write; errno is kept */
 int64_t treadle_system_read8(int32_t fd);   /* reads an 8-byte counter, never waiting for it: its size, or -errno */
 

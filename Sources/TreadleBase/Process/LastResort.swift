@@ -50,11 +50,9 @@ package enum LastResort {
     guard let handler else { return printLine(kind, message) }
     var isDealtWith: Bool?
     if let code = handler.pointee.code {
-      let isOpen = ClientCall.during {
-        isDealtWith = unsafeBitCast(code, to: Plain.self)(
-          OpaquePointer(bitPattern: thread.bits), kind, message, handler.pointee.info)
-      }
-      if !isOpen { isDealtWith = nil }
+      let answer = ClientCall.during(code, UnsafeRawPointer(bitPattern: thread.bits), kind, message, handler.pointee.info)
+      // A bool, which is in the lowest byte alone.
+      isDealtWith = answer.map { UInt8(truncatingIfNeeded: $0) != 0 }
     }
     // It may have forked: in the child, the handler and the lock are not what they were.
     if treadle_system_tag() == tag {
@@ -66,13 +64,12 @@ package enum LastResort {
     return isDealtWith ?? printLine(kind, message)
   }
 
-  /// What a pipe takes in one piece.
-  private static let lineCapacity = 4096
-
-  /// The default: one line on standard error. Nothing is dealt with by that.
+  /// The default: one line on standard error, of what a pipe takes in one piece. Nothing is dealt with by that.
   private static func printLine(_ kind: UnsafePointer<CChar>, _ message: UnsafePointer<CChar>) -> Bool {
-    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: LastResort.lineCapacity) { room in
-      var line = TextLine(room)
+    // On the stack, whatever its size: a temporary allocation of more than 1,024 bytes is on the heap.
+    var bytes = InlineArray<4096, UInt8>(repeating: 0)
+    withUnsafeMutableBytes(of: &bytes) { room in
+      var line = TextLine(room.bindMemory(to: UInt8.self))
       line.append("treadle: uncaught ")
       if kind.pointee == 0 { line.append("error") } else { line.append(kind) }
       line.append(" on thread ")

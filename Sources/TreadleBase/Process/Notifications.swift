@@ -95,15 +95,22 @@ package enum Notifications {
     lock.pointee.unlock(.process)
   }
 
-  private static func call(_ handler: UnsafeMutablePointer<Handler>, _ name: UInt32, _ object: UInt) {
-    Scope.aside { _ = ClientCall.during { callClient(handler, name, object) } }
-  }
-
+  /// Inside of a call that is counted and guarded already.
   private static func callClient(_ handler: UnsafeMutablePointer<Handler>, _ name: UInt32, _ object: UInt) {
     if let code = handler.pointee.code {
       unsafeBitCast(code, to: Plain.self)(name, UnsafeMutableRawPointer(bitPattern: object), handler.pointee.info)
     } else {
       handler.pointee.tellHost?(handler.pointee.host, name, object, handler.pointee.token)
+    }
+  }
+
+  private static func call(_ handler: UnsafeMutablePointer<Handler>, _ name: UInt32, _ object: UInt) {
+    let (name, object) = (UnsafeRawPointer(bitPattern: UInt(name)), UnsafeRawPointer(bitPattern: object))
+    if let code = handler.pointee.code {
+      Scope.aside { _ = ClientCall.during(code, name, object, handler.pointee.info) }
+    } else if let tellHost = handler.pointee.tellHost {
+      let token = UnsafeRawPointer(bitPattern: UInt(handler.pointee.token))
+      Scope.aside { _ = ClientCall.during(tellHost, handler.pointee.host, name, object, token) }
     }
   }
 }

@@ -51,7 +51,7 @@ extension Item {
       attached.pointee.label = UnsafePointer((memory + MemoryLayout<Context>.size).assumingMemoryBound(to: CChar.self))
     }
     // What retain answers is what the callbacks receive (SRC0-2).
-    if let retain = context.retain { ClientCall.guarded { cell.pointee.info = retain(cell.pointee.info) } }
+    if let retain = context.retain { cell.pointee.info = UnsafeMutableRawPointer(bitPattern: ClientCall.guarded(retain, cell.pointee.info)) }
     setContext(attached)
     return true
   }
@@ -140,7 +140,7 @@ extension Item {
     }
     buffer.pointee = 0
     // Not the `info` of clients, who have none of a timer that another thread has made invalid meanwhile.
-    ClientCall.guarded { describe(cell.pointee.info, buffer, capacity) }
+    _ = ClientCall.guarded(describe, cell.pointee.info, buffer, UnsafeRawPointer(bitPattern: capacity))
     return true
   }
 }

@@ -143,7 +143,7 @@ extension Loop {
     for bits in candidates.elements {
       guard let other = item.sibling(Mention(bits: bits).slot) else { continue }
       if !found && other.isValid {
-        ClientCall.guarded { found = equal(item.cell.pointee.info, other.cell.pointee.info) != 0 }
+        found = ClientCall.status(equal, item.cell.pointee.info, other.cell.pointee.info) != 0
       }
       other.drop()
     }

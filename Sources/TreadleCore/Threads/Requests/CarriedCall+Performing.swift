@@ -5,6 +5,19 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
+/// A call that is made by its own caller.
+private struct DirectCall {
+  let call: CarriedCall
+  let loop: OpaquePointer?
+  var isComplete = true
+
+  mutating func run() {
+    call.markRunning()
+    isComplete = call.run(on: loop)
+    call.finish(CarriedCall.Phase.done)
+  }
+}
+
 /// Carrying a call to a loop, with or without waiting for its end.
 extension CarriedCall {
   /// How the caller waits.
@@ -40,12 +53,9 @@ extension CarriedCall {
   /// Here and now, whatever the loop does (PERF-2).
   package func performDirectly(on loop: Loop?) throws(Failure) -> Int32 {
     retain()
-    var isComplete = true
-    let isOpen = ClientCall.during {
-      markRunning()
-      isComplete = run(on: loop?.handlePointer)
-      finish(Phase.done)
-    }
+    var direct = DirectCall(call: self, loop: loop?.handlePointer)
+    let isOpen = ClientCall.during(&direct) { $0?.assumingMemoryBound(to: DirectCall.self).pointee.run() }
+    let isComplete = direct.isComplete
     if isForked { return Status.forked }
     if !isOpen {
       release()

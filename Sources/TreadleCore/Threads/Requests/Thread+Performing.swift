@@ -110,14 +110,23 @@ extension Request {
       dispose()
       return Status.closed
     }
-    var isComplete = true
+    var call = DirectRequest(request: self)
     let tag = treadle_system_tag()
-    let isOpen = ClientCall.during { isComplete = perform(on: Loop.existing?.handlePointer, mode: nil) }
+    let isOpen = ClientCall.during(&call) { $0?.assumingMemoryBound(to: DirectRequest.self).pointee.call() }
+    let isComplete = call.isComplete
     // In the child of a fork that the function made, what it was given is the parent's.
     if treadle_system_tag() != tag { return Status.forked }
     dispose()
     return isOpen ? isComplete ? Status.ok : Status.callback : Status.closed
   }
+}
+
+/// A request that is performed by its own caller.
+private struct DirectRequest {
+  let request: Request
+  var isComplete = true
+
+  mutating func call() { isComplete = request.perform(on: Loop.existing?.handlePointer, mode: nil) }
 }
 
 extension Thread {
