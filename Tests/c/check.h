@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -117,6 +118,9 @@ HELPER bool is_size(size_t stated, size_t known) {
     return stated == known || (getenv("TREADLE_TEST_GROWTH") && (stated == known + 8 || stated == known - 8));
 }
 
+/* How much tests repeat: TREADLE_TEST_SCALE, a number with a point whatever the locale; 1 when not set. */
+static double test_scale = 1;
+
 #define MILLISECONDS(n) ((int64_t)(n) * 1000000)
 #define SECONDS(n) ((int64_t)(n) * 1000000000)
 
@@ -161,9 +165,11 @@ static int test_one(const struct test *test, unsigned seconds) {
 }
 
 HELPER int test_main(int count, char **arguments) {
-    const char *part = "", *limit = getenv("TREADLE_TEST_SECONDS");
+    const char *part = "", *limit = getenv("TREADLE_TEST_SECONDS"), *scale = getenv("TREADLE_TEST_SCALE");
     unsigned seconds = limit ? (unsigned)atoi(limit) : 120, passed = 0, failed = 0;
     int times = 1, list = 0;
+    if (scale) test_scale = atof(scale);
+    setlocale(LC_ALL, ""); /* as programs for people do */
     for (int i = 1; i < count; i++) {
         if (strcmp(arguments[i], "-l") == 0) list = 1;
         else if (strcmp(arguments[i], "-n") == 0 && i + 1 < count) times = atoi(arguments[++i]);

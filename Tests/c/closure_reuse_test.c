@@ -75,8 +75,7 @@ TEST(pointers_pass_from_kind_to_kind, "") {
     treadle_closure closure = MADE(.signature = "ii", .handler = handle_numbers, .info = &number);
     reused = CODE_OF(any_fn, closure);
     for (int i = 0; i < CALLERS; i++) CHECK_INT(pthread_create(&callers[i], NULL, call_late, NULL), 0);
-    const char *scale = getenv("TREADLE_TEST_SCALE");
-    for (int left = (int)(200000 * (scale ? atof(scale) : 1)) + 20; left > 0; left--) {
+    for (int left = (int)(200000 * test_scale) + 20; left > 0; left--) {
         CHECK_INT(treadle_closure_close(closure, TREADLE_FOREVER), TREADLE_OK);
         CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
         treadle_closure_config config = left % 2 ? CLOSURE_CONFIG(.signature = "ii", .handler = handle_numbers, .info = &number)

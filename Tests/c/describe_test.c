@@ -87,7 +87,9 @@ TEST(a_loop_lists_its_modes_and_their_items, "RL-12 RL-7") {
     CHECK(strstr(line_of("\"wire\""), handle));
     CHECK(strstr(line_of("\"tick\""), "every 1.500000 s, tolerance 0.250000 s"));
     /* In seconds, to the microsecond. */
-    int64_t due = (int64_t)(atof(strstr(line_of("\"tick\""), "due in ") + strlen("due in ")) * 1e6);
+    int64_t seconds = 0, microseconds = 0;
+    CHECK_INT(sscanf(strstr(line_of("\"tick\""), "due in "), "due in %" SCNd64 ".%6" SCNd64 " s", &seconds, &microseconds), 2);
+    int64_t due = seconds * 1000000 + microseconds;
     CHECK(due >= (date - after) / 1000 - 1 && due <= (date - before) / 1000 + 1);
     CHECK(strstr(line_of("\"never\""), ", idle"));
     CHECK(strstr(line_of("\"eye\""), "observer") && strstr(line_of("\"eye\""), "activities 32"));

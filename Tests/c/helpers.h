@@ -286,10 +286,9 @@ HELPER long resident_kilobytes(void) {
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* How much a test repeats: `count`, times TREADLE_TEST_SCALE (a decimal number; 1 when not set). */
+/* How much a test repeats: `count`, times TREADLE_TEST_SCALE. */
 HELPER int scaled(int count) {
-    const char *scale = getenv("TREADLE_TEST_SCALE");
-    double product = count * (scale ? atof(scale) : 1.0);
+    double product = count * test_scale;
     return product < 1 ? 1 : (int)product;
 }
 

@@ -327,13 +327,13 @@ static void *play(void *info) {
     return NULL;
 }
 static void play_seeds(int count) {
-    const char *only = getenv("TREADLE_TEST_SEED"), *scale = getenv("TREADLE_TEST_SCALE");
+    const char *only = getenv("TREADLE_TEST_SEED");
     uint64_t first = only ? strtoull(only, NULL, 10) : (uint64_t)treadle_time_now();
     is_shown = only != NULL;
     if (is_shown) setvbuf(stdout, NULL, _IONBF, 0);
     signal(SIGPIPE, SIG_IGN);
     if (only) count = 1;
-    else if (scale) count = (int)(count * atof(scale)) + 1;
+    else if (test_scale != 1) count = (int)(count * test_scale) + 1;
     for (seed_now = first; seed_now < first + (uint64_t)count; seed_now++) {
         pthread_t thread;
         state = seed_now * UINT64_C(0x100000001B3) + 1;
