@@ -12,26 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERIES = 8, LOADS = 20, PRESSED_LOADS = 50, HEAP_LOADS = 10, HEAP_ROUNDS = 3 };
+enum { QUERIES = 8, PINNED_LOADS = 3, LOADS = 20, PRESSED_LOADS = 50, HEAP_LOADS = 10, HEAP_ROUNDS = 3, CLOSURES = 64 };
 /* What a life may leave: nothing; and of one that stays mapped, what Treadle has given to it for ever. */
 enum { LEFT_OF_UNMAPPED = 15, LEFT_OF_MAPPED = 1024 };
 
-static const char *path; /* as it was named */
+static const char *path;
 static struct plugin plugin;
-static bool has_failed;
+static int64_t closure_count; /* that the plugin had before its last end */
 static char *known_id; /* the first load's: what is logged names it, and it is of all loads */
-
-static bool point(bool is_good, const char *format, ...) PRINTED(2, 3);
-static bool point(bool is_good, const char *format, ...) {
-    char text[512];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    say("%s %s", is_good ? "ok" : "FAILED", text);
-    if (!is_good) has_failed = true;
-    return is_good;
-}
 
 static const char *last_message(void) {
     static char text[512];
@@ -143,9 +131,12 @@ static bool load(void) {
     return load_one(path, &plugin) && apply_settings(&plugin);
 }
 
-static void run_for(int64_t duration_ns) {
+static bool run_for(int64_t duration_ns, const char *when) {
     int64_t until = treadle_time_now() + duration_ns, left;
-    while ((left = until - treadle_time_now()) > 0) treadle_loop_run(main_loop, TREADLE_DEFAULT_MODE, left, TREADLE_RUN_WHEN_EMPTY);
+    while ((left = until - treadle_time_now()) > 0)
+        if (treadle_loop_run(main_loop, TREADLE_DEFAULT_MODE, left, TREADLE_RUN_WHEN_EMPTY) < 0)
+            return point(false, "loop", "the main loop goes on: %s it did not: %s", when, last_message());
+    return true;
 }
 
 /* Closes it. False, with what holds it, if it is there still. */
@@ -155,20 +146,24 @@ static bool close_it(const char *when) {
     int64_t took = treadle_time_now() - began;
     /* The close comes back at its deadline, whatever runs still: but not before stop does. */
     if (took > options.timeout_ns + 500000000)
-        return point(false, "stop returns within its timeout: %s it took %.3f s of %.3f", when, (double)took / 1e9,
+        return point(false, "stop", "stop returns within its timeout: %s it took %.3f s of %.3f", when, (double)took / 1e9,
                      (double)options.timeout_ns / 1e9);
     if (has_ended) return true;
-    point(false, "it ends within its timeout: %s it was held after %.3f s by", when, (double)took / 1e9);
-    report_holders(stdout, plugin.handle);
-    fflush(stdout);
+    char *holders = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&holders, &size);
+    if (memory) report_holders(memory, plugin.handle), fclose(memory);
+    point_with(holders, false, "end", "it ends within its timeout: %s it was held after %.3f s by", when, (double)took / 1e9);
+    free(holders);
     return false;
 }
 
 static bool live(int64_t duration_ns, const char *when) {
-    if (!load()) return point(false, "it can be loaded %s: %s", when, last_message());
-    if (!start_one(&plugin)) return point(false, "it can be started %s: %s", when, last_message());
-    run_for(duration_ns);
-    return close_it(when);
+    if (!load()) return point(false, "load", "it can be loaded %s: %s", when, last_message());
+    if (!start_one(&plugin)) return point(false, "start", "it can be started %s: %s", when, last_message());
+    bool runs = run_for(duration_ns, when);
+    closure_count = count_of_kind(plugin.handle, TREADLE_KIND_CLOSURE);
+    return close_it(when) && runs;
 }
 
 /* --- The points ---------------------------------------------------------------------------------- */
@@ -192,67 +187,113 @@ static bool has_swift(void) {
     return is_there;
 }
 
+/* Threads that Treadle does not know would run code that is gone: so it is looked for them while the code is kept. */
+static bool check_pinned(struct process *before, bool may_unmap) {
+    void *image = may_unmap && load() ? find_mapped() : NULL;
+    if (plugin.handle && !close_it("without a start")) return false;
+    int threads_before = count_entries("/proc/self/task"), threads;
+    bool is_good = true;
+    for (int i = 0; i < (may_unmap ? PINNED_LOADS : 1) && is_good; i++) {
+        is_good = live(20000000, i == 0 ? "the first time" : "while its code is kept");
+        /* What the libraries that it needs make once for all is there now. */
+        if (i == 0 && is_good && compare_process(before, path, may_unmap)) point(true, "process", "the process is as it was after its first life");
+        if (i == 0) threads_before = comes_down_to("/proc/self/task", threads_before, &threads) ? threads_before : threads;
+    }
+    if (!is_good || !may_unmap) return is_good;
+    if (!comes_down_to("/proc/self/task", threads_before, &threads))
+        return point(false, "threads", "no thread is left: %d more after %d loads, and its code may be unmapped", threads - threads_before,
+                     PINNED_LOADS - 1);
+    if (image) dlclose(image);
+    return true;
+}
+
 static void check_unmapped(bool may_unmap) {
     void *image = find_mapped();
     if (!image) {
-        point(true, "it is unmapped");
+        point(true, "unmapped", "it is unmapped");
         return;
     }
-    if (!may_unmap) point(true, "it stays mapped: its description does not say TREADLE_PLUGIN_MAY_UNMAP");
-    else if (forbids_unmapping(image)) point(true, "it stays mapped: its file forbids that it is unmapped (nodelete)");
-    else if (has_swift()) point(true, "it stays mapped: it brings a Swift runtime");
-    else point(false, "it is unmapped: it says that it may be, but another library or a thread's values keep it");
+    if (!may_unmap) point(true, "unmapped", "it stays mapped: its description does not say TREADLE_PLUGIN_MAY_UNMAP");
+    else if (forbids_unmapping(image)) point(true, "unmapped", "it stays mapped: its file forbids that it is unmapped (nodelete)");
+    else if (has_swift()) point(true, "unmapped", "it stays mapped: it brings a Swift runtime");
+    else point(false, "unmapped", "it is unmapped: it says that it may be, but another library or a thread's values keep it");
     dlclose(image);
 }
 
 static bool check_description(bool *out_may_unmap) {
-    if (!load()) return point(false, "its description is sound: %s", last_message());
+    if (!load()) return point(false, "description", "its description is sound: %s", last_message());
     treadle_plugin_info info = {.struct_size = sizeof info};
     treadle_plugin_get_info(plugin.handle, &info);
     known_id = plugin.id;
     *out_may_unmap = (info.description->flags & TREADLE_PLUGIN_MAY_UNMAP) != 0;
-    point(true, "its description is sound: %s %s", plugin.id, info.description->version);
-    point(answers_the_same(), "its query answers the same each time");
+    point(true, "description", "its description is sound: %s %s", plugin.id, info.description->version);
+    point(answers_the_same(), "query", "its query answers the same each time");
     bool has_ended = close_it("without a start");
-    if (has_ended) point(true, "it is loaded and closed without a start");
+    if (has_ended) point(true, "without-start", "it is loaded and closed without a start");
     return has_ended;
 }
 
 static bool check_lives(void) {
     int descriptors, threads;
     int64_t began;
-    if (!live(20000000, "the first time")) return false;
-    /* What the runtime, and the libraries that it needs, make once for all is there now. */
+    if (!live(20000000, "again")) return false;
     int descriptors_before = count_entries("/proc/self/fd"), threads_before = count_entries("/proc/self/task");
-    if (!load() || !start_one(&plugin)) return point(false, "it can be started a second time: %s", last_message());
-    run_for(20000000);
+    if (!load() || !start_one(&plugin)) return point(false, "start", "it can be started a second time: %s", last_message());
+    if (!run_for(20000000, "the second time")) return false;
     began = treadle_time_now();
     if (!close_it("when it ran")) return false;
-    point(true, "stop returns, and all of it ends, within the timeout: in %.3f s of %.3f", (double)(treadle_time_now() - began) / 1e9,
+    point(true, "stop", "stop returns, and all of it ends, within the timeout: in %.3f s of %.3f", (double)(treadle_time_now() - began) / 1e9,
           (double)options.timeout_ns / 1e9);
     for (int i = 2; i < LOADS; i++)
         if (!live(1000000, "again and again")) return false;
-    point(true, "it is loaded, started and closed %d times", LOADS);
+    point(true, "lives", "it is loaded, started and closed %d times", LOADS);
     bool is_good = comes_down_to("/proc/self/fd", descriptors_before, &descriptors);
-    point(is_good, "no descriptor is left: %d more after %d loads", descriptors - descriptors_before, LOADS - 1);
+    point(is_good, "descriptors", "no descriptor is left: %d more after %d loads", descriptors - descriptors_before, LOADS - 1);
     is_good = comes_down_to("/proc/self/task", threads_before, &threads);
-    point(is_good, "no thread is left: %d more after %d loads", threads - threads_before, LOADS - 1);
+    point(is_good, "threads", "no thread is left: %d more after %d loads", threads - threads_before, LOADS - 1);
     return true;
+}
+
+/* --- Memory --------------------------------------------------------------------------------------- */
+
+/* How many stubs wait to be used again; each keeps the memory of its closure until then. */
+static int64_t count_retired(void) {
+    treadle_closure_pool_info pool = {.struct_size = sizeof pool};
+    return treadle_closure_pool_get_info(&pool) == TREADLE_OK ? (int64_t)pool.drained + pool.allocated : 0;
+}
+
+static treadle_status answer(treadle_call *call, void *info) { return (void)call, (void)info, TREADLE_OK; }
+
+/* What Treadle keeps of a closure that has ended: no plugin can give it back. */
+static int64_t cost_of_closure(void) {
+    int64_t before = heap_in_use(), count = 0;
+    for (; count < CLOSURES; count++) {
+        treadle_closure closure;
+        treadle_closure_config config = {.struct_size = sizeof config, .signature = "i^v", .handler = answer, .flags = TREADLE_CLOSURE_KEEP_CODE};
+        if (treadle_closure_create(&config, &closure) != TREADLE_OK) break;
+        treadle_closure_close(closure, TREADLE_FOREVER);
+        treadle_closure_release(closure);
+    }
+    return count > 0 ? (heap_in_use() - before + count - 1) / count : 0;
 }
 
 /* What is kept for good is allocated once: only what grows with each round of lives, the same way, is lost. */
 static bool check_heap(void) {
-    int64_t least = INT64_MAX;
+    int64_t least = INT64_MAX, closures = 0, cost = cost_of_closure();
     for (int round = 0; round < HEAP_ROUNDS && least > 0; round++) {
-        int64_t before = heap_in_use();
+        int64_t before = heap_in_use(), retired = count_retired();
         for (int i = 0; i < HEAP_LOADS; i++)
             if (!live(1000000, "to look at its memory")) return false;
         int64_t more = heap_in_use() - before;
+        closures = count_retired() - retired;
+        if (closures < closure_count * HEAP_LOADS) closures = closure_count * HEAP_LOADS;
+        more -= closures * cost;
         if (more < least) least = more;
     }
     void *image = find_mapped();
     int64_t each = least > 0 ? least / HEAP_LOADS : 0;
-    point(each <= (image ? LEFT_OF_MAPPED : LEFT_OF_UNMAPPED), "no memory is left: %lld more bytes each time", (long long)each);
+    point(each <= (image ? LEFT_OF_MAPPED : LEFT_OF_UNMAPPED), "memory", "no memory is left: %lld more bytes each time", (long long)each);
+    if (closures > 0) point(true, "closures", "it makes %lld closures each time, whose pointers Treadle keeps", (long long)closures / HEAP_LOADS);
     if (image) dlclose(image);
     return true;
 }
@@ -260,26 +301,34 @@ static bool check_heap(void) {
 static void check_under_pressure(void) {
     bool is_good = begin_pressure();
     for (int i = 0; i < PRESSED_LOADS && is_good; i++) is_good = live(2000000, "under load");
-    end_pressure();
-    point(is_good, "it is loaded, started and closed %d times while four threads post to the main loop", PRESSED_LOADS);
+    if (!end_pressure() && is_good) is_good = point(false, "loop", "the main loop goes on: under load it did not");
+    point(is_good, "pressure", "it is loaded, started and closed %d times while four threads post to the main loop", PRESSED_LOADS);
 }
 
 int check_plugin(void) {
     bool may_unmap = false, are_provided = true;
     is_silent = true;
-    path = options.paths[0];
+    /* It stays the same file if the plugin changes the directory. */
+    char *whole_path = realpath(options.paths[0], NULL);
+    path = whole_path ? whole_path : options.paths[0];
     for (size_t i = 1; i < options.path_count && are_provided; i++) are_provided = load_path(options.paths[i]);
-    if (!are_provided || !start_all()) return STATUS_FAILED;
-    if (check_description(&may_unmap) && check_lives() && check_heap()) {
+    if (!are_provided || !start_all()) return point(false, "providers", "the other plugins start: %s", last_message()), STATUS_FAILED;
+    struct process *before = copy_process();
+    if (check_description(&may_unmap) && check_pinned(before, may_unmap) && check_lives() && check_heap()) {
+        if (may_unmap) compare_keys(before, LOADS);
         /* Once more, for its file's name. */
         if (live(0, "once more")) {
             check_unmapped(may_unmap);
             check_under_pressure();
+            compare_libraries(before, path, LOADS);
         }
     }
+    free_process(before);
     /* One that is held has code that runs still. */
     bool is_whole = !plugin.handle && close_all();
+    int status = progress->has_failed || !is_whole ? STATUS_FAILED : STATUS_OK;
     fflush(NULL);
-    if (!is_whole) _Exit(STATUS_FAILED);
-    return has_failed ? STATUS_FAILED : STATUS_OK;
+    if (is_whole) return status;
+    progress->is_over = true;
+    _Exit(status);
 }

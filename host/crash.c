@@ -68,8 +68,14 @@ void forget_code(const char *id) {
 
 static _Thread_local const char *volatile called_id, *volatile called_where;
 
-void enter_call(const char *id, const char *where) { called_where = where, called_id = id; }
-void leave_call(void) { called_id = NULL; }
+void enter_call(const char *id, const char *where) {
+    called_where = where, called_id = id;
+    snprintf(progress->where, sizeof progress->where, "%s", where);
+}
+void leave_call(void) {
+    called_id = NULL;
+    *progress->where = 0;
+}
 
 /* --- The handler --------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #ifndef TREADLE_HOST_H
 #define TREADLE_HOST_H
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ struct options {
     const char **paths; /* plugins and directories */
     size_t path_count;
     int64_t timeout_ns; /* that each plugin has for its end */
-    bool writable, quiet, keeps_going, lists, checks;
+    bool writable, quiet, keeps_going, lists, checks, json;
 };
 extern struct options options;
 
@@ -47,6 +48,7 @@ extern size_t plugin_count;
 
 /* Loads what a path names: a file, or all *.so of a directory in the order of their names. False if one was refused. */
 bool load_path(const char *path);
+bool same_file(const char *one, const char *other);
 /* Loads one into a place of its own, which is not in the list. */
 bool load_one(const char *path, struct plugin *out_plugin);
 bool start_one(struct plugin *plugin);
@@ -72,6 +74,8 @@ void list_plugins(void);
 void report_plugins(void);
 /* The id of a plugin that uses this one; NULL if none does. Valid until the next call. */
 const char *find_user(treadle_plugin plugin);
+/* How many objects of a kind are in a plugin. */
+int64_t count_of_kind(treadle_plugin plugin, uint32_t kind);
 /* What is in a plugin, a line each. */
 void report_holders(FILE *to, treadle_plugin plugin);
 
@@ -94,8 +98,36 @@ void forget_code(const char *id);
 /* --- check.c, pressure.c: the proof of a plugin's contract ---------------------------------------- */
 
 int check_plugin(void);
+
+/* --- guard.c, points.c, process.c: the process of a check, what it says, what it is left with ------- */
+
+/* How far a check has come; both processes see it. */
+struct progress {
+    char where[128]; /* what the plugin is called for; empty: the main loop runs */
+    int points;
+    bool has_failed, is_over;
+};
+extern struct progress *progress;
+/* Runs a check in a process of its own, and tells how that ended, if it did not by itself. The status of the program. */
+int run_guarded(int (*check)(void));
+
+void begin_points(const char *path);
+void end_points(void);
+/* A point: its name for programs, its text for people. Returns is_good. details: lines, or NULL. */
+bool point_with(const char *details, bool is_good, const char *name, const char *format, ...) PRINTED(4, 5);
+#define point(...) point_with(NULL, __VA_ARGS__)
+
+struct process;
+struct process *copy_process(void);
+void free_process(struct process *process);
+/* A failed point for each difference, and puts back what it can. False if there is one. */
+bool compare_process(struct process *old, const char *own_path, bool may_unmap);
+/* Whether a key was left, a library was opened and not closed, in each of so many lives. */
+bool compare_keys(const struct process *old, int lives);
+bool compare_libraries(const struct process *old, const char *own_path, int lives);
 /* Threads that post to the main loop and wake it, until they are joined. */
 bool begin_pressure(void);
-void end_pressure(void);
+/* False if the main loop does not run any more. */
+bool end_pressure(void);
 
 #endif

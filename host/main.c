@@ -150,11 +150,14 @@ static int run_plugins(void) {
     return end(atomic_load(&wanted_status));
 }
 
+/* In a process of its own, which begins without threads. */
+static int check_here(void) { return find_loop() ? check_plugin() : STATUS_FAILED; }
+
 int main(int count, char **words) {
     int status = read_options(count, words);
     if (status >= 0) return status;
     watch_crashes();
+    if (options.checks) return run_guarded(check_here);
     if (!find_loop()) return STATUS_FAILED;
-    if (options.checks) return check_plugin();
     return take_signals() ? run_plugins() : STATUS_FAILED;
 }

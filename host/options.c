@@ -27,6 +27,7 @@ static const char help[] =
     "    --quiet              prints only what plugins print, reports, warnings and errors\n"
     "    --list               shows what each plugin is, and starts none\n"
     "    --check              proves the contract of one plugin; the others are those that it requires\n"
+    "    --json               with --check: writes a JSON object in place of lines\n"
     "    --help, --version\n"
     "\n"
     "SIGUSR1 prints a report; SIGHUP reloads the plugins whose files have changed.\n"
@@ -52,12 +53,13 @@ static bool is_set(const char *text) {
 }
 
 int read_options(int count, char **words) {
-    enum { SET = 1, TIMEOUT, WRITABLE, KEEP_GOING, QUIET, LIST, CHECK, HELP, VERSION };
+    enum { SET = 1, TIMEOUT, WRITABLE, KEEP_GOING, QUIET, LIST, CHECK, JSON, HELP, VERSION };
     static const struct option known[] = {
         {"set", required_argument, NULL, SET},    {"timeout", required_argument, NULL, TIMEOUT},
         {"writable", no_argument, NULL, WRITABLE}, {"keep-going", no_argument, NULL, KEEP_GOING},
         {"quiet", no_argument, NULL, QUIET},      {"list", no_argument, NULL, LIST},
-        {"check", no_argument, NULL, CHECK},      {"help", no_argument, NULL, HELP},
+        {"check", no_argument, NULL, CHECK},      {"json", no_argument, NULL, JSON},
+        {"help", no_argument, NULL, HELP},
         {"version", no_argument, NULL, VERSION},  {NULL, 0, NULL, 0}};
     options.sets = calloc((size_t)count + 1, sizeof *options.sets);
     options.paths = calloc((size_t)count + 1, sizeof *options.paths);
@@ -77,6 +79,7 @@ int read_options(int count, char **words) {
         case QUIET: options.quiet = true; break;
         case LIST: options.lists = true; break;
         case CHECK: options.checks = true; break;
+        case JSON: options.json = true; break;
         case HELP: return fputs(help, stdout), STATUS_OK;
         case VERSION: return say("treadle-host %s", treadle_version_string()), STATUS_OK;
         case ':': return misuse("a value is missing behind", words[optind - 1]);
@@ -85,6 +88,7 @@ int read_options(int count, char **words) {
     }
     while (optind < count) options.paths[options.path_count++] = words[optind++];
     if (options.lists && options.checks) return misuse("--list and --check exclude each other", NULL);
+    if (options.json && !options.checks) return misuse("--json is for --check", NULL);
     if (options.path_count == 0) return misuse("no plugin is named", NULL);
     return -1;
 }

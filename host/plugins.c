@@ -61,6 +61,11 @@ static bool load_file(const char *path) {
     return true;
 }
 
+bool same_file(const char *one, const char *other) {
+    struct stat first, second;
+    return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 static int is_library(const struct dirent *entry) {
     size_t length = strlen(entry->d_name);
     return length > 3 && entry->d_name[0] != '.' && strcmp(entry->d_name + length - 3, ".so") == 0;

@@ -38,8 +38,10 @@ bool begin_pressure(void) {
     return true;
 }
 
-void end_pressure(void) {
+bool end_pressure(void) {
+    bool runs = true;
     atomic_store(&is_over, true);
     while (running > 0) pthread_join(threads[--running], NULL);
-    while (atomic_load(&waiting) > 0) treadle_loop_run(main_loop, TREADLE_DEFAULT_MODE, 0, 0);
+    while (runs && atomic_load(&waiting) > 0) runs = treadle_loop_run(main_loop, TREADLE_DEFAULT_MODE, 0, 0) >= 0;
+    return runs;
 }
