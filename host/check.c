@@ -21,15 +21,6 @@ static struct plugin plugin;
 static int64_t closure_count; /* that the plugin had before its last end */
 static char *known_id; /* the first load's: what is logged names it, and it is of all loads */
 
-static const char *last_message(void) {
-    static char text[512];
-    treadle_error_info error = {.struct_size = sizeof error};
-    treadle_last_error(&error);
-    const char *why = error.os_errno ? strerror(error.os_errno) : NULL;
-    snprintf(text, sizeof text, "%s%s%s", error.message, why ? ": " : "", why ? why : "");
-    return text;
-}
-
 /* --- What the process has ------------------------------------------------------------------------ */
 
 /* How many entries a directory of /proc has, without the descriptor that this takes itself: that is there each time. */
@@ -146,7 +137,7 @@ static bool close_it(const char *when) {
     int64_t took = treadle_time_now() - began;
     /* The close comes back at its deadline, whatever runs still: but not before stop does. */
     if (took > options.timeout_ns + 500000000)
-        return point(false, "stop", "stop returns within its timeout: %s it took %.3f s of %.3f", when, (double)took / 1e9,
+        return point(false, "stop", "stop and deinit return within the timeout: %s it took %.3f s of %.3f", when, (double)took / 1e9,
                      (double)options.timeout_ns / 1e9);
     if (has_ended) return true;
     char *holders = NULL;

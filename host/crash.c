@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <ucontext.h>
@@ -96,26 +97,31 @@ static void registers_of(const ucontext_t *context, uintptr_t *out_code, uintptr
 #endif
 }
 
+/* The kernel reads, so that memory that is not there is no second crash. */
+static ssize_t read_memory(uintptr_t from, void *to, size_t size) {
+    struct iovec here = {to, size}, there = {(void *)from, size};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+}
+
 /* Whether there is a call in front of it. Much else on a stack looks like an address of code, from calls that are over. */
 static bool is_behind_call(uintptr_t address) {
 #if defined(__x86_64__)
-    const unsigned char *at = (const unsigned char *)address;
-    return id_at(address - 7) && (at[-5] == 0xE8 || at[-2] == 0xFF || at[-3] == 0xFF || at[-6] == 0xFF || at[-7] == 0xFF);
+    unsigned char at[7];
+    if (!id_at(address - 7) || read_memory(address - 7, at, sizeof at) != sizeof at) return false;
+    return at[2] == 0xE8 || at[5] == 0xFF || at[4] == 0xFF || at[1] == 0xFF || at[0] == 0xFF;
 #else
     return id_at(address - 4) != NULL;
 #endif
 }
 
-/* Whose code the thread was in, or would have returned to: the next address on its stack that leads into a plugin. The kernel
- * reads the stack, so that its end is no second crash. */
+/* Whose code the thread was in, or would have returned to: the next address on its stack that leads into a plugin. */
 static const char *find_on_stack(const ucontext_t *context) {
     enum { WORDS = 256, PIECES = 32 };
     uintptr_t code, stack, words[WORDS];
     registers_of(context, &code, &stack);
     const char *id = id_at(code);
     for (int piece = 0; piece < PIECES && !id && stack; piece++, stack += sizeof words) {
-        struct iovec here = {words, sizeof words}, there = {(void *)stack, sizeof words};
-        ssize_t size = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+        ssize_t size = read_memory(stack, words, sizeof words);
         for (ssize_t i = 0; i < size / (ssize_t)sizeof *words && !id; i++)
             if (id_at(words[i]) && is_behind_call(words[i])) id = id_at(words[i]);
         if (size < (ssize_t)sizeof words) break;
@@ -149,7 +155,11 @@ static void crashed(int number, siginfo_t *info, void *context) {
     char line[256] = "treadle-host: ";
     (void)info;
     if (is_unwinding) siglongjmp(astray, 1);
-    const char *culprit = find_by_unwinding(), *called = called_id;
+    /* Of code whose file is gone nothing can be read: its address is enough. */
+    uintptr_t code, stack;
+    registers_of(context, &code, &stack);
+    const char *culprit = id_at(code), *called = called_id;
+    if (!culprit) culprit = find_by_unwinding();
     if (!culprit) culprit = find_on_stack(context);
     if (culprit || called) {
         /* The one that is started may have others started before it. */
@@ -163,6 +173,21 @@ static void crashed(int number, siginfo_t *info, void *context) {
     signal(number, SIG_DFL);
     raise(number);
 }
+
+/* --- exit ----------------------------------------------------------------------------------------- */
+
+static bool is_exit_expected;
+void expect_exit(void) { is_exit_expected = true; }
+
+/* A plugin has called exit, which ends all others as well. */
+static void tell_exit(void) {
+    if (is_exit_expected) return;
+    const char *culprit = find_by_unwinding(), *called = called_id;
+    if (!culprit) culprit = called;
+    complain("%s has ended the program: exit was called%s%s", culprit ? culprit : "a plugin", called ? " " : "", called ? called_where : "");
+}
+
+void watch_exit(void) { atexit(tell_exit); }
 
 void watch_crashes(void) {
     static const int numbers[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};

@@ -16,7 +16,7 @@
 
 #define PRINTED(text, first) __attribute__((format(printf, text, first)))
 
-enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_GIVEN_UP = 70 };
 
 /* --- options.c: what the command line says ------------------------------------------------------- */
 
@@ -40,7 +40,9 @@ struct plugin {
     char *path;            /* with a slash in it, so that it is no name that a loader would search for */
     char *id;              /* lives as long as the program: what plugins log names it */
     const char **settings; /* keys and values by turns, NULL at the end */
+    char *fault;           /* why it has ended, or was not loaded; NULL: nothing was wrong */
     bool has_started;      /* its end is told of */
+    bool is_of_directory;  /* nobody has named it: without it the others go on */
     struct stat file;      /* as it was when it was loaded */
 };
 extern struct plugin *plugins;
@@ -72,6 +74,10 @@ void complain_of(const char *path);                   /* the last error of Tread
 void log_of_plugin(void *info, treadle_plugin plugin, uint32_t level, const char *text);
 void list_plugins(void);
 void report_plugins(void);
+/* The last error of Treadle. Valid until the next call. */
+const char *last_message(void);
+/* Calls body with the id of each plugin that uses this one. */
+void for_each_user(treadle_plugin plugin, void (*body)(const char *id, void *info), void *info);
 /* The id of a plugin that uses this one; NULL if none does. Valid until the next call. */
 const char *find_user(treadle_plugin plugin);
 /* How many objects of a kind are in a plugin. */
@@ -88,6 +94,9 @@ const void *extension_of_host(void *info, const char *id);
 /* --- crash.c: who crashed ------------------------------------------------------------------------- */
 
 void watch_crashes(void);
+/* From here on an exit that is not expected is a plugin's. */
+void watch_exit(void);
+void expect_exit(void);
 /* Between the two a crash of this thread, which nothing else explains, is the plugin's. */
 void enter_call(const char *id, const char *where);
 void leave_call(void);

@@ -5,10 +5,12 @@
 #include "host.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -48,13 +50,11 @@ static atomic_bool has_left; /* the main loop will not be run any more */
 static void report_here(void *info) { (void)info, report_plugins(); }
 static void reload_here(void *info) { (void)info, reload_changed(); }
 
-/* The main loop has not come back: nothing that is the main thread's can be closed or looked at. */
-static void give_up(treadle_timer timer, void *info) {
+/* Nothing that is the main thread's can be closed or looked at. */
+static void report_and_exit(int status, const char *why) {
     treadle_plugin all[64];
     size_t count = 0, most = sizeof all / sizeof *all;
-    (void)timer, (void)info;
-    if (atomic_load(&has_left)) return;
-    complain("the main loop did not come back in time; in the plugins is");
+    complain("%s; in the plugins is", why);
     treadle_plugin_copy_all(all, most, &count);
     for (size_t i = 0; i < count && i < most; i++) {
         treadle_plugin_info about = {.struct_size = sizeof about};
@@ -62,14 +62,21 @@ static void give_up(treadle_timer timer, void *info) {
         fprintf(stderr, "%s\n", is_known ? about.description->id : "one that ends");
         report_holders(stderr, all[i]);
     }
-    _exit(STATUS_FAILED);
+    _exit(status);
 }
 
+static void give_up(treadle_timer timer, void *info) {
+    (void)timer, (void)info;
+    if (!atomic_load(&has_left)) report_and_exit(STATUS_FAILED, "the main loop did not come back in time");
+}
+
+/* Whoever asks a second time does not want to wait. */
 static void end_soon(void) {
     static bool is_watched;
-    finish(STATUS_OK);
-    if (is_watched) return;
+    if (is_watched) report_and_exit(STATUS_GIVEN_UP, "was told twice to end, and goes at once");
     is_watched = true;
+    finish(STATUS_OK);
+    tell("is told to end; a second signal ends it at once");
     treadle_timer_start(options.timeout_ns + (int64_t)SIGNAL_GRACE_S * 1000000000, 0, give_up, NULL, NULL);
 }
 
@@ -91,13 +98,21 @@ static void *watch_signals(void *info) {
     return info;
 }
 
+static sigset_t taken;
+
+/* In a child that a plugin forks: it gets signals again, and sleeps as others do. */
+static void reset_child(void) {
+    pthread_sigmask(SIG_UNBLOCK, &taken, NULL);
+    prctl(PR_SET_TIMERSLACK, 50000);
+}
+
 /* Before there is any other thread: all inherit that the signals are blocked. */
 static bool take_signals(void) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM), sigaddset(&set, SIGINT), sigaddset(&set, SIGUSR1), sigaddset(&set, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGTERM), sigaddset(&taken, SIGINT), sigaddset(&taken, SIGUSR1), sigaddset(&taken, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &taken, NULL);
+    pthread_atfork(NULL, NULL, reset_child);
+    signals = signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
     if (signals < 0) {
         complain("no signals can be taken: %s", strerror(errno));
         return false;
@@ -117,10 +132,10 @@ static bool find_loop(void) {
 
 static bool run(void) {
     while (!atomic_load(&is_ending)) {
-        if (treadle_loop_run(main_loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY) < 0) {
-            complain_of("the main loop");
-            return false;
-        }
+        treadle_status status = treadle_loop_run(main_loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+        if (status < 0) complain_of("the main loop");
+        /* A callback of a plugin in another language has failed: the others go on. */
+        if (status < 0 && status != TREADLE_E_CALLBACK) return false;
     }
     return true;
 }
@@ -159,5 +174,8 @@ int main(int count, char **words) {
     watch_crashes();
     if (options.checks) return run_guarded(check_here);
     if (!find_loop()) return STATUS_FAILED;
-    return take_signals() ? run_plugins() : STATUS_FAILED;
+    watch_exit();
+    int result = take_signals() ? run_plugins() : STATUS_FAILED;
+    expect_exit();
+    return result;
 }

@@ -39,9 +39,9 @@ bool load_one(const char *path, struct plugin *out_plugin) {
     enter_call(path, "while it was loaded");
     treadle_status status = treadle_plugin_load(&config, &plugin.handle);
     leave_call();
-    if (status < 0) return complain_of(path), false;
-    take_id(&plugin);
     *out_plugin = plugin;
+    if (status < 0) return complain_of(path), false;
+    take_id(out_plugin);
     return true;
 }
 
@@ -51,14 +51,24 @@ void forget(struct plugin *plugin) {
     forget_code(plugin->id);
 }
 
-static bool load_file(const char *path) {
+/* Why it is not there: the last error. */
+static void note_fault(struct plugin *plugin) {
+    free(plugin->fault);
+    plugin->fault = strdup(last_message());
+}
+
+/* One of a directory stays on the list if it is refused: its file may be replaced. */
+static bool load_file(const char *path, bool is_of_directory) {
     struct plugin plugin, *more;
-    if (!load_one(path, &plugin)) return false;
+    bool is_loaded = load_one(path, &plugin);
+    if (!is_loaded && (!is_of_directory || !plugin.id)) return false;
+    plugin.is_of_directory = is_of_directory;
+    if (!is_loaded) note_fault(&plugin);
     more = realloc(plugins, (plugin_count + 1) * sizeof *plugins);
     if (!more) return complain("out of memory"), false;
     plugins = more;
     plugins[plugin_count++] = plugin;
-    return true;
+    return is_loaded;
 }
 
 bool same_file(const char *one, const char *other) {
@@ -73,16 +83,17 @@ static int is_library(const struct dirent *entry) {
 /* By the bytes, whatever the language of the user is. */
 static int by_name(const struct dirent **one, const struct dirent **other) { return strcmp((*one)->d_name, (*other)->d_name); }
 
+/* False if nothing of it can be loaded. */
 static bool load_directory(const char *path) {
     struct dirent **entries;
     int count = scandir(path, &entries, is_library, by_name);
-    bool is_good = count > 0;
+    bool is_good = false;
     if (count < 0) complain("%s: cannot be read", path);
     if (count == 0) complain("%s: there is no *.so in it", path), free(entries);
     for (int i = 0; i < count; i++) {
         char *name = calloc(1, strlen(path) + strlen(entries[i]->d_name) + 2);
         if (name) sprintf(name, "%s/%s", path, entries[i]->d_name);
-        if ((is_good || options.keeps_going) && !(name && load_file(name))) is_good = false;
+        if (name && load_file(name, true)) is_good = true;
         free(name);
         free(entries[i]);
     }
@@ -92,7 +103,7 @@ static bool load_directory(const char *path) {
 
 bool load_path(const char *path) {
     struct stat file;
-    return stat(path, &file) == 0 && S_ISDIR(file.st_mode) ? load_directory(path) : load_file(path);
+    return stat(path, &file) == 0 && S_ISDIR(file.st_mode) ? load_directory(path) : load_file(path, false);
 }
 
 /* --- Settings ------------------------------------------------------------------------------------ */
@@ -102,7 +113,7 @@ static struct plugin *find_of_set(const char *set, struct plugin *other) {
     struct plugin *found = NULL;
     for (size_t i = 0; i <= plugin_count; i++) {
         struct plugin *plugin = i < plugin_count ? &plugins[i] : other;
-        size_t length = plugin ? strlen(plugin->id) : 0;
+        size_t length = plugin && plugin->handle ? strlen(plugin->id) : 0;
         bool is_its = length > 0 && strncmp(set, plugin->id, length) == 0 && set[length] == '.';
         if (is_its && (!found || length > strlen(found->id))) found = plugin;
     }
@@ -129,11 +140,19 @@ static bool apply(struct plugin *plugin, const char *set) {
     return true;
 }
 
+/* Whether one of the list was refused: a setting without a plugin may be its. */
+static bool is_one_missing(void) {
+    for (size_t i = 0; i < plugin_count; i++)
+        if (!plugins[i].handle) return true;
+    return false;
+}
+
 bool apply_settings(struct plugin *other) {
     for (size_t i = 0; i < options.set_count; i++) {
         struct plugin *plugin = find_of_set(options.sets[i], other);
         if (!plugin) {
             complain("--set %s: no plugin of this id is there: treadle-host --help tells how it is used", options.sets[i]);
+            if (is_one_missing()) continue;
             return false;
         }
         if ((!other || plugin == other) && !apply(plugin, options.sets[i])) return false;
@@ -159,13 +178,16 @@ static const char *version_of(const struct plugin *plugin) {
 bool start_all(void) {
     bool is_good = true;
     for (size_t i = 0; i < plugin_count && (is_good || options.keeps_going); i++) {
-        if (start_one(&plugins[i])) {
-            plugins[i].has_started = true;
-            tell("%s %s has started", plugins[i].id, version_of(&plugins[i]));
+        struct plugin *plugin = &plugins[i];
+        if (!plugin->handle) continue;
+        if (start_one(plugin)) {
+            plugin->has_started = true;
+            tell("%s %s has started", plugin->id, version_of(plugin));
             continue;
         }
-        is_good = false;
-        close_one(&plugins[i]);
+        note_fault(plugin);
+        is_good = plugin->is_of_directory && is_good;
+        close_one(plugin);
     }
     return is_good;
 }
@@ -177,6 +199,21 @@ static bool has_changed(const struct plugin *plugin, struct stat *out_file) {
     if (stat(plugin->path, out_file) != 0) return false;
     return old->st_dev != out_file->st_dev || old->st_ino != out_file->st_ino || old->st_size != out_file->st_size ||
            old->st_mtim.tv_sec != out_file->st_mtim.tv_sec || old->st_mtim.tv_nsec != out_file->st_mtim.tv_nsec;
+}
+
+/* One that was refused, or has ended, is loaded as at first when there is another file. */
+static void load_again(struct plugin *plugin) {
+    struct plugin new;
+    if (load_one(plugin->path, &new) && apply_settings(&new) && start_one(&new)) {
+        new.has_started = true, new.is_of_directory = plugin->is_of_directory;
+        say("treadle-host: %s was loaded again, and is %s now", new.id, version_of(&new));
+        free(plugin->fault), free(plugin->path);
+        *plugin = new;
+        return;
+    }
+    note_fault(plugin);
+    plugin->file = new.file;
+    close_one(&new);
 }
 
 static void reload_one(struct plugin *plugin, const struct stat *file) {
@@ -199,13 +236,17 @@ static void reload_one(struct plugin *plugin, const struct stat *file) {
         return;
     }
     complain_of(plugin->path);
+    note_fault(plugin);
     if (treadle_is_valid(plugin->handle)) {
+        free(plugin->fault);
+        plugin->fault = NULL;
         complain("%s: was not reloaded, and goes on", plugin->path);
     } else if (treadle_plugin_close(plugin->handle, 0) == TREADLE_E_TIMEOUT) {
         complain("%s: was not reloaded; the old one is ending, and is held by", plugin->path);
         report_holders(stderr, plugin->handle);
     } else {
-        complain("%s: was not reloaded, and the old one has ended", plugin->path);
+        complain("%s: was not reloaded, and the old one has ended; it is tried again with the next file", plugin->path);
+        plugin->file = *file;
         forget(plugin);
     }
 }
@@ -214,9 +255,11 @@ void reload_changed(void) {
     size_t changed = 0;
     for (size_t i = 0; i < plugin_count; i++) {
         struct stat file;
-        if (!plugins[i].handle || !has_changed(&plugins[i], &file)) continue;
+        bool is_gone = !plugins[i].handle && plugins[i].fault;
+        if ((!plugins[i].handle && !is_gone) || !has_changed(&plugins[i], &file)) continue;
         changed++;
-        reload_one(&plugins[i], &file);
+        if (is_gone) load_again(&plugins[i]);
+        else reload_one(&plugins[i], &file);
     }
     if (changed == 0) tell("no plugin's file has changed");
 }
@@ -233,21 +276,56 @@ bool close_one(struct plugin *plugin) {
     return true;
 }
 
-/* One that did not end in time is not asked for again: its users' end would not have helped. */
-bool close_all(void) {
-    bool *is_late = calloc(plugin_count + 1, sizeof *is_late), is_whole = true;
-    for (bool has_ended = true; is_late && has_ended;) {
-        has_ended = false;
-        for (size_t i = plugin_count; i-- > 0;) {
-            if (!plugins[i].handle || is_late[i] || find_user(plugins[i].handle)) continue;
-            if (close_one(&plugins[i])) {
-                has_ended = true;
-                if (plugins[i].has_started) tell("%s has ended", plugins[i].id);
-            } else {
-                is_late[i] = true;
-            }
-        }
+/* Which of the list use one of them, and how many; taken once, since asking Treadle for each pair takes too long. */
+struct uses {
+    struct {
+        size_t user, used;
+    } *pairs;
+    size_t count, used; /* used: the one whose users are taken */
+    size_t *left;       /* how many users each has that have not ended */
+};
+
+static void add_use(const char *id, void *info) {
+    struct uses *uses = info;
+    for (size_t i = 0; i < plugin_count; i++) {
+        if (strcmp(plugins[i].id, id) != 0) continue;
+        void *more = realloc(uses->pairs, (uses->count + 1) * sizeof *uses->pairs);
+        if (!more) return;
+        uses->pairs = more;
+        uses->pairs[uses->count].user = i, uses->pairs[uses->count++].used = uses->used;
+        uses->left[uses->used]++;
     }
+}
+
+/* The last one that nobody of the list uses any more; plugin_count if there is none. */
+static size_t find_unused(const struct uses *uses, const bool *is_done) {
+    for (size_t i = plugin_count; i-- > 0;)
+        if (plugins[i].handle && !is_done[i] && uses->left[i] == 0) return i;
+    return plugin_count;
+}
+
+/* One that did not end in time is not asked for again: its users' end would not have helped. One that somebody else uses (a plugin
+ * that another one has loaded) is asked for again when something has ended. */
+bool close_all(void) {
+    struct uses uses = {.left = calloc(plugin_count + 1, sizeof *uses.left)};
+    bool *is_done = calloc(plugin_count + 1, sizeof *is_done), *is_late = calloc(plugin_count + 1, sizeof *is_late), is_whole = true;
+    if (!uses.left || !is_done || !is_late) return complain("out of memory"), false;
+    for (uses.used = 0; uses.used < plugin_count; uses.used++)
+        if (plugins[uses.used].handle) for_each_user(plugins[uses.used].handle, add_use, &uses);
+    for (size_t i; (i = find_unused(&uses, is_done)) < plugin_count;) {
+        is_done[i] = true;
+        if (find_user(plugins[i].handle)) continue;
+        if (!close_one(&plugins[i])) {
+            is_late[i] = true;
+            continue;
+        }
+        if (plugins[i].has_started) tell("%s has ended", plugins[i].id);
+        for (size_t k = 0; k < uses.count; k++)
+            if (uses.pairs[k].user == i) uses.left[uses.pairs[k].used]--;
+        memcpy(is_done, is_late, plugin_count * sizeof *is_done);
+    }
+    free(uses.pairs), free(uses.left);
+    free(is_done);
     for (size_t i = plugin_count; i-- > 0;) {
         if (!plugins[i].handle) continue;
         is_whole = false;

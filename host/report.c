@@ -43,11 +43,17 @@ void complain(const char *format, ...) {
     va_end(values);
 }
 
-void complain_of(const char *path) {
+const char *last_message(void) {
+    static char text[512];
     treadle_error_info error = {.struct_size = sizeof error};
     treadle_last_error(&error);
-    if (error.os_errno) complain("%s: %s: %s", path, error.message, strerror(error.os_errno));
-    else complain("%s: %s", path, error.message);
+    const char *why = error.os_errno ? strerror(error.os_errno) : NULL;
+    snprintf(text, sizeof text, "%s%s%s", error.message, why ? ": " : "", why ? why : "");
+    return text;
+}
+
+void complain_of(const char *path) {
+    complain("%s: %s", path, last_message());
 }
 
 void log_of_plugin(void *info, treadle_plugin plugin, uint32_t level, const char *text) {
@@ -97,6 +103,14 @@ static treadle_scope_holder *copy_holders(treadle_plugin plugin, size_t *out_cou
     if (!holders || treadle_scope_copy_holders(plugin, holders, MOST_HOLDERS, out_count) != TREADLE_OK) *out_count = 0;
     *out_kept = *out_count < MOST_HOLDERS ? *out_count : MOST_HOLDERS;
     return holders;
+}
+
+void for_each_user(treadle_plugin plugin, void (*body)(const char *id, void *info), void *info) {
+    size_t count, kept;
+    treadle_scope_holder *holders = copy_holders(plugin, &count, &kept);
+    for (size_t i = 0; i < kept; i++)
+        if (holders[i].kind == TREADLE_HOLDER_PLUGIN) body(holders[i].label, info);
+    free(holders);
 }
 
 const char *find_user(treadle_plugin plugin) {
@@ -164,7 +178,8 @@ void report_plugins(void) {
             printf("%s: ends, and is held by\n", plugins[i].id);
             report_holders(stdout, plugins[i].handle);
         } else {
-            printf("%s: ended\n", plugins[i].id);
+            const char *name = *plugins[i].id ? plugins[i].id : plugins[i].path, *fault = plugins[i].fault;
+            printf("%s: ended%s%s\n", name, fault ? ": " : "", fault ? fault : "");
         }
     }
     puts("end of the report");

@@ -27,6 +27,9 @@ static treadle_status init(const treadle_plugin_host *host, void **out_instance)
 }
 static treadle_status start(void *instance) {
     (void)instance;
+#ifdef REFUSES
+    return TREADLE_E_STATE;
+#endif
     treadle_timer_context context = {.struct_size = sizeof context, .fire = tick, .fire_at = treadle_time_now(),
                                      .interval_ns = 20000000, .label = "the greeting"};
     treadle_timer timer;

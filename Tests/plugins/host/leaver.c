@@ -10,7 +10,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static pthread_key_t key;
@@ -33,6 +35,21 @@ static void leave_thread(void) {
 }
 static void leave_child(void) {
     if (fork() == 0) _exit(0);
+}
+/* What a child of the host starts with. */
+static void tell_child(void) {
+    char line[64];
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        sigset_t mask;
+        pthread_sigmask(SIG_BLOCK, NULL, &mask);
+        int blocked = sigismember(&mask, SIGTERM) + sigismember(&mask, SIGINT) + sigismember(&mask, SIGHUP) + sigismember(&mask, SIGUSR1);
+        _exit(blocked + (prctl(PR_GET_TIMERSLACK) < 1000 ? 100 : 0));
+    }
+    waitpid(child, &status, 0);
+    snprintf(line, sizeof line, "the child has %d", WEXITSTATUS(status));
+    people->print(line);
 }
 static void shut_down(void) {
     void (*function)(void);
@@ -73,11 +90,12 @@ static treadle_status init(const treadle_plugin_host *host, void **out_instance)
     if (strcmp(what, "closures") == 0) make_closures(0);
     if (strcmp(what, "pointers") == 0) make_closures(TREADLE_CLOSURE_KEEP_CODE);
     if (strcmp(what, "wait") == 0) pause();
+    if (strcmp(what, "tell") == 0 && meet_people(host) == TREADLE_OK) tell_child();
     return status;
 }
 static void deinit(void *instance) { (void)instance; }
 
-static const char *const required[] = {NULL};
+static const char *const required[] = {TREADLE_HOST_EXTENSION, NULL};
 static const treadle_plugin_setting settings[] = {
     {.struct_size = sizeof(treadle_plugin_setting), .key = "what", .default_value = "nothing"}};
 DESCRIBED("leaver", .settings = settings, .setting_count = 1)

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from . import _capi, _library
+from . import _capi, _frames, _library
 from ._closure import Closure
 from ._errors import PluginError, Timeout, check
 from ._host import outside_of_scopes
@@ -21,6 +21,7 @@ from ._library import native
 from ._plugin import Plugin
 from ._plugin_calls import HostStruct, status_of, text_of
 from ._plugin_origin import LEVELS
+from ._plugin_owner import owner_of
 from ._types import NANOSECONDS
 
 _EXTENSION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_void_p))
@@ -87,6 +88,20 @@ class _Embedding:
         for plugin in self.plugins:
             plugin.start()
 
+    def take_fault(self, error: BaseException) -> bool:
+        """A callback of a plugin has raised: that plugin is closed, and the others go on. False if it is none of these."""
+        handle = owner_of(error)
+        plugin = next((plugin for plugin in self.plugins if plugin._handle == handle), None)
+        if plugin is None:
+            return False
+        self.tell(f"{plugin.id}: a callback has raised {text_of(error)}: the plugin is closed")
+        try:
+            plugin.close(0)  # from inside: it ends when the callback has returned
+            self.plugins.remove(plugin)
+        except Timeout as late:
+            self.tell(f"{plugin.id}: {late}", 1)
+        return True
+
     def stop(self, timeout: int) -> None:
         """Closes all, users before those that they use. Raises Timeout if one does not end in time."""
         until = None if timeout >= _capi.FOREVER // 2 else time.monotonic() + timeout / NANOSECONDS
@@ -110,6 +125,7 @@ def begin(address: int) -> int:
     if not os.path.samefile(wanted, _library.path):
         raise ImportError(f"the package treadle uses {_library.path} already, and the host {wanted}")
     _embedding = _Embedding(address)
+    _frames.take_fault = _embedding.take_fault
     if not _closures:
         outside_of_scopes(_make_functions)
     return 0
@@ -135,6 +151,7 @@ def end(_none: int) -> int:
     """Its deinit."""
     global _embedding
     _embedding = None
+    _frames.take_fault = None
     return 0
 
 

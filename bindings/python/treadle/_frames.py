@@ -227,6 +227,10 @@ def report_hook(hook: object, error: BaseException) -> None:
         sys.stderr.write(f"{arguments.err_msg} {hook!r}:\n{text}")
 
 
+#: Takes the exception of a callback for which nobody in Python runs the loop; False if it is not a plugin's. Set by _embedded.
+take_fault: Optional[Callable[[BaseException], bool]] = None
+
+
 def is_completed(error: BaseException, loop: Optional[RunLoop], item: object, mode: Optional[Mode]) -> bool:
     """Takes a callback's exception. True if the library should go on as if the callback had completed."""
     if is_late(error):
@@ -235,6 +239,8 @@ def is_completed(error: BaseException, loop: Optional[RunLoop], item: object, mo
     ends_run = not isinstance(error, Exception)
     if loop is not None and loop.error_policy == "report" and not ends_run:
         report(error, loop, item, mode)
+        return True
+    if frame is None and not ends_run and take_fault is not None and take_fault(error):
         return True
     if frame is not None and frame.error is None:
         frame.fail(error)

@@ -75,6 +75,16 @@ def _install(functions: Dict[str, Callable[..., int]]) -> None:
     _loop._post = native.treadle_host_post
 
 
+def owner_of(error: BaseException) -> int:
+    """The handle of the plugin in whose code an exception was raised, or that called the code; 0 if there is none."""
+    owner = 0
+    trace = error.__traceback__
+    while trace is not None:
+        owner = _owners.get(id(trace.tb_frame.f_globals), owner)
+        trace = trace.tb_next
+    return owner
+
+
 def is_late(error: BaseException) -> bool:
     """Whether this only tells code of a plugin that runs still that the plugin ends: nobody else needs to know."""
     if not _owners or not isinstance(error, (LoopClosed, StaleHandle)):

@@ -184,6 +184,33 @@ static void *close_from_another_thread(void *python) {
     has_come();
     return NULL;
 }
+TEST(an_exception_of_a_callback_closes_its_plugin_alone, "PLUG-4") {
+    NEEDS_PYTHON();
+    static const char text[] = "import treadle\nNAME, VERSION = 'one with a timer', '1'\nID = 'org.example.%s'\n"
+                               "def start(_none):\n    treadle.RunLoop.current().every(0.001)(fire)\n"
+                               "def fire(timer):\n    %s\n";
+    static const char init[] = "def init(host):\n    global log\n    log = host.log\n";
+    char failing_one[1024], good_one[1024], files_setting[2 * PATH_MAX];
+    const char *folder = new_folder();
+    snprintf(failing_one, sizeof failing_one, text, "failing", "raise RuntimeError('as wanted')");
+    int length = snprintf(good_one, sizeof good_one, text, "good", "log('goes on')");
+    snprintf(good_one + length, sizeof good_one - (size_t)length, "%s", init);
+    const char *bad = write_file(folder, "bad.py", failing_one), *good = write_file(folder, "good.py", good_one);
+    snprintf(files_setting, sizeof files_setting, "%s:%s", bad, good);
+    treadle_plugin python = load_python(files_setting, "");
+    wanted_log = "a callback has raised RuntimeError: as wanted", wanted_logs = 0;
+    start(python, NULL);
+    wait_for(&wanted_logs, 1);
+    wanted_log = "goes on", wanted_logs = 0;
+    wait_for(&wanted_logs, 20);
+    CHECK(!find_plugin("org.example.failing"));
+    treadle_plugin other = find_plugin("org.example.good");
+    CHECK(other);
+    CHECK_INT(treadle_release(other), TREADLE_OK);
+    close_plugin(python);
+    remove_folder(folder);
+}
+
 TEST(python_is_closed_at_its_busiest, "PLUG-3 PLUG-4") {
     NEEDS_PYTHON();
     const char *folder = new_folder(), *path = write_file(folder, "busy.py", busy);
