@@ -56,6 +56,36 @@ TEST(a_port_may_end_in_its_own_callback, "MSG-7 MSG-5") {
     CFRelease(name);
 }
 
+/* Whoever finds a port by its name may end it before its maker has retained the info. */
+static CFStringRef early_name;
+static const void *retain_and_end(const void *info) {
+    struct counted *counted = (struct counted *)info;
+    if (counted->retains == 0) {
+        counted_retain(info);
+        CFMessagePortRef found = CFMessagePortCreateLocal(NULL, early_name, answer, NULL, NULL);
+        CHECK(found != NULL);
+        CFMessagePortInvalidate(found);
+        CFRelease(found);
+        CHECK_INT(counted->references, 2); /* not released before it is retained */
+        return info;
+    }
+    return counted_retain(info);
+}
+TEST(a_port_that_is_ended_while_it_is_made_releases_what_it_has_retained, "MSG-1 MSG-7") {
+    struct counted info = {.references = 1};
+    early_name = new_name();
+    CFMessagePortContext context = {0, &info, retain_and_end, counted_release, NULL};
+    CFMessagePortRef port = CFMessagePortCreateLocal(NULL, early_name, answer, &context, NULL);
+    CHECK(port != NULL && !CFMessagePortIsValid(port));
+    CHECK(info.retains == 1 && info.references == 1);
+    CFMessagePortContext shown = {0, &info, NULL, NULL, NULL};
+    CFMessagePortGetContext(port, &shown);
+    CHECK(shown.info == NULL);
+    CFRelease(port);
+    CHECK_INT(info.references, 1);
+    CFRelease(early_name);
+}
+
 static void told_late(CFMessagePortRef port, void *info) {
     (void)port;
     CHECK(info == NULL);

@@ -35,7 +35,7 @@ public func cfMachPortCreate(
     return status
   }
   if made == 0 { return 0 }
-  machPorts(port, "CFMachPortCreate", ()) { beginPort($0) }
+  machPorts(port, "CFMachPortCreate", ()) { beginPort(port, $0) }
   shouldFreeInfo?.pointee = 0
   return port
 }

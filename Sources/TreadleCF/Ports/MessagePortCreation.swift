@@ -58,7 +58,7 @@ private func makeLocal(
   }
   ports(port, .messagePort, function, ()) { body in
     body.pointee.base.handle = handle
-    beginPort(body)
+    beginPort(port, body)
     renamePort(body)
   }
   shouldFreeInfo?.pointee = 0

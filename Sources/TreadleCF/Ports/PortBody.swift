@@ -20,6 +20,9 @@ struct PortBody {
   var invalidated: treadle_cf_invalidated_fn?
   /// The end is told, or is being told.
   var hasEnded = false
+  /// The client's info is retained. Another thread may have found the port, and ended it, before: then the end is told from here.
+  var hasBegun: Bool
+  var endsAtOnce = false
   /// The source and the name, with a reference each; 0 for none.
   var source: UInt = 0
   var name: UInt = 0
@@ -27,6 +30,7 @@ struct PortBody {
   init(_ client: ClientContext, isRemote: Bool) {
     base = ItemBase(handle: nil, client: client)
     self.isRemote = isRemote
+    hasBegun = isRemote
   }
 
   var handle: OpaquePointer? { base.handle }
@@ -91,21 +95,30 @@ func callingPort(_ body: Pointer<PortBody>, _ call: (UInt) -> Void) {
 // MARK: Its beginning and its end
 
 /// A new port has its item: the client's info is retained from here on.
-func beginPort(_ body: Pointer<PortBody>) {
-  let client = body.pointee.base.client
+func beginPort(_ port: UInt, _ body: Pointer<PortBody>) {
+  let client = lockingPorts { body.pointee.base.client }
   let info = client.retain.map { $0(client.info) } ?? client.info
-  lockingPorts { body.pointee.base.client.info = info }
+  let hasEnded = lockingPorts {
+    body.pointee.base.client.info = info
+    body.pointee.hasBegun = true
+    return body.pointee.endsAtOnce
+  }
+  if hasEnded { endPort(port, body) }
 }
 
 /// The port is invalid: its client is told, once, and its info released.
 func endPort(_ port: UInt, _ body: Pointer<PortBody>) {
-  let (wasTold, client, invalidated) = lockingPorts {
-    let wasTold = body.pointee.hasEnded
-    body.pointee.hasEnded = true
-    return (wasTold, body.pointee.base.client, body.pointee.invalidated)
+  let (isLate, client, invalidated) = lockingPorts {
+    let (client, invalidated) = (body.pointee.base.client, body.pointee.invalidated)
+    if !body.pointee.hasBegun { body.pointee.endsAtOnce = true }
+    let isLate = body.pointee.hasEnded || !body.pointee.hasBegun
+    if !isLate {
+      body.pointee.hasEnded = true
+      body.pointee.base.client.info = 0
+    }
+    return (isLate, client, invalidated)
   }
-  if wasTold { return }
-  lockingPorts { body.pointee.base.client.info = 0 }
+  if isLate { return }
   invalidated?(port, client.info)
   client.release?(client.info)
 }
