@@ -78,7 +78,7 @@ var targets: [Target] = [
   .target(
     name: "TreadleScopes", dependencies: ["TreadleCore", "TreadleCalls", "TreadleBase", "CTreadleSystem"], swiftSettings: small),
   .target(name: "TreadleReport", dependencies: ["TreadleCore", "TreadleBase", "CTreadleSystem"], swiftSettings: small),
-  .target(name: "TreadlePorts", dependencies: ["TreadleCore", "TreadleBase", "CTreadleSystem"], swiftSettings: small),
+  .target(name: "TreadlePorts", dependencies: ["TreadleCalls", "TreadleCore", "TreadleBase", "CTreadleSystem"], swiftSettings: small),
   // Knows the headers for the types that plugins and hosts exchange, and for the table of functions.
   .target(
     name: "CTreadlePlugins", dependencies: ["CTreadleNames"],

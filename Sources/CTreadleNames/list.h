@@ -193,4 +193,5 @@
     NAME(185, message_port_request, STATUS) \
     NAME(186, message_port_reply, STATUS) \
     NAME(187, invocation_get_errno, STATUS) \
-    NAME(188, has_last_resort, VALUE)
+    NAME(188, has_last_resort, VALUE) \
+    NAME(189, port_call, STATUS)

@@ -399,6 +399,7 @@ static const uint8_t plain[][2] = {
     {176, 186}, /* message_port_reply */
     {179, 187}, /* invocation_get_errno */
     {180, 188}, /* has_last_resort */
+    {181, 189}, /* port_call */
 };
 
 static treadle_plugin_table table;

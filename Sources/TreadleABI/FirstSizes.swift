@@ -19,7 +19,7 @@ extension treadle_invocation_options: GrowingStruct { package static var firstSi
 extension treadle_loop_counters: GrowingStruct { package static var firstSize: Int { 104 } }
 extension treadle_message_content: GrowingStruct { package static var firstSize: Int { 40 } }
 extension treadle_message_info: GrowingStruct { package static var firstSize: Int { 48 } }
-extension treadle_message_port_context: GrowingStruct { package static var firstSize: Int { 112 } }
+extension treadle_message_port_context: GrowingStruct { package static var firstSize: Int { 128 } }
 extension treadle_message_port_message: GrowingStruct { package static var firstSize: Int { 48 } }
 extension treadle_notification_config: GrowingStruct { package static var firstSize: Int { 72 } }
 extension treadle_observer_context: GrowingStruct { package static var firstSize: Int { 104 } }

@@ -4,6 +4,7 @@
 public import CTreadle
 import TreadleCore
 import TreadleBase
+import TreadleCalls
 import TreadlePorts
 
 @implementation @_cdecl("treadle_message_port_create_local")
@@ -11,14 +12,16 @@ public func treadle_message_port_create_local(
   _ name: UnsafePointer<CChar>?, _ context: UnsafePointer<treadle_message_port_context>?,
   _ out_port: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  status("treadle_message_port_create_local") { () throws(Failure) in
+  status("treadle_message_port_create_local") { place throws(Failure) in
     let out = try need(out_port, nil, "out_port")
     let context = try ClientStruct.copy(context, "context")
     try refuseUnless(context.owner == 0, "owner", "is for remote ports")
     try refuseUnless(context.has_owner == 0, "has_owner", "is for remote ports")
     if context.user_count > 1024 { throw Failure(Status.range, "user_count", "is more than 1,024") }
     try refuseUnless(context.users != nil || context.user_count == 0, "users", "is NULL, but user_count is not 0")
-    return try create(name, context, isRemote: false, out)
+    if context.function_count > 1024 { throw Failure(Status.range, "function_count", "is more than 1,024") }
+    try refuseUnless(context.functions != nil || context.function_count == 0, "functions", "is NULL, but function_count is not 0")
+    return try create(name, context, isRemote: false, out, &place)
   }
 }
 
@@ -27,16 +30,17 @@ public func treadle_message_port_create_remote(
   _ name: UnsafePointer<CChar>?, _ context: UnsafePointer<treadle_message_port_context>?,
   _ out_port: UnsafeMutablePointer<OpaquePointer?>?
 ) -> treadle_status {
-  status("treadle_message_port_create_remote") { () throws(Failure) in
+  status("treadle_message_port_create_remote") { place throws(Failure) in
     let out = try need(out_port, nil, "out_port")
     var known = treadle_message_port_context()
     if context != nil { known = try ClientStruct.copy(context, "context") }
     try refuseUnless(name != nil, "name", "is NULL")
     try refuseUnless(known.receive == nil, "receive", "is for local ports")
     try refuseUnless(known.users == nil && known.user_count == 0, "users", "is for local ports")
+    try refuseUnless(known.functions == nil && known.function_count == 0, "functions", "is for local ports")
     try refuseUnless(known.has_owner <= 1, "has_owner", "is neither 0 nor 1")
     try refuseUnless(known.owner == 0 || known.has_owner == 1, "owner", "is given, but has_owner is 0")
-    return try create(name, known, isRemote: true, out)
+    return try create(name, known, isRemote: true, out, &place)
   }
 }
 
@@ -47,16 +51,20 @@ private func refuseUnless(_ isGood: Bool, _ subject: StaticString, _ text: Stati
 /// The port of that name which this process has, or a new one.
 private func create(
   _ name: UnsafePointer<CChar>?, _ context: treadle_message_port_context, isRemote: Bool,
-  _ out: UnsafeMutablePointer<OpaquePointer?>
+  _ out: UnsafeMutablePointer<OpaquePointer?>, _ place: inout Place?
 ) throws(Failure) -> Int32 {
   let owner = context.has_owner == 1 ? context.owner : nil
   let host = try hostOf(context.host, context.token)
   try checkLabel(context.label)
   if try giveExisting(name, owner, isRemote, out) { return Status.ignored }
+  var functions = try exportedFunctions(context, &place)
   do throws(Failure) {
     out.pointee = pointer(
-      try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makePort(name, context, host, owner, isRemote) })
+      try Scope.making(in: bits(context.scope)) { () throws(Failure) in
+        try makePort(name, context, &functions, host, owner, isRemote)
+      })
   } catch {
+    free(functions)
     // Another thread of this process has been quicker.
     if error.status == Status.exists, try giveExisting(name, owner, isRemote, out) { return Status.ignored }
     throw error
@@ -74,7 +82,8 @@ private func giveExisting(
 }
 
 private func makePort(
-  _ name: UnsafePointer<CChar>?, _ context: treadle_message_port_context, _ host: Host?, _ owner: UInt32?, _ isRemote: Bool
+  _ name: UnsafePointer<CChar>?, _ context: treadle_message_port_context, _ functions: inout Buffer<ExportedFunction>, _ host: Host?,
+  _ owner: UInt32?, _ isRemote: Bool
 ) throws(Failure) -> Handle {
   var plan = MessagePort.Plan()
   plan.owner = owner
@@ -89,6 +98,8 @@ private func makePort(
     order: 0, label: context.label, main: (context.receive != nil, nil), "receive", "receive")
   var handle: Handle?
   _ = try made.making { made throws(Failure) in
+    plan.functions = functions
+    functions = Buffer()
     let item = try isRemote
       ? MessagePort.makeRemote(name, plan, made, info: context.info) : MessagePort.makeLocal(name, plan, made, info: context.info)
     handle = item.handle
@@ -96,6 +107,38 @@ private func makePort(
   }
   guard let handle else { throw Failure.noMemory("port") }
   return handle
+}
+
+/// What the senders to a new port may call; its owner frees it.
+private func exportedFunctions(
+  _ context: treadle_message_port_context, _ place: inout Place?
+) throws(Failure) -> Buffer<ExportedFunction> {
+  var functions = Buffer<ExportedFunction>()
+  guard let given = context.functions else { return functions }
+  do throws(Failure) {
+    for index in 0..<Int(context.function_count) {
+      place = .argument(index)
+      guard let code = given[index].code else { throw Failure(Status.argument, "functions", "has one whose code is NULL") }
+      let signature = try internSignature(given[index].signature, "signature", &place).signature
+      place = .argument(index)
+      let function = try ExportedFunction(given[index].name, PortableSignature(signature), code)
+      if !functions.append(function) {
+        function.free()
+        throw Failure.noMemory("functions")
+      }
+    }
+    place = nil
+    return functions
+  } catch {
+    free(functions)
+    throw error
+  }
+}
+
+private func free(_ functions: Buffer<ExportedFunction>) {
+  var functions = functions
+  for function in functions.elements { function.free() }
+  functions.free()
 }
 
 @implementation @_cdecl("treadle_message_port_is_remote")
@@ -177,5 +220,35 @@ public func treadle_message_port_request(
 public func treadle_message_port_reply(_ call: UInt64, _ data: UnsafeRawPointer?, _ size: Int) -> treadle_status {
   status("treadle_message_port_reply") { () throws(Failure) in
     try MessagePort.reply(call, data, size) ? Status.ok : Status.ignored
+  }
+}
+
+@implementation @_cdecl("treadle_port_call")
+public func treadle_port_call(
+  _ port: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ signature: UnsafePointer<CChar>?,
+  _ arguments: UnsafePointer<treadle_port_value>?, _ argument_count: Int, _ result: UnsafeMutableRawPointer?, _ result_size: Int,
+  _ timeout_ns: Int64, _ mode: UnsafePointer<CChar>?
+) -> treadle_status {
+  status("treadle_port_call") { place throws(Failure) in
+    try Runtime.start()
+    let function = try PortableSignature(internSignature(signature, "signature", &place).signature)
+    try refuseUnless(arguments != nil || argument_count == 0, "arguments", "is NULL, but argument_count is not 0")
+    if result_size != function.resultSize && !(result == nil && result_size == 0) {
+      throw Failure(Status.range, "result_size", "is not the size of the signature's result")
+    }
+    // As many as a signature can have, and one too many to be refused.
+    let count = max(0, min(argument_count, 33))
+    let values = UnsafeRawPointer(arguments).map { $0.assumingMemoryBound(to: PortableValue.self) }
+    let call = MessagePort.FunctionCall(
+      name: name, function, UnsafeBufferPointer(start: values, count: values == nil ? 0 : count), result: result, timeout: timeout_ns,
+      mode: try needMode(mode))
+    var at: Int?
+    do throws(Failure) {
+      try MessagePort.call(bits(port), call, at: &at)
+    } catch {
+      place = at.map { Place.argument($0) }
+      throw error
+    }
+    return Status.ok
   }
 }

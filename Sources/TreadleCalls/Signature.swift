@@ -6,7 +6,7 @@ import TreadleBase
 
 /// The type of a C function: parsed once, ready to be called through, immutable, and never freed. A
 /// value of this type is a reference to one block of memory that holds all of it.
-package struct Signature: Equatable {
+package struct Signature: Equatable, BitwiseCopyable {
   /// What the block starts with. Pointers lead to other parts of the block.
   struct Body {
     /// Prepared by libffi if calls or closures of the type need it, and only read from then on; else zeros. Its address

@@ -4,6 +4,7 @@
 import CTreadleSystem
 import Synchronization
 import TreadleBase
+import TreadleCalls
 import TreadleCore
 
 /// One message, as the client sees it. The layout is that of `treadle_message_port_message` in the C header; a test compares the two.
@@ -35,6 +36,8 @@ struct MessageCall {
   var connection: UInt64 = 0
   var serial: UInt32 = 0
   var isReplied = false
+  /// Of a call of a function, while that runs.
+  var prepared: PortableCall? = nil
   var view = MessageView(structSize: MemoryLayout<MessageView>.size, data: nil, size: 0, call: 0, id: 0, flags: 0, senderProcess: 0, senderUser: 0)
 
   // Of a reply.
@@ -54,6 +57,7 @@ struct MessageCall {
     let call = memory.assumingMemoryBound(to: MessageCall.self)
     treadle_system_thread().pointee.message_call = call.pointee.outer
     call.pointee.payload.free()
+    treadle_system_free(call.pointee.prepared?.memory)
     call.pointee.port.answer(&call.pointee, MessageFrame.Flag.abandoned)
     call.pointee.port.letGo()
   }

@@ -14,6 +14,8 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
     package static let hello: UInt8 = 1
     package static let message: UInt8 = 2
     package static let reply: UInt8 = 3
+    /// A call of a function (`CallData`), whose answer is a reply.
+    package static let call: UInt8 = 4
   }
   package enum Flag {
     /// Of a message: the sender waits for a reply.
@@ -94,6 +96,8 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
       flags == 0 && serial == 0 && id == 0 && length > 0 && length <= MessageFrame.mostName
     case (Kind.message, .sender):
       flags & ~(Flag.wantsReply | Flag.inFile) == 0 && has(Flag.wantsReply) == (serial != 0)
+    case (Kind.call, .sender):
+      flags & ~Flag.inFile == Flag.wantsReply && serial != 0 && id == 0
     case (Kind.reply, .server):
       flags & ~(Flag.abandoned | Flag.inFile) == 0 && serial != 0 && id == 0 && (!has(Flag.abandoned) || flags == Flag.abandoned && length == 0)
     default: false

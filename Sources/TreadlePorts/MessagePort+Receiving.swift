@@ -55,7 +55,7 @@ extension MessagePort {
       if event.events & MessagePort.hasEnded != 0 && event.events & MessagePort.wantsMessages == 0 { disconnect(place) }
     case .closed: disconnect(place)
     case .frame(var received):
-      if received.frame.kind == MessageFrame.Kind.message && connection.isGreeted {
+      if received.frame.kind != MessageFrame.Kind.hello && connection.isGreeted {
         return Incoming(mark: event.data, connection: connection, received: received)
       }
       let isMeant = received.frame.kind == MessageFrame.Kind.hello && !connection.isGreeted && state.pointee.name.equals(received.name)
@@ -73,7 +73,7 @@ extension MessagePort {
     var call = MessageCall(self, incoming.received.payload)
     call.connection = incoming.mark
     call.serial = incoming.received.frame.serial
-    call.number = MessagePort.nextNumber()
+    if incoming.received.frame.kind == MessageFrame.Kind.message { call.number = MessagePort.nextNumber() }
     call.view.data = call.payload.data
     call.view.size = call.payload.size
     call.view.call = call.number
@@ -81,7 +81,9 @@ extension MessagePort {
     call.view.flags = call.serial == 0 ? 0 : 1
     call.view.senderProcess = incoming.connection.process
     call.view.senderUser = incoming.connection.user
-    if state.pointee.receive != nil || state.pointee.host != nil {
+    if incoming.received.frame.kind == MessageFrame.Kind.call {
+      if !callFunction(&call) { disconnect(mark: call.connection) }
+    } else if state.pointee.receive != nil || state.pointee.host != nil {
       _ = MessageCall.make(&call) { memory in
         guard let call = memory?.assumingMemoryBound(to: MessageCall.self) else { return }
         call.pointee.port.callReceive(call)
@@ -96,6 +98,13 @@ extension MessagePort {
     let isComplete = call.isComplete
     letGo()
     return isComplete
+  }
+
+  /// A sender has sent what no port sends.
+  private func disconnect(mark: UInt64) {
+    lock()
+    if let place = place(mark) { disconnect(place) }
+    unlock()
   }
 
   private func callReceive(_ call: UnsafeMutablePointer<MessageCall>) {
@@ -139,7 +148,7 @@ extension MessagePort {
     _ = try? send(frame, to: call.connection, nil, .none)
   }
 
-  private func send(_ call: MessageCall, _ data: UnsafeRawPointer?, _ size: Int, _ file: MessageSocket) throws(Failure) -> Bool {
+  func send(_ call: MessageCall, _ data: UnsafeRawPointer?, _ size: Int, _ file: MessageSocket) throws(Failure) -> Bool {
     let frame = MessageFrame(kind: MessageFrame.Kind.reply, length: size, serial: call.serial)
     return try send(frame, to: call.connection, data, file)
   }

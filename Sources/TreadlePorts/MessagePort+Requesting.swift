@@ -20,10 +20,12 @@ extension MessagePort {
     package let mode: ModeName
     package let reply: Reply?
     package let info: UnsafeMutableRawPointer?
+    /// The data is that of a call of a function.
+    package let isCall: Bool
 
     package init(
       id: Int32, data: UnsafeRawPointer?, size: Int, sendTimeout: Int64, replyTimeout: Int64, mode: ModeName, reply: Reply?,
-      info: UnsafeMutableRawPointer?
+      info: UnsafeMutableRawPointer?, isCall: Bool = false
     ) {
       self.id = id
       self.data = data
@@ -33,6 +35,7 @@ extension MessagePort {
       self.mode = mode
       self.reply = reply
       self.info = info
+      self.isCall = isCall
     }
   }
 
@@ -57,7 +60,7 @@ extension MessagePort {
     let wait = try beginWait(on: loop)
     do throws(Failure) {
       let frame = MessageFrame(
-        kind: MessageFrame.Kind.message, flags: MessageFrame.Flag.wantsReply, length: request.size, serial: wait.pointee.serial,
+        kind: request.isCall ? MessageFrame.Kind.call : MessageFrame.Kind.message, flags: MessageFrame.Flag.wantsReply, length: request.size, serial: wait.pointee.serial,
         id: request.id)
       try send(frame, request.data, file, until: until, item)
       try runUntilReplied(wait, on: loop, request)

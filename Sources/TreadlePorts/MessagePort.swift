@@ -4,6 +4,7 @@
 import CTreadleSystem
 import Synchronization
 package import TreadleBase
+import TreadleCalls
 package import TreadleCore
 
 /// A message port (MSG-1 to MSG-9): what there is besides the descriptor source that it is. The source watches the port's set of
@@ -22,6 +23,8 @@ package struct MessagePort {
   package struct Plan {
     package var receive: Receive? = nil
     package var invalidated: Invalidated? = nil
+    /// The port's, whether it is made or not.
+    package var functions = Buffer<ExportedFunction>()
     package var users = UnsafeBufferPointer<UInt32>(start: nil, count: 0)
     /// Of a remote port: whose name is meant; nil: the process's own user's.
     package var owner: UInt32? = nil
@@ -35,7 +38,12 @@ package struct MessagePort {
 
   /// Memory for a port that has no source yet, with one reference.
   static func make(_ plan: Plan, isRemote: Bool) throws(Failure) -> MessagePort {
-    guard let memory = treadle_system_allocate(MemoryLayout<MessagePortState>.size) else { throw Failure.noMemory("port") }
+    guard let memory = treadle_system_allocate(MemoryLayout<MessagePortState>.size) else {
+      var functions = plan.functions
+      for function in functions.elements { function.free() }
+      functions.free()
+      throw Failure.noMemory("port")
+    }
     let port = MessagePort(memory)
     port.state.initialize(to: MessagePortState(isRemote: isRemote, plan))
     for user in plan.users {
@@ -54,6 +62,8 @@ package struct MessagePort {
     if state.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
     closeAll()
     state.pointee.users.free()
+    for function in state.pointee.functions.elements { function.free() }
+    state.pointee.functions.free()
     state.pointee.connections.free()
     state.pointee.name.free()
     treadle_system_free(state)
@@ -157,8 +167,9 @@ struct MessagePortState: ~Copyable {
   /// Somebody was told that, or nobody will be.
   var isTold = false
 
-  // Of a local port; lock, but for `users`, which is constant.
+  // Of a local port; lock, but for `users` and `functions`, which are constant.
   var users = Buffer<UInt32>()
+  var functions: Buffer<ExportedFunction>
   var listener = MessageSocket.none
   /// The set of all its sockets, which the source watches.
   var set = MessageSocket.none
@@ -187,6 +198,7 @@ struct MessagePortState: ~Copyable {
     invalidated = plan.invalidated
     host = plan.host
     token = plan.token
+    functions = plan.functions
     owner = plan.owner ?? treadle_system_user()
   }
 }

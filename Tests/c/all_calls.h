@@ -286,6 +286,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_message_port_send, U(MESSAGE_PORT), 's', 0, treadle_message_port_send(W, 1, "data", 4, SECONDS(10)))         \
     X(treadle_message_port_request, U(MESSAGE_PORT), 's', 0, call_ask(W, h->mode))                                         \
     X(treadle_message_port_reply, 0, 's', 0, call_reply())                                                         \
+    X(treadle_port_call, U(MESSAGE_PORT), 's', 0, call_far(W, h->mode))                                                    \
     ITEM_ENDS(X, message_port, MESSAGE_PORT, W)                                                                            \
     X(treadle_host_quiesce, U(HOST), 's', 0, treadle_host_quiesce(H, 0))
 

@@ -308,6 +308,10 @@ static treadle_status call_ask(treadle_message_port port, const char *mode) {
     treadle_status status = treadle_message_port_request(port, 1, "data", 4, SECONDS(10), 0, mode, NULL, NULL);
     return status == TREADLE_E_NO_REPLY ? TREADLE_OK : status;
 }
+static treadle_status call_far(treadle_message_port port, const char *mode) {
+    treadle_status status = treadle_port_call(port, "function", "v", NULL, 0, NULL, 0, 0, mode);
+    return status == TREADLE_E_NO_REPLY ? TREADLE_OK : status;
+}
 static treadle_status call_reply(void) {
     treadle_status status = treadle_message_port_reply(0, NULL, 0);
     return status == TREADLE_E_NOT_FOUND ? TREADLE_OK : status;

@@ -46,6 +46,8 @@ TEST(frames_that_no_port_sends_end_their_connection_alone, "MSG-9") {
         {.head = head_of(HELLO, 0, 0, 0), .size = 0, .greets = false},
         {.head = head_of(0, 0, 4, 0), .size = 4, .greets = true},
         {.head = head_of(4, 0, 4, 0), .size = 4, .greets = true},
+        {.head = head_of(4, WANTS_REPLY, 4, 1), .size = 4, .greets = true}, /* no call of a function */
+        {.head = head_of(5, WANTS_REPLY, 4, 1), .size = 4, .greets = true},
         {.head = {.magic = 1, .version = 1, .kind = MESSAGE, .length = 4}, .size = 4, .greets = true},
         {.head = {.magic = 0x4C445254, .version = 2, .kind = MESSAGE, .length = 4}, .size = 4, .greets = true},
         {.head = {.magic = 0x4C445254, .version = 1, .kind = MESSAGE, .length = 4, .reserved = 1}, .size = 4, .greets = true},

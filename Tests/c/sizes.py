@@ -21,6 +21,8 @@ HANDLES = {f"treadle_{kind}": [kind.upper()] for kind in KINDS} | {
 VALUES = {
     "const char *mode": "h->mode",
     "const char *key": '"key"',
+    "const char *name": '"name"',
+    "const char *signature": '"qcccccccc"',
     "treadle_call *call": "&made",
     "const treadle_call *call": "&made",
     "const treadle_event *event": "NULL",

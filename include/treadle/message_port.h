@@ -51,6 +51,14 @@ typedef void (*treadle_message_port_reply_fn)(const void *data, size_t size, voi
 /** The most bytes of a name; what is longer is cut there, at the end of a character (MSG-1). Since 1.0. */
 enum { TREADLE_MESSAGE_PORT_NAME = 255 };
 
+/** A function that the senders to a local port may call by treadle_port_call.
+ *  [callback] on the thread of a loop that the port is in, one a pass, in its turn among the messages. Since 1.0. */
+typedef struct treadle_port_function {
+    const char *name;      /* UTF-8 of 1 to 255 bytes, copied; the first one of a name counts */
+    const char *signature; /* its type, as treadle_signature_parse reads it: see treadle_port_call */
+    void (*code)(void);    /* the function; cast its pointer */
+} treadle_port_function;
+
 /** What a message port is made of. Every member but struct_size may be zero. Since 1.0. */
 typedef struct treadle_message_port_context {
     size_t struct_size; /* sizeof(treadle_message_port_context) */
@@ -68,6 +76,8 @@ typedef struct treadle_message_port_context {
     treadle_host host;     /* its events, TREADLE_EVENT_MESSAGE_PORT, take the place of the callbacks */
     uint64_t token;        /* what the host's events carry; 0 without a host */
     treadle_scope scope;   /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
+    const treadle_port_function *functions; /* of a local port: what senders may call; NULL: nothing */
+    size_t function_count; /* at most 1,024 */
 } treadle_message_port_context;
 
 /** Makes a port that serves a name, which is the user's: every process of the user, in the same network namespace, finds it by
@@ -77,7 +87,8 @@ typedef struct treadle_message_port_context {
  *  TREADLE_IGNORED if a local port of this process has the name: *out_port is that one, with a reference more, and nothing of
  *  context was taken (MSG-1).
  *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, an empty name or one that is not UTF-8, owner or has_owner, what a
- *  host's token takes the place of; TREADLE_E_RANGE for too many users, or too long a label; TREADLE_E_EXISTS if another
+ *  host's token takes the place of, a function without name or code; TREADLE_E_SIGNATURE for one whose signature is wrong, or
+ *  does not travel; TREADLE_E_RANGE for too many users or functions, or too long a label or name; TREADLE_E_EXISTS if another
  *  process, of whatever user, has the name; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM;
  *  TREADLE_E_SYSTEM, with os_errno. Since 1.0. */
 TREADLE_API treadle_status treadle_message_port_create_local(const char *name, const treadle_message_port_context *context,
@@ -89,7 +100,7 @@ TREADLE_API treadle_status treadle_message_port_create_local(const char *name, c
  *  finds out by itself that the other side has gone.
  *  [any] Errors: TREADLE_E_NOT_FOUND if nobody serves the name, or not the user whose it is, or one who refuses this user (who
  *  may find that out later only, as the other side's end); TREADLE_E_ARG for a NULL or empty name, or one that is not UTF-8, a
- *  bad struct_size, receive, users, what a host's token takes the place of; TREADLE_E_RANGE for too long a label;
+ *  bad struct_size, receive, users, functions, what a host's token takes the place of; TREADLE_E_RANGE for too long a label;
  *  TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM; TREADLE_E_SYSTEM, with os_errno: EAGAIN while
  *  more want to connect than the other side takes in. Since 1.0. */
 TREADLE_API treadle_status treadle_message_port_create_remote(const char *name, const treadle_message_port_context *context,
@@ -152,6 +163,32 @@ TREADLE_API treadle_status treadle_message_port_request(treadle_message_port por
  *  TREADLE_E_RANGE for more than TREADLE_MESSAGE_PORT_MOST; TREADLE_E_ARG for NULL data of a size; TREADLE_E_NOMEM;
  *  TREADLE_E_SYSTEM. Since 1.0. */
 TREADLE_API treadle_status treadle_message_port_reply(uint64_t call, const void *data, size_t size);
+
+/** A value of treadle_port_call. Since 1.0. */
+typedef struct treadle_port_value {
+    void *bytes; /* the value; of a pointer argument, what it points to: NULL with size 0 passes NULL */
+    size_t size; /* of the signature's type; of what a pointer points to, of a string with its NUL */
+} treadle_port_value;
+
+/** Calls a function that the other side has exported by name (treadle_port_function), with these arguments, and waits for what it
+ *  returns, as treadle_message_port_request waits for a reply. The signature must be the exporter's, but for names and frame offsets.
+ *  What travels is what means the same in both processes: numbers, truth values, structs and arrays of those, and pointers as
+ *  arguments that are qualified as O (what it points to is copied to the callee), N (and back) or o (it is only copied back, from
+ *  zeros), "O*" and "N*" as C strings. The callee gets the address of a copy, aligned to 16, until it returns. Other pointers,
+ *  function pointers, closures among them, and variadic arguments are refused; V changes nothing. The o arguments of a call have
+ *  16 MiB together at most.
+ *  result: gets result_size bytes, the size of the signature's result; NULL drops it. It and the arguments are written only with
+ *  TREADLE_OK. timeout_ns: of the wait for room, and of that for the answer; TREADLE_FOREVER. mode: as in
+ *  treadle_message_port_request. If the time passes, the function may have been called, or still be.
+ *  [any] Errors, with the function not called: TREADLE_E_NOT_FOUND for a name that the other side has not exported;
+ *  TREADLE_E_SIGNATURE for one that cannot be read, does not travel, or is not the exporter's; TREADLE_E_RANGE for a name of 0 or
+ *  more than 255 bytes, another number of arguments, a size that is not the type's, or too much; TREADLE_E_ARG for a NULL name,
+ *  arguments or mode, a string without its NUL, a truth value above 1. TREADLE_E_CLOSED also if the function has ended its
+ *  thread, or the other side's answer is none, with which the port becomes invalid. The others of treadle_message_port_request.
+ *  Since 1.0. */
+TREADLE_API treadle_status treadle_port_call(treadle_message_port port, const char *name, const char *signature,
+                                             const treadle_port_value *arguments, size_t argument_count, void *result,
+                                             size_t result_size, int64_t timeout_ns, const char *mode);
 
 /* treadle_message_port_retain and the other verbs of object.h, for a message port alone. */
 TREADLE_TYPED_ITEM(message_port)

@@ -192,6 +192,7 @@ struct treadle_plugin_table {
     treadle_status (*routine_create_in)(const treadle_plugin_host *plugin, const treadle_routine_config *config, treadle_routine *out_routine);
     treadle_status (*invocation_get_errno)(treadle_invocation invocation, int32_t *out_errno);
     bool (*has_last_resort)(void);
+    treadle_status (*port_call)(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode);
 };
 
 #ifdef TREADLE_PLUGIN
@@ -377,6 +378,7 @@ TREADLE_FORWARD treadle_status treadle_message_port_set_invalidated(treadle_mess
 TREADLE_FORWARD treadle_status treadle_routine_create(const treadle_routine_config *config, treadle_routine *out_routine) { if (!TREADLE_HAS(routine_create_in)) return TREADLE_HAS(routine_create) ? treadle_plugin_self->table->routine_create(config, out_routine) : treadle_plugin_lacks(); return treadle_plugin_self->table->routine_create_in(treadle_plugin_self, config, out_routine); }
 TREADLE_FORWARD treadle_status treadle_invocation_get_errno(treadle_invocation invocation, int32_t *out_errno) { if (!TREADLE_HAS(invocation_get_errno)) return treadle_plugin_lacks(); return treadle_plugin_self->table->invocation_get_errno(invocation, out_errno); }
 TREADLE_FORWARD bool treadle_has_last_resort(void) { if (!TREADLE_HAS(has_last_resort)) return false; return treadle_plugin_self->table->has_last_resort(); }
+TREADLE_FORWARD treadle_status treadle_port_call(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode) { if (!TREADLE_HAS(port_call)) return treadle_plugin_lacks(); return treadle_plugin_self->table->port_call(port, name, signature, arguments, argument_count, result, result_size, timeout_ns, mode); }
 #undef TREADLE_HAS
 #undef TREADLE_FORWARD
 #endif

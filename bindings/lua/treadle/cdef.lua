@@ -272,7 +272,8 @@ typedef struct treadle_message_port_message { size_t struct_size; const void *da
 typedef void (*treadle_message_port_receive_fn)(treadle_message_port port, const treadle_message_port_message *message, void *info);
 typedef void (*treadle_message_port_invalidated_fn)(treadle_message_port port, void *info);
 typedef void (*treadle_message_port_reply_fn)(const void *data, size_t size, void *info);
-typedef struct treadle_message_port_context { size_t struct_size; void *info; treadle_retain_fn retain; treadle_release_fn release; treadle_describe_fn describe; treadle_message_port_receive_fn receive; treadle_message_port_invalidated_fn invalidated; const uint32_t *users; size_t user_count; uint32_t owner; uint32_t has_owner; const char *label; treadle_host host; uint64_t token; treadle_scope scope; } treadle_message_port_context;
+typedef struct treadle_port_function { const char *name; const char *signature; void (*code)(void); } treadle_port_function;
+typedef struct treadle_message_port_context { size_t struct_size; void *info; treadle_retain_fn retain; treadle_release_fn release; treadle_describe_fn describe; treadle_message_port_receive_fn receive; treadle_message_port_invalidated_fn invalidated; const uint32_t *users; size_t user_count; uint32_t owner; uint32_t has_owner; const char *label; treadle_host host; uint64_t token; treadle_scope scope; const treadle_port_function *functions; size_t function_count; } treadle_message_port_context;
 treadle_status treadle_message_port_create_local(const char *name, const treadle_message_port_context *context, treadle_message_port *out_port);
 treadle_status treadle_message_port_create_remote(const char *name, const treadle_message_port_context *context, treadle_message_port *out_port);
 bool treadle_message_port_is_remote(treadle_message_port port);
@@ -283,6 +284,8 @@ treadle_status treadle_message_port_check(treadle_message_port port);
 treadle_status treadle_message_port_send(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t timeout_ns);
 treadle_status treadle_message_port_request(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t send_timeout_ns, int64_t reply_timeout_ns, const char *mode, treadle_message_port_reply_fn reply, void *info);
 treadle_status treadle_message_port_reply(uint64_t call, const void *data, size_t size);
+typedef struct treadle_port_value { void *bytes; size_t size; } treadle_port_value;
+treadle_status treadle_port_call(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode);
 typedef void (*treadle_timer_fn)(treadle_timer timer, void *info);
 typedef struct treadle_timer_context { size_t struct_size; void *info; treadle_retain_fn retain; treadle_release_fn release; treadle_describe_fn describe; treadle_timer_fn fire; treadle_routine fire_routine; int64_t fire_at; int64_t interval_ns; int64_t tolerance_ns; const char *label; treadle_host host; uint64_t token; uint32_t flags; uint32_t reserved; treadle_scope scope; } treadle_timer_context;
 treadle_status treadle_timer_create(const treadle_timer_context *context, treadle_timer *out_timer);

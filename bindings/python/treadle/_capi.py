@@ -353,6 +353,14 @@ treadle_message_port_invalidated_fn = CFUNCTYPE(None, c_void_p, c_void_p)
 treadle_message_port_reply_fn = CFUNCTYPE(None, c_void_p, c_size_t, c_void_p)
 
 
+class treadle_port_function(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("signature", c_char_p),
+        ("code", CFUNCTYPE(None)),
+    ]
+
+
 class treadle_message_port_context(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -370,6 +378,15 @@ class treadle_message_port_context(Structure):
         ("host", c_void_p),
         ("token", c_uint64),
         ("scope", c_void_p),
+        ("functions", POINTER(treadle_port_function)),
+        ("function_count", c_size_t),
+    ]
+
+
+class treadle_port_value(Structure):
+    _fields_ = [
+        ("bytes", c_void_p),
+        ("size", c_size_t),
     ]
 
 
@@ -818,6 +835,7 @@ PROTOTYPES = {
     "treadle_message_port_send": Prototype(c_int32, [c_void_p, c_int32, c_void_p, c_size_t, c_int64], False),
     "treadle_message_port_request": Prototype(c_int32, [c_void_p, c_int32, c_void_p, c_size_t, c_int64, c_int64, c_char_p, treadle_message_port_reply_fn, c_void_p], False),
     "treadle_message_port_reply": Prototype(c_int32, [c_uint64, c_void_p, c_size_t], False),
+    "treadle_port_call": Prototype(c_int32, [c_void_p, c_char_p, c_char_p, POINTER(treadle_port_value), c_size_t, c_void_p, c_size_t, c_int64, c_char_p], False),
     "treadle_timer_create": Prototype(c_int32, [POINTER(treadle_timer_context), POINTER(c_void_p)], True),
     "treadle_timer_start": Prototype(c_int32, [c_int64, c_int64, treadle_timer_fn, c_void_p, POINTER(c_void_p)], False),
     "treadle_timer_fire": Prototype(c_int32, [c_void_p], False),
@@ -1013,6 +1031,7 @@ class Functions:
     treadle_message_port_send: Callable[..., Any]
     treadle_message_port_request: Callable[..., Any]
     treadle_message_port_reply: Callable[..., Any]
+    treadle_port_call: Callable[..., Any]
     treadle_timer_create: Callable[..., Any]
     treadle_timer_start: Callable[..., Any]
     treadle_timer_fire: Callable[..., Any]
