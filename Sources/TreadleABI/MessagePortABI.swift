@@ -121,7 +121,7 @@ private func exportedFunctions(
       guard let code = given[index].code else { throw Failure(Status.argument, "functions", "has one whose code is NULL") }
       let signature = try internSignature(given[index].signature, "signature", &place).signature
       place = .argument(index)
-      let function = try ExportedFunction(given[index].name, PortableSignature(signature), code)
+      let function = try ExportedFunction(given[index].name, signature, code)
       if !functions.append(function) {
         function.free()
         throw Failure.noMemory("functions")
@@ -232,6 +232,7 @@ public func treadle_port_call(
   status("treadle_port_call") { place throws(Failure) in
     try Runtime.start()
     let function = try PortableSignature(internSignature(signature, "signature", &place).signature)
+    defer { function.free() }
     try refuseUnless(arguments != nil || argument_count == 0, "arguments", "is NULL, but argument_count is not 0")
     if result_size != function.resultSize && !(result == nil && result_size == 0) {
       throw Failure(Status.range, "result_size", "is not the size of the signature's result")

@@ -13,17 +13,23 @@ package struct ExportedFunction: BitwiseCopyable {
   private let name: UnsafeMutablePointer<CChar>
   private let nameLength: Int
 
-  package init(_ name: UnsafePointer<CChar>?, _ function: PortableSignature, _ code: @escaping PortableCall.Code) throws(Failure) {
+  package init(_ name: UnsafePointer<CChar>?, _ signature: Signature, _ code: @escaping PortableCall.Code) throws(Failure) {
     let length = try ExportedFunction.checkName(name)
-    guard let name, let memory = treadle_system_allocate(length) else { throw Failure.noMemory("functions") }
+    function = try PortableSignature(signature)
+    guard let name, let memory = treadle_system_allocate(length) else {
+      function.free()
+      throw Failure.noMemory("functions")
+    }
     memcpy(memory, name, length)
     self.name = memory.assumingMemoryBound(to: CChar.self)
     nameLength = length
-    self.function = function
     self.code = code
   }
 
-  package func free() { treadle_system_free(name) }
+  package func free() {
+    function.free()
+    treadle_system_free(name)
+  }
 
   /// The length of a function's name.
   package static func checkName(_ name: UnsafePointer<CChar>?) throws(Failure) -> Int {

@@ -376,6 +376,37 @@ TEST(values_that_no_type_has_are_refused, "MSG-11") {
     end_callee(&callee, port);
 }
 
+/* What lies between the members of a struct is whatever was in memory: it stays there. */
+struct padded {
+    int8_t first;
+    int64_t second;
+};
+static void *keep_call(void *argument) {
+    static char bytes[512];
+    int fd = accept(*(int *)argument, NULL, NULL);
+    CHECK(recv(fd, bytes, sizeof bytes, 0) > 0);
+    CHECK_INT(recv(fd, bytes, sizeof bytes, 0), sizeof(struct head) + 8 + 4 + 6 + sizeof(struct padded));
+    close(fd);
+    return bytes + sizeof(struct head) + 8 + 4 + 6;
+}
+TEST(what_lies_between_the_members_of_a_struct_does_not_travel, "MSG-11") {
+    const char *name = new_name();
+    int listener = raw_listen(name);
+    pthread_t thread;
+    void *sent;
+    CHECK_INT(pthread_create(&thread, NULL, keep_call, &listener), 0);
+    treadle_message_port port = make_remote(name);
+    struct padded value, expected;
+    memset(&value, 'S', sizeof value), memset(&expected, 0, sizeof expected);
+    value.first = expected.first = 1, value.second = expected.second = 2;
+    treadle_port_value values[] = {VALUE(value)};
+    CHECK_ERROR(CALL_VOID(port, "take", "v{s=cq}", values), TREADLE_E_CLOSED, "port");
+    CHECK_INT(pthread_join(thread, &sent), 0);
+    CHECK(memcmp(sent, &expected, sizeof expected) == 0);
+    treadle_release(port);
+    close(listener);
+}
+
 /* A server whose answers are wrong. */
 struct bad_answer {
     int listener;

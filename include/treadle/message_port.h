@@ -175,8 +175,8 @@ typedef struct treadle_port_value {
  *  What travels is what means the same in both processes: numbers, truth values, structs and arrays of those, and pointers as
  *  arguments that are qualified as O (what it points to is copied to the callee), N (and back) or o (it is only copied back, from
  *  zeros), "O*" and "N*" as C strings. The callee gets the address of a copy, aligned to 16, until it returns. Other pointers,
- *  function pointers, closures among them, and variadic arguments are refused; V changes nothing. The o arguments of a call have
- *  16 MiB together at most.
+ *  function pointers, closures among them, and variadic arguments are refused; V changes nothing. Padding in structs is sent as
+ *  zeros. The o arguments of a call have 16 MiB together at most.
  *  result: gets result_size bytes, the size of the signature's result; NULL drops it. It and the arguments are written only with
  *  TREADLE_OK. timeout_ns: of the wait for room, and of that for the answer; TREADLE_FOREVER. mode: as in
  *  treadle_message_port_request. If the time passes, the function may have been called, or still be.

@@ -49,8 +49,10 @@ extension PortableSignature {
         next.storeBytes(of: given.bytes == nil ? PortableSignature.null : UInt64(given.size), as: UInt64.self)
         next += 8
         if value.qualifiers.isOut { continue }
+        if let bytes = given.bytes { next.copyMemory(from: bytes, byteCount: given.size) }
+      } else if let bytes = given.bytes {
+        copy(bytes, of: index, to: next)
       }
-      if let bytes = given.bytes { next.copyMemory(from: bytes, byteCount: given.size) }
       next += given.size
     }
   }

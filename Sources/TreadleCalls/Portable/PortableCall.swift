@@ -121,7 +121,7 @@ package struct PortableCall: BitwiseCopyable {
   package func perform(_ bytes: UnsafeRawBufferPointer) {
     function.signature.call(code, frame, result: result)
     var next = block + head
-    next.copyMemory(from: result, byteCount: function.resultSize)
+    function.copy(result, of: nil, to: next)
     next += function.resultSize
     forEachBuffer(bytes) { value, place, size in
       if !PortableSignature.comesBack(value) { return }

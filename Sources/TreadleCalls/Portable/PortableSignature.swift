@@ -8,9 +8,12 @@ package import TreadleBase
 /// pointers to what is copied with them. Whatever else is an address, a function's above all, is refused.
 ///
 /// The bytes of a call are its arguments one behind the other. A value has the bytes of its type. A pointer has a word, which is
-/// the size of what it points to, or says that it is NULL; behind that, unless it is o, come the bytes.
+/// the size of what it points to, or says that it is NULL; behind that, unless it is o, come the bytes. What lies between the members
+/// of a struct travels as zeros.
 package struct PortableSignature: BitwiseCopyable {
   let signature: Signature
+  /// Its types, which the owner of this frees.
+  private let nodes: TypeNodes
 
   /// The most bytes of the o arguments of one call together, which the callee makes without having received them.
   package static let mostOut = 1 << 24
@@ -19,8 +22,16 @@ package struct PortableSignature: BitwiseCopyable {
   package init(_ signature: Signature) throws(Failure) {
     self.signature = signature
     if signature.isVariadic { throw PortableSignature.refusal("is variadic, and such a call does not travel") }
-    let nodes = try PortableSignature.parse(signature)
-    defer { nodes.free() }
+    nodes = try PortableSignature.parse(signature)
+    do throws(Failure) { try checkTypes() } catch {
+      nodes.free()
+      throw error
+    }
+  }
+
+  package func free() { nodes.free() }
+
+  private func checkTypes() throws(Failure) {
     var index = 0
     while index < nodes.count {
       let node = nodes[index]
@@ -34,7 +45,7 @@ package struct PortableSignature: BitwiseCopyable {
 
   private static func refusal(_ text: StaticString) -> Failure { Failure(Status.signature, "signature", text) }
 
-  static func parse(_ signature: Signature) throws(Failure) -> TypeNodes {
+  private static func parse(_ signature: Signature) throws(Failure) -> TypeNodes {
     do throws(SignatureError) { return try EncodingParser.parse(signature.text) } catch { throw Failure.noMemory("signature") }
   }
 
@@ -55,30 +66,45 @@ package struct PortableSignature: BitwiseCopyable {
     let value = value(argument)
     if value.code == .bool { return bytes.load(as: UInt8.self) <= 1 }
     if value.code != .structure { return true }
-    guard let nodes = try? PortableSignature.parse(signature) else { return false }
-    defer { nodes.free() }
-    var index = nodes[0].end
-    for _ in 0..<argument { index = nodes[index].end }
-    return PortableSignature.hasTruth(bytes, nodes, index)
+    var isTrue = true
+    forEachNumber(node(argument), 0) { node, offset in
+      if node.code == .bool && (bytes + offset).load(as: UInt8.self) > 1 { isTrue = false }
+    }
+    return isTrue
   }
 
-  private static func hasTruth(_ bytes: UnsafeRawPointer, _ nodes: TypeNodes, _ index: Int) -> Bool {
+  /// Copies a value's bytes, but not what lies between the members of a struct, which is whatever was in memory before.
+  /// `argument`: nil for the result.
+  func copy(_ bytes: UnsafeRawPointer, of argument: Int?, to room: UnsafeMutableRawPointer) {
+    let type = argument.map { value($0) } ?? signature.result
+    if type.code != .structure { return room.copyMemory(from: bytes, byteCount: type.layout.size) }
+    memset(room, 0, type.layout.size)
+    forEachNumber(argument.map { node($0) } ?? 0, 0) { node, offset in
+      (room + offset).copyMemory(from: bytes + offset, byteCount: node.layout.size)
+    }
+  }
+
+  private func node(_ argument: Int) -> Int {
+    var index = nodes[0].end
+    for _ in 0..<argument { index = nodes[index].end }
+    return index
+  }
+
+  /// Calls `body` with each number inside of a type, and where it lies.
+  private func forEachNumber(_ index: Int, _ offset: Int, _ body: (TypeNode, Int) -> Void) {
     let node = nodes[index]
     switch node.code {
-    case .bool: return bytes.load(as: UInt8.self) <= 1
     case .structure:
       var layout = TypeLayout()
       var member = index &+ 1
       while member < node.end {
-        if !hasTruth(bytes + layout.append(nodes[member].layout), nodes, member) { return false }
+        forEachNumber(member, offset &+ layout.append(nodes[member].layout), body)
         member = nodes[member].end
       }
-      return true
     case .array:
       let size = nodes[index &+ 1].layout.size
-      for element in 0..<node.count where !hasTruth(bytes + element &* size, nodes, index &+ 1) { return false }
-      return true
-    default: return true
+      for element in 0..<node.count { forEachNumber(index &+ 1, offset &+ element &* size, body) }
+    default: body(node, offset)
     }
   }
 }
