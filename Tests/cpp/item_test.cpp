@@ -103,6 +103,26 @@ TEST(one_shots_are_armed_again, "TMR-15 TMR-24 NST-3") {
     CHECK(!timer.is_valid() && !timer.next_fire() && !timer.arm(0ns));
 }
 
+TEST(timers_on_the_wall_clock, "TMR-24") {
+    using Wall = std::chrono::system_clock;
+    const Loop loop = Loop::current();
+    int fired = 0;
+    const auto first = Wall::now() + 1ms;
+    const Timer timer(first, [&](const Timer &self) {
+        CHECK(Wall::now() >= *self.wall_next_fire());
+        fired++;
+    });
+    CHECK(*timer.wall_next_fire() == first);
+    CHECK(loop.add(timer));
+    CHECK_EQUAL(loop.run(), RunResult::finished);
+    CHECK(!timer.wall_next_fire());
+    CHECK(timer.set_next_fire(Wall::now() + 1ms));
+    CHECK_EQUAL(loop.run(), RunResult::finished);
+    CHECK_EQUAL(fired, 2);
+    timer.invalidate();
+    CHECK(!timer.set_next_fire(Wall::now()) && !timer.wall_next_fire());
+}
+
 TEST(attributes_of_timers, "TMR-3 TMR-5 TMR-17") {
     const Loop loop = Loop::current();
     bool fired = false;

@@ -124,7 +124,7 @@ class Together(TestCase):
             self.assertEqual(loop.current_mode, DEFAULT)
             source = treadle.Source(perform=lambda source: seen.add("source"))
             readable, writable = os.pipe()
-            descriptor = treadle.FileDescriptor(readable, lambda descriptor, events: seen.add("descriptor"))
+            descriptor = treadle.FileDescriptor(readable, lambda descriptor, events: seen.add("descriptor"), oneshot=True)
             repeating = loop.every(0.001)(lambda timer: seen.add("timer"))
             observer = loop.on(Activity.BEFORE_WAITING)(lambda observer, activity: seen.add("observer"))
             loop.add(source)

@@ -133,7 +133,7 @@ class Pointers(TestCase):
             with self.assertRaises(error, msg=str(options)):
                 treadle.closure(**arguments)
         treadle.closure(CFUNCTYPE(None, POINTER(c_wchar)), print, loop=loop)
-        over = Thread()
+        over = Thread(int)
         over.start()
         over.join()
         with self.assertRaises(treadle.LoopClosed):

@@ -7,12 +7,10 @@ from __future__ import annotations
 import copy
 import ctypes
 import errno
-import math
 import os
 import pickle
 import socket
 import threading
-import time
 import unittest
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -156,91 +154,6 @@ class Sources(ItemTestCase):
         self.assertEqual(len(refused), 1)
 
 
-class Timers(ItemTestCase):
-    def test_a_one_shot_is_invalid_afterwards(self) -> None:
-        """TMR-4, TMR-15, OBJ-5: valid during its callback, not later."""
-        seen: List[object] = []
-        timer = Timer(lambda timer: seen.append((timer, timer.is_valid)), delay=0.001)
-        self.assertFalse(timer.repeats)
-        self.added(timer)
-        self.assertIs(self.loop.run(self.mode), RunResult.FINISHED)
-        self.assertEqual(seen, [(timer, True)])
-        self.assertFalse(timer.is_valid)
-        self.assertIsNone(timer.next_fire)
-
-    def test_a_repeating_timer_keeps_its_grid(self) -> None:
-        """TMR-16, TMR-22: never early, and each date is first + k * interval."""
-        first = time.monotonic() + 0.002
-        dates: List[float] = []
-
-        def fire(timer: Timer) -> None:
-            now = time.monotonic()
-            date = timer.next_fire or 0
-            self.assertGreaterEqual(now, date)
-            dates.append((date - first) / 0.003)
-            if len(dates) == 5:
-                timer.invalidate()
-
-        self.added(Timer(fire, interval=0.003, fire_at=first))
-        self.assertIs(self.loop.run(self.mode), RunResult.FINISHED)
-        self.assertEqual(len(dates), 5)
-        for steps in dates:
-            self.assertAlmostEqual(steps, round(steps), places=3)
-
-    def test_moving_a_timer(self) -> None:
-        """TMR-17, TMR-8: the new date counts, also for a loop that sleeps."""
-        fired = threading.Event()
-        timer = Timer(lambda timer: fired.set(), fire_at=time.monotonic() + 10_000)
-        with LoopThread(lambda loop: loop.add(timer)):
-            self.assertFalse(fired.is_set())
-            timer.next_fire = time.monotonic()
-            self.wait(fired)
-
-    def test_one_shots_that_are_armed_again(self) -> None:
-        """TMR-24: idle after the callback, and then without a date; it ends nobody's run."""
-        fired: List[int] = []
-        timer = Timer(lambda timer: fired.append(1), delay=0, ends_after_firing=False)
-        loop = RunLoop.current()
-        loop.add(timer)
-        for _ in range(3):
-            self.assertIs(loop.run(), RunResult.FINISHED)
-            self.assertTrue(timer.is_valid and timer.next_fire is None)
-            timer.arm(0.001)
-        timer.arm(math.inf)
-        self.assertIs(loop.run(), RunResult.FINISHED)
-        timer.invalidate()
-        self.assertEqual(len(fired), 3)
-
-    def test_properties(self) -> None:
-        """TMR-1, TMR-2, TMR-3, TMR-5: as they were asked for, within their limits."""
-        timer = Timer(lambda timer: None, interval=2.5, delay=7, tolerance=0.5, label="some timer")
-        self.added(timer)
-        self.assertEqual((timer.interval, timer.repeats, timer.tolerance), (2.5, True, 0.5))
-        timer.tolerance = 100
-        self.assertEqual(timer.tolerance, 1.25)
-        timer.tolerance = -1
-        self.assertEqual(timer.tolerance, 0)
-        self.assertAlmostEqual((timer.next_fire or 0) - time.monotonic(), 7, delta=5)
-        for word in ("some timer", " valid", "2.5"):
-            self.assertIn(word, repr(timer))
-
-    def test_numbers_that_are_refused(self) -> None:
-        """TMR-1: NaN and negative intervals; two first dates."""
-        refused: List[Dict[str, Any]] = [
-            {"interval": math.nan},
-            {"interval": -1.0},
-            {"delay": math.nan},
-            {"fire_at": math.nan},
-            {"tolerance": math.nan},
-            {"delay": 1.0, "fire_at": 1.0},
-        ]
-        for keywords in refused:
-            with self.assertRaises(ValueError, msg=str(keywords)):
-                Timer(lambda timer: None, **keywords)
-        with Timer(lambda timer: None) as timer, self.assertRaises(ValueError):
-            timer.next_fire = math.nan
-
-
 class Observers(ItemTestCase):
     def test_called_once(self) -> None:
         """OBS-6: a non-repeating observer is invalid after its first call."""
@@ -285,7 +198,7 @@ class Descriptors(ItemTestCase):
     def test_one_shot_pauses_before_the_callback(self) -> None:
         """SRC1-9: once, until it is enabled again."""
         seen: List[Tuple[Events, Events]] = []
-        source = FileDescriptor(self.ours, lambda source, events: seen.append((events, source.events)))
+        source = FileDescriptor(self.ours, lambda source, events: seen.append((events, source.events)), oneshot=True)
         self.added(source)
         self.theirs.send(b"x")
         for _ in range(3):
@@ -310,6 +223,19 @@ class Descriptors(ItemTestCase):
             self.loop.run(self.mode, 0, return_after_source_handled=True)
         self.assertEqual(read, [b"a", b"b", b"c"])
 
+    def test_the_default_is_that_of_c(self) -> None:
+        """SRC1-2, SRC1-5: called again in every pass while the descriptor is ready, unless oneshot asks for a pause."""
+        for oneshot, calls in ((None, 3), (False, 3), (True, 1)):
+            seen: List[Events] = []
+            options: Dict[str, Any] = {} if oneshot is None else {"oneshot": oneshot}
+            source = FileDescriptor(self.ours, lambda source, events: seen.append(events), **options)
+            self.added(source)
+            self.theirs.send(b"a")
+            for _ in range(3):
+                self.loop.run(self.mode, 0)
+            self.assertEqual(seen, [Events.READ] * calls)
+            source.invalidate()
+
     def test_writing_and_pausing(self) -> None:
         """SRC1-2, MODE-7: a paused source stays, and keeps its mode from being empty."""
         seen: List[Events] = []
@@ -327,7 +253,7 @@ class Descriptors(ItemTestCase):
     def test_end_of_file(self) -> None:
         """SRC1-8: the other end's close is reported."""
         seen: List[Events] = []
-        self.added(FileDescriptor(self.ours, lambda source, events: seen.append(events)))
+        self.added(FileDescriptor(self.ours, lambda source, events: seen.append(events), oneshot=True))
         self.theirs.close()
         self.loop.run(self.mode, 0)
         self.assertTrue(seen and seen[0] & (Events.READ | Events.HANGUP))
@@ -487,7 +413,8 @@ class Conveniences(ItemTestCase):
         self.assertIs(self.loop.run(self.mode), RunResult.FINISHED)
         self.assertEqual(sorted(seen), ["entry", "once", "tick", "tick", "tick"])
         self.assertIsInstance(ticks, Timer)
-        self.assertFalse(once.is_valid or entry.is_valid)
+        self.assertFalse(entry.is_valid)
+        self.assertIsNone(once.next_fire)
 
 
 if __name__ == "__main__":

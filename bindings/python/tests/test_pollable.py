@@ -35,7 +35,7 @@ class PollableTest(TestCase):
             thread = threading.Thread(target=post)
             thread.start()
             await asyncio.wait_for(over.wait(), 60)
-            while timer.is_valid:
+            while timer.next_fire is not None:
                 await asyncio.sleep(0.001)
             thread.join()
             mine.remove_reader(fd)

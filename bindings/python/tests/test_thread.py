@@ -72,9 +72,6 @@ class Life(TestCase):
         thread = Thread(target=dict, args=[[("a", 1)]], kwargs={"b": 2}, name="with keywords")
         thread.start()
         self.assertEqual(thread.join(), {"a": 1, "b": 2})
-        thread = Thread()
-        thread.start()
-        self.assertIsNone(thread.join(WATCHDOG))
         mistake = LookupError("made on the thread")
 
         def fail() -> None:
@@ -87,6 +84,18 @@ class Life(TestCase):
                 thread.join(WATCHDOG)
         self.assertIs(raised.exception, mistake)
         self.assertIn("made on the thread", output.getvalue())
+
+    def test_a_worker(self) -> None:
+        """THR-18, RUN-16: a thread without a target runs its loop, also while nothing is in it, until it is stopped."""
+        worker = Thread(name="worker")
+        worker.start_and_wait()
+        self.assertEqual(worker.perform(divmod, 7, 2, wait=True), (3, 1))
+        self.assertEqual(worker.loop.perform(threading.current_thread).result(WATCHDOG).name, "worker")
+        self.assertIs(worker.stop_and_join(WATCHDOG), RunResult.STOPPED)
+        stopped = Thread()
+        stopped.start()
+        stopped.loop.request_stop()
+        self.assertIs(stopped.join(WATCHDOG), RunResult.STOPPED)
 
     def test_system_exit_ends_the_thread_only(self) -> None:
         """THR-7, THR-8: sys.exit() is how a thread of Python ends early; Thread.exit() is not offered."""
@@ -183,7 +192,7 @@ class Life(TestCase):
         self.wait(done)
         self.assertEqual(seen, [((1,), {"a": 2})])
         self.assertTrue(thread.detached)
-        for other in (Thread(detached=True), Thread()):
+        for other in (Thread(int, detached=True), Thread(int)):
             if not other.detached:
                 other.detached = True
             with self.assertRaises(Error):

@@ -62,7 +62,7 @@ class Attributes(TestCase):
                 self.assertEqual(shown, name.encode()[:15].decode(errors="ignore") + "\n")
             self.assertEqual(thread.name, name)
         self.assertIn("'later'", repr(Thread(name="later")))
-        thread = Thread()
+        thread = Thread(int)
         thread.name = "z" * 65535
         for bad in ("a\0b", "\ud800", "z" * 65536):
             with self.assertRaises(ValueError):

@@ -25,7 +25,7 @@ class DelayedPerform(Timer):
     ) -> None:
         """Use perform_after. Since 1.0."""
         wait = delay if nanoseconds(delay, "delay") > 0 else 0.0
-        super().__init__(lambda timer: fn(*arguments), delay=wait, context=context)
+        super().__init__(lambda timer: fn(*arguments), delay=wait, ends_after_firing=True, context=context)
         self._target = target
         self._performed = (fn, arguments)
 

@@ -37,7 +37,7 @@ class FileDescriptor(Item):
         events: Events = Events.READ,
         *,
         close_fd: bool = False,
-        oneshot: bool = True,
+        oneshot: bool = False,
         label: str = "",
     ) -> None:
         """Makes a descriptor source, in no mode yet. Any thread.
@@ -47,7 +47,7 @@ class FileDescriptor(Item):
         events: what to watch for: READ, WRITE or both.
         close_fd: close the descriptor when the source is invalidated or goes away.
         oneshot: pause before each callback, until enable() is called, as CFFileDescriptor does. Without
-        it the callback comes again in every pass while the descriptor is ready: read what there is.
+        it, as in C, the callback comes again in every pass while the descriptor is ready: read what there is.
         Raises InvalidArgument for a descriptor that is negative or closed, and for other events.
         Since 1.0.
         """

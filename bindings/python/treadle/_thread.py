@@ -62,7 +62,8 @@ class Thread(ThreadAttributes, Invoking):
     ) -> None:
         """Makes a thread that is not started yet. Any thread.
 
-        target: called on the thread with args and kwargs; without it the thread ends at once.
+        target: called on the thread with args and kwargs. Without it the thread is a worker, as in C: it runs its loop in
+        DEFAULT, also while nothing is in it, until it or its loop is stopped; its result is the RunResult.
         name, stack_size, priority: see the properties. detached: nobody is to join it.
         context: that of contextvars in which target runs; None: an empty one, as in threading.
         Raises InvalidArgument for what the properties refuse. Since 1.0.
@@ -211,7 +212,9 @@ class Thread(ThreadAttributes, Invoking):
         target, args, kwargs, context = self._target, self._args, self._kwargs, self._context
         self._target, self._args, self._kwargs, self._context = None, (), {}, None
         try:
-            if target is not None:
+            if target is None:
+                self._result = RunLoop.current().run(when_empty=True)
+            else:
                 self._result = target(*args, **kwargs) if context is None else context.run(target, *args, **kwargs)
         except SystemExit:
             pass

@@ -68,6 +68,21 @@ class Timer : public Item<Timer, detail::TimerApi> {
         detail::check(treadle_timer_create(&context, &native_));
         call.taken();
     }
+    /// A timer on the wall clock: its dates follow that clock when it is set (TMR-24), and are asked for and moved by
+    /// wall_next_fire and set_next_fire of a date of this clock; all else as above.
+    /// [any] Errors: as above, and Status::argument for a date that is not a number. Since 1.0.
+    template <class Duration, class F, class = detail::if_callback<F, void, const Timer &>>
+    Timer(std::chrono::time_point<std::chrono::system_clock, Duration> first, F &&f, const TimerOptions &options = {}) {
+        using Call = detail::Callback<std::decay_t<F>, const Timer &>;
+        Call call(std::forward<F>(f), "treadle::Timer");
+        auto context = context_of(Clock::time_point(std::chrono::nanoseconds(detail::nanoseconds_of(first.time_since_epoch()))), options);
+        context.flags |= TREADLE_TIMER_WALL_CLOCK;
+        context.info = call.info();
+        context.release = Call::release();
+        context.fire = &fire_callable<Call>;
+        detail::check(treadle_timer_create(&context, &native_));
+        call.taken();
+    }
     /// A timer that fires by a routine, to which it keeps a reference.
     /// [any] Errors: as above, and Error of Status::stale. Since 1.0.
     Timer(Clock::time_point first, const Routine &fire, const TimerOptions &options = {}) {
@@ -106,6 +121,18 @@ class Timer : public Item<Timer, detail::TimerApi> {
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     bool set_next_fire(Clock::time_point date) const {
         return detail::effect(treadle_timer_set_next_fire(native_, date.time_since_epoch().count()));
+    }
+    /// next_fire of a timer on the wall clock (TMR-24).
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    std::optional<std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>> wall_next_fire() const {
+        const auto date = next_fire();
+        if (!date) return std::nullopt;
+        return std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>(date->time_since_epoch());
+    }
+    /// set_next_fire of a timer on the wall clock (TMR-24).
+    /// [any] Errors: Error of Status::stale or Status::forked, Status::argument for a date that is not a number. Since 1.0.
+    template <class Duration> bool set_next_fire(std::chrono::time_point<std::chrono::system_clock, Duration> date) const {
+        return detail::effect(treadle_timer_set_next_fire(native_, detail::nanoseconds_of(date.time_since_epoch())));
     }
     /// Arms the timer again: to fire after a delay, which counts in a callback from Clock::recent(), else and of a timer on
     /// the wall clock from now (TMR-24). False if invalid.
