@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+#
+# What treadle-host --check finds, for scripts/test-host, which reads this file.
+
+test_check_of_good_ones() {
+    for good in greeter.so forgetter.so finisher.so "echo.so greeter.so"; do
+        # shellcheck disable=SC2086 # words
+        ends_with 0 --check $good
+        in_order 'ok its description is sound: .*' 'ok its query answers the same each time' 'ok it is loaded and closed without a start' \
+            'ok the process is as it was after its first life' \
+            'ok stop returns, and all of it ends, within the timeout: .*' 'ok it is loaded, started and closed 20 times' \
+            'ok no descriptor is left: 0 more .*' 'ok no thread is left: 0 more .*' 'ok no memory is left: [0-9] more .*' \
+            'ok it is unmapped' \
+            'ok it is loaded, started and closed 50 times while four threads post to the main loop'
+        [ "$(grep -c '^ok ' "$scratch/out")" -eq 11 ] || fail "other points are told: $(cat "$scratch/out")"
+    done
+    ends_with 0 --check --set $greeter.greeting=hi greeter.so
+    ends_with 0 --check "$built/files/nodelete.so"
+    says 'ok it stays mapped: its file forbids .*'
+}
+
+test_check_of_bad_ones() {
+    ends_with 1 --check missing.so
+    says 'FAILED its description is sound: .*No such file or directory'
+    ends_with 1 --check "$built/probes/no_plugin.so"
+    says 'FAILED its description is sound: .*treadle_plugin_query.*'
+    LIE=5 ends_with 1 --check "$built/probes/liar.so"
+    says 'FAILED its description is sound: .*'
+    ends_with 1 --check changing.so
+    says 'FAILED its query answers the same each time'
+    says 'ok it is unmapped'
+    ends_with 1 --check echo.so
+    says 'FAILED it can be started the first time: .*example.greeting/1'
+    ends_with 1 --check "$built/files/leaking.so"
+    says 'FAILED no descriptor is left: 19 more after 19 loads'
+    ends_with 1 --check wasteful.so
+    says 'FAILED no memory is left: (2[4-9]|3[0-9]|4[0-8]) more bytes each time'
+    says 'ok it is unmapped'
+    ends_with 1 --check restless.so
+    says 'FAILED no thread is left: 19 more after 19 loads'
+    says 'ok it stays mapped: its description does not say TREADLE_PLUGIN_MAY_UNMAP'
+    ends_with 1 --check --timeout 1 slow.so
+    says 'FAILED stop and deinit return within the timeout: the first time it took [34]\..* s of 1\.000'
+    ends_with 1 --check --timeout 1 blocker.so
+    says 'FAILED it ends within its timeout: .*'
+    says '    timer, in thread [0-9]+, .*'
+    ends_with 1 --check crasher.so
+    warns 'treadle-host: org.example.crasher crashed in its init or start'
+    says 'FAILED it does not crash: Segmentation fault, in its init or start'
+    ends_with 1 --check --set org.example.crasher.where=callback crasher.so
+    says 'FAILED it does not crash: Segmentation fault, while the main loop ran'
+}
+
+# A check of the plugin that leaves something behind fails with this line alone.
+leaves() { # WHAT LINE
+    ends_with 1 --check --set "org.example.leaver.what=$1" leaver.so
+    says "FAILED $2"
+    [ "$(grep -c '^FAILED ' "$scratch/out")" -eq 1 ] || fail "something else failed as well: $(cat "$scratch/out")"
+}
+test_check_names_what_is_left() {
+    ends_with 0 --check leaver.so
+    local same='the process is as it was:'
+    leaves handler "$same the handler of signal 12 .*"
+    leaves mask "$same signal 12 .* was blocked"
+    leaves key "$same [0-9]+ keys of pthread_key_create are left after 20 loads"
+    leaves directory "$same the directory is /, and was $built/plugins"
+    leaves umask "$same the umask is 123, and was 022"
+    leaves alarm "$same an alarm is set"
+    leaves child "$same a child process is left"
+    leaves library "$same .*/left.so was opened [0-9]+ times by dlopen and not closed"
+    leaves thread 'no thread is left: 2 more after 2 loads, and its code may be unmapped'
+    # What comes of it is not known: the text is in the image that is gone.
+    ends_with 1 --check --set org.example.leaver.what=environment leaver.so
+    says "FAILED $same the environment was changed"
+}
+test_check_of_closures() {
+    for what in closures pointers; do
+        ends_with 0 --check --set org.example.leaver.what=$what leaver.so
+        says 'ok no memory is left: [0-9] more bytes each time'
+        says 'ok it makes 3 closures each time, whose pointers Treadle keeps'
+    done
+}
+test_check_of_those_that_end_the_process() {
+    leaves exit 'it does not end the process: exit with status 0, in its init or start'
+    leaves end 'it does not end the process: exit with status 0, in its init or start'
+    leaves exec 'it does not replace the program: another one was executed, in its init or start'
+    leaves shutdown 'the main loop goes on: .*'
+}
+test_a_check_is_ended_by_a_signal() {
+    begin --check --set org.example.leaver.what=wait leaver.so
+    await_line '^ok it is loaded and closed without a start$'
+    finish_with 1 TERM
+    says 'FAILED the check comes to its end: Terminated ended it, .*'
+}
+test_check_as_json() {
+    local read='import json, sys; check = json.load(sys.stdin); print(check["ok"], [p["name"] for p in check["points"] if not p["ok"]])'
+    ends_with 0 --check --json greeter.so
+    [ "$(python3 -c "$read" <"$scratch/out")" = "True []" ] || fail "it is another check: $(cat "$scratch/out")"
+    ends_with 1 --check --json --set org.example.leaver.what=umask leaver.so
+    [ "$(python3 -c "$read" <"$scratch/out")" = "False ['process']" ] || fail "it is another check: $(cat "$scratch/out")"
+    ends_with 1 --check --json crasher.so
+    [ "$(python3 -c "$read" <"$scratch/out")" = "False ['crash']" ] || fail "it is another check: $(cat "$scratch/out")"
+    ends_with 1 --check --json --timeout 0.2 blocker.so
+    [ "$(python3 -c "$read" <"$scratch/out")" = "False ['end']" ] || fail "it is another check: $(cat "$scratch/out")"
+    grep -q '"details": \[.*"timer, in thread' "$scratch/out" || fail "the holder is not named: $(cat "$scratch/out")"
+}
