@@ -29,6 +29,7 @@ TEST = {
     "explore": ["scripts/test-explore"],
     "consumers": ["scripts/check-consumers"],
     "c-debug": ["scripts/test-c", "debug"],
+    "shapes": ["scripts/test-shapes", "--cheap"],
     "asyncio": ["scripts/test-asyncio"],
     "c-static": ["scripts/test-c", "static"],
     "cpp": ["scripts/test-cpp", "shared"],
@@ -73,6 +74,7 @@ CONTRACT = "headers exports imports layers files abi rules plugin-table names".s
 
 #: What make soak runs besides the random programs: whatever make test leaves out, each whole.
 SOAK = {
+    "shapes": ["scripts/test-shapes"],
     "explore": ["scripts/test-explore", "--seconds", "60", "--schedules", "1000000"],
     "c-thread": ["scripts/test-c", "--soak", "thread"],
     "c-address": ["scripts/test-c", "--soak", "address"],

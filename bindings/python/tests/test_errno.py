@@ -193,8 +193,15 @@ class Closures(ErrnoTestCase):
     def test_without_use_errno(self) -> None:
         """PERF-7: a prototype without it leaves ctypes' errno alone."""
         prototype = CFUNCTYPE(c_int, c_int)
+        is_set = threading.Event()  # a call may come before a post that was made earlier
+
+        def set_there() -> None:
+            ctypes.set_errno(3003)
+            is_set.set()
+
         with treadle.closure(prototype, lambda value: ctypes.get_errno(), loop=self.loop) as closure:
-            self.loop.post(ctypes.set_errno, 3003)
+            self.loop.post(set_there)
+            self.assertTrue(is_set.wait(WATCHDOG))
             ctypes.set_errno(1001)
             self.assertEqual(closure(5), 3003)
             self.assertEqual(ctypes.get_errno(), 1001)
