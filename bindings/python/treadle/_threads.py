@@ -15,7 +15,7 @@ import sys
 import threading
 from ctypes import c_int
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, List, Optional, Set
+from typing import TYPE_CHECKING, Any, List, Optional
 
 from . import _registry
 from ._threading import introduce
@@ -34,8 +34,6 @@ _call_at_end: Any = getattr(_python, "__cxa_thread_atexit_impl", None)
 
 _LOCKED = 0  # PyGILState_LOCKED: the interpreter's lock was held before
 
-#: The threads whose states are pinned.
-_pinned: Set[int] = set()
 #: The closure that unpins a thread's state. One, since it is the library's: it calls nothing once the interpreter has ended.
 _unpinner: Optional[Closure] = None
 
@@ -50,6 +48,8 @@ class ThreadLocals(threading.local):
         self.sentinel: object = None
         #: The scopes that it has entered and not left, the innermost last.
         self.scopes: List[Scope] = []
+        #: Whether its state is pinned. Kept here, since a later thread may have the same identity.
+        self.is_pinned = False
 
 
 #: The calling thread's part.
@@ -76,10 +76,9 @@ def enter(_user: object) -> None:
     """Called by the library on each thread before its first callback."""
     # On a thread that is inside Python there is a frame below this one. Its state must not be pinned: the
     # interpreter deletes it itself.
-    identity = get_ident()
-    if sys._getframe().f_back is None and identity not in _pinned and _call_at_end is not None and _unpinner is not None:
+    if sys._getframe().f_back is None and not thread.is_pinned and _call_at_end is not None and _unpinner is not None:
         _python.PyGILState_Ensure()
-        _pinned.add(identity)
+        thread.is_pinned = True
         code = _unpinner.pointer
         _call_at_end(code, None, code)  # the last keeps the library loaded until then
         introduce()
@@ -87,7 +86,7 @@ def enter(_user: object) -> None:
 
 def unpin(_nothing: object) -> None:
     """Called at the end of each thread whose state is pinned: the state goes when this call returns."""
-    _pinned.discard(get_ident())
+    thread.is_pinned = False
     _python.PyGILState_Release(_LOCKED)
 
 
@@ -119,8 +118,7 @@ def _forget_dummy(identity: int) -> None:
 def forget_others() -> None:
     """In the child of a fork only the calling thread lives, as the main one."""
     global _main
-    identity = _main = threading.get_ident()
-    _pinned.intersection_update({identity})
+    _main = threading.get_ident()
     thread.loop = None
     thread.sentinel = None
     thread.scopes = []
