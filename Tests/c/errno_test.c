@@ -30,7 +30,7 @@ static treadle_status handle_exchange(treadle_call *call, void *info) {
 static void set_threads(void *target, void *argument) { (void)target, (void)argument, errno = THREADS; }
 static void check_threads(void *target, void *argument) {
     (void)target, (void)argument;
-    CHECK_INT(errno, THREADS);
+    CHECK(errno != CALLERS && errno != FUNCTIONS); /* the loop's own calls of the kernel may have changed it since */
 }
 static treadle_status perform_there(treadle_loop loop, treadle_request_fn fn, uint32_t flags) {
     treadle_request request = {.struct_size = sizeof request, .fn = fn, .flags = flags};
