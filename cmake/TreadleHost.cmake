@@ -5,7 +5,7 @@
 file(GLOB treadle_host_sources CONFIGURE_DEPENDS host/*.c)
 add_executable(treadle-host ${treadle_host_sources})
 add_dependencies(treadle-host treadle_library)
-target_link_libraries(treadle-host PRIVATE Treadle::treadle ${CMAKE_DL_LIBS})
+target_link_libraries(treadle-host PRIVATE Treadle::treadle ${CMAKE_DL_LIBS} m)
 target_compile_definitions(treadle-host PRIVATE _GNU_SOURCE)
 set_target_properties(treadle-host PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
 file(RELATIVE_PATH treadle_host_library "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
