@@ -5,6 +5,7 @@
 import concurrent.futures
 import dataclasses
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -108,6 +109,24 @@ class Result:
         used = f"{self.seconds:.0f} s, {self.processor_seconds:.0f} s of processors"
         report = f"{self.name}: {self.passed} passed, {self.failed} failed, {used}"
         return f"===== {self.name} (build/tests/{self.name}.log)\n{self.text[-20000:]}\n===== {report}" if self.failed else report
+
+
+#: Lines that name what failed, in the reports of the runners: those of C and C++, unittest, Swift, sanitizers, and make.
+NAMES_A_FAILURE = re.compile(
+    r"^(?:FAIL|ERROR): |: failed$|: check failed|recorded an issue|^[✘✗]|^not ok|ended with [1-9]|ended by signal"
+    r"|^[A-Z]\w*(?:Error|Exception): |(?:WARNING|ERROR|SUMMARY): \w+Sanitizer|\b(?:error|Fatal error): "
+)
+
+
+def digest(results: "list[Result]", most: int = 8) -> str:
+    """What failed, a few lines for each job: for a reader who sees only the end of the report."""
+    lines = []
+    for result in results:
+        if result.failed:
+            found = [line.strip() for line in result.text.splitlines() if NAMES_A_FAILURE.search(line)]
+            found = found or [line.strip() for line in result.text.splitlines() if line.strip()][-most:]
+            lines += [f"failed: {result.name}: {line[:240]}" for line in dict.fromkeys(found[:most])]
+    return "\n".join(lines)
 
 
 def run(name: str, command: "list[str]", environment: "dict[str, str] | None" = None) -> Result:
