@@ -52,13 +52,14 @@ static int count_odd_pages(void) {
 }
 
 TEST(closures_need_no_executable_memory, "") {
-    int before = count_odd_pages();
-    if (!is_instrumented()) CHECK_INT(before, 0);
+    /* A tool such as memcheck maps executable pages of its own whenever it translates more code. */
+    bool counts = !is_instrumented();
+    if (counts) CHECK_INT(count_odd_pages(), 0);
     CHECK(fill_pool(0) >= 1024);
-    CHECK_INT(count_odd_pages(), before);
+    if (counts) CHECK_INT(count_odd_pages(), 0);
     CHECK_INT(pool_info().allocated, 0);
     empty_pool();
-    CHECK_INT(count_odd_pages(), before);
+    if (counts) CHECK_INT(count_odd_pages(), 0);
 }
 TEST(closures_work_where_memory_must_not_become_executable, "") {
     forbid_executable_memory();

@@ -71,6 +71,7 @@ static large pass(large value) {
     return value;
 }
 TEST(calls_need_no_memory, "") {
+    if (!have_memory_faults()) return;
     static large value = {.words = {[0] = 7, [255] = 9}}, result;
     const treadle_argument argument = {TREADLE_ARGUMENT_BOUND, 0, &value, sizeof value};
     treadle_routine_config config = {.struct_size = sizeof config, .code = (void (*)(void))pass, .signature = "{=[256Q]}{=[256Q]}",
