@@ -14,11 +14,19 @@ static void note_end(CFMessagePortRef port, void *info) {
     (void)port, (void)info;
     ends++;
 }
+/* Ports of several threads share an info: what `answer` notes of a message would be written by two at once. */
+static CFDataRef count_message(CFMessagePortRef port, SInt32 id, CFDataRef data, void *info) {
+    struct counted *counted = info;
+    (void)port;
+    CHECK(id == SILENT && data != NULL && counted->references > 1); /* kept around the call */
+    counted->calls++;
+    return NULL;
+}
 static void *make_and_end(void *argument) {
     struct counted *info = argument;
     CFMessagePortContext context = {0, info, counted_retain, counted_release, NULL};
     for (int i = 0; i < ROUNDS; i++) {
-        CFMessagePortRef local = CFMessagePortCreateLocal(NULL, shared_name, answer, &context, NULL);
+        CFMessagePortRef local = CFMessagePortCreateLocal(NULL, shared_name, count_message, &context, NULL);
         CFMessagePortRef remote = CFMessagePortCreateRemote(NULL, shared_name);
         if (local) CFMessagePortSetInvalidationCallBack(local, note_end);
         if (remote) {

@@ -57,7 +57,7 @@ private func makeLocal(
     return 0
   }
   ports(port, .messagePort, function, ()) { body in
-    body.pointee.base.handle = handle
+    _ = bindItem(body, handle)
     beginPort(port, body)
     renamePort(body)
   }
@@ -83,9 +83,8 @@ private func existingPort(_ handle: OpaquePointer?) -> UInt? {
     return nil
   }
   let body = memory.assumingMemoryBound(to: PortBody.self)
-  // The thread that is making it may not have come to that yet.
-  if body.pointee.handle == nil { body.pointee.base.handle = handle }
-  if body.pointee.handle != handle {
+  // The thread that is creating it may not have come to that yet.
+  if !bindItem(body, handle) {
     slot.drop()
     return nil
   }
@@ -142,7 +141,7 @@ private func makeRemote(_ name: UnsafePointer<CChar>) -> UInt? {
     }
   }
   ports(port, .messagePort, function, ()) { body in
-    body.pointee.base.handle = handle
+    _ = bindItem(body, handle)
     body.pointee.isForeign = isForeign
     renamePort(body)
   }

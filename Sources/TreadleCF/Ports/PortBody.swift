@@ -68,6 +68,15 @@ func lockingPorts<Result>(_ work: () -> Result) -> Result {
   return result
 }
 
+/// Gives a port its item, if it has none yet; whether that is its item now. The handle is written once, under the lock, and every
+/// thread that reads it has been here, or has got the port from one that has.
+func bindItem(_ body: Pointer<PortBody>, _ handle: OpaquePointer?) -> Bool {
+  lockingPorts {
+    if body.pointee.handle == nil { body.pointee.base.handle = handle }
+    return body.pointee.handle == handle
+  }
+}
+
 // MARK: What the item calls
 
 /// The item refers to the object as long as it lives. The client's info has an end of its own (`endPort`).
