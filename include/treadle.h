@@ -8,15 +8,15 @@
  * How to read a declaration
  *   [any]               callable from any thread at any time, also from inside every callback.
  *   [any, signal-safe]  also callable from a signal handler: takes no lock, allocates nothing, writes no message. A failure
- *                       is told by the status alone and does not set treadle_last_error() (OBJ-10).
- *   [owner]             only the thread that owns the loop; others get TREADLE_E_WRONG_THREAD.
- *   [callback]          called by Treadle; the text says on which thread. No lock is ever held.
+ *   is reported by the status alone and does not set treadle_last_error() (OBJ-10).
+ *   [owner]             only the thread that owns the loop; any other gets TREADLE_E_WRONG_THREAD.
+ *   [callback]          called by Treadle, on the thread that the text names, with no lock of Treadle's held.
  *   Since 1.0           the first version that has it.
- *   RL-1, SRC0-7, ...   the rule of the behavioural specification that it follows.
+ *   RL-1, SRC0-7, ...   the rule in docs/rules.md that it follows.
  *
- * True of every function, unless its text says otherwise
+ * For every function, unless its text says otherwise
  *   - It returns a treadle_status: 0 is success, a negative value an error, a positive value
- *     success with information. A failure changes nothing and sets treadle_last_error().
+ *     success with information. A failed call changes nothing and sets treadle_last_error().
  *   - NULL for a required object or out-parameter returns TREADLE_E_ARG; a handle that was
  *     released, or was never a handle, TREADLE_E_STALE; a handle of the wrong kind, TREADLE_E_KIND. In
  *     the child of a fork every function returns TREADLE_E_FORKED (see treadle_after_fork_child). A function

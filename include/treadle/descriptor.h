@@ -3,7 +3,7 @@
  *
  * descriptor.h: descriptor sources (port-based, version 1): performed while a descriptor is ready. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
-#include "../treadle.h" /* with what calls the functions */
+#include "../treadle.h" /* includes the calls through the table */
 #endif
 #ifndef TREADLE_DESCRIPTOR_H
 #define TREADLE_DESCRIPTOR_H
@@ -17,28 +17,30 @@ enum {
     TREADLE_READABLE = 1,
     TREADLE_WRITABLE = 2,
     TREADLE_HANGUP = 4, /* reported only: the other end closed */
-    TREADLE_FAILED = 8  /* reported only: an error is pending. Of a descriptor that was closed the kernel says
-                         * nothing: see treadle_descriptor_create */
+    TREADLE_FAILED = 8  /* reported only: an error is pending. The kernel reports nothing for a closed
+                         * descriptor: see treadle_descriptor_create */
 };
 
 /** Flags of a descriptor source. Since 1.0. */
 enum {
-    /* For eventfd and timerfd: Treadle reads the 8-byte counter before it calls, so that posts
-     * coalesce. Without it Treadle never reads a client's data (SRC1-2). */
+    /* For eventfd and timerfd: Treadle reads the 8-byte counter before the callback, so that several
+     * notifications coalesce. Without this flag Treadle never reads from the descriptor (SRC1-2). */
     TREADLE_DESCRIPTOR_ACKNOWLEDGED = 1
 };
 
-/** Called while the descriptor is ready: level-triggered, so the client drains it, or is called again
- *  in the next pass. events: what was seen, TREADLE_READABLE and its like; one call a pass (SRC1-5).
- *  Events are taken from the kernel in batches: a descriptor that another callback of the same batch
- *  has drained may be reported once more, so use non-blocking descriptors.
+/** Called while the descriptor is ready. It is level-triggered: until the client has drained the
+ *  descriptor, it is called in every pass. events: TREADLE_READABLE, _WRITABLE, _HANGUP and _FAILED,
+ *  in one call a pass (SRC1-5). Events are read from the kernel in batches: if another callback of
+ *  the same batch drains the descriptor, it may be reported once more, so use non-blocking
+ *  descriptors.
  *  [callback] on the loop's thread. Since 1.0. */
 typedef void (*treadle_ready_fn)(treadle_descriptor descriptor, uint32_t events, void *info);
-/** The descriptor to watch; -1 for none. Asked once for each time that the source is added (SRC1-3).
+/** Returns the descriptor to watch; -1 for none. Called once each time that the source is added
+ *  (SRC1-3).
  *  [callback] on the adding thread. Since 1.0. */
 typedef int32_t (*treadle_get_fd_fn)(void *info);
 
-/** What a descriptor source is made of. Since 1.0. */
+/** The configuration of a descriptor source. Since 1.0. */
 typedef struct treadle_descriptor_context {
     size_t struct_size; /* sizeof(treadle_descriptor_context) */
     void *info;
@@ -50,56 +52,56 @@ typedef struct treadle_descriptor_context {
     treadle_get_fd_fn get_fd; /* used in place of fd if not NULL */
     treadle_ready_fn ready;
     treadle_routine ready_routine; /* in place of ready (routine.h); not both */
-    int32_t fd;                    /* stays the client's: Treadle neither closes nor copies it */
+    int32_t fd;                    /* owned by the client: Treadle neither closes nor copies it */
     uint32_t events;               /* TREADLE_READABLE, TREADLE_WRITABLE or both */
     uint32_t flags;                /* TREADLE_DESCRIPTOR_... */
     uint32_t reserved;             /* 0 */
-    const char *label;             /* NULL, or what reports call it: UTF-8 of at most 255 bytes, copied */
-    treadle_host host;             /* its events take the place of the callbacks, as in a source's context */
-    uint64_t token;                /* what the host's events carry; 0 without a host */
-    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
+    const char *label;             /* NULL, or its name in reports: UTF-8 of at most 255 bytes, copied */
+    treadle_host host;             /* its events replace the callbacks, as in a source's context */
+    uint64_t token;                /* carried by the host's events; 0 without a host */
+    treadle_scope scope; /* the new object's scope; NULL: the one that the calling thread has entered (scope.h) */
 } treadle_descriptor_context;
 
-/** Makes a descriptor source. Hang-up and error are reported as ready. A regular file is always ready.
- *  End, remove or pause a source before its descriptor is closed. The kernel says nothing of one that is closed while
- *  it is watched: its source stays scheduled and goes silent, and a run that waits for nothing else sleeps. While a copy
- *  of the descriptor keeps the file open, readiness of that may be reported for some time, then TREADLE_FAILED once. A
- *  number that was closed and used again is not served under the old source, until that is added again, or enabled after
- *  a pause (SRC1-8, SRC1-11).
- *  To find such descriptors, set TREADLE_DEBUG=1 in the environment, or a log function (treadle_set_log): before
- *  each sleep the loop looks at every one that is watched, and reports TREADLE_FAILED, alone and once, to the source of one
- *  that was closed.
+/** Creates a descriptor source. Hang-up and error are reported as ready. A regular file is always ready.
+ *  Invalidate, remove or pause a source before you close its descriptor. The kernel reports nothing if a descriptor is closed
+ *  while it is watched: the source stays scheduled but is not called any more, and a run that waits for nothing else sleeps.
+ *  While a duplicate of the descriptor keeps the file open, its readiness may be reported for some time, then TREADLE_FAILED
+ *  once. If the number is reused for another file, the old source is not called for that file until it is added again, or
+ *  enabled after a pause (SRC1-8, SRC1-11). To find closed descriptors, set TREADLE_DEBUG=1 in the environment, or a log
+ *  function (treadle_set_log): before each sleep the loop then checks every watched descriptor, and reports TREADLE_FAILED,
+ *  alone and once, to the source of a closed one.
  *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, not exactly one of ready,
  *  its routine and a host, another callback or info besides a host, a token without one, a descriptor that is negative or not
  *  open (without get_fd); TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
                                                      treadle_descriptor *out_descriptor);
 
-/** Makes a descriptor source and adds it to the default mode of the calling thread's loop, in one call that costs less
- *  than both: ready is called with info while fd is ready for events (TREADLE_READABLE, TREADLE_WRITABLE or both), as with
- *  a context. fd stays the client's, as in the context. The loop holds the source; out_descriptor may be NULL, else release the
- *  handle (OBJ-3). TREADLE_IGNORED, with a source in no mode, at the end of the thread.
+/** Creates a descriptor source and adds it to the default mode of the calling thread's loop, in one call that costs less than
+ *  two: ready is called with info while fd is ready for events (TREADLE_READABLE, TREADLE_WRITABLE or both), as with a context.
+ *  The client owns fd, as in the context. The loop holds the source; out_descriptor may be NULL, else release the handle
+ *  (OBJ-3). While the thread's loop is being torn down, returns TREADLE_IGNORED, with a source in no mode.
  *  [any] Errors: TREADLE_E_ARG for a NULL ready, no or unknown events, a descriptor that is negative or not open;
  *  TREADLE_E_EXISTS if another source watches the same descriptor in that mode (SRC1-7); TREADLE_E_NOMEM; TREADLE_E_SYSTEM,
- *  with os_errno, if the kernel refuses; TREADLE_E_STATE where the thread gets no loop any more. Since 1.0. */
+ *  with os_errno, if the kernel refuses; TREADLE_E_STATE if the thread can get no loop any more. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_start(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info,
                                                     treadle_descriptor *out_descriptor);
 
-/** Changes what is watched for, at once also in a sleeping loop. 0 pauses the source: it stays in its
- *  modes and keeps them from being empty.
+/** Changes the events that are watched for; takes effect at once, also in a sleeping loop. 0 pauses the source: it stays in
+ *  its modes, which therefore do not count as empty.
  *  [any] Errors: TREADLE_E_ARG for unknown events; TREADLE_E_STATE if invalid; TREADLE_E_SYSTEM.
  *  Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_set_events(treadle_descriptor descriptor, uint32_t events);
 
-/** What is watched for.
+/** The events that are watched for.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_get_events(treadle_descriptor descriptor, uint32_t *out_events);
 
-/** The descriptor that is watched: the one given, or the last that get_fd answered; -1 for none.
+/** The watched descriptor: the fd of the context, or the last value that get_fd returned; -1 for
+ *  none.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_get_fd(treadle_descriptor descriptor, int32_t *out_fd);
 
-/* treadle_descriptor_retain and the other verbs of object.h, for a descriptor source alone. */
+/* treadle_descriptor_retain and the other functions of object.h, typed for descriptor sources. */
 TREADLE_TYPED_ITEM(descriptor)
 
 TREADLE_END_DECLS

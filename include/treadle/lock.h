@@ -3,7 +3,7 @@
  *
  * lock.h: locks and conditions over those of POSIX threads. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
-#include "../treadle.h" /* with what calls the functions */
+#include "../treadle.h" /* includes the calls through the table */
 #endif
 #ifndef TREADLE_LOCK_H
 #define TREADLE_LOCK_H
@@ -14,33 +14,33 @@ TREADLE_BEGIN_DECLS
 
 /** Flags of treadle_lock_create. Unknown ones are refused. Since 1.0. */
 enum {
-    TREADLE_LOCK_RECURSIVE = 1 /* its owner may lock it again, and unlocks it as often */
+    TREADLE_LOCK_RECURSIVE = 1 /* its owner may lock it several times, and unlocks it as many times */
 };
 
-/** Makes a lock: a pthread_mutex_t that checks for errors (THR-20). Release it.
+/** Creates a lock: a pthread_mutex_t that checks for errors (THR-20). Release it.
  *  [any] Errors: TREADLE_E_ARG for unknown flags; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_lock_create(uint32_t flags, treadle_lock *out_lock);
 
-/** Locks; 0 or less tries without waiting. Deadlines are on the monotonic clock.
+/** Locks the lock. timeout_ns: 0 or less does not wait. Deadlines are on the monotonic clock.
  *  [any] Errors: TREADLE_E_TIMEOUT; TREADLE_E_DEADLOCK when the calling thread owns it and it is not
- *  recursive; TREADLE_E_RANGE when a recursive one is locked too often. Since 1.0. */
+ *  recursive; TREADLE_E_RANGE when a recursive lock is locked too many times. Since 1.0. */
 TREADLE_API treadle_status treadle_lock_lock(treadle_lock lock, int64_t timeout_ns);
 
 /** Unlocks.
  *  [any] Errors: TREADLE_E_WRONG_THREAD when the calling thread does not own it. Since 1.0. */
 TREADLE_API treadle_status treadle_lock_unlock(treadle_lock lock);
 
-/** The pthread_mutex_t itself, valid while the lock lives. Use one lock through one interface only, this one or
+/** The pthread_mutex_t itself, valid while the lock lives. Use a lock through one interface only, this one or
  *  that of POSIX (THR-20).
  *  [any] NULL for a bad handle. Since 1.0. */
 TREADLE_API void *treadle_lock_get_pthread_mutex(treadle_lock lock);
 
-/** Makes a condition: a pthread_cond_t on the monotonic clock (THR-20). Release it.
+/** Creates a condition: a pthread_cond_t on the monotonic clock (THR-20). Release it.
  *  [any] Errors: TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_condition_create(treadle_condition *out_condition);
 
-/** Unlocks the lock, waits for a signal, and locks it again. May return for no reason: look at what you wait for
- *  in a loop. All waiters of a condition use one lock; a recursive one must be locked once.
+/** Unlocks the lock, waits for a signal, and locks it again. Spurious returns are possible: test the condition
+ *  in a loop. All waiters of a condition use the same lock; a recursive lock must be locked exactly once.
  *  [any] Errors: TREADLE_E_TIMEOUT, with the lock locked again; TREADLE_E_WRONG_THREAD when the calling
  *  thread does not own the lock; TREADLE_E_STATE when it has locked it more than once. Since 1.0. */
 TREADLE_API treadle_status treadle_condition_wait(treadle_condition condition, treadle_lock lock, int64_t timeout_ns);
@@ -57,7 +57,7 @@ TREADLE_API treadle_status treadle_condition_broadcast(treadle_condition conditi
  *  [any] NULL for a bad handle. Since 1.0. */
 TREADLE_API void *treadle_condition_get_pthread_cond(treadle_condition condition);
 
-/* The verbs of object.h, for a lock and for a condition alone. */
+/* The functions of object.h, typed for locks and conditions. */
 TREADLE_TYPED_REFERENCES(lock)
 TREADLE_TYPED_REFERENCES(condition)
 

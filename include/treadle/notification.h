@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * notification.h: what Treadle tells the whole process. */
+ * notification.h: notifications of process-wide events. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
-#include "../treadle.h" /* with what calls the functions */
+#include "../treadle.h" /* includes the calls through the table */
 #endif
 #ifndef TREADLE_NOTIFICATION_H
 #define TREADLE_NOTIFICATION_H
@@ -12,15 +12,15 @@
 
 TREADLE_BEGIN_DECLS
 
-/** What is told (NOTE-1). Since 1.0. */
+/** Names of notifications (NOTE-1). Since 1.0. */
 enum {
     /* The first thread is about to be started through Treadle; object: NULL. Once in a process, on the thread
      * that starts it, before it runs (THR-11). */
     TREADLE_NOTIFY_WILL_BECOME_MULTITHREADED = 1,
     /* A thread with an object ends; object: that thread. On the thread itself (THR-14). */
     TREADLE_NOTIFY_THREAD_WILL_EXIT = 2,
-    /* A port has become invalid, and has left all loops; object: that port. On the thread that made it so (PORT-2). It is
-     * gone already where that was by the last reference. */
+    /* A port has become invalid, and has left all loops; object: that port, stale if its last
+     * reference was released. On the thread that invalidated it (PORT-2). */
     TREADLE_NOTIFY_PORT_INVALID = 3
 };
 
@@ -28,30 +28,30 @@ enum {
  *  [callback] on the thread that posts it. Since 1.0. */
 typedef void (*treadle_notification_fn)(uint32_t name, void *object, void *info);
 
-/** What a registration is made of. Since 1.0. */
+/** The configuration of a registration. Since 1.0. */
 typedef struct treadle_notification_config {
     size_t struct_size; /* sizeof(treadle_notification_config) */
     uint32_t name;      /* TREADLE_NOTIFY_... */
     uint32_t reserved;  /* 0 */
-    void *object;       /* a handle; NULL: of all */
+    void *object;       /* a handle; NULL: all objects */
     treadle_notification_fn fn;
     void *info;
-    treadle_release_fn destroy; /* gets info back once: when the registration was removed and no call of it runs */
-    treadle_host host;          /* is told by an event in place of fn; info and destroy are NULL then (host.h) */
-    uint64_t token;             /* what the host's events carry; 0 without a host */
-    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
+    treadle_release_fn destroy; /* called once with info: after the registration was removed and its calls have returned */
+    treadle_host host;          /* its events replace fn; info and destroy are then NULL (host.h) */
+    uint64_t token;             /* carried by the host's events; 0 without a host */
+    treadle_scope scope; /* the new object's scope; NULL: the one that the calling thread has entered (scope.h) */
 } treadle_notification_config;
 
-/** Registers for a notification (NOTE-1). Those who registered first are called first. One that is added during a
- *  notification is not called for it.
- *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
- *  two, of config), an unknown name, a NULL out_token, not exactly one of fn and a host, info or destroy besides a host, a
+/** Registers for a notification (NOTE-1). Registrations are called in the order in which they were added. A registration
+ *  that is added during a notification is not called for it.
+ *  [any] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
+ *  two, of config), an unknown name, a NULL out_token, not exactly one of fn and a host, info or destroy with a host, a
  *  token without one; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_notification_add(const treadle_notification_config *config, uint64_t *out_token);
 
-/** Ends a registration: it is not called any more, also not in a notification that is being told (NOTE-1). A
- *  call that runs on another thread goes on.
- *  [any] Errors: TREADLE_E_NOT_FOUND for a token that was removed or never given. Since 1.0. */
+/** Removes a registration: it is not called again, not even in a notification that is being delivered (NOTE-1). A call
+ *  that runs on another thread continues.
+ *  [any] Errors: TREADLE_E_NOT_FOUND for a token that was removed or never returned. Since 1.0. */
 TREADLE_API treadle_status treadle_notification_remove(uint64_t token);
 
 TREADLE_END_DECLS

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * process.h: what concerns the whole process: its end, and errors that nobody caught. */
+ * process.h: the whole process: its end, uncaught errors, the debug log. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
-#include "../treadle.h" /* with what calls the functions */
+#include "../treadle.h" /* includes the calls through the table */
 #endif
 #ifndef TREADLE_PROCESS_H
 #define TREADLE_PROCESS_H
@@ -12,55 +12,55 @@
 
 TREADLE_BEGIN_DECLS
 
-/** Ends all run loops of the process, for good: every loop is stopped at all levels, no callback starts any more
- *  on any thread, and callbacks that run on other threads are waited for, up to timeout_ns (THR-21). Runs that end
- *  so return TREADLE_E_CLOSED, as does every later run, start and perform; who waits for a perform gets
- *  TREADLE_E_CLOSED. Entry functions of threads, destroy and release functions are not callbacks in this sense: they
- *  go on, and still run. For the owner of a process that is about to end, or an interpreter that owns it.
- *  [any] Also from a callback, which does not wait for itself. TREADLE_IGNORED when it was done before and nothing
+/** Ends all run loops of the process, for ever: every loop is stopped at all levels, no callback starts on any
+ *  thread, and this waits, up to timeout_ns, for callbacks that run on other threads (THR-21). The ended runs return
+ *  TREADLE_E_CLOSED, as does every later run, start and perform; a waiter of a perform gets TREADLE_E_CLOSED. Entry
+ *  functions of threads, destroy and release functions are not callbacks in this sense: they continue, and are still
+ *  called. For the owner of a process that is about to end, such as an interpreter.
+ *  [any] Also from a callback, which is not waited for. TREADLE_IGNORED if it was called before and no callback
  *  runs. Errors: TREADLE_E_TIMEOUT, with everything closed. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_shutdown(int64_t timeout_ns);
 
-/** The last resort for an error that escaped a callback or a thread's entry function: an exception of C++, of Python
- *  (THR-19). thread: where; NULL behind the teardown of a thread that never had an object (a host's thread_exit).
- *  kind: what it was, such as "C++ exception"; message: its text. True: it was dealt with, and the program
- *  goes on; false: the language does what it demands, for C++ to terminate.
+/** Handles an error that escaped a callback or a thread's entry function, such as an exception of C++ or Python
+ *  (THR-19). thread: the thread of the error; NULL after the teardown of a thread that never had an object (a host's
+ *  thread_exit). kind: the kind of error, such as "C++ exception"; message: its text. Returns true if the error was
+ *  handled, and the program continues; false for the language's default, which in C++ is to terminate.
  *  [callback] on the thread where it happened. Since 1.0. */
 typedef bool (*treadle_last_resort_fn)(treadle_thread thread, const char *kind, const char *message, void *info);
 
-/** Sets the process's last-resort handler in place of the one before; NULL: the default, which prints one line
- *  to standard error and answers false (THR-19). destroy (may be NULL) gets info back once: when the handler was
- *  replaced and no call of it runs.
+/** Sets the process's last-resort handler, replacing the previous one; NULL: the default, which prints one line to standard
+ *  error and returns false (THR-19). destroy (may be NULL) is called once with info: after the handler was replaced and its
+ *  calls have returned.
  *  [any] Errors, with destroy called: TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_last_resort(treadle_last_resort_fn handler, void *info,
                                                    treadle_release_fn destroy);
 
-/** Whether a last-resort handler is set, and not the default: a language that prints more than one line for an error that nobody
- *  caught need not have the default print its own (THR-19).
+/** Whether a last-resort handler other than the default is set. A language that prints uncaught errors in its own format uses
+ *  this to avoid the default's line (THR-19).
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_has_last_resort(void);
 
-/** Hands an error to the last-resort handler; for the bindings of languages with exceptions (THR-19). NULL stands for
- *  an empty text.
- *  [any] TREADLE_OK when it was dealt with, TREADLE_IGNORED when not. Since 1.0. */
+/** Passes an error to the last-resort handler; for the bindings of languages with exceptions (THR-19). NULL stands for an
+ *  empty text.
+ *  [any] TREADLE_OK if it was handled, TREADLE_IGNORED if not. Since 1.0. */
 TREADLE_API treadle_status treadle_report_error(const char *kind, const char *message);
 
-/** Gets a message for who debugs: one line, without a line's end. It may call everything; what is told inside of it is
- *  dropped. [callback] on the thread that it is about, with no lock held. Since 1.0. */
+/** Receives a message of the debug log: one line, without a line end. It may call every function; messages that arise inside
+ *  of it are dropped. [callback] on the thread that the message is about, with no lock held. Since 1.0. */
 typedef void (*treadle_log_fn)(const char *message, void *info);
 
-/** Sets the process's log function in place of the one before, and switches messages on; NULL: the default, where messages
- *  are on with TREADLE_DEBUG=1 in the environment, as of the library's first use, and are written to standard error, one
- *  line each behind "treadle: ". destroy (may be NULL) gets info back once: when the function was replaced and no call of it
- *  runs. In the child of a fork there is the default.
- *  There is a message, once each, for: the first refused call of each function, with the last error (but no timeout); a run
- *  that finished at once, with its mode and the modes that have something; a descriptor that was closed while it was
- *  watched, for which a loop looks before each sleep (see treadle_descriptor_create); an addition to a loop whose thread is
- *  gone; a callback of a run that took longer than TREADLE_SLOW_MS milliseconds of the environment, which need not be whole.
- *  TREADLE_SLOW_MS alone switches the last one on. At most 4,096 messages.
- *  While messages are on, or TREADLE_SLOW_MS is set, callbacks of runs are timed, two readings of the clock each:
- *  treadle_describe tells how often each item was called and for how long in all, treadle_loop_get_counters the longest.
- *  Without that, one test of a flag for each batch of callbacks is all that it costs.
+/** Sets the process's log function, replacing the previous one, and switches the debug log on. NULL: the default, which
+ *  writes each message to standard error, on a line that begins with "treadle: ", if the environment had TREADLE_DEBUG=1 at
+ *  the library's first use. destroy (may be NULL) is called once with info: after the function was replaced and its calls
+ *  have returned. The child of a fork has the default. There is a message, once each, for: the first failed call of each
+ *  function, with the last error (but not for a timeout); a run that finished at once, with its mode and the modes that are
+ *  not empty; a descriptor that was closed while it was watched, which a loop checks before each sleep (see
+ *  treadle_descriptor_create); an addition to a loop whose thread has ended; a callback of a run that took longer than the
+ *  milliseconds, with or without decimals, in the environment's TREADLE_SLOW_MS. TREADLE_SLOW_MS alone switches on the last
+ *  kind of message only. There are at most 4,096 messages. While the debug log is on, or TREADLE_SLOW_MS is set, callbacks
+ *  of runs are timed, at the cost of two clock readings each: treadle_describe then shows how many times each item was
+ *  called and for how long in total, treadle_loop_get_counters the longest callback. Otherwise the cost is one test of a
+ *  flag for each batch of callbacks.
  *  [any] Errors, with destroy called: TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_log(treadle_log_fn log, void *info, treadle_release_fn destroy);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * thread.h: threads: making, configuring, starting, stopping and joining them, and what each one carries. */
+ * thread.h: threads: create, configure, start, stop and join a thread; its values and its sleep. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
-#include "../treadle.h" /* with what calls the functions */
+#include "../treadle.h" /* includes the calls through the table */
 #endif
 #ifndef TREADLE_THREAD_H
 #define TREADLE_THREAD_H
@@ -16,11 +16,11 @@ TREADLE_BEGIN_DECLS
  *  [callback] on the new thread. Since 1.0. */
 typedef void *(*treadle_thread_fn)(void *info);
 
-/** Where a thread stands (THR-1). Since 1.0. */
+/** A thread's state (THR-1). Since 1.0. */
 enum {
     TREADLE_THREAD_CREATED = 0,   /* not started yet */
     TREADLE_THREAD_STARTING = 1,  /* started, but not running its function yet */
-    TREADLE_THREAD_EXECUTING = 2, /* a foreign thread's, and the main thread's, from the beginning */
+    TREADLE_THREAD_EXECUTING = 2, /* foreign threads and the main thread are always in it until they end */
     TREADLE_THREAD_FINISHED = 3   /* after its will-exit notification (THR-14) */
 };
 
@@ -31,89 +31,88 @@ enum {
     TREADLE_POLICY_ROUND_ROBIN = 2 /* real time, SCHED_RR */
 };
 
-/* --- Making and starting -------------------------------------------------------------------------- */
+/* --- Creating and starting ------------------------------------------------------------------------ */
 
 /** Flags of a thread. Since 1.0. */
 enum {
-    TREADLE_THREAD_DETACHED = 1 /* nobody is to join it (THR-17) */
+    TREADLE_THREAD_DETACHED = 1 /* the thread is not joined (THR-17) */
 };
 
-/** What a thread is made of. Without fn and host it is a worker: it runs its loop in the default mode, also while nothing is
- *  in it, until the thread or its loop is stopped (THR-18, RUN-16); its result is that of the run, TREADLE_RUN_STOPPED or what
- *  went wrong, as an integer in the pointer. Since 1.0. */
+/** The configuration of a thread. Without fn and host the thread is a worker: it runs its loop in the default mode, also while
+ *  the mode is empty, until the thread or its loop is stopped (THR-18, RUN-16). A worker's result is the status of the run,
+ *  TREADLE_RUN_STOPPED or an error, as an integer in the pointer. Since 1.0. */
 typedef struct treadle_thread_config {
     size_t struct_size; /* sizeof(treadle_thread_config) */
     treadle_thread_fn fn;
     void *info;
-    treadle_release_fn destroy; /* gets info back once: on the thread when fn has returned, or when it never runs */
-    treadle_host host;          /* is told by TREADLE_EVENT_THREAD in place of fn; info and destroy are NULL then (host.h) */
-    uint64_t token;             /* what the host's event carries; 0 without a host */
+    treadle_release_fn destroy; /* called once with info: on the thread after fn has returned, or when fn will never run */
+    treadle_host host;          /* its event TREADLE_EVENT_THREAD replaces fn; info and destroy are then NULL (host.h) */
+    uint64_t token;             /* carried by the host's event; 0 without a host */
     uint32_t flags;             /* TREADLE_THREAD_... */
     uint32_t reserved;          /* 0 */
-    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
+    treadle_scope scope; /* the new object's scope; NULL: the one that the calling thread has entered (scope.h) */
 } treadle_thread_config;
 
-/** Makes a thread that is not started yet, with the default attributes (THR-1, THR-17). Release the handle; the object lives
- *  at least until the thread has finished (THR-4). A joinable thread whose last reference is released without a join is
- *  detached then.
- *  [any] Errors, with destroy called but where the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
- *  two, of config), a NULL out_thread, unknown flags, fn, info or destroy besides a host, a token without one;
+/** Creates a thread with the default attributes, without starting it (THR-1, THR-17). Release the handle; the object lives at
+ *  least until the thread has finished (THR-4). If the last reference to a joinable thread is released without a join, the
+ *  thread is detached.
+ *  [any] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
+ *  two, of config), a NULL out_thread, unknown flags, fn, info or destroy with a host, a token without one;
  *  TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_create(const treadle_thread_config *config, treadle_thread *out_thread);
 
-/** Starts the thread, once (THR-2). It may or may not run already when this returns. One that was cancelled
- *  before goes straight to finished: fn never runs (THR-5).
- *  [any] Errors: TREADLE_E_STATE when started before; TREADLE_E_SYSTEM when the system has no room for
- *  another thread (os_errno EAGAIN), the thread may then be started again; TREADLE_E_CLOSED after
- *  treadle_shutdown. Since 1.0. */
+/** Starts the thread, once (THR-2). The thread may or may not be running when this returns. A thread that was cancelled before
+ *  its start becomes finished at once: fn never runs (THR-5).
+ *  [any] Errors: TREADLE_E_STATE when started before; TREADLE_E_SYSTEM when the system cannot create another thread (os_errno
+ *  EAGAIN); the start may then be tried again; TREADLE_E_CLOSED after treadle_shutdown. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_start(treadle_thread thread);
 
-/** Starts the thread and waits until it has declared itself ready, or has entered the first pass of its loop
- *  (THR-18). timeout_ns: TREADLE_FOREVER allowed; 0 or less does not wait.
- *  After TREADLE_E_TIMEOUT it may be called again: it waits on, and starts nothing. A wait that is continued so does not count
- *  where others are refused because they would wait for each other.
- *  [any] Errors: those of treadle_thread_start; TREADLE_E_TIMEOUT, the thread goes on;
- *  TREADLE_E_STATE when the thread ended, or was cancelled, before it was ready: the message says so where the run of its
- *  loop was over at once, with nothing in its mode (see TREADLE_RUN_WHEN_EMPTY). Since 1.0. */
+/** Starts the thread and waits until it has called treadle_thread_declare_ready, or has entered the first pass of its loop
+ *  (THR-18). timeout_ns: TREADLE_FOREVER sets no limit; 0 or less does not wait. After TREADLE_E_TIMEOUT this may be called
+ *  again: it continues the wait, and starts nothing. Deadlock detection does not cover a wait that is continued in this way.
+ *  [any] Errors: those of treadle_thread_start; TREADLE_E_TIMEOUT, with the thread running on; TREADLE_E_STATE when the
+ *  thread ended, or was cancelled, before it was ready. The last error says so if the run of its loop ended at once because
+ *  its mode was empty (see TREADLE_RUN_WHEN_EMPTY). Since 1.0. */
 TREADLE_API treadle_status treadle_thread_start_and_wait(treadle_thread thread, int64_t timeout_ns);
 
-/** The calling thread is ready: whoever waits in treadle_thread_start_and_wait goes on (THR-18). Repeated
- *  calls, and calls of threads that nobody waits for, have no effect.
+/** Declares the calling thread ready: treadle_thread_start_and_wait returns to its caller (THR-18). Repeated calls, and calls
+ *  without a waiter, have no effect.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_declare_ready(void);
 
-/** Makes a detached thread with the default attributes and starts it (THR-3): the short form for most threads.
- *  destroy (may be NULL) as in the config. out_thread may be NULL: no handle is needed.
+/** Creates a detached thread with the default attributes and starts it (THR-3): the short form for most threads.
+ *  destroy (may be NULL) is that of the config. out_thread may be NULL, if the caller needs no handle.
  *  [any] Errors, with destroy called: TREADLE_E_ARG for a NULL fn; those of treadle_thread_create and treadle_thread_start. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy,
                                                      treadle_thread *out_thread);
 
 /* --- Which thread --------------------------------------------------------------------------------- */
 
-/** The calling thread's object, the same until the thread ends; made on first use for threads that Treadle
- *  did not start (THR-9, THR-20). Borrowed: retain it to keep it for longer than the thread lives. Thread-specific
- *  destructors that come after the thread's teardown get the same handle, which is stale then unless somebody retained it.
- *  [any] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM, TREADLE_E_STATE (in such a destructor, where the thread
- *  never had an object) or TREADLE_E_FORKED as the last error. Since 1.0. */
+/** Returns the calling thread's object, the same until the thread ends; it is created on first use for threads that Treadle did
+ *  not start (THR-9, THR-20). Borrowed: retain it to keep it for longer than the thread lives. Thread-specific destructors that
+ *  run after the thread's teardown get the same handle, which is stale unless it was retained.
+ *  [any] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM, TREADLE_E_STATE (in such a destructor, if the thread never
+ *  had an object) or TREADLE_E_FORKED as the last error. Since 1.0. */
 TREADLE_API treadle_thread treadle_thread_current(void);
 
-/** The object of the process's initial thread, the same from every thread, and when that has ended (THR-10). Borrowed.
+/** Returns the object of the process's initial thread, the same to every thread, also after the initial thread has ended
+ *  (THR-10). Borrowed.
  *  [any] NULL on failure, as treadle_thread_current. Since 1.0. */
 TREADLE_API treadle_thread treadle_thread_main(void);
 
-/** Whether this is the object of the process's initial thread (THR-10); NULL: whether the calling thread is that one, which
- *  needs no object. False for a bad handle.
+/** Whether this is the object of the process's initial thread (THR-10). NULL: whether the calling thread is the initial
+ *  thread; no thread object is created. False for a bad handle.
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_thread_is_main(treadle_thread thread);
 
-/** Whether a thread was ever started through Treadle in this process; threads of others do not count.
- *  True from the notification of the first start on, and once a start has succeeded for ever; false again while all of them
- *  have failed (THR-11).
+/** Whether a thread was ever started through Treadle in this process; threads created elsewhere do not count. True from the
+ *  notification of the first start on; false again if every start so far has failed; true for ever after a successful start
+ *  (THR-11).
  *  [any] Errors: none. Since 1.0. */
 TREADLE_API bool treadle_is_multithreaded(void);
 
-/** The thread's pthread_t, as an integer: cast it (THR-20). Valid until the thread is joined, or, when it is
- *  detached, until it ends.
+/** The thread's pthread_t, as an integer: cast it (THR-20). Valid until the thread is joined; for a detached thread, until
+ *  it ends.
  *  [any] Errors: TREADLE_E_STATE when the thread does not execute. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_pthread);
 
@@ -121,8 +120,8 @@ TREADLE_API treadle_status treadle_thread_get_pthread(treadle_thread thread, uin
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id);
 
-/** A reference to the thread's loop, made now if the thread has none yet, also before its start: what is
- *  added, queued or asked meanwhile waits for the thread (RL-9). Release it.
+/** Stores a reference to the thread's loop. The loop is created if the thread has none yet, also before
+ *  its start; items and posts that are added before the start wait for the thread (RL-9). Release it.
  *  [any] Errors: TREADLE_E_STATE when the thread has finished; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop);
 
@@ -132,7 +131,8 @@ TREADLE_API treadle_status treadle_thread_copy_loop(treadle_thread thread, tread
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state);
 
-/** Whether the thread executes: from its start on the new thread until its will-exit notification is over
+/** Whether the thread is executing: from the start of the new thread until its will-exit notification
+ *  is over
  *  (THR-1, THR-14). False for a bad handle.
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_thread_is_executing(treadle_thread thread);
@@ -141,13 +141,13 @@ TREADLE_API bool treadle_thread_is_executing(treadle_thread thread);
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_thread_is_finished(treadle_thread thread);
 
-/** Sets the thread's cancelled flag, in any state; nothing else happens: the thread looks at it when it likes
- *  (THR-5).
+/** Sets the thread's cancelled flag, in any state. It has no other effect: the thread tests the flag with
+ *  treadle_thread_is_cancelled (THR-5).
  *
- *  This is not pthread_cancel, which a program may use as well, with the deferred type alone. No function of Treadle is a
- *  cancellation point: whoever is cancelled in one, also in one that waits, comes to its end, and leaves the thread at the
- *  next cancellation point of his own code. In a callback that ends the thread as treadle_thread_exit does there, with the
- *  result NULL. To have a thread leave its loop: treadle_thread_stop.
+ *  This is not pthread_cancel, which a program may use as well, with the deferred type only. No function of Treadle is a
+ *  cancellation point, not even one that waits: a thread that is cancelled inside a call completes it, and the
+ *  cancellation acts at the next cancellation point of the client's own code. Inside a callback the cancellation ends the
+ *  thread like treadle_thread_exit, with the result NULL. To end a thread's loop, use treadle_thread_stop.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_cancel(treadle_thread thread);
 
@@ -155,78 +155,78 @@ TREADLE_API treadle_status treadle_thread_cancel(treadle_thread thread);
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_thread_is_cancelled(treadle_thread thread);
 
-/** Cancels the thread and asks its loop to stop at all levels, in a way that cannot be lost, whether the
- *  loop runs, will run, or does not exist yet (THR-18, STOP-9). The pass that runs is finished first: everything that it has
- *  taken is still called, such as all posts that were queued when it took them (STOP-3). What comes later is not called, and is
- *  destroyed with the loop when the thread ends.
+/** Cancels the thread and requests a stop of its loop at all levels, which cannot be lost, whether the loop runs, will run, or
+ *  does not exist yet (THR-18, STOP-9). The current pass completes first: it still calls everything that it has collected, such
+ *  as all posts that were queued when it collected them (STOP-3). Later posts are not called; they are destroyed with the loop
+ *  when the thread ends.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_stop(treadle_thread thread);
 
-/** Waits until the thread is gone: its will-exit notification, its loop's teardown and its thread-specific
- *  destructors are done (THR-17). out_result (may be NULL): what the entry function returned or passed to
- *  treadle_thread_exit; NULL when it never ran. timeout_ns: 0 or less does not wait. It does not count for
- *  thread-specific destructors that armed themselves again, and so come after the teardown.
- *  [any] Errors: TREADLE_E_TIMEOUT, the thread is joinable still; TREADLE_E_DEADLOCK when the thread is the
- *  calling one, or waits for it; TREADLE_E_STATE when it is detached, foreign, not started, joined already,
- *  or being joined. Since 1.0. */
+/** Waits until the thread has ended: its will-exit notification, its loop's teardown and its thread-specific destructors are
+ *  done (THR-17). out_result (may be NULL): the value that the entry function returned or passed to treadle_thread_exit; NULL
+ *  if it never ran. timeout_ns: 0 or less does not wait. The timeout does not limit thread-specific destructors that
+ *  re-registered themselves and so run after the teardown.
+ *  [any] Errors: TREADLE_E_TIMEOUT, with the thread still joinable; TREADLE_E_DEADLOCK when the thread is the calling one, or
+ *  waits for the calling one; TREADLE_E_STATE when it is detached, foreign, not started, joined already, or being joined.
+ *  Since 1.0. */
 TREADLE_API treadle_status treadle_thread_join(treadle_thread thread, int64_t timeout_ns, void **out_result);
 
-/** Makes a thread detached, once, before its start or later: nobody joins it, and the system reclaims it when
- *  it ends (THR-17).
+/** Detaches a thread, once, before its start or later: it is not joined, and the system reclaims it when it ends (THR-17).
  *  [any] Errors: TREADLE_E_STATE when it is detached, foreign, joined or being joined. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_detach(treadle_thread thread);
 
-/** Whether the thread is detached: threads of treadle_thread_detach_new, those set so, and foreign ones,
- *  which Treadle does not join. False for a bad handle.
+/** Whether the thread is detached. Detached threads are those of treadle_thread_detach_new, those detached by flag or
+ *  function, and foreign threads, which Treadle does not join. False for a bad handle.
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_thread_is_detached(treadle_thread thread);
 
-/** Ends the calling thread with a result, which a join gives to its caller; it does not return then. The
- *  will-exit notification, thread-specific destructors and the loop's teardown follow (THR-7). The frames on its
- *  stack are left behind as by pthread_exit: destructors of C++ objects there run, where the system unwinds the stack,
- *  and it is not for use inside callbacks of languages that cannot bear it. Discouraged.
+/** Ends the calling thread with a result, which treadle_thread_join stores for its caller; on success this does not
+ *  return. The will-exit notification, thread-specific destructors and the loop's teardown follow (THR-7). The
+ *  thread's stack frames are abandoned as by pthread_exit: C++ destructors run if the system unwinds the stack. Do not
+ *  call it inside callbacks of languages that do not support this. Discouraged.
  *  [any] Errors: TREADLE_E_STATE on the process's initial thread, and on threads that Treadle did not start.
  *  Since 1.0. */
 TREADLE_API treadle_status treadle_thread_exit(void *result);
 
 /* --- Attributes ----------------------------------------------------------------------------------- */
 
-/** The stack's size in bytes, for the start: 16,384 to 1 GiB, a multiple of 4,096; 524,288 by default. The
- *  system's own needs are added to it, and with glibc the program's static thread-local storage (THR-13).
- *  [any] Errors: TREADLE_E_RANGE for any other size; TREADLE_E_STATE after the start; the old value
- *  stays. Since 1.0. */
+/** Sets the stack's size in bytes, before the start: 16,384 to 1 GiB, a multiple of 4,096; 524,288 by
+ *  default. The system's minimum is added to it, with glibc also the program's static thread-local
+ *  storage (THR-13).
+ *  [any] Errors, with the old value kept: TREADLE_E_RANGE for any other size; TREADLE_E_STATE after the start. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_stack_size(treadle_thread thread, size_t size);
 
 /** The stack's size as it was set; 0 for foreign threads (THR-13).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_stack_size(treadle_thread thread, size_t *out_size);
 
-/** The name: any UTF-8, at any time. The kernel shows as many whole characters of it as fit into 15 bytes
- *  (THR-13).
+/** Sets the thread's name: any UTF-8, at any time. The kernel shows the whole characters that fit into its
+ *  first 15 bytes (THR-13).
  *  [any] Errors: TREADLE_E_ARG for NULL or malformed UTF-8; TREADLE_E_RANGE for more than 65,535 bytes;
  *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_name(treadle_thread thread, const char *name);
 
-/** The name as it was set, whole; empty if none was. Copies at most capacity bytes, NUL included, into buffer
+/** The whole name as it was set; empty if none was set. Copies at most capacity bytes, NUL included, into
+ *  buffer
  *  (NULL with capacity 0 asks for the length) and stores the full length, without NUL (THR-13).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_name(treadle_thread thread, char *buffer, size_t capacity,
                                                     size_t *out_length);
 
-/** The priority, limited to 0.0 to 1.0; 0.5 by default: before the start for any thread, later for the
- *  calling thread alone (THR-13). With the default policy it sets the nice value (0: 19, 0.5: 0, 1: -20).
- *  It is kept even if the kernel refuses it; see treadle_thread_get_priority.
- *  [any] Errors: TREADLE_E_ARG for NaN; TREADLE_E_STATE for another thread that was started. Since 1.0. */
+/** Sets the priority, clamped to 0.0 to 1.0; 0.5 by default. It may be set before the start for any thread,
+ *  later for the calling thread only (THR-13). With the default policy it sets the nice value (0: 19, 0.5:
+ *  0, 1: -20). The value is stored even if the kernel refuses it; see treadle_thread_get_priority.
+ *  [any] Errors: TREADLE_E_ARG for NaN; TREADLE_E_STATE for another thread after its start. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_priority(treadle_thread thread, double priority);
 
-/** The priority as it was set, and, unless out_applied is NULL, whether the kernel has it (1) or refused it
- *  or was not asked yet (0). A priority that was never set counts as applied (THR-13).
+/** The priority as it was set. out_applied (may be NULL): 1 if the kernel has applied it, 0 if the kernel
+ *  has refused it or the thread has not started. A priority that was never set counts as applied (THR-13).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_priority(treadle_thread thread, double *out_priority,
                                                        int32_t *out_applied);
 
-/** The scheduling policy for the start: TREADLE_POLICY_... (THR-13). If the system does not permit it the
- *  thread starts with the default policy, and its priority counts as not applied.
+/** Sets the scheduling policy before the start: TREADLE_POLICY_... (THR-13). If the system does not permit
+ *  the policy, the thread starts with the default policy, and its priority counts as not applied.
  *  [any] Errors: TREADLE_E_ARG for another value; TREADLE_E_STATE after the start. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_policy(treadle_thread thread, uint32_t policy);
 
@@ -236,10 +236,10 @@ TREADLE_API treadle_status treadle_thread_get_policy(treadle_thread thread, uint
 
 /* --- The dictionary ------------------------------------------------------------------------------- */
 
-/** Stores a value under a key in the thread's dictionary, in place of the one that was there (THR-12).
- *  release (may be NULL) gets the value back once: when it is replaced or removed, or after the thread's
- *  will-exit notification, and not while treadle_thread_use_value uses it; or with the scope that the calling
- *  thread has entered, to which the value belongs (scope.h).
+/** Stores a value under a key in the thread's dictionary, replacing a previous value (THR-12). release (may
+ *  be NULL) is called once with the value: when it is replaced or removed, after the thread's will-exit
+ *  notification, or when the scope is closed that the calling thread has entered, to which the value belongs
+ *  (scope.h); but not while treadle_thread_use_value uses it.
  *  [any] Errors, with release called: TREADLE_E_ARG for a NULL key; TREADLE_E_STATE when the thread has
  *  finished; TREADLE_E_CLOSED if that scope is closed; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, void *value,
@@ -250,8 +250,8 @@ TREADLE_API treadle_status treadle_thread_set_value(treadle_thread thread, const
  *  [any] Errors: TREADLE_E_NOT_FOUND. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_value(treadle_thread thread, const char *key, void **out_value);
 
-/** Calls use(value, info) here and now with the value under a key, which is not released meanwhile, whoever
- *  replaces it (THR-12).
+/** Calls use(value, info) on the calling thread with the value under a key. The value is not released
+ *  before use returns, even if another thread replaces it (THR-12).
  *  [any] Errors: TREADLE_E_ARG for a NULL use; TREADLE_E_NOT_FOUND. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_use_value(treadle_thread thread, const char *key,
                                                     void (*use)(void *value, void *info), void *info);
@@ -262,8 +262,8 @@ TREADLE_API treadle_status treadle_thread_remove_value(treadle_thread thread, co
 
 /* --- Sleeping ------------------------------------------------------------------------------------- */
 
-/** Sleeps for at least so long; 0 or less returns at once. Signals do not cut it short; the thread's loop is
- *  not served (THR-15).
+/** Sleeps for at least duration_ns; 0 or less returns at once. Signals do not end the sleep early; the
+ *  thread's loop does not run (THR-15).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_sleep_for(int64_t duration_ns);
 
@@ -279,7 +279,7 @@ static inline treadle_status treadle_thread_stop_and_join(treadle_thread thread,
     return status < 0 ? status : treadle_thread_join(thread, timeout_ns, out_result);
 }
 
-/* The verbs of object.h, for a thread alone. */
+/* The functions of object.h, typed for threads. */
 TREADLE_TYPED_REFERENCES(thread)
 
 TREADLE_END_DECLS

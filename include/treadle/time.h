@@ -3,7 +3,7 @@
  *
  * time.h: the clock, and conversions from seconds and dates. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
-#include "../treadle.h" /* with what calls the functions */
+#include "../treadle.h" /* includes the calls through the table */
 #endif
 #ifndef TREADLE_TIME_H
 #define TREADLE_TIME_H
@@ -16,16 +16,16 @@ TREADLE_BEGIN_DECLS
  *  [any, signal-safe] Errors: none. Since 1.0. */
 TREADLE_API int64_t treadle_time_now(void);
 
-/** A recent time of the same clock, for less: the calling thread reads the clock once for many calls (RUN-14). It is what
- *  a date may count from that need not be exact to the nanosecond, as the time limits do of a thousand connections; a
- *  timer then fires so much sooner after the call, but never before its date.
- *  In a callback of the thread's loop it is the time at which that callback asked first, or gave its first delay, unless
- *  another run has begun or ended inside of it since. Outside of callbacks it is read anew after each tick of the system's
- *  clock, every 1 to 10 milliseconds. A thread without a loop gets the present time. On one thread it never goes back.
+/** A recent time of the same clock, at a lower cost: the calling thread reads the clock once for many calls (RUN-14). Use it
+ *  as the base of dates that need not be exact to the nanosecond, such as the timeouts of a thousand connections; a timer
+ *  then fires that much sooner after the call, but never before its date. In a callback of the thread's loop it is the time
+ *  of the callback's first call of this function, or of its first delay; it is read anew after a nested run has begun or
+ *  ended. Outside of callbacks it is read anew after each tick of the system's clock, every 1 to 10 milliseconds. A thread
+ *  without a loop gets the present time. On one thread it never goes back.
  *
- *  Every delay that is given in a callback counts from this time: those of treadle_timer_start, treadle_timer_arm and
- *  TREADLE_PERFORM_AFTER, so all delays of one callback count from the same time, and none from before the callback. Anywhere
- *  else a delay counts from the call (TMR-24). If a delay must count from this very moment in a callback, pass a date,
+ *  Every delay that a callback passes to treadle_timer_start, treadle_timer_arm or TREADLE_PERFORM_AFTER counts from this
+ *  time. So all delays of one callback count from the same time, which is not before the callback's start. Outside of
+ *  callbacks a delay counts from the call (TMR-24). If a delay must count from this very moment in a callback, pass a date,
  *  treadle_time_now() plus the delay. Time limits of functions that wait count from the call.
  *  [any] Errors: none. Since 1.0. */
 TREADLE_API int64_t treadle_time_recent(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * timer.h: timers: one-shot or repeating, on an exact grid, with a tolerance if wanted. */
+ * timer.h: timers: one-shot or repeating, on an exact grid, with an optional tolerance. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
-#include "../treadle.h" /* with what calls the functions */
+#include "../treadle.h" /* includes the calls through the table */
 #endif
 #ifndef TREADLE_TIMER_H
 #define TREADLE_TIMER_H
@@ -12,18 +12,18 @@
 
 TREADLE_BEGIN_DECLS
 
-/** Called when the timer fires: never early (TMR-22), once for all dates that were missed (TMR-16),
- *  not again while it runs (TMR-19).
+/** Called when the timer fires: never early (TMR-22), once for all missed dates (TMR-16), and not
+ *  re-entered while it runs (TMR-19).
  *  [callback] on the loop's thread. Since 1.0. */
 typedef void (*treadle_timer_fn)(treadle_timer timer, void *info);
 
 /** Flags of a timer. Since 1.0. */
 enum {
-    TREADLE_TIMER_ENDS_AFTER_FIRING = 1, /**< a one-shot is invalid after its callback, as CFRunLoop's (TMR-4, TMR-15) */
+    TREADLE_TIMER_ENDS_AFTER_FIRING = 1, /**< a one-shot becomes invalid after its callback, as in CFRunLoop (TMR-4, TMR-15) */
     TREADLE_TIMER_WALL_CLOCK = 2         /**< dates are those of the wall clock, and follow it when it is set (TMR-24) */
 };
 
-/** What a timer is made of. The context's retain and release are also called around each callback
+/** The configuration of a timer. The context's retain and release are also called around each callback
  *  (TMR-7). Since 1.0. */
 typedef struct treadle_timer_context {
     size_t struct_size; /* sizeof(treadle_timer_context) */
@@ -33,71 +33,76 @@ typedef struct treadle_timer_context {
     treadle_describe_fn describe;
     treadle_timer_fn fire;        /* may be NULL: the timer fires without a callback */
     treadle_routine fire_routine; /* in place of fire (routine.h); not both */
-    int64_t fire_at;              /* the first date; in the past: fires at the next opportunity (TMR-8); TREADLE_FOREVER: idle */
+    int64_t fire_at;              /* the first date; if in the past, the timer fires in the next pass (TMR-8); TREADLE_FOREVER: idle */
     int64_t interval_ns;          /* 0: one-shot; below 1,000: 1,000; at most about 16 years (TMR-1) */
     int64_t tolerance_ns;         /* as treadle_timer_set_tolerance */
-    const char *label;            /* NULL, or what reports call it: UTF-8 of at most 255 bytes, copied */
-    treadle_host host;            /* its events take the place of the callbacks, as in a source's context */
-    uint64_t token;               /* what the host's events carry; 0 without a host */
+    const char *label;            /* NULL, or its name in reports: UTF-8 of at most 255 bytes, copied */
+    treadle_host host;            /* its events replace the callbacks, as in a source's context */
+    uint64_t token;               /* carried by the host's events; 0 without a host */
     uint32_t flags;               /* TREADLE_TIMER_... */
     uint32_t reserved;            /* 0 */
-    treadle_scope scope; /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
+    treadle_scope scope; /* the new object's scope; NULL: the one that the calling thread has entered (scope.h) */
 } treadle_timer_context;
 
-/** Makes a timer, in no mode yet.
+/** Creates a timer, in no mode yet.
  *
- *  A one-shot that has fired is idle (TMR-24): valid, and in its modes, but without a date; it keeps no mode from being
- *  empty. treadle_timer_set_next_fire and treadle_timer_arm give it a date again, also in its own callback. With
- *  TREADLE_FOREVER for a date any timer is idle. An idle timer of which no client has a reference ends, since nobody would
- *  arm it: when its callback returns, or when the last reference is released. So what is made, added and released
- *  fires, and leaves nothing. With TREADLE_TIMER_ENDS_AFTER_FIRING a one-shot ends in any case, whatever date it was
- *  given in its callback (TMR-15).
+ *  A one-shot that has fired is idle (TMR-24): it is valid and stays in its modes, but has no date, and a mode that
+ *  contains only idle timers counts as empty. treadle_timer_set_next_fire and treadle_timer_arm set a new date, also in
+ *  its own callback. A date of TREADLE_FOREVER makes any timer idle. If no client holds a reference to an idle timer,
+ *  nothing can arm it again, and it is invalidated: when its callback returns, or when the last reference is released. So
+ *  a one-shot that is created, added and released fires once and is freed. With TREADLE_TIMER_ENDS_AFTER_FIRING a one-shot
+ *  is always invalidated after firing, even if its callback sets a new date (TMR-15).
  *
- *  With TREADLE_TIMER_WALL_CLOCK its dates, here and in treadle_timer_set_next_fire and treadle_timer_get_next_fire, are
- *  nanoseconds since 1970 of CLOCK_REALTIME, and so is its grid. When that clock is set, or the system wakes from a sleep,
- *  the timer fires when the clock shows its date (TMR-24), also in a loop that sleeps. The date of a mode
- *  (treadle_loop_get_next_fire) is monotonic all the same. A mode with such a timer has an epoll set, as one with
+ *  With TREADLE_TIMER_WALL_CLOCK its grid and its dates, here and in treadle_timer_set_next_fire and
+ *  treadle_timer_get_next_fire, are nanoseconds since 1970 on CLOCK_REALTIME. If that clock is set, or the system was
+ *  suspended, the timer still fires when the clock shows its date (TMR-24), also in a sleeping loop.
+ *  treadle_loop_get_next_fire returns a monotonic date for it, as for every timer. A mode with such a timer has an epoll
+ *  set, as one with
  *  descriptors.
  *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, unknown flags, both fire and its routine, a callback or info
  *  besides a host, a token without one; TREADLE_E_RANGE for a negative interval; TREADLE_E_CLOSED if the host is quiet;
  *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_timer_create(const treadle_timer_context *context, treadle_timer *out_timer);
 
-/** The short form, and the quickest: makes a timer, adds it to the default mode of the calling thread's loop, and arms it
- *  (NST-1). It fires first after delay_ns, and then, with an interval_ns above 0, on the grid of that interval from there
- *  (TMR-1, TMR-16). A delay of 0 or less: at the next opportunity (TMR-8); of
- *  TREADLE_FOREVER: not before it is armed (TMR-24).
+/** The short form, and the fastest: creates a timer, adds it to the default mode of the calling thread's loop, and arms it
+ *  (NST-1). It first fires after delay_ns; if interval_ns is above 0, it then fires on the grid of that interval, counted from
+ *  the first date (TMR-1, TMR-16). A delay of 0 or less: it fires in the next pass (TMR-8); TREADLE_FOREVER: it does not fire
+ *  before it is armed (TMR-24).
  *
- *  In a callback the delay counts from treadle_time_recent, as every delay, and else from the call (TMR-24); the timer never
- *  fires before that (TMR-22). If the delay must count from this very moment, pass a date to treadle_timer_create.
+ *  In a callback the delay counts from treadle_time_recent, like every delay, elsewhere from the call (TMR-24); the timer never
+ *  fires before the delay has passed (TMR-22). If the delay must count from this very moment, pass a date to
+ *  treadle_timer_create.
  *
- *  The loop holds the timer (NST-5). out_timer may be NULL; else it gets one reference, to be released. What has to
- *  be released with the timer goes to treadle_timer_create. TREADLE_IGNORED, with a timer in no mode, at the end of the thread.
+ *  The loop holds the timer (NST-5). out_timer may be NULL; otherwise it receives one reference, which the caller releases. If
+ *  info must be released with the timer, use treadle_timer_create. While the thread's loop is being torn down, returns
+ *  TREADLE_IGNORED, with a timer in no mode.
  *  [any] Errors: TREADLE_E_ARG for a NULL fire; TREADLE_E_RANGE for a negative interval; TREADLE_E_NOMEM; TREADLE_E_SYSTEM;
- *  TREADLE_E_STATE where the thread gets no loop any more. Since 1.0. */
+ *  TREADLE_E_STATE if the thread can get no loop any more. Since 1.0. */
 TREADLE_API treadle_status treadle_timer_start(int64_t delay_ns, int64_t interval_ns, treadle_timer_fn fire, void *info,
                                                treadle_timer *out_timer);
 
-/** Calls the timer's callback here and now, on the calling thread, if the timer is valid. A one-shot is idle
- *  afterwards, or ends, as if it were due; the dates of a repeating one are not touched (NST-3). The callback may end its thread.
+/** Calls the timer's callback immediately, on the calling thread, if the timer is valid. A one-shot is idle or invalid
+ *  afterwards, as if it had been due; the dates of a repeating timer do not change (NST-3). The callback may end its thread.
  *  [any] TREADLE_IGNORED if invalid, or if the callback is running already. Errors: TREADLE_E_SYSTEM when the thread has no
  *  room for thread-specific data; TREADLE_E_CLOSED after treadle_shutdown. Since 1.0. */
 TREADLE_API treadle_status treadle_timer_fire(treadle_timer timer);
 
-/** The date as it was asked for, until the timer is rescheduled; while the callback runs, the date that
- *  is being served (TMR-2, TMR-16). 0 when idle (TMR-24) or invalid (TMR-4).
+/** The requested date, until the timer is rescheduled; during its callback, the date for which the callback was called
+ *  (TMR-2, TMR-16). 0 when idle (TMR-24) or invalid (TMR-4).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time);
 
-/** Moves the timer, and the grid of a repeating one, to a date; at once also in a sleeping loop. In
- *  the timer's own callback it wins over the grid, but does not save a timer that ends after firing (TMR-15, TMR-17).
+/** Moves the timer, and the grid of a repeating timer, to a date; takes effect at once, also in a sleeping loop. In
+ *  the timer's own callback this date takes precedence over the grid; a timer with TREADLE_TIMER_ENDS_AFTER_FIRING is
+ *  invalidated all the same (TMR-15, TMR-17).
  *  TREADLE_FOREVER: the timer is idle (TMR-24).
  *  TREADLE_IGNORED if invalid.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time);
 
-/** The same by a delay, for time-outs that are moved again and again. In a callback it counts from
- *  treadle_time_recent, as every delay, and else from the call (TMR-24), as that of a timer on the wall clock always does.
+/** Moves the timer to a date that is delay_ns away, for timeouts that are restarted often. In a callback the delay counts
+ *  from treadle_time_recent, like every delay, elsewhere from the call (TMR-24). The delay of a timer on the wall clock
+ *  always counts from the call.
  *  TREADLE_FOREVER: the timer is idle. TREADLE_IGNORED if invalid.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns);
@@ -110,9 +115,9 @@ TREADLE_API treadle_status treadle_timer_get_interval(treadle_timer timer, int64
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_timer_repeats(treadle_timer timer);
 
-/** How late the timer may fire so that wake-ups can be shared. Never early, and without delay when the
- *  loop is awake anyway; does not move the grid. Less than 0 counts as 0; more than half an interval,
- *  as half (TMR-5).
+/** Sets how late the timer may fire, so that wake-ups can be shared. It never fires early, fires
+ *  without delay if the loop is awake, and the grid does not move. A value below 0 counts as 0, one
+ *  above half the interval as half the interval (TMR-5).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns);
 
@@ -120,7 +125,7 @@ TREADLE_API treadle_status treadle_timer_set_tolerance(treadle_timer timer, int6
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns);
 
-/* treadle_timer_retain and the other verbs of object.h, for a timer alone. */
+/* treadle_timer_retain and the other functions of object.h, typed for timers. */
 TREADLE_TYPED_ITEM(timer)
 
 TREADLE_END_DECLS

@@ -3,7 +3,7 @@
  *
  * version.h: the version that these headers describe. The build systems read it from here. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
-#include "../treadle.h" /* with what calls the functions */
+#include "../treadle.h" /* includes the calls through the table */
 #endif
 #ifndef TREADLE_VERSION_H
 #define TREADLE_VERSION_H
