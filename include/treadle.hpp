@@ -5,17 +5,18 @@
 // run-time type information, and Itanium's C++ ABI (gcc or clang).
 //
 //   - Objects are reference-counted handles: Loop, Source, Descriptor, Timer, Observer, Port, Message,
-//     Routine, Thread, Lock, Condition. Copying adds a reference, the destructor returns it. native() is the handle of C.
+//     Routine, Thread, Lock, Condition. Copying adds a reference, the destructor releases it. native() is the handle of
+//     C.
 //   - Callbacks are any callables: lambdas, functions, std::function, objects that can only be moved. They are
-//     destroyed once, when Treadle is done with them, on the thread where that happens. Lambdas that capture
+//     destroyed once, after their last call, on the thread that ends their use. Lambdas that capture
 //     nothing or one pointer cost no memory. A callback gets its object as a const reference that lives until
 //     it returns; a copy may be kept.
 //   - A failed call throws treadle::Error: status, message, function. Functions that a signal handler may call,
 //     and those that take std::nothrow, return a Status. Destructors never throw.
-//   - An exception that leaves a callback goes to the last-resort handler (process.hpp) and, if that does not
-//     deal with it, ends the program by std::terminate. It never passes through Treadle (THR-19).
-//   - Times are std::chrono's: every unit, on the clock treadle::Clock. Durations that are too long stand for
-//     ever; they never overflow.
+//   - An exception that leaves a callback is passed to the last-resort handler (process.hpp); if that returns
+//     false, the program ends by std::terminate. It never passes through Treadle (THR-19).
+//   - Times are std::chrono's, in every unit, on the clock treadle::Clock. A duration that is too long means
+//     for ever; none overflows.
 //   - The tags [any], [owner] and [callback], the rules and "Since" are those of treadle.h.
 #ifndef TREADLE_HPP
 #define TREADLE_HPP

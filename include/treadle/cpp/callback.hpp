@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// callback.hpp: how a callable of C++ travels through C, and how no exception does. Nothing here is for
-// programs.
+// callback.hpp: passes C++ callables through the C interface, and keeps exceptions out of it. Internal:
+// not for programs.
 #ifndef TREADLE_CPP_CALLBACK_HPP
 #define TREADLE_CPP_CALLBACK_HPP
 
@@ -39,8 +39,8 @@ inline std::string description_of(const std::type_info *type, const char *text) 
     return description;
 }
 
-/// The exception that is being handled has left a callback: the last-resort handler learns of it, and what it
-/// does not deal with ends the program, as C++ demands (THR-19). To be called in a catch clause.
+/// Reports the exception that left a callback to the last-resort handler; if that returns false, ends the
+/// program, as C++ demands (THR-19). Call it in a catch clause.
 [[gnu::cold, gnu::noinline]] inline void escaped() noexcept {
     const std::type_info *type = abi::__cxa_current_exception_type();
     treadle_status status = TREADLE_IGNORED;
@@ -54,14 +54,14 @@ inline std::string description_of(const std::type_info *type, const char *text) 
     if (status != TREADLE_OK) std::terminate();
 }
 
-/// Runs what a callback of C leads to; no exception gets out of it (THR-19).
+/// Calls the C++ part of a C callback; no exception leaves it (THR-19).
 template <class Body> void guarded(Body &&body) noexcept {
     try {
         body();
     } catch (...) { escaped(); }
 }
 
-/// Whether F takes all the arguments, or all but the first, and so on, or none.
+/// Whether F accepts all the arguments, or the last n of them, or none.
 template <class F, class... A> struct takes : std::is_invocable<F> {};
 template <class F, class A, class... Rest>
 struct takes<F, A, Rest...> : std::disjunction<std::is_invocable<F, A, Rest...>, takes<F, Rest...>> {};
@@ -69,7 +69,7 @@ struct takes<F, A, Rest...> : std::disjunction<std::is_invocable<F, A, Rest...>,
 template <class F, class Result, class... A>
 using if_callback = std::enable_if_t<takes<std::decay_t<F> &, A...>::value, Result>;
 
-/// Calls it with as many of the arguments as it takes, the last ones.
+/// Calls f with as many of the last arguments as it accepts.
 template <class F> decltype(auto) call_with(F &f) { return std::invoke(f); }
 template <class F, class A, class... Rest> decltype(auto) call_with(F &f, A &&first, Rest &&...rest) {
     if constexpr (std::is_invocable_v<F &, A, Rest...>)
@@ -83,12 +83,12 @@ template <class F>
 struct may_be_null<F, std::void_t<decltype(std::declval<const F &>() == nullptr)>>
     : std::bool_constant<!std::is_empty_v<F>> {};
 
-/// A callable on its way into an info pointer, which a library that takes it gives back by `release`, once.
+/// A callable in an info pointer. The library calls `release` on it once.
 ///
-/// Lambdas without captures or with one pointer or reference, and functions, are kept in the pointer itself:
-/// no memory, no release. That is possible where a copy of the callable cannot differ from it later: it is
-/// called as const, and is no class with a name, which could have mutable members (lambdas can neither be
-/// assigned nor made by default). All others are kept in a box on the heap.
+/// Functions, and lambdas that capture nothing or one pointer or reference, are stored in the pointer
+/// itself: no memory, no release. This requires that a copy of the callable cannot differ from it later: it
+/// is called as const, and is not a named class, which could have mutable members (lambdas can neither be
+/// assigned nor default-constructed). All other callables are stored on the heap.
 template <class F, class... A> class Callback {
     static_assert(std::is_same_v<F, std::decay_t<F>>);
 
@@ -118,15 +118,15 @@ template <class F, class... A> class Callback {
     }
 
     void *info() const noexcept { return info_; }
-    /// The library has it now.
+    /// The library owns it now.
     void taken() noexcept {
         if constexpr (!in_pointer) info_ = nullptr;
     }
 
-    /// Gives the callable back; null if there is nothing to give back.
+    /// The function that destroys the callable; null if it needs none.
     static constexpr treadle_release_fn release() noexcept { return in_pointer ? nullptr : &drop; }
 
-    /// Calls it with as many of the arguments as it takes.
+    /// Calls it with as many of the last arguments as it accepts.
     static decltype(auto) call(void *info, A... arguments) {
         if constexpr (in_pointer) {
             alignas(void *) unsigned char bytes[sizeof info];

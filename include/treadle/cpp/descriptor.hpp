@@ -16,19 +16,20 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// What to watch for, and what was seen; combine them with |. Since 1.0.
+/// The events to watch for, and those that occurred; combine them with |. Since 1.0.
 enum class Readiness : std::uint32_t {
     none = 0,
     readable = TREADLE_READABLE,
     writable = TREADLE_WRITABLE,
     hangup = TREADLE_HANGUP, ///< reported only: the other end closed
-    failed = TREADLE_FAILED  ///< reported only: an error is pending; of a closed one see treadle_descriptor_create
+    failed = TREADLE_FAILED  ///< reported only: an error is pending; for closed descriptors see treadle_descriptor_create
 };
 
 /// How a descriptor is watched. Since 1.0.
 enum class DescriptorOptions : std::uint32_t {
     none = 0,
-    /// For eventfd and timerfd: Treadle reads the 8-byte counter before it calls, so that posts coalesce.
+    /// For eventfd and timerfd: Treadle reads the 8-byte counter before the callback, so that several
+    /// notifications coalesce.
     acknowledged = TREADLE_DESCRIPTOR_ACKNOWLEDGED
 };
 
@@ -50,8 +51,8 @@ struct DescriptorApi {
 };
 } // namespace detail
 
-/// A descriptor source: it watches a descriptor of the client's, which it neither closes nor copies. A
-/// default-made handle is empty. Since 1.0.
+/// A descriptor source: it watches a descriptor that the client owns, and neither closes nor copies
+/// it. A default-constructed handle is empty. Since 1.0.
 class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
   public:
     /// An empty handle.
@@ -59,8 +60,8 @@ class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
     Descriptor() noexcept = default;
 
     /// A source that is performed while fd is ready, by f(const Descriptor &, Readiness), f(Readiness) or f():
-    /// on the loop's thread, level-triggered, once a pass; another callback may have drained the descriptor
-    /// meanwhile, so it should not block (SRC1-5). f is destroyed when the source is freed. label: what reports call it; copied.
+    /// on the loop's thread, level-triggered, once a pass. Use a non-blocking descriptor: another callback may have drained it
+    /// meanwhile (SRC1-5). f is destroyed when the source is freed. label: its name in reports; copied.
     /// [any] Errors: Error of Status::argument for an empty callback, no or unknown events, a descriptor
     /// that is not open; Status::no_memory; f is destroyed then. Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Descriptor &, Readiness>>
@@ -84,21 +85,21 @@ class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
         detail::check(treadle_descriptor_create(&context, &native_));
     }
 
-    /// Changes what is watched for, at once also in a sleeping loop. Readiness::none pauses the source: it
-    /// stays in its modes and keeps them from being empty.
+    /// Changes the events that are watched for; takes effect at once, also in a sleeping loop.
+    /// Readiness::none pauses the source: it stays in its modes, which therefore do not count as empty.
     /// [any] Errors: Error of Status::argument for unknown events, Status::state if invalid, Status::system.
     /// Since 1.0.
     void set_events(Readiness events) const {
         detail::check(treadle_descriptor_set_events(native_, detail::bits(events)));
     }
-    /// What is watched for.
+    /// The events that are watched for.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     Readiness events() const {
         std::uint32_t events = 0;
         detail::check(treadle_descriptor_get_events(native_, &events));
         return static_cast<Readiness>(events);
     }
-    /// The descriptor that is watched.
+    /// The watched descriptor.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     int fd() const {
         std::int32_t fd = -1;

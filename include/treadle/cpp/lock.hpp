@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// lock.hpp: locks and conditions, which work together with the standard's std::unique_lock and its like.
+// lock.hpp: locks and conditions, for std::unique_lock and similar classes.
 #ifndef TREADLE_CPP_LOCK_HPP
 #define TREADLE_CPP_LOCK_HPP
 
@@ -20,10 +20,10 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// What a lock is. Since 1.0.
+/// Kinds of locks. Since 1.0.
 enum class LockKind : std::uint32_t {
     plain = 0,
-    recursive = TREADLE_LOCK_RECURSIVE ///< its owner may lock it again, and unlocks it as often
+    recursive = TREADLE_LOCK_RECURSIVE ///< its owner may lock it several times, and unlocks it as many times
 };
 
 namespace detail {
@@ -40,7 +40,8 @@ struct ConditionApi {
 } // namespace detail
 
 /// A lock that checks for errors, over a pthread_mutex_t (THR-20). Meets the standard's requirements of a timed
-/// mutex, but for being copied: copies are the same lock. Unlock it before the last one goes. Since 1.0.
+/// mutex, except that it can be copied: copies are the same lock. Unlock it before the last copy is destroyed.
+/// Since 1.0.
 class Lock : public Handle<Lock, detail::LockApi> {
   public:
     /// A new lock.
@@ -54,17 +55,18 @@ class Lock : public Handle<Lock, detail::LockApi> {
 
     /// Locks.
     /// [any] Errors: Error of Status::deadlock when the calling thread owns it and it is not recursive, Status::range
-    /// when a recursive one is locked too often. Since 1.0.
+    /// when a recursive lock is locked too many times. Since 1.0.
     void lock() const { detail::check(treadle_lock_lock(native_, TREADLE_FOREVER)); }
-    /// Locks if that needs no wait; whether it did.
+    /// Locks if that needs no wait. Returns whether it locked.
     /// [any] Errors: Error of Status::stale, Status::forked, Status::range; of Status::deadlock as lock(). Since 1.0.
     bool try_lock() const { return detail::in_time(treadle_lock_lock(native_, 0)); }
-    /// Locks, but waits no longer than the timeout; whether it did.
+    /// Locks, but waits no longer than the timeout. Returns whether it locked.
     /// [any] Errors: as lock(). Since 1.0.
     template <class Rep, class Period> bool try_lock_for(std::chrono::duration<Rep, Period> timeout) const {
         return detail::in_time(treadle_lock_lock(native_, detail::nanoseconds_of(timeout)));
     }
-    /// Locks, but waits no longer than until a date of any clock, as of now; whether it did.
+    /// Locks, but waits no longer than until a date of any clock, converted as of now. Returns
+    /// whether it locked.
     /// [any] Errors: as lock(). Since 1.0.
     template <class AnyClock, class Duration>
     bool try_lock_until(std::chrono::time_point<AnyClock, Duration> date) const {
@@ -73,7 +75,7 @@ class Lock : public Handle<Lock, detail::LockApi> {
     /// Unlocks.
     /// [any] Errors: Error of Status::wrong_thread when the calling thread does not own it. Since 1.0.
     void unlock() const { detail::check(treadle_lock_unlock(native_)); }
-    /// The pthread_mutex_t, valid while the lock lives; null if empty. Use one lock through one interface only
+    /// The pthread_mutex_t, valid while the lock lives; null if empty. Use a lock through one interface only
     /// (THR-20).
     /// [any] Errors: none. Since 1.0.
     pthread_mutex_t *native_handle() const noexcept {
@@ -81,7 +83,8 @@ class Lock : public Handle<Lock, detail::LockApi> {
     }
 };
 
-/// A condition on the monotonic clock, over a pthread_cond_t (THR-20). All waiters of one use one lock. Since 1.0.
+/// A condition on the monotonic clock, over a pthread_cond_t (THR-20). All waiters of a condition use the same
+/// lock. Since 1.0.
 class Condition : public Handle<Condition, detail::ConditionApi> {
   public:
     /// A new condition.
@@ -91,13 +94,13 @@ class Condition : public Handle<Condition, detail::ConditionApi> {
     /// [any] Errors: none. Since 1.0.
     explicit Condition(Empty) noexcept {}
 
-    /// Unlocks the lock, waits to be notified, and locks it again. May return for no reason.
+    /// Unlocks the lock, waits for a notification, and locks it again. Spurious returns are possible.
     /// [any] Errors: Error of Status::wrong_thread when the calling thread does not own the lock. Since 1.0.
     void wait(std::unique_lock<Lock> &lock) const {
         detail::check(treadle_condition_wait(native_, handle_of(lock), TREADLE_FOREVER));
     }
     /// Waits until pred() is true; it is called with the lock locked.
-    /// [any] Errors: as above, and what pred throws. Since 1.0.
+    /// [any] Errors: as above, and exceptions of pred. Since 1.0.
     template <class Predicate> void wait(std::unique_lock<Lock> &lock, Predicate pred) const {
         while (!pred()) wait(lock);
     }
@@ -108,19 +111,21 @@ class Condition : public Handle<Condition, detail::ConditionApi> {
         const treadle_status status = treadle_condition_wait(native_, handle_of(lock), detail::nanoseconds_of(timeout));
         return detail::in_time(status) ? std::cv_status::no_timeout : std::cv_status::timeout;
     }
-    /// Waits until pred() is true, but no longer than the timeout; what pred() says in the end.
+    /// Waits until pred() is true, but no longer than the timeout. Returns the last value of
+    /// pred().
     /// [any] Errors: as wait. Since 1.0.
     template <class Rep, class Period, class Predicate>
     bool wait_for(std::unique_lock<Lock> &lock, std::chrono::duration<Rep, Period> timeout, Predicate pred) const {
         return wait_until(lock, Clock::after(timeout), std::move(pred));
     }
-    /// As wait, but no longer than until a date of any clock, as of now.
+    /// As wait, but no longer than until a date of any clock, converted as of now.
     /// [any] Errors: as wait. Since 1.0.
     template <class AnyClock, class Duration>
     std::cv_status wait_until(std::unique_lock<Lock> &lock, std::chrono::time_point<AnyClock, Duration> date) const {
         return wait_for(lock, detail::remaining(date));
     }
-    /// Waits until pred() is true, but no longer than until a date; what pred() says in the end.
+    /// Waits until pred() is true, but no longer than until a date. Returns the last value of
+    /// pred().
     /// [any] Errors: as wait. Since 1.0.
     template <class AnyClock, class Duration, class Predicate>
     bool wait_until(std::unique_lock<Lock> &lock, std::chrono::time_point<AnyClock, Duration> date,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// loop.hpp: run loops: getting one, running it, waking and stopping it, its modes, its items and posts.
+// loop.hpp: run loops: get, run, wake and stop a loop; its modes, items and posts.
 #ifndef TREADLE_CPP_LOOP_HPP
 #define TREADLE_CPP_LOOP_HPP
 
@@ -23,15 +23,15 @@ inline namespace TREADLE_CPP_NAMESPACE {
 
 class Routine;
 
-/// What a run does besides running. Since 1.0.
+/// Options of a run. Since 1.0.
 enum class RunOptions : std::uint32_t {
     none = 0,
-    return_after_source = TREADLE_RUN_RETURN_AFTER_SOURCE, ///< return once a source was handled (RUN-6, RUN-7)
+    return_after_source = TREADLE_RUN_RETURN_AFTER_SOURCE, ///< return after a source was handled (RUN-6, RUN-7)
     return_on_interrupt = TREADLE_RUN_RETURN_ON_INTERRUPT, ///< return when a signal ends the sleep
-    when_empty = TREADLE_RUN_WHEN_EMPTY                    ///< sleep while nothing is in the mode (RUN-16)
+    when_empty = TREADLE_RUN_WHEN_EMPTY                    ///< sleep while the mode is empty (RUN-16)
 };
 
-/// What a stop request ends. Since 1.0.
+/// The runs that a stop request ends. Since 1.0.
 enum class StopOptions : std::uint32_t {
     none = 0,
     all_levels = TREADLE_STOP_ALL_LEVELS ///< every nested run, not only the innermost
@@ -47,7 +47,7 @@ struct LoopApi {
     static constexpr auto release = &treadle_loop_release;
 };
 
-/// Whether a run on this thread has said that everything was shut down.
+/// Whether a run on this thread has reported a shutdown.
 inline thread_local bool knows_end = false;
 
 /// Names of modes for a function of C.
@@ -68,15 +68,15 @@ class ModeList {
 };
 } // namespace detail
 
-/// A run loop. Every thread has one (RL-1). A default-made handle is empty. Since 1.0.
+/// A run loop. Every thread has one (RL-1). A default-constructed handle is empty. Since 1.0.
 class Loop : public Handle<Loop, detail::LoopApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
     Loop() noexcept = default;
 
-    /// The calling thread's loop, made on first use (RL-1, RL-2). The reference keeps it meaningful after
-    /// the thread's end (RL-9).
+    /// The calling thread's loop, created on first use (RL-1, RL-2). The reference keeps the handle valid
+    /// after the thread's end (RL-9).
     /// [any] Errors: Error of Status::no_memory, Status::system or Status::forked. Since 1.0.
     static Loop current() { return known(treadle_loop_current()); }
     /// The loop of the process's initial thread, from any thread (RL-3).
@@ -91,15 +91,15 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     }
 
     /// Runs the calling thread's loop in one mode until it is stopped or finished, or an option ends it
-    /// (RUN-1). May be called from every callback, to any depth (RUN-12). shutdown() ends it with RunResult::closed, as
-    /// it does the thread's first run after that; those that are begun later throw (THR-21).
+    /// (RUN-1). May be called from every callback, to any depth (RUN-12). shutdown() ends the run with
+    /// RunResult::closed. The thread's first run after a shutdown returns it too; later runs throw (THR-21).
     /// [owner] Errors: Error of Status::wrong_thread, Status::argument for unknown options,
     /// Status::callback when a host's callback failed, Status::closed, Status::system, Status::no_memory.
     /// Since 1.0.
     RunResult run(const Mode &mode = {}, RunOptions options = RunOptions::none) const {
         return run_for(forever, mode, options);
     }
-    /// The same with a timeout: 0 or less makes one pass without blocking, forever sets none (RUN-2).
+    /// run() with a timeout: 0 or less makes one pass without blocking, forever sets no timeout (RUN-2).
     /// [owner] Errors: as run(), and Status::argument for a duration that is not a number. Since 1.0.
     template <class Rep, class Period>
     RunResult run_for(std::chrono::duration<Rep, Period> timeout, const Mode &mode = {},
@@ -111,7 +111,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         detail::knows_end = true;
         return RunResult::closed;
     }
-    /// The same until a date of any clock, as of now.
+    /// run() until a date of any clock, converted as of now.
     /// [owner] Errors: as run(). Since 1.0.
     template <class AnyClock, class Duration>
     RunResult run_until(std::chrono::time_point<AnyClock, Duration> date, const Mode &mode = {},
@@ -122,8 +122,8 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// [owner] Errors: as run(). Since 1.0.
     RunResult poll(const Mode &mode = {}) const { return run_for(std::chrono::nanoseconds(0), mode); }
 
-    /// Ends the innermost run at the end of its pass. False without a run: it is not remembered; see
-    /// request_stop (STOP-1 to STOP-7).
+    /// Ends the innermost run at the end of its pass. False, without a later effect, if the loop is
+    /// not being run; see request_stop (STOP-1 to STOP-7).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     bool stop() const { return detail::effect(treadle_loop_stop(native_)); }
     /// A stop that cannot be lost: it ends the innermost run, or the next one that starts (STOP-9).
@@ -131,15 +131,15 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     Status request_stop(StopOptions options = StopOptions::none) const noexcept {
         return static_cast<Status>(treadle_loop_request_stop(native_, detail::bits(options)));
     }
-    /// Ends the current sleep, or the one that the current pass would make (WAKE-1 to WAKE-5).
+    /// Ends the current sleep, or the sleep at the end of the current pass (WAKE-1 to WAKE-5).
     /// [any, signal-safe] Errors: the status; it never throws. Since 1.0.
     Status wake() const noexcept { return static_cast<Status>(treadle_loop_wake(native_)); }
-    /// A descriptor that interrupts runs with RunOptions::return_on_interrupt when it is readable; -1: none.
-    /// Never read, and not owned: it must stay open while it is set (ABI-4).
+    /// Sets a descriptor that interrupts runs with RunOptions::return_on_interrupt when it is readable; -1: none. Treadle neither
+    /// reads nor owns it: it must stay open while it is set (ABI-4).
     /// [any] Errors: Error of Status::argument for a descriptor that is not open. Since 1.0.
     void set_interrupt_descriptor(int fd) const { detail::check(treadle_loop_set_interrupt_descriptor(native_, fd)); }
-    /// Opens a descriptor by which another loop waits for this one in a mode: readable when a run would have something to do. It is
-    /// the caller's to close; the other loop dispatches by run_for(0) with RunOptions::when_empty (ABI-9).
+    /// Opens a descriptor by which another loop waits for this one in a mode: readable when a run would have something to do. The
+    /// caller closes it; the other loop dispatches by run_for(0) with RunOptions::when_empty (ABI-9).
     /// [owner] Errors: Error of Status::wrong_thread, Status::argument for the common modes, Status::system, Status::no_memory.
     /// Since 1.0.
     int open_pollable(const Mode &mode = {}) const {
@@ -147,9 +147,9 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         detail::check(treadle_loop_open_pollable(native_, mode.c_str(), &fd));
         return fd;
     }
-    /// When a dispatch of the mode will have something to do: a date that has passed if it has now, the date of the first timer,
-    /// or nothing. Valid until something is queued for the loop, which the descriptor of open_pollable tells, or this thread
-    /// changes something. Neither blocks nor calls back (ABI-13).
+    /// When a dispatch of the mode will have something to do: a past date if something is ready now, the date of the first timer,
+    /// or nothing. Valid until the descriptor of open_pollable becomes readable, or this thread changes the loop. Neither blocks
+    /// nor calls back (ABI-13).
     /// [owner] Errors: Error of Status::wrong_thread, Status::argument for the common modes, Status::closed, Status::system. Since 1.0.
     std::optional<Clock::time_point> prepare(const Mode &mode = {}) const {
         std::int64_t time = 0;
@@ -159,7 +159,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// Runs this loop for another loop on its thread, without waiting: until there is nothing to do, or the budget of time, or of
     /// callbacks, is used up, which is checked after each callback (ABI-13).
     /// Returns nothing if the budget was used up: the next dispatch of the mode continues after the last callback.
-    /// Otherwise RunResult::timed_out if there was nothing more to do, or another result as of run().
+    /// Otherwise RunResult::timed_out if there was nothing more to do, or another result of run().
     /// [owner] Errors: as run(), and Error of Status::argument for the common modes. Since 1.0.
     template <class Rep = std::int64_t, class Period = std::nano>
     std::optional<RunResult> dispatch(const Mode &mode = {}, std::chrono::duration<Rep, Period> budget = forever,
@@ -179,14 +179,15 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// True if this is the calling thread's loop.
     /// [any] Errors: none; false if empty or stale. Since 1.0.
     bool is_current() const noexcept { return treadle_loop_is_current(native_); }
-    /// The kernel id of the loop's thread; 0 once the thread is gone.
+    /// The kernel id of the loop's thread; 0 after the thread has ended.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::int32_t thread_id() const {
         std::int32_t id = 0;
         detail::check(treadle_loop_get_thread_id(native_, &id));
         return id;
     }
-    /// The loop, its modes and their items in words, for people who debug: see treadle_describe (RL-12).
+    /// A description of the loop, its modes and their items, for debugging: see treadle_describe
+    /// (RL-12).
     /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
     std::string describe() const {
         return detail::text_from([this](char *buffer, std::size_t capacity, std::size_t *length) {
@@ -218,7 +219,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         for (std::size_t at = 0; at < length; at += modes.back().name().size() + 1) modes.emplace_back(&names[at]);
         return modes;
     }
-    /// What the loop has done: see treadle_loop_counters.
+    /// The loop's counters: see treadle_loop_counters.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     treadle_loop_counters counters() const {
         auto counters = TREADLE_INIT(treadle_loop_counters);
@@ -228,10 +229,10 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// The items of all modes, each once: see treadle_loop_copy_items.
     /// [any] Errors: Error of Status::stale, Status::forked or Status::no_memory; std::bad_alloc. Since 1.0.
     std::vector<AnyItem> items() const { return items_of(nullptr); }
-    /// The items of a mode, of the common modes those that are recorded: see treadle_loop_copy_items.
+    /// The items of a mode; for the common modes, the items recorded there: see treadle_loop_copy_items.
     /// [any] Errors: as above. Since 1.0.
     std::vector<AnyItem> items(const Mode &mode) const { return items_of(mode.c_str()); }
-    /// Puts a mode into the common set (MODE-8). False if it was there already.
+    /// Adds a mode to the common set (MODE-8). False if it was there already.
     /// [any] Errors: Error of Status::argument for the common modes themselves. Since 1.0.
     bool add_common_mode(const Mode &mode) const {
         return detail::effect(treadle_loop_add_common_mode(native_, mode.c_str()));
@@ -239,7 +240,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// True if the mode is in the common set.
     /// [any] Errors: none; false if empty or stale. Since 1.0.
     bool is_common_mode(const Mode &mode) const noexcept { return treadle_loop_is_common_mode(native_, mode.c_str()); }
-    /// The date of the timer that is next in the mode; nothing if there is none (TMR-9).
+    /// The date of the mode's next timer; nothing if there is none (TMR-9).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::optional<Clock::time_point> next_fire(const Mode &mode = {}) const {
         std::int64_t time = 0;
@@ -248,15 +249,15 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     }
 
     /// Adds a source, descriptor, timer or observer to a mode, which keeps a reference, or to all common
-    /// modes (MODE-8). False, with no effect: it is there already, it is invalid, the loop's thread is gone,
-    /// a timer or observer is in another loop (MODE-5, MODE-6, RL-9).
+    /// modes (MODE-8). False, with no effect, if it is there already or invalid, if the loop's thread has
+    /// ended, or if a timer or observer is in another loop (MODE-5, MODE-6, RL-9).
     /// [any] Errors: Error of Status::no_memory; for descriptors also of Status::exists and Status::system.
     /// Since 1.0.
     template <class T> bool add(const T &item, const Mode &mode = {}) const {
         return detail::effect(T::item_api::add(native_, item.native(), mode.c_str()));
     }
     /// Removes an item from a mode, or from the common set and all its modes (MODE-8). False if it was not
-    /// there. Its callback does not start any more in the current pass either (OBJ-9).
+    /// there. Its callback does not start in the rest of the current pass either (OBJ-9).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     template <class T> bool remove(const T &item, const Mode &mode = {}) const {
         return detail::effect(T::item_api::remove(native_, item.native(), mode.c_str()));
@@ -267,9 +268,9 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         return T::item_api::contains(native_, item.native(), mode.c_str());
     }
 
-    /// Queues a call for the common modes and wakes the loop: the quickest way to have another thread's loop
-    /// do something. f is called once on the loop's thread, without arguments, or given up when that thread
-    /// ends; then it is destroyed (BLK-2 to BLK-5). False if the loop's thread is gone.
+    /// Queues a call for the common modes and wakes the loop: the fastest way to run code on another
+    /// thread's loop. f is called once on the loop's thread, without arguments, or discarded when that
+    /// thread ends; then it is destroyed (BLK-2 to BLK-5). False if the loop's thread has ended.
     /// [any] Errors: Error of Status::argument for an empty callback; Status::no_memory. Since 1.0.
     template <class F> detail::if_callback<F, bool> post(F &&f) const {
         using Call = detail::Callback<std::decay_t<F>>;
@@ -281,8 +282,8 @@ class Loop : public Handle<Loop, detail::LoopApi> {
             return queue(std::forward<F>(f), nullptr, 0);
         }
     }
-    /// Queues a call for some modes and wakes the loop; the common modes are allowed among them, and stand for an empty
-    /// list (BLK-4). False, and f is destroyed, if the loop's thread is gone.
+    /// Queues a call for some modes and wakes the loop; the common modes are allowed among them, and an empty list
+    /// means the common modes (BLK-4). False, with f destroyed, if the loop's thread has ended.
     /// [any] Errors: Error of Status::argument for an empty callback; Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F> detail::if_callback<F, bool> post(F &&f, const std::vector<Mode> &modes) const {
@@ -290,7 +291,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         return queue(std::forward<F>(f), list.names(), list.count());
     }
     /// Queues a routine for some modes, the common modes if the list is empty, and wakes the loop. False if the loop's
-    /// thread is gone.
+    /// thread has ended.
     /// [any] Errors: Error of Status::stale or Status::no_memory. Since 1.0.
     inline bool post(const Routine &routine, const std::vector<Mode> &modes = {}) const;
 
@@ -323,7 +324,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         post.fn = &run_post<Call>;
         post.info = call.info();
         post.destroy = Call::release();
-        call.taken(); // whatever happens, destroy is called
+        call.taken(); // in every case the library calls destroy
         return detail::effect(treadle_loop_post_in(native_, &post));
     }
 };

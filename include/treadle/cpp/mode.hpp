@@ -13,33 +13,34 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// The name of a mode, as every function takes it. Text becomes one by itself, and is copied then: keep a
-/// Mode where it is used often. The two names that every program knows are not copied. Since 1.0.
+/// The name of a mode, the parameter type of every function that takes one. Text converts implicitly,
+/// with a copy: keep a Mode that is used often. The names of the default mode and the common modes are
+/// not copied. Since 1.0.
 class Mode {
   public:
     /// The default mode (MODE-2).
     /// [any] Errors: none. Since 1.0.
     Mode() noexcept : constant_(TREADLE_DEFAULT_MODE) {}
 
-    /// A mode of one's own. The name is copied.
+    /// A mode with a name of the program's. The name is copied.
     /// [any] Errors: Error of Status::argument if the name contains NUL; std::bad_alloc. Since 1.0.
     Mode(std::string_view name) : text_(name) {
         if (name.find('\0') != name.npos)
             throw Error(Status::argument, "the mode's name contains NUL", "treadle::Mode");
     }
 
-    /// The same from a text that ends with NUL.
+    /// A mode, from a text that ends with NUL.
     /// [any] Errors: Error of Status::argument for a null pointer; std::bad_alloc. Since 1.0.
     Mode(const char *name) : text_(name ? name : "") {
         if (!name) throw Error(Status::argument, "the mode's name is a null pointer", "treadle::Mode");
     }
 
-    /// The same from a string.
+    /// A mode, from a string.
     /// [any] Errors: as from a std::string_view. Since 1.0.
     Mode(const std::string &name) : Mode(std::string_view(name)) {}
 
-    /// Stands for all modes of the common set, where an item or a block is added. It is never run (MODE-8,
-    /// MODE-9).
+    /// All modes of the common set, as the mode to which an item or a post is added. It cannot be run
+    /// (MODE-8, MODE-9).
     /// [any] Errors: none. Since 1.0.
     static Mode common() noexcept { return Mode(Constant{TREADLE_COMMON_MODES}); }
 
@@ -51,10 +52,10 @@ class Mode {
     /// [any] Errors: none. Since 1.0.
     std::string_view name() const noexcept { return constant_ ? std::string_view(constant_) : text_; }
 
-    /// Whether both are the same mode: names are compared byte by byte.
+    /// Whether both are the same mode. Names are compared byte by byte.
     /// [any] Errors: none. Since 1.0.
     friend bool operator==(const Mode &a, const Mode &b) noexcept { return a.name() == b.name(); }
-    /// Whether they are two modes.
+    /// Whether they are different modes.
     /// [any] Errors: none. Since 1.0.
     friend bool operator!=(const Mode &a, const Mode &b) noexcept { return !(a == b); }
 

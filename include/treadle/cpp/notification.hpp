@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// notification.hpp: what Treadle tells the whole process.
+// notification.hpp: notifications of process-wide events.
 #ifndef TREADLE_CPP_NOTIFICATION_HPP
 #define TREADLE_CPP_NOTIFICATION_HPP
 
@@ -18,7 +18,8 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// A registration for a notification, which ends with this object. Empty when default-made or moved from. Since 1.0.
+/// A registration for a notification; the destructor removes it. Empty when default-constructed or moved from.
+/// Since 1.0.
 class Notification {
   public:
     /// No registration.
@@ -50,8 +51,8 @@ class Notification {
         if (!thread) throw Error(Status::argument, "the thread is empty", "treadle::Notification");
         return exits(thread.native(), std::forward<F>(f));
     }
-    /// f(const Port &), or f(), is called when a port has become invalid, on the thread that made it so (PORT-2). A port that
-    /// went with its last reference is gone by then: of its handle only comparisons are of use.
+    /// f(const Port &), or f(), is called when a port has become invalid, on the thread that invalidated it (PORT-2). If the
+    /// port's last reference was released, its handle is stale: only compare it.
     /// [any] Errors: as above. Since 1.0.
     template <class F> [[nodiscard]] static detail::if_callback<F, Notification, const Port &> port_invalid(F &&f) {
         return ends(nullptr, std::forward<F>(f));
@@ -64,25 +65,25 @@ class Notification {
         return ends(port.native(), std::forward<F>(f));
     }
 
-    /// Takes a registration over; the other one is empty then.
+    /// Moves a registration here; the other object becomes empty.
     /// [any] Errors: none. Since 1.0.
     Notification(Notification &&other) noexcept : token_(std::exchange(other.token_, 0)) {}
-    /// Ends this registration and takes another over.
+    /// Removes this registration and moves another here.
     /// [any] Errors: none. Since 1.0.
     Notification &operator=(Notification &&other) noexcept {
         Notification taken(std::move(other));
         std::swap(token_, taken.token_);
         return *this;
     }
-    /// Ends the registration: no call of it starts any more; one that runs on another thread goes on (NOTE-1).
+    /// Removes the registration: no call of it starts; a call that runs on another thread continues (NOTE-1).
     /// [any] Errors: none. Since 1.0.
     ~Notification() { remove(); }
-    /// The same before the end of the scope.
+    /// Removes the registration before the destructor does.
     /// [any] Errors: none. Since 1.0.
     void remove() noexcept {
         if (token_) treadle_notification_remove(std::exchange(token_, 0));
     }
-    /// Whether it stands for a registration.
+    /// Whether the object is not empty.
     /// [any] Errors: none. Since 1.0.
     explicit operator bool() const noexcept { return token_ != 0; }
 
@@ -109,7 +110,7 @@ class Notification {
         config.fn = fn;
         config.info = call.info();
         config.destroy = Call::release();
-        call.taken(); // whatever happens, destroy is called
+        call.taken(); // in every case the library calls destroy
         Notification notification;
         detail::check(treadle_notification_add(&config, &notification.token_));
         return notification;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// object.hpp: what all handles have in common, and what all items of a loop have.
+// object.hpp: functions of all handles, and of all items.
 #ifndef TREADLE_CPP_OBJECT_HPP
 #define TREADLE_CPP_OBJECT_HPP
 
@@ -21,13 +21,14 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// Asks for an empty handle where a default-made one is a new object: treadle::Lock lock(treadle::Empty()). Since 1.0.
+/// Constructs an empty handle of a type whose default constructor creates an object: treadle::Lock
+/// lock(treadle::Empty()). Since 1.0.
 struct Empty {};
 
-/// A reference to an object of Treadle: copying it adds a reference, its end returns one (OBJ-2). Like a
-/// std::shared_ptr it may be empty, its copies refer to the same object, and its functions are const, since
-/// they change the object and not the handle. Different copies may be used by different threads at a time.
-/// Functions of an empty handle throw an Error of Status::argument. Since 1.0.
+/// A reference to an object of Treadle: copying adds a reference, the destructor releases it (OBJ-2). Like
+/// a std::shared_ptr it may be empty, its copies refer to the same object, and its functions are const,
+/// since they change the object and not the handle. Several threads may use different copies at the same
+/// time. Functions of an empty handle throw an Error of Status::argument. Since 1.0.
 template <class Self, class Api> class Handle {
   public:
     using native_type = typename Api::native_type; ///< The handle of C. Since 1.0.
@@ -37,45 +38,45 @@ template <class Self, class Api> class Handle {
     Handle(const Handle &other) : native_(other.native_) {
         if (native_) detail::check(Api::retain(native_));
     }
-    /// Takes the reference over; the other handle is empty then.
+    /// Moves the reference here; the other handle becomes empty.
     /// [any] Errors: none. Since 1.0.
     Handle(Handle &&other) noexcept : native_(std::exchange(other.native_, nullptr)) {}
-    /// Refers to the other's object from now on.
-    /// [any] Errors: as copying; the handle keeps its object then. Since 1.0.
+    /// Refers to the other's object.
+    /// [any] Errors: as copying; after an error the handle keeps its object. Since 1.0.
     Handle &operator=(const Handle &other) {
         Handle copy(other);
         std::swap(native_, copy.native_);
         return *this;
     }
-    /// Takes the other's reference over.
+    /// Moves the other's reference here.
     /// [any] Errors: none. Since 1.0.
     Handle &operator=(Handle &&other) noexcept {
         Handle taken(std::move(other));
         std::swap(native_, taken.native_);
         return *this;
     }
-    /// Returns the reference; the object lives on while others have one (OBJ-3).
+    /// Releases the reference; the object lives on while other references to it exist (OBJ-3).
     /// [any] Errors: none. Since 1.0.
     ~Handle() { reset(); }
 
-    /// Takes over a reference that the caller has got from a create or copy function of C. The handle is not
-    /// looked at: a bad one fails when it is used.
+    /// Adopts a reference from a create or copy function of C. The handle is not checked: a bad one fails
+    /// when it is used.
     /// [any] Errors: none. Since 1.0.
     static Self adopt(native_type native) noexcept {
         Self self = none();
         self.native_ = native;
         return self;
     }
-    /// Adds a reference to an object that the caller has borrowed.
+    /// Adds a reference to an object that the caller borrows.
     /// [any] Errors: Error of Status::stale, Status::kind, Status::range or Status::forked. Since 1.0.
     static Self retaining(native_type native) {
         if (native) detail::check(Api::retain(native));
         return adopt(native);
     }
-    /// Gives the reference to the caller, who releases it; the handle is empty then.
+    /// Transfers the reference to the caller, who releases it; the handle becomes empty.
     /// [any] Errors: none. Since 1.0.
     [[nodiscard]] native_type detach() noexcept { return std::exchange(native_, nullptr); }
-    /// Returns the reference; the handle is empty then.
+    /// Releases the reference; the handle becomes empty.
     /// [any] Errors: none. Since 1.0.
     void reset() noexcept {
         if (native_) Api::release(std::exchange(native_, nullptr));
@@ -84,13 +85,13 @@ template <class Self, class Api> class Handle {
     /// The handle of C, borrowed; null if empty.
     /// [any] Errors: none. Since 1.0.
     native_type native() const noexcept { return native_; }
-    /// Whether it refers to anything. Says nothing about the object's validity.
+    /// Whether the handle is not empty. The object may be invalid.
     /// [any] Errors: none. Since 1.0.
     explicit operator bool() const noexcept { return native_ != nullptr; }
-    /// Whether both refer to the same object, or to none.
+    /// Whether both refer to the same object, or are both empty.
     /// [any] Errors: none. Since 1.0.
     friend bool operator==(const Self &a, const Self &b) noexcept { return a.native() == b.native(); }
-    /// Whether they refer to two objects.
+    /// Whether they refer to different objects.
     /// [any] Errors: none. Since 1.0.
     friend bool operator!=(const Self &a, const Self &b) noexcept { return a.native() != b.native(); }
 
@@ -124,16 +125,17 @@ template <class Self> class Lent {
 
 } // namespace detail
 
-/// What sources, descriptors, ports, timers and observers have in common. Since 1.0.
+/// The common base of sources, descriptors, ports, timers and observers. Since 1.0.
 template <class Self, class Api> class Item : public Handle<Self, Api> {
   public:
-    using item_api = Api; ///< Its functions of C, for Loop::add and its like. Since 1.0.
+    using item_api = Api; ///< Its functions of C, for Loop::add and similar functions. Since 1.0.
 
-    /// Ends the item: it becomes invalid and leaves its modes. On the loop's own thread no callback starts
-    /// any more once this returned; on another one may run still, or be about to (OBJ-5, OBJ-9).
+    /// Invalidates the item: it leaves its modes. If this is called on the loop's own thread, no callback
+    /// starts after it has returned; from another thread, a callback may still be running or about to
+    /// start (OBJ-5, OBJ-9).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     void invalidate() const { detail::check(Api::invalidate(this->native_)); }
-    /// The same without exceptions.
+    /// invalidate() without exceptions.
     /// [any] Errors: the status. Since 1.0.
     Status invalidate(std::nothrow_t) const noexcept { return static_cast<Status>(Api::invalidate(this->native_)); }
 
@@ -141,8 +143,8 @@ template <class Self, class Api> class Item : public Handle<Self, Api> {
     /// [any] Errors: Error of Status::deadlock from inside a callback of this item, which is invalid then.
     /// Since 1.0.
     void close() const { detail::check(Api::close(this->native_, TREADLE_FOREVER)); }
-    /// The same, but waits no longer than the timeout; 0 or less only looks. False if a callback still ran
-    /// then; the item is invalid in any case.
+    /// close() with a timeout; 0 or less does not wait. False if a callback was still running at its end;
+    /// the item is invalid in any case.
     /// [any] Errors: as close(). Since 1.0.
     template <class Rep, class Period> bool close_for(std::chrono::duration<Rep, Period> timeout) const {
         return detail::in_time(Api::close(this->native_, detail::nanoseconds_of(timeout)));
@@ -157,7 +159,7 @@ template <class Self, class Api> class Item : public Handle<Self, Api> {
     /// [any] Errors: none. Since 1.0.
     bool is_valid() const noexcept { return this->native_ && Api::is_valid(this->native_); }
 
-    /// What there is to say about the item, for people who debug: see treadle_describe (RL-12).
+    /// A description of the item, for debugging: see treadle_describe (RL-12).
     /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
     std::string describe() const {
         return detail::text_from([this](char *buffer, std::size_t capacity, std::size_t *length) {
@@ -193,13 +195,15 @@ struct AnyItemApi {
 };
 } // namespace detail
 
-/// An item of any kind, as Loop::items gives it. A default-made handle is empty. Since 1.0.
+/// An item of any kind, as Loop::items returns it. A default-constructed handle is empty.
+/// Since 1.0.
 class AnyItem : public Item<AnyItem, detail::AnyItemApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
     AnyItem() noexcept = default;
-    /// Of which kind it is. With that, Source::retaining and its like make the handle of one kind.
+    /// The item's kind. For a typed handle, pass native() to Source::retaining, Timer::retaining and
+    /// so on.
     /// [any] Errors: Error of Status::argument if empty, Status::stale or Status::forked. Since 1.0.
     ItemKind kind() const {
         std::uint32_t kind = 0;
@@ -208,29 +212,30 @@ class AnyItem : public Item<AnyItem, detail::AnyItemApi> {
     }
 };
 
-/// An item, or another object that can be closed, whose end is that of a scope: then it is closed, so that
-/// what its callback refers to may end after it. Inside its own callback it is only invalidated. Since 1.0.
+/// Owns an item, or another object that can be closed, and closes it at the end of the C++ scope, so that
+/// objects that its callback refers to may be destroyed afterwards. Inside its own callback the item is
+/// invalidated, without a wait. Since 1.0.
 template <class Object> class Scoped : public Object {
   public:
-    /// Takes the object over.
+    /// Moves the object here.
     /// [any] Errors: none. Since 1.0.
     explicit Scoped(Object object) noexcept : Object(std::move(object)) {}
-    /// Makes the object from its own arguments.
+    /// Constructs the object from its own arguments.
     /// [any] Errors: those of the object's constructor. Since 1.0.
     template <class... A, class = std::enable_if_t<(sizeof...(A) > 1) && std::is_constructible_v<Object, A...>>>
     explicit Scoped(A &&...arguments) : Object(std::forward<A>(arguments)...) {}
     Scoped(const Scoped &) = delete;
     Scoped &operator=(const Scoped &) = delete;
-    /// Closes the object; waits for callbacks of it that run on other threads.
+    /// Closes the object; waits for its callbacks that run on other threads.
     /// [any] Errors: none. Since 1.0.
     ~Scoped() {
         if (*this) this->close(std::nothrow);
     }
 };
 
-/// Works together with the standard's unordered containers. Since 1.0.
+/// For the standard's unordered containers. Since 1.0.
 struct Hash {
-    /// The same for all handles of one object.
+    /// The hash of a handle, the same for all handles of one object.
     /// [any] Errors: none. Since 1.0.
     template <class Self, class Api> std::size_t operator()(const Handle<Self, Api> &handle) const noexcept {
         return std::hash<typename Api::native_type>()(handle.native());

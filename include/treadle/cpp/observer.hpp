@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// observer.hpp: observers: told what a loop is about to do.
+// observer.hpp: observers: called at fixed points of a run, before and after the loop acts.
 #ifndef TREADLE_CPP_OBSERVER_HPP
 #define TREADLE_CPP_OBSERVER_HPP
 
@@ -21,7 +21,7 @@ enum class Activity : std::uint32_t {
     before_timers = TREADLE_BEFORE_TIMERS,   ///< a pass begins
     before_sources = TREADLE_BEFORE_SOURCES, ///< sources are about to be performed
     before_waiting = TREADLE_BEFORE_WAITING, ///< the loop is about to sleep
-    after_waiting = TREADLE_AFTER_WAITING,   ///< the loop woke, and has not handled yet what woke it
+    after_waiting = TREADLE_AFTER_WAITING,   ///< the loop woke, and has not yet handled the cause
     exit = TREADLE_EXIT,                     ///< a run ends: once a run
     all = TREADLE_ALL_ACTIVITIES
 };
@@ -43,23 +43,23 @@ struct ObserverApi {
 };
 } // namespace detail
 
-/// What an observer is besides what it observes. Since 1.0.
+/// Options of an observer. Since 1.0.
 struct ObserverOptions {
-    std::int64_t order = 0; ///< ascending; equal: in the order of adding (OBS-2). Since 1.0.
+    std::int64_t order = 0; ///< called in ascending order; equal: in the order of adding (OBS-2). Since 1.0.
     bool once = false;      ///< invalidated after its first call (OBS-6). Since 1.0.
-    const char *label = nullptr; ///< what reports call it; copied. Since 1.0.
+    const char *label = nullptr; ///< its name in reports; copied. Since 1.0.
 };
 
-/// An observer. A default-made handle is empty. Since 1.0.
+/// An observer. A default-constructed handle is empty. Since 1.0.
 class Observer : public Item<Observer, detail::ObserverApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
     Observer() noexcept = default;
 
-    /// An observer, in no mode yet, that is told one activity at a time by f(const Observer &, Activity),
-    /// f(Activity) or f(): on the loop's thread, not again while it runs (OBS-5). f is destroyed when the
-    /// observer is invalid and the callback at rest (OBS-8).
+    /// An observer, in no mode yet, that calls f(const Observer &, Activity), f(Activity) or f() with one
+    /// activity at a time: on the loop's thread, not re-entered while it runs (OBS-5). f is destroyed when
+    /// the observer is invalid and its callback has returned (OBS-8).
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Observer &, Activity>>
@@ -73,7 +73,7 @@ class Observer : public Item<Observer, detail::ObserverApi> {
         detail::check(treadle_observer_create(&context, &native_));
         call.taken();
     }
-    /// An observer that is told by a routine, to which it keeps a reference.
+    /// An observer that calls a routine, to which it keeps a reference.
     /// [any] Errors: Error of Status::stale, Status::no_memory. Since 1.0.
     Observer(Activity activities, const Routine &notify, const ObserverOptions &options = {}) {
         auto context = context_of(activities, options);
@@ -81,17 +81,17 @@ class Observer : public Item<Observer, detail::ObserverApi> {
         detail::check(treadle_observer_create(&context, &native_));
     }
 
-    /// What it was made to be told (OBJ-5).
+    /// The activities that it was created with (OBJ-5).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     Activity activities() const {
         std::uint32_t activities = 0;
         detail::check(treadle_observer_get_activities(native_, &activities));
         return static_cast<Activity>(activities);
     }
-    /// True unless it was made to be called once (OBJ-5).
+    /// True unless it was created with once (OBJ-5).
     /// [any] Errors: none; false if empty or stale. Since 1.0.
     bool repeats() const noexcept { return treadle_observer_repeats(native_); }
-    /// The order that it was made with (OBS-2).
+    /// The order that it was created with (OBS-2).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::int64_t order() const {
         std::int64_t order = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// perform.hpp: performing a call on a thread, now or later, with or without waiting for it.
+// perform.hpp: performs a call on a thread, now or later, with or without a wait for its end.
 #ifndef TREADLE_CPP_PERFORM_HPP
 #define TREADLE_CPP_PERFORM_HPP
 
@@ -31,11 +31,11 @@ template <class Call> treadle_request request_of(Call &call, const void *target 
     request.target = const_cast<void *>(target);
     request.argument = call.info();
     request.release_argument = Call::release();
-    call.taken(); // whatever happens, it is released
+    call.taken(); // in every case the library releases it
     return request;
 }
 
-/// What a call returned: a value, a reference, or nothing.
+/// The result of a call: a value, a reference, or nothing.
 template <class Result> struct Returned {
     std::optional<Result> value;
     template <class F> void from(F &f) { value.emplace(std::invoke(f)); }
@@ -51,7 +51,8 @@ template <> struct Returned<void> {
     void take() {}
 };
 
-/// A call that its caller waits for: it lives on the caller's stack, and what it comes to is brought there.
+/// A call that its caller waits for: it lives on the caller's stack, and its result or exception is stored
+/// there.
 template <class F> struct Awaited {
     using Result = std::invoke_result_t<F &>;
     static_assert(!std::is_rvalue_reference_v<Result>, "a function that is waited for returns no rvalue reference");
@@ -107,9 +108,10 @@ std::invoke_result_t<F &> Thread::perform_and_wait(F &&f, const std::vector<Mode
     return detail::Awaited<std::remove_reference_t<F>>{f}.on(native_, list.names(), list.count());
 }
 
-/// Has the calling thread's loop call f() once, after a delay, in the default mode: never before the next pass, and
-/// calls of one date in their order (PERF-12 to PERF-14). target: names the request for cancel_performs; it is not
-/// looked at. f is destroyed afterwards, or when the request is cancelled, or when the thread ends (PERF-16).
+/// Calls f() once on the calling thread's loop, after a delay, in the default mode: not before the next pass; calls
+/// with the same date are made in the order in which they were queued (PERF-12 to PERF-14). target: identifies the
+/// request for cancel_performs; it is not dereferenced. f is destroyed afterwards, or when the request is cancelled,
+/// or when the thread ends (PERF-16).
 /// [any] Errors: Error of Status::argument for an empty callback or a delay that is not a number, Status::no_memory,
 /// Status::system; f is destroyed then. Since 1.0.
 template <class Rep, class Period, class F>
@@ -123,7 +125,7 @@ detail::if_callback<F, void> perform_after(std::chrono::duration<Rep, Period> de
     detail::check(treadle_perform(nullptr, &request));
 }
 
-/// The same in some modes. False, and f is destroyed, if the list is empty (PERF-12).
+/// perform_after in some modes. False, with f destroyed, if the list is empty (PERF-12).
 /// [any] Errors: as above. Since 1.0.
 template <class Rep, class Period, class F>
 detail::if_callback<F, bool> perform_after(std::chrono::duration<Rep, Period> delay, F &&f, const void *target,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// pool.hpp: pools: calls and destructions that are put off until the pass, the thread or a scope ends.
+// pool.hpp: pools: deferred calls and destructions, done at the end of a pass, a thread or a C++
+// scope.
 #ifndef TREADLE_CPP_POOL_HPP
 #define TREADLE_CPP_POOL_HPP
 
@@ -17,8 +18,8 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// A pool of the calling thread, closed at the end of the scope: on the thread that opened it. A run loop opens one
-/// around every pass, a thread of Treadle's has one around its function (POOL-2 to POOL-4). Since 1.0.
+/// A pool of the calling thread; the destructor closes it, on the thread that opened it. A run loop opens one
+/// around every pass; a thread that Treadle started has one around its function (POOL-2 to POOL-4). Since 1.0.
 class Pool {
   public:
     /// Opens a pool.
@@ -26,12 +27,13 @@ class Pool {
     Pool() { detail::check(treadle_pool_push(&token_)); }
     Pool(const Pool &) = delete;
     Pool &operator=(const Pool &) = delete;
-    /// Closes the pool, and those that were opened since and left open: the latest addition goes first (POOL-2).
+    /// Closes the pool, and those that were opened since and are still open; the latest addition is called first
+    /// (POOL-2).
     /// [any] Errors: none. Since 1.0.
     ~Pool() { treadle_pool_pop(token_); }
 
-    /// Has f() called when the calling thread's innermost pool is closed; without one, when the thread ends, after
-    /// its will-exit notification (POOL-2). An exception that leaves f goes to the last-resort handler.
+    /// Calls f() when the calling thread's innermost pool is closed; without a pool, when the thread ends, after its
+    /// will-exit notification (POOL-2). An exception that leaves f is passed to the last-resort handler.
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then, and not
     /// called. Since 1.0.
     template <class F> static detail::if_callback<F, void> defer(F &&f) {
@@ -43,7 +45,8 @@ class Pool {
         }));
         call.taken();
     }
-    /// Keeps a value until the calling thread's innermost pool is closed, and gives access to it until then.
+    /// Stores a value until the calling thread's innermost pool is closed, and returns a reference that is
+    /// valid until then.
     /// [any] Errors: Error of Status::no_memory; the value is destroyed then. Since 1.0.
     template <class T> static std::decay_t<T> &keep(T &&value) {
         using Value = std::decay_t<T>;

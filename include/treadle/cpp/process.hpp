@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// process.hpp: what concerns the whole process: its end, a fork, and exceptions that nobody caught.
+// process.hpp: the whole process: its end, a fork, and uncaught exceptions.
 #ifndef TREADLE_CPP_PROCESS_HPP
 #define TREADLE_CPP_PROCESS_HPP
 
@@ -24,24 +24,25 @@ inline namespace TREADLE_CPP_NAMESPACE {
 /// [any] Errors: none. Since 1.0.
 inline std::string_view version() noexcept { return treadle_version_string(); }
 
-#ifndef TREADLE_PLUGIN // what is the program's
-/// Makes Treadle usable in the child of a fork, from nothing; handles of the parent are stale there, and may be
-/// destroyed. False in a process that is not such a child (RL-11).
+#ifndef TREADLE_PLUGIN // for programs alone
+/// Makes Treadle usable in the child of a fork. The parent's handles are stale there, and may be destroyed. False
+/// in any other process (RL-11).
 /// [any] Errors: none. Since 1.0.
 inline bool after_fork_child() { return detail::effect(treadle_after_fork_child()); }
 
-/// Ends all run loops of the process, for good, and waits until no callback runs on other threads: their runs return
-/// RunResult::closed. False if the timeout passed before; everything is closed all the same (THR-21).
+/// Ends all run loops of the process, for ever, and waits until no callback runs on other threads. The ended runs
+/// return RunResult::closed. False if the timeout passed first; everything is closed in any case (THR-21).
 /// [any] Errors: Error of Status::forked. Since 1.0.
 template <class Rep, class Period> bool shutdown(std::chrono::duration<Rep, Period> timeout) {
     return detail::in_time(treadle_shutdown(detail::nanoseconds_of(timeout)));
 }
 
 /// Sets the process's last-resort handler: f(const Thread &thread, std::string_view kind, std::string_view message)
-/// is called, on the thread where it happened, for an exception that escaped a callback or a thread's function;
-/// it may take the last ones of these arguments only. It returns whether it dealt with it: true lets the program
-/// go on, false ends it by std::terminate. f must not throw. kind is "C++ exception" for those of this language;
-/// both texts live until f returns. f is destroyed when it was replaced and no call of it runs (THR-19).
+/// is called for an exception that escaped a callback or a thread's function, on the thread where it escaped. f may
+/// accept only the last ones of these arguments. It returns true if the exception was handled, and the program
+/// continues; after false the program ends by std::terminate. f must not throw. kind is "C++ exception" for
+/// exceptions of C++; both texts live until f returns. f is destroyed after it was replaced and its calls have
+/// returned (THR-19).
 /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then. Since 1.0.
 template <class F>
 detail::if_callback<F, void, const Thread &, std::string_view, std::string_view> set_last_resort(F &&f) {
@@ -52,11 +53,11 @@ detail::if_callback<F, void, const Thread &, std::string_view, std::string_view>
         return handled;
     };
     void *const info = call.info();
-    call.taken(); // whatever happens, destroy is called
+    call.taken(); // in every case the library calls destroy
     detail::check(treadle_set_last_resort(handler, info, Call::release()));
 }
 
-/// Sets the default again: one line to standard error, then std::terminate (THR-19).
+/// Restores the default: one line to standard error, then std::terminate (THR-19).
 /// [any] Errors: Error of Status::no_memory. Since 1.0.
 inline void reset_last_resort() { detail::check(treadle_set_last_resort(nullptr, nullptr, nullptr)); }
 #endif

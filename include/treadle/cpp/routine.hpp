@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// routine.hpp: signatures and routines: C functions of any signature as callbacks. The signature of a
-// function is found by the compiler.
+// routine.hpp: signatures and routines: C functions of any signature as callbacks. The signature is
+// deduced from the function's type.
 #ifndef TREADLE_CPP_ROUTINE_HPP
 #define TREADLE_CPP_ROUTINE_HPP
 
@@ -22,7 +22,7 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// Arguments of a routine that the event supplies; for routines that are called without one they are 0.
+/// Arguments of a routine that the event supplies; if a routine is called without an event they are 0.
 /// Since 1.0.
 enum class From : std::uint32_t {
     loop = TREADLE_ARGUMENT_LOOP,             ///< the event's loop: a treadle_loop or another pointer
@@ -39,7 +39,7 @@ namespace detail {
 
 template <class T> inline constexpr bool never = false;
 
-/// The type encoding of what a function takes and returns (see treadle_signature_parse).
+/// The type encoding of a function's arguments and result (see treadle_signature_parse).
 template <class T> const char *encoding_of() {
     using Plain = std::remove_cv_t<T>;
     if constexpr (std::is_void_v<Plain>) {
@@ -77,10 +77,10 @@ struct RoutineApi {
 
 } // namespace detail
 
-/// A function signature, parsed once and kept for ever (see treadle_signature_parse for the notation). Since 1.0.
+/// A function signature, parsed once and never freed (see treadle_signature_parse for the notation). Since 1.0.
 class Signature {
   public:
-    /// What a type takes in memory. Since 1.0.
+    /// The size and alignment of a type. Since 1.0.
     struct Layout {
         std::size_t size;      ///< in bytes; 0 for void. Since 1.0.
         std::size_t alignment; ///< in bytes; 1 for void. Since 1.0.
@@ -93,7 +93,7 @@ class Signature {
         detail::check(treadle_signature_parse(detail::c_text(encoding, "treadle::Signature"), &native_));
     }
 
-    /// How many arguments a function of this signature takes.
+    /// The number of arguments of a function of this signature.
     /// [any] Errors: Error of Status::forked. Since 1.0.
     std::size_t argument_count() const {
         std::size_t count = 0;
@@ -131,9 +131,9 @@ class Routine : public Handle<Routine, detail::RoutineApi> {
     Routine() noexcept = default;
 
     /// A function and all its arguments: values, which are copied now, and members of From, which the event
-    /// supplies. Integers, enumerations, bool, float, double and pointers; others need encoded().
-    /// [any] Errors: Error of Status::argument for a null pointer, or where a From does not fit the
-    /// argument's type; Status::no_memory. Since 1.0.
+    /// supplies. Types: integers, enumerations, bool, float, double and pointers; for others use encoded().
+    /// [any] Errors: Error of Status::argument for a null pointer, or if a From does not fit the argument's
+    /// type; Status::no_memory. Since 1.0.
     template <class Result, class... P, class... A,
               class = std::enable_if_t<sizeof...(P) == sizeof...(A) &&
                                        (... && (std::is_same_v<std::decay_t<A>, From> || std::is_convertible_v<A, P>))>>
@@ -145,7 +145,8 @@ class Routine : public Handle<Routine, detail::RoutineApi> {
             [](const auto &...each) { return std::array<treadle_argument, sizeof...(P)>{each.argument()...}; }, bound);
         create(reinterpret_cast<void (*)()>(code), encoding.c_str(), list.data(), list.size());
     }
-    /// A function whose signature is told, with arguments as C describes them: for structures by value.
+    /// A function with an explicit signature, and arguments as in the C interface: for structs by
+    /// value.
     /// [any] Errors: Error of Status::argument, Status::signature, Status::no_memory, as
     /// treadle_routine_create. Since 1.0.
     static Routine encoded(void (*code)(), const std::string &encoding,
@@ -155,8 +156,8 @@ class Routine : public Handle<Routine, detail::RoutineApi> {
         return routine;
     }
 
-    /// Calls the routine here and now and returns what the function returns, which must be a Result: its
-    /// size is checked. void drops it. event: where the arguments of From come from; null: they are 0.
+    /// Calls the routine on the calling thread and returns the function's result, of type Result: its
+    /// size is checked. void drops the result. event: supplies the arguments of From; null: they are 0.
     /// [any] Errors: Error of Status::range for a Result of another size, Status::stale. Since 1.0.
     template <class Result = void> Result call(const treadle_event *event = nullptr) const {
         if constexpr (std::is_void_v<Result>) {
@@ -170,7 +171,7 @@ class Routine : public Handle<Routine, detail::RoutineApi> {
     }
 
   private:
-    /// One argument: a value of the parameter's type, or where it comes from.
+    /// One argument: a value of the parameter's type, or a From.
     template <class P> class Bound {
       public:
         template <class A> explicit Bound(A &&argument) {
@@ -200,7 +201,7 @@ class Routine : public Handle<Routine, detail::RoutineApi> {
 };
 
 namespace detail {
-/// The routine for a context, where a null pointer would mean none.
+/// The routine for a context; throws if it is null.
 inline treadle_routine need(const Routine &routine, const char *function) {
     if (!routine) throw Error(Status::argument, "the routine is empty", function);
     return routine.native();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// source.hpp: custom input sources (version 0): signalled by anybody, performed by a loop.
+// source.hpp: custom input sources (version 0): signalled by any thread, performed by a loop.
 #ifndef TREADLE_CPP_SOURCE_HPP
 #define TREADLE_CPP_SOURCE_HPP
 
@@ -38,10 +38,10 @@ struct SourceApi {
 
 class Source;
 
-/// All callbacks of a source; each may be empty (SRC0-1). They are destroyed when the source is freed.
+/// The callbacks of a source; each may be empty (SRC0-1). They are destroyed when the source is freed.
 /// Since 1.0.
 struct SourceCallbacks {
-    /// Called when a loop runs the source after it was signalled.
+    /// Called when a loop performs the source after it was signalled.
     /// [callback] on the loop's thread (SRC0-7). Since 1.0.
     std::function<void(const Source &)> perform;
     /// Called after the source was added to a mode, once for each; the mode's name lives until it returns.
@@ -51,12 +51,12 @@ struct SourceCallbacks {
     /// [callback] on the thread that removes or invalidates, or on the exiting thread (SRC0-3). Since 1.0.
     std::function<void(const Source &, const Loop &, std::string_view mode)> cancel;
     /// Adds text to describe().
-    /// [callback] on the thread that asks. Since 1.0.
+    /// [callback] on the thread that calls describe(). Since 1.0.
     std::function<std::string()> describe;
 };
 
-/// A custom input source. A callback that holds its own source keeps it alive for ever: let it use the
-/// argument that it is given. A default-made handle is empty. Since 1.0.
+/// A custom input source. A callback must not hold its own source, which would keep it alive for ever:
+/// use the callback's argument. A default-constructed handle is empty. Since 1.0.
 class Source : public Item<Source, detail::SourceApi> {
   public:
     /// An empty handle.
@@ -64,8 +64,8 @@ class Source : public Item<Source, detail::SourceApi> {
     Source() noexcept = default;
 
     /// A source that a loop performs by calling f(const Source &), or f() if it takes nothing: on the loop's
-    /// thread (SRC0-7). f is destroyed when the source is freed. order: smaller is performed first. label: what
-    /// reports call it (treadle_source_context); copied.
+    /// thread (SRC0-7). f is destroyed when the source is freed. order: the smaller is performed first. label:
+    /// its name in reports (treadle_source_context); copied.
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Source &>>
@@ -81,7 +81,7 @@ class Source : public Item<Source, detail::SourceApi> {
         detail::check(treadle_source_create(&context, &native_));
         call.taken();
     }
-    /// A source with more callbacks than one.
+    /// A source with several callbacks.
     /// [any] Errors: Error of Status::no_memory; std::bad_alloc. Since 1.0.
     explicit Source(SourceCallbacks callbacks, std::int64_t order = 0, const char *label = nullptr) {
         auto box = std::make_unique<SourceCallbacks>(std::move(callbacks));
@@ -111,13 +111,13 @@ class Source : public Item<Source, detail::SourceApi> {
     /// it is invalid.
     /// [any] Errors: Error of Status::no_memory, Status::stale or Status::forked. Since 1.0.
     bool signal() const { return detail::effect(treadle_source_signal(native_)); }
-    /// signal(), and wakes every loop that has the source: what most callers from other threads want.
+    /// signal(), then wakes every loop that has the source: the usual way to signal from another thread.
     /// [any] Errors: as signal(). Since 1.0.
     bool signal_and_wake() const { return detail::effect(treadle_source_signal_and_wake(native_)); }
     /// True between a signal and the perform that it leads to (SRC0-14).
     /// [any] Errors: none; false if empty or stale. Since 1.0.
     bool is_signalled() const noexcept { return treadle_source_is_signalled(native_); }
-    /// The order that it was made with (SRC0-14).
+    /// The order that it was created with (SRC0-14).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::int64_t order() const {
         std::int64_t order = 0;

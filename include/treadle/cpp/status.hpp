@@ -17,8 +17,9 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// What a call came to: ok, a negative error, or a positive result. The values are those of types.h, where
-/// each is explained; later versions may have more, so treat any negative one as a failure. Since 1.0.
+/// The status of a call: ok, a negative error, or a positive result. The values are those of types.h,
+/// where each is explained. Later versions may add values, so treat any negative one as a failure.
+/// Since 1.0.
 enum class Status : treadle_status {
     ok = TREADLE_OK,
     ignored = TREADLE_IGNORED,
@@ -49,11 +50,11 @@ enum class Status : treadle_status {
 /// Why a run of a loop ended (RUN-4). Since 1.0.
 enum class RunResult : treadle_status {
     finished = TREADLE_RUN_FINISHED,             ///< the mode has nothing to wait for
-    stopped = TREADLE_RUN_STOPPED,               ///< somebody stopped this run
+    stopped = TREADLE_RUN_STOPPED,               ///< this run was stopped
     timed_out = TREADLE_RUN_TIMED_OUT,           ///< the timeout passed
     handled_source = TREADLE_RUN_HANDLED_SOURCE, ///< a source was handled, and the caller asked to return then
     interrupted = TREADLE_RUN_INTERRUPTED,       ///< a signal arrived during the sleep, and the caller asked
-    closed = TREADLE_E_CLOSED                    ///< everything was shut down (THR-21)
+    closed = TREADLE_E_CLOSED                    ///< treadle_shutdown was called (THR-21)
 };
 
 /// A status's name, such as "TREADLE_E_STALE"; "unknown" for a value without one. Never freed.
@@ -70,18 +71,18 @@ inline const char *name_of(RunResult result) noexcept {
 /// Since 1.0.
 class TREADLE_TYPE Error : public std::runtime_error {
   public:
-    /// An error with all its parts. function: the function that failed; message: one sentence;
+    /// Constructs an error. function: the function that failed; message: one sentence;
     /// system_error: the errno of the system call that failed, else 0. The texts are copied.
     /// [any] Errors: std::bad_alloc. Since 1.0.
     Error(Status status, const char *message, const char *function, int system_error = 0)
         : std::runtime_error(std::string(function) + ": " + message), status_(status), system_error_(system_error),
           function_length_(std::string::traits_type::length(function)), function_(function) {}
 
-    /// What went wrong; never negative but for errors made by hand.
+    /// The status of the failed call: negative, unless the program constructed the Error itself.
     /// [any] Errors: none. Since 1.0.
     Status status() const noexcept { return status_; }
 
-    /// One sentence that names the argument or the cause. Lives as long as the error; what() has it too,
+    /// One sentence that names the argument or the cause. Lives as long as the error. what() contains it
     /// after the function's name.
     /// [any] Errors: none. Since 1.0.
     const char *message() const noexcept { return what() + function_length_ + 2; }
@@ -111,7 +112,7 @@ class TREADLE_TYPE Error : public std::runtime_error {
 
 namespace detail {
 
-/// Turns a failure into an exception; passes the rest on.
+/// Throws if the status is a failure; otherwise returns it.
 inline treadle_status check(treadle_status status) {
     if (status < 0) throw Error::last(); // every failure has set it
     return status;
@@ -120,7 +121,7 @@ inline treadle_status check(treadle_status status) {
 /// Whether a call had an effect: false for TREADLE_IGNORED.
 inline bool effect(treadle_status status) { return check(status) != TREADLE_IGNORED; }
 
-/// Whether a wait was over in time.
+/// Whether a wait ended before its timeout.
 inline bool in_time(treadle_status status) { return status != TREADLE_E_TIMEOUT && check(status) >= 0; }
 
 /// For enumerations whose values combine with | and &.

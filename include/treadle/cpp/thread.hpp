@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// thread.hpp: threads: making, configuring, starting, stopping and joining them, and what each one carries.
+// thread.hpp: threads: create, configure, start, stop and join a thread; its values, its calls and its
+// sleep.
 #ifndef TREADLE_CPP_THREAD_HPP
 #define TREADLE_CPP_THREAD_HPP
 
@@ -26,11 +27,11 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// Where a thread stands (THR-1). Since 1.0.
+/// A thread's state (THR-1). Since 1.0.
 enum class ThreadState : std::uint32_t {
     created = TREADLE_THREAD_CREATED,     ///< not started yet
     starting = TREADLE_THREAD_STARTING,   ///< started, but not running its function yet
-    executing = TREADLE_THREAD_EXECUTING, ///< a foreign thread's, and the main thread's, from the beginning
+    executing = TREADLE_THREAD_EXECUTING, ///< foreign threads and the main thread are always in it until they end
     finished = TREADLE_THREAD_FINISHED    ///< after its will-exit notification (THR-14)
 };
 
@@ -49,15 +50,16 @@ struct ThreadApi {
     static constexpr auto release = &treadle_thread_release;
 };
 
-/// Thrown by Thread::exit and caught by run_thread: so the objects of the thread's function are destroyed.
+/// Thrown by Thread::exit and caught by run_thread, so that the objects of the thread's function are
+/// destroyed.
 struct Ending {
     void *result;
 };
-/// Whether run_thread is there to catch it.
+/// Whether run_thread is on the stack, to catch it.
 inline thread_local bool may_end = false;
 
 /// A thread's entry function: calls f, whose pointer, if it returns one, is the result (THR-17). Not noexcept,
-/// since pthread_exit unwinds its frames, and must pass.
+/// since pthread_exit unwinds through it.
 template <class Call> void *run_thread(void *info) {
     may_end = true;
     try {
@@ -68,7 +70,7 @@ template <class Call> void *run_thread(void *info) {
     } catch (const Ending &ending) {
         return ending.result;
     } catch (const Error &error) {
-        // A function that runs its loop again and again ends so with everything.
+        // After a shutdown this ends a function that runs its loop again and again.
         if (error.status() != Status::closed || !knows_end) escaped();
 #ifdef __GLIBCXX__
     } catch (const abi::__forced_unwind &) {
@@ -80,8 +82,8 @@ template <class Call> void *run_thread(void *info) {
 
 } // namespace detail
 
-/// A thread. Copies refer to the same thread; a joinable one whose last reference goes without a join is
-/// detached then (THR-17). A default-made handle is empty. Since 1.0.
+/// A thread. Copies refer to the same thread. If the last reference to a joinable thread is released
+/// without a join, the thread is detached (THR-17). A default-constructed handle is empty. Since 1.0.
 class Thread : public Handle<Thread, detail::ThreadApi> {
   public:
     /// An empty handle.
@@ -89,30 +91,31 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     Thread() noexcept = default;
 
     /// A thread that is not started yet: joinable, with the default attributes. f() is called on it; the pointer
-    /// that it returns, or null, is the thread's result. f is destroyed on the thread when it has returned, or when
-    /// it is sure that it never runs (THR-1, THR-4). An exception that leaves f goes to the last-resort handler, but for
-    /// the Error of Status::closed of a thread that one of its runs has told of a shutdown.
+    /// that it returns, or null, is the thread's result. f is destroyed on the thread after it has returned, or when it
+    /// can never run (THR-1, THR-4). An exception that leaves f is passed to the last-resort handler, except an Error of
+    /// Status::closed after a run on this thread has reported a shutdown.
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F, class = detail::if_callback<F, void>> explicit Thread(F &&f) {
         make<&Thread::create>(std::forward<F>(f), &native_);
     }
-    /// Makes a detached thread with the default attributes and starts it (THR-3); f as for the constructor.
+    /// Creates a detached thread with the default attributes and starts it (THR-3); f as for the constructor.
     /// [any] Errors: as the constructor and start(). Since 1.0.
     template <class F> static detail::if_callback<F, Thread> detached(F &&f) {
         treadle_thread thread = nullptr;
         make<&treadle_thread_detach_new>(std::forward<F>(f), &thread);
         return adopt(thread);
     }
-    /// A worker that is not started yet: it runs its loop in the default mode, also while nothing is in it, until the thread
-    /// or its loop is stopped (THR-18, RUN-16).
+    /// A worker that is not started yet: it runs its loop in the default mode, also while the mode is empty, until the
+    /// thread or its loop is stopped (THR-18, RUN-16).
     /// [any] Errors: Error of Status::no_memory. Since 1.0.
     static Thread worker() {
         treadle_thread thread = nullptr;
         detail::check(create(nullptr, nullptr, nullptr, &thread));
         return adopt(thread);
     }
-    /// The calling thread, the same until it ends, whoever made it (THR-9, THR-20).
+    /// The calling thread, the same object until it ends, also for threads that Treadle did not
+    /// create (THR-9, THR-20).
     /// [any] Errors: Error of Status::no_memory, Status::system or Status::forked. Since 1.0.
     static Thread current() { return known(treadle_thread_current()); }
     /// The process's initial thread, from every thread (THR-10).
@@ -125,31 +128,31 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// [any] Errors: none. Since 1.0.
     static bool is_multithreaded() noexcept { return treadle_is_multithreaded(); }
 
-    /// Starts the thread, once. One that was cancelled before never runs its function (THR-2, THR-5).
-    /// [any] Errors: Error of Status::state when started before, Status::system when the system has no room for
+    /// Starts the thread, once. A thread that was cancelled before its start never runs its function (THR-2, THR-5).
+    /// [any] Errors: Error of Status::state when started before, Status::system when the system cannot create
     /// another thread, Status::closed after shutdown(). Since 1.0.
     void start() const { detail::check(treadle_thread_start(native_)); }
-    /// Starts the thread and waits until it has declared itself ready, or has entered the first pass of its loop
-    /// (THR-18). False if the timeout passed before; the thread goes on.
+    /// Starts the thread and waits until it has called declare_ready, or has entered the first pass of its loop
+    /// (THR-18). False if the timeout passed first; the thread continues.
     /// [any] Errors: those of start(); Error of Status::state when the thread ended, or was cancelled, before it was
     /// ready. Since 1.0.
     template <class Rep = std::int64_t, class Period = std::nano>
     bool start_and_wait(std::chrono::duration<Rep, Period> timeout = forever) const {
         return detail::in_time(treadle_thread_start_and_wait(native_, detail::nanoseconds_of(timeout)));
     }
-    /// The calling thread is ready: whoever waits in start_and_wait goes on (THR-18).
+    /// Declares the calling thread ready: start_and_wait returns to its caller (THR-18).
     /// [any] Errors: Error of Status::no_memory or Status::forked. Since 1.0.
     static void declare_ready() { detail::check(treadle_thread_declare_ready()); }
 
-    /// Waits until the thread is gone, its loop's teardown included, and returns its result (THR-17).
-    /// [any] Errors: Error of Status::deadlock when the thread is the calling one, or waits for it; Status::state when
-    /// it is detached, foreign, not started, joined or being joined. Since 1.0.
+    /// Waits until the thread has ended, including its loop's teardown, and returns its result (THR-17).
+    /// [any] Errors: Error of Status::deadlock when the thread is the calling one, or waits for the calling one;
+    /// Status::state when it is detached, foreign, not started, joined or being joined. Since 1.0.
     void *join() const {
         void *result = nullptr;
         detail::check(treadle_thread_join(native_, TREADLE_FOREVER, &result));
         return result;
     }
-    /// The same, but waits no longer than the timeout; nothing if it passed: the thread is joinable still.
+    /// join() with a timeout. Returns nothing if it passed; the thread is then still joinable.
     /// [any] Errors: as join(). Since 1.0.
     template <class Rep, class Period>
     std::optional<void *> join_for(std::chrono::duration<Rep, Period> timeout) const {
@@ -157,43 +160,44 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         const treadle_status status = treadle_thread_join(native_, detail::nanoseconds_of(timeout), &result);
         return detail::in_time(status) ? std::optional<void *>(result) : std::nullopt;
     }
-    /// Cancels the thread and asks its loop to stop at all levels, in a way that cannot be lost (THR-18, STOP-9). Everything
-    /// that the running pass has taken is still called, such as all posts queued then; what comes later is destroyed (STOP-3).
+    /// Cancels the thread and requests a stop of its loop at all levels, which cannot be lost (THR-18, STOP-9). The current
+    /// pass still calls everything that it has collected, such as all posts queued until then; later posts are destroyed
+    /// (STOP-3).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     void stop() const { detail::check(treadle_thread_stop(native_)); }
-    /// stop() and join() in one (THR-18).
+    /// stop(), then join() (THR-18).
     /// [any] Errors: as join(). Since 1.0.
     void *stop_and_join() const {
         void *result = nullptr;
         detail::check(treadle_thread_stop_and_join(native_, TREADLE_FOREVER, &result));
         return result;
     }
-    /// The same without exceptions, for Scoped<Thread>, whose scope ends with the thread.
+    /// stop_and_join() without exceptions, for Scoped<Thread>.
     /// [any] Errors: the status. Since 1.0.
     Status close(std::nothrow_t) const noexcept {
         return static_cast<Status>(treadle_thread_stop_and_join(native_, TREADLE_FOREVER, nullptr));
     }
-    /// Sets the cancelled flag, and nothing else: the thread looks at it when it likes (THR-5).
+    /// Sets the cancelled flag, with no other effect: the thread tests the flag with is_cancelled (THR-5).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     void cancel() const { detail::check(treadle_thread_cancel(native_)); }
-    /// Makes the thread detached, once (THR-17).
+    /// Detaches the thread, once (THR-17).
     /// [any] Errors: Error of Status::state when it is detached, foreign, joined or being joined. Since 1.0.
     void set_detached() const { detail::check(treadle_thread_detach(native_)); }
-    /// Ends the calling thread with a result: the objects of its function are destroyed on the way, by an exception,
-    /// which a catch (...) there must throw again. Not from callbacks of a loop, which no exception may leave: it goes
-    /// to the last-resort handler (THR-7, THR-19). On threads made through C, as treadle_thread_exit. Discouraged.
+    /// Ends the calling thread with a result, by an exception that destroys the objects of its function; a catch (...)
+    /// must rethrow it. Not from callbacks of a loop, where it is passed to the last-resort handler (THR-7, THR-19).
+    /// On threads created through C it is treadle_thread_exit. Discouraged.
     /// [any] Errors: Error of Status::state on the initial thread, and on threads that Treadle did not start.
     /// Since 1.0.
     [[noreturn]] static void exit(void *result = nullptr) {
         if (detail::may_end) throw detail::Ending{result};
         detail::check(treadle_thread_exit(result));
-        throw Error::last(); // not reached: a call that returns has failed
+        throw Error::last(); // treadle_thread_exit returns only on failure
     }
 
-    /// Where the thread stands (THR-1).
+    /// The thread's state (THR-1).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     ThreadState state() const { return static_cast<ThreadState>(number<std::uint32_t>(treadle_thread_get_state)); }
-    /// Whether the thread executes (THR-1, THR-14).
+    /// Whether the thread is executing (THR-1, THR-14).
     /// [any] Errors: none; false if empty or stale. Since 1.0.
     bool is_executing() const noexcept { return treadle_thread_is_executing(native_); }
     /// Whether the thread has finished (THR-1, THR-14).
@@ -202,7 +206,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// Whether the thread was cancelled (THR-6).
     /// [any] Errors: none; false if empty or stale. Since 1.0.
     bool is_cancelled() const noexcept { return treadle_thread_is_cancelled(native_); }
-    /// Whether the thread is detached; foreign ones are, for Treadle.
+    /// Whether the thread is detached. Foreign threads count as detached.
     /// [any] Errors: none; false if empty or stale. Since 1.0.
     bool is_detached() const noexcept { return treadle_thread_is_detached(native_); }
     /// Whether it is the process's initial thread (THR-10).
@@ -211,10 +215,10 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// The kernel id (gettid); 0 before the thread executes and after it ended.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::int32_t id() const { return number<std::int32_t>(treadle_thread_get_id); }
-    /// The pthread_t (THR-20), valid until the thread is joined, or, when it is detached, until it ends.
+    /// The pthread_t (THR-20), valid until the thread is joined; for a detached thread, until it ends.
     /// [any] Errors: Error of Status::state when the thread does not execute. Since 1.0.
     pthread_t pthread() const { return static_cast<pthread_t>(number<std::uintptr_t>(treadle_thread_get_pthread)); }
-    /// The thread's loop, made now if it has none yet, also before the start (RL-9).
+    /// The thread's loop, created if it has none yet, also before the start (RL-9).
     /// [any] Errors: Error of Status::state when the thread has finished, Status::no_memory. Since 1.0.
     Loop loop() const {
         treadle_loop loop = nullptr;
@@ -222,13 +226,13 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         return Loop::adopt(loop);
     }
 
-    /// The stack's size in bytes, for the start: 16,384 to 1 GiB, a multiple of 4,096 (THR-13).
+    /// Sets the stack's size in bytes, before the start: 16,384 to 1 GiB, a multiple of 4,096 (THR-13).
     /// [any] Errors: Error of Status::range for another size, Status::state after the start. Since 1.0.
     void set_stack_size(std::size_t size) const { detail::check(treadle_thread_set_stack_size(native_, size)); }
     /// The stack's size as it was set; 524,288 by default, 0 for foreign threads (THR-13).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::size_t stack_size() const { return number<std::size_t>(treadle_thread_get_stack_size); }
-    /// The name: any UTF-8, at any time (THR-13).
+    /// Sets the name: any UTF-8, at any time (THR-13).
     /// [any] Errors: Error of Status::argument for malformed UTF-8 or NUL, Status::range for more than 65,535 bytes,
     /// Status::no_memory. Since 1.0.
     void set_name(const std::string &name) const {
@@ -241,8 +245,10 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
             return treadle_thread_get_name(native_, buffer, capacity, length);
         });
     }
-    /// The priority, limited to 0.0 to 1.0: before the start for any thread, later for the calling one (THR-13).
-    /// [any] Errors: Error of Status::argument for NaN, Status::state for another thread that was started. Since 1.0.
+    /// Sets the priority, clamped to 0.0 to 1.0: before the start for any thread, later for the calling thread only
+    /// (THR-13).
+    /// [any] Errors: Error of Status::argument for NaN, Status::state for another thread after its start.
+    /// Since 1.0.
     void set_priority(double priority) const { detail::check(treadle_thread_set_priority(native_, priority)); }
     /// The priority as it was set; 0.5 by default (THR-13).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
@@ -251,7 +257,8 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         detail::check(treadle_thread_get_priority(native_, &priority, nullptr));
         return priority;
     }
-    /// Whether the kernel has the priority; false if it refused it or was not asked yet (THR-13).
+    /// Whether the kernel has applied the priority; false if it refused it, or before the start
+    /// (THR-13).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     bool priority_is_applied() const {
         double priority = 0;
@@ -259,7 +266,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         detail::check(treadle_thread_get_priority(native_, &priority, &applied));
         return applied != 0;
     }
-    /// The scheduling policy for the start (THR-13).
+    /// Sets the scheduling policy before the start (THR-13).
     /// [any] Errors: Error of Status::argument for another value, Status::state after the start. Since 1.0.
     void set_policy(ThreadPolicy policy) const {
         detail::check(treadle_thread_set_policy(native_, static_cast<std::uint32_t>(policy)));
@@ -268,8 +275,8 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     ThreadPolicy policy() const { return static_cast<ThreadPolicy>(number<std::uint32_t>(treadle_thread_get_policy)); }
 
-    /// Stores a value of any type under a key in the thread's dictionary, in place of the one that was there. It is
-    /// destroyed when it is replaced or removed, or after the thread's will-exit notification, and not while
+    /// Stores a value of any type under a key in the thread's dictionary, replacing a previous value. It is
+    /// destroyed when it is replaced or removed, or after the thread's will-exit notification, but not while
     /// use_value uses it (THR-12).
     /// [any] Errors: Error of Status::argument for a key with NUL, Status::state when the thread has finished,
     /// Status::no_memory; the value is destroyed then. Since 1.0.
@@ -278,7 +285,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         constexpr auto destroy = [](void *object) noexcept { delete static_cast<T *>(object); };
         detail::check(treadle_thread_set_value(native_, text, new T(std::move(value)), destroy));
     }
-    /// The value under a key, null if there is none. T must be the type that it was stored as. Borrowed: another
+    /// The value under a key, null if there is none. T must be the stored type. Borrowed: another
     /// thread may replace it at any time; see use_value (THR-12).
     /// [any] Errors: Error of Status::argument for a key with NUL, Status::stale or Status::forked. Since 1.0.
     template <class T> T *value(const std::string &key) const {
@@ -288,8 +295,9 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         if (status != TREADLE_E_NOT_FOUND) detail::check(status);
         return static_cast<T *>(value);
     }
-    /// Calls f(T &) here and now with the value under a key, which lives meanwhile, whoever replaces it. False if
-    /// there is none. T must be the type that it was stored as; what f throws comes out of this call (THR-12).
+    /// Calls f(T &) on the calling thread with the value under a key, which is not destroyed before f returns,
+    /// even if another thread replaces it. False if there is none. T must be the stored type; exceptions of f are
+    /// passed on (THR-12).
     /// [any] Errors: as value(). Since 1.0.
     template <class T, class F> bool use_value(const std::string &key, F &&f) const {
         struct Use {
@@ -315,28 +323,30 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         return detail::effect(treadle_thread_remove_value(native_, text));
     }
 
-    /// Has the thread call f() in a pass of its loop in one of the common modes, and wakes it. Calls for one thread
-    /// are performed in their order; one that has not started, or does not run its loop yet, performs them when it
-    /// does (PERF-1 to PERF-6). f is destroyed afterwards, or when the request is dropped.
+    /// Queues f for the thread, which calls f() in a pass of its loop in one of the common modes, and wakes the
+    /// thread. Calls are performed in the order in which they were queued. A thread that has not started, or does
+    /// not run its loop yet, performs them when it first runs it (PERF-1 to PERF-6). f is destroyed afterwards, or
+    /// when the request is dropped.
     /// [any] Errors: Error of Status::argument for an empty callback, Status::closed when the thread has finished,
     /// Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F> detail::if_callback<F, void> perform(F &&f) const;
-    /// The same in some modes. False, and f is destroyed, if the list is empty (PERF-1).
+    /// perform() in some modes. False, with f destroyed, if the list is empty (PERF-1).
     /// [any] Errors: as above. Since 1.0.
     template <class F> detail::if_callback<F, bool> perform(F &&f, const std::vector<Mode> &modes) const;
-    /// Has the thread call f(), waits for it and returns what it returned, or throws what it threw. On the calling
-    /// thread f is called directly. The caller's own loop is not run meanwhile (PERF-2, PERF-7).
+    /// Calls f() on the thread, waits for its end, and returns its result or throws its exception. If the target
+    /// is the calling thread, f is called directly. The caller's own loop does not run during the wait (PERF-2,
+    /// PERF-7).
     /// [any] Errors: Error of Status::closed when the thread has finished, or ends before it has called f;
-    /// Status::deadlock when the thread waits, directly or through others, for the caller; Status::no_memory.
-    /// Since 1.0.
+    /// Status::deadlock when the thread waits for the caller, directly or through other threads;
+    /// Status::no_memory. Since 1.0.
     template <class F> std::invoke_result_t<F &> perform_and_wait(F &&f) const;
-    /// The same in some modes.
+    /// perform_and_wait() in some modes.
     /// [any] Errors: as above, and Error of Status::argument if the list is empty. Since 1.0.
     template <class F> std::invoke_result_t<F &> perform_and_wait(F &&f, const std::vector<Mode> &modes) const;
 
-    /// Sleeps for at least so long; 0 or less, and what is not a number, return at once. Signals do not cut it
-    /// short; the thread's loop is not served (THR-15).
+    /// Sleeps for at least the duration; 0 or less, or not a number, returns at once. Signals do not end the
+    /// sleep early; the thread's loop does not run (THR-15).
     /// [any] Errors: Error of Status::forked. Since 1.0.
     template <class Rep, class Period> static void sleep_for(std::chrono::duration<Rep, Period> time) {
         if (time.count() == time.count()) detail::check(treadle_thread_sleep_for(detail::nanoseconds_of(time)));
@@ -363,7 +373,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         using Call = detail::Callback<std::decay_t<F>>;
         Call call(std::forward<F>(f), "treadle::Thread");
         void *const info = call.info();
-        call.taken(); // whatever happens, destroy is called
+        call.taken(); // in every case the library calls destroy
         detail::check(create(&detail::run_thread<Call>, info, Call::release(), thread));
     }
     template <class T> T number(treadle_status (*get)(treadle_thread, T *)) const {

@@ -24,8 +24,8 @@ namespace detail {
 
 inline constexpr std::int64_t longest = std::numeric_limits<std::int64_t>::max();
 
-/// Nanoseconds, rounded up, and limited to +-forever: no duration overflows. A duration that is not a number
-/// is refused.
+/// A duration in nanoseconds, rounded up, and limited to +-forever: none overflows. A duration that is not a
+/// number is refused.
 template <class Rep, class Period> constexpr std::int64_t nanoseconds_of(std::chrono::duration<Rep, Period> time) {
     using Factor = std::ratio_divide<Period, std::nano>;
     if constexpr (std::is_integral_v<Rep> && Factor::den == 1) {
@@ -54,7 +54,7 @@ constexpr std::int64_t sum(std::int64_t a, std::int64_t b) noexcept {
     return a < 0 ? -longest : longest;
 }
 
-/// How long it is to a date of any clock, as of now; the end of time stays that.
+/// The time until a date of any clock, as of now; time_point::max() means for ever.
 template <class AnyClock, class Duration>
 std::chrono::nanoseconds remaining(std::chrono::time_point<AnyClock, Duration> date) {
     const std::int64_t until = nanoseconds_of(date.time_since_epoch());
@@ -68,33 +68,35 @@ std::chrono::nanoseconds remaining(std::chrono::time_point<AnyClock, Duration> d
 /// suspended (RUN-14). Meets the standard's requirements of a clock. Since 1.0.
 struct Clock {
     using duration = std::chrono::nanoseconds;         ///< Its unit. Since 1.0.
-    using rep = duration::rep;                         ///< As the standard asks. Since 1.0.
-    using period = duration::period;                   ///< As the standard asks. Since 1.0.
+    using rep = duration::rep;                         ///< Required by the standard. Since 1.0.
+    using period = duration::period;                   ///< Required by the standard. Since 1.0.
     using time_point = std::chrono::time_point<Clock>; ///< A date. Since 1.0.
     static constexpr bool is_steady = true;            ///< It never goes back. Since 1.0.
 
-    /// The date of now.
+    /// The current date.
     /// [any, signal-safe] Errors: none. Since 1.0.
     static time_point now() noexcept { return time_point(duration(treadle_time_now())); }
 
-    /// A recent time, for less than now() costs: read once in a callback, or in a tick of the system's clock (see
-    /// treadle_time_recent).
+    /// A recent time, at a lower cost than now(): the clock is read once in a callback, or in a tick of the
+    /// system's clock (see treadle_time_recent).
     /// [any] Errors: none. Since 1.0.
     static time_point recent() noexcept { return time_point(duration(treadle_time_recent())); }
 
-    /// Now and a while; for ever stays for ever.
+    /// The current date plus a duration; for ever gives for ever.
     /// [any] Errors: Error of Status::argument for a duration that is not a number. Since 1.0.
     template <class Rep, class Period> static time_point after(std::chrono::duration<Rep, Period> delay) {
         return time_point(duration(detail::sum(treadle_time_now(), detail::nanoseconds_of(delay))));
     }
 
-    /// The date of another clock on this one, as of now: later steps of that clock do not move it (TMR-2).
+    /// Converts a date of another clock to this one, as of now: later steps of that clock do not move it
+    /// (TMR-2).
     /// [any] Errors: Error of Status::argument for a date that is not a number. Since 1.0.
     template <class Other, class Duration> static time_point from(std::chrono::time_point<Other, Duration> date) {
         return after(detail::remaining(date));
     }
 
-    /// A calendar date, in seconds since 2001-01-01 00:00 UTC as CFRunLoop counts them, on this clock (TMR-2).
+    /// Converts a calendar date, in seconds since 2001-01-01 00:00 UTC as CFRunLoop counts them, to this clock
+    /// (TMR-2).
     /// [any] Errors: Error of Status::argument for NaN. Since 1.0.
     static time_point from_absolute(double date) {
         std::int64_t time = 0;

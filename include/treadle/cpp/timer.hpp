@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// timer.hpp: timers: one-shot or repeating, on an exact grid, with a tolerance if wanted.
+// timer.hpp: timers: one-shot or repeating, on an exact grid, with an optional tolerance.
 #ifndef TREADLE_CPP_TIMER_HPP
 #define TREADLE_CPP_TIMER_HPP
 
@@ -34,18 +34,18 @@ struct TimerApi {
 };
 } // namespace detail
 
-/// How a timer goes on after its first date. Since 1.0.
+/// Options of a timer. Since 1.0.
 struct TimerOptions {
     /// 0: one-shot; below 1,000 nanoseconds: 1,000; at most about 16 years (TMR-1). Since 1.0.
     std::chrono::nanoseconds interval{0};
     std::chrono::nanoseconds tolerance{0}; ///< how late it may fire so that wake-ups are shared (TMR-5). Since 1.0.
-    const char *label = nullptr;           ///< what reports call it; copied. Since 1.0.
+    const char *label = nullptr;           ///< its name in reports; copied. Since 1.0.
     bool ends_after_firing = false;        ///< a one-shot is invalid after its callback (TMR-15). Since 1.0.
 };
 
-/// A timer: never early (TMR-22), once for all dates that were missed (TMR-16), not again while its callback
-/// runs (TMR-19). A one-shot that has fired is idle, and can be armed again as long as there is a handle (TMR-24). A
-/// default-made handle is empty. Since 1.0.
+/// A timer. It never fires early (TMR-22), fires once for all missed dates (TMR-16), and not while its callback runs
+/// (TMR-19). A one-shot that has fired is idle, and can be armed again while a handle exists (TMR-24). A
+/// default-constructed handle is empty. Since 1.0.
 class Timer : public Item<Timer, detail::TimerApi> {
   public:
     /// An empty handle.
@@ -53,8 +53,8 @@ class Timer : public Item<Timer, detail::TimerApi> {
     Timer() noexcept = default;
 
     /// A timer, in no mode yet, that fires by calling f(const Timer &), or f() if it takes nothing: on the
-    /// loop's thread. A date in the past fires at the next opportunity (TMR-8). f is destroyed when the timer
-    /// is invalid and the callback at rest (TMR-7).
+    /// loop's thread. With a date in the past it fires in the next pass (TMR-8). f is destroyed when the
+    /// timer is invalid and its callback has returned (TMR-7).
     /// [any] Errors: Error of Status::argument for an empty callback, Status::range for a negative interval,
     /// Status::no_memory; f is destroyed then. Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Timer &>>
@@ -68,8 +68,8 @@ class Timer : public Item<Timer, detail::TimerApi> {
         detail::check(treadle_timer_create(&context, &native_));
         call.taken();
     }
-    /// A timer on the wall clock: its dates follow that clock when it is set (TMR-24), and are asked for and moved by
-    /// wall_next_fire and set_next_fire of a date of this clock; all else as above.
+    /// A timer on the wall clock: its dates follow that clock when it is set (TMR-24). Read them with wall_next_fire,
+    /// and move them with set_next_fire and a date of the wall clock. Otherwise as above.
     /// [any] Errors: as above, and Status::argument for a date that is not a number. Since 1.0.
     template <class Duration, class F, class = detail::if_callback<F, void, const Timer &>>
     Timer(std::chrono::time_point<std::chrono::system_clock, Duration> first, F &&f, const TimerOptions &options = {}) {
@@ -107,8 +107,8 @@ class Timer : public Item<Timer, detail::TimerApi> {
         return Timer(Clock::after(step), std::forward<F>(f), options);
     }
 
-    /// The date as it was asked for, until the timer is rescheduled; while the callback runs, the date that is
-    /// being served (TMR-2, TMR-16). Nothing when idle (TMR-24) or invalid (TMR-4).
+    /// The requested date, until the timer is rescheduled; during its callback, the date for which the
+    /// callback was called (TMR-2, TMR-16). Nothing when idle (TMR-24) or invalid (TMR-4).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::optional<Clock::time_point> next_fire() const {
         std::int64_t time = 0;
@@ -116,8 +116,8 @@ class Timer : public Item<Timer, detail::TimerApi> {
         if (time == 0) return std::nullopt;
         return Clock::time_point(Clock::duration(time));
     }
-    /// Moves the timer, and the grid of a repeating one, to a date; at once also in a sleeping loop (TMR-15,
-    /// TMR-17). False if invalid.
+    /// Moves the timer, and the grid of a repeating timer, to a date; takes effect at once, also in a
+    /// sleeping loop (TMR-15, TMR-17). False if invalid.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     bool set_next_fire(Clock::time_point date) const {
         return detail::effect(treadle_timer_set_next_fire(native_, date.time_since_epoch().count()));
@@ -134,18 +134,18 @@ class Timer : public Item<Timer, detail::TimerApi> {
     template <class Duration> bool set_next_fire(std::chrono::time_point<std::chrono::system_clock, Duration> date) const {
         return detail::effect(treadle_timer_set_next_fire(native_, detail::nanoseconds_of(date.time_since_epoch())));
     }
-    /// Arms the timer again: to fire after a delay, which counts in a callback from Clock::recent(), else and of a timer on
-    /// the wall clock from now (TMR-24). False if invalid.
+    /// Arms the timer to fire after a delay. In a callback the delay counts from Clock::recent(), elsewhere, and for a
+    /// timer on the wall clock, from now (TMR-24). False if invalid.
     /// [any] Errors: Error of Status::stale or Status::forked, Status::argument for a delay that is not a number.
     /// Since 1.0.
     template <class Rep, class Period> bool arm(std::chrono::duration<Rep, Period> delay) const {
         return detail::effect(treadle_timer_arm(native_, detail::nanoseconds_of(delay)));
     }
-    /// Leaves the timer without a date: idle, until it is armed (TMR-24). False if invalid.
+    /// Makes the timer idle: it has no date until it is armed (TMR-24). False if invalid.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     bool disarm() const { return detail::effect(treadle_timer_arm(native_, TREADLE_FOREVER)); }
-    /// Calls the timer's callback here and now, on the calling thread. A one-shot is idle afterwards, or invalid; the
-    /// dates of a repeating one are not touched (NST-3). False if invalid, or if the callback runs already.
+    /// Calls the timer's callback immediately, on the calling thread. A one-shot is idle or invalid afterwards; the
+    /// dates of a repeating timer do not change (NST-3). False if invalid, or if the callback is running already.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     bool fire() const { return detail::effect(treadle_timer_fire(native_)); }
     /// The interval; 0 for a one-shot (OBJ-5).
@@ -154,7 +154,8 @@ class Timer : public Item<Timer, detail::TimerApi> {
     /// True if the timer repeats (OBJ-5).
     /// [any] Errors: none; false if empty or stale. Since 1.0.
     bool repeats() const noexcept { return treadle_timer_repeats(native_); }
-    /// How late the timer may fire; less than 0 counts as 0, more than half an interval as half (TMR-5).
+    /// Sets how late the timer may fire. A value below 0 counts as 0, one above half the interval as half
+    /// the interval (TMR-5).
     /// [any] Errors: Error of Status::stale or Status::forked, Status::argument for a duration that is not a
     /// number. Since 1.0.
     template <class Rep, class Period> void set_tolerance(std::chrono::duration<Rep, Period> tolerance) const {
