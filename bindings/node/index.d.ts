@@ -2,18 +2,18 @@
 // Copyright the Treadle authors
 //
 // Treadle for Node.js. Each thread of Node, the main one and each worker, has one run loop, which is served inside of Node's own: its
-// callbacks come between Node's, and the microtasks run after each. Times are milliseconds, fractions included. What an addon or another thread
-// does with Treadle's C interface, a signal of a source, a wake-up, is seen by the loop of the thread that it is for.
+// callbacks come between Node's, and the microtasks run after each. Times are milliseconds, fractions included. Calls of Treadle's C
+// interface by an addon or another thread, such as a signal of a source or a wake-up, reach the loop of the target's thread.
 //
-// An exception in a callback goes the way of all that nobody catches in Node: 'uncaughtException', or the end of the process.
-// What Treadle refuses throws an Error whose code is the status's name, such as TREADLE_E_ARG, with its number as status; an argument of a
+// An exception in a callback is handled like every uncaught one in Node: by 'uncaughtException', or the end of the process. A failed call
+// throws an Error whose code is the status's name, such as TREADLE_E_ARG, with its number as status; an argument of a
 // wrong type throws a TypeError, and a number out of its range a RangeError.
 
 /** The mode that a loop has from the beginning, which Node serves. Since 1.0. */
 export const DEFAULT: string;
 /** Stands for all common modes, where an item is added. Since 1.0. */
 export const COMMON: string;
-/** What an observer is told. Since 1.0. */
+/** The activities of an observer. Since 1.0. */
 export const Activity: Readonly<{
   ENTRY: number; BEFORE_TIMERS: number; BEFORE_SOURCES: number; BEFORE_WAITING: number; AFTER_WAITING: number; EXIT: number; ALL: number;
 }>;
@@ -22,8 +22,8 @@ export const Events: Readonly<{ READABLE: number; WRITABLE: number; HANGUP: numb
 /** The version of the library in use. Since 1.0. */
 export const version: string;
 
-/** What a loop calls. It lives in the loop that it was added to, and in no mode as long as JavaScript has it. One that is in no mode,
- *  and whose functions know it, stays until it is invalidated. Since 1.0. */
+/** An item of a loop. It lives while it is in a mode or JavaScript refers to it. An item in no mode whose functions refer to it lives until
+ *  it is invalidated. Since 1.0. */
 export abstract class Item {
   /** What it is called in C, as a number: for addons, and for signal() on another thread. Since 1.0. */
   readonly handle: bigint;
@@ -50,7 +50,7 @@ export class Timer extends Item {
   readonly isIdle: boolean;
 }
 
-/** A source, which anybody may signal, and the loop performs. Since 1.0. */
+/** A source, which any thread may signal, and the loop performs. Since 1.0. */
 export class Source extends Item {
   /** schedule and cancel are called when it was added to a mode, and when it has left one. order: smaller is performed first.
    *  Since 1.0. */
@@ -77,7 +77,7 @@ export class Observer extends Item {
  *  Since 1.0. */
 export class Descriptor extends Item {
   constructor(fd: number, ready: (descriptor: Descriptor, events: number) => void, options?: { events?: number; label?: string });
-  /** What is watched for from now on; 0 pauses it. Since 1.0. */
+  /** Sets the events to watch for; 0 pauses the source. Since 1.0. */
   setEvents(events: number): boolean;
 }
 
@@ -86,7 +86,7 @@ export class RunLoop {
   private constructor();
   /** The one of this thread. Since 1.0. */
   static current(): RunLoop;
-  /** What it is called in C, as a number: for addons, and for wake() on another thread. Since 1.0. */
+  /** Its handle in C, as a number: for addons, and for wake() on another thread. Since 1.0. */
   readonly handle: bigint;
   /** How many passes it has made. Since 1.0. */
   readonly passes: number;
@@ -103,22 +103,21 @@ export class RunLoop {
   add(item: Item, mode?: string): boolean;
   /** Takes it out. False if it was not there. Since 1.0. */
   remove(item: Item, mode?: string): boolean;
-  /** Whether it is there. Since 1.0. */
+  /** Whether the item is in the mode. Since 1.0. */
   contains(item: Item, mode?: string): boolean;
-  /** Makes a timer and adds it: once, in so many milliseconds. Since 1.0. */
+  /** Creates a timer and adds it; it fires once, after delay milliseconds. Since 1.0. */
   after(delay: number, fire: (timer: Timer) => void, options?: { tolerance?: number; endsAfterFiring?: boolean; label?: string; mode?: string }): Timer;
-  /** Makes a timer and adds it: again and again. Since 1.0. */
+  /** Creates a timer and adds it; it fires after every interval milliseconds. Since 1.0. */
   every(interval: number, fire: (timer: Timer) => void, options?: { tolerance?: number; label?: string; mode?: string }): Timer;
-  /** Makes an observer and adds it. Since 1.0. */
+  /** Creates an observer and adds it. Since 1.0. */
   on(activities: number, notify: (observer: Observer, activity: number) => void,
      options?: { once?: boolean; order?: number; label?: string; mode?: string }): Observer;
   /** Makes a descriptor source and adds it. Since 1.0. */
   reader(fd: number, ready: (descriptor: Descriptor, events: number) => void,
          options?: { events?: number; label?: string; mode?: string }): Descriptor;
 
-  /** Runs the loop here and now, nested: Node itself, its timers, its sockets and the microtasks, waits meanwhile. For waiting in a mode of
-   *  one's own. timeout: milliseconds; 0 makes one pass; without it there is none. whenEmpty: sleep also while nothing is in the mode.
-   *  Since 1.0. */
+  /** Runs the loop nested inside of Node's: Node's timers, sockets and microtasks wait until it returns. For a wait in a mode of its own.
+   *  timeout: milliseconds; 0 makes one pass; without it there is no limit. whenEmpty: sleep also while the mode is empty. Since 1.0. */
   run(options?: { mode?: string; timeout?: number; returnAfterSource?: boolean; whenEmpty?: boolean }):
     'finished' | 'stopped' | 'timedOut' | 'handledSource';
   /** Ends the innermost run: that of run(), or the pass that is being served. False if there is none. Since 1.0. */

@@ -40,8 +40,7 @@ enum {
     TREADLE_DELIVERY_RUNNING = 3 /* as _SYNC, and the caller's loop runs in TREADLE_CALL_MODE meanwhile */
 };
 
-/** What happens to a call when queue_limit calls of the closure are queued for the loop. Since 1.0.
- *  */
+/** The effect of a call when queue_limit calls of the closure are queued for the loop. Since 1.0. */
 enum {
     TREADLE_FULL_BLOCK = 0,       /* the caller waits for room, up to the timeout; the loop's own thread does not
                                    * wait, its call gets the default result; counted */

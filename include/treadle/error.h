@@ -32,7 +32,7 @@ TREADLE_API treadle_status treadle_last_error(treadle_error_info *info);
  *  [any] Errors: none. Since 1.0. */
 TREADLE_API const char *treadle_status_name(treadle_status status);
 
-/** What a status means, in a few words. Static: never freed.
+/** A status's meaning, in a few words. Static: never freed.
  *  [any] Errors: none. Since 1.0. */
 TREADLE_API const char *treadle_status_message(treadle_status status);
 

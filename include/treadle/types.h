@@ -94,7 +94,7 @@ typedef struct treadle_message_s *treadle_message;
 /** A scope: it owns the objects that are created inside of it. Since 1.0. */
 typedef struct treadle_scope_s *treadle_scope;
 
-/** What functions return: 0, a negative TREADLE_E_..., or a positive result. Since 1.0. */
+/** The result of functions: 0, a negative TREADLE_E_..., or a positive value. Since 1.0. */
 typedef int32_t treadle_status;
 
 /** Statuses. New ones may be added; a program must treat any negative value as failure. Since 1.0. */
