@@ -27,13 +27,13 @@ extension TreadleRunLoop {
 }
 
 extension RunLoopTimer {
-  /// Makes a timer with a first date of the calendar, as it is now, in no mode yet (NST-1). Any thread.
+  /// Creates a timer with a first date of the calendar, as it is now, in no mode yet (NST-1). Any thread.
   /// - Parameters:
   ///   - date: a past one fires at the next opportunity. Somebody who sets the clock does not move the timer.
   ///   - interval: in seconds; nil for a one-shot.
   ///   - tolerance: how late it may fire so that wake-ups are shared, in seconds.
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
-  ///   - scope: what the timer belongs to; nil: the scope that the thread has entered.
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
+  ///   - scope: the timer's scope; nil: the scope that the thread has entered.
   ///   - endsAfterFiring: a one-shot is invalid after its callback (TMR-15).
   ///   - fire: called with the timer on the loop's thread, never early.
   /// - Throws: as the initialiser with a `RunLoopInstant`. Since 1.0.
@@ -53,7 +53,7 @@ extension RunLoopTimer {
     set { nextFire = newValue.map { RunLoopInstant($0) } }
   }
 
-  /// Makes a timer and adds it to the default mode of the calling thread's loop (NST-1). Any thread.
+  /// Creates a timer and adds it to the default mode of the calling thread's loop (NST-1). Any thread.
   /// - Parameters:
   ///   - interval: in seconds; less than 0.0001, also a negative one, counts as 0.0001 (NST-2).
   ///   - repeats: whether it fires again and again.

@@ -20,7 +20,7 @@ extension RunLoopMode {
 }
 
 extension RunLoopClosure {
-  /// What becomes of a call when as many wait for the loop as may. Since 1.0.
+  /// The effect of a call when as many are queued for the loop as may. Since 1.0.
   public enum WhenFull: UInt32, Sendable {
     /// The caller waits for room; on the loop's own thread it gets the default result. Since 1.0.
     case wait = 0
@@ -119,7 +119,7 @@ extension RunLoopClosure {
 
   /// A closure's state and counts. Since 1.0.
   public struct Info: Sendable, CustomStringConvertible {
-    /// What a closure's life has come to. Since 1.0.
+    /// A closure's state. Since 1.0.
     public enum State: UInt32, Sendable {
       /// It takes calls. Since 1.0.
       case active = 0
@@ -129,7 +129,7 @@ extension RunLoopClosure {
       case drained = 2
     }
 
-    /// What its life has come to. Since 1.0.
+    /// Its state. Since 1.0.
     public let state: State
     /// Calls that wait for the loop now. Since 1.0.
     public let waiting: Int
@@ -166,7 +166,7 @@ extension RunLoopClosure {
 }
 
 extension RunLoopClosure: CustomStringConvertible {
-  /// The function's type and address, and what it has done, for people who debug. Any thread. Since 1.0.
+  /// The function's type and address, and what it has done, for debugging. Any thread. Since 1.0.
   public var description: String {
     "RunLoopClosure(“\(signature)”, \(function), \((try? info).map { "\($0)" } ?? "gone"))"
   }

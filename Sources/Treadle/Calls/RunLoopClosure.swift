@@ -20,13 +20,13 @@ public final class RunLoopClosure: Sendable {
 
   var handle: OpaquePointer { reference.handle }
 
-  /// Makes a closure with a result. Any thread.
+  /// Creates a closure with a result. Any thread.
   /// - Parameters:
   ///   - delivery: on which thread the body is called, and whether the caller waits.
   ///   - defaultResult: what a caller gets whose call is not handled; nil: zeros.
   ///   - options: where the function pointer comes from, and what becomes of it.
-  ///   - scope: what the closure belongs to; nil: the scope that the thread has entered.
-  ///   - body: called for each call. What it throws goes to the last-resort handler (THR-19), and the caller gets the
+  ///   - scope: the closure's scope; nil: the scope that the thread has entered.
+  ///   - body: called for each call. An error that it throws is passed to the last-resort handler (THR-19), and the caller gets the
   ///     default result. Released when the closure is over and no call runs or waits.
   /// - Throws: `TreadleError` for a type whose encoding is wrong, for a delivery that is, when the pool of function pointers is
   ///   used up, when the loop's thread has finished, when the scope is closed, or when out of memory. Since 1.0.
@@ -47,11 +47,11 @@ public final class RunLoopClosure: Sendable {
     address = try RunLoopClosure.address(of: reference)
   }
 
-  /// Makes a closure without a result. Any thread.
+  /// Creates a closure without a result. Any thread.
   /// - Parameters:
   ///   - delivery: on which thread the body is called, and whether the caller waits.
   ///   - options: where the function pointer comes from, and what becomes of it.
-  ///   - scope: what the closure belongs to; nil: the scope that the thread has entered.
+  ///   - scope: the closure's scope; nil: the scope that the thread has entered.
   ///   - body: as above.
   /// - Throws: as above. Since 1.0.
   public init<each Argument: RunLoopValue>(

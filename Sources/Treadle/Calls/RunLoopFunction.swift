@@ -7,7 +7,7 @@ import CTreadle
 @_silgen_name("dlsym")
 private func symbol(_ library: UnsafeMutableRawPointer?, _ name: UnsafePointer<CChar>) -> UnsafeMutableRawPointer?
 
-/// The address of a C function, whose type whoever calls it has to know. Since 1.0.
+/// The address of a C function; the caller must know its type. Since 1.0.
 public struct RunLoopFunction: Hashable, Sendable, CustomStringConvertible {
   let address: UInt
   /// That of a closure: kept as long as this is.

@@ -55,8 +55,8 @@ private final class AwaitedInvocation: @unchecked Sendable {
 extension RunLoopInvocation {
   /// Has the loop's thread call the function, and waits for that without holding the caller's thread: in a pass of one of the
   /// modes, in its turn among what the thread is to perform (PERF-1 to PERF-6), also where the task is on that thread. The task
-  /// goes on in the pass after the call, and so it does when somebody else has taken the call back, or its scope: the loop tells, or
-  /// the end of its thread. While nobody runs the loop, the call waits.
+  /// goes on in the pass after the call, and so it does when other code has cancelled the call, or its scope: the loop tells, or
+  /// the end of its thread. While the loop is not run, the call waits.
   ///
   /// Cancelling the task takes the call back, where it has not begun; later it has no effect. Any thread.
   /// - Parameters:

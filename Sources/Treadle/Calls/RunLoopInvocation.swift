@@ -19,7 +19,7 @@ public final class RunLoopInvocation<Result>: Sendable {
 
   var handle: OpaquePointer { reference.handle }
 
-  /// Makes a call of a function with a result. The compiler cannot check that the function is of this type. Any thread.
+  /// Creates a call of a function with a result. The compiler cannot check that the function is of this type. Any thread.
   /// - Parameters:
   ///   - function: the function; a closure is kept.
   ///   - arguments: copied now, strings too; what other pointers point to is the caller's to keep until the call is over.
@@ -42,7 +42,7 @@ public final class RunLoopInvocation<Result>: Sendable {
     try set(repeat each arguments)
   }
 
-  /// Makes a call of a function without a result. The compiler cannot check that the function is of this type. Any thread.
+  /// Creates a call of a function without a result. The compiler cannot check that the function is of this type. Any thread.
   /// - Parameters:
   ///   - function: the function; a closure is kept.
   ///   - arguments: copied now, strings too; what other pointers point to is the caller's to keep until the call is over.
@@ -93,7 +93,7 @@ public final class RunLoopInvocation<Result>: Sendable {
   ///     goes on.
   ///   - runsOwnLoop: whether the calling thread's loop runs in the mode `.call` meanwhile.
   /// - Returns: what the function returned.
-  /// - Throws: `TreadleError` of the code `.timeout`; `.cancelled` when somebody has cancelled the call; `.closed` when the loop's
+  /// - Throws: `TreadleError` of the code `.timeout`; `.cancelled` when the call was cancelled; `.closed` when the loop's
   ///   thread has finished, or ends before it has called, and after `RunLoop.shutDown`; `.deadlock` when it waits for the caller;
   ///   `.state` while another call is queued or runs; `.argument` for an empty list of modes. Since 1.0.
   @discardableResult
@@ -136,13 +136,13 @@ public final class RunLoopInvocation<Result>: Sendable {
   @discardableResult
   public func cancel() -> Bool { treadle_invocation_cancel(handle) == TREADLE_OK }
 
-  /// What the last call's function returned. Any thread.
+  /// The result of the last call's function. Any thread.
   /// - Throws: `TreadleError` of the code `.state` unless the state is `.done`. Since 1.0.
   public var result: Result {
     get throws(TreadleError) { try read(handle) }
   }
 
-  /// What the last call has come to. Any thread.
+  /// The state of the last call. Any thread.
   /// - Throws: `TreadleError` when its scope has ended it. Since 1.0.
   public var state: RunLoopInvocationState {
     get throws(TreadleError) {
@@ -153,7 +153,7 @@ public final class RunLoopInvocation<Result>: Sendable {
   }
 }
 
-/// What an invocation's last call has come to. Since 1.0.
+/// The state of an invocation's last call. Since 1.0.
 public enum RunLoopInvocationState: UInt32, Sendable {
   /// It was never performed. Since 1.0.
   case idle = 0
@@ -170,7 +170,7 @@ public enum RunLoopInvocationState: UInt32, Sendable {
 }
 
 extension RunLoopInvocation: CustomStringConvertible {
-  /// The function's type and address, and the call's state, for people who debug. Any thread. Since 1.0.
+  /// The function's type and address, and the call's state, for debugging. Any thread. Since 1.0.
   public var description: String {
     "RunLoopInvocation(“\(signature)”, \(function), \((try? state).map { "\($0)" } ?? "gone"))"
   }

@@ -15,10 +15,10 @@ import Synchronization
 ///
 /// Jobs are posted to the loop: they run in passes of its modes, in the order in which they were queued, whatever their
 /// priority (BLK-3), those that a job queues in a later drain (BLK-5). They do not count as handled sources (BLK-7). While
-/// nobody runs the loop they wait. A job that runs the loop itself, in a nested run, holds up all others of the loop; inside of
+/// the loop is not run they wait. A job that runs the loop itself, in a nested run, holds up all others of the loop; inside of
 /// other callbacks a nested run serves them, so do not run the loop inside of an `assumeIsolated`.
 ///
-/// **When the loop's thread ends**, or has ended, jobs cannot be dropped: whoever waits for them would wait for ever. They run to
+/// **When the loop's thread ends**, or has ended, jobs cannot be dropped: their waiters would wait for ever. They run to
 /// their end elsewhere, on the threads of Swift's own pool, still one at a time and in order. So isolation is kept, but code of
 /// an actor that counts on the thread itself must ask whether it is still there: `RunLoop.isCurrent` is false then,
 /// `RunLoop.perform` throws `TreadleError` of the code `.closed`, and so does `post`. Since 1.0.
@@ -62,7 +62,7 @@ public final class LoopExecutor: SerialExecutor, TaskExecutor, @unchecked Sendab
   /// Two executors are one where code is isolated to it, if their loop is one. Any thread. Since 1.0.
   public func isSameExclusiveExecutionContext(other: LoopExecutor) -> Bool { lane === other.lane }
 
-  /// Whether code that runs here and now may touch what belongs to the executor's actors: on the loop's thread, as long as the
+  /// Whether the calling code may access the state of the executor's actors: on the loop's thread, as long as the
   /// loop is served by it. So `assumeIsolated` works in callbacks of the loop. Any thread. Since 1.0.
   public func isIsolatingCurrentContext() -> Bool? { lane.isCurrent }
 
@@ -137,7 +137,7 @@ public final class LoopExecutor: SerialExecutor, TaskExecutor, @unchecked Sendab
 }
 
 extension LoopExecutor: CustomStringConvertible {
-  /// The modes and the loop's thread, for people who debug. Any thread. Since 1.0.
+  /// The modes and the loop's thread, for debugging. Any thread. Since 1.0.
   public var description: String {
     let modes = modes.map { $0.map(\.name).joined(separator: ", ") } ?? "the common modes"
     return "LoopExecutor(\(modes), \(lane.description))"

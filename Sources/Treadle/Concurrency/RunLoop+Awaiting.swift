@@ -96,7 +96,7 @@ extension RunLoop {
   /// queued like a post, in order, with a wake (BLK-1 to BLK-5). On the loop's own thread it goes through the queue as well, and
   /// is not called before the next drain. For the loop of a `RunLoopThread`: `try await thread.loop.perform { … }`.
   ///
-  /// Cancelling the task takes the body out of the queue, where it has not begun; later it has no effect. While nobody runs the
+  /// Cancelling the task takes the body out of the queue, where it has not begun; later it has no effect. While no thread runs the
   /// loop the body waits. Any thread.
   /// - Parameters:
   ///   - modes: nil, or an empty list: the common modes.

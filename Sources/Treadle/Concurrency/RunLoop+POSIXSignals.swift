@@ -18,7 +18,7 @@ public struct RunLoopPOSIXSignal: Hashable, Sendable {
   public let processID: Int32
   /// The user who sent it. Since 1.0.
   public let userID: UInt32
-  /// What was sent along with it, by sigqueue. Since 1.0.
+  /// The value that sigqueue sent with it. Since 1.0.
   public let value: Int32
 }
 
@@ -41,7 +41,7 @@ extension RunLoop {
   /// - Parameters:
   ///   - numbers: such as SIGINT, SIGTERM; neither SIGKILL nor SIGSTOP.
   ///   - mode: where they are watched.
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
   ///   - scope: what it belongs to; nil: the scope that the thread has entered.
   /// - Throws: `TreadleError` for what is no signal, or none at all; as `readiness`. Since 1.0.
   public func posixSignals(

@@ -6,13 +6,13 @@ import CTreadle
 /// Items of a loop as sequences.
 extension RunLoop {
   /// Watches a descriptor, which is never read (SRC1-2), and only while the next element is waited for: so a consumer that is
-  /// slow costs the loop nothing, and one that does not drain the descriptor is told again. Use a non-blocking descriptor.
+  /// slow costs the loop nothing, and one that does not drain the descriptor is reported again. Use a non-blocking descriptor.
   /// Any thread.
   /// - Parameters:
   ///   - descriptor: stays the client's to close, after the iteration has ended.
   ///   - readiness: `.readable`, `.writable` or both.
   ///   - mode: where it is watched.
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
   ///   - scope: what it belongs to; nil: the scope that the thread has entered.
   /// - Returns: what was seen, each time.
   /// - Throws: `TreadleError` as `RunLoopDescriptor`'s initialiser and `add`; of the code `.closed` when the loop's thread is gone.
@@ -39,7 +39,7 @@ extension RunLoop {
   ///   - interval: from each tick to the next, at least a microsecond; nil for a single tick, after which the iteration ends.
   ///   - tolerance: how late they may come so that wake-ups are shared (TMR-5).
   ///   - mode: where the timer is.
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
   ///   - scope: what it belongs to; nil: the scope that the thread has entered.
   /// - Throws: `TreadleError` as `RunLoopTimer`'s initialiser; of the code `.closed` when the loop's thread is gone. Since 1.0.
   public func ticks(
@@ -56,12 +56,12 @@ extension RunLoop {
     return RunLoopSequence(stream, of: streamed)
   }
 
-  /// Signals that anybody may give, performed by this loop in the order of its sources, and received by a task: several that come
+  /// Signals from any thread, performed by this loop in the order of its sources, and received by a task: several that come
   /// before a pass are one, and so are those that a slow consumer has missed (SRC0-6). Any thread.
   /// - Parameters:
   ///   - order: smaller is performed first.
   ///   - mode: where the source is.
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
   ///   - scope: what it belongs to; nil: the scope that the thread has entered.
   /// - Throws: `TreadleError` as `RunLoopSource`'s initialiser; of the code `.closed` when the loop's thread is gone. Since 1.0.
   public func signals(
@@ -95,6 +95,6 @@ public struct RunLoopSignals: Sendable {
 }
 
 extension RunLoopSignals: CustomStringConvertible {
-  /// The source, for people who debug. Any thread. Since 1.0.
+  /// The source, for debugging. Any thread. Since 1.0.
   public var description: String { "RunLoopSignals(\(item.description))" }
 }

@@ -4,7 +4,7 @@
 import CTreadle
 import Synchronization
 
-/// What happens to an item of a run loop, as a sequence to iterate over in a task: `for await`. The item is in the loop from the
+/// The events of an item of a run loop, as a sequence to iterate over in a task: `for await`. The item is in the loop from the
 /// making of the sequence on, and the iteration ends with it: by `end`, by its scope's closing, when the loop's thread is gone, when
 /// the task is cancelled that iterates, or when the sequence and its iterators are gone. It never hangs for want of a loop.
 ///
@@ -47,7 +47,7 @@ public struct RunLoopSequence<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 extension RunLoopSequence: CustomStringConvertible {
-  /// The item, for people who debug. Any thread. Since 1.0.
+  /// The item, for debugging. Any thread. Since 1.0.
   public var description: String { "RunLoopSequence(\(item.description))" }
 }
 

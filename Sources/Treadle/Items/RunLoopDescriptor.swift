@@ -3,7 +3,7 @@
 
 import CTreadle
 
-/// What a descriptor is ready for. Since 1.0.
+/// The readiness of a descriptor. Since 1.0.
 public struct RunLoopReadiness: OptionSet, Hashable, Sendable {
   /// The C interface's bits. Since 1.0.
   public let rawValue: UInt32
@@ -38,13 +38,13 @@ public final class RunLoopDescriptor: RunLoopItem, @unchecked Sendable {
     init(_ ready: @escaping Ready) { self.ready = ready }
   }
 
-  /// Makes a descriptor source, in no mode yet. Any thread.
+  /// Creates a descriptor source, in no mode yet. Any thread.
   /// - Parameters:
   ///   - descriptor: stays the client's to close, after the source has ended.
   ///   - readiness: `.readable`, `.writable` or both.
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
-  ///   - scope: what the source belongs to; nil: the scope that the thread has entered.
-  ///   - ready: called on the loop's thread with the source and what was seen, once a pass (SRC1-5). What it throws goes to
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
+  ///   - scope: the source's scope; nil: the scope that the thread has entered.
+  ///   - ready: called on the loop's thread with the source and what was seen, once a pass (SRC1-5). An error that it throws goes to
   ///     the last-resort handler (THR-19).
   /// - Throws: `TreadleError` for a descriptor that is not open, an empty mask, a label that is too long, when out of memory,
   ///   or when the scope is closed. Since 1.0.
@@ -71,7 +71,7 @@ public final class RunLoopDescriptor: RunLoopItem, @unchecked Sendable {
       })
   }
 
-  /// What is watched for. Any thread. Since 1.0.
+  /// The events that are watched for. Any thread. Since 1.0.
   public var readiness: RunLoopReadiness {
     var events: UInt32 = 0
     _ = treadle_descriptor_get_events(handle, &events)

@@ -4,7 +4,7 @@
 import CTreadle
 import Synchronization
 
-/// What a run loop watches: a source, a descriptor source, a port, a timer or an observer. The modes that have it
+/// An item of a run loop: a source, a descriptor source, a port, a timer or an observer. The modes that have it
 /// keep it alive; when neither they nor the client refer to it any more it is invalidated (OBJ-4). Two references to one
 /// item are equal, but need not be identical. Since 1.0.
 public class RunLoopItem: @unchecked Sendable {
@@ -124,7 +124,7 @@ class ItemBody: @unchecked Sendable {
   }
 }
 
-/// Makes an item of its bodies: hands them over with the label, and takes them back if the item is refused.
+/// Creates an item of its bodies: hands them over with the label, and takes them back if the item is refused.
 func makeItem(
   of bodies: ItemBody, label: String?,
   _ make: (UnsafeMutableRawPointer, UnsafePointer<CChar>?, UnsafeMutablePointer<OpaquePointer?>) -> treadle_status

@@ -43,7 +43,7 @@ public final class RunLoopMessage: Sendable {
     }
   }
 
-  /// Takes a descriptor out of it, which is the caller's to close. One that nobody takes is closed with the message. Any thread.
+  /// Takes a descriptor out of it, which is the caller's to close. A descriptor that is not taken is closed with the message. Any thread.
   /// - Parameter index: of the component.
   /// - Throws: `TreadleError` for a component that is not there, that is no descriptor, or whose descriptor was taken. Since 1.0.
   public func takeDescriptor(at index: Int) throws(TreadleError) -> Int32 {
@@ -55,7 +55,7 @@ public final class RunLoopMessage: Sendable {
 }
 
 extension RunLoopMessage: CustomStringConvertible {
-  /// The id and what it carries, for people who debug. Any thread. Since 1.0.
+  /// The id and what it carries, for debugging. Any thread. Since 1.0.
   public var description: String {
     let parts = components.map(\.description)
     return "RunLoopMessage(\(([String(id)] + parts).joined(separator: ", ")))"
@@ -144,7 +144,7 @@ extension RunLoopMessage {
 }
 
 extension RunLoopMessage.Component: CustomStringConvertible {
-  /// What it is, for people who debug. Since 1.0.
+  /// A description, for debugging. Since 1.0.
   public var description: String {
     if let bytes { return "\(bytes.count) bytes" }
     if port != nil { return "a port" }

@@ -3,7 +3,7 @@
 
 import CTreadle
 
-/// What a loop is about to do, or has just done (OBS-1). Since 1.0.
+/// An activity of a loop, before or after it acts (OBS-1). Since 1.0.
 public struct RunLoopActivity: OptionSet, Hashable, Sendable {
   /// CFRunLoop's bits. Since 1.0.
   public let rawValue: UInt32
@@ -48,14 +48,14 @@ public final class RunLoopObserver: RunLoopItem, @unchecked Sendable {
     init(_ notify: @escaping Notify) { self.notify = notify }
   }
 
-  /// Makes an observer, in no mode yet. Any thread.
+  /// Creates an observer, in no mode yet. Any thread.
   /// - Parameters:
-  ///   - activities: what to be told.
-  ///   - order: smaller is told first; equal ones in the order of adding.
+  ///   - activities: the activities to be called for.
+  ///   - order: the smaller is called first; equal ones in the order of adding.
   ///   - once: invalidated after its first call (OBS-6).
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
-  ///   - scope: what the observer belongs to; nil: the scope that the thread has entered.
-  ///   - notify: called with the observer and one activity at a time, on the loop's thread. What it throws goes to the
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
+  ///   - scope: the observer's scope; nil: the scope that the thread has entered.
+  ///   - notify: called with the observer and one activity at a time, on the loop's thread. An error that it throws is passed to the
   ///     last-resort handler (THR-19).
   /// - Throws: `TreadleError` when out of memory, for a label that is too long, or when the scope is closed. Since 1.0.
   public convenience init(

@@ -4,7 +4,7 @@
 import CTreadle
 
 /// A port: any thread sends it messages, and the loops to which it was added receive them, one in a pass (PORT-4, PORT-6). The
-/// object itself is the address (MPORT-1). While it is in no mode its messages wait. When it ends, whoever waits for room is
+/// object itself is the address (MPORT-1). While it is in no mode its messages wait. When it ends, a waiter for room is
 /// refused, and its messages are dropped (PORT-2). Since 1.0.
 public final class RunLoopPort: RunLoopItem, @unchecked Sendable {
   private typealias Receive = @Sendable (RunLoopPort, RunLoopMessage) throws -> Void
@@ -14,12 +14,12 @@ public final class RunLoopPort: RunLoopItem, @unchecked Sendable {
     init(_ receive: @escaping Receive) { self.receive = receive }
   }
 
-  /// Makes a port, in no mode yet. Any thread.
+  /// Creates a port, in no mode yet. Any thread.
   /// - Parameters:
   ///   - capacity: how many messages may wait, at most 16,777,215; nil: 1,024.
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
-  ///   - scope: what the port belongs to; nil: the scope that the thread has entered.
-  ///   - receive: called on the loop's thread with the port and a message, which may be kept. What it throws goes to the
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
+  ///   - scope: the port's scope; nil: the scope that the thread has entered.
+  ///   - receive: called on the loop's thread with the port and a message, which may be kept. An error that it throws is passed to the
   ///     last-resort handler (THR-19).
   /// - Throws: `TreadleError` for a capacity that is not from 1 to 16,777,215, a label that is too long, when out of memory, or when
   ///   the scope is closed. Since 1.0.

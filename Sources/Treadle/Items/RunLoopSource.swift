@@ -3,7 +3,7 @@
 
 import CTreadle
 
-/// A custom input source: signalled by anybody, performed by a loop that has it (SRC0-6, SRC0-7). Since 1.0.
+/// A custom input source: signalled by any thread, performed by a loop that has it (SRC0-6, SRC0-7). Since 1.0.
 public final class RunLoopSource: RunLoopItem, @unchecked Sendable {
   /// Called for a mode that the source joined or left. Since 1.0.
   public typealias ModeBody = @Sendable (RunLoopSource, RunLoopMode) throws -> Void
@@ -17,11 +17,11 @@ public final class RunLoopSource: RunLoopItem, @unchecked Sendable {
     }
   }
 
-  /// Makes a source, in no mode yet. What its bodies throw goes to the last-resort handler (THR-19). Any thread.
+  /// Creates a source, in no mode yet. An error that a body throws is passed to the last-resort handler (THR-19). Any thread.
   /// - Parameters:
   ///   - order: smaller is performed first; equal ones in the order of their signals.
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
-  ///   - scope: what the source belongs to; nil: the scope that the thread has entered.
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
+  ///   - scope: the source's scope; nil: the scope that the thread has entered.
   ///   - schedule: called for each mode that the source joined, on the thread that adds it (SRC0-3).
   ///   - cancel: called for each mode that the source left, on the thread that removes it.
   ///   - perform: called with the source on the loop's thread once it was signalled.

@@ -6,7 +6,7 @@ import CTreadle
 /// A timer: one-shot, or repeating on an exact grid (TMR-16). A one-shot that has fired is idle, and can be armed again as long
 /// as this object is there (TMR-24). Since 1.0.
 public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
-  /// What a timer calls. Since 1.0.
+  /// The body of a timer. Since 1.0.
   public typealias Fire = @Sendable (RunLoopTimer) throws -> Void
 
   private final class Bodies: ItemBody, @unchecked Sendable {
@@ -14,15 +14,15 @@ public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
     init(_ fire: @escaping Fire) { self.fire = fire }
   }
 
-  /// Makes a timer, in no mode yet. Any thread.
+  /// Creates a timer, in no mode yet. Any thread.
   /// - Parameters:
   ///   - delay: from now to the first date; zero or less fires at the next opportunity (TMR-8).
   ///   - interval: nil for a one-shot; at least a microsecond.
   ///   - tolerance: how late it may fire so that wake-ups are shared (TMR-5).
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
-  ///   - scope: what the timer belongs to; nil: the scope that the thread has entered.
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
+  ///   - scope: the timer's scope; nil: the scope that the thread has entered.
   ///   - endsAfterFiring: a one-shot is invalid after its callback (TMR-15).
-  ///   - fire: called with the timer on the loop's thread, never early. What it throws goes to the last-resort handler (THR-19).
+  ///   - fire: called with the timer on the loop's thread, never early. An error that it throws goes to the last-resort handler (THR-19).
   /// - Throws: `TreadleError` when out of memory, for a negative interval or a label that is too long, or when the scope is
   ///   closed. Since 1.0.
   public convenience init(
@@ -34,15 +34,15 @@ public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
       endsAfterFiring: endsAfterFiring, fire: fire)
   }
 
-  /// Makes a timer with a date, in no mode yet. Any thread.
+  /// Creates a timer with a date, in no mode yet. Any thread.
   /// - Parameters:
   ///   - date: the first date; a past one fires at the next opportunity (TMR-8).
   ///   - interval: nil for a one-shot; at least a microsecond.
   ///   - tolerance: how late it may fire so that wake-ups are shared (TMR-5).
-  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
-  ///   - scope: what the timer belongs to; nil: the scope that the thread has entered.
+  ///   - label: its name in reports, at most 255 bytes of UTF-8.
+  ///   - scope: the timer's scope; nil: the scope that the thread has entered.
   ///   - endsAfterFiring: a one-shot is invalid after its callback (TMR-15).
-  ///   - fire: called with the timer on the loop's thread, never early. What it throws goes to the last-resort handler (THR-19).
+  ///   - fire: called with the timer on the loop's thread, never early. An error that it throws goes to the last-resort handler (THR-19).
   /// - Throws: as above. Since 1.0.
   public convenience init(
     at date: RunLoopInstant, repeating interval: Duration? = nil, tolerance: Duration = .zero, label: String? = nil,
@@ -110,7 +110,7 @@ public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
     try check(treadle_timer_set_tolerance(handle, tolerance.nanoseconds))
   }
 
-  /// Makes a timer and adds it to the default mode of the calling thread's loop, which keeps it (NST-1, NST-5). One that does
+  /// Creates a timer and adds it to the default mode of the calling thread's loop, which keeps it (NST-1, NST-5). One that does
   /// not repeat is invalid after its callback (NST-3). Any thread.
   /// - Parameters:
   ///   - interval: from now to the first date, and with `repeats` from each date to the next; less than 100
@@ -126,7 +126,7 @@ public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
     return try RunLoopTimer(after: step, repeating: repeats ? step : nil, endsAfterFiring: true, fire: fire).start()
   }
 
-  /// Calls the timer's callback here and now, on the calling thread. A one-shot is idle afterwards, or invalid, as if it were
+  /// Calls the timer's callback immediately, on the calling thread. A one-shot is idle afterwards, or invalid, as if it were
   /// due; the dates of a repeating timer are not touched (NST-3). Any thread.
   /// - Returns: false, without a call, when it is invalid, when its callback runs already, or after a shutdown.
   ///   Since 1.0.

@@ -4,14 +4,14 @@
 import CTreadle
 
 extension RunLoop: CustomStringConvertible {
-  /// The loop's thread and what that does, then its modes with a line for each of their items, for people who debug (RL-12).
+  /// The loop's thread and what that does, then its modes with a line for each of their items, for debugging (RL-12).
   /// Any thread. Since 1.0.
   public var description: String {
     text { treadle_describe(UnsafeMutableRawPointer(handle), $0, $1, $2) } ?? "a loop that is gone"
   }
 
   /// The items of a mode, of the common modes those recorded there, and with nil those of all modes, each once: sources
-  /// first, then descriptor sources, ports, timers and observers. What it gives are further references to them. For who debugs:
+  /// first, then descriptor sources, ports, timers and observers. Returns further references to them. For debugging:
   /// it looks at all items of the process. Any thread.
   /// - Throws: `TreadleError` when out of memory. Since 1.0.
   public func items(in mode: RunLoopMode? = nil) throws(TreadleError) -> [RunLoopItem] {
@@ -46,7 +46,7 @@ extension RunLoop: CustomStringConvertible {
   }
 }
 
-/// What a loop has done since it was made. Since 1.0.
+/// The counters of a loop since its creation. Since 1.0.
 public struct RunLoopCounters: Sendable {
   /// Passes that have begun, of runs at all levels. Since 1.0.
   public internal(set) var passes: UInt64
@@ -54,7 +54,7 @@ public struct RunLoopCounters: Sendable {
   public internal(set) var sleeps: UInt64
   /// Sleeps that a wake-up ended, or kept from beginning. Since 1.0.
   public internal(set) var wakes: UInt64
-  /// What was called: posts, sources, timers, descriptor sources, requests and ports, for each message. Since 1.0.
+  /// Calls: posts, sources, timers, descriptor sources, requests and ports, for each message. Since 1.0.
   public internal(set) var posts, signals, timers, descriptors, requests, messages: UInt64
   /// Why the last run that finished did. Since 1.0.
   public internal(set) var lastFinish: Finish
@@ -81,7 +81,7 @@ extension RunLoopCounters: CustomStringConvertible {
 }
 
 extension RunLoop {
-  /// What the loop has done. Those of a batch count when it is over. Any thread. Since 1.0.
+  /// The loop's counters. Those of a batch count when it is over. Any thread. Since 1.0.
   public var counters: RunLoopCounters {
     var counters = treadle_loop_counters()
     counters.struct_size = MemoryLayout<treadle_loop_counters>.size

@@ -33,7 +33,7 @@ extension RunLoop {
     _ = try runOnce(in: mode, before: limit)
   }
 
-  /// Makes one pass of a mode without blocking, in which timers fire that are due and sources are performed that were
+  /// Creates one pass of a mode without blocking, in which timers fire that are due and sources are performed that were
   /// signalled; then tells when the next timer fires (NSR-5). On the loop's own thread.
   /// - Returns: `.distantFuture` with input sources alone; nil when the mode is empty, and on another thread than the loop's.
   /// - Throws: `TreadleError` when the system refuses, or after `shutDown`. Since 1.0.

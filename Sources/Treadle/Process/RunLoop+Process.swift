@@ -21,7 +21,7 @@ extension RunLoop {
   /// system's clock. In a timer's callback it is never before the date that is being served (RUN-14). Any thread. Since 1.0.
   public static var recent: RunLoopInstant { RunLoopInstant(nanoseconds: treadle_time_recent()) }
 
-  /// Makes Treadle usable in the child of a fork, from nothing: all loops and objects of the parent are gone here (RL-11).
+  /// Creates Treadle usable in the child of a fork, from nothing: all loops and objects of the parent are gone here (RL-11).
   /// - Returns: false where the process is not such a child. Since 1.0.
   @discardableResult
   public static func startAfterFork() -> Bool { treadle_after_fork_child() == TREADLE_OK }

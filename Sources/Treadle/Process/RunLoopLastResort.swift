@@ -3,15 +3,15 @@
 
 import CTreadle
 
-/// What becomes of an error that nobody caught: one that left a thread's body, a callback, or something that was performed
-/// without anybody waiting for it (THR-19). Nothing leaves Treadle's own frames. Since 1.0.
+/// The handler of uncaught errors: an error that left a thread's body, a callback, or something that was performed
+/// without a waiter (THR-19). Nothing leaves Treadle's own frames. Since 1.0.
 public enum RunLoopLastResort {
   /// Deals with an error: on which thread, of what kind, such as "Swift error", and its text. True when it has dealt
   /// with it. Called on the thread where it happened (THR-19). Since 1.0.
   public typealias Handler = @Sendable (_ thread: RunLoopThread?, _ kind: String, _ message: String) -> Bool
 
   /// Sets the process's handler in place of the one before; nil for the default, which prints one line to standard
-  /// error and answers false (THR-19). Any thread.
+  /// error and returns false (THR-19). Any thread.
   /// - Parameter handler: released when it was replaced and no call of it runs.
   /// - Throws: `TreadleError` when out of memory, or in the child of a fork; the handler before stays. Since 1.0.
   public static func setHandler(_ handler: Handler?) throws(TreadleError) {

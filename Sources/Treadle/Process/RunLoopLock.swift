@@ -10,7 +10,7 @@ public final class RunLoopLock: Sendable {
 
   var handle: OpaquePointer { reference.handle }
 
-  /// Makes a lock. Any thread.
+  /// Creates a lock. Any thread.
   /// - Parameter isRecursive: whether its owner may lock it again, and unlocks it as often.
   /// - Throws: `TreadleError` when out of memory, or in the child of a fork. Since 1.0.
   public init(isRecursive: Bool = false) throws(TreadleError) {
@@ -53,7 +53,7 @@ public final class RunLoopLock: Sendable {
 public final class RunLoopCondition: Sendable {
   private let reference: Reference
 
-  /// Makes a condition. Any thread.
+  /// Creates a condition. Any thread.
   /// - Throws: `TreadleError` when out of memory, or in the child of a fork. Since 1.0.
   public init() throws(TreadleError) { reference = Reference(owning: try made { treadle_condition_create($0) }) }
 
@@ -68,7 +68,7 @@ public final class RunLoopCondition: Sendable {
     try check(treadle_condition_wait(reference.handle, lock.handle, timeout.limit))
   }
 
-  /// Wakes one who waits, if there is one (THR-20). Any thread. Since 1.0.
+  /// Wakes one waiter, if there is one (THR-20). Any thread. Since 1.0.
   public func signal() { _ = treadle_condition_signal(reference.handle) }
 
   /// Wakes all who wait (THR-20). Any thread. Since 1.0.
@@ -76,11 +76,11 @@ public final class RunLoopCondition: Sendable {
 }
 
 extension RunLoopLock: CustomStringConvertible {
-  /// Which lock it is, for people who debug. Any thread. Since 1.0.
+  /// Which lock it is, for debugging. Any thread. Since 1.0.
   public var description: String { "RunLoopLock(\(handle))" }
 }
 
 extension RunLoopCondition: CustomStringConvertible {
-  /// Which condition it is, for people who debug. Any thread. Since 1.0.
+  /// Which condition it is, for debugging. Any thread. Since 1.0.
   public var description: String { "RunLoopCondition(\(reference.handle))" }
 }

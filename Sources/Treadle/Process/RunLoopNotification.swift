@@ -6,9 +6,9 @@ import CTreadle
 /// A registration for what Treadle tells the whole process (NOTE-1). It ends with this object, or with `remove`.
 /// Since 1.0.
 public final class RunLoopNotification: Sendable {
-  /// What is told, with the C interface's numbers (NOTE-1). Since 1.0.
+  /// Names of notifications, with the C interface's numbers (NOTE-1). Since 1.0.
   public enum Name: UInt32, Sendable {
-    /// The first thread is about to be started through Treadle: told once in a process, on the thread that
+    /// The first thread is about to be started through Treadle: once in a process, on the thread that
     /// starts it, before it runs; without a thread (THR-11). Since 1.0.
     case willBecomeMultiThreaded = 1
     /// A thread that has an object ends: told on that thread, with its object (THR-14). Since 1.0.
@@ -23,11 +23,11 @@ public final class RunLoopNotification: Sendable {
   /// Registers for a notification. Those who registered first are called first; one that is added during a
   /// notification is not called for it (NOTE-1). Any thread.
   /// - Parameters:
-  ///   - name: what to be told.
-  ///   - thread: told of this thread alone; nil for all.
-  ///   - scope: what the registration belongs to; nil: the scope that the thread has entered.
+  ///   - name: the name of the notification.
+  ///   - thread: called for this thread alone; nil for all.
+  ///   - scope: the registration's scope; nil: the scope that the thread has entered.
   ///   - notify: called on the thread that posts the notification; released when the registration was removed
-  ///     and no call of it runs. What it throws goes to the last-resort handler (THR-19).
+  ///     and no call of it runs. An error that it throws is passed to the last-resort handler (THR-19).
   /// - Throws: `TreadleError` when out of memory, in the child of a fork, or when the scope is closed. Since 1.0.
   public init(
     _ name: Name, of thread: RunLoopThread? = nil, scope: RunLoopScope? = nil,
@@ -56,12 +56,12 @@ public final class RunLoopNotification: Sendable {
 
   deinit { remove() }
 
-  /// Ends the registration: it is not called any more, also not in a notification that is being told. A call that
+  /// Ends the registration: it is not called any more, also not in a notification that is being delivered. A call that
   /// runs on another thread goes on (NOTE-1). Repeated calls have no effect. Any thread. Since 1.0.
   public func remove() { _ = treadle_notification_remove(token) }
 }
 
 extension RunLoopNotification: CustomStringConvertible {
-  /// What it is told, for people who debug. Any thread. Since 1.0.
+  /// A description, for debugging. Any thread. Since 1.0.
   public var description: String { "RunLoopNotification(\(name), \(token))" }
 }

@@ -28,7 +28,7 @@ public final class RunLoopPlugin: Sendable {
     case started = 2
   }
 
-  /// What gets a plugin's messages, and those about it. Since 1.0.
+  /// Receives a plugin's messages, and those about it. Since 1.0.
   public typealias Log = @Sendable (Level, String) throws -> Void
 
   private let reference: Reference
@@ -44,9 +44,9 @@ public final class RunLoopPlugin: Sendable {
 
   /// Loads a plugin, which starts nothing. It belongs to the scope that the thread has entered. Any thread.
   /// - Parameters:
-  ///   - path: of a library that nobody but root and the process's user may write.
+  ///   - path: of a library that only root and the process's user may write.
   ///   - settings: values by their keys; the others have their defaults.
-  ///   - log: called on any thread with what the plugin tells. What it throws goes to the last-resort handler (THR-19). Kept
+  ///   - log: called on any thread with what the plugin tells. An error that it throws is passed to the last-resort handler (THR-19). Kept
   ///     until this object's `close` has ended the plugin, or for ever.
   /// - Throws: `TreadleError` with a message that names the symbol, the version or the key: for a file that is refused or is no
   ///   plugin, a setting that it does not have or allow, an id that is loaded already. Since 1.0.
@@ -160,7 +160,7 @@ public final class RunLoopPlugin: Sendable {
   /// True until its end begins. Any thread. Since 1.0.
   public var isValid: Bool { treadle_is_valid(reference.object) }
 
-  /// What it has made, and who is inside of it: of one that could not be closed in time, what still goes on. Any thread. Since 1.0.
+  /// The objects that it has created, and the threads inside of it. Any thread. Since 1.0.
   public var holders: [RunLoopScope.Holder] { RunLoopScope.holders(of: handle) }
 
   /// The value of a setting. Any thread.
@@ -195,6 +195,6 @@ public final class RunLoopPlugin: Sendable {
 }
 
 extension RunLoopPlugin: CustomStringConvertible {
-  /// The id and the state, for people who debug. Any thread. Since 1.0.
+  /// The id and the state, for debugging. Any thread. Since 1.0.
   public var description: String { "RunLoopPlugin(\(id ?? "ended")\(state.map { ", \($0)" } ?? ""))" }
 }

@@ -4,14 +4,14 @@
 import CTreadle
 
 /// A scope: what is made inside of it belongs to it, and ends with it, whatever was forgotten (SCOPE-1 to SCOPE-5): items,
-/// threads, posts, requests, notifications, what was put off to a pool, further scopes. Since 1.0.
+/// threads, posts, requests, notifications, releases that were deferred to a pool, further scopes. Since 1.0.
 public final class RunLoopScope: Sendable {
   private let reference: Reference
-  /// What reports call it; empty without a label. Since 1.0.
+  /// Its name in reports; empty without a label. Since 1.0.
   public let label: String
 
-  /// Makes a scope. It belongs to the one that the thread has entered, if it has. Any thread.
-  /// - Parameter label: what reports call it, of 255 bytes of UTF-8 at most.
+  /// Creates a scope. It belongs to the one that the thread has entered, if it has. Any thread.
+  /// - Parameter label: its name in reports, at most 255 bytes of UTF-8.
   /// - Throws: `TreadleError` for a label that is too long, when the scope is closed that the thread has entered, or when out
   ///   of memory. Since 1.0.
   public init(label: String? = nil) throws(TreadleError) {
@@ -56,11 +56,11 @@ public final class RunLoopScope: Sendable {
   /// True until the scope's closing begins. Any thread. Since 1.0.
   public var isValid: Bool { treadle_is_valid(reference.object) }
 
-  /// What keeps a scope from being closed (SCOPE-4). Since 1.0.
+  /// A holder, which keeps a scope from being closed (SCOPE-4). Since 1.0.
   public struct Holder: Sendable, CustomStringConvertible {
     /// Of which kind it is, such as "timer" or "post". Since 1.0.
     public let kind: String
-    /// What it was called when it was made; empty without a label. Since 1.0.
+    /// Its label; empty without one. Since 1.0.
     public let label: String
     /// The kernel's id of the thread that is inside of it; 0: of none, or not known. Since 1.0.
     public let threadID: Int32
@@ -74,7 +74,7 @@ public final class RunLoopScope: Sendable {
     }
   }
 
-  /// What is in the scope now: of one that could not be closed in time, what still goes on (SCOPE-4). Any thread. Since 1.0.
+  /// The holders in the scope now; if it could not be closed in time, those that hold it up (SCOPE-4). Any thread. Since 1.0.
   public var holders: [Holder] { RunLoopScope.holders(of: handle) }
 
   static func holders(of handle: OpaquePointer) -> [Holder] {
@@ -92,7 +92,7 @@ public final class RunLoopScope: Sendable {
 }
 
 extension RunLoopScope: CustomStringConvertible {
-  /// The label, and how many things are in the scope, for people who debug. Any thread. Since 1.0.
+  /// The label, and how many things are in the scope, for debugging. Any thread. Since 1.0.
   public var description: String {
     let state = isValid ? "open" : holders.isEmpty ? "closed" : "closing"
     return "RunLoopScope(\(label.isEmpty ? "" : "“\(label)”, ")\(state), \(holders.count) inside)"

@@ -5,7 +5,7 @@ import CTreadle
 
 /// Why a call was refused: a sentence that names the argument or the cause, with a code to compare. Since 1.0.
 public struct TreadleError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong, in the C interface's numbers. More may come. Since 1.0.
+  /// The code, in the C interface's numbers. More may come. Since 1.0.
   public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The C interface's number, which is negative. Since 1.0.
     public let rawValue: Int32
@@ -56,7 +56,7 @@ public struct TreadleError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String { treadle_status_name(rawValue).map { String(cString: $0) } ?? "\(rawValue)" }
   }
 
-  /// What is wrong. Since 1.0.
+  /// The code. Since 1.0.
   public let code: Code
   /// One sentence that names the argument or the cause. Since 1.0.
   public let message: String

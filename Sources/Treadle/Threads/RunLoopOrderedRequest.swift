@@ -72,7 +72,7 @@ public final class RunLoopOrderedRequest: Sendable {
 }
 
 extension RunLoopOrderedRequest: CustomStringConvertible {
-  /// Its order, and whether it waits, for people who debug. Any thread. Since 1.0.
+  /// Its order, and whether it waits, for debugging. Any thread. Since 1.0.
   public var description: String { "RunLoopOrderedRequest(order \(order), \(isWaiting ? "waiting" : "over"))" }
 }
 
@@ -136,7 +136,7 @@ extension RunLoop {
   ///   - order: smaller is performed first.
   ///   - modes: nil: the common modes. With an empty list nothing is performed.
   ///   - target: kept until then; `cancelPerforms` finds the request by it.
-  ///   - body: released when it was called, or never will be. What it throws goes to the last-resort handler (PERF-11).
+  ///   - body: released when it was called, or never will be. An error that it throws is passed to the last-resort handler (PERF-11).
   /// - Returns: the request, to cancel it; nil for an empty list of modes.
   /// - Throws: `TreadleError` of the code `.closed` when the loop's thread is gone, or the scope closed; when out of memory. Since 1.0.
   @discardableResult

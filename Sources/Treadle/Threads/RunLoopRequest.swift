@@ -47,7 +47,7 @@ public final class RunLoopRequest: @unchecked Sendable {
     Unmanaged.passUnretained(object).toOpaque()
   }
 
-  /// Makes a request of the calling thread's loop. nil for an empty list of modes.
+  /// Creates a request of the calling thread's loop. nil for an empty list of modes.
   fileprivate static func schedule(
     after delay: Duration, in modes: [RunLoopMode]?, target: AnyObject?, _ body: @escaping @Sendable () throws -> Void
   ) throws(TreadleError) -> RunLoopRequest? {
@@ -86,13 +86,13 @@ public final class RunLoopRequest: @unchecked Sendable {
 }
 
 extension RunLoopRequest: CustomStringConvertible {
-  /// Which request it is, for people who debug. Any thread. Since 1.0.
+  /// Which request it is, for debugging. Any thread. Since 1.0.
   public var description: String { "RunLoopRequest(\(ObjectIdentifier(self)))" }
 }
 
 extension RunLoop {
   /// Has the calling thread's loop perform a body once, after a delay: timer work, never before the next pass.
-  /// Requests of one date are performed in their order (PERF-12 to PERF-14). What is left when the thread ends is
+  /// Requests of one date are performed in their order (PERF-12 to PERF-14). Requests that remain when the thread ends are
   /// dropped (PERF-16). Any thread.
   /// - Parameters:
   ///   - delay: zero or less is as soon as possible.

@@ -34,8 +34,8 @@ extension RunLoopThread {
     return size
   }
 
-  /// Sets the stack's size in bytes for the start: 16,384 to 1 GiB, a multiple of 4,096. What the system itself
-  /// needs is added to it (THR-13). Any thread.
+  /// Sets the stack's size in bytes for the start: 16,384 to 1 GiB, a multiple of 4,096. The system's
+  /// minimum is added to it (THR-13). Any thread.
   /// - Throws: `TreadleError` for any other size, and after the start; the old value stays. Since 1.0.
   public func setStackSize(_ size: Int) throws(TreadleError) { try check(treadle_thread_set_stack_size(handle, max(size, 0))) }
 

@@ -19,8 +19,8 @@ extension RunLoopThread {
     try check(treadle_thread_start_and_wait(handle, timeout.limit))
   }
 
-  /// The calling thread is ready: whoever waits in `startAndWait` goes on (THR-18). Repeated calls, and calls of
-  /// threads that nobody waits for, have no effect. Any thread. Since 1.0.
+  /// Declares the calling thread ready: `startAndWait` returns to its caller (THR-18). Repeated calls, and calls
+  /// without a waiter, have no effect. Any thread. Since 1.0.
   public static func declareReady() { _ = treadle_thread_declare_ready() }
 
   /// Whether the thread executes: from its start on the new thread until its will-exit notification is over
@@ -56,10 +56,10 @@ extension RunLoopThread {
     try check(treadle_thread_join(handle, timeout.limit, nil))
   }
 
-  /// Makes the thread detached, once, before its start or later: nobody joins it (THR-17). Any thread.
+  /// Detaches the thread, once, before its start or later: it is not joined (THR-17). Any thread.
   /// - Throws: `TreadleError` when it is detached, another's, joined or being joined. Since 1.0.
   public func detach() throws(TreadleError) { try check(treadle_thread_detach(handle)) }
 
-  /// Whether nobody can join the thread: it is detached, or not Treadle's (THR-17). Any thread. Since 1.0.
+  /// Whether the thread cannot be joined: it is detached, or foreign (THR-17). Any thread. Since 1.0.
   public var isDetached: Bool { treadle_thread_is_detached(handle) }
 }

@@ -3,7 +3,7 @@
 
 import CTreadle
 
-/// A thread: one that Treadle starts, or the object of a thread that somebody else started. Two references to
+/// A thread: one that Treadle starts, or the object of a foreign thread. Two references to
 /// one thread are equal, but need not be identical. A reference may be kept for as long as wanted, also when
 /// the thread has ended. A joinable thread whose last reference goes without a join is detached (THR-17).
 ///
@@ -23,14 +23,14 @@ public final class RunLoopThread: Sendable {
 
   private typealias Main = @Sendable () throws -> Void
 
-  /// Makes a thread, which `start` starts (THR-1). Any thread.
+  /// Creates a thread, which `start` starts (THR-1). Any thread.
   /// - Parameters:
   ///   - name: any text without a NUL, up to 65,535 bytes of UTF-8; see `setName`.
   ///   - stackSize: bytes, 16,384 to 1 GiB, a multiple of 4,096; nil for 524,288 (THR-13).
   ///   - priority: 0 to 1, limited to that; nil for 0.5; see `setPriority`.
   ///   - policy: how the kernel schedules it; see `Policy`.
-  ///   - isDetached: whether nobody will join it (THR-17).
-  ///   - scope: what the thread belongs to; nil: the scope that the calling thread has entered.
+  ///   - isDetached: whether the thread is detached (THR-17).
+  ///   - scope: the thread's scope; nil: the scope that the calling thread has entered.
   ///   - body: called on the new thread, and released when it has returned or when it is sure that it is never
   ///     called (THR-4). An error that it throws goes to the last-resort handler (THR-19). nil: the thread is a worker, which
   ///     runs its loop until it is stopped, also while nothing is in it (THR-18, RUN-16).
@@ -64,7 +64,7 @@ public final class RunLoopThread: Sendable {
     if policy != .default { try setPolicy(policy) }
   }
 
-  /// Makes a detached thread with the default attributes and starts it (THR-3). Any thread.
+  /// Creates a detached thread with the default attributes and starts it (THR-3). Any thread.
   /// - Parameter body: as in `init`.
   /// - Throws: as `init` and `start`. Since 1.0.
   @discardableResult
@@ -74,7 +74,7 @@ public final class RunLoopThread: Sendable {
     return thread
   }
 
-  /// Makes a worker and starts it: a thread that runs its loop until `stop`, also while nothing is in it; its loop takes work
+  /// Creates a worker and starts it: a thread that runs its loop until `stop`, also while nothing is in it; its loop takes work
   /// when this returns (THR-18, RUN-16). Any thread.
   /// - Parameters:
   ///   - name: as in `init`.
@@ -157,7 +157,7 @@ extension RunLoopThread: Hashable {
 }
 
 extension RunLoopThread: CustomStringConvertible {
-  /// The thread's name, kernel id and state, for people who debug. Any thread. Since 1.0.
+  /// The thread's name, kernel id and state, for debugging. Any thread. Since 1.0.
   public var description: String {
     let name = name
     let state = isFinished ? "finished" : isExecuting ? "thread \(kernelID)" : "not started"
