@@ -303,7 +303,7 @@ def closure(signature: Any, fn: Optional[Callable[..., Any]] = None, **options: 
     signature: a prototype of ctypes, such as CFUNCTYPE(c_int, c_void_p) makes, or a text in the notation of
     treadle_signature_parse, such as "i^v". fn is called with the arguments as ctypes converts them, structs as
     copies, and returns the result; bytes that it returns as a C string are kept as long as the closure, each text once.
-    What a struct that it returns points to is its own to keep.
+    The function must keep alive the memory that a returned struct points to.
     An exception is reported to the loop's excepthook or to the last resort, and the caller gets the default.
     loop, thread: where fn is called; one of the two, or neither for the calling thread.
     delivery: "inline": on the calling thread, the default without loop and thread; "async": there, later, and the caller

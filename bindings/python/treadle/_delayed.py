@@ -41,7 +41,7 @@ def perform_after(
 ) -> DelayedPerform:
     """Has the calling thread's loop call fn(*args) once, after so many seconds, but never before its next pass.
 
-    Those of one date are called in their order. What is left when the thread ends is dropped.
+    Those of one date are called in their order. Calls that remain when the thread ends are dropped.
     modes: None is COMMON; a text is one mode, a list several; with an empty list nothing is called.
     target: what cancel_performs() finds it by; without it the object of a bound method, or else fn itself.
     context: that of contextvars in which fn runs; None: a copy of the caller's, as it is now.

@@ -21,7 +21,7 @@ _SIZE = ctypes.sizeof(_capi.treadle_descriptor_context)
 
 
 class HasFileno(Protocol):
-    """What has a descriptor, such as a socket. Since 1.0."""
+    """An object with a descriptor, such as a socket. Since 1.0."""
 
     def fileno(self) -> int:
         """The descriptor."""
@@ -71,7 +71,7 @@ class FileDescriptor(Item):
 
     @property
     def events(self) -> Events:
-        """What is watched for now; NONE while paused. Setting it takes effect at once, also in a sleeping loop.
+        """The events that are watched for; NONE while paused. Setting it takes effect at once, also in a sleeping loop.
 
         Raises InvalidArgument for other events than READ and WRITE, Error if invalid. Any thread. Since 1.0.
         """

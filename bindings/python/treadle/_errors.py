@@ -71,7 +71,7 @@ class Unsupported(Error):
 
 
 class PluginError(Error):
-    """What was to be loaded is no plugin, or a function of it has failed. Since 1.0."""
+    """The file is not a plugin, or a function of it has failed. Since 1.0."""
 
 
 _CLASSES: Dict[int, Type[Error]] = {

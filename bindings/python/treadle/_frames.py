@@ -140,7 +140,7 @@ def forget_others() -> None:
 
 
 class ExceptHookArgs(NamedTuple):
-    """What an excepthook is told. Since 1.0."""
+    """The argument of an excepthook. Since 1.0."""
 
     #: The exception's class.
     exc_type: Type[BaseException]

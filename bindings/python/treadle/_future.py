@@ -36,7 +36,7 @@ class Future(concurrent.futures.Future[T]):
     waits for it in asyncio. Since 1.0.
 
     When the loop's thread ends, or the function's scope, before it ran, the exception is LoopClosed, which is also raised in who waits
-    for the main thread's loop when that has come to the end of the program. An exception that nobody asked for is
+    for the main thread's loop when that has come to the end of the program. An exception that was never retrieved is
     reported to the loop's excepthook when the Future goes away.
     """
 

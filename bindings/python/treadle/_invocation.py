@@ -87,7 +87,7 @@ class Invocation(Future[Any]):
 
     It is a Future: result(), exception(), done() and add_done_callback() are as in concurrent.futures, and
     `await` waits for it in asyncio. When the loop's thread ends before the function was called, the exception is
-    LoopClosed, as it is when its scope ends first. What was passed to the function is kept until it has returned.
+    LoopClosed, as it is when its scope ends first. The function's arguments are kept until it has returned.
     """
 
     _needs_looks = True
@@ -116,7 +116,7 @@ class Invocation(Future[Any]):
 
     @property
     def state(self) -> InvocationState:
-        """What the call has come to. Any thread. Since 1.0."""
+        """The state of the call. Any thread. Since 1.0."""
         out = ctypes.c_uint32()
         check(native.treadle_invocation_get_state(self._handle, out), self._handle)
         return InvocationState(out.value)

@@ -47,7 +47,7 @@ def handle_of(item: Item) -> int:
 class Item:
     """Something that a loop looks after. The mother of Source, FileDescriptor, Port, Timer and Observer.
 
-    A loop holds what was added to it. What is in no loop goes away with its last reference in Python.
+    A loop holds its items. An item in no loop is freed with its last reference in Python.
     All methods may be called on any thread. Since 1.0.
     """
 
@@ -118,7 +118,7 @@ class Item:
             self._ended()
 
     def describe(self) -> str:
-        """What the library tells of it, with its modes, for who debugs. Any thread. Since 1.0."""
+        """A description of the item and its modes, for debugging. Any thread. Since 1.0."""
         return text_of(native.treadle_describe, self._handle)
 
     def close(self, timeout: Optional[float] = None) -> None:

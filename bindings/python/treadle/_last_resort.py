@@ -18,7 +18,7 @@ _PATIENCE = 5.0
 
 
 class LastResortArgs(NamedTuple):
-    """What a last-resort handler is told. Since 1.0."""
+    """The argument of a last-resort handler. Since 1.0."""
 
     #: Where it happened.
     thread: Thread
@@ -44,8 +44,8 @@ def set_last_resort(handler: Optional[Handler]) -> None:
 
     It replaces the process's handler; None brings the default back. handler is called on the thread where it
     happened, and returns True if it dealt with the error. Otherwise the language does what it demands: an
-    exception of Python goes to the interpreter's own hook, and is printed once. What a call raises to its caller, or a loop's own excepthook gets, does not come here. Any
-    thread. Since 1.0.
+    exception of Python goes to the interpreter's own hook, and is printed once. Not for exceptions
+    that a call raises to its caller, or that a loop's own excepthook gets. Any thread. Since 1.0.
     """
     global _handler
     if handler is not None and not callable(handler):

@@ -360,7 +360,7 @@ class RunLoop(Invoking, Decorating):
                 return items
 
     def counters(self) -> Counters:
-        """What the loop has done. Posts, signals and timers count when their batch is over. Any thread. Since 1.0."""
+        """The loop's counters. Posts, signals and timers count when their batch is over. Any thread. Since 1.0."""
         raw = _capi.treadle_loop_counters()
         raw.struct_size = ctypes.sizeof(raw)
         check(native.treadle_loop_get_counters(self._handle, raw), self._handle)
@@ -379,7 +379,7 @@ class RunLoop(Invoking, Decorating):
         )
 
     def describe(self) -> str:
-        """The loop, its modes and their items in words, for who debugs. Any thread. Since 1.0."""
+        """A description of the loop, its modes and their items, for debugging. Any thread. Since 1.0."""
         return text_of(native.treadle_describe, self._handle)
 
     def next_fire(self, mode: str = DEFAULT) -> Optional[float]:
@@ -423,8 +423,8 @@ class RunLoop(Invoking, Decorating):
         """Has the loop call fn(*args) once, in a pass of a common mode, and wakes it. Any thread, in a few
         microseconds less than perform().
 
-        Nothing is told of the result: an exception is one of a callback (see error_policy), and what is left when
-        the thread ends is dropped. Functions run in the order in which they were posted, and given to perform();
+        The result is dropped: an exception is one of a callback (see error_policy), and functions that remain when
+        the thread ends are dropped. Functions run in the order in which they were posted, and given to perform();
         those that one of them posts wait for the next pass. Raises LoopClosed when the thread is gone, and at
         the end of the interpreter.
         context: that of contextvars in which fn runs; None: a copy of the caller's, as it is now. Since 1.0.

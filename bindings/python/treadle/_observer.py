@@ -20,7 +20,7 @@ _SIZE = ctypes.sizeof(_capi.treadle_observer_context)
 
 
 class Observer(Item):
-    """Told what a loop is about to do. An observer alone does not keep a mode from being empty. Since 1.0."""
+    """Called at fixed points of a run. An observer alone does not keep a mode from being empty. Since 1.0."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Observer(Item):
 
     @property
     def activities(self) -> Activity:
-        """What the observer is told of. Any thread. Since 1.0."""
+        """The activities that the observer is called for. Any thread. Since 1.0."""
         out = ctypes.c_uint32()
         check(native.treadle_observer_get_activities(self._handle, out), self._handle)
         return Activity(out.value)

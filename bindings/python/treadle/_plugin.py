@@ -51,7 +51,7 @@ class Plugin(Scope):
         with treadle.Plugin.load("counter.py", {"interval": 0.5}) as counter:   # starts it, and closes it at the end
             treadle.RunLoop.current().run(seconds=10)
 
-    A plugin lives until it is closed, whoever holds this object; Plugin.all() finds it again. A file of Python is a module
+    A plugin lives until it is closed, also without a reference to this object; Plugin.all() finds it again. A file of Python is a module
     with ID, VERSION and functions: docs/guide/plugins.md tells which.
     """
 
@@ -94,7 +94,7 @@ class Plugin(Scope):
         name, or a function that finds it by the name, on any thread, and returns None for nothing: an object of ctypes, the
         address of one, or for plugins in Python any object; kept until the plugin has ended. log: told of messages, on
         any thread, as log(id, level, text); without one they go to the logger "treadle.plugins". writable: take a file that
-        somebody else may write or replace. timeout: how long the end of a with-statement waits, in seconds; None waits for ever.
+        other users may write or replace. timeout: how long the end of a with-statement waits, in seconds; None waits for ever.
         Raises PluginError for a file that is refused, or is no plugin; Error with TREADLE_E_EXISTS for an id that is loaded
         already, with TREADLE_E_NOT_FOUND for a setting that it does not have; InvalidArgument for a value that the setting's
         type does not allow; SystemFailure where there is no such file; LoopClosed if the scope is closed; and what the body
@@ -214,7 +214,7 @@ class Plugin(Scope):
         before. Its functions are called here, on the calling thread.
 
         Raises PluginError for an init or start that fails, after which the plugin is closed, from what that has raised if it
-        is one of Python; Error with TREADLE_E_NOT_FOUND for a required extension that nobody has, with TREADLE_E_STATE while
+        is one of Python; Error with TREADLE_E_NOT_FOUND for a required extension that is not provided, with TREADLE_E_STATE while
         another thread starts it; DeadlockError for plugins that require each other; LoopClosed if it is closed. Any thread.
         Since 1.0.
         """

@@ -29,7 +29,7 @@ _KINDS: Any = (
 
 
 class PluginHost:
-    """What the init of a plugin in Python is given: the program, as the plugin sees it. It may be used until the plugin's
+    """The argument of a Python plugin's init: the program, as the plugin sees it. It may be used until the plugin's
     deinit has returned, on any thread; later it refuses with LoopClosed. Since 1.0."""
 
     #: The program's name; empty if it has not told.

@@ -18,7 +18,7 @@ class pool:
     """`with treadle.pool():` opens a pool on the calling thread and closes it at the end. Since 1.0.
 
     treadle.pool.add(fn) puts a call off until the innermost pool of the calling thread is closed. A run opens a
-    pool around every pass, and a Treadle thread has one around its function. What is added without any is called
+    pool around every pass, and a Treadle thread has one around its function. Without an open pool, a function is called
     when the thread ends.
     """
 

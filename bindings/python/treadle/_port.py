@@ -136,7 +136,7 @@ class Port(Item):
     def send(
         self, *components: Any, id: int = 0, reply_port: Optional[Port] = None, timeout: Optional[float] = None
     ) -> None:
-        """Sends a message. What is in it is copied, or duplicated, before this returns. Any thread.
+        """Sends a message. Its content is copied or duplicated before this returns. Any thread.
 
         components: bytes, ports, and what has a fileno(); if the port pickles, anything.
         id: a number of 32 bits, for the receiver. reply_port: where an answer goes.

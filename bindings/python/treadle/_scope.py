@@ -60,16 +60,16 @@ class ScopeHolder(NamedTuple):
 
 
 class Scope:
-    """What a thread makes while it has entered a scope belongs to it, and ends with it at the latest. Since 1.0.
+    """Owns what a thread creates while it has entered a scope belongs to it, and ends with it at the latest. Since 1.0.
 
         with treadle.Scope("a request") as scope:
             ...  # items, threads, closures, posts: whatever was forgotten of it is over after this
 
     To it belong sources, descriptor sources, timers, observers, threads, invocations, closures and scopes; what is posted,
-    performed, put off by pool.add() and registered with notifications.add(). Not what callbacks make later, unless they
-    enter the scope themselves. Loops, locks and conditions belong to nobody, and neither does the package itself.
-    What belongs to a closed scope is invalid. What else it is asked raises StaleHandle, what was not performed LoopClosed.
-    A scope that is collected is closed as by close() from one of its callbacks: nobody waits. Any thread.
+    performed, deferred by pool.add() and registered with notifications.add(). Not what callbacks make later, unless they
+    enter the scope themselves. Loops, locks, conditions and the package itself belong to no scope.
+    Members of a closed scope are invalid. Their other methods raise StaleHandle, waits for calls that were not performed LoopClosed.
+    A scope that is collected is closed as by close() from one of its callbacks, without a wait. Any thread.
     """
 
     #: A name for people, shown by repr().
@@ -141,12 +141,12 @@ class Scope:
 
     def close(self, timeout: Optional[float] = None) -> bool:
         """Ends the scope and all that belongs to it: True. It is invalidated, cancelled, removed; threads are stopped and
-        joined, releases that were put off are called here. Waits until none of it runs. May be called again.
+        joined, deferred releases are called here. Waits until none of it runs. May be called again.
 
         From inside one of its own callbacks it does not wait: False, and the scope is closed when those callbacks return
         that the calling thread is in.
         timeout: in seconds, None waits for ever, 0 only looks; then Timeout, whose message names what goes on: everything
-        was told to end, and close() may be called again. When all has ended it raises the first exception of a cancel
+        has been stopped, and close() may be called again. When all has ended it raises the first exception of a cancel
         callback or of a release. On the main thread Ctrl-C ends the wait. Any thread. Since 1.0.
         """
         return self._close(timeout_of(timeout, "timeout"))
@@ -188,7 +188,7 @@ class Scope:
         return ", ".join(names + more) or "nothing any more"
 
     def holders(self) -> List[ScopeHolder]:
-        """What is in the scope now: of one that could not be closed in time, what still goes on. Empty when it is closed.
+        """The holders in the scope now: of one that could not be closed in time, what still goes on. Empty when it is closed.
 
         Any thread. Since 1.0.
         """

@@ -21,7 +21,7 @@ _SIZE = ctypes.sizeof(_capi.treadle_source_context)
 
 
 class Source(Item):
-    """An input source that anybody can signal and a loop performs; `await` waits for that in asyncio. Since 1.0."""
+    """An input source that any thread can signal and a loop performs; `await` waits for that in asyncio. Since 1.0."""
 
     #: The tasks of asyncio that await it, once there was one.
     _waiters: Optional[Waiters] = None

@@ -40,7 +40,7 @@ _STACK_SIZE = 8 * 1024 * 1024
 class Thread(ThreadAttributes, Invoking):
     """A thread, with a run loop, a name, a dictionary and an end that can be waited for. Since 1.0.
 
-    Thread.current() is the calling thread, whoever made it; there is one object for each thread while it lives.
+    Thread.current() is the calling thread, also if Treadle did not create it; there is one object for each thread while it lives.
     A joinable thread is its owner's to join. One that still runs at the end of the program is left behind, as
     a daemon thread of threading is: call stop_and_join(), or treadle.shutdown(), for an orderly end.
     """

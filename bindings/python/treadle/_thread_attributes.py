@@ -93,7 +93,7 @@ class ThreadAttributes:
 
     @property
     def detached(self) -> bool:
-        """Whether nobody is to join the thread. It may be set to True, once, before the start or later.
+        """Whether the thread is detached: it is not joined. It may be set to True, once, before the start or later.
 
         Raises Error when it is detached already, joined or being joined, ValueError for False. Any thread.
         Since 1.0.

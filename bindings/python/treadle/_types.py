@@ -77,7 +77,7 @@ class Finish(NamedNumber):
 
 
 class Counters(NamedTuple):
-    """What a loop has done since it was made. Since 1.0."""
+    """A loop's counters since its creation. Since 1.0."""
 
     passes: int
     #: In the kernel.
@@ -114,7 +114,7 @@ class RunResult(NamedNumber):
 
 
 class Activity(NamedFlags):
-    """What a loop is about to do, as observers are told. Since 1.0."""
+    """The activities of a loop, for observers. Since 1.0."""
 
     #: A run begins.
     ENTRY = _capi.ENTRY
@@ -133,7 +133,7 @@ class Activity(NamedFlags):
 
 
 class Events(NamedFlags):
-    """What a descriptor is watched for, and what was seen. Since 1.0."""
+    """The events to watch for, and those that occurred. Since 1.0."""
 
     #: Nothing: the source is paused.
     NONE = 0
@@ -149,7 +149,7 @@ class Events(NamedFlags):
 
 
 class ThreadState(NamedNumber):
-    """Where a thread stands. Since 1.0."""
+    """A thread's state. Since 1.0."""
 
     #: Not started yet.
     CREATED = _capi.THREAD_CREATED
@@ -162,7 +162,7 @@ class ThreadState(NamedNumber):
 
 
 class Notification(NamedNumber):
-    """What Treadle tells the whole process. Since 1.0."""
+    """Notifications of process-wide events. Since 1.0."""
 
     #: The first thread is about to be started through Treadle: once, on the thread that starts it.
     WILL_BECOME_MULTITHREADED = _capi.NOTIFY_WILL_BECOME_MULTITHREADED
@@ -173,7 +173,7 @@ class Notification(NamedNumber):
 
 
 class ClosureState(NamedNumber):
-    """What a closure's life has come to. Since 1.0."""
+    """A closure's state. Since 1.0."""
 
     #: Its calls are handled.
     ACTIVE = _capi.CLOSURE_ACTIVE
@@ -184,7 +184,7 @@ class ClosureState(NamedNumber):
 
 
 class InvocationState(NamedNumber):
-    """What an invocation has come to. Since 1.0."""
+    """An invocation's state. Since 1.0."""
 
     #: Not made yet.
     IDLE = _capi.INVOCATION_IDLE

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Attached:
-    """asyncio in the calling thread's run loop, whoever runs that, as attach() gives it. A context manager. Since 1.0."""
+    """asyncio in the calling thread's run loop, as attach() returns it. A context manager. Since 1.0."""
 
     #: The loop of asyncio, which is the thread's running one. Since 1.0.
     loop: EventLoop
@@ -86,7 +86,7 @@ class Attached:
 
 
 def attach(modes: Optional[Iterable[str]] = None) -> Attached:
-    """Puts asyncio into the calling thread's run loop: whoever runs that, in whatever language, serves its tasks from now on.
+    """Adds asyncio to the calling thread's run loop: runs of the loop, in every language, serve its tasks from now on.
 
     It is the thread's running loop at once, so that callbacks of the run loop may use asyncio, asyncio.create_task() for
     example. The loop's modes are not empty while it is attached: their runs do not return FINISHED.

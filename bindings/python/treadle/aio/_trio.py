@@ -17,8 +17,8 @@ T = TypeVar("T")
 def run_trio(async_fn: Callable[..., Awaitable[T]], /, *args: Any, **options: Any) -> T:
     """trio.run(), with trio as a guest of the calling thread's run loop, which this runs in DEFAULT until trio is done.
 
-    options: of trio.lowlevel.start_guest_run, such as clock and strict_exception_groups. What the function returned, or
-    raises what it raised. A stop of the run loop cancels it: then, if it ends by that, raises LoopClosed. An exception of a
+    options: of trio.lowlevel.start_guest_run, such as clock and strict_exception_groups. Returns the function's result, or
+    raises its exception. A stop of the run loop cancels it: then, if it ends by that, raises LoopClosed. An exception of a
     callback of the run loop cancels it as well, and is raised when trio is done. Raises ImportError without trio, and
     RuntimeError in a run of trio. Any thread. Since 1.0.
     """
