@@ -5,8 +5,7 @@
 // run-time type information, and Itanium's C++ ABI (gcc or clang).
 //
 //   - Objects are reference-counted handles: Loop, Source, Descriptor, Timer, Observer, Port, Message,
-//     Routine, Thread, Lock, Condition. Copying adds a reference, the destructor releases it. native() is the handle of
-//     C.
+//     Routine, Thread, Lock, Condition. Copying adds a reference, the destructor releases it. native() is the C handle.
 //   - Callbacks are any callables: lambdas, functions, std::function, objects that can only be moved. They are
 //     destroyed once, after their last call, on the thread that ends their use. Lambdas that capture
 //     nothing or one pointer cost no memory. A callback gets its object as a const reference that lives until

@@ -27,7 +27,7 @@ typedef struct treadle_glib_inner_ {
 static inline gboolean treadle_glib_dispatch_(GSource *source, GSourceFunc callback, gpointer info) {
     treadle_glib_inner_ *inner = (treadle_glib_inner_ *)source;
     treadle_glue_fn ended = (treadle_glue_fn)(void (*)(void))callback;
-    if (g_source_query_unix_fd(source, inner->tag) & (GIOCondition)(G_IO_NVAL | G_IO_ERR)) { /* closed by somebody else */
+    if (g_source_query_unix_fd(source, inner->tag) & (GIOCondition)(G_IO_NVAL | G_IO_ERR)) { /* closed by other code */
         inner->fd = -1;
         if (ended) ended(TREADLE_E_SYSTEM, info);
         else treadle_report_error("TREADLE_E_SYSTEM", "the descriptor of a run loop inside of a main context is closed");
@@ -62,7 +62,7 @@ static inline treadle_status treadle_glib_source_new(treadle_loop loop, const ch
     return TREADLE_OK;
 }
 
-/* A main context inside of a run loop. What GLib would poll is in an epoll set, which is made anew when it may hold
+/* A main context inside of a run loop. The descriptors that GLib would poll are in an epoll set, which is rebuilt when it may hold
  * something else: the kernel takes a closed descriptor for another one than the next of that number. */
 typedef struct treadle_glib_outer_ {
     GMainContext *context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * treadle-glue.h: passes of a run loop that another loop waits for. What the headers for loops of other libraries share, and
- * those for further ones may use. */
+ * treadle-glue.h: passes of a run loop that another loop waits for. Shared by the headers for loops of other libraries, and
+ * for use by further ones. */
 #ifndef TREADLE_GLUE_H
 #define TREADLE_GLUE_H
 
@@ -10,7 +10,7 @@
 
 TREADLE_BEGIN_DECLS
 
-/** Told when a pass inside of another loop did not end as usual: TREADLE_RUN_STOPPED when somebody has stopped the run loop, or an
+/** Called when a pass inside of another loop did not end as usual: TREADLE_RUN_STOPPED when the run loop was stopped, or an
  *  error. Returns whether to go on; if not, the other loop waits for this one no more. Without such a function it goes on after a
  *  stop and TREADLE_E_CALLBACK, and not after other errors, which are reported (treadle_report_error).
  *  [callback] on the other loop's thread, outside of the pass. Since 1.0. */

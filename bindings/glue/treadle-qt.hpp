@@ -98,7 +98,7 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
         } while (waits && !has_handled_ && !is_interrupted_.loadAcquire());
         const bool result = has_handled_;
         if (outer_excludes != excludes_sockets_) excludes_sockets_ = outer_excludes, watchAll();
-        /* What would have had an outer one return came to this one's run; and a callback of the outer one has led here. */
+        /* The event that would have made an outer run return reached this run, which a callback of the outer one began. */
         if (--depth_ > 0) handled();
         return result;
     }

@@ -69,7 +69,7 @@ static inline treadle_status treadle_sd_event_start(sd_event *event, treadle_loo
 /* An sd-event loop inside of a run loop. Its timers are descriptors of the kernel's, so it has no date of its own. */
 static inline int64_t treadle_sd_event_prepare_(void *info) {
     sd_event *event = (sd_event *)info;
-    /* What was prepared before an earlier sleep is looked at, to be prepared anew. */
+    /* If it was prepared before an earlier sleep, finish that, then prepare again. */
     if (sd_event_get_state(event) == SD_EVENT_ARMED && sd_event_wait(event, 0) != 0) return 0;
     return sd_event_get_state(event) == SD_EVENT_INITIAL && sd_event_prepare(event) == 0 ? TREADLE_FOREVER : 0;
 }

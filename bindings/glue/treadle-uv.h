@@ -44,7 +44,7 @@ static inline void treadle_uv_stop(treadle_uv_inner *inner) {
     uv_close((uv_handle_t *)&inner->poll, treadle_uv_closed_);
 }
 
-/* An error of the poll, of a descriptor that somebody else has closed, is one of the loop. */
+/* An error of the poll, of a descriptor that other code has closed, is one of the loop. */
 static inline void treadle_uv_ready_(uv_poll_t *poll, int status, int events) {
     treadle_uv_inner *inner = (treadle_uv_inner *)poll->data;
     (void)events;

@@ -20,14 +20,13 @@ TREADLE_BEGIN_DECLS
  *    * ^X ^?           char pointer, pointer to anything, function pointer
  *    {name=...} [nX]   struct by value; array of n, inside structs and behind pointers
  *    r n N o O R V     qualifiers before a type, V only before the result. Invocations and closures use
- *    O (by copy), N (in and out), o (out) before pointers; the others have no effect
- *    ...               followed by the variadic arguments of one call: "i*...id". A float, or an integer narrower than
- *    int, is passed in its own size and promoted as in C
+ *                      O (by copy), N (in and out), o (out) before pointers; the others have no effect
+ *    ...               followed by the variadic arguments of one call: "i*...id". A float, or an integer
+ *                      narrower than int, is passed in its own size and promoted as in C
  *  Digits after a type (frame offsets) are skipped. "i^vq" is int32_t f(void *, int64_t).
  *  Refused, with position and reason in the last error: l and L (their size depends on the platform: use i, I, q or Q),
- *  unions, bit-fields, objects, arrays as arguments or results, empty or
- *  incomplete structs by value, more than 32 arguments, 32 levels of nesting, 1,024 characters, or
- *  4,096 bytes by value.
+ *  unions, bit-fields, objects, arrays as arguments or results, empty or incomplete structs by value, more than 32
+ *  arguments, 32 levels of nesting, 1,024 characters, or 4,096 bytes by value.
  *  On x86-64 and 64-bit Arm, a function whose arguments and result all fit into registers is called through a prepared
  *  register image. All others (structs by value, variadic arguments, many arguments), and all functions on other
  *  processors, are called through libffi.

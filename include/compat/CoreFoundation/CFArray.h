@@ -40,7 +40,7 @@ CF_EXPORT CFArrayRef CFArrayCreateCopy(CFAllocatorRef allocator, CFArrayRef theA
 CF_EXPORT CFMutableArrayRef CFArrayCreateMutable(CFAllocatorRef allocator, CFIndex capacity, const CFArrayCallBacks *callBacks);
 CF_EXPORT CFMutableArrayRef CFArrayCreateMutableCopy(CFAllocatorRef allocator, CFIndex capacity, CFArrayRef theArray);
 
-/** Reading. An index or a range that is not inside answers NULL, 0, false or kCFNotFound. */
+/** Reading. For an index or a range outside, these return NULL, 0, false or kCFNotFound. */
 CF_EXPORT CFIndex CFArrayGetCount(CFArrayRef theArray);
 CF_EXPORT CFIndex CFArrayGetCountOfValue(CFArrayRef theArray, CFRange range, const void *value);
 CF_EXPORT unsigned char CFArrayContainsValue(CFArrayRef theArray, CFRange range, const void *value);

@@ -9,7 +9,7 @@
  *     thread at a time. Callback types are [callback]: called by Treadle, with no lock held.
  *   - Create and Copy give a reference that the caller returns with CFRelease; Get borrows (OBJ-2).
  *   - A reference is a number that is looked up, never an address. A NULL, released or foreign reference has no
- *     effect and answers 0, false or NULL. With TREADLE_DEBUG set in the environment, the first such call of
+ *     effect and returns 0, false or NULL. With TREADLE_DEBUG set in the environment, the first such call of
  *     each function writes a line to standard error.
  *   - Allocators are accepted and, but for a no-copy creation, have no effect: objects come from malloc.
  *   - Since 1.0, all of it.
@@ -132,7 +132,7 @@ typedef const struct __CFAllocator *CFAllocatorRef;
 /** The object that stands for nothing. */
 typedef const struct __CFNull *CFNullRef;
 
-/** What a comparison says. */
+/** The result of a comparison. */
 typedef CFIndex CFComparisonResult;
 enum { kCFCompareLessThan = -1, kCFCompareEqualTo = 0, kCFCompareGreaterThan = 1 };
 /** [callback] Compares two values of a container. */

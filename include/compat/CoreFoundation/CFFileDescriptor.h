@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * CFFileDescriptor.h: descriptors that a run loop watches, one call for each arming. What Treadle refuses is said as for
+ * CFFileDescriptor.h: descriptors that a run loop watches, one call for each arming. Refusals are reported as for
  * sockets: see CFSocket.h. */
 #ifndef CF_COMPAT_CFFILEDESCRIPTOR_H
 #define CF_COMPAT_CFFILEDESCRIPTOR_H

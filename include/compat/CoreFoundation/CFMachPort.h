@@ -51,7 +51,7 @@ CF_EXPORT void CFMachPortSetInvalidationCallBack(CFMachPortRef port, CFMachPortI
 /** The port's source, which the caller owns: always the same while that is valid. NULL for an invalid port. */
 CF_EXPORT CFRunLoopSourceRef CFMachPortCreateRunLoopSource(CFAllocatorRef allocator, CFMachPortRef port, CFIndex order);
 
-/** What mach_msg calls to send: see mach/message.h. */
+/** Called by mach_msg to send: see mach/message.h. */
 CF_EXPORT int _CFMachMessageSend(const void *message, int option, unsigned int size, unsigned int milliseconds);
 
 CF_EXTERN_C_END

@@ -41,13 +41,13 @@ typedef CFDataRef (*CFMessagePortCallBack)(CFMessagePortRef local, int32_t msgid
 typedef void (*CFMessagePortInvalidationCallBack)(CFMessagePortRef ms, void *info);
 
 CF_EXPORT CFTypeID CFMessagePortGetTypeID(void);
-/** A port that serves a name, which is the user's; NULL as the name: nobody reaches it until CFMessagePortSetName. If this
+/** A port that serves a name, which is the user's; NULL as the name: it cannot be reached until CFMessagePortSetName. If this
  *  process has a local port of that name, returns that one, and the other arguments have no effect. NULL if another process
  *  serves the name, or the name is empty or has a NUL inside. *shouldFreeInfo (may be NULL): true unless a new port has taken
  *  context, whose info is retained once then. A name ends after 255 bytes of UTF-8 (MSG-1). */
 CF_EXPORT CFMessagePortRef CFMessagePortCreateLocal(CFAllocatorRef allocator, CFStringRef name, CFMessagePortCallBack callout,
                                                     CFMessagePortContext *context, unsigned char *shouldFreeInfo);
-/** A port that sends to a name; NULL if nobody of this user serves it. The same object for the same name while it is valid (MSG-3). */
+/** A port that sends to a name; NULL if no port of this user serves it. The same object for the same name while it is valid (MSG-3). */
 CF_EXPORT CFMessagePortRef CFMessagePortCreateRemote(CFAllocatorRef allocator, CFStringRef name);
 CF_EXPORT unsigned char CFMessagePortIsRemote(CFMessagePortRef ms);
 /** The name, or NULL for a port without one. It is borrowed, until the next change of the name. */

@@ -17,7 +17,7 @@ CF_EXPORT const CFBooleanRef kCFBooleanFalse;
 CF_EXPORT CFTypeID CFBooleanGetTypeID(void);
 CF_EXPORT unsigned char CFBooleanGetValue(CFBooleanRef boolean);
 
-/** What a number is made of, or is wanted as. */
+/** The type of a number, stored or requested. */
 typedef CFIndex CFNumberType;
 enum {
     kCFNumberSInt8Type = 1,

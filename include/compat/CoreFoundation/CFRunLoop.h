@@ -28,7 +28,7 @@ enum {
     kCFRunLoopRunTimedOut = 3,
     kCFRunLoopRunHandledSource = 4
 };
-/** What a loop is about to do (OBS-1). */
+/** The activities of a loop (OBS-1). */
 typedef CFOptionFlags CFRunLoopActivity;
 enum {
     kCFRunLoopEntry = 0x1,
@@ -80,7 +80,7 @@ CF_EXPORT unsigned char CFRunLoopContainsTimer(CFRunLoopRef rl, CFRunLoopTimerRe
 CF_EXPORT void CFRunLoopAddTimer(CFRunLoopRef rl, CFRunLoopTimerRef timer, CFRunLoopMode mode);
 CF_EXPORT void CFRunLoopRemoveTimer(CFRunLoopRef rl, CFRunLoopTimerRef timer, CFRunLoopMode mode);
 
-/** A custom source: signalled by anybody, performed by a loop (SRC0-1). The context is copied. */
+/** A custom source: signalled by any thread, performed by a loop (SRC0-1). The context is copied. */
 typedef struct {
     CFIndex version; /* 0 */
     void *info;
@@ -93,7 +93,7 @@ typedef struct {
     void (*cancel)(void *info, CFRunLoopRef rl, CFRunLoopMode mode);
     void (*perform)(void *info);
 } CFRunLoopSourceContext;
-/** A source that is performed while a descriptor is readable (SRC1-1). getPort answers the descriptor, -1 for none.
+/** A source that is performed while a descriptor is readable (SRC1-1). getPort returns the descriptor, -1 for none.
  *  It is level-triggered, and Treadle never reads from it: perform does (SRC1-2). */
 typedef struct {
     CFIndex version; /* 1 */

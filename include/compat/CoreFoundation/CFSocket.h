@@ -3,7 +3,7 @@
  *
  * CFSocket.h: sockets that a run loop watches, in its own kernel wait: no helper thread, no limit of 1,024.
  *
- * Most functions return nothing. What Treadle refuses, a closed descriptor or a second source for one in a mode, is said
+ * Most functions return nothing. Refusals, a closed descriptor or a second source for one in a mode, are reported
  * with TREADLE_DEBUG set in the environment: one line on standard error for an object, which names the function, the
  * descriptor and the status. */
 #ifndef CF_COMPAT_CFSOCKET_H
@@ -18,13 +18,13 @@ typedef struct __CFSocket *CFSocketRef;
 /** A descriptor. */
 typedef int CFSocketNativeHandle;
 
-/** What became of a request (SOCK-7). */
+/** The result of a request (SOCK-7). */
 typedef CFIndex CFSocketError;
 enum { kCFSocketSuccess = 0, kCFSocketError = -1, kCFSocketTimeout = -2 };
 /** Kinds of callbacks; of Read, Accept and Data a socket has one at most (SOCK-2).
  *
  *  Connect is for stream sockets that do not accept, once for a socket: when the connection is there, which may have been
- *  so from the beginning, or has failed. What does not connect, such as a pipe, has no Connect, whatever it is made with.
+ *  so from the beginning, or has failed. A descriptor that does not connect, such as a pipe, has no Connect, even if it is created with it.
  *  A stream socket that was never connected counts as finished; give it to CFSocketCreateWithNative when its connect has
  *  begun, or let CFSocketCreate make it (SOCK-12). */
 typedef CFOptionFlags CFSocketCallBackType;
@@ -37,14 +37,14 @@ enum {
     kCFSocketWriteCallBack = 8
 };
 /** Flags: which kinds are enabled again after each call, once it has returned, and what invalidation does (SOCK-2).
- *  SO_ERROR is only ever taken to tell Connect its error; where Connect is disabled, or there is none, Write is told, and
+ *  SO_ERROR is only read to pass Connect its error; if Connect is disabled, or there is none, Write is called, and
  *  the error is left (SOCK-12). */
 enum {
     kCFSocketAutomaticallyReenableReadCallBack = 1,
     kCFSocketAutomaticallyReenableAcceptCallBack = 2,
     kCFSocketAutomaticallyReenableDataCallBack = 3,
     kCFSocketAutomaticallyReenableWriteCallBack = 8,
-    kCFSocketLeaveErrors = 64, /* Connect is told without its error, which the program reads as SO_ERROR, and Write after it */
+    kCFSocketLeaveErrors = 64, /* Connect is called without its error, which the program reads as SO_ERROR, and Write after it */
     kCFSocketCloseOnInvalidate = 128
 };
 
@@ -90,7 +90,7 @@ CF_EXPORT CFSocketRef CFSocketCreateConnectedToSocketSignature(CFAllocatorRef al
 /** Binds, and listens unless it is a datagram socket (SOCK-11). */
 CF_EXPORT CFSocketError CFSocketSetAddress(CFSocketRef s, CFDataRef address);
 /** Connects. timeout in seconds: 0 or more waits, 0 for as long as the system does; less than 0 returns at once, and
- *  the Connect callback tells; kCFSocketError then means that the connect could not begin, and nothing is told (SOCK-7). */
+ *  the Connect callback tells; kCFSocketError then means that the connect could not begin, and no callback is called (SOCK-7). */
 CF_EXPORT CFSocketError CFSocketConnectToAddress(CFSocketRef s, CFDataRef address, CFTimeInterval timeout);
 /** Ends the socket and its source, releases the context, and closes the descriptor if the flag is set (SOCK-9). */
 CF_EXPORT void CFSocketInvalidate(CFSocketRef s);

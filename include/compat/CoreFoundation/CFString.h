@@ -44,7 +44,7 @@ enum {
 
 /** The string of a literal: always the same object for equal text, never freed. The caller does not own it. */
 #define CFSTR(literal) __CFStringMakeConstantString("" literal "")
-/** What CFSTR calls. */
+/** Called by CFSTR. */
 CF_EXPORT CFStringRef __CFStringMakeConstantString(const char *text);
 
 /** The type of strings, mutable or not. */

@@ -26,7 +26,7 @@ typedef struct {
     mach_msg_id_t msgh_id;
 } mach_msg_header_t;
 
-/** What a sender does with a right to a port: nothing here, where a number is enough. */
+/** Dispositions of a sender's right to a port: ignored, since a port is a number here. */
 #define MACH_MSG_TYPE_MOVE_SEND 17
 #define MACH_MSG_TYPE_MOVE_SEND_ONCE 18
 #define MACH_MSG_TYPE_COPY_SEND 19
@@ -45,7 +45,7 @@ typedef struct {
 #define MACH_MSG_SUCCESS 0x00000000
 #define MACH_SEND_INVALID_DATA 0x10000002   /* the message is NULL */
 #define MACH_SEND_INVALID_DEST 0x10000003   /* msgh_remote_port is no valid port */
-#define MACH_SEND_TIMED_OUT 0x10000004      /* the port had no room in time, or nobody could ever make room */
+#define MACH_SEND_TIMED_OUT 0x10000004      /* the port had no room in time, or no thread could ever make room */
 #define MACH_SEND_MSG_TOO_SMALL 0x10000008  /* less than a header */
 #define MACH_SEND_INVALID_REPLY 0x10000009  /* msgh_local_port is neither 0 nor a valid port */
 #define MACH_SEND_NO_BUFFER 0x1000000d      /* no memory */
@@ -61,7 +61,7 @@ extern int _CFMachMessageSend(const void *message, int option, unsigned int size
 #endif
 
 /** Sends a message of send_size bytes to its msgh_remote_port. The bytes are copied; the receiver sees msgh_local_port as
- *  msgh_remote_port, and answers to it. option: MACH_SEND_MSG; with MACH_SEND_TIMEOUT it waits at most `timeout` milliseconds
+ *  msgh_remote_port, and replies go to it. option: MACH_SEND_MSG; with MACH_SEND_TIMEOUT it waits at most `timeout` milliseconds
  *  for room, else as long as it takes. The other arguments are for receiving, and 0.
  *  [any] Returns MACH_MSG_SUCCESS, or one of the codes above with nothing sent (MPORT-2). */
 #if defined(__GNUC__)
