@@ -7,6 +7,8 @@ import CTreadleSystem
 /// its schedule or cancel, the function that names a descriptor, the release or destroy of what came with it. The object's life
 /// is not over before the call is: its slot is not given back.
 package struct ObjectCall {
+  /// First: what ends it where its stack goes (clients.c).
+  private let end: Abandon
   private var handle: UInt
   private var outer: UnsafeMutableRawPointer?
   /// Called with `counted` if the thread ends inside; nil for nothing.
@@ -21,7 +23,8 @@ package struct ObjectCall {
     _ handle: UInt, _ counted: UnsafeMutableRawPointer? = nil, _ abandon: Abandon? = nil, _ body: () -> Void
   ) {
     let thread = treadle_system_thread()
-    var call = ObjectCall(handle: handle, outer: thread.pointee.object_call, abandon: abandon, counted: counted)
+    var call = ObjectCall(
+      end: ObjectCall.end, handle: handle, outer: thread.pointee.object_call, abandon: abandon, counted: counted)
     withUnsafeMutablePointer(to: &call) { record in
       thread.pointee.object_call = UnsafeMutableRawPointer(record)
       body()
@@ -31,19 +34,19 @@ package struct ObjectCall {
 
   /// Puts nothing on the heap, which would be lost where the client ends its thread.
   package static func during<Value>(
-    _ handle: UInt, _ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void
+    _ handle: UInt, _ value: inout Value, _ counted: UnsafeMutableRawPointer? = nil, _ abandon: Abandon? = nil,
+    _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void
   ) {
-    recorded(handle) { ClientCall.guarded(&value, body) }
+    recorded(handle, counted, abandon) { ClientCall.guarded(&value, body) }
   }
 
-  /// The thread ends in them: they lie on the stack that goes. Who nobody referred to any more is over then.
-  static func abandonAll() {
-    while let call = treadle_system_thread().pointee.object_call?.assumingMemoryBound(to: ObjectCall.self) {
-      let handle = Handle(bits: call.pointee.handle)
-      treadle_system_thread().pointee.object_call = call.pointee.outer
-      if let counted = call.pointee.counted { call.pointee.abandon?(counted) }
-      if let kind = handle.kind { Slab(kind).abandonEnding(handle) }
-    }
+  /// The thread ends inside. An object that nobody refers to any more is over then.
+  private static let end: Abandon = { memory in
+    let call = memory.assumingMemoryBound(to: ObjectCall.self).pointee
+    let handle = Handle(bits: call.handle)
+    treadle_system_thread().pointee.object_call = call.outer
+    if let counted = call.counted { call.abandon?(counted) }
+    if let kind = handle.kind { Slab(kind).abandonEnding(handle) }
   }
 
   /// Whether such a call of this object is being made by the calling thread.
@@ -60,6 +63,3 @@ package struct ObjectCall {
     return false
   }
 }
-
-@_cdecl("libtreadle_abandon_calls")
-public func abandonCalls() { ObjectCall.abandonAll() }

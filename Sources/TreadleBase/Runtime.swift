@@ -81,9 +81,7 @@ package enum Runtime {
     thread.pointee.is_ending_messages = false
     thread.pointee.scope = nil
     thread.pointee.finishing = 0
-    thread.pointee.scope_call = nil
-    thread.pointee.invocation_call = nil
-    thread.pointee.message_call = nil
+    treadle_system_forget_calls()
     process.pointee.main_loop = nil
     process.pointee.main_thread = nil
     process.pointee.main_is_known = 0

@@ -32,12 +32,20 @@ extension Routine {
     cell.pointee.reference.holdAgain()
     let isOpen = beginCall()
     if isOpen {
-      ObjectCall.recorded(handle.bits, UnsafeMutableRawPointer(cell), Routine.endCall) {
-        RoutineBody.call(cell.pointee.body, event, result: result)
+      var call = ScopedCall(body: cell.pointee.body, event: event, result: result)
+      ObjectCall.during(handle.bits, &call, UnsafeMutableRawPointer(cell), Routine.endCall) { memory in
+        guard let call = memory?.assumingMemoryBound(to: ScopedCall.self).pointee else { return }
+        RoutineBody.call(call.body, call.event, result: call.result)
       }
     }
     Routine.endCall(UnsafeMutableRawPointer(cell))
     return isOpen
+  }
+
+  private struct ScopedCall {
+    let body: UnsafeMutablePointer<RoutineBody>
+    let event: UnsafePointer<Event>?
+    let result: UnsafeMutableRawPointer?
   }
 
   private func beginCall() -> Bool {

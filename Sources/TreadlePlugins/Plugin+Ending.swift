@@ -14,8 +14,34 @@ extension Plugin {
     switch until {
     case Scope.mayBegin: beginEnd(Scope(memory))
     case Scope.neededHere: isNeededHere(Scope(memory))
+    case Scope.threadEnds: settle(Scope(memory))
     default: stop(Scope(memory), until: until)
     }
+  }
+
+  /// The calling thread ends inside of its functions: its start has failed, its stop is over, or it has ended without the rest
+  /// of deinit.
+  private static func settle(_ scope: Scope) -> Bool {
+    if scope.isFinishingHere {
+      let plugin = try? PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope) }
+      (plugin ?? nil)?.conclude(hasReturned: false)
+      return true
+    }
+    let untouched = try? PluginRegistry.locked { () throws(Failure) -> Plugin? in
+      guard let plugin = PluginRegistry.find(scope), plugin.state.pointee.worker == Runtime.threadID else { return nil }
+      let phase = plugin.state.pointee.phase
+      if phase != PluginState.Phase.starting && phase != PluginState.Phase.stopping { return nil }
+      // Only what it requires had begun: it can be started again.
+      if !plugin.state.pointee.isGiven {
+        plugin.state.pointee.phase = PluginState.Phase.loaded
+        return plugin
+      }
+      plugin.state.pointee.phase = PluginState.Phase.stopped
+      plugin.state.pointee.isEnding = true
+      return nil
+    }
+    (untouched ?? nil)?.giveUpUses()
+    return true
   }
 
   /// Whether the calling thread is inside of a plugin that uses it.
@@ -57,7 +83,10 @@ extension Plugin {
       guard let plugin = PluginRegistry.find(scope) else { return nil }
       let phase = plugin.state.pointee.phase
       plugin.state.pointee.isEnding = true
-      if phase == PluginState.Phase.started { plugin.state.pointee.phase = PluginState.Phase.stopping }
+      if phase == PluginState.Phase.started {
+        plugin.state.pointee.phase = PluginState.Phase.stopping
+        plugin.state.pointee.worker = Runtime.threadID
+      }
       if phase == PluginState.Phase.loaded { plugin.state.pointee.phase = PluginState.Phase.stopped }
       return (plugin, phase)
     }
@@ -87,39 +116,46 @@ extension Plugin {
   static func end(_ info: UnsafeMutableRawPointer?) {
     guard let info else { return }
     let plugin = Plugin(state: info.assumingMemoryBound(to: PluginState.self))
-    let state = plugin.state
     plugin.save()
-    if state.pointee.isInitialised, let end = state.pointee.description.deinit {
-      _ = ClientCall.guarded(end, state.pointee.instance)
+    if plugin.state.pointee.isInitialised, let end = plugin.state.pointee.description.deinit {
+      _ = ClientCall.guarded(end, plugin.state.pointee.instance)
     }
+    plugin.conclude(hasReturned: true)
+  }
+
+  /// None of its functions is called any more. False for `hasReturned`: the last one has ended its thread.
+  private func conclude(hasReturned: Bool) {
     let isPinned = try? PluginRegistry.locked { () throws(Failure) in
-      PluginRegistry.remove(plugin)
+      PluginRegistry.remove(self)
       return state.pointee.isPinned
     }
-    plugin.giveUpUses()
+    giveUpUses()
+    if let heir = state.pointee.heir { SavedState.letGo(heir) }
     let isUntouched = !state.pointee.isGiven
-    var isGone = false
+    var stays: UnsafePointer<CChar>?
     if let image = state.pointee.image {
-      let stays = libtreadle_image_close(image, isUntouched ? nil : whyItStays(plugin, isPinned: isPinned != false))
-      if let stays { plugin.tell(2, stays) }
-      isGone = stays == nil
+      stays = libtreadle_image_close(image, isUntouched ? nil : whyItStays(isPinned: isPinned != false, hasReturned: hasReturned))
     }
-    if isGone || isUntouched {
+    if state.pointee.image != nil && stays == nil || isUntouched {
       GivenHost.free(state.pointee.given)
     } else {
       try? PluginRegistry.locked { () throws(Failure) in PluginRegistry.retire(state.pointee.given) }
     }
     PluginSettings.free(&state.pointee.values)
     treadle_system_free(state.pointee.path)
-    let scope = state.pointee.scope
+    let (scope, teller) = (state.pointee.scope, teller)
     treadle_system_free(state)
+    // Last, since it may end the thread.
+    if let stays { teller.tell(2, stays) }
     scope.letGo()
   }
 
-  private static func whyItStays(_ plugin: Plugin, isPinned: Bool) -> UnsafePointer<CChar>? {
+  private func whyItStays(isPinned: Bool, hasReturned: Bool) -> UnsafePointer<CChar>? {
     let text: StaticString
-    if plugin.state.pointee.description.flags & UInt32(TREADLE_PLUGIN_MAY_UNMAP) == 0 {
+    if state.pointee.description.flags & UInt32(TREADLE_PLUGIN_MAY_UNMAP) == 0 {
       text = "stays mapped: it has not said that it may be unmapped"
+    } else if !hasReturned {
+      text = "stays mapped: its last function has ended its thread"
     } else if isPinned {
       text = "stays mapped: the code of a plugin has asked for its end"
     } else {
@@ -131,13 +167,8 @@ extension Plugin {
   // MARK: Handing over
 
   private func save() {
-    let heir = try? PluginRegistry.locked { () throws(Failure) in
-      let heir = state.pointee.heir
-      state.pointee.heir = nil
-      return heir
-    }
+    let heir = try? PluginRegistry.locked { () throws(Failure) in state.pointee.heir }
     guard let heir = heir ?? nil else { return }
-    defer { SavedState.letGo(heir) }
     guard state.pointee.isInitialised, let save = state.pointee.description.save else { return }
     let status = ClientCall.status(save, state.pointee.instance, unsafeBitCast(Plugin.write, to: UnsafeRawPointer.self), heir)
     heir.pointee.isSaved = status >= 0 && heir.pointee.isWhole
@@ -157,23 +188,47 @@ extension Plugin {
     var loaded: Scope?
     try PluginRegistry.using(scope.handle.bits) { old throws(Failure) in loaded = try load(config, inPlaceOf: old) }
     guard let newScope = loaded else { throw Failure.noMemory("plugin") }
-    let newHandle = newScope.handle
     newScope.holdAgain()
     defer { newScope.letGo() }
     do throws(Failure) {
       let saved = try SavedState.make()
       defer { SavedState.letGo(saved) }
-      try hand(saved, from: scope)
-      if !(try scope.close(timeout: timeout)) { throw Failure(Status.deadlock, "plugin", "is to be replaced from inside of itself") }
-      try PluginRegistry.using(newHandle.bits) { new throws(Failure) in
-        try PluginRegistry.locked { () throws(Failure) in new.state.pointee.isHeir = false }
-        let bytes = saved.pointee.isSaved ? saved.pointee.bytes.elements : nil
-        _ = try new.start(restoring: bytes.map { UnsafeRawBufferPointer($0) })
+      var handing = Handing(new: newScope, saved: saved)
+      var failure: Failure?
+      withUnsafeMutablePointer(to: &handing) { handing in
+        ObjectCall.recorded(0, UnsafeMutableRawPointer(handing), Handing.abandon) {
+          do throws(Failure) { try handOver(handing.pointee, from: scope, timeout: timeout) } catch { failure = error }
+        }
       }
+      if let failure { throw failure }
       return newScope
     } catch {
       discard(newScope)
       throw error
+    }
+  }
+
+  private struct Handing {
+    let new: Scope
+    let saved: SavedState.Pointer
+
+    /// The thread has ended in a function of either plugin.
+    static let abandon: ObjectCall.Abandon = { memory in
+      let handing = memory.assumingMemoryBound(to: Handing.self).pointee
+      SavedState.letGo(handing.saved)
+      discard(handing.new)
+      handing.new.letGo()
+    }
+  }
+
+  private static func handOver(_ handing: Handing, from scope: Scope, timeout: Int64) throws(Failure) {
+    try hand(handing.saved, from: scope)
+    if !(try scope.close(timeout: timeout)) { throw Failure(Status.deadlock, "plugin", "is to be replaced from inside of itself") }
+    try PluginRegistry.using(handing.new.handle.bits) { new throws(Failure) in
+      try PluginRegistry.locked { () throws(Failure) in new.state.pointee.isHeir = false }
+      let saved = handing.saved
+      let bytes = saved.pointee.isSaved ? saved.pointee.bytes.elements : nil
+      _ = try new.start(restoring: bytes.map { UnsafeRawBufferPointer($0) })
     }
   }
 

@@ -78,7 +78,7 @@ extension Plugin {
       to: PluginState(
         next: nil, scope: scope, image: parts.image, original: original, description: description, path: parts.path, given: given,
         getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
-        instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
+        worker: 0, instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
         isReached: false, heir: nil))
     parts = Parts()
     try enter(Plugin(state: state), inPlaceOf: old)

@@ -58,6 +58,7 @@ extension Plugin {
         throw failure(Status.state, "waits for the end of the one whose place it takes")
       case PluginState.Phase.loaded where !state.pointee.isEnding:
         state.pointee.phase = PluginState.Phase.starting
+        state.pointee.worker = Runtime.threadID
         return true
       default: throw failure(Status.closed, "has ended or is ending")
       }

@@ -35,6 +35,8 @@ package struct PluginState {
   var values: Buffer<UnsafeMutablePointer<CChar>?>
   /// Lock.
   package var phase: UInt32
+  /// Lock. The kernel's id of the thread that starts, stops or ends it.
+  var worker: Int32
   /// Written by the thread that starts it, before the phase says so.
   var instance: UnsafeMutableRawPointer?
   /// Code of the plugin has been called that knows of its host.
@@ -92,14 +94,8 @@ package struct Plugin {
   package var id: UnsafePointer<CChar>? { state.pointee.description.id }
 
   /// Tells the program.
-  @inline(never)
-  func tell(_ level: UInt32, _ text: UnsafePointer<CChar>) {
-    guard let log = state.pointee.log else { return }
-    let (info, plugin) = (state.pointee.info, OpaquePointer(bitPattern: handle.bits))
-    Scope.aside {
-      _ = ClientCall.guarded(log, info, UnsafeRawPointer(plugin), UnsafeRawPointer(bitPattern: UInt(level)), text)
-    }
-  }
+  func tell(_ level: UInt32, _ text: UnsafePointer<CChar>) { teller.tell(level, text) }
+  var teller: PluginTeller { PluginTeller(log: state.pointee.log, info: state.pointee.info, handle: handle.bits) }
 
   /// Whether its code creates by its table. One that is part of the program creates directly.
   var hasTable: Bool { state.pointee.image != nil }
@@ -120,6 +116,21 @@ package struct Plugin {
       next += 1
     }
     return false
+  }
+}
+
+/// What the program is told by of a plugin.
+struct PluginTeller {
+  let log: treadle_plugin_log_fn?
+  let info: UnsafeMutableRawPointer?
+  let handle: UInt
+
+  @inline(never)
+  func tell(_ level: UInt32, _ text: UnsafePointer<CChar>) {
+    guard let log else { return }
+    Scope.aside {
+      _ = ClientCall.guarded(log, info, UnsafeRawPointer(bitPattern: handle), UnsafeRawPointer(bitPattern: UInt(level)), text)
+    }
   }
 }
 

@@ -34,7 +34,8 @@ struct treadle_system_thread {
     void *loop;         /* the thread's LoopState, or NULL */
     uint64_t hosts;     /* bit n: host n has been told of this thread */
     uint64_t tickets;   /* the last ticket given out on this thread */
-    void *host_call;    /* the innermost call into a host on this thread, or NULL */
+    void *client_frame; /* the innermost guarded call of a client, or NULL (clients.c) */
+    void *host_call;    /* the innermost call into a host on this thread, or NULL (Host.Call) */
     void *object_call;  /* the innermost call for an object outside of runs, or NULL (ObjectCall) */
     void *closure_call; /* the innermost call of a closure's handler, or NULL */
     void *thread;       /* the thread's own ThreadState, or NULL */
@@ -376,6 +377,7 @@ int32_t treadle_system_close(int32_t fd);
 int32_t treadle_system_duplicate(int32_t fd);
 int32_t treadle_system_is_open(int32_t fd); /* 0, or -EBADF */
 void treadle_system_call_clients(void (*body)(void *), void *context); /* no exception leaves it: that ends the program */
+void treadle_system_forget_calls(void); /* those on the calling thread's stack are the parent's, of a fork */
 /* Calls a client's function of at most four integers or pointers in the same way; the result of one that has none means nothing. */
 uintptr_t treadle_system_call_client(void *TREADLE_SYSTEM_NONNULL code, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size); /* one write; errno is kept */

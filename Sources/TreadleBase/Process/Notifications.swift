@@ -81,7 +81,7 @@ package enum Notifications {
       told = entry.token
       handler.pointee.use()
       lock.pointee.unlock(.process)
-      call(handler, name, object)
+      ObjectCall.recorded(0, UnsafeMutableRawPointer(handler), endUse) { call(handler, name, object) }
       // It may have forked: in the child, the list and the lock are not what they were.
       if treadle_system_tag() != tag { return }
       lock.pointee.lock(.process)
@@ -93,6 +93,16 @@ package enum Notifications {
       }
     }
     lock.pointee.unlock(.process)
+  }
+
+  /// The thread ends inside of a call.
+  private static let endUse: ObjectCall.Abandon = { memory in
+    let handler = memory.assumingMemoryBound(to: Handler.self)
+    let lock = NotificationList.lock
+    lock.pointee.lock(.process)
+    let isLast = handler.pointee.endUse()
+    lock.pointee.unlock(.process)
+    if isLast { Handler.free(handler) }
   }
 
   /// Inside of a call that is counted and guarded already.

@@ -114,7 +114,10 @@ extension Scope {
 
   /// The thread ends, wherever it was.
   package static func leaveAll() {
-    while let entry = innermost { pop(entry) }
+    while let entry = innermost {
+      if entry.pointee.promised > 0 { entry.pointee.scope?.tellThreadEnds() }
+      pop(entry)
+    }
     if treadle_system_thread().pointee.finishing != 0 { abandonFinishing() }
   }
 

@@ -8,8 +8,8 @@ package import Synchronization
 package struct ScopeState: ~Copyable {
   package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
   /// Asked before each step of a closing, with the scope, no lock held, and until when there is time for it: whether what is
-  /// inside may be ended now. With `Scope.mayBegin` or `Scope.neededHere` in place of a time: what these ask for. When the answer may be
-  /// another one, something has come to rest. By several threads at once, also beside `destroy`.
+  /// inside may be ended now. With `Scope.mayBegin`, `Scope.neededHere` or `Scope.threadEnds` in place of a time: what these say.
+  /// When the answer may be another one, something has come to rest. By several threads at once, also beside `destroy`.
   package typealias Guardian = @convention(c) (UnsafeMutableRawPointer, Int64) -> Bool
 
   let reference: Reference
@@ -159,6 +159,9 @@ package struct Scope {
 
   /// For a guardian, in place of a time: whether the calling thread is inside of somebody who needs the scope.
   package static let neededHere = Int64.min &+ 1
+  /// For a guardian, in place of a time: the calling thread ends inside of functions that belong to the scope, or in `destroy`.
+  package static let threadEnds = Int64.min &+ 2
+  func tellThreadEnds() { _ = state.pointee.guardian?(UnsafeMutableRawPointer(state), Scope.threadEnds) }
   package var isNeededHere: Bool { state.pointee.guardian?(UnsafeMutableRawPointer(state), Scope.neededHere) ?? false }
 
   /// False while somebody needs the scope who is not in it.
@@ -199,6 +202,7 @@ package struct Scope {
       let scope = Scope(memory)
       guard scope.holdIfLiving() else { return true }
       if scope.isFinishingHere {
+        scope.tellThreadEnds()
         scope.endFinishing()
         // The scope's own reference.
         scope.letGo()

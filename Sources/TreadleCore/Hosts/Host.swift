@@ -63,6 +63,8 @@ package struct Host {
 
   /// One call into a host that is on this thread's stack.
   struct Call {
+    /// First: what ends it where its stack goes (clients.c).
+    let end: @convention(c) (UnsafeMutableRawPointer) -> Void
     var host: UnsafeMutableRawPointer
     var outer: UnsafeMutableRawPointer?
     /// What it is told, and the innermost run of this thread at that time, if it is an event of a run.
@@ -92,9 +94,15 @@ package struct Host {
   func dispatch(_ event: UnsafeRawPointer?, whenClosed: Bool) -> Bool {
     whileOpen(whenClosed, event) {
       enterThread()
-      let ticket = Host.nextTicket()
-      return state.pointee.dispatch?(ticket, event) == ~ticket
+      return tell(event)
     }
+  }
+
+  /// Calls the host's function.
+  private func tell(_ event: UnsafeRawPointer?) -> Bool {
+    guard let dispatch = state.pointee.dispatch else { return false }
+    let ticket = UInt(Host.nextTicket())
+    return ClientCall.guarded(dispatch, UnsafeRawPointer(bitPattern: ticket), event) == ~ticket
   }
 
   /// Runs the calling thread's loop; a signal that ends a sleep is an event, after which the run goes on.
@@ -120,7 +128,7 @@ package struct Host {
       isOpen = true
       return true
     }
-    if isOpen { _ = state.pointee.dispatch?(Host.nextTicket(), event) }
+    if isOpen { _ = tell(event) }
   }
 
   /// Runs `body` unless the gate is closed; whoever closes it waits for this.
@@ -132,7 +140,7 @@ package struct Host {
     } else {
       let thread = treadle_system_thread()
       var call = Call(
-        host: pointer, outer: thread.pointee.host_call, event: UnsafeMutableRawPointer(mutating: event),
+        end: Host.endCall, host: pointer, outer: thread.pointee.host_call, event: UnsafeMutableRawPointer(mutating: event),
         frame: Loop.existing?.frame)
       completed = withUnsafeMutablePointer(to: &call) { record in
         thread.pointee.host_call = UnsafeMutableRawPointer(record)
@@ -141,9 +149,20 @@ package struct Host {
         return completed
       }
     }
+    leaveFlight()
+    return completed
+  }
+
+  private func leaveFlight() {
     state.pointee.inFlight.subtract(1, ordering: .sequentiallyConsistent)
     if isClosed { Rest.announce() }
-    return completed
+  }
+
+  /// The thread ends inside of a call.
+  private static let endCall: @convention(c) (UnsafeMutableRawPointer) -> Void = { memory in
+    let call = memory.assumingMemoryBound(to: Call.self).pointee
+    treadle_system_thread().pointee.host_call = call.outer
+    Host(call.host).leaveFlight()
   }
 
   /// Never the same twice in a process: a number of the thread's above a count of its own.
@@ -163,7 +182,7 @@ package struct Host {
     thread.pointee.hosts |= bit
     thread.pointee.leave_hosts = { Host.leaveThread() }
     if thread.pointee.loop == nil { _ = treadle_system_watch_thread() }
-    state.pointee.enter?(state.pointee.user)
+    if let enter = state.pointee.enter { _ = ClientCall.guarded(enter, state.pointee.user) }
   }
 
   /// The thread ends: its hosts are told, but for those that are quiet.
@@ -177,7 +196,7 @@ package struct Host {
       if hosts & (1 << UInt64(slot)) != 0, let memory = Slab(.host).memory(slot) {
         let host = Host(memory)
         _ = host.whileOpen(true) {
-          host.state.pointee.exit?(host.state.pointee.user)
+          if let exit = host.state.pointee.exit { _ = ClientCall.guarded(exit, host.state.pointee.user) }
           return true
         }
       }

@@ -115,9 +115,8 @@ public func threadExits() {
   guard Runtime.isStarted else { return }
   // No client's function is on the stack any more.
   ClientCall.endAll()
-  thread.pointee.scope_call = nil
-  thread.pointee.invocation_call = nil
-  thread.pointee.message_call = nil
+  thread.pointee.client_frame = nil
+  treadle_system_forget_calls()
   Item.abandonFiredByHand()
   if thread.pointee.ending_message != 0 { Message.endAbandoned() }
   let isConcerned =
