@@ -44,6 +44,7 @@ struct needed {
     const char *names[MOST_NEEDED];   /* DT_NEEDED and the filters, in strings */
     uint32_t count;
     const char *rpath, *runpath, *soname; /* in strings, or NULL */
+    const char *calls;                /* a function of Treadle that the file does not call by a table; in strings, or NULL */
     bool is_nodelete;
 };
 

@@ -234,6 +234,10 @@ int32_t libtreadle_image_open(const char *path, bool takes_writable, struct libt
     int32_t result = needed && file ? libtreadle_file_open(path, takes_writable, file, report) : LIBTREADLE_IMAGE_MEMORY;
     if (result == LIBTREADLE_IMAGE_OK) {
         result = libtreadle_file_check(file, needed, &may_have_swift);
+        if (result == LIBTREADLE_IMAGE_OK && needed->calls) {
+            libtreadle_files_say(report, strrchr(file->path, '/') + 1, needed->calls);
+            result = LIBTREADLE_IMAGE_CALLS;
+        }
         if (result == LIBTREADLE_IMAGE_OK) result = open_checked(file, needed, may_have_swift, takes_writable, out_image, report);
         close(file->fd);
     }

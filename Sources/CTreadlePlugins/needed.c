@@ -136,6 +136,10 @@ static int32_t try_file(struct search *search, const struct level *level, const 
         bool is_known = result == LIBTREADLE_IMAGE_OK && was_seen(search->early, &found->file.status);
         if (result == LIBTREADLE_IMAGE_OK && !is_known) {
             result = libtreadle_file_check(&found->file, &found->needed, &may_have_swift);
+            if (result == LIBTREADLE_IMAGE_OK && found->needed.calls) {
+                libtreadle_files_say(search->report, strrchr(found->file.path, '/') + 1, found->needed.calls);
+                result = LIBTREADLE_IMAGE_CALLS;
+            }
             const struct level next = {level, &found->file, &found->needed, level->depth + 1, is_early};
             if (result == LIBTREADLE_IMAGE_OK) result = open_all(search, &next);
             if (result == LIBTREADLE_IMAGE_OK && is_early) result = map_early(search, found, name);

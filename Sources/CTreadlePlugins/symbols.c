@@ -27,13 +27,24 @@ static bool read_symbols(struct tables *tables, uint64_t count) {
     return true;
 }
 
+/* What a plugin's code creates by a function of Treadle that the loader finds for it belongs to nobody. One that the file itself has
+ * is a copy of Treadle, which leads to the same. */
+static void note_function(struct tables *tables, const Elf64_Sym *symbol) {
+    const char *name = libtreadle_tables_string(tables, symbol->st_name);
+    if (symbol->st_shndx != SHN_UNDEF ? strcmp(name, "treadle_loop_run") == 0 : strncmp(name, "treadle_", 8) == 0) tables->needed->calls = name;
+}
+
 /* A library that shows no symbol does not say how many it has. */
-bool libtreadle_tables_has_symbol(const struct tables *tables, uint64_t index) {
-    struct piece piece;
-    if (index < tables->symbol_count) return true;
-    if (!tables->is_count_unknown || index > tables->parts->size) return false;
-    bool is_there = libtreadle_tables_read(tables, tables->values[DT_SYMTAB] + index * sizeof(Elf64_Sym), sizeof(Elf64_Sym), &piece);
-    is_there = is_there && ((const Elf64_Sym *)(void *)piece.bytes)->st_name < tables->strings.size;
+bool libtreadle_tables_take_symbol(struct tables *tables, uint64_t index) {
+    struct piece piece = {NULL, 0};
+    const Elf64_Sym *symbol = (const Elf64_Sym *)(void *)tables->symbols.bytes + index;
+    bool is_there = index < tables->symbol_count;
+    if (!is_there && tables->is_count_unknown && index <= tables->parts->size) {
+        is_there = libtreadle_tables_read(tables, tables->values[DT_SYMTAB] + index * sizeof(Elf64_Sym), sizeof(Elf64_Sym), &piece);
+        symbol = (const Elf64_Sym *)(void *)piece.bytes;
+        is_there = is_there && symbol->st_name < tables->strings.size;
+    }
+    if (is_there) note_function(tables, symbol);
     free(piece.bytes);
     return is_there;
 }
@@ -165,7 +176,11 @@ static bool check_defined_versions(const struct tables *tables) {
     return true;
 }
 
-bool libtreadle_tables_check_symbols(struct tables *tables) { return check_gnu_hash(tables) && check_hash(tables); }
+bool libtreadle_tables_check_symbols(struct tables *tables) {
+    if (!check_gnu_hash(tables) || !check_hash(tables)) return false;
+    for (uint64_t i = 1; i < tables->symbol_count; i++) note_function(tables, (const Elf64_Sym *)(void *)tables->symbols.bytes + i);
+    return true;
+}
 
 bool libtreadle_tables_check_versions(const struct tables *tables) {
     struct piece piece;

@@ -132,7 +132,7 @@ static bool check_relocations(struct tables *tables, uint64_t address, uint64_t 
             continue;
         }
         if ((i < relative && type != RELATIVE) || !is_writable(tables, all[i].r_offset)) is_good = false;
-        if (symbol > 0 && !libtreadle_tables_has_symbol(tables, symbol)) is_good = false;
+        if (symbol > 0 && !libtreadle_tables_take_symbol(tables, symbol)) is_good = false;
         if (type == IRELATIVE && !is_code(tables, (uint64_t)all[i].r_addend)) is_good = false;
         note_place(tables, all[i].r_offset);
     }

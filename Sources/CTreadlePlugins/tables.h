@@ -35,7 +35,7 @@ const char *libtreadle_tables_string(const struct tables *tables, uint64_t offse
 /* symbols.c */
 bool libtreadle_tables_check_symbols(struct tables *tables);
 bool libtreadle_tables_check_versions(const struct tables *tables);
-/* Whether there is such a symbol. */
-bool libtreadle_tables_has_symbol(const struct tables *tables, uint64_t index);
+/* Whether there is such a symbol, which the file refers to. Notes a function of Treadle. */
+bool libtreadle_tables_take_symbol(struct tables *tables, uint64_t index);
 
 #endif

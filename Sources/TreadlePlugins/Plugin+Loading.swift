@@ -61,6 +61,10 @@ extension Plugin {
       throw Failure(Status.plugin, "plugin", "has no description")
     }
     let (description, abi) = try PluginCheck.read(original)
+    if parts.image != nil && description.`self` == nil {
+      LastError.detail(description.id)
+      throw Failure(Status.plugin, "plugin", "was built without TREADLE_PLUGIN: its description has no self")
+    }
     guard let id = description.id else { throw Failure.noMemory("plugin") }
     if let old, let known = old.id, strcmp(known, id) != 0 { throw old.failure(Status.plugin, "cannot be replaced by a plugin with another id", id) }
     parts.values = try PluginSettings.begin(description, config.settings)
@@ -127,6 +131,8 @@ extension Plugin {
     case Int32(LIBTREADLE_IMAGE_OPEN): throw Failure(Status.plugin, "path", "leads through a directory or link that another user may replace")
     case Int32(LIBTREADLE_IMAGE_SEARCH):
       throw Failure(Status.plugin, "path", "names a library that searches for others where another user may put them")
+    case Int32(LIBTREADLE_IMAGE_CALLS):
+      throw Failure(Status.plugin, "path", "names a library that calls Treadle itself, and not by its host's table: build it with TREADLE_PLUGIN")
     case Int32(LIBTREADLE_IMAGE_DAMAGED): throw Failure(Status.plugin, "path", "names a library that has lost bytes: its tables make no sense")
     case Int32(LIBTREADLE_IMAGE_FORMAT): throw Failure(Status.plugin, "path", "names no shared library of this machine's kind")
     case Int32(LIBTREADLE_IMAGE_CUT): throw Failure(Status.plugin, "path", "names a library that is shorter than it says")

@@ -235,6 +235,35 @@ TEST(a_search_path_that_others_may_fill_is_refused, "PLUG-8") {
     end_folder();
 }
 
+/* --- Functions of Treadle --------------------------------------------------------------------------- */
+
+TEST(a_plugin_that_calls_treadle_not_by_its_table_is_refused_by_name, "PLUG-1 PLUG-3") {
+    CHECK_INT(try_file(path_of("bare"), 0), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("bare.so: treadle_timer_start");
+    CHECK_ERROR_SAYS("TREADLE_PLUGIN");
+    CHECK_INT(try_file(path_of("bare"), TREADLE_PLUGIN_LOAD_WRITABLE), TREADLE_E_PLUGIN);
+    CHECK_INT(try_file(path_of("selfless"), 0), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("org.example.selfless");
+    CHECK_ERROR_SAYS("TREADLE_PLUGIN");
+    CHECK(!is_mapped("bare") && !is_mapped("selfless"));
+}
+
+TEST(a_library_that_a_plugin_brings_along_and_calls_treadle_is_refused_by_name, "PLUG-1 PLUG-3") {
+    for (int is_absolute = 0; is_absolute < 2; is_absolute++) {
+        begin_folder();
+        bring();
+        copy_file("brought/calling-inner", in_folder("brought/libbrought-inner.so"));
+        copy_file("bringer", in_folder("bringer.so"));
+        if (is_absolute) search_in(in_folder("brought"));
+        CHECK_INT(try_file(in_folder("bringer.so"), 0), TREADLE_E_PLUGIN);
+        CHECK_ERROR_SAYS("libbrought-inner.so: treadle_loop_current");
+        CHECK_INT(try_file(in_folder("bringer.so"), TREADLE_PLUGIN_LOAD_WRITABLE), TREADLE_E_PLUGIN);
+        copy_file("brought/libbrought-inner", in_folder("brought/libbrought-inner.so"));
+        CHECK_INT(try_file(in_folder("bringer.so"), 0), TREADLE_OK);
+        end_folder();
+    }
+}
+
 TEST(a_library_that_a_plugin_brings_along_is_checked_as_the_plugin, "PLUG-8") {
     static const char *const names[] = {"brought/libbrought.so", "brought/libbrought-inner.so"};
     for (int is_absolute = 0; is_absolute < 2; is_absolute++) {

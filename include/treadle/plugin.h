@@ -64,7 +64,7 @@ typedef struct treadle_plugin_description {
     uint32_t abi_min, abi_max;  /* the versions that it can speak, as TREADLE_PLUGIN_ABI */
     uint32_t behaviour;         /* the level that it was built for: TREADLE_PLUGIN_BEHAVIOUR */
     uint32_t reserved;          /* 0 */
-    const treadle_plugin_host **self; /* where the host stores what it gives, before init; may be NULL */
+    const treadle_plugin_host **self; /* where the host stores what it gives, before init; NULL: of a plugin that is part of the program */
     const char *id;             /* a domain name from its end, org.example.watcher: a-z, 0-9, _ - and points; at most 63 bytes */
     const char *name;           /* for people; UTF-8 */
     const char *version;        /* its own; UTF-8 */
@@ -127,12 +127,14 @@ typedef struct treadle_plugin_config {
  *  and complete file. Only root and the process's user may be able to change it, each directory and link of its path (in a directory
  *  with the sticky bit: the entry), each directory of its DT_RUNPATH or DT_RPATH, and the libraries that it finds there. A search path
  *  with an empty or relative directory, $LIB or $PLATFORM is refused. Libraries beside the plugin ($ORIGIN) are mapped before it, and
- *  need a soname; a library that the plugin opens itself later is not found by $ORIGIN. Without /proc the file is loaded by its path.
+ *  need a soname; a library that the plugin opens itself later is not found by $ORIGIN. A plugin, or a library that it brings along, that
+ *  has functions of Treadle, or needs them from the loader, is refused: it was built without TREADLE_PLUGIN (PLUG-1). Without /proc the file is loaded by its path.
  *  It is mapped with RTLD_NOW and RTLD_LOCAL: nothing of it is left to be found later, and nobody else is bound to it.
  *  The handle is that of the plugin's scope, and to be released; the plugin lives until it is closed, whoever releases what.
  *  It belongs to the scope that the calling thread has entered, is closed with that, and its handle is stale then.
  *  [any] Errors: TREADLE_E_PLUGIN for a file that is refused, that is no plugin, or whose description breaks its rules, a
- *  version that has nothing in common with this host's, a setting's value that its type does not allow; TREADLE_E_EXISTS for an
+ *  version that has nothing in common with this host's, a plugin that was built without TREADLE_PLUGIN, a setting's value that its
+ *  type does not allow; TREADLE_E_EXISTS for an
  *  id that is loaded already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for NULL, a bad
  *  struct_size, not one of path and query, unknown flags; TREADLE_E_SYSTEM where there is no such file; TREADLE_E_CLOSED as
  *  treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */

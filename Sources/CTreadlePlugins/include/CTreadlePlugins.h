@@ -34,6 +34,7 @@ enum {
     LIBTREADLE_IMAGE_MEMORY = 8,
     LIBTREADLE_IMAGE_OPEN = 9,     /* somebody else may replace it, or a directory or link on its way: text says where */
     LIBTREADLE_IMAGE_DAMAGED = 10, /* a table that the loader reads makes no sense: bytes are lost */
+    LIBTREADLE_IMAGE_CALLS = 12,   /* it calls Treadle, not by its host's table: text says which function, and of which library */
     LIBTREADLE_IMAGE_SEARCH = 11   /* it needs libraries of a directory that somebody else may write: text says which */
 };
 /* text: of size bytes, at least 1; empty, or more about the failure. */
