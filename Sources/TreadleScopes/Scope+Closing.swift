@@ -91,107 +91,13 @@ extension Scope {
     }
   }
 
-  // MARK: A step
-
-  enum Found {
-    case closed
-    case isHere
-    case isBusy
-  }
-
-  /// Ends what can be ended now. Not the first one of a closing only looks: it must not move what is looked at by those who wait.
-  func step(isFirst: Bool, until: Int64) -> Found {
-    if phase == Phase.closed { return .closed }
-    if phase == Phase.finishing { return isFinishingHere ? .isHere : .isBusy }
-    if let guardian = state.pointee.guardian {
-      // While something of it is on this stack, nothing else of it is told to end; that is, so that its return is seen.
-      if isHere {
-        endHere()
-        return .isHere
-      }
-      if !guardian(UnsafeMutableRawPointer(state), until) { return .isBusy }
-    }
-    var isHere = isMakingHere
-    var hasForgotten = false
-    // What was made last ends first. What goes on still keeps nothing else from its end.
-    var serial = UInt64.max
-    while let thing = last(before: &serial) {
-      switch thing {
-      case .cancelled(let work, let taken): Scope.end(work, taken)
-      case .registration(let work, let token):
-        if ScopeWork.isHere(work) { isHere = true }
-        endRegistration(work, token)
-      case .running(let isRunningHere): if isRunningHere { isHere = true }
-      case .member(let member):
-        if !member.isTold { markTold(member) }
-        switch isFirst || !member.isTold ? ScopeMember(member.handle).end() : ScopeMember(member.handle).look() {
-        case .closed:
-          forget(member)
-          hasForgotten = true
-        case .isHere: isHere = true
-        case .isBusy: break
-        }
-      }
-    }
-    if phase == Phase.closed { return .closed }
-    if phase == Phase.finishing { return isFinishingHere ? .isHere : .isBusy }
-    if endClosing() {
-      finish()
-      return .closed
-    }
-    // Others who take steps may have passed over what this one has moved.
-    if hasForgotten { Rest.announce() }
-    return isHere ? .isHere : .isBusy
-  }
-
-  /// Whether something of it is on the calling thread's stack.
-  package var isHere: Bool {
-    if isMakingHere { return true }
-    var serial = UInt64.max
-    while let member = member(before: serial) {
-      if ScopeMember(member.handle).isHere { return true }
-      serial = member.serial
-    }
-    var isWorkHere = false
-    forEachWork { work in
-      isWorkHere = ScopeWork.isHere(work)
-      return !isWorkHere
-    }
-    return isWorkHere
-  }
-
-  /// Ends what is on the calling thread's stack: it comes to rest when that returns.
-  private func endHere() {
-    var serial = UInt64.max
-    while let member = member(before: serial) {
-      serial = member.serial
-      if member.isTold || !ScopeMember(member.handle).isHere { continue }
-      if Handle(bits: UInt(member.handle)).kind == .scope {
-        if let inner = try? Scope.hold(UInt(member.handle), "scope") {
-          inner.endHere()
-          inner.letGo()
-        }
-      } else {
-        markTold(member)
-        _ = ScopeMember(member.handle).end()
-      }
-    }
-  }
-
-  /// Of a scope inside: `isHere`.
-  static func isHere(_ handle: UInt) -> Bool {
-    guard let scope = try? Scope.hold(handle, "scope") else { return false }
-    defer { scope.letGo() }
-    return scope.isHere
-  }
-
   private struct Destroying {
     let destroy: ScopeState.Destroy
     let info: UnsafeMutableRawPointer?
   }
 
   /// It is closed: what came with it goes back.
-  private func finish() {
+  func finish() {
     if let destroy = state.pointee.destroy {
       var call = Destroying(destroy: destroy, info: state.pointee.info)
       ClientCall.guarded(&call) { memory in
@@ -205,7 +111,7 @@ extension Scope {
   }
 
   /// Ends what stays until it is taken out.
-  private func endRegistration(_ work: ScopeWork.Pointer, _ token: UInt64) {
+  static func endRegistration(_ work: ScopeWork.Pointer, _ token: UInt64) {
     if work.pointee.kind == ScopeWork.Sort.value {
       Thread.endValue(work, token)
     } else {

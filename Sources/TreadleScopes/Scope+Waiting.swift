@@ -32,7 +32,17 @@ extension Scope {
 
   /// Nil if nothing is known.
   private func busy() -> Busy? {
-    // Those who make something in it, run a function of a plugin, or call `destroy`.
+    if let busy = busyCall() { return busy }
+    var found: Busy?
+    forEachInside { _, member in
+      found = Scope.busy(Handle(bits: UInt(member.handle)))
+      return found == nil
+    }
+    return found
+  }
+
+  /// Those who make something in it, run a function of a plugin, or call `destroy`, and works.
+  private func busyCall() -> Busy? {
     var isMade = false
     forEachMaker { _ in isMade = true }
     if isMade {
@@ -43,33 +53,28 @@ extension Scope {
       }
       return Busy(target: target, scope: self)
     }
-    if let work = busyWork() {
-      let target = RestTarget(UnsafeMutableRawPointer(work)) { work, stack in
-        UnsafeMutableRawPointer(bitPattern: work).map {
-          ScopeWork.isOn(ThreadStack.at(stack).scopeCall, $0.assumingMemoryBound(to: ScopeWork.self))
-        } ?? false
-      }
-      return Busy(target: target, work: work)
+    guard let work = busyWork() else { return nil }
+    let target = RestTarget(UnsafeMutableRawPointer(work)) { work, stack in
+      UnsafeMutableRawPointer(bitPattern: work).map {
+        ScopeWork.isOn(ThreadStack.at(stack).scopeCall, $0.assumingMemoryBound(to: ScopeWork.self))
+      } ?? false
     }
-    var serial = UInt64.max
-    while let member = member(before: serial) {
-      serial = member.serial
-      let handle = Handle(bits: UInt(member.handle))
-      if !Scope.isLiving(member.handle) { continue }
-      switch handle.kind {
-      case .scope:
-        guard let inner = try? Scope.hold(handle.bits, "scope") else { continue }
-        defer { inner.letGo() }
-        if let busy = inner.busy() { return busy }
-      case .closure:
-        if let closure = try? Closure.retained(handle.bits) { return Busy(target: closure.restTarget, closure: closure) }
-      case .host:
-        if let host = try? Host(handle.bits, "host") { return Busy(target: host.restTarget) }
-      case .thread: return Busy(target: RestTarget(word: handle.bits) { thread, stack in ThreadStack.at(stack).thread == thread })
-      default: return Busy(target: RestTarget(handle: handle.bits))
-      }
+    return Busy(target: target, work: work)
+  }
+
+  /// A member; of a scope not its own members.
+  private static func busy(_ handle: Handle) -> Busy? {
+    if !isLiving(UInt64(handle.bits)) { return nil }
+    switch handle.kind {
+    case .scope:
+      guard let inner = try? hold(handle.bits, "scope") else { return nil }
+      defer { inner.letGo() }
+      return inner.busyCall()
+    case .closure: return (try? Closure.retained(handle.bits)).map { Busy(target: $0.restTarget, closure: $0) }
+    case .host: return (try? Host(handle.bits, "host")).map { Busy(target: $0.restTarget) }
+    case .thread: return Busy(target: RestTarget(word: handle.bits) { thread, stack in ThreadStack.at(stack).thread == thread })
+    default: return Busy(target: RestTarget(handle: handle.bits))
     }
-    return nil
   }
 
   private func busyWork() -> ScopeWork.Pointer? {

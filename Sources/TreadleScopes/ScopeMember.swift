@@ -24,7 +24,8 @@ struct ScopeMember {
     case .thread: isHere = (try? Thread.endInScope(handle)) ?? false
     case .routine: return endRoutine()
     case .host: return endHost()
-    case .scope: return endScope(isFirst: true)
+    // What may not begin yet (`beginScope`).
+    case .scope: return .isBusy
     default: return .closed
     }
     if !Scope.isLiving(UInt64(handle.bits)) { return .closed }
@@ -45,7 +46,6 @@ struct ScopeMember {
     case .host: return endHost()
     case .thread: return Thread.isGone(handle) ? end() : .isBusy
     case .routine: return endRoutine()
-    case .scope: return endScope(isFirst: false)
     default: return .isBusy
     }
   }
@@ -61,7 +61,6 @@ struct ScopeMember {
     case .closure: return Closure.isHere(handle)
     case .thread: return Thread.existing.map { $0.handle.bits == handle.bits } ?? false
     case .host: return (try? Host(handle.bits, "host"))?.isOnThisThread ?? false
-    case .scope: return Scope.isHere(handle.bits)
     default: return false
     }
   }
@@ -87,16 +86,16 @@ struct ScopeMember {
     } catch { return host.isOnThisThread ? .isHere : .isBusy }
   }
 
+  /// A scope that is to be ended step by step, held: its closing has begun. Nil for anything else, and for one that may not begin now.
   /// One that a thread has entered still is closed as well: that thread leaves a closed scope.
-  private func endScope(isFirst: Bool) -> Scope.Found {
-    guard let scope = try? Scope.hold(handle.bits, "scope") else { return .closed }
-    defer { scope.letGo() }
-    if !scope.isClosing {
-      if !scope.mayBegin { return .isBusy }
+  func beginScope() -> Scope? {
+    guard handle.kind == .scope, let scope = try? Scope.hold(handle.bits, "scope") else { return nil }
+    if scope.isClosing { return scope }
+    if scope.mayBegin {
       scope.beginClosing()
+      return scope
     }
-    let found = scope.step(isFirst: isFirst, until: Clock.now())
-    if found == .closed { scope.abandonClients() }
-    return found
+    scope.letGo()
+    return nil
   }
 }
