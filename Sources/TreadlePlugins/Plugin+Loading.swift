@@ -30,6 +30,8 @@ extension Plugin {
   package static func load(_ config: treadle_plugin_config, inPlaceOf old: Plugin? = nil) throws(Failure) -> Scope {
     try Runtime.start()
     if (config.path == nil) == (config.query == nil) { throw Failure(Status.argument, "path", "and query are both NULL, or both given") }
+    if let name = config.host_name, !UTF8Text.isWellFormed(name) { throw Failure(Status.argument, "host_name", "is not UTF-8") }
+    if let version = config.host_version, !UTF8Text.isWellFormed(version) { throw Failure(Status.argument, "host_version", "is not UTF-8") }
     if config.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
     if config.flags & ~UInt32(TREADLE_PLUGIN_LOAD_WRITABLE) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
     var parts = Parts()

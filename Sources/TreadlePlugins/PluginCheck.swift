@@ -18,7 +18,7 @@ enum PluginCheck {
     } catch {
       throw refusal("has a struct_size that no version of a description had")
     }
-    guard let id = description.id, isName(id, most: 63) else { throw refusal("has an invalid id") }
+    guard let id = description.id, isID(id) else { throw refusal("has an invalid id: it is not a domain name from its end") }
     let (least, most) = (description.abi_min, description.abi_max)
     if least > most { throw refusal("has an abi_min above its abi_max", id) }
     let abi = min(most, UInt32(TREADLE_PLUGIN_ABI))
@@ -54,7 +54,7 @@ enum PluginCheck {
     guard var next = list else { return }
     var count = 0
     while let name = next.pointee {
-      if !isExtension(name) { throw refusal("lists an extension whose name is none", id, name) }
+      if !isExtension(name) { throw refusal("lists an extension whose name is invalid: it is not like example.store/1", id, name) }
       count &+= 1
       if count > mostListed { throw refusal("lists more than 256 extensions", id) }
       next += 1
@@ -75,10 +75,14 @@ enum PluginCheck {
         if error.status == Status.tooNew { throw error }
         throw refusal("has a setting with a struct_size that no version had", id)
       }
-      guard let key = setting.key, isName(key, most: 63) else { throw refusal("has a setting with an invalid key", id) }
+      guard let key = setting.key, isKey(key) else { throw refusal("has a setting with an invalid key", id) }
       if setting.type > UInt32(TREADLE_SETTING_REAL) || setting.reserved != 0 || setting.minimum > setting.maximum {
         throw refusal("has a setting of an unknown type, or without a value", id, key)
       }
+      if setting.type != UInt32(TREADLE_SETTING_INTEGER) && (setting.minimum != 0 || setting.maximum != 0) {
+        throw refusal("has a setting with limits that is not an integer", id, key)
+      }
+      if let text = setting.description, !UTF8Text.isWellFormed(text) { throw refusal("has a setting whose description is not UTF-8", id, key) }
       guard let value = setting.default_value else {
         if setting.type == UInt32(TREADLE_SETTING_TEXT) { continue }
         throw refusal("has a setting without a default", id, key)
@@ -94,26 +98,52 @@ enum PluginCheck {
 
   private static func isLetterOrDigit(_ byte: CChar) -> Bool { byte >= 97 && byte <= 122 || byte >= 48 && byte <= 57 }
 
-  /// Letters and digits, with points, lines and dashes inside.
-  static func isName(_ text: UnsafePointer<CChar>, most: Int) -> Bool { length(text, most: most).map { text[$0] == 0 } ?? false }
-
-  /// vendor.name/1
-  @inline(never)
-  static func isExtension(_ text: UnsafePointer<CChar>) -> Bool {
-    guard let slash = length(text, most: 63), text[slash] == 47, memchr(text, 46, slash) != nil else { return false }
-    var end = slash &+ 1
-    while text[end] >= 48 && text[end] <= 57 && end < slash &+ 8 { end &+= 1 }
-    return end > slash &+ 1 && text[end] == 0
+  /// A setting's key: letters and digits, with points, underscores and hyphens inside.
+  static func isKey(_ text: UnsafePointer<CChar>) -> Bool {
+    guard let name = name(text) else { return false }
+    return name.length <= 63 && text[name.length] == 0
   }
 
-  /// Of the name that a text begins with; nil if it begins with none.
-  private static func length(_ text: UnsafePointer<CChar>, most: Int) -> Int? {
-    var length = 0
-    while isLetterOrDigit(text[length]) || length > 0 && (text[length] == 46 || text[length] == 95 || text[length] == 45) {
-      length &+= 1
-      if length > most { return nil }
+  /// org.example.watcher
+  static func isID(_ text: UnsafePointer<CChar>) -> Bool {
+    guard let name = name(text) else { return false }
+    return name.isDomain && name.length <= 63 && text[name.length] == 0
+  }
+
+  /// example.store/1: a name like an id, and a revision of one to seven digits, which does not begin with 0.
+  @inline(never)
+  static func isExtension(_ text: UnsafePointer<CChar>) -> Bool {
+    guard let name = name(text), name.isDomain, name.length <= 63, text[name.length] == 47 else { return false }
+    let start = name.length &+ 1
+    var end = start
+    while text[end] >= 48 && text[end] <= 57 && end < start &+ 8 { end &+= 1 }
+    return end > start && end <= start &+ 7 && text[start] != 48 && text[end] == 0
+  }
+
+  private struct Name {
+    var length: Int
+    /// At least two parts, each of which begins and ends with a letter or a digit.
+    var isDomain: Bool
+  }
+
+  /// The name that a text begins with, which begins and ends with a letter or a digit; nil if there is none. One of more than
+  /// 63 bytes is longer than that.
+  private static func name(_ text: UnsafePointer<CChar>) -> Name? {
+    var name = Name(length: 0, isDomain: true)
+    var points = 0
+    while name.length <= 63 {
+      let (byte, index) = (text[name.length], name.length)
+      if byte == 46 {
+        points &+= 1
+        if index == 0 || !isLetterOrDigit(text[index &- 1]) || !isLetterOrDigit(text[index &+ 1]) { name.isDomain = false }
+      } else if !isLetterOrDigit(byte) && byte != 95 && byte != 45 {
+        break
+      }
+      name.length &+= 1
     }
-    return length > 0 && isLetterOrDigit(text[length &- 1]) ? length : nil
+    guard name.length > 0, isLetterOrDigit(text[0]), isLetterOrDigit(text[name.length &- 1]) else { return nil }
+    if points == 0 { name.isDomain = false }
+    return name
   }
 
   // MARK: Values
@@ -148,22 +178,62 @@ enum PluginCheck {
     return number
   }
 
-  /// Digits with at most one point, and perhaps an exponent.
+  /// The decimal digits of a number that count, as far as they decide whether it is too large: at most as many as the largest has.
+  private struct Magnitude {
+    var digits: UInt64 = 0
+    var count = 0
+    /// Of the first digit that is not 0: 0 for units.
+    var exponent = 0
+
+    mutating func append(_ digit: CChar, isWhole: Bool) {
+      if count == 0 && digit == 48 {
+        if !isWhole { exponent &-= 1 }
+        return
+      }
+      if count > 0 && isWhole { exponent &+= 1 }
+      if count == 0 && !isWhole { exponent &-= 1 }
+      if count < 17 { digits = digits &* 10 &+ UInt64(UInt8(bitPattern: digit &- 48)) }
+      count &+= 1
+    }
+
+    /// Whether a double has it: the largest is 1.7976931348623157e308.
+    func isFinite(_ shift: Int) -> Bool {
+      if count == 0 || exponent &+ shift != 308 { return count == 0 || exponent &+ shift < 308 }
+      var scaled = digits
+      for _ in min(count, 17)..<17 { scaled = scaled &* 10 }
+      return scaled <= 17_976_931_348_623_157
+    }
+  }
+
+  /// Digits with at most one point, and perhaps an exponent; not larger than any double.
   private static func isReal(_ text: UnsafePointer<CChar>) -> Bool {
     var index = text[0] == 45 ? 1 : 0
-    var digits = 0
+    var hasDigits = false
     var hasPoint = false
+    var magnitude = Magnitude()
     while text[index] >= 48 && text[index] <= 57 || text[index] == 46 && !hasPoint {
-      if text[index] == 46 { hasPoint = true } else { digits &+= 1 }
+      if text[index] == 46 {
+        hasPoint = true
+      } else {
+        hasDigits = true
+        magnitude.append(text[index], isWhole: !hasPoint)
+      }
       index &+= 1
     }
-    if digits == 0 { return false }
+    if !hasDigits { return false }
+    var shift = 0
     if text[index] == 101 || text[index] == 69 {
       index &+= 1
-      if text[index] == 45 || text[index] == 43 { index &+= 1 }
+      let isNegative = text[index] == 45
+      if isNegative || text[index] == 43 { index &+= 1 }
       if text[index] == 0 { return false }
-      while text[index] >= 48 && text[index] <= 57 { index &+= 1 }
+      while text[index] >= 48 && text[index] <= 57 {
+        // Further ones change nothing: no text is so long that its digits make up for them.
+        if shift < 1 << 48 { shift = shift &* 10 &+ Int(text[index] &- 48) }
+        index &+= 1
+      }
+      if isNegative { shift = 0 &- shift }
     }
-    return text[index] == 0
+    return text[index] == 0 && magnitude.isFinite(shift)
   }
 }

@@ -33,7 +33,7 @@ enum {
     TREADLE_SETTING_TEXT = 0,    /* any UTF-8 */
     TREADLE_SETTING_BOOLEAN = 1, /* true or false */
     TREADLE_SETTING_INTEGER = 2, /* decimal, from minimum to maximum */
-    TREADLE_SETTING_REAL = 3     /* decimal, with a point and an exponent if wanted */
+    TREADLE_SETTING_REAL = 3     /* decimal, with a point and an exponent if wanted; as large as a double at most */
 };
 
 /** A setting that a plugin has. Its values are text; the host checks them before the plugin sees them. Since 1.0. */
@@ -41,10 +41,10 @@ typedef struct treadle_plugin_setting {
     size_t struct_size;        /* sizeof(treadle_plugin_setting) */
     const char *key;           /* a-z, 0-9, and . _ - inside: at most 63 bytes */
     const char *default_value; /* one that its type allows; NULL for a text: empty */
-    const char *description;   /* for people; may be NULL */
+    const char *description;   /* for people; UTF-8; may be NULL */
     uint32_t type;             /* TREADLE_SETTING_... */
     uint32_t reserved;         /* 0 */
-    int64_t minimum;           /* of an integer; with maximum 0 as well: any */
+    int64_t minimum;           /* of an integer; with maximum 0 as well: any. 0 for the other types, as maximum */
     int64_t maximum;
 } treadle_plugin_setting;
 
@@ -65,12 +65,15 @@ typedef struct treadle_plugin_description {
     uint32_t behaviour;         /* the level that it was built for: TREADLE_PLUGIN_BEHAVIOUR */
     uint32_t reserved;          /* 0 */
     const treadle_plugin_host **self; /* where the host stores what it gives, before init; NULL: of a plugin that is part of the program */
-    const char *id;             /* a domain name from its end, org.example.watcher: a-z, 0-9, _ - and points; at most 63 bytes */
+    const char *id;             /* a domain name from its end, org.example.watcher: at least two parts of a-z, 0-9, and _ - inside,
+                                 * with a point between them; at most 63 bytes */
     const char *name;           /* for people; UTF-8 */
     const char *version;        /* its own; UTF-8 */
     uint32_t flags;             /* TREADLE_PLUGIN_... */
     uint32_t setting_count;
-    const char *const *required; /* the extensions without which it cannot start, org.example.store/1; NULL at the end */
+    /* The extensions without which it cannot start; NULL at the end. Each is a name like an id, and a revision of 1 to 7 digits
+     * that does not begin with 0: org.example.store/1 */
+    const char *const *required;
     const char *const *optional; /* those that it would use; may be NULL, as the other two */
     const char *const *provided; /* those that it has for others */
     const treadle_plugin_setting *settings;
@@ -112,8 +115,8 @@ typedef struct treadle_plugin_config {
     size_t struct_size;            /* sizeof(treadle_plugin_config) */
     const char *path;              /* of a shared library; or */
     treadle_plugin_query_fn query; /* the function of one that is part of the program; one of the two */
-    const char *host_name;         /* of the program, for the plugin; NULL: none */
-    const char *host_version;
+    const char *host_name;         /* of the program, for the plugin; UTF-8; NULL: none */
+    const char *host_version;      /* the same */
     const char *const *settings;   /* keys and their values by turns, NULL at the end; NULL: none */
     treadle_plugin_extension_fn get_extension; /* may be NULL */
     treadle_plugin_log_fn log;     /* NULL: nobody is told */
@@ -133,11 +136,12 @@ typedef struct treadle_plugin_config {
  *  The handle is that of the plugin's scope, and to be released; the plugin lives until it is closed, whoever releases what.
  *  It belongs to the scope that the calling thread has entered, is closed with that, and its handle is stale then.
  *  [any] Errors: TREADLE_E_PLUGIN for a file that is refused, that is no plugin, or whose description breaks its rules, a
- *  version that has nothing in common with this host's, a plugin that was built without TREADLE_PLUGIN, a setting's value that its
- *  type does not allow; TREADLE_E_EXISTS for an
- *  id that is loaded already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for NULL, a bad
- *  struct_size, not one of path and query, unknown flags; TREADLE_E_SYSTEM where there is no such file; TREADLE_E_CLOSED as
- *  treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
+ *  version that has nothing in common with this host's, a plugin that was built without TREADLE_PLUGIN; TREADLE_E_EXISTS for an id
+ *  that is loaded already; TREADLE_E_NOT_FOUND
+ *  for a setting that it does not have; TREADLE_E_ARG for a setting's value that its type does not allow, or none, as
+ *  treadle_plugin_set; for NULL, a bad struct_size, not one of path and query, a host_name or host_version that is not UTF-8, unknown
+ *  flags; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM where there is no such file; TREADLE_E_CLOSED as treadle_scope_create;
+ *  TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
 
 /** Initialises and starts a plugin, and before it those that provide what it requires, and where they are loaded what it
