@@ -43,14 +43,15 @@ public final class Signal: @unchecked Sendable {
   }
 }
 
-/// What threads report, in the order of their reports.
-public final class Log: @unchecked Sendable {
+/// A value that several threads share, behind a mutex that the thread sanitizer knows, as it does not know Synchronization's.
+public final class Guarded<Value>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private var lines: [String] = []
+  private var value: Value
 
-  public init() {
+  public init(_ value: Value) {
     mutex = .allocate(capacity: 1)
     pthread_mutex_init(mutex, nil)
+    self.value = value
   }
 
   deinit {
@@ -58,17 +59,22 @@ public final class Log: @unchecked Sendable {
     mutex.deallocate()
   }
 
-  public func add(_ line: String) {
-    pthread_mutex_lock(mutex)
-    lines.append(line)
-    pthread_mutex_unlock(mutex)
-  }
-
-  public var all: [String] {
+  public func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
-    return lines
+    return try body(&value)
   }
+}
+
+/// What threads report, in the order of their reports.
+public final class Log: Sendable {
+  private let lines = Guarded<[String]>([])
+
+  public init() {}
+
+  public func add(_ line: String) { lines.withLock { $0.append(line) } }
+
+  public var all: [String] { lines.withLock { $0 } }
 }
 
 /// Signals its end: shows when what holds it was released.

@@ -2,7 +2,6 @@
 // Copyright the Treadle authors
 
 import Glibc
-import Synchronization
 import Testing
 import Treadle
 
@@ -40,10 +39,10 @@ struct PortTests {
   @Test("MPORT-3: an answer goes to the reply port, also of a message that was kept")
   func answers() throws {
     try withLoopThread { worker in
-      let kept = Mutex<[RunLoopMessage]>([])
+      let kept = Guarded<[RunLoopMessage]>([])
       let server = try RunLoopPort { _, message in kept.withLock { $0.append(message) } }
       try worker.loop.add(server)
-      let answer = Mutex<String>("")
+      let answer = Guarded<String>("")
       try onThread {
         let loop = try RunLoop.current()
         let client = try RunLoopPort { _, message in

@@ -27,7 +27,7 @@ final class LoopLane: @unchecked Sendable {
   // MARK: One lane a loop
 
   /// By the loop's handle, which no other loop ever gets.
-  private static let lanes = Mutex<[OpaquePointer: LoopLane]>([:])
+  private static let lanes = Locked<[OpaquePointer: LoopLane]>([:])
 
   /// The lane of a loop, with one user more.
   static func join(_ loop: RunLoop) throws(TreadleError) -> LoopLane {

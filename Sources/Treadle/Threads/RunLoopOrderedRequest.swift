@@ -14,7 +14,7 @@ public final class RunLoopOrderedRequest: Sendable {
   fileprivate let number: UInt64
   fileprivate let loop: OpaqueLoop
   /// nil once it was called, cancelled or dropped: whoever takes it is the only one.
-  private let work: Mutex<Work?>
+  private let work: Locked<Work?>
   /// The source that stands for it in its modes: 0 until that is there. Means nothing once it is gone.
   private let source = Atomic<UInt>(0)
   private let isPerformed = Atomic<Bool>(false)
@@ -23,7 +23,7 @@ public final class RunLoopOrderedRequest: Sendable {
     self.order = order
     self.number = number
     self.loop = loop
-    self.work = Mutex(work)
+    self.work = Locked(work)
   }
 
   /// Whether it waits still. Any thread. Since 1.0.
@@ -92,7 +92,7 @@ private final class OrderedTicket: Sendable {
 
 /// All that wait, by loop.
 private enum OrderedRequests {
-  private static let waiting = Mutex<[OpaqueLoop: [UInt64: RunLoopOrderedRequest]]>([:])
+  private static let waiting = Locked<[OpaqueLoop: [UInt64: RunLoopOrderedRequest]]>([:])
   private static let numbers = Atomic<UInt64>(0)
 
   static func make(order: Int, on loop: OpaqueLoop, _ work: RunLoopOrderedRequest.Work) -> RunLoopOrderedRequest {
