@@ -107,6 +107,28 @@ struct OrderedPerformTests {
     }
   }
 
+  @Test("NSR-8: requests of many threads, of which half are taken back, are each called once or never")
+  func manyThreads() throws {
+    try withLoopThread { worker in
+      let loop = try worker.loop, called = Tally(), cancelled = Tally()
+      let threads = try (0..<4).map { _ in
+        try RunLoopThread {
+          for index in 0..<500 {
+            let request = try loop.perform(order: index % 3) { called.add() }
+            if index % 2 == 0, request?.cancel() == true { cancelled.add() }
+          }
+        }
+      }
+      for thread in threads { try thread.start() }
+      for thread in threads { try thread.join(timeout: patience) }
+      // Behind them all in its pass.
+      let done = Signal()
+      try loop.perform(order: .max) { done.signal() }
+      try done.wait()
+      #expect(called.count + cancelled.count == 2000 && called.count >= 1000)
+    }
+  }
+
   @Test("NSR-8 RL-8 SCOPE-2: what waits is dropped with the loop's thread, and with its scope")
   func dropped() throws {
     let gone = Signal()

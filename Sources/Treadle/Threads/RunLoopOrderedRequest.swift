@@ -47,8 +47,9 @@ public final class RunLoopOrderedRequest: Sendable {
     }
   }
 
-  /// Its source is gone, without a pass that performs it.
-  fileprivate func drop() { if !isPerformed.load(ordering: .acquiring) { cancel() } }
+  /// Its source is in no mode: drops it, unless a pass has taken it out of them and performs it. True if it was dropped here.
+  @discardableResult
+  fileprivate func drop() -> Bool { !isPerformed.load(ordering: .acquiring) && cancel() }
 
   fileprivate func isFor(_ target: AnyObject) -> Bool { work.withLock { $0?.target?.object === target } }
 
@@ -156,7 +157,7 @@ extension RunLoop {
       request.stands(for: source)
       // A pass may perform it between these.
       for mode in modes where try !add(source, to: mode) && !source.isValid { return request }
-      if !modes.contains(where: { contains(source, in: $0) }), request.cancel() {
+      if !modes.contains(where: { contains(source, in: $0) }), request.drop() {
         throw TreadleError(.closed, "the loop's thread has ended")
       }
       source.signal()
