@@ -10,6 +10,8 @@ private final class AwaitedInvocation: @unchecked Sendable {
 
   private let phase = Atomic<Phase>(.made)
   private let isCancelled = Atomic<Bool>(false)
+  /// Whether the task was cancelled. Stored before the call is taken back.
+  var isTaskCancelled: Bool { isCancelled.load(ordering: .sequentiallyConsistent) }
   /// Of the two that a call has which is over without its completion: it was accepted, and the completion was given back. One
   /// that is refused gives it back as well.
   private let sides = Atomic<Int>(0)
@@ -45,7 +47,7 @@ private final class AwaitedInvocation: @unchecked Sendable {
 
   /// The call is queued: whoever cancelled the task meanwhile did not find it.
   func isQueued(_ takeBack: () -> Bool) {
-    if isCancelled.load(ordering: .sequentiallyConsistent), takeBack() { end(.failure(CancellationError())) }
+    if isTaskCancelled, takeBack() { end(.failure(CancellationError())) }
   }
 
   /// What was written before the task was resumed is visible from here on, to the thread sanitizer too.
@@ -82,7 +84,7 @@ extension RunLoopInvocation {
   /// Queues a call with a completion on its own loop. What the library never performs it gives back.
   private func queue(_ awaited: AwaitedInvocation, on loop: RunLoop, in modes: [RunLoopMode]?) {
     typealias Bodies = (complete: @Sendable () -> Void, giveBack: @Sendable () -> Void)
-    let outcome: @Sendable () -> Swift.Result<Void, any Error> = { self.outcome }
+    let outcome: @Sendable () -> Swift.Result<Void, any Error> = { self.outcome(for: awaited) }
     let bodies: Bodies = ({ awaited.end(outcome()) }, { awaited.isAcceptedOrGivenBack(outcome) })
     var completion = treadle_request()
     completion.struct_size = MemoryLayout<treadle_request>.size
@@ -108,9 +110,11 @@ extension RunLoopInvocation {
   }
 
   /// What has become of a call that is over.
-  private var outcome: Swift.Result<Void, any Error> {
+  private func outcome(for awaited: AwaitedInvocation) -> Swift.Result<Void, any Error> {
     switch try? state {
     case .done: .success(())
+    // The completion may come before whoever has cancelled the task has said so itself.
+    case .cancelled where awaited.isTaskCancelled: .failure(CancellationError())
     case .cancelled: .failure(TreadleError(.cancelled, "the call was cancelled"))
     default: .failure(TreadleError(.closed, "the loop's thread, or the scope, has ended before the function was called"))
     }
