@@ -57,6 +57,35 @@ struct NotificationTests {
     first.remove()
   }
 
+  @Test("PORT-2 NOTE-1: a port's end is told once, when it has left its loop, on the thread that ends it")
+  func portInvalid() throws {
+    try withLoopThread { worker in
+      let loop = try worker.loop, log = Log(), all = Log()
+      let port = try RunLoopPort(label: "inbox") { _, _ in }, other = try RunLoopPort { _, _ in }
+      try loop.add(port)
+      let one = try RunLoopNotification(.portInvalid, of: port) { [hash = port.hashValue] told in
+        log.add("\(told?.hashValue == hash) \(told?.isValid == false) \(told.map { loop.contains($0) } == false) \(loop.isCurrent)")
+      }
+      let any = try RunLoopNotification(.portInvalid) { told in if told == port { all.add("told") } }
+      other.invalidate()
+      #expect(log.all.isEmpty)
+      try worker.perform(waitUntilDone: true) { port.invalidate() }
+      port.invalidate()
+      #expect(log.all == ["true true true true"] && all.all == ["told"])
+      #expect("\(one)".hasPrefix("RunLoopNotification(portInvalid, "))
+      one.remove()
+      any.remove()
+    }
+    // A registration keeps no port: one that its last reference has ended is gone when that is told.
+    let log = Log()
+    var port: RunLoopPort? = try RunLoopPort { _, _ in }
+    let told = try RunLoopNotification(.portInvalid, of: port) { told in log.add("\(told == nil)") }
+    #expect(port != nil && log.all.isEmpty)
+    port = nil
+    #expect(log.all == ["true"])
+    told.remove()
+  }
+
   /// A registration whose body holds an object.
   private func register(holding gone: Signal, of thread: RunLoopThread) throws -> RunLoopNotification {
     let tracked = Tracked(gone)

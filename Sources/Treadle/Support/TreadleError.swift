@@ -49,6 +49,8 @@ public struct TreadleError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let signature = Code(TREADLE_E_SIGNATURE)
     /// This build, machine or process cannot. Since 1.0.
     public static let notSupported = Code(TREADLE_E_NOT_SUPPORTED)
+    /// A plugin is refused, or breaks its contract. Since 1.0.
+    public static let plugin = Code(TREADLE_E_PLUGIN)
     /// Somebody cancelled it. Since 1.0.
     public static let cancelled = Code(TREADLE_E_CANCELLED)
 
