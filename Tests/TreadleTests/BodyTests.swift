@@ -5,11 +5,9 @@ import Testing
 import TestSupport
 import Treadle
 
-/// Bodies: what they are given, what they may keep, what becomes of their errors; and what an error says.
+/// Bodies: what they are given, what they may keep; and what an error says.
 @Suite("Bodies and errors", .serialized)
 struct BodyTests {
-  private struct Wrong: Error {}
-
   @Test("TMR-19 OBJ-9: a body gets its item, which may end itself")
   func ownItem() throws {
     let log = Log()
@@ -44,29 +42,6 @@ struct BodyTests {
       tracked.use()
       kept.timer = timer
     }.start()
-  }
-
-  @Test("THR-19: what a body throws goes to the last resort, and the loop goes on")
-  func errors() throws {
-    let log = Log()
-    try RunLoopLastResort.setHandler { thread, kind, message in
-      log.add("\(kind): \(message) \(thread?.isCurrent == true)")
-      return true
-    }
-    try onThread {
-      let loop = try RunLoop.current()
-      let source = try RunLoopSource(cancel: { _, _ in throw Wrong() }) { _ in throw Wrong() }.start()
-      source.signal()
-      try loop.post { throw Wrong() }
-      try RunLoopObserver(of: .exit, once: true) { _, _ in throw Wrong() }.start()
-      #expect(try loop.run(for: .zero) == .timedOut)
-      source.invalidate()
-      try RunLoopTimer(after: .zero) { _ in throw Wrong() }.start()
-      #expect(try loop.run() == .finished)
-      try RunLoopPool.withPool { try RunLoopPool.add { throw Wrong() } }
-    }
-    try RunLoopLastResort.setHandler(nil)
-    #expect(log.all == Array(repeating: "Swift error: Wrong() true", count: 6))
   }
 
   @Test("An error is a sentence that names the argument, with a code")

@@ -24,6 +24,8 @@ private actor Resident {
     return loop.isCurrent
   }
 
+  var priority: TaskPriority { Task.currentPriority }
+
   func step(on other: Resident) async -> Bool {
     let isThere = await other.step()
     count += 1
@@ -36,6 +38,11 @@ private actor Resident {
     for _ in 0..<10 { try loop.run(for: .zero) }
     return counted()
   }
+}
+
+/// Counted by jobs of one loop, which need no lock.
+private final class Unguarded: @unchecked Sendable {
+  var value = 0
 }
 
 /// An actor without an executor of its own.
@@ -123,6 +130,51 @@ struct LoopExecutorTests {
         let guest = Guest()
         #expect(await Task(executorPreference: executor) { await guest.isOn(loop) }.value)
         #expect(await !guest.isOn(loop))
+      }
+    }
+  }
+
+  @Test("a task on a loop keeps its priority, and gives it to the actors that it calls and to its children")
+  func priorities() async throws {
+    try await watched {
+      try await withWorker { _, loop in
+        let resident = try Resident(on: loop), executor = try loop.executor
+        for priority in [TaskPriority.high, .medium, .low, .background] {
+          let log = Log(), done = Tally()
+          // Nobody waits for the task itself, which would raise its priority.
+          Task(executorPreference: executor, priority: priority) {
+            log.add("\(Task.currentPriority == priority)")
+            log.add("\(await resident.priority == priority)")
+            async let child = Task.currentPriority
+            log.add("\(await child == priority)")
+            Task {
+              log.add("\(Task.currentPriority == priority)")
+              done.add()
+            }
+          }
+          await done.reaches(1)
+          #expect(log.all == ["true", "true", "true", "true"])
+        }
+      }
+    }
+  }
+
+  @Test("executors of one loop that are made and given up by many threads exclude each other's jobs")
+  func manyExecutors() async throws {
+    try await watched {
+      try await withWorker { _, loop in
+        let count = Unguarded()
+        await withTaskGroup(of: Void.self) { group in
+          for _ in 0..<8 {
+            group.addTask {
+              for _ in 0..<200 {
+                guard let executor = try? LoopExecutor(on: loop) else { continue }
+                await withTaskExecutorPreference(executor) { count.value += 1 }
+              }
+            }
+          }
+        }
+        #expect(count.value == 1600)
       }
     }
   }

@@ -235,6 +235,38 @@ TEST(an_exception_that_escapes_is_reported_and_terminates, "THR-19 PERF-11") {
                     loop.add(Source(std::move(callbacks)));
                 }),
                 "std::out_of_range: scheduled");
+    check_ended(end_by([](const Loop &loop) {
+                    SourceCallbacks callbacks;
+                    callbacks.cancel = [](auto &&...) { throw std::out_of_range("cancelled"); };
+                    const Source source(std::move(callbacks));
+                    loop.add(source);
+                    source.invalidate();
+                }),
+                "std::out_of_range: cancelled");
+    check_ended(end_by([](const Loop &loop) {
+                    const Port port([] { throw std::runtime_error("received"); });
+                    loop.add(port);
+                    port.send_bytes(1, "x");
+                    loop.poll();
+                }),
+                "std::runtime_error: received");
+    check_ended(end_by([](const Loop &loop) {
+                    loop.add(Source([] {}));
+                    Thread::current().perform([] { throw std::runtime_error("requested"); });
+                    loop.poll();
+                }),
+                "std::runtime_error: requested");
+    check_ended(end_by([](const Loop &) {
+                    const Port port([] {});
+                    const auto told = Notification::port_invalid(port, [] { throw std::runtime_error("told"); });
+                    port.invalidate();
+                }),
+                "std::runtime_error: told");
+    check_ended(end_by([](const Loop &) {
+                    const Pool pool;
+                    Pool::defer([] { throw std::runtime_error("put off"); });
+                }),
+                "std::runtime_error: put off");
     check_ended(end_by([](const Loop &) {
                     SourceCallbacks callbacks;
                     callbacks.describe = []() -> std::string { throw std::out_of_range("described"); };

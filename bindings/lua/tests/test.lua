@@ -67,6 +67,37 @@ function tests.an_error_ends_the_run_behind_its_exit()
   said()
 end
 
+-- ABI-3, ABI-10: of each kind of callback; what is behind it is called by the next run.
+function tests.an_error_of_any_callback_comes_out_of_its_run()
+  local function fail() error({kind = "mistake"}) end
+  local ends, keeper = ffi.new("int[2]"), treadle.source{perform = fail}
+  same(ffi.C.pipe(ends), 0)
+  ffi.C.write(ends[1], "x", 1)
+  loop:add(keeper)
+  local makers = {
+    source = function() local one = treadle.source{perform = fail} loop:add(one) one:signal() return one end,
+    timer = function() return treadle.timer{fire = fail} end,
+    observer = function() return treadle.observer{activities = {"before-sources"}, notify = fail} end,
+    ["exit observer"] = function() return treadle.observer{activities = {"exit"}, notify = fail} end,
+    descriptor = function() return treadle.descriptor{fd = ends[0], ready = fail} end,
+    port = function() local one = treadle.port{receive = fail} one:send(1, "x") return one end,
+    post = function() loop:post(fail) end,
+    perform = function() loop:perform(fail) end,
+  }
+  for kind, make in pairs(makers) do
+    local item = make()
+    if item then loop:add(item) end
+    local ok, raised = pcall(loop.run, loop, {seconds = 0, when_empty = true})
+    if ok or type(raised) ~= "table" or raised.kind ~= "mistake" then error(kind .. " raised " .. tostring(raised), 0) end
+    if item then item:invalidate() end
+    loop:post(note(kind))
+    same(poll(), "timed-out")
+    same(said(), kind)
+  end
+  keeper:invalidate()
+  ffi.C.close(ends[0]) ffi.C.close(ends[1])
+end
+
 function tests.an_error_of_an_inner_run_passes_through_the_outer_one()
   loop:post(function()
     loop:post_in("inner", error, "deep", 0)
