@@ -4,7 +4,7 @@
 // treadle.hpp: Treadle for C++17, as headers alone over the C interface (treadle.h). It needs exceptions and
 // run-time type information, and Itanium's C++ ABI (gcc or clang).
 //
-//   - Objects are reference-counted handles: Loop, Source, Descriptor, Timer, Observer, Port, Message,
+//   - Objects are reference-counted handles: Loop, Source, Descriptor, Timer, Observer, Port, Message, MessagePort,
 //     Routine, Thread, Lock, Condition. Copying adds a reference, the destructor releases it. native() is the C handle.
 //   - Callbacks are any callables: lambdas, functions, std::function, objects that can only be moved. They are
 //     destroyed once, after their last call, on the thread that ends their use. Lambdas that capture
@@ -36,6 +36,7 @@
 #include "treadle/cpp/descriptor.hpp"
 #include "treadle/cpp/timer.hpp"
 #include "treadle/cpp/port.hpp"
+#include "treadle/cpp/message_port.hpp"
 #include "treadle/cpp/observer.hpp"
 #include "treadle/cpp/routine.hpp"
 #include "treadle/cpp/thread.hpp"
