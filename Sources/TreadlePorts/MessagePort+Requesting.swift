@@ -96,7 +96,7 @@ extension MessagePort {
       })
     repeat {
       do throws(Failure) {
-        try loop.run(until: awaited, in: request.mode, deadline: until)
+        try loop.run(until: awaited, in: request.mode, deadline: until, interrupt: state.pointee.host?.interruptCallback)
       } catch {
         if error.status != Status.callback { throw error }
         // A host's callback did not complete: that ends the client's run, as it would have without this one.

@@ -87,6 +87,50 @@ TEST(a_host_that_does_not_complete_a_message_ends_the_run, "MSG-6 ABI-2") {
     CHECK_INT(discard(local), TREADLE_OK);
 }
 
+/* A pipe that stands for signals, and what the host does when it is told of one. */
+static int bell[2], rings, rings_left;
+static treadle_message_port to_answer;
+static uint64_t dispatch_ring(uint64_t ticket, const treadle_event *event) {
+    char byte;
+    if (event->kind != TREADLE_EVENT_INTERRUPT) return ~ticket; /* the message, which is not replied to */
+    rings++;
+    CHECK_INT(read(bell[0], &byte, 1), 1);
+    if (--rings_left > 0) {
+        CHECK_INT(write(bell[1], "s", 1), 1);
+        return ~ticket;
+    }
+    if (!to_answer) return 0;
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), to_answer, REPLIES), TREADLE_OK);
+    return ~ticket;
+}
+TEST(a_host_is_told_of_signals_while_it_waits_for_a_reply, "MSG-6 ABI-4 RUN-14") {
+    const char *name = new_name();
+    struct reply reply = {0};
+    treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch_ring};
+    treadle_host host = NULL;
+    CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
+    treadle_message_port local = make_local(name, NULL, NULL), remote = NULL;
+    treadle_message_port_context context = {.struct_size = sizeof context, .host = host, .token = 77};
+    CHECK_INT(treadle_message_port_create_remote(name, &context, &remote), TREADLE_OK);
+    CHECK_INT(pipe(bell), 0);
+    CHECK_INT(treadle_loop_set_interrupt_descriptor(treadle_loop_current(), bell[0]), TREADLE_OK);
+    /* The wait goes on after a signal that the host completes; nobody answers before the third. */
+    CHECK_INT(write(bell[1], "s", 1), 1);
+    rings_left = 3, to_answer = local;
+    CHECK_INT(request_text(remote, 1, "hello", LONG, &reply), TREADLE_OK);
+    CHECK_INT(reply.count, 1);
+    CHECK_INT(rings, 3);
+    CHECK_INT(treadle_loop_remove(treadle_loop_current(), local, REPLIES), TREADLE_OK);
+    /* One that it does not complete ends the wait. */
+    CHECK_INT(write(bell[1], "s", 1), 1);
+    rings_left = 1, to_answer = NULL;
+    CHECK_INT(request_text(remote, 1, "hello", LONG, &reply), TREADLE_E_CALLBACK);
+    CHECK_INT(rings, 4);
+    CHECK_INT(treadle_loop_set_interrupt_descriptor(treadle_loop_current(), -1), TREADLE_OK);
+    CHECK_INT(discard(remote), TREADLE_OK);
+    CHECK_INT(discard(local), TREADLE_OK);
+}
+
 TEST(a_scope_ends_its_ports, "MSG-7") {
     const char *name = new_name();
     treadle_scope scope = NULL;

@@ -26,7 +26,8 @@ enum {
     TREADLE_EVENT_RELEASE = 11,   /* a pool releases what the host added; loop and mode: NULL */
     TREADLE_EVENT_CALL = 12,      /* a closure is called; argument: the treadle_call (closure.h); mode: NULL */
     TREADLE_EVENT_MESSAGE = 14,   /* a port has a message; value: its id, argument: the treadle_message (port.h) */
-    TREADLE_EVENT_INTERRUPT = 13, /* a signal has ended a sleep of treadle_host_run; token: 0, subject: NULL */
+    TREADLE_EVENT_INTERRUPT = 13, /* a signal has ended a sleep of treadle_host_run, or of treadle_message_port_request for a
+                                   * port of the host; token: 0, subject: NULL */
     TREADLE_EVENT_MESSAGE_PORT = 15 /* a message port has received a message; argument: the treadle_message_port_message, or NULL
                                      * if the port has become invalid (message_port.h); loop and mode: NULL */
 };

@@ -73,7 +73,8 @@ typedef struct treadle_message_port_context {
     uint32_t owner;        /* of a remote port: the user whose name is meant, if has_owner is 1; else the process's own */
     uint32_t has_owner;    /* 0 or 1 */
     const char *label;     /* NULL, or what reports call it: UTF-8 of at most 255 bytes, copied */
-    treadle_host host;     /* its events, TREADLE_EVENT_MESSAGE_PORT, take the place of the callbacks */
+    treadle_host host;     /* its events, TREADLE_EVENT_MESSAGE_PORT, take the place of the callbacks; it is told of signals that
+                            * end a sleep of treadle_message_port_request, as in treadle_host_run */
     uint64_t token;        /* what the host's events carry; 0 without a host */
     treadle_scope scope;   /* what is made belongs to it; NULL: to the one that the thread has entered (scope.h) */
     const treadle_port_function *functions; /* of a local port: what senders may call; NULL: nothing */

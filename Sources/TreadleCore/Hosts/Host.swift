@@ -108,8 +108,12 @@ package struct Host {
   /// Runs the calling thread's loop; a signal that ends a sleep is an event, after which the run goes on.
   package func run(_ loop: Loop, _ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
     try demandDispatch()
-    let interrupt = IndirectCallback(object: pointer, invoke: Host.interrupt, drop: nil)
-    return try loop.run(name, timeout: timeout, flags: flags | Frame.Flag.returnOnInterrupt, interrupt: interrupt)
+    return try loop.run(name, timeout: timeout, flags: flags | Frame.Flag.returnOnInterrupt, interrupt: interruptCallback)
+  }
+
+  /// What a signal leads to that ends a sleep; nil for a host that is not called.
+  package var interruptCallback: IndirectCallback? {
+    callback.isFetched ? nil : IndirectCallback(object: pointer, invoke: Host.interrupt, drop: nil)
   }
 
   /// A host that takes no events any more is told by the run's return.

@@ -74,16 +74,17 @@ extension Loop {
     try run(until: awaited, in: try findOrMakeCallMode(), deadline: deadline)
   }
 
-  /// The same in a mode of the client's, which is made if there is none.
+  /// The same in a mode of the client's, which is made if there is none; `interrupt`: what a signal leads to that ends a sleep.
   @inline(never)
-  package func run(until awaited: Awaited, in name: ModeName, deadline: Int64) throws(Failure) {
+  package func run(until awaited: Awaited, in name: ModeName, deadline: Int64, interrupt: IndirectCallback?) throws(Failure) {
     guard let mode = try modeToRun(name, isMade: true) else { return }
-    try run(until: awaited, in: mode, deadline: deadline)
+    try run(until: awaited, in: mode, deadline: deadline, interrupt: interrupt)
   }
 
-  private func run(until awaited: Awaited, in mode: Mode, deadline: Int64) throws(Failure) {
-    let frame = try push(mode, timeout: Clock.forever, flags: 0)
+  private func run(until awaited: Awaited, in mode: Mode, deadline: Int64, interrupt: IndirectCallback? = nil) throws(Failure) {
+    let frame = try push(mode, timeout: Clock.forever, flags: interrupt == nil ? 0 : Frame.Flag.returnOnInterrupt)
     frame.pointee.awaited = awaited
+    frame.pointee.interrupt = interrupt
     frame.pointee.deadline = deadline
     _ = try run(frame)
   }

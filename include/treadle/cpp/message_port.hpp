@@ -47,13 +47,13 @@ class MessagePort;
 
 /// What a message port may be made with besides its name and callback. Since 1.0.
 struct MessagePortOptions {
-    /// Called once when the port has become invalid, on the thread that made it so or found out. Empty: nobody is told (MSG-7).
+    /// Called once when the port has become invalid, on the thread that made it so or found out. Empty: nobody is told (MSG-7). Since 1.0.
     std::function<void(const MessagePort &)> invalidated = {};
-    /// Of a local port: other users who may send to it; at most 1,024 (MSG-9).
+    /// Of a local port: other users who may send to it; at most 1,024 (MSG-9). Since 1.0.
     std::vector<std::uint32_t> users = {};
-    /// Of a remote port: the user whose name is meant; nothing: the process's own.
+    /// Of a remote port: the user whose name is meant; nothing: the process's own. Since 1.0.
     std::optional<std::uint32_t> owner = {};
-    /// What reports call it; copied. Null: its name.
+    /// What reports call it; copied. Null: its name. Since 1.0.
     const char *label = nullptr;
 };
 
