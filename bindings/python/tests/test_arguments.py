@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import itertools
 import linecache
 import os
 import random
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import treadle
-from treadle import Activity, FileDescriptor, Observer, Port, RunLoop, Source, Thread, Timer
+from treadle import Activity, FileDescriptor, MessagePort, Observer, Port, RunLoop, Source, Thread, Timer
 
 from support import TestCase, in_thread
 
+_numbers = itertools.count()
 PACKAGE = str(Path(treadle.__file__).parent)
 ABS = ctypes.CDLL(None).abs
 
@@ -69,6 +71,12 @@ def calls() -> List[Call]:
     source, timer, observer = Source(), Timer(nothing, interval=1), Observer(nothing)
     reader, _ = os.pipe()
     port = Port(capacity=2**20)  # more than all calls send
+    name = f"treadle.arguments.{os.getpid()}.{next(_numbers)}"
+    server, named = MessagePort.local(name), MessagePort.local(None)
+    loop.add(server, "a mode")  # which keeps it
+    remote = MessagePort.remote(name)
+    local = {"users": [1], "pickle": False, "label": "a label"}
+    request = {"id": 1, "mode": "a mode", "send_timeout": 0.0, "reply_timeout": 0.0}
     descriptor = FileDescriptor(os.dup(reader), nothing, close_fd=True)
     finished = Thread(nothing)
     finished.start()
@@ -152,6 +160,11 @@ def calls() -> List[Call]:
         Call("Observer", dropping(Observer), (nothing, Activity.EXIT), {"repeats": True, **order}),
         Call("FileDescriptor", dropping(FileDescriptor), (reader, nothing, treadle.Events.READ), {"oneshot": True}),
         Call("FileDescriptor.events", setter(descriptor, "events"), (treadle.Events.READ,)),
+        Call("MessagePort.local", dropping(MessagePort.local), (None, nothing), local),
+        Call("MessagePort.remote", dropping(MessagePort.remote), (name,), {"label": "a label", "owner": os.getuid()}),
+        Call("MessagePort.name", lambda text: setattr(named, "name", text), (f"{name}.named",), {}),
+        Call("MessagePort.send", remote.send, (b"bytes",), {"id": 1, "timeout": 0.0}, True),
+        Call("MessagePort.request", remote.request, (b"bytes",), request, True),
         Call("Port", dropping(Port), (nothing,), {"capacity": 1, "pickle": False, "label": "a label"}),
         Call("Port.send", port.send, (b"bytes", port), {"id": 1, "reply_port": port, "timeout": 0.0}),
         Call("Item.close", observer.close, (1.0,)),
@@ -203,7 +216,7 @@ def calls() -> List[Call]:
 #: What takes anything, as the classes of Python's library do that they are like; or is not called by clients.
 FREE = {
     "DelayedPerform", "Error", "ExceptHookArgs", "LastResortArgs", "ClosureInfo", "ThreadDictionary", "Registration", "Item",
-    "HasFileno", "Message", "Mode", "ReceivedDescriptor", "excepthook", "shutdown", "Closure", "Invocation", "RunLoop", "Future",
+    "HasFileno", "IncomingMessage", "Message", "Mode", "ReceivedDescriptor", "excepthook", "shutdown", "Closure", "Invocation", "RunLoop", "Future",
     "Item.__exit__", "Closure.__call__", "Closure.__exit__", "Registration.run", "Condition.__exit__", "pool.__exit__", "Lock.__exit__",
     "Registration.__exit__", "RunLoop.__contains__",
 }  # fmt: skip

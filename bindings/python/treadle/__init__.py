@@ -28,6 +28,7 @@ from ._errors import (
     Forked,
     InvalidArgument,
     LoopClosed,
+    NoReply,
     PluginError,
     StaleHandle,
     SystemFailure,
@@ -43,6 +44,7 @@ from ._item import Item, OtherItem
 from ._last_resort import LastResortArgs, set_last_resort
 from ._lock import Condition, Lock
 from ._loop import RunLoop
+from ._message_port import IncomingMessage, MessagePort
 from ._observer import Observer
 from ._plugin import Plugin, PluginState
 from ._plugin_description import PluginSetting
@@ -93,6 +95,7 @@ __all__ = [
     "Forked",
     "Future",
     "HasFileno",
+    "IncomingMessage",
     "InvalidArgument",
     "Invocation",
     "InvocationState",
@@ -101,7 +104,9 @@ __all__ = [
     "Lock",
     "LoopClosed",
     "Message",
+    "MessagePort",
     "Mode",
+    "NoReply",
     "Notification",
     "Observer",
     "OtherItem",

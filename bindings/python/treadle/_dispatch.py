@@ -12,7 +12,8 @@ import os
 import threading
 from typing import Any, Dict, Optional
 
-from . import _capi, _frames, _future, _last_resort, _plugin_calls, _pulling, _registry, _signals, _starting, _threads, _waiting
+from . import _capi, _frames, _future, _last_resort, _message_port, _plugin_calls, _pulling, _registry, _signals, _starting
+from . import _threads, _waiting
 from ._calls import handle_call
 from ._closure import Closure
 from ._errors import FORKED_HANDLE, Error, check
@@ -30,6 +31,7 @@ _CALL = _capi.EVENT_CALL
 _NOTIFICATION = _capi.EVENT_NOTIFICATION
 _INTERRUPT = _capi.EVENT_INTERRUPT
 _MESSAGE = _capi.EVENT_MESSAGE
+_MESSAGE_PORT = _capi.EVENT_MESSAGE_PORT
 _calls = _registry.calls
 _items = _registry.items
 _held_item = _registry.held.get
@@ -99,7 +101,7 @@ def _dispatch(ticket: int, address: int) -> int:
                 if _failed and _is_unwanted(event):
                     return 0
                 item._fire(kind, event)
-        elif kind == _MESSAGE:
+        elif kind in (_MESSAGE, _MESSAGE_PORT):
             item = _held_item(token) or _item_of(token)
             if item is not None:
                 item._fire(kind, event)
@@ -167,6 +169,8 @@ def _take(error: BaseException, event: Any, subject: object) -> bool:
     mode = Mode(event.mode.decode()) if event.mode else None
     try:
         loop: Optional[RunLoop] = RunLoop._of(event.loop) if event.loop else None
+        if event.kind == _MESSAGE_PORT:  # which tells of no loop: the calling thread's receives
+            loop = _threads.thread.loop
     except Error:  # in the child of a fork that was made in a callback
         loop = None
     return is_completed(error, loop, item, mode)
@@ -205,7 +209,7 @@ def _register() -> None:
     _threads.unpin_by(Closure("v^v", _threads.unpin))
 
 
-_signals.watch(_dispatch, _threads.enter)
+_signals.watch(_dispatch, _threads.enter, _message_port.keep_reply)
 if was_loaded:
     outside_of_scopes(_register)
 else:

@@ -54,8 +54,13 @@ class Timeout(Error, TimeoutError):
     """The wait took longer than allowed. Since 1.0."""
 
 
+class NoReply(Timeout):
+    """The message was sent, and its reply did not come in time. Since 1.0."""
+
+
 class LoopClosed(Error):
-    """The loop's thread is gone, the scope is closed, or the interpreter ends: no more work is taken. Since 1.0."""
+    """The loop's thread is gone, the scope is closed, a port's other side has gone, or the interpreter ends: no more work is
+    taken. Since 1.0."""
 
 
 class Forked(Error):
@@ -81,6 +86,7 @@ _CLASSES: Dict[int, Type[Error]] = {
     _capi.E_WRONG_THREAD: WrongThread,
     _capi.E_DEADLOCK: DeadlockError,
     _capi.E_TIMEOUT: Timeout,
+    _capi.E_NO_REPLY: NoReply,
     _capi.E_FORKED: Forked,
     _capi.E_SYSTEM: SystemFailure,
     _capi.E_CLOSED: LoopClosed,

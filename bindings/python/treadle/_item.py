@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""What sources, descriptors, ports, timers and observers have in common."""
+"""What sources, descriptors, ports, message ports, timers and observers have in common."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ def encoded(mode: str) -> bytes:
 def handle_of(item: Item) -> int:
     """The handle of something that a loop looks after."""
     if not isinstance(item, Item):
-        raise TypeError(f"an item is a Source, FileDescriptor, Port, Timer or Observer, not {type(item).__name__}")
+        raise TypeError(f"an item is a Source, FileDescriptor, Port, MessagePort, Timer or Observer, not {type(item).__name__}")
     return item._handle
 
 
 class Item:
-    """Something that a loop looks after. The mother of Source, FileDescriptor, Port, Timer and Observer.
+    """Something that a loop looks after. The mother of Source, FileDescriptor, Port, MessagePort, Timer
+    and Observer.
 
     A loop holds its items. An item in no loop is freed with its last reference in Python.
     All methods may be called on any thread. Since 1.0.
@@ -62,7 +63,7 @@ class Item:
     _calls_back = False
 
     def __init__(self) -> None:
-        raise TypeError("use Source, FileDescriptor, Port, Timer or Observer")
+        raise TypeError("use Source, FileDescriptor, Port, MessagePort, Timer or Observer")
 
     def _create(self, function: Callable[..., int], context: Any, label: str) -> None:
         host.drain()

@@ -26,6 +26,8 @@ MAKERS = (
     "treadle_invocation_create",
     "treadle_invocation_perform",
     "treadle_loop_post_in",
+    "treadle_message_port_create_local",
+    "treadle_message_port_create_remote",
     "treadle_notification_add",
     "treadle_observer_create",
     "treadle_perform",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._item import Item
     from ._lock import NativeLock
     from ._loop import RunLoop
+    from ._message_port import MessagePort
     from ._port import Port
     from ._scope import Scope
     from ._thread import Thread
@@ -91,11 +92,15 @@ alive: Dict[int, RunLoop] = {}
 foreign: Dict[int, RunLoop] = {}
 #: Every port that somebody knows, by handle, also those that Python did not make.
 ports: weakref.WeakValueDictionary[int, Port] = weakref.WeakValueDictionary()
+#: The message ports that Python has made, by handle.
+message_ports: weakref.WeakValueDictionary[int, MessagePort] = weakref.WeakValueDictionary()
+#: Further objects for message ports.
+other_message_ports: weakref.WeakSet[MessagePort] = weakref.WeakSet()
 #: The locks and conditions.
 locks: weakref.WeakSet[NativeLock] = weakref.WeakSet()
 #: The scopes.
 scopes: weakref.WeakSet[Scope] = weakref.WeakSet()
-#: Guards `alive`, `foreign`, `ports` and what the loops hold. Re-entrant, since a collection may run anywhere.
+#: Guards `alive`, `foreign`, `ports`, `message_ports` and what the loops hold. Re-entrant, since a collection may run anywhere.
 lock = threading.RLock()
 
 
@@ -127,6 +132,9 @@ def forget_everything(forked_handle: int) -> None:
         thread._held.loop = None
     for port in list(ports.values()):
         port._handle = forked_handle
+    for message_port in list(other_message_ports):
+        message_port._handle = forked_handle
+    other_message_ports.clear()
     for registration in registrations.values():
         registration._native_token = 0
     for native_lock in list(locks):
@@ -145,6 +153,6 @@ def forget_everything(forked_handle: int) -> None:
         invocation._handle = forked_handle
     invocations.clear()
     lingering.clear()
-    for table in (items, held, calls, posts, registrations, threads, running, loops, alive, foreign, ports, closures, draining):
+    for table in (items, held, calls, posts, registrations, threads, running, loops, alive, foreign, ports, message_ports, closures, draining):
         table.clear()
     lock = threading.RLock()
