@@ -194,4 +194,5 @@
     NAME(186, message_port_reply, STATUS) \
     NAME(187, invocation_get_errno, STATUS) \
     NAME(188, has_last_resort, VALUE) \
-    NAME(189, port_call, STATUS)
+    NAME(189, port_call, STATUS) \
+    NAME(190, thread_request_stop, STATUS)

@@ -194,4 +194,5 @@
 #pragma redefine_extname treadle_invocation_get_errno libtreadle_own_invocation_get_errno
 #pragma redefine_extname treadle_has_last_resort libtreadle_own_has_last_resort
 #pragma redefine_extname treadle_port_call libtreadle_own_port_call
+#pragma redefine_extname treadle_thread_request_stop libtreadle_own_thread_request_stop
 #endif

@@ -400,6 +400,7 @@ static const uint8_t plain[][2] = {
     {179, 187}, /* invocation_get_errno */
     {180, 188}, /* has_last_resort */
     {181, 189}, /* port_call */
+    {182, 190}, /* thread_request_stop */
 };
 
 static treadle_plugin_table table;

@@ -94,8 +94,7 @@ public func treadle_loop_stop(_ loop: OpaquePointer?) -> treadle_status {
 public func treadle_loop_request_stop(_ loop: OpaquePointer?, _ flags: UInt32) -> treadle_status {
   signalSafeStatus { () throws(Failure) in
     let loop = try Loop(unheld: bits(loop), "loop")
-    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
-    loop.requestStop(allLevels: flags & 1 != 0)
+    try loop.requestStop(flags: flags)
   }
 }
 
@@ -207,6 +206,7 @@ public func treadle_loop_get_counters(
         result.signals = counters.pointee.signals.load(ordering: .relaxed)
         result.timers = counters.pointee.timers.load(ordering: .relaxed)
         result.messages = counters.pointee.messages.load(ordering: .relaxed)
+        result.discarded = counters.pointee.discarded.load(ordering: .relaxed)
         result.descriptors = counters.pointee.descriptors.load(ordering: .relaxed)
         result.requests = counters.pointee.requests.load(ordering: .relaxed)
         let longest = loop.longestCall

@@ -167,6 +167,14 @@ public func treadle_thread_stop(_ thread: OpaquePointer?) -> treadle_status {
   }
 }
 
+@implementation @_cdecl("treadle_thread_request_stop")
+public func treadle_thread_request_stop(_ thread: OpaquePointer?, _ flags: UInt32) -> treadle_status {
+  status("treadle_thread_request_stop") { () throws(Failure) in
+    try Thread.holding(thread) { thread throws(Failure) in try thread.requestStop(flags: flags) }
+    return Status.ok
+  }
+}
+
 @implementation @_cdecl("treadle_thread_join")
 public func treadle_thread_join(
   _ thread: OpaquePointer?, _ timeout_ns: Int64, _ out_result: UnsafeMutablePointer<UnsafeMutableRawPointer?>?

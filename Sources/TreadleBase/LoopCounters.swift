@@ -19,6 +19,8 @@ package struct LoopCounters: ~Copyable {
   package let requests: Atomic<UInt64>
   /// Of ports.
   package let messages: Atomic<UInt64>
+  /// Blocks and jobs that were destroyed without a call, at the end of the thread.
+  package let discarded: Atomic<UInt64>
   /// Why the last run that finished did: in the numbers of the C ABI.
   package let lastFinish: Atomic<UInt32>
 
@@ -40,6 +42,7 @@ package struct LoopCounters: ~Copyable {
     descriptors.store(0, ordering: .relaxed)
     requests.store(0, ordering: .relaxed)
     messages.store(0, ordering: .relaxed)
+    discarded.store(0, ordering: .relaxed)
     finish(0)
   }
 }

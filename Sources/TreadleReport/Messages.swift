@@ -14,6 +14,7 @@ extension Log {
     static let closed: UInt64 = 3 << 60
     static let goneLoop: UInt64 = 4 << 60
     static let slow: UInt64 = 5 << 60
+    static let unused: UInt64 = 6 << 60
   }
 
   /// A call was refused, and the thread's last error is about it. A wait that took too long was not.
@@ -66,6 +67,15 @@ extension Log {
     }
   }
 
+  /// The last reference to an item is gone.
+  fileprivate static func tellUnused(_ item: Item) {
+    if !isFirst(UInt64(item.handle.bits) ^ Kind.unused) { return }
+    write { text in
+      text.append("an item was released that was never added to a loop, so it was never called: ")
+      item.reportLine(&text, in: nil)
+    }
+  }
+
   /// A source is about to be told that its descriptor has failed.
   fileprivate static func tellClosed(_ loop: Loop, _ item: Item) {
     guard let mode = loop.currentMode, isClosed(item, mode), isFirst(UInt64(item.handle.bits) ^ Kind.closed) else { return }
@@ -99,12 +109,16 @@ extension Log {
 }
 
 /// Told by the core of each callout, before it when `duration` is negative; and with no kind of a run that has finished at
-/// once, why in place of the tag, and in which mode. On the loop's thread, which keeps the item.
+/// once, why in place of the tag, and in which mode. On the loop's thread, which keeps the item. Without a loop, on any thread: of an
+/// item that is destroyed unused.
 @_cdecl("libtreadle_tell")
 public func reportCallout(
   _ loop: UnsafeMutableRawPointer?, _ kind: UInt32, _ tag: UInt32, _ code: UnsafeRawPointer?, _ duration: Int64
 ) {
-  guard let memory = loop else { return }
+  guard let memory = loop else {
+    if let item = Item(tag: tag) { Log.tellUnused(item) }
+    return
+  }
   let loop = Loop(memory)
   if kind == 0 {
     let name = code?.assumingMemoryBound(to: CChar.self)

@@ -172,4 +172,26 @@ struct ThreadTests {
     try thread.stopAndJoin(timeout: patience)
     #expect(log.all == ["inner true", "outer true"])
   }
+
+  @Test("THR-18 STOP-9: a stop at once leaves the rest of the pass uncalled, and counts it")
+  func stopAtOnce() throws {
+    for atOnce in [false, true] {
+      let log = Log(), inside = Signal(), go = Signal()
+      let worker = try RunLoopThread.worker()
+      let loop = worker.loop
+      try loop.post {
+        log.add("first")
+        inside.signal()
+        try? go.wait()
+      }
+      for _ in 0..<3 { try loop.post { log.add("other") } }
+      try worker.start()
+      try inside.wait()
+      worker.stop(atOnce: atOnce)
+      go.signal()
+      try worker.join(timeout: patience)
+      #expect(log.all == (atOnce ? ["first"] : ["first", "other", "other", "other"]))
+      #expect(loop.counters.discarded == (atOnce ? 3 : 0))
+    }
+  }
 }

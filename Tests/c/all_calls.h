@@ -262,6 +262,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_thread_exit, 0, 's', 0, treadle_thread_exit(NULL))                                                   \
     X(treadle_thread_cancel, U(THREAD), 's', 0, treadle_thread_cancel(N))                                          \
     X(treadle_thread_stop, U(THREAD), 's', 0, treadle_thread_stop(N))                                              \
+    X(treadle_thread_request_stop, U(THREAD), 's', 0, treadle_thread_request_stop(N, 0))                           \
     X(treadle_thread_join, U(THREAD), 's', 8, treadle_thread_join(N, TREADLE_FOREVER, &h->out.pointer))            \
     X(treadle_thread_detach, U(THREAD), 's', 0, treadle_thread_detach(N))                              \
     X(treadle_shutdown, 0, 's', 0, treadle_shutdown(0))                                                            \

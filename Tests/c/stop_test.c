@@ -173,7 +173,7 @@ TEST(a_requested_stop_ends_run_default, "STOP-9 RUN-3") {
     keep_mode(MODE_A);
     PERFORM(REQUEST_STOP);
     CHECK_INT(treadle_loop_run_default(the_stage()), TREADLE_RUN_STOPPED);
-    CHECK_INT(treadle_loop_request_stop(the_stage(), 2), TREADLE_E_ARG);
+    CHECK_INT(treadle_loop_request_stop(the_stage(), 4), TREADLE_E_ARG);
     play(MODE_A, 0, 0);
     CHECK_TRACE("timed-out");
 }

@@ -4,6 +4,7 @@
 // thread_test.cpp: threads, their states, attributes and dictionaries, and the last-resort handler.
 #include "check.hpp"
 
+#include <future>
 #include <limits>
 #include <stdexcept>
 
@@ -81,6 +82,26 @@ TEST(a_worker_serves_its_loop_until_it_is_stopped, "THR-18 RUN-16") {
     }
     CHECK_EQUAL(reinterpret_cast<std::intptr_t>(worker.stop_and_join()), TREADLE_RUN_STOPPED);
     CHECK_EQUAL(Loop::current().run_for(1ms, Mode("none"), RunOptions::when_empty), RunResult::timed_out);
+}
+
+TEST(a_stop_at_once_leaves_the_rest_of_the_pass, "THR-18 STOP-9") {
+    const Thread worker = Thread::worker();
+    const Loop loop = worker.loop();
+    std::atomic<int> calls{0};
+    std::promise<void> inside, go_on;
+    loop.post([&] {
+        calls++;
+        inside.set_value();
+        go_on.get_future().wait();
+    });
+    for (int i = 0; i < 3; i++) loop.post([&] { calls++; });
+    worker.start();
+    inside.get_future().wait();
+    worker.request_stop(StopOptions::at_once);
+    go_on.set_value();
+    worker.join();
+    CHECK_EQUAL(calls.load(), 1);
+    CHECK_EQUAL(loop.counters().discarded, 3u);
 }
 
 TEST(synchronous_start_and_stop, "THR-18 STOP-9") {

@@ -21,7 +21,8 @@ enum {
 
 /** Flags of treadle_loop_request_stop. Unknown ones are refused. Since 1.0. */
 enum {
-    TREADLE_STOP_ALL_LEVELS = 1 /* unwind every nested run, not only the innermost */
+    TREADLE_STOP_ALL_LEVELS = 1, /* unwind every nested run, not only the innermost */
+    TREADLE_STOP_AT_ONCE = 2     /* end the run after the callback that runs: the rest of its pass is not called */
 };
 
 /** Returns the calling thread's loop. It is created on first use, stays the same, and is torn down when the thread
@@ -113,6 +114,10 @@ TREADLE_API treadle_status treadle_loop_stop(treadle_loop loop);
 /** A stop that cannot be lost: it ends the innermost run, or the next run that starts, nested or not, whichever comes first. A
  *  run that it ends at its start returns TREADLE_RUN_STOPPED before it notifies or handles anything. The request is consumed
  *  by the run that it ends; with TREADLE_STOP_ALL_LEVELS, by the outermost of the runs that it ends (STOP-9).
+ *  Without TREADLE_STOP_AT_ONCE the run completes its pass, which calls everything that it has collected (STOP-3). With the flag the
+ *  run calls nothing after the current callback but its Exit observers. Collected posts, requests, signals and due timers stay
+ *  queued: a later run calls them, or the end of the thread destroys them (treadle_loop_counters.discarded). A run of a call
+ *  that waits, such as treadle_perform with TREADLE_PERFORM_WAIT, ends with the wait, as with every stop.
  *  [any, signal-safe] Errors: TREADLE_E_ARG for NULL and unknown flags; TREADLE_E_STALE, TREADLE_E_KIND. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_request_stop(treadle_loop loop, uint32_t flags);
 
@@ -180,6 +185,7 @@ typedef struct treadle_loop_counters {
     uint32_t longest_kind;       /* its kind: TREADLE_EVENT_... (event.h) */
     uint32_t last_finish;        /* TREADLE_FINISH_...: of the last run that returned TREADLE_RUN_FINISHED */
     uint64_t messages;           /* messages of ports that were received (port.h) */
+    uint64_t discarded;          /* posts and requests that were destroyed uncalled when the loop's thread ended */
 } treadle_loop_counters;
 
 /** Stores a loop's counters. Posts, signals and timers of a batch are counted when the batch is over: a callback does

@@ -193,6 +193,7 @@ struct treadle_plugin_table {
     treadle_status (*invocation_get_errno)(treadle_invocation invocation, int32_t *out_errno);
     bool (*has_last_resort)(void);
     treadle_status (*port_call)(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode);
+    treadle_status (*thread_request_stop)(treadle_thread thread, uint32_t flags);
 };
 
 #ifdef TREADLE_PLUGIN
@@ -379,6 +380,7 @@ TREADLE_FORWARD treadle_status treadle_routine_create(const treadle_routine_conf
 TREADLE_FORWARD treadle_status treadle_invocation_get_errno(treadle_invocation invocation, int32_t *out_errno) { if (!TREADLE_HAS(invocation_get_errno)) return treadle_plugin_lacks(); return treadle_plugin_self->table->invocation_get_errno(invocation, out_errno); }
 TREADLE_FORWARD bool treadle_has_last_resort(void) { if (!TREADLE_HAS(has_last_resort)) return false; return treadle_plugin_self->table->has_last_resort(); }
 TREADLE_FORWARD treadle_status treadle_port_call(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode) { if (!TREADLE_HAS(port_call)) return treadle_plugin_lacks(); return treadle_plugin_self->table->port_call(port, name, signature, arguments, argument_count, result, result_size, timeout_ns, mode); }
+TREADLE_FORWARD treadle_status treadle_thread_request_stop(treadle_thread thread, uint32_t flags) { if (!TREADLE_HAS(thread_request_stop)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_request_stop(thread, flags); }
 #undef TREADLE_HAS
 #undef TREADLE_FORWARD
 #endif

@@ -158,9 +158,16 @@ TREADLE_API bool treadle_thread_is_cancelled(treadle_thread thread);
 /** Cancels the thread and requests a stop of its loop at all levels, which cannot be lost, whether the loop runs, will run, or
  *  does not exist yet (THR-18, STOP-9). The current pass completes first: it still calls everything that it has collected, such
  *  as all posts that were queued when it collected them (STOP-3). Later posts are not called; they are destroyed with the loop
- *  when the thread ends.
+ *  when the thread ends. treadle_thread_request_stop can leave the rest of the pass uncalled too.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_stop(treadle_thread thread);
+
+/** treadle_thread_stop with flags. With TREADLE_STOP_AT_ONCE the thread's run ends after the current callback, and the rest of its
+ *  pass is not called. The end of the thread destroys queued posts and requests, and counts them in
+ *  treadle_loop_counters.discarded, which a client reads through a retained loop. Runs at all levels end, with and without
+ *  TREADLE_STOP_ALL_LEVELS (THR-18, STOP-9).
+ *  [any] Errors: TREADLE_E_ARG for unknown flags. Since 1.0. */
+TREADLE_API treadle_status treadle_thread_request_stop(treadle_thread thread, uint32_t flags);
 
 /** Waits until the thread has ended: its will-exit notification, its loop's teardown and its thread-specific destructors are
  *  done (THR-17). out_result (may be NULL): the value that the entry function returned or passed to treadle_thread_exit; NULL

@@ -56,6 +56,8 @@ public struct RunLoopCounters: Sendable {
   public internal(set) var wakes: UInt64
   /// Calls: posts, sources, timers, descriptor sources, requests and ports, for each message. Since 1.0.
   public internal(set) var posts, signals, timers, descriptors, requests, messages: UInt64
+  /// Posts and requests that were destroyed uncalled when the loop's thread ended. Since 1.0.
+  public internal(set) var discarded: UInt64
   /// Why the last run that finished did. Since 1.0.
   public internal(set) var lastFinish: Finish
 
@@ -89,6 +91,6 @@ extension RunLoop {
     return RunLoopCounters(
       passes: counters.passes, sleeps: counters.sleeps, wakes: counters.wakes, posts: counters.posts,
       signals: counters.signals, timers: counters.timers, descriptors: counters.descriptors, requests: counters.requests,
-      messages: counters.messages, lastFinish: RunLoopCounters.Finish(rawValue: counters.last_finish) ?? .none)
+      messages: counters.messages, discarded: counters.discarded, lastFinish: RunLoopCounters.Finish(rawValue: counters.last_finish) ?? .none)
   }
 }

@@ -59,9 +59,11 @@ public final class RunLoop: Sendable {
   @discardableResult
   public func stop() -> Bool { treadle_loop_stop(handle) == TREADLE_OK }
 
-  /// A stop that is remembered: without a run it ends the next one (STOP-9). Any thread. Since 1.0.
-  public func requestStop(allLevels: Bool = false) {
-    _ = treadle_loop_request_stop(handle, allLevels ? UInt32(TREADLE_STOP_ALL_LEVELS) : 0)
+  /// A stop that is remembered: without a run it ends the next one (STOP-9). With `atOnce` the run ends after the callback that
+  /// runs, and the rest of its pass is queued as before. Any thread. Since 1.0.
+  public func requestStop(allLevels: Bool = false, atOnce: Bool = false) {
+    let flags = (allLevels ? TREADLE_STOP_ALL_LEVELS : 0) | (atOnce ? TREADLE_STOP_AT_ONCE : 0)
+    _ = treadle_loop_request_stop(handle, UInt32(flags))
   }
 
   /// Ends the current or next sleep of the innermost run (WAKE-1). Any thread. Since 1.0.

@@ -24,6 +24,7 @@ extension Item {
       Slab(kind).giveBack(slot, memory)
       throw Failure.noMemory("object")
     }
+    if Watch.isTelling && kind != .port { item.cell.pointee.notes.store(Note.unused, ordering: .relaxed) }
     item.cell.pointee.reference.begin(forClient: true, marks: Reference.Mark.valid)
     return item
   }
@@ -87,8 +88,21 @@ extension Item {
   /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4).
   @inline(__always)
   func destroy() {
+    if hasNote(Note.unused) { tellUnused() }
     if context != nil { destroyContext() }
     slab.free(slot, UnsafeMutableRawPointer(cell))
+  }
+
+  /// A client has created it and released it, and it could never be called: a mistake, unless it was invalidated in between.
+  @inline(never)
+  private func tellUnused() {
+    if Watch.isTelling && isValid { treadle_system_tell(nil, 0, tag, nil, 0) }
+  }
+
+  /// It is in a mode, or is called.
+  @inline(__always)
+  func noteUse() {
+    if hasNote(Note.unused) { cell.pointee.notes.bitwiseAnd(~Note.unused, ordering: .relaxed) }
   }
 
   @inline(never)

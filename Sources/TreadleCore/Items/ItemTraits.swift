@@ -31,6 +31,8 @@ extension Item {
     static let released: UInt8 = 4
     /// Seen by the clean-up of a queue that is going on.
     static let counted: UInt8 = 8
+    /// It was created while messages are written, and was in no mode and called by nobody since.
+    static let unused: UInt8 = 16
   }
 
   enum State {

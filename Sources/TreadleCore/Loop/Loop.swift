@@ -82,8 +82,12 @@ package struct Loop {
   /// A host's callback failed: the innermost run ends. Owner.
   package func failRun() {
     assertOwner()
-    state.pointee.hasFailed = state.pointee.depth.load(ordering: .relaxed) != 0
+    if state.pointee.depth.load(ordering: .relaxed) != 0 { fail() }
   }
+
+  /// The same, within a run.
+  func fail() { state.pointee.stop.bitwiseOr(LoopState.Stop.failed, ordering: .relaxed) }
+  var hasFailed: Bool { state.pointee.stop.load(ordering: .relaxed) & LoopState.Stop.failed != 0 }
 
   // MARK: Its life
 
@@ -153,7 +157,6 @@ package struct Loop {
     state.pointee.firstPollable = 0
     state.pointee.isChasing = false
     state.pointee.isOverrun = false
-    state.pointee.hasFailed = false
     state.pointee.dropDepth = 0
     state.pointee.ownTime = 0
     state.pointee.lastReading = 0

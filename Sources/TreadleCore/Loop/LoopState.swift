@@ -75,7 +75,7 @@ struct LoopState: ~Copyable {
 
   /// Counts what a sleeping thread may have to take into account: timers and descriptors that came or moved. Atomic.
   let changes: Atomic<UInt32>
-  /// `Stop` bits: who is asked to stop (STOP-2, STOP-9). Atomic, and safe in a signal handler.
+  /// `Stop` bits: which runs are to end, and how (STOP-2, STOP-9). Atomic, and safe in a signal handler.
   let stop: Atomic<UInt32>
   /// How many runs are in progress.
   let depth: Atomic<UInt32>
@@ -98,8 +98,6 @@ struct LoopState: ~Copyable {
   var isOverrun: Bool
   /// The slot of the first mode whose pollable descriptor others wait for, linked by `nextPollable`; 0 for none. Owner.
   var firstPollable: UInt32
-  /// A host's callback did not complete: the innermost run ends. Owner.
-  var hasFailed: Bool
   /// The tag of the process's life in which the loop was made. Constant.
   var life: UInt32
   /// That, or while the innermost run is left between two calls of its host, what no tag is. Owner.
@@ -146,7 +144,7 @@ struct LoopState: ~Copyable {
     static let jobs: UInt32 = 2
   }
 
-  /// Bits of `stop`.
+  /// Bits of `stop`, which are not those of the C interface (`StopFlag`).
   enum Stop {
     /// The innermost run is to stop.
     static let innermost: UInt32 = 1
@@ -154,5 +152,15 @@ struct LoopState: ~Copyable {
     static let sticky: UInt32 = 2
     /// With that: every run, up to the outermost.
     static let allLevels: UInt32 = 4
+    /// With `sticky`: behind the callback that runs, the rest of the pass is not called.
+    static let atOnce: UInt32 = 8
+    /// A host's callback did not complete: the innermost run ends. Set by the owner alone.
+    static let failed: UInt32 = 16
   }
+}
+
+/// Flags of a stop request, by their numbers in the C interface.
+package enum StopFlag {
+  package static let allLevels: UInt32 = 1
+  package static let atOnce: UInt32 = 2
 }

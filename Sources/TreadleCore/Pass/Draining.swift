@@ -190,7 +190,7 @@ extension Loop {
     frame.pointee.callout.clear()
     state.pointee.counters.requests.count()
     if job.pointee.isAwaited { state.pointee.answers.note() }
-    job.pointee.finish(job, state.pointee.hasFailed ? Job.Phase.failed : Job.Phase.done)
+    job.pointee.finish(job, hasFailed ? Job.Phase.failed : Job.Phase.done)
     return true
   }
 }

@@ -200,6 +200,7 @@ extension Item {
     if result < 0 { throw Failure.system("thread-specific data", result) }
     // As when it is due: no mode has it queued while it runs.
     if !withDueLocked({ _ in beginFiring(isCollected: false) }) { return Status.ignored }
+    noteUse()
     let thread = treadle_system_thread()
     due.pointee.firedInside = thread.pointee.fired_timer
     thread.pointee.fired_timer = slot

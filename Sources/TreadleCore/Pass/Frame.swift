@@ -55,7 +55,6 @@ package struct Frame {
   /// What the outer run had of these; they live and die with a run (RUN-1).
   var outerStop: UInt32 = 0
   var outerWake: UInt32 = 0
-  var outerFailed = false
 
   // One pass.
 

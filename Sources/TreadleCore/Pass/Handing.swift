@@ -99,7 +99,7 @@ extension Loop {
     case .job: if failed == 0, let job = frame.pointee.callout.job { _ = job.pointee.handOut?(job, Job.Ask.complete, nil, nil) }
     case .source, .timer, .observer, .descriptor, .message, .none: break
     }
-    if failed != 0 { state.pointee.hasFailed = true }
+    if failed != 0 { fail() }
   }
 
   /// Which of the blocks that were handed out a host has completed.
@@ -164,7 +164,7 @@ extension Loop {
       unlock()
     case .descriptor, .message, .none: break
     }
-    state.pointee.hasFailed = true
+    fail()
     frame.pointee.result = Status.state
   }
 }

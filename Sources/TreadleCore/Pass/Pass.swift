@@ -246,7 +246,7 @@ extension Loop {
   func isEmpty(_ mode: Mode) -> Bool { !mode.hasContent && !hasEligibleBlock(mode) && !hasEligibleJob(mode) }
 
   /// If the run is asked to stop: takes note, and uses the request up (STOP-2, STOP-9).
-  private func consumeStop(_ frame: Frame.Pointer) -> Bool {
+  func consumeStop(_ frame: Frame.Pointer) -> Bool {
     let isPlain = state.pointee.stop.load(ordering: .acquiring) & LoopState.Stop.innermost != 0
     let isSticky = consumeStickyStop(isOutermost: frame.pointee.outer == nil)
     // A shutdown stops every loop, behind saying what it is.
@@ -256,9 +256,9 @@ extension Loop {
 
   /// A sticky stop ends one run, or with all levels every run up to the outermost.
   func consumeStickyStop(isOutermost: Bool) -> Bool {
-    let sticky = LoopState.Stop.sticky | LoopState.Stop.allLevels
+    let sticky = LoopState.Stop.sticky | LoopState.Stop.allLevels | LoopState.Stop.atOnce
     let bits = state.pointee.stop.load(ordering: .acquiring)
-    if bits & sticky == 0 { return false }
+    if bits & LoopState.Stop.sticky == 0 { return false }
     if isOutermost || bits & LoopState.Stop.allLevels == 0 {
       state.pointee.stop.bitwiseAnd(~sticky, ordering: .sequentiallyConsistent)
     }

@@ -119,10 +119,11 @@ extension Loop {
 
   func wait(_ frame: Frame.Pointer) {
     let returnsOnInterrupt = frame.pointee.flags & Frame.Flag.returnOnInterrupt != 0
+    // A run that waits for something heeds no stop: it would not sleep with one.
     let awaited = frame.pointee.awaited
     let end = sleep(
       frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &frame.pointee.asked
-    ) { awaited?.isOver == true }
+    ) { awaited.map { $0.isOver } ?? isStopAsked }
     state.pointee.hasReading = false
     if isWoken { state.pointee.counters.wakes.count() }
     switch end {
@@ -142,14 +143,12 @@ extension Loop {
     nameNothing()
     frame.pointee.outer = self.frame
     reinstateOuterTimers(mode)
-    frame.pointee.outerStop = state.pointee.stop.bitwiseAnd(
-      ~LoopState.Stop.innermost, ordering: .acquiringAndReleasing).oldValue & LoopState.Stop.innermost
+    let ofOneRun = LoopState.Stop.innermost | LoopState.Stop.failed
+    frame.pointee.outerStop = state.pointee.stop.bitwiseAnd(~ofOneRun, ordering: .acquiringAndReleasing).oldValue & ofOneRun
     // What came before the outermost run has its effect in that.
     let wasWoken = state.pointee.wakePending.exchange(0, ordering: .acquiringAndReleasing) != 0 || state.pointee.isWokenByOwner
     frame.pointee.outerWake = wasWoken && self.frame != nil ? 1 : 0
-    frame.pointee.outerFailed = state.pointee.hasFailed
     state.pointee.isWokenByOwner = false
-    state.pointee.hasFailed = false
     state.pointee.hasReading = false
     state.pointee.goingOn = state.pointee.life
     if hasPollables { disarmPollables() }
@@ -204,25 +203,36 @@ extension Loop {
     state.pointee.depth.subtract(1, ordering: .sequentiallyConsistent)
     state.pointee.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .sequentiallyConsistent)
     // A stop that an awaited run has not heeded is for the run around it.
-    if frame.pointee.awaited == nil || outer == nil {
-      state.pointee.stop.bitwiseAnd(~LoopState.Stop.innermost, ordering: .sequentiallyConsistent)
-    }
+    let isHeeded = frame.pointee.awaited == nil || outer == nil
+    let ofThisRun = isHeeded ? LoopState.Stop.innermost | LoopState.Stop.failed : LoopState.Stop.failed
+    state.pointee.stop.bitwiseAnd(~ofThisRun, ordering: .sequentiallyConsistent)
     if frame.pointee.outerStop != 0 { state.pointee.stop.bitwiseOr(frame.pointee.outerStop, ordering: .sequentiallyConsistent) }
     let wasWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
     state.pointee.isWokenByOwner = false
     state.pointee.hasReading = false
-    state.pointee.hasFailed = frame.pointee.outerFailed
     Frame.giveBack(frame, to: self)
     return wasWoken
   }
 
   // MARK: Ends out of turn
 
-  /// No callback may begin any more: a host's failed, everything was shut down, this is the child of a fork, or a client has
-  /// left a run inside of this one.
+  /// No callback may begin any more: a host's failed, the run is to stop at once, everything was shut down, this is the child of
+  /// a fork, or a client has left a run inside of this one.
   @inline(__always)
   func mustEnd(_ frame: Frame.Pointer) -> Bool {
-    state.pointee.hasFailed || treadle_system_open_tag() != state.pointee.goingOn
+    let bits = state.pointee.stop.load(ordering: .relaxed)
+    if bits & (LoopState.Stop.failed | LoopState.Stop.atOnce) != 0, endsWithinPass(frame, bits) { return true }
+    return treadle_system_open_tag() != state.pointee.goingOn
+  }
+
+  /// A stop at once is for the client's runs, and leaves them their Entry and Exit observers.
+  @inline(never)
+  private func endsWithinPass(_ frame: Frame.Pointer, _ bits: UInt32) -> Bool {
+    if bits & LoopState.Stop.failed != 0 { return true }
+    switch frame.pointee.step {
+    case .enter, .entered, .left: return false
+    default: return frame.pointee.awaited == nil
+    }
   }
 
   /// `LoopState.goingOn` while the innermost run is left between two calls of its host: no tag that there is.
@@ -248,12 +258,18 @@ extension Loop {
   /// The innermost run ends so. What it had taken but not handled is put back. True if nobody is told of it any more.
   func endsAtOnce(_ frame: Frame.Pointer) -> Bool {
     if isOfParent { return true }
-    state.pointee.hasFailed = false
+    let failed = state.pointee.stop.bitwiseAnd(~LoopState.Stop.failed, ordering: .relaxed).oldValue & LoopState.Stop.failed
     let isClosed = treadle_system_open_tag() != state.pointee.life
     abandonBatch(frame)
-    // Of an event that was left to its host it is said already.
-    if isClosed || frame.pointee.result != Status.state { frame.pointee.result = isClosed ? Status.closed : Status.callback }
-    if isClosed { drainPool(frame) }
+    if isClosed {
+      frame.pointee.result = Status.closed
+      drainPool(frame)
+    } else if failed == 0 {
+      _ = consumeStop(frame)
+    } else if frame.pointee.result != Status.state {
+      // Of an event that was left to its host it is said already.
+      frame.pointee.result = Status.callback
+    }
     if frame.pointee.step != .left { frame.pointee.step = .leave }
     return isClosed
   }

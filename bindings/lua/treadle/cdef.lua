@@ -74,6 +74,7 @@ local constants = {
   RUN_RETURN_ON_INTERRUPT = 2,
   RUN_WHEN_EMPTY = 4,
   STOP_ALL_LEVELS = 1,
+  STOP_AT_ONCE = 2,
   FINISH_NONE = 0,
   FINISH_UNKNOWN_MODE = 1,
   FINISH_EMPTY_AT_ONCE = 2,
@@ -234,7 +235,7 @@ treadle_status treadle_loop_get_thread_id(treadle_loop loop, int32_t *out_thread
 treadle_status treadle_loop_get_current_mode(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
 treadle_status treadle_loop_get_modes(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
 treadle_status treadle_loop_copy_items(treadle_loop loop, const char *mode, treadle_object *items, size_t capacity, size_t *out_count);
-typedef struct treadle_loop_counters { size_t struct_size; uint64_t passes; uint64_t sleeps; uint64_t wakes; uint64_t posts; uint64_t signals; uint64_t timers; uint64_t descriptors; uint64_t requests; int64_t longest_ns; treadle_object longest_item; uint32_t longest_kind; uint32_t last_finish; uint64_t messages; } treadle_loop_counters;
+typedef struct treadle_loop_counters { size_t struct_size; uint64_t passes; uint64_t sleeps; uint64_t wakes; uint64_t posts; uint64_t signals; uint64_t timers; uint64_t descriptors; uint64_t requests; int64_t longest_ns; treadle_object longest_item; uint32_t longest_kind; uint32_t last_finish; uint64_t messages; uint64_t discarded; } treadle_loop_counters;
 treadle_status treadle_loop_get_counters(treadle_loop loop, treadle_loop_counters *out_counters);
 treadle_status treadle_loop_add_common_mode(treadle_loop loop, const char *mode);
 bool treadle_loop_is_common_mode(treadle_loop loop, const char *mode);
@@ -336,6 +337,7 @@ bool treadle_thread_is_finished(treadle_thread thread);
 treadle_status treadle_thread_cancel(treadle_thread thread);
 bool treadle_thread_is_cancelled(treadle_thread thread);
 treadle_status treadle_thread_stop(treadle_thread thread);
+treadle_status treadle_thread_request_stop(treadle_thread thread, uint32_t flags);
 treadle_status treadle_thread_join(treadle_thread thread, int64_t timeout_ns, void **out_result);
 treadle_status treadle_thread_detach(treadle_thread thread);
 bool treadle_thread_is_detached(treadle_thread thread);

@@ -27,9 +27,9 @@ function Thread:loop()
   check(lib.treadle_thread_copy_loop(self.handle, out))
   return setmetatable({handle = core.own(out[0])}, threads.Loop)
 end
---- Ends its loop, and waits until it is over.
-function Thread:stop_and_join()
-  check(lib.treadle_thread_stop(self.handle))
+--- Ends its loop, and waits until it is over. at_once (false): without the rest of the pass that runs.
+function Thread:stop_and_join(at_once)
+  check(lib.treadle_thread_request_stop(self.handle, at_once and constants.STOP_AT_ONCE or 0))
   check(lib.treadle_thread_join(self.handle, constants.FOREVER, nil))
 end
 

@@ -78,6 +78,7 @@ RUN_RETURN_AFTER_SOURCE = 1
 RUN_RETURN_ON_INTERRUPT = 2
 RUN_WHEN_EMPTY = 4
 STOP_ALL_LEVELS = 1
+STOP_AT_ONCE = 2
 FINISH_NONE = 0
 FINISH_UNKNOWN_MODE = 1
 FINISH_EMPTY_AT_ONCE = 2
@@ -222,6 +223,7 @@ class treadle_loop_counters(Structure):
         ("longest_kind", c_uint32),
         ("last_finish", c_uint32),
         ("messages", c_uint64),
+        ("discarded", c_uint64),
     ]
 
 
@@ -875,7 +877,8 @@ PROTOTYPES = {
     "treadle_thread_is_finished": Prototype(c_bool, [c_void_p], True),
     "treadle_thread_cancel": Prototype(c_int32, [c_void_p], True),
     "treadle_thread_is_cancelled": Prototype(c_bool, [c_void_p], True),
-    "treadle_thread_stop": Prototype(c_int32, [c_void_p], True),
+    "treadle_thread_stop": Prototype(c_int32, [c_void_p], False),
+    "treadle_thread_request_stop": Prototype(c_int32, [c_void_p, c_uint32], True),
     "treadle_thread_join": Prototype(c_int32, [c_void_p, c_int64, POINTER(c_void_p)], False),
     "treadle_thread_detach": Prototype(c_int32, [c_void_p], True),
     "treadle_thread_is_detached": Prototype(c_bool, [c_void_p], True),
@@ -1072,6 +1075,7 @@ class Functions:
     treadle_thread_cancel: Callable[..., Any]
     treadle_thread_is_cancelled: Callable[..., Any]
     treadle_thread_stop: Callable[..., Any]
+    treadle_thread_request_stop: Callable[..., Any]
     treadle_thread_join: Callable[..., Any]
     treadle_thread_detach: Callable[..., Any]
     treadle_thread_is_detached: Callable[..., Any]

@@ -200,12 +200,13 @@ class RunLoop(Invoking, Decorating):
         """
         check(native.treadle_loop_stop(self._handle), self._handle)
 
-    def request_stop(self, *, all_levels: bool = False) -> None:
+    def request_stop(self, *, all_levels: bool = False, at_once: bool = False) -> None:
         """A stop that cannot be lost: without a run, the next one returns STOPPED at once.
 
-        all_levels: end every nested run, not only the innermost. Any thread. Since 1.0.
+        all_levels: end every nested run, not only the innermost. at_once: end the run after the callback that runs; the rest of
+        its pass is queued as before. Any thread. Since 1.0.
         """
-        flags = _capi.STOP_ALL_LEVELS if all_levels else 0
+        flags = (_capi.STOP_ALL_LEVELS if all_levels else 0) | (_capi.STOP_AT_ONCE if at_once else 0)
         check(native.treadle_loop_request_stop(self._handle, flags), self._handle)
 
     def wake_up(self) -> None:
@@ -374,6 +375,7 @@ class RunLoop(Invoking, Decorating):
             descriptors=raw.descriptors,
             requests=raw.requests,
             messages=raw.messages,
+            discarded=raw.discarded,
             longest=raw.longest_ns / NANOSECONDS,
             last_finish=Finish(raw.last_finish),
         )

@@ -259,17 +259,19 @@ class Thread(ThreadAttributes, Invoking):
         """Whether the thread was cancelled. Any thread. Since 1.0."""
         return bool(native.treadle_thread_is_cancelled(self._handle))
 
-    def stop(self) -> None:
+    def stop(self, *, at_once: bool = False) -> None:
         """Cancels the thread and ends the runs of its loop at all levels, also of one that comes later.
 
         Everything that the running pass has taken is still called, such as all posts queued then; what comes later is not called.
+        at_once: the run ends after the callback that runs, and the rest of its pass is not called either.
         Any thread. Since 1.0.
         """
-        check_end(native.treadle_thread_stop(self._handle), self._handle)
+        flags = _capi.STOP_AT_ONCE if at_once else 0
+        check_end(native.treadle_thread_request_stop(self._handle, flags), self._handle)
 
-    def stop_and_join(self, timeout: Optional[float] = None) -> Any:
+    def stop_and_join(self, timeout: Optional[float] = None, *, at_once: bool = False) -> Any:
         """stop(), then join(). Any thread. Since 1.0."""
-        self.stop()
+        self.stop(at_once=at_once)
         return self.join(timeout)
 
     # What it has

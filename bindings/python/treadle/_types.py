@@ -92,6 +92,8 @@ class Counters(NamedTuple):
     requests: int
     #: Of ports.
     messages: int
+    #: Posts and requests that were destroyed uncalled when the loop's thread ended.
+    discarded: int
     #: How long the longest callback took, in seconds; 0.0 unless TREADLE_DEBUG or TREADLE_SLOW_MS is set.
     longest: float
     #: Why the last run that was FINISHED was.

@@ -34,7 +34,8 @@ enum class RunOptions : std::uint32_t {
 /// The runs that a stop request ends. Since 1.0.
 enum class StopOptions : std::uint32_t {
     none = 0,
-    all_levels = TREADLE_STOP_ALL_LEVELS ///< every nested run, not only the innermost
+    all_levels = TREADLE_STOP_ALL_LEVELS, ///< every nested run, not only the innermost
+    at_once = TREADLE_STOP_AT_ONCE        ///< without the rest of the pass that runs
 };
 
 namespace detail {

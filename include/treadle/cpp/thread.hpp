@@ -165,6 +165,10 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// (STOP-3).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     void stop() const { detail::check(treadle_thread_stop(native_)); }
+    /// stop() with flags: with StopOptions::at_once the run ends after the current callback, and the rest of its pass is destroyed
+    /// with the loop.
+    /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
+    void request_stop(StopOptions options) const { detail::check(treadle_thread_request_stop(native_, detail::bits(options))); }
     /// stop(), then join() (THR-18).
     /// [any] Errors: as join(). Since 1.0.
     void *stop_and_join() const {

@@ -148,6 +148,7 @@ extension Loop {
   /// Puts a new member into its list or queue. Both locks are held.
   @inline(__always)
   private func link(_ member: Item, of item: Item, into mode: Mode, descriptor: Int32) throws(Failure) {
+    item.noteUse()
     if item.hasTrait(Item.Trait.comparable) && !mode.state.pointee.comparable.insert(item.valueHash, UInt(member.slot)) {
       throw Failure.noMemory("source")
     }

@@ -132,6 +132,7 @@ extension Loop {
       var older = state.pointee.deferred
       state.pointee.deferred = Buffer()
       let isLast = discarded.isEmpty && older.isEmpty
+      state.pointee.counters.discarded.count(older.count &+ discarded.count)
       for entry in older.elements { if let node = entry.node { BlockNode.free(node) } }
       for entry in discarded.elements { if let node = entry.node { BlockNode.free(node) } }
       older.free()

@@ -143,7 +143,10 @@ extension Loop {
       let first = state.pointee.firstJob
       if let first { unlink(first) }
       unlock()
-      if let first { first.pointee.finish(first, Job.Phase.dropped) }
+      if let first {
+        state.pointee.counters.discarded.count()
+        first.pointee.finish(first, Job.Phase.dropped)
+      }
     }
   }
 }

@@ -64,7 +64,7 @@ extension Loop {
         return findDue(mode, poller, returnOnInterrupt: returnOnInterrupt, asked: &asked, isPastDeadline: until == deadline)
       }
       if !fallAsleep(mode, poller == nil ? Sleep.onFutex : Sleep.inPoller) { return .somethingToDo }
-      if isWoken || isStopAsked || isOver() {
+      if isWoken || isOver() {
         endOwnSleep()
         return .somethingToDo
       }
@@ -87,7 +87,7 @@ extension Loop {
         return .interrupted
       }
       if result < 0 && poller != nil && result != 0 &- treadle_system_eintr() { return .failed(result) }
-      if isWoken || poller?.hasEvents == true || isStopAsked || isOver() { return .somethingToDo }
+      if isWoken || poller?.hasEvents == true || isOver() { return .somethingToDo }
       if until == Clock.forever { continue }
       let now = Clock.now()
       if now >= deadline { return .deadline }
@@ -136,10 +136,10 @@ extension Loop {
     guard state.pointee.callers.takeNote() else { return false }
     let changes = state.pointee.changes.load(ordering: .acquiring)
     let isDue = state.pointee.callers.spin(limit: min(deadline, mode.earliestDate)) {
-      state.pointee.wakePending.load(ordering: .acquiring) != 0 || isStopAsked || isOver()
+      state.pointee.wakePending.load(ordering: .acquiring) != 0 || isOver()
         || state.pointee.changes.load(ordering: .acquiring) != changes
     }
     // What has changed may end no sleep.
-    return isDue && (isWoken || isStopAsked || isOver())
+    return isDue && (isWoken || isOver())
   }
 }

@@ -55,9 +55,15 @@ extension Loop {
     return Status.ok
   }
 
-  /// Stops the innermost run, or the next one (STOP-9). Safe in a signal handler.
-  package func requestStop(allLevels: Bool) {
-    askToStop(allLevels ? LoopState.Stop.sticky | LoopState.Stop.allLevels : LoopState.Stop.sticky)
+  /// Stops the innermost run, or the next one (STOP-9); `atOnce`: without the rest of its pass. Safe in a signal handler.
+  package func requestStop(allLevels: Bool, atOnce: Bool = false) {
+    askToStop(LoopState.Stop.sticky | (allLevels ? LoopState.Stop.allLevels : 0) | (atOnce ? LoopState.Stop.atOnce : 0))
+  }
+
+  /// The same, by the flags of the C interface.
+  package func requestStop(flags: UInt32) throws(Failure) {
+    if flags & ~(StopFlag.allLevels | StopFlag.atOnce) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+    requestStop(allLevels: flags & StopFlag.allLevels != 0, atOnce: flags & StopFlag.atOnce != 0)
   }
 
   private func askToStop(_ bits: UInt32) {

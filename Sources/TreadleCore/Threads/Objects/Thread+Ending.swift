@@ -11,11 +11,11 @@ extension Thread {
   package func cancel() { setFlag(Flag.cancelled) }
 
   /// Cancels, and stops the loop at all levels, also one that is made later (THR-18).
-  package func stop() {
+  package func stop(atOnce: Bool = false) {
     setFlag(Flag.cancelled)
     if isMain {
       if let loop = try? Loop.holdMain() {
-        loop.requestStop(allLevels: true)
+        loop.requestStop(allLevels: true, atOnce: atOnce)
         loop.letGo()
       }
       return
@@ -23,9 +23,15 @@ extension Thread {
     lock()
     setFlag(Flag.stopped)
     if let loop = state.pointee.loop.load(ordering: .acquiring) {
-      Loop(UnsafeMutableRawPointer(loop)).requestStop(allLevels: true)
+      Loop(UnsafeMutableRawPointer(loop)).requestStop(allLevels: true, atOnce: atOnce)
     }
     unlock()
+  }
+
+  /// The same, by the flags of the C interface.
+  package func requestStop(flags: UInt32) throws(Failure) {
+    if flags & ~(StopFlag.allLevels | StopFlag.atOnce) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+    stop(atOnce: flags & StopFlag.atOnce != 0)
   }
 
   /// Ends the calling thread; returns only to refuse.
