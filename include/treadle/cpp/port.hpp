@@ -23,7 +23,7 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// What a component of a message is; later versions may have more. Since 1.0.
+/// Kinds of a message's components; later versions may add more. Since 1.0.
 enum class ComponentKind : std::uint32_t {
     bytes = TREADLE_COMPONENT_BYTES,
     port = TREADLE_COMPONENT_PORT,
@@ -53,11 +53,11 @@ struct MessageApi {
 class Message;
 class Port;
 
-/// A component of a message that is to be sent. It refers to what the sender has, which is copied, retained or
-/// duplicated by the call that sends (MPORT-2). Since 1.0.
+/// A component of a message to be sent. It refers to the sender's data, which the sending call copies, retains
+/// or duplicates (MPORT-2). Since 1.0.
 class Component {
   public:
-    /// Bytes: whatever is a std::string_view.
+    /// Bytes: everything that converts to a std::string_view.
     /// [any] Errors: none. Since 1.0.
     template <class Text, class = std::enable_if_t<std::is_convertible_v<const Text &, std::string_view>>>
     Component(const Text &text) noexcept(std::is_nothrow_constructible_v<std::string_view, const Text &>)
@@ -91,9 +91,9 @@ class Component {
 static_assert(std::is_standard_layout_v<Component> && sizeof(Component) == sizeof(treadle_component),
               "an array of components is one of C's");
 
-/// A port: any thread sends, the loops receive that it was added to (PORT-4). The object itself is the address. A
-/// callback that holds its own port keeps it alive for ever: let it use the argument that it is given. A
-/// default-made handle is empty. Since 1.0.
+/// A port: any thread sends to it, and the loops that contain it receive (PORT-4). The object itself is the
+/// address. A callback must not hold its own port, which would keep it alive for ever: use the callback's
+/// argument. A default-made handle is empty. Since 1.0.
 class Port : public Item<Port, detail::PortApi> {
   public:
     /// An empty handle.
@@ -102,8 +102,8 @@ class Port : public Item<Port, detail::PortApi> {
 
     /// A port whose messages are received by f(const Port &, const Message &), f(const Message &) or f(): one in a
     /// pass, on the loop's thread (PORT-6). The message lives until f returns; a copy of the handle keeps it longer.
-    /// f is destroyed when the port is freed. capacity: how many messages may wait, at most 16,777,215; 0: 1,024 (MPORT-1).
-    /// label: what reports call it; copied.
+    /// f is destroyed when the port is freed. capacity: of the queue, in messages, at most 16,777,215; 0: 1,024 (MPORT-1).
+    /// label: its name in reports; copied.
     /// [any] Errors: Error of Status::argument for an empty callback, Status::range for a larger capacity,
     /// Status::no_memory; f is destroyed then. Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Port &, const Message &>>
@@ -129,23 +129,23 @@ class Port : public Item<Port, detail::PortApi> {
         detail::check(treadle_port_create(&context, &native_));
     }
 
-    /// Sends a message with a number and components, and a port where an answer goes, or none. All of it is copied
-    /// before this returns; if the port has no room, this waits for some (MPORT-2).
-    /// [any] Errors: nothing is sent then. Error of Status::deadlock if only the calling thread could make room, itself or
-    /// through others that wait for it; Status::closed for a port that is invalid, or becomes so; Status::argument for a
-    /// component that is none, as a descriptor that is not open; Status::range for more than 65,535 components;
+    /// Sends a message with an id, components and an optional reply port. All of it is copied before this returns; if the
+    /// port's queue is full, this waits for room (MPORT-2).
+    /// [any] Errors, with nothing sent: Error of Status::deadlock if only the calling thread could make room, itself or
+    /// through threads that wait for it; Status::closed for a port that is invalid, or becomes so; Status::argument for
+    /// an invalid component, such as a descriptor that is not open; Status::range for more than 65,535 components;
     /// Status::stale, Status::forked, Status::system, Status::no_memory; std::bad_alloc. Since 1.0.
     void send(std::uint32_t id, const std::vector<Component> &components, const Port &reply = Port()) const {
         detail::check(send(id, components, reply, TREADLE_FOREVER));
     }
-    /// The same, but waits no longer than the timeout; 0 or less only tries. False if there was no room in time.
-    /// [any] Errors: as above. Since 1.0.
+    /// send() with a timeout; 0 or less does not wait. False if there was no room in time.
+    /// [any] Errors: as send(). Since 1.0.
     template <class Rep, class Period>
     bool send_for(std::chrono::duration<Rep, Period> timeout, std::uint32_t id, const std::vector<Component> &components,
                   const Port &reply = Port()) const {
         return detail::in_time(send(id, components, reply, detail::nanoseconds_of(timeout)));
     }
-    /// send() of one component of bytes, or, without any bytes, of none: the quickest way.
+    /// send() of one component of bytes, or, without bytes, of no component: the fastest way.
     /// [any] Errors: as send(). Since 1.0.
     void send_bytes(std::uint32_t id, std::string_view bytes) const {
         detail::check(treadle_port_send_bytes(native_, id, bytes.data(), bytes.size(), TREADLE_FOREVER));
@@ -158,10 +158,10 @@ class Port : public Item<Port, detail::PortApi> {
             treadle_port_send_bytes(native_, id, bytes.data(), bytes.size(), detail::nanoseconds_of(timeout)));
     }
 
-    /// How many messages wait (MPORT-1).
+    /// The number of queued messages (MPORT-1).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::size_t count() const { return counts().first; }
-    /// How many messages may wait (MPORT-1).
+    /// The queue's capacity, in messages (MPORT-1).
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
     std::size_t capacity() const { return counts().second; }
 
@@ -188,10 +188,10 @@ class Port : public Item<Port, detail::PortApi> {
 
 /// A component of a message that was received. Since 1.0.
 struct ReceivedComponent {
-    ComponentKind kind;     ///< What it is. Since 1.0.
-    std::string_view bytes; ///< Aligned to 16; stays as long as the message. Since 1.0.
+    ComponentKind kind;     ///< Its kind. Since 1.0.
+    std::string_view bytes; ///< Aligned to 16; valid as long as the message. Since 1.0.
     Port port;              ///< Empty for another kind. Since 1.0.
-    int descriptor;         ///< The message's own, until it was taken; -1 for another kind. Since 1.0.
+    int descriptor;         ///< Owned by the message until it is taken; -1 for another kind. Since 1.0.
 };
 
 /// A message that a port has received. A callback gets it as a reference that lives until it returns; a copy keeps it
@@ -202,7 +202,7 @@ class Message : public Handle<Message, detail::MessageApi> {
     /// [any] Errors: none. Since 1.0.
     Message() noexcept = default;
 
-    /// The number that the sender gave (MPORT-3).
+    /// The id that the sender set (MPORT-3).
     /// [any] Errors: Error of Status::argument if empty; Status::stale or Status::forked. Since 1.0.
     std::uint32_t id() const { return info().id; }
     /// The bytes of its first component, if that has any; they stay as long as the message.
@@ -214,11 +214,11 @@ class Message : public Handle<Message, detail::MessageApi> {
     /// The port that it arrived on (MPORT-3).
     /// [any] Errors: as id(); Error of Status::stale too if that port is gone. Since 1.0.
     Port port() const { return Port::retaining(info().port); }
-    /// The port where an answer goes (MPORT-3), or an empty handle.
+    /// The reply port (MPORT-3), or an empty handle.
     /// [any] Errors: as id(). Since 1.0.
     Port reply_port() const { return Port::retaining(info().reply_port); }
 
-    /// How many components it has.
+    /// The number of its components.
     /// [any] Errors: as id(). Since 1.0.
     std::size_t size() const { return info().component_count; }
     /// A component, by its index.
@@ -229,7 +229,8 @@ class Message : public Handle<Message, detail::MessageApi> {
         return {static_cast<ComponentKind>(component.kind), {static_cast<const char *>(component.bytes), component.length},
                 Port::retaining(component.port), component.descriptor};
     }
-    /// Takes a descriptor out: it is the caller's to close. One that nobody takes is closed when the message goes.
+    /// Takes a descriptor out: the caller owns and closes it. A descriptor that is not taken is closed when the message is
+    /// freed.
     /// [any] Errors: as component(), and Error of Status::not_found for one that is no descriptor, or was taken. Since 1.0.
     [[nodiscard]] int take_descriptor(std::size_t index) const {
         std::int32_t descriptor = -1;

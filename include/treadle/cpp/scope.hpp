@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// scope.hpp: scopes: what is made inside of one belongs to it, and ends with it, whatever was forgotten.
+// scope.hpp: scopes: objects created inside of a scope belong to it, and end with it, even those that
+// were forgotten.
 #ifndef TREADLE_CPP_SCOPE_HPP
 #define TREADLE_CPP_SCOPE_HPP
 
@@ -21,7 +22,7 @@
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
-/// What can be in a scope; later versions may have more. Since 1.0.
+/// Kinds of a scope's members; later versions may add more. Since 1.0.
 enum class HolderKind : std::uint32_t {
     source = TREADLE_KIND_SOURCE,
     timer = TREADLE_KIND_TIMER,
@@ -36,25 +37,25 @@ enum class HolderKind : std::uint32_t {
     post = TREADLE_HOLDER_POST,
     request = TREADLE_HOLDER_REQUEST,
     notification = TREADLE_HOLDER_NOTIFICATION,
-    pooled = TREADLE_HOLDER_POOLED, ///< what Pool::defer and Pool::keep have put off
-    call = TREADLE_HOLDER_CALL,     ///< a thread that makes something in it, or calls its end
+    pooled = TREADLE_HOLDER_POOLED, ///< deferred by Pool::defer and Pool::keep
+    call = TREADLE_HOLDER_CALL,     ///< a thread that creates an object in it, or calls its destroy
     value = TREADLE_HOLDER_VALUE    ///< a value in a thread's dictionary
 };
 
-/// Something that is in a scope, and keeps it from being closed while it goes on (SCOPE-3). Since 1.0.
+/// A member of a scope that keeps it from being closed (SCOPE-3). Since 1.0.
 struct ScopeHolder {
-    HolderKind kind;               ///< What it is. Since 1.0.
-    std::int32_t thread_id;        ///< The kernel's id of the thread that is inside of it; 0 if none is, or that is not known. Since 1.0.
-    treadle_object object;         ///< Borrowed; null for what has no handle. Since 1.0.
-    std::chrono::nanoseconds held; ///< For how long, since the closing began; 0 before. Since 1.0.
+    HolderKind kind;               ///< Its kind. Since 1.0.
+    std::int32_t thread_id;        ///< The kernel id of the thread inside of it; 0 if none, or unknown. Since 1.0.
+    treadle_object object;         ///< Borrowed; null for holders without a handle. Since 1.0.
+    std::chrono::nanoseconds held; ///< The time since the closing began; 0 before. Since 1.0.
     std::string label;             ///< Its label, at most 63 bytes of it; empty if it has none. Since 1.0.
 };
 
-/// What a try to close a scope came to. Since 1.0.
+/// Results of closing a scope. Since 1.0.
 enum class Closing {
-    closed,   ///< all has ended
-    deferred, ///< from inside of one of its own callbacks: it is closed when those return that the thread is in (SCOPE-4)
-    timed_out ///< something goes on, though it was told to end: close it again (SCOPE-3)
+    closed,   ///< all members have ended
+    deferred, ///< from inside of one of its own callbacks: it is closed when the thread's callbacks return (SCOPE-4)
+    timed_out ///< a member still runs: close it again (SCOPE-3)
 };
 
 namespace detail {
@@ -65,22 +66,22 @@ struct ScopeApi {
 };
 } // namespace detail
 
-/// A scope, which is closed at the end of this object. To it belongs what a thread makes while it has entered it: items,
-/// threads, scopes; posts and calls that are performed, notifications, what a pool was given (SCOPE-1). Not what callbacks make
-/// later, unless they enter it themselves. Loops, locks, conditions and routines belong to nobody.
+/// A scope, which the destructor closes. Objects that a thread creates while it has entered the scope belong to it: items,
+/// threads, scopes; posts and performed calls, notifications, deferred releases (SCOPE-1). Objects that callbacks create later do
+/// not, unless the callback enters the scope. Loops, locks, conditions and routines belong to no scope.
 ///
 ///     treadle::Scope scope("a request");
 ///     const treadle::Scope::Entry inside(scope);
 ///
-/// Handles of what a closed scope has ended are stale: their functions throw an Error of Status::stale, those that do not throw
-/// have no effect, and destructors are quiet. A callable is destroyed once, at the latest when the scope is closed; who waits for
-/// a call that was not performed gets an Error of Status::closed. Can be moved, and not copied. Since 1.0.
+/// Handles of members of a closed scope are stale: their functions throw an Error of Status::stale, those that do not throw have
+/// no effect, and destructors do not report it. A callable is destroyed once, at the latest when the scope is closed; a waiter
+/// for a call that was not performed gets an Error of Status::closed. Movable, not copyable. Since 1.0.
 class Scope : public Handle<Scope, detail::ScopeApi> {
   public:
-    /// A new scope, which nobody has entered. It belongs to the one that the calling thread has entered. label: for reports, at
+    /// A new scope, not entered yet. It belongs to the scope that the calling thread has entered. label: for reports, at
     /// most 255 bytes; copied.
     /// [any] Errors: Error of Status::range for a longer label, Status::argument for one that is not UTF-8, Status::closed if the
-    /// scope is closed that it would belong to, Status::no_memory. Since 1.0.
+    /// scope that it would belong to is closed, Status::no_memory. Since 1.0.
     explicit Scope(const char *label = nullptr) {
         auto config = TREADLE_INIT(treadle_scope_config);
         config.label = label;
@@ -101,19 +102,19 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
         std::swap(native_, taken.native_);
         return *this;
     }
-    /// Closes the scope, whoever has references to it, and waits for ever until all of it has ended: but not from inside of one
-    /// of its own callbacks, which ends first (SCOPE-4). Nothing if it is empty; one that was closed needs no wait.
+    /// Closes the scope, even if there are references to it, and waits without a limit until all members have ended; from
+    /// inside of one of its own callbacks it does not wait (SCOPE-4). No effect if it is empty.
     /// [any] Errors: none. Since 1.0.
     ~Scope() { reset(); }
-    /// The same before; the handle is empty then.
+    /// Closes the scope like the destructor; the handle becomes empty.
     /// [any] Errors: none. Since 1.0.
     void reset() noexcept {
         if (native_) treadle_scope_close(native_, TREADLE_FOREVER);
         Handle::reset();
     }
 
-    /// From now on, what the calling thread makes belongs to the scope, until it leaves it. Scopes nest: the one that was
-    /// entered last counts (SCOPE-5). An Entry does both.
+    /// Enters the scope: objects that the calling thread creates belong to it, until the thread leaves it. Scopes nest:
+    /// the last entered scope counts (SCOPE-5). An Entry enters and leaves.
     /// [any] Errors: Error of Status::argument if it is empty; Status::closed if it is closed, or is being closed;
     /// Status::no_memory. Since 1.0.
     void enter() const {
@@ -128,8 +129,8 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
         detail::check(treadle_scope_leave(native_));
     }
 
-    /// Enters a scope, and leaves it at its own end: on the same thread, the latest first. The scope may be closed, and its
-    /// object be gone, before. Since 1.0.
+    /// Enters a scope in its constructor, and leaves it in its destructor: on the same thread, the latest first. The scope
+    /// may be closed, and the Scope object destroyed, before. Since 1.0.
     class Entry {
       public:
         /// Enters the scope.
@@ -145,9 +146,9 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
         treadle_scope native_;
     };
 
-    /// Ends the scope and all that belongs to it: items are invalidated, threads stopped and joined, what is queued is dropped,
-    /// what was put off is called here (SCOPE-2). Waits until none of it runs, for no longer than the timeout: 0 or less only
-    /// looks. May be called again, and by several threads.
+    /// Closes the scope and ends all its members: items are invalidated, threads stopped and joined, queued calls dropped,
+    /// deferred releases called here (SCOPE-2). Waits until no member runs, up to the timeout: 0 or less does not wait. May be
+    /// called again, and by several threads.
     /// [any] Errors: Error of Status::stale if it was closed together with the one that it belongs to, Status::argument for a
     /// timeout that is not a number. Since 1.0.
     template <class Rep = std::int64_t, class Period = std::nano>
@@ -156,8 +157,8 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
         if (!detail::in_time(status)) return Closing::timed_out;
         return status == TREADLE_DEFERRED ? Closing::deferred : Closing::closed;
     }
-    /// The same without a timeout and without exceptions.
-    /// [any] Errors: the status; Status::deferred is none. Since 1.0.
+    /// close() without a timeout and without exceptions.
+    /// [any] Errors: the status; Status::deferred is not an error. Since 1.0.
     Status close(std::nothrow_t) const noexcept {
         return static_cast<Status>(treadle_scope_close(native_, TREADLE_FOREVER));
     }
@@ -166,7 +167,7 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
     /// [any] Errors: none. Since 1.0.
     bool is_valid() const noexcept { return native_ && treadle_scope_is_valid(native_); }
 
-    /// What is in the scope now: of one that could not be closed in time, what still goes on (SCOPE-3).
+    /// The scope's holders; if it could not be closed in time, these hold up the closing (SCOPE-3).
     /// [any] Errors: Error of Status::stale or Status::forked; std::bad_alloc. Since 1.0.
     std::vector<ScopeHolder> holders() const {
         std::vector<treadle_scope_holder> room(16);
