@@ -17,7 +17,7 @@ export const COMMON: string;
 export const Activity: Readonly<{
   ENTRY: number; BEFORE_TIMERS: number; BEFORE_SOURCES: number; BEFORE_WAITING: number; AFTER_WAITING: number; EXIT: number; ALL: number;
 }>;
-/** What a descriptor is watched for, and what was seen. Since 1.0. */
+/** The events to watch a descriptor for, and those that occurred. Since 1.0. */
 export const Events: Readonly<{ READABLE: number; WRITABLE: number; HANGUP: number; FAILED: number }>;
 /** The version of the library in use. Since 1.0. */
 export const version: string;
@@ -25,7 +25,7 @@ export const version: string;
 /** An item of a loop. It lives while it is in a mode or JavaScript refers to it. An item in no mode whose functions refer to it lives until
  *  it is invalidated. Since 1.0. */
 export abstract class Item {
-  /** What it is called in C, as a number: for addons, and for signal() on another thread. Since 1.0. */
+  /** Its handle in C, as a number: for addons, and for signal() on another thread. Since 1.0. */
   readonly handle: bigint;
   /** False once it was invalidated, or has ended. Since 1.0. */
   readonly isValid: boolean;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * plugin.h: plugins: shared libraries that come and go without harm to their host; for hosts, and for those who write one.
+ * plugin.h: plugins: shared libraries that can be unloaded without harm to their host; for hosts, and for authors of plugins.
  *
  * A plugin is compiled with TREADLE_PLUGIN defined, and links nothing of Treadle: every function of these headers is there
  * as in any program, and goes through the table that the host has given it. */
