@@ -94,6 +94,8 @@ const void *extension_of_host(void *info, const char *id);
 /* --- crash.c: who crashed ------------------------------------------------------------------------- */
 
 void watch_crashes(void);
+/* Has each thread that begins from here on tell of its crash on a stack of its own. */
+void watch_threads(void);
 /* From here on an exit that is not expected is a plugin's. */
 void watch_exit(void);
 void expect_exit(void);

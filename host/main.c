@@ -172,6 +172,7 @@ int main(int count, char **words) {
     int status = read_options(count, words);
     if (status >= 0) return status;
     watch_crashes();
+    watch_threads();
     if (options.checks) return run_guarded(check_here);
     if (!find_loop()) return STATUS_FAILED;
     watch_exit();
