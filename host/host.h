@@ -43,7 +43,9 @@ struct plugin {
     char *fault;           /* why it has ended, or was not loaded; NULL: nothing was wrong */
     bool has_started;      /* its end is told of */
     bool is_of_directory;  /* nobody has named it: without it the others go on */
-    struct stat file;      /* as it was when it was loaded */
+    struct stat file;      /* as it was when it was loaded; of one that was not reloaded, the file that was refused */
+    FILE *original;        /* what it was loaded from, and as that was then; NULL: not known */
+    struct stat original_file;
 };
 extern struct plugin *plugins;
 extern size_t plugin_count;
@@ -63,7 +65,14 @@ void reload_changed(void);
 /* From the last to the first, users before those that they use. False if one has not ended in time. */
 bool close_all(void);
 bool close_one(struct plugin *plugin);
+bool is_other_file(const struct stat *one, const struct stat *other);
 void forget(struct plugin *plugin);
+
+/* --- rollback.c: a reload that can be undone ------------------------------------------------------- */
+
+/* Puts another file of a plugin in its place. If that fails, why says so, and out_plugin is the old one, started again with its
+ * state, or NULL: plugin->handle may be valid still, and goes on then. */
+treadle_status replace(struct plugin *plugin, const treadle_plugin_config *config, treadle_plugin *out_plugin, char *why, size_t size);
 
 /* --- report.c: what people are told --------------------------------------------------------------- */
 

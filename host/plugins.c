@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct plugin *plugins;
 size_t plugin_count;
@@ -28,6 +29,18 @@ static void take_id(struct plugin *plugin) {
     note_code(plugin->id, info.description->id);
 }
 
+/* A check loads its plugin again and again, and reloads none. Three quarters of the descriptors are left to plugins. */
+static void keep_original(struct plugin *plugin) {
+    struct rlimit most = {.rlim_cur = 0};
+    if (plugin->original) fclose(plugin->original);
+    plugin->original = options.checks ? NULL : fopen(plugin->path, "rbe");
+    if (!plugin->original) return;
+    bool is_known = fstat(fileno(plugin->original), &plugin->original_file) == 0 && !is_other_file(&plugin->file, &plugin->original_file);
+    if (is_known && getrlimit(RLIMIT_NOFILE, &most) == 0 && (rlim_t)fileno(plugin->original) < most.rlim_cur / 4) return;
+    fclose(plugin->original);
+    plugin->original = NULL;
+}
+
 bool load_one(const char *path, struct plugin *out_plugin) {
     struct plugin plugin = {.path = calloc(1, strlen(path) + 3), .id = calloc(1, 64)};
     *out_plugin = plugin;
@@ -35,6 +48,7 @@ bool load_one(const char *path, struct plugin *out_plugin) {
     sprintf(plugin.path, "%s%s", strchr(path, '/') ? "" : "./", path);
     /* Looked at before: one that changes meanwhile is reloaded once too often, and never missed. */
     if (stat(plugin.path, &plugin.file) != 0) memset(&plugin.file, 0, sizeof plugin.file);
+    keep_original(&plugin);
     treadle_plugin_config config = config_of(&plugin);
     enter_call(path, "while it was loaded");
     treadle_status status = treadle_plugin_load(&config, &plugin.handle);
@@ -194,11 +208,12 @@ bool start_all(void) {
 
 /* --- Reloading ----------------------------------------------------------------------------------- */
 
+bool is_other_file(const struct stat *one, const struct stat *other) {
+    return one->st_dev != other->st_dev || one->st_ino != other->st_ino || one->st_size != other->st_size ||
+           one->st_mtim.tv_sec != other->st_mtim.tv_sec || one->st_mtim.tv_nsec != other->st_mtim.tv_nsec;
+}
 static bool has_changed(const struct plugin *plugin, struct stat *out_file) {
-    const struct stat *old = &plugin->file;
-    if (stat(plugin->path, out_file) != 0) return false;
-    return old->st_dev != out_file->st_dev || old->st_ino != out_file->st_ino || old->st_size != out_file->st_size ||
-           old->st_mtim.tv_sec != out_file->st_mtim.tv_sec || old->st_mtim.tv_nsec != out_file->st_mtim.tv_nsec;
+    return stat(plugin->path, out_file) == 0 && is_other_file(&plugin->file, out_file);
 }
 
 /* One that was refused, or has ended, is loaded as at first when there is another file. */
@@ -208,16 +223,27 @@ static void load_again(struct plugin *plugin) {
         new.has_started = true, new.is_of_directory = plugin->is_of_directory;
         say("treadle-host: %s was loaded again, and is %s now", new.id, version_of(&new));
         free(plugin->fault), free(plugin->path);
+        if (plugin->original) fclose(plugin->original);
         *plugin = new;
         return;
     }
     note_fault(plugin);
     plugin->file = new.file;
     close_one(&new);
+    if (new.original) fclose(new.original);
+}
+
+/* The one in its place, which has the same id. */
+static void take_place(struct plugin *plugin, treadle_plugin new, const struct stat *file) {
+    forget(plugin);
+    plugin->handle = new;
+    plugin->file = *file;
+    take_id(plugin);
 }
 
 static void reload_one(struct plugin *plugin, const struct stat *file) {
     const char *user = find_user(plugin->handle);
+    char why[512];
     if (user) {
         complain("%s: is not reloaded: %s uses it", plugin->path, user);
         return;
@@ -225,18 +251,22 @@ static void reload_one(struct plugin *plugin, const struct stat *file) {
     treadle_plugin_config config = config_of(plugin);
     treadle_plugin new = NULL;
     enter_call(plugin->id, "while it was reloaded");
-    treadle_status status = treadle_plugin_reload(plugin->handle, &config, options.timeout_ns, &new);
+    treadle_status status = replace(plugin, &config, &new, why, sizeof why);
     leave_call();
     if (status >= 0) {
-        forget(plugin);
-        plugin->handle = new;
-        plugin->file = *file;
-        take_id(plugin);
+        take_place(plugin, new, file);
+        keep_original(plugin);
         say("treadle-host: %s was reloaded, and is %s now", plugin->id, version_of(plugin));
         return;
     }
-    complain_of(plugin->path);
-    note_fault(plugin);
+    complain("%s: %s", plugin->path, why);
+    if (new) {
+        take_place(plugin, new, file);
+        complain("%s: was not reloaded: version %s goes on, until the next file", plugin->path, version_of(plugin));
+        return;
+    }
+    free(plugin->fault);
+    plugin->fault = strdup(why);
     if (treadle_is_valid(plugin->handle)) {
         free(plugin->fault);
         plugin->fault = NULL;
