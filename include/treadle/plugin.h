@@ -261,12 +261,14 @@ __attribute__((weak, visibility("hidden"))) const treadle_plugin_host *treadle_p
 /** What a plugin's description begins with. Since 1.0. */
 #define TREADLE_PLUGIN_COMMON                                                                                      \
     .struct_size = sizeof(treadle_plugin_description), .abi_min = TREADLE_PLUGIN_ABI_MIN,                          \
-    .abi_max = TREADLE_PLUGIN_ABI, .behaviour = TREADLE_PLUGIN_BEHAVIOUR, .self = &treadle_plugin_self
+    .abi_max = TREADLE_PLUGIN_ABI, .behaviour = TREADLE_PLUGIN_BEHAVIOUR, .reserved = 0,                          \
+    .self = &treadle_plugin_self
 #else
 /** The same for a plugin that is part of a program. Since 1.0. */
 #define TREADLE_PLUGIN_COMMON                                                                                      \
     .struct_size = sizeof(treadle_plugin_description), .abi_min = TREADLE_PLUGIN_ABI & 0xFFFF0000u,                \
-    .abi_max = TREADLE_PLUGIN_ABI, .behaviour = TREADLE_PLUGIN_BEHAVIOUR
+    .abi_max = TREADLE_PLUGIN_ABI, .behaviour = TREADLE_PLUGIN_BEHAVIOUR, .reserved = 0,                          \
+    .self = (const treadle_plugin_host **)0
 #endif
 
 /** Exports a static description from a plugin. Since 1.0. */
