@@ -178,6 +178,28 @@ TEST(a_kept_pointer_is_never_used_again, "") {
     CHECK_INT(pool_info().drained, capacity - 1);
 }
 
+TEST(kept_pointers_go_on_behind_the_pool, "") {
+    enum { MORE = 500 };
+    uint32_t count = pool_info().capacity + MORE;
+    int32_t number = 1;
+    any_code *kept = calloc(count, sizeof *kept);
+    CHECK(kept);
+    watch_reports();
+    for (uint32_t i = 0; i < count; i++) {
+        int32_t minus = -(int32_t)i;
+        treadle_closure closure = MADE(.signature = "ii", .handler = add_info, .info = &number,
+                                       .flags = TREADLE_CLOSURE_KEEP_CODE | TREADLE_CLOSURE_MAY_ALLOCATE,
+                                       .default_result = &minus, .default_result_size = sizeof minus);
+        kept[i] = code_of(closure);
+        CHECK_INT(((one_fn)kept[i])(1), 2);
+        CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
+    }
+    /* Each is what it was, and no other. */
+    for (uint32_t i = 0; i < count; i++) CHECK_INT(((one_fn)kept[i])(1), -(int32_t)i);
+    CHECK_INT(pool_info().allocated, MORE);
+    free(kept);
+}
+
 TEST(the_pool_describes_itself, "") {
     treadle_closure_pool_info info = pool_info();
     CHECK(info.capacity >= 1024 && info.capacity % 1024 == 0);

@@ -147,7 +147,8 @@ static treadle_status make_code(struct fetcher *self, const char *signature, tre
     treadle_closure_config config = TREADLE_INIT(treadle_closure_config);
     config.signature = signature, config.handler = handler, config.info = self;
     config.default_result = failure, config.default_result_size = size;
-    config.flags = TREADLE_CLOSURE_KEEP_CODE;
+    /* libcurl may keep them. However often the plugin is loaded, each life gets new ones. */
+    config.flags = TREADLE_CLOSURE_KEEP_CODE | TREADLE_CLOSURE_MAY_ALLOCATE;
     treadle_status status = treadle_closure_create(&config, &closure);
     return status == TREADLE_OK ? treadle_closure_get_code(closure, out_code) : status;
 }

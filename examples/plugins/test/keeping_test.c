@@ -40,5 +40,13 @@ TEST(libcurl_calls_what_is_left_of_the_fetcher, "") {
     CHECK(late_calls >= 2);
     server_stop();
 }
+/* Each life keeps three pointers for ever, and a process has 1,024 without executable memory. */
+TEST(a_plugin_that_keeps_pointers_can_be_loaded_again_and_again, "") {
+    for (int i = 0; i < 400; i++) {
+        treadle_plugin plugin = load("fetcher", NULL);
+        CHECK(start(plugin, EXAMPLE_FETCHER));
+        unload(plugin, "fetcher");
+    }
+}
 
 TEST_MAIN()
