@@ -46,6 +46,33 @@ extension RunLoopTimer {
       label: label, scope: scope, endsAfterFiring: endsAfterFiring, fire: fire)
   }
 
+  /// Makes a timer on the wall clock, in no mode yet: its dates are those that the system's clock shows, also when that is set or
+  /// the system has slept meanwhile, in a loop that sleeps too (TMR-24). Any thread.
+  /// - Parameters:
+  ///   - date: a past one fires at the next opportunity.
+  ///   - interval: in seconds; nil for a one-shot.
+  ///   - tolerance: how late it may fire so that wake-ups are shared, in seconds.
+  ///   - label: what reports call it, of 255 bytes of UTF-8 at most.
+  ///   - scope: what the timer belongs to; nil: the scope that the thread has entered.
+  ///   - endsAfterFiring: a one-shot is invalid after its callback (TMR-15).
+  ///   - fire: called with the timer on the loop's thread when the clock shows the date, never before.
+  /// - Throws: as the initialiser with a `RunLoopInstant`. Since 1.0.
+  public convenience init(
+    onWallClockAt date: Date, repeating interval: TimeInterval? = nil, tolerance: TimeInterval = 0, label: String? = nil,
+    scope: RunLoopScope? = nil, endsAfterFiring: Bool = false, fire: @escaping Fire
+  ) throws(TreadleError) {
+    try self.init(
+      nanoseconds: date.nanosecondsSince1970, onWallClock: true, repeating: interval.map { Duration(interval: $0) },
+      tolerance: Duration(interval: tolerance), label: label, scope: scope, endsAfterFiring: endsAfterFiring, fire: fire)
+  }
+
+  /// The next date of a timer on the wall clock; nil when it is idle or invalid. Setting one moves the grid, and arms it again
+  /// (TMR-24). Of another timer it means nothing. Any thread. Since 1.0.
+  public var wallClockFireDate: Date? {
+    get { nextFire.map { Date(timeIntervalSince1970: Double($0.nanoseconds) * 1e-9) } }
+    set { nextFire = newValue.map { RunLoopInstant(nanoseconds: $0.nanosecondsSince1970) } }
+  }
+
   /// The next date by the calendar, as the system's clock counts now; nil when the timer is idle or invalid. Setting one moves the
   /// grid, and arms it again (NST-4). Any thread. Since 1.0.
   public var fireDate: Date? {
@@ -64,5 +91,13 @@ extension RunLoopTimer {
     withTimeInterval interval: TimeInterval, repeats: Bool, fire: @escaping Fire
   ) throws(TreadleError) -> RunLoopTimer {
     try scheduled(every: Duration(interval: interval), repeats: repeats, fire: fire)
+  }
+}
+
+extension Date {
+  /// Limited to what 64 bits hold; the latest is never.
+  fileprivate var nanosecondsSince1970: Int64 {
+    let nanoseconds = (timeIntervalSince1970 * 1e9).rounded()
+    return Int64(exactly: nanoseconds) ?? (nanoseconds < 0 ? Int64.min : Int64.max)
   }
 }

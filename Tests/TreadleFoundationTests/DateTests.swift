@@ -28,6 +28,32 @@ struct DateTests {
     #expect(RunLoopInstant(Date.distantPast) < .now && Date(RunLoopInstant.distantPast) == .distantPast)
   }
 
+  @Test("TMR-24: timers on the wall clock have its dates, and fire when it shows them")
+  func wallClock() async throws {
+    try await onThread {
+      let loop = try TreadleRunLoop.current(), log = Log()
+      let date = Date(timeIntervalSinceNow: 0.01), far = Date(timeIntervalSinceNow: 1e6)
+      let timer = try RunLoopTimer(onWallClockAt: date, repeating: 3600, label: "hourly") { timer in
+        log.add("\(Date() >= date)")
+        timer.wallClockFireDate = far
+        loop.stop()
+      }.start()
+      #expect(abs(try #require(timer.wallClockFireDate).timeIntervalSince(date)) < 0.001)
+      #expect(try loop.run(for: patience) == .stopped)
+      #expect(abs(try #require(timer.wallClockFireDate).timeIntervalSince(far)) < 0.001 && timer.interval == .seconds(3600))
+      timer.wallClockFireDate = nil
+      #expect(timer.wallClockFireDate == nil)
+      timer.wallClockFireDate = Date(timeIntervalSinceNow: -1)
+      #expect(try loop.run(for: patience) == .stopped)
+      timer.invalidate()
+      let never = try RunLoopTimer(onWallClockAt: .distantFuture, endsAfterFiring: true) { _ in log.add("never") }.start()
+      try RunLoopTimer(onWallClockAt: .distantPast, endsAfterFiring: true) { _ in log.add("past") }.start()
+      #expect(try loop.run(for: .zero) == .timedOut)
+      never.invalidate()
+      #expect(log.all == ["true", "true", "past"])
+    }
+  }
+
   @Test("NST-1 NST-4 NSR-1 NSR-2: timers on dates of the calendar, and runs until one")
   func timers() async throws {
     try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in

@@ -76,6 +76,20 @@ struct InvocationTests {
     }
   }
 
+  @Test("PERF-7: errno is what the function left, wherever it was called and the task goes on")
+  func errnoTravels() async throws {
+    try await watched {
+      try await withWorker { _, loop in
+        let call = try RunLoopInvocation(of: RunLoopFunction(named: "close"), with: -1 as Int32, returning: Int32.self)
+        #expect(status { _ = try call.errno } == .state)
+        #expect(try await call.perform(on: loop) == -1)
+        #expect(try call.errno == EBADF)
+        let both = try await elsewhere { (try call.performAndWait(on: loop), errno) }
+        #expect(both == (-1, EBADF))
+      }
+    }
+  }
+
   @Test("PERF-1: a call waits for its loop; patience ends, and it may be cancelled")
   func cancelled() async throws {
     try await watched {

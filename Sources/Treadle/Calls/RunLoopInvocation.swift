@@ -142,6 +142,17 @@ public final class RunLoopInvocation<Result>: Sendable {
     get throws(TreadleError) { try read(handle) }
   }
 
+  /// errno as the last call's function left it (PERF-7). After `performAndWait` the calling thread has it, too; behind an `await`
+  /// the task may be on another thread. Any thread.
+  /// - Throws: as `result`. Since 1.0.
+  public var errno: Int32 {
+    get throws(TreadleError) {
+      var errno: Int32 = 0
+      try check(treadle_invocation_get_errno(handle, &errno))
+      return errno
+    }
+  }
+
   /// The state of the last call. Any thread.
   /// - Throws: `TreadleError` when its scope has ended it. Since 1.0.
   public var state: RunLoopInvocationState {

@@ -48,6 +48,17 @@ public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
     at date: RunLoopInstant, repeating interval: Duration? = nil, tolerance: Duration = .zero, label: String? = nil,
     scope: RunLoopScope? = nil, endsAfterFiring: Bool = false, fire: @escaping Fire
   ) throws(TreadleError) {
+    try self.init(
+      nanoseconds: date.nanoseconds, onWallClock: false, repeating: interval, tolerance: tolerance, label: label, scope: scope,
+      endsAfterFiring: endsAfterFiring, fire: fire)
+  }
+
+  /// With a date of the monotonic clock, or of the wall clock: nanoseconds since 1970 (TMR-24). `TreadleFoundation` has the latter's
+  /// type.
+  package convenience init(
+    nanoseconds date: Int64, onWallClock: Bool, repeating interval: Duration?, tolerance: Duration, label: String?,
+    scope: RunLoopScope?, endsAfterFiring: Bool, fire: @escaping Fire
+  ) throws(TreadleError) {
     self.init(
       owning: try makeItem(of: Bodies(fire), label: label) { info, label, handle in
         var context = treadle_timer_context()
@@ -55,11 +66,11 @@ public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
         context.info = info
         context.release = releaseBody
         context.fire = { timer, info in ItemBody.lend(timer, info) { (own: Bodies, timer: RunLoopTimer) in try own.fire(timer) } }
-        context.fire_at = date.nanoseconds
+        context.fire_at = date
         context.interval_ns = interval?.nanoseconds ?? 0
         context.tolerance_ns = tolerance.nanoseconds
         context.label = label
-        context.flags = endsAfterFiring ? UInt32(TREADLE_TIMER_ENDS_AFTER_FIRING) : 0
+        context.flags = UInt32((endsAfterFiring ? TREADLE_TIMER_ENDS_AFTER_FIRING : 0) | (onWallClock ? TREADLE_TIMER_WALL_CLOCK : 0))
         return scope.use {
           context.scope = $0
           return treadle_timer_create(&context, handle)
@@ -68,7 +79,7 @@ public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
   }
 
   /// The next date; nil when the timer is idle or invalid. Setting one moves the grid, and arms it again; nil leaves it
-  /// without a date (TMR-2, TMR-17, TMR-24). Any thread. Since 1.0.
+  /// without a date (TMR-2, TMR-17, TMR-24). Of a timer on the wall clock `TreadleFoundation` tells the date. Any thread. Since 1.0.
   public var nextFire: RunLoopInstant? {
     get {
       var date: Int64 = 0
