@@ -39,10 +39,15 @@ extension RunLoop: CustomStringConvertible {
     case TREADLE_KIND_SOURCE: RunLoopSource(owning: handle)
     case TREADLE_KIND_TIMER: RunLoopTimer(owning: handle)
     case TREADLE_KIND_OBSERVER: RunLoopObserver(owning: handle)
-    case TREADLE_KIND_DESCRIPTOR: RunLoopDescriptor(owning: handle)
+    case TREADLE_KIND_DESCRIPTOR: isMessagePort(handle) ? RunLoopMessagePort(owning: handle) : RunLoopDescriptor(owning: handle)
     case TREADLE_KIND_PORT: RunLoopPort(owning: handle)
     default: RunLoopItem(owning: handle)
     }
+  }
+
+  private static func isMessagePort(_ handle: OpaquePointer) -> Bool {
+    var length = 0
+    return treadle_message_port_get_name(handle, nil, 0, &length) == TREADLE_OK
   }
 }
 

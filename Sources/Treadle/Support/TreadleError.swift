@@ -53,6 +53,8 @@ public struct TreadleError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let plugin = Code(TREADLE_E_PLUGIN)
     /// Somebody cancelled it. Since 1.0.
     public static let cancelled = Code(TREADLE_E_CANCELLED)
+    /// The message was sent, and its reply did not come in time. Since 1.0.
+    public static let noReply = Code(TREADLE_E_NO_REPLY)
 
     /// The code's name in the C interface, such as TREADLE_E_STALE. Since 1.0.
     public var description: String { treadle_status_name(rawValue).map { String(cString: $0) } ?? "\(rawValue)" }
