@@ -17,6 +17,13 @@ const CFBooleanRef kCFBooleanTrue = (CFBooleanRef)TREADLE_CF_STATIC(TREADLE_CF_T
 const CFBooleanRef kCFBooleanFalse = (CFBooleanRef)TREADLE_CF_STATIC(TREADLE_CF_FALSE);
 const CFRunLoopMode kCFRunLoopDefaultMode = (CFRunLoopMode)TREADLE_CF_STATIC(TREADLE_CF_DEFAULT_MODE);
 const CFRunLoopMode kCFRunLoopCommonModes = (CFRunLoopMode)TREADLE_CF_STATIC(TREADLE_CF_COMMON_MODES);
+const CFStringRef kCFSocketCommandKey = (CFStringRef)TREADLE_CF_STATIC(TREADLE_CF_SOCKET_COMMAND);
+const CFStringRef kCFSocketNameKey = (CFStringRef)TREADLE_CF_STATIC(TREADLE_CF_SOCKET_NAME);
+const CFStringRef kCFSocketValueKey = (CFStringRef)TREADLE_CF_STATIC(TREADLE_CF_SOCKET_VALUE);
+const CFStringRef kCFSocketResultKey = (CFStringRef)TREADLE_CF_STATIC(TREADLE_CF_SOCKET_RESULT);
+const CFStringRef kCFSocketErrorKey = (CFStringRef)TREADLE_CF_STATIC(TREADLE_CF_SOCKET_ERROR);
+const CFStringRef kCFSocketRegisterCommand = (CFStringRef)TREADLE_CF_STATIC(TREADLE_CF_SOCKET_REGISTER);
+const CFStringRef kCFSocketRetrieveCommand = (CFStringRef)TREADLE_CF_STATIC(TREADLE_CF_SOCKET_RETRIEVE);
 const CFTimeInterval kCFAbsoluteTimeIntervalSince1970 = 978307200.0;
 const CFTimeInterval kCFAbsoluteTimeIntervalSince1904 = 3061152000.0;
 

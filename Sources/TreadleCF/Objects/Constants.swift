@@ -36,6 +36,13 @@ enum Constants {
       Slot.pin(Int(TREADLE_CF_FALSE), .boolean, nil)
       Slot.pin(Int(TREADLE_CF_DEFAULT_MODE), .string, StringBody.make("kCFRunLoopDefaultMode"))
       Slot.pin(Int(TREADLE_CF_COMMON_MODES), .string, StringBody.make("kCFRunLoopCommonModes"))
+      Slot.pin(Int(TREADLE_CF_SOCKET_COMMAND), .string, StringBody.make("Command"))
+      Slot.pin(Int(TREADLE_CF_SOCKET_NAME), .string, StringBody.make("Name"))
+      Slot.pin(Int(TREADLE_CF_SOCKET_VALUE), .string, StringBody.make("Value"))
+      Slot.pin(Int(TREADLE_CF_SOCKET_RESULT), .string, StringBody.make("Result"))
+      Slot.pin(Int(TREADLE_CF_SOCKET_ERROR), .string, StringBody.make("Error"))
+      Slot.pin(Int(TREADLE_CF_SOCKET_REGISTER), .string, StringBody.make("Register"))
+      Slot.pin(Int(TREADLE_CF_SOCKET_RETRIEVE), .string, StringBody.make("Retrieve"))
     }
     treadle_cf_began()
   }

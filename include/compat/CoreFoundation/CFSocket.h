@@ -113,5 +113,36 @@ CF_EXPORT void CFSocketEnableCallBacks(CFSocketRef s, CFOptionFlags callBackType
  *  for a connected socket. No data is an error, although a socket for datagrams sends one without bytes. */
 CF_EXPORT CFSocketError CFSocketSendData(CFSocketRef s, CFDataRef address, CFDataRef data, CFTimeInterval timeout);
 
+/* The name registry. Linux has no server for it, as Apple's systems have none any more, so nothing is registered or found:
+ * the functions answer at once what CoreFoundation on Linux answers after it has found no server, and connect to nothing. Use
+ * CFMessagePort for names. */
+/** kCFSocketTimeout; kCFSocketError if name is no string, or value NULL. */
+CF_EXPORT CFSocketError CFSocketRegisterValue(const CFSocketSignature *nameServerSignature, CFTimeInterval timeout,
+                                              CFStringRef name, CFPropertyListRef value);
+/** kCFSocketTimeout; kCFSocketError if name is no string. *value and *nameServerAddress stay as they are. */
+CF_EXPORT CFSocketError CFSocketCopyRegisteredValue(const CFSocketSignature *nameServerSignature, CFTimeInterval timeout,
+                                                    CFStringRef name, CFPropertyListRef *value, CFDataRef *nameServerAddress);
+/** kCFSocketTimeout; kCFSocketError if name is no string, or signature NULL. */
+CF_EXPORT CFSocketError CFSocketRegisterSocketSignature(const CFSocketSignature *nameServerSignature, CFTimeInterval timeout,
+                                                        CFStringRef name, const CFSocketSignature *signature);
+/** kCFSocketError. *signature and *nameServerAddress stay as they are. */
+CF_EXPORT CFSocketError CFSocketCopyRegisteredSocketSignature(const CFSocketSignature *nameServerSignature,
+                                                              CFTimeInterval timeout, CFStringRef name,
+                                                              CFSocketSignature *signature, CFDataRef *nameServerAddress);
+/** kCFSocketTimeout; kCFSocketError if name is no string. */
+CF_EXPORT CFSocketError CFSocketUnregister(const CFSocketSignature *nameServerSignature, CFTimeInterval timeout,
+                                           CFStringRef name);
+/** The port of the process's default server, 2454 at first. */
+CF_EXPORT void CFSocketSetDefaultNameRegistryPortNumber(uint16_t port);
+CF_EXPORT uint16_t CFSocketGetDefaultNameRegistryPortNumber(void);
+/** The words of a server's requests and replies. */
+CF_EXPORT const CFStringRef kCFSocketCommandKey;
+CF_EXPORT const CFStringRef kCFSocketNameKey;
+CF_EXPORT const CFStringRef kCFSocketValueKey;
+CF_EXPORT const CFStringRef kCFSocketResultKey;
+CF_EXPORT const CFStringRef kCFSocketErrorKey;
+CF_EXPORT const CFStringRef kCFSocketRegisterCommand;
+CF_EXPORT const CFStringRef kCFSocketRetrieveCommand;
+
 CF_EXTERN_C_END
 #endif
