@@ -74,7 +74,7 @@ typedef struct treadle_message_port_context {
     uint32_t owner;        /* of a remote port: the user that owns the name, if has_owner is 1; else the process's user */
     uint32_t has_owner;    /* 0 or 1 */
     const char *label;     /* NULL, or its name in reports: UTF-8 of at most 255 bytes, copied */
-    treadle_host host;     /* its events TREADLE_EVENT_MESSAGE_PORT replace the callbacks; it is told of signals that
+    treadle_host host;     /* its events TREADLE_EVENT_MESSAGE_PORT replace the callbacks; it is notified of signals that
                             * end a sleep of treadle_message_port_request, as in treadle_host_run */
     uint64_t token;        /* carried by the host's events; 0 without a host */
     treadle_scope scope;   /* the new object's scope; NULL: the one that the calling thread has entered (scope.h) */

@@ -34,7 +34,7 @@ enum {
     TREADLE_SETTING_TEXT = 0,    /* any UTF-8 */
     TREADLE_SETTING_BOOLEAN = 1, /* true or false */
     TREADLE_SETTING_INTEGER = 2, /* decimal, from minimum to maximum */
-    TREADLE_SETTING_REAL = 3     /* decimal, optionally with a point and an exponent */
+    TREADLE_SETTING_REAL = 3     /* decimal, optionally with a point and an exponent; in the range of a double */
 };
 
 /** A setting that a plugin has. Its values are text; the host checks them before the plugin sees them. Since 1.0. */
@@ -42,7 +42,7 @@ typedef struct treadle_plugin_setting {
     size_t struct_size;        /* sizeof(treadle_plugin_setting) */
     const char *key;           /* a-z, 0-9, and . _ - inside: at most 63 bytes */
     const char *default_value; /* a value of its type; NULL for a text: empty */
-    const char *description;   /* for people; may be NULL */
+    const char *description;   /* for people; UTF-8; may be NULL */
     uint32_t type;             /* TREADLE_SETTING_... */
     uint32_t reserved;         /* 0 */
     int64_t minimum;           /* of an integer; with maximum 0 as well: any. 0 for the other types, as maximum */
@@ -65,13 +65,16 @@ typedef struct treadle_plugin_description {
     uint32_t abi_min, abi_max;  /* the versions that it supports, as TREADLE_PLUGIN_ABI */
     uint32_t behaviour;         /* the level that it was built for: TREADLE_PLUGIN_BEHAVIOUR */
     uint32_t reserved;          /* 0 */
-    const treadle_plugin_host **self; /* where the host stores its address before init; may be NULL */
-    const char *id;             /* a reversed domain name, org.example.watcher: a-z, 0-9, _ - and points; at most 63 bytes */
+    const treadle_plugin_host **self; /* where the host stores its address before init; NULL in a plugin that is part of the program */
+    const char *id;             /* a reversed domain name, org.example.watcher: at least two parts of a-z, 0-9, and _ - inside,
+                                 * separated by points; at most 63 bytes */
     const char *name;           /* for people; UTF-8 */
     const char *version;        /* its own; UTF-8 */
     uint32_t flags;             /* TREADLE_PLUGIN_... */
     uint32_t setting_count;
-    const char *const *required; /* the extensions without which it cannot start, org.example.store/1; NULL at the end */
+    /* The extensions without which it cannot start; NULL at the end. Each is a name like an id, a slash, and a revision of 1 to 7
+     * digits that does not begin with 0: org.example.store/1 */
+    const char *const *required;
     const char *const *optional; /* extensions that it uses if they exist; may be NULL, like the other two */
     const char *const *provided; /* extensions that it provides */
     const treadle_plugin_setting *settings;
@@ -116,8 +119,8 @@ typedef struct treadle_plugin_config {
     size_t struct_size;            /* sizeof(treadle_plugin_config) */
     const char *path;              /* of a shared library; or */
     treadle_plugin_query_fn query; /* the query function of a plugin in the program; exactly one of the two */
-    const char *host_name;         /* of the program, for the plugin; NULL: none */
-    const char *host_version;
+    const char *host_name;         /* of the program, for the plugin; UTF-8; NULL: none */
+    const char *host_version;      /* the same */
     const char *const *settings;   /* keys and their values by turns, NULL at the end; NULL: none */
     treadle_plugin_extension_fn get_extension; /* may be NULL */
     treadle_plugin_log_fn log;     /* NULL: messages are dropped */
@@ -131,14 +134,17 @@ typedef struct treadle_plugin_config {
  *  and complete file. Only root and the process's user may be able to change it, each directory and link of its path (in a directory
  *  with the sticky bit: the entry), each directory of its DT_RUNPATH or DT_RPATH, and the libraries that it finds there. A search path
  *  with an empty or relative directory, $LIB or $PLATFORM is refused. Libraries beside the plugin ($ORIGIN) are mapped before it, and
- *  need a soname; a library that the plugin opens itself later is not found by $ORIGIN. Without /proc the file is loaded by its path.
+ *  need a soname; a library that the plugin opens itself later is not found by $ORIGIN. A plugin, or a library
+ *  that it brings along, that defines functions of Treadle, or needs them from the loader, was built without TREADLE_PLUGIN and is
+ *  refused (PLUG-1). Without /proc the file is loaded by its path.
  *  It is mapped with RTLD_NOW and RTLD_LOCAL: all its symbols are resolved at once, and no other library is bound to it. The
  *  handle is that of the plugin's scope; release it. The plugin lives until it is closed, even after all releases. It belongs to
  *  the scope that the calling thread has entered, and is closed with it; the handle is then stale.
  *  [any] Errors: TREADLE_E_PLUGIN for a file that is refused, that is not a plugin, or whose description is invalid, a version
- *  that this host does not support, a setting's value that its type does not allow; TREADLE_E_EXISTS for an
- *  id that is loaded already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for NULL, a bad
- *  struct_size, not one of path and query, unknown flags; TREADLE_E_SYSTEM if the file does not exist; TREADLE_E_CLOSED as
+ *  that this host does not support, a plugin that was built without TREADLE_PLUGIN; TREADLE_E_EXISTS for an id that is loaded
+ *  already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for a setting's value that its type does not
+ *  allow, or none, as treadle_plugin_set; for NULL, a bad struct_size, not one of path and query, a host_name or host_version that is
+ *  not UTF-8, unknown flags; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if the file does not exist; TREADLE_E_CLOSED as
  *  treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
 

@@ -47,8 +47,8 @@ public final class RunLoopMessagePort: RunLoopItem, @unchecked Sendable {
   ///   - label: what reports call it, of 255 bytes of UTF-8 at most; nil: its name.
   ///   - scope: what the port belongs to; nil: the scope that the thread has entered.
   ///   - invalidated: called once when the port has become invalid, on the thread that made it so or found out (MSG-7).
-  ///   - receive: called with each message, one in a pass, on the thread of a loop that has the port. What it returns is the reply,
-  ///     for a sender who waits for one; nil: an empty one (MSG-5). What it throws goes to the last-resort handler (THR-19).
+  ///   - receive: called with each message, one in a pass, on the thread of a loop that has the port. A sender that waits gets its result
+  ///     as the reply; nil: an empty one (MSG-5). Its errors go to the last-resort handler (THR-19).
   /// - Throws: `TreadleError`: `.exists` if the name is served already, by this process or another; `.argument` for an empty name, or
   ///   one with a NUL; `.range` for too many users or too long a label; `.system`; when out of memory, or the scope is closed. Since 1.0.
   public convenience init(
@@ -73,14 +73,14 @@ public final class RunLoopMessagePort: RunLoopItem, @unchecked Sendable {
     self.init(owning: handle)
   }
 
-  /// Makes a port that sends to a name, connected to whoever serves that. A port of the name that this process has, and that is
-  /// valid, is meant again: then the two objects are equal (MSG-3). In a loop it finds out by itself that the other side has gone. Any
+  /// Makes a port that sends to a name, connected to the server of that name. If this process has a valid port of the name,
+  /// the new object is equal to it (MSG-3). In a loop it finds out by itself that the other side has gone. Any
   /// thread.
   /// - Parameters:
   ///   - name: as above.
   ///   - owner: the user whose name is meant; nil: the process's own.
   ///   - label, scope, invalidated: as above.
-  /// - Throws: `TreadleError`: `.notFound` if nobody serves the name, or not the user whose it is; `.exists` if this process has the port
+  /// - Throws: `TreadleError`: `.notFound` if the name has no server, or one of another user; `.exists` if this process has the port
   ///   already, and there is a body for its end, for which there is no room then; the others as above. Since 1.0.
   public convenience init(
     sendingTo name: String, owner: UInt32? = nil, label: String? = nil, scope: RunLoopScope? = nil,
@@ -178,7 +178,7 @@ public final class RunLoopMessagePort: RunLoopItem, @unchecked Sendable {
   }
 
   /// Sends a message and returns its reply, for which the calling thread's loop is run in the mode: what else is in it is served
-  /// meanwhile. A port that this very loop serves answers only if it is in the mode (MSG-6). Any thread; it holds that up, so not
+  /// meanwhile. A port that this very loop serves replies only if it is in the mode (MSG-6). Any thread; it holds that up, so not
   /// in tasks of Swift's own threads.
   /// - Parameters:
   ///   - bytes, id: as above.

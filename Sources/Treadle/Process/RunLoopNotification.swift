@@ -15,7 +15,7 @@ public final class RunLoopNotification: Sendable {
     case threadWillExit = 2
   }
 
-  /// What is told of ports, with the C interface's numbers (NOTE-1). Since 1.0.
+  /// Notifications of ports, with the C interface's numbers (NOTE-1). Since 1.0.
   public enum PortName: UInt32, Sendable {
     /// A port has become invalid, and has left all loops: told on the thread that made it so (PORT-2). Since 1.0.
     case portInvalid = 3
@@ -47,8 +47,8 @@ public final class RunLoopNotification: Sendable {
 
   /// Registers for a notification of ports. All else as above. Any thread.
   /// - Parameters:
-  ///   - name: what to be told.
-  ///   - port: told of this port alone, which the registration does not keep; nil for all.
+  ///   - name: the notification.
+  ///   - port: for this port alone, which the registration does not keep; nil for all.
   ///   - scope: what the registration belongs to; nil: the scope that the thread has entered.
   ///   - notify: called on the thread that posts the notification, with the port; nil where that is gone already, since its last
   ///     reference has made it invalid.

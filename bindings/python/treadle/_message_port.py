@@ -89,8 +89,8 @@ class MessagePort(Item):
         """Makes a port that serves a name, in no mode yet. Any thread.
 
         name: of at most 255 bytes of UTF-8, what is longer is cut; None: none yet.
-        receive: called with each message, one in a pass, on the thread of a loop that the port was added to. What it returns,
-        bytes or None, is the reply, for a sender who waits for one. Without it messages are dropped, with empty replies.
+        receive: called with each message, one in a pass, on the thread of a loop that the port was added to. A sender that
+        waits gets its result, bytes or None, as the reply. Without it messages are dropped, with empty replies.
         invalidated: called once with the port when it has become invalid, on the thread that made it so or found out; not
         when it was collected.
         users: the ids of other users who may send to it.
@@ -120,13 +120,13 @@ class MessagePort(Item):
         pickle: bool = False,
         label: str = "",
     ) -> MessagePort:
-        """Makes a port that sends to a name, and connects it to whoever serves that. Any thread.
+        """Makes a port that sends to a name, and connects it to the server of that name. Any thread.
 
         As long as this process has such a port that is valid, it is connected once, however many objects there are.
         invalidated: as in local(); in a loop the port finds out by itself that the other side has gone.
         owner: the id of the user whose name is meant; None: the own one's.
         pickle: messages are pickled, and replies unpickled; the other side pickles too.
-        label: a name for people. Raises Error with the code E_NOT_FOUND if nobody serves the name, and with E_EXISTS if this
+        label: a name for people. Raises Error with the code E_NOT_FOUND if the name has no server, and with E_EXISTS if this
         process is connected already and there is a function for the end; InvalidArgument for an empty name; SystemFailure.
         Since 1.0.
         """
@@ -248,7 +248,7 @@ class MessagePort(Item):
         other side has returned. Any thread.
 
         The calling thread's loop is run in the mode meanwhile, and serves what else is in it; without a mode, one in which
-        nothing is. A port that this loop serves itself answers only if it is in the mode.
+        nothing is. A port that this loop serves itself replies only if it is in the mode.
         data, id: as in send(). send_timeout: how long to wait for room, without running the loop. reply_timeout: how long to wait
         for the reply, from the sending on; a reply that comes later is dropped. Both in seconds; None waits for ever.
         Raises Timeout, with nothing sent; NoReply; LoopClosed if the other side has gone, or has ended its thread in place of

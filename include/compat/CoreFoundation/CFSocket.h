@@ -114,7 +114,7 @@ CF_EXPORT void CFSocketEnableCallBacks(CFSocketRef s, CFOptionFlags callBackType
 CF_EXPORT CFSocketError CFSocketSendData(CFSocketRef s, CFDataRef address, CFDataRef data, CFTimeInterval timeout);
 
 /* The name registry. Linux has no server for it, as Apple's systems have none any more, so nothing is registered or found:
- * the functions answer at once what CoreFoundation on Linux answers after it has found no server, and connect to nothing. Use
+ * the functions return at once what CoreFoundation on Linux returns after it has found no server, and connect to nothing. Use
  * CFMessagePort for names. */
 /** kCFSocketTimeout; kCFSocketError if name is no string, or value NULL. */
 CF_EXPORT CFSocketError CFSocketRegisterValue(const CFSocketSignature *nameServerSignature, CFTimeInterval timeout,

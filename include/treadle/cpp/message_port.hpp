@@ -45,15 +45,15 @@ struct MessagePortApi {
 
 class MessagePort;
 
-/// What a message port may be made with besides its name and callback. Since 1.0.
+/// Options of a message port. Since 1.0.
 struct MessagePortOptions {
-    /// Called once when the port has become invalid, on the thread that made it so or found out. Empty: nobody is told (MSG-7). Since 1.0.
+    /// Called once when the port has become invalid, on the thread that made it so or found out. Empty: none is called (MSG-7). Since 1.0.
     std::function<void(const MessagePort &)> invalidated = {};
     /// Of a local port: other users who may send to it; at most 1,024 (MSG-9). Since 1.0.
     std::vector<std::uint32_t> users = {};
     /// Of a remote port: the user whose name is meant; nothing: the process's own. Since 1.0.
     std::optional<std::uint32_t> owner = {};
-    /// What reports call it; copied. Null: its name. Since 1.0.
+    /// Its label in reports; copied. Null: its name. Since 1.0.
     const char *label = nullptr;
 };
 
@@ -129,9 +129,9 @@ class MessagePort : public Item<MessagePort, detail::MessagePortApi> {
         return port;
     }
 
-    /// A port that sends to a name, connected to whoever serves it. In a loop it finds out by itself that the other side has
+    /// A port that sends to a name, connected to its server. In a loop it finds out by itself that the other side has
     /// gone. A port of the same name that this process has is returned again (MSG-3).
-    /// [any] Errors: Error of Status::not_found if nobody serves the name, or not the user whose it is; Status::exists if this
+    /// [any] Errors: Error of Status::not_found if the name has no server, or one of another user; Status::exists if this
     /// process has the port already, and there is a callback for its end, for which there is no room then; Status::argument for
     /// a name as above, or users; Status::range for too long a label; Status::system, Status::no_memory; std::bad_alloc.
     /// Since 1.0.
@@ -197,7 +197,7 @@ class MessagePort : public Item<MessagePort, detail::MessagePortApi> {
     }
 
     /// Sends a message and returns its reply, for which the calling thread's loop is run in the mode: what else is in it is served
-    /// meanwhile. A port that this very loop serves answers only if it is in the mode (MSG-6).
+    /// meanwhile. A port that this very loop serves replies only if it is in the mode (MSG-6).
     /// [any] Errors: Error of Status::closed if the other side has gone, or has ended its thread in place of an answer;
     /// Status::callback if a host's callback did not complete meanwhile; Status::argument for the common modes; those of send();
     /// std::bad_alloc. Since 1.0.
@@ -222,7 +222,7 @@ class MessagePort : public Item<MessagePort, detail::MessagePortApi> {
     template <class F> struct LocalBody : Body {
         F receive;
     };
-    /// What a reply leaves behind, on the stack of the thread that waits.
+    /// The reply, on the stack of the waiting thread.
     struct Reply {
         std::string bytes;
         std::exception_ptr failure;
