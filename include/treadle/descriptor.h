@@ -12,7 +12,7 @@
 
 TREADLE_BEGIN_DECLS
 
-/** What to watch for, and what was seen. Since 1.0. */
+/** The events to watch for, and those that occurred. Since 1.0. */
 enum {
     TREADLE_READABLE = 1,
     TREADLE_WRITABLE = 2,

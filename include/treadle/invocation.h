@@ -75,7 +75,7 @@ TREADLE_API treadle_status treadle_invocation_get_buffer(treadle_invocation invo
 /** How the caller of treadle_invocation_perform waits. Since 1.0. */
 enum {
     TREADLE_WAIT_NONE = 0,   /* return at once; the completion is performed at the end */
-    TREADLE_WAIT_BLOCK = 1,  /* return when the call is over */
+    TREADLE_WAIT_BLOCK = 1,  /* return when the call has ended */
     TREADLE_WAIT_RUNNING = 2 /* as _BLOCK, and run the caller's loop in TREADLE_CALL_MODE meanwhile */
 };
 
@@ -89,7 +89,7 @@ typedef struct treadle_invocation_options {
     uint32_t wait;                 /* TREADLE_WAIT_... */
     uint32_t reserved;             /* 0 */
     int64_t timeout_ns;            /* limits the wait; 0 and TREADLE_FOREVER: no limit; without a wait: 0 */
-    const treadle_request *completion; /* without a wait: performed once when the call is over; may be NULL. Without modes,
+    const treadle_request *completion; /* without a wait: performed once when the call has ended; may be NULL. Without modes,
                                         * delay and flags */
     treadle_loop completion_loop;  /* performs the completion, in the default of `modes`; NULL: the caller's */
 } treadle_invocation_options;

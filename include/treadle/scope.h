@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * scope.h: scopes: what is made inside of one belongs to it, and ends with it, whatever was forgotten. */
+ * scope.h: scopes: objects created inside of a scope belong to it, and end with it, even those that were forgotten. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
 #include "../treadle.h" /* includes the calls through the table */
 #endif

@@ -212,7 +212,7 @@ class Message : public Handle<Message, detail::MessageApi> {
         return {static_cast<const char *>(all.bytes), all.length};
     }
     /// The port that it arrived on (MPORT-3).
-    /// [any] Errors: as id(); Error of Status::stale too if that port is gone. Since 1.0.
+    /// [any] Errors: as id(); Error of Status::stale also if that port no longer exists. Since 1.0.
     Port port() const { return Port::retaining(info().port); }
     /// The reply port (MPORT-3), or an empty handle.
     /// [any] Errors: as id(). Since 1.0.
