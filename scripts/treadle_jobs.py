@@ -55,6 +55,7 @@ TEST = {
     "hosts": ["scripts/test-hosts"],
     "plugin-table": ["scripts/make-plugin-table", "--check"],
     "names": ["scripts/make-names", "--check"],
+    "languages": ["scripts/make-languages", "--check"],
     "headers": ["scripts/check-headers"],
     "exports": ["scripts/check-exports"],
     "gdb": ["scripts/check-gdb"],
@@ -71,7 +72,7 @@ TEST = {
 }
 
 #: The contract: make check runs these beside the tests of what has changed.
-CONTRACT = "headers exports imports layers files abi rules plugin-table names".split()
+CONTRACT = "headers exports imports layers files abi rules plugin-table names languages".split()
 
 #: What make soak runs besides the random programs: whatever make test leaves out, each whole.
 SOAK = {
