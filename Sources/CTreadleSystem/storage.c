@@ -13,6 +13,8 @@ uint64_t treadle_system_message_numbers;
 struct treadle_system_registry treadle_system_notifications, treadle_system_last_resort;
 void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
 
+void *treadle_system_label_table[TREADLE_SYSTEM_LABELS];
+
 static void *log_handler;
 void treadle_system_keep_log_handler(void *memory) { log_handler = memory; }
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -42,6 +43,16 @@ static size_t own_needs(void) {
         if (told > needs && told < (size_t)1 << 32) needs = told;
     }
     return (needs + 4095) & ~(size_t)4095;
+}
+
+struct treadle_system_place treadle_system_place_of(uintptr_t address) {
+    struct treadle_system_place place = {0};
+    Dl_info found;
+    if (!dladdr((void *)address, &found)) return place;
+    place.function = found.dli_sname;
+    place.file = found.dli_fname;
+    place.offset = address - (uintptr_t)(found.dli_sname ? found.dli_saddr : found.dli_fbase);
+    return place;
 }
 
 static const int policies[] = {SCHED_OTHER, SCHED_FIFO, SCHED_RR};
@@ -91,6 +102,18 @@ bool treadle_system_main_thread_is_over(void) {
     syscall(SYS_close, fd);
     const char *end = size > 0 ? memrchr(text, ')', (size_t)size) : NULL;
     return end && end + 2 < text + size && end[2] == 'Z';
+}
+
+void treadle_system_thread_name(int32_t id, char name[16]) {
+    char path[48];
+    int saved = errno;
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)id);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long size = fd < 0 ? 0 : syscall(SYS_read, fd, name, 15L);
+    if (fd >= 0) syscall(SYS_close, fd);
+    name[size > 0 ? size : 0] = 0;
+    name[strcspn(name, "\n")] = 0;
+    errno = saved;
 }
 
 int32_t treadle_system_thread_set_name(uintptr_t thread, const char *name) {

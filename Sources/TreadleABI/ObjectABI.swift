@@ -173,6 +173,8 @@ public func treadle_describe(
         try Loop.holding(handle.bits, "loop") { loop throws(Failure) in try loop.report(&text) }
       } else if let kind = handle.kind, kind.isItem {
         try Item.holding(kind, handle.bits, kind.name) { item throws(Failure) in try item.report(&text) }
+      } else if handle.kind == .thread {
+        try Thread.holding(OpaquePointer(object)) { thread throws(Failure) in try thread.report(&text) }
       } else {
         throw handle.failure("object")
       }

@@ -129,7 +129,9 @@ private func makeRequest(_ given: treadle_request) throws(Failure) -> Request {
   } else if given.fn == nil && given.routine == nil {
     throw Failure(Status.argument, "fn", "is NULL, and so are routine and host")
   }
+  try checkLabel(given.label)
   var request = Request(function: given.fn, target: given.target, argument: given.argument)
+  request.label = keepLabel(given.label)
   request.indirect = try mainCallback(hasPlain: given.fn != nil, given.routine, "routine")
   request.releaseTarget = given.release_target
   request.releaseArgument = given.release_argument

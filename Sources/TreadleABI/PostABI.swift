@@ -31,12 +31,12 @@ public func treadle_loop_post_in(
       let modes = try modeList(given.modes, given.mode_count)
       let wakes = given.flags == 0
       return try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
-        if let host { return try host.post(given.token, on: loop, modes: modes, wakes: wakes) }
+        if let host { return try host.post(given.token, on: loop, modes: modes, wakes: wakes, label: keepLabel(given.label)) }
         let routine = try mainCallback(hasPlain: given.fn != nil, given.routine, "routine")
         do throws(Failure) {
           let node = BlockNode(
             code: unsafeBitCast(given.fn, to: UnsafeMutableRawPointer?.self), indirect: routine, info: given.info,
-            destroy: given.destroy)
+            destroy: given.destroy, label: keepLabel(given.label))
           return try loop.perform(node, modes: modes, wakes: wakes)
         } catch {
           drop(routine)
@@ -63,7 +63,11 @@ private func check(_ post: treadle_post) throws(Failure) {
     throw Failure(Status.argument, "flags", "has unknown flags")
   }
   if post.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
+  try checkLabel(post.label)
 }
+
+/// What descriptions call a post or request, which outlives it.
+func keepLabel(_ label: UnsafePointer<CChar>?) -> UnsafePointer<CChar>? { label.flatMap { Labels.keep($0) } }
 
 /// A client's array of mode names.
 func modeList(

@@ -27,7 +27,9 @@ package enum ClientStruct {
     guard let pointer else { throw Failure(Status.argument, subject, "is NULL") }
     let size = size(pointer)
     if size == MemoryLayout<Struct>.size { return pointer.pointee }
-    if size < Struct.firstSize || size > mostBytes {
+    // A smaller struct is one of an earlier version, and ends between two members.
+    let isCut = size < MemoryLayout<Struct>.size && size % MemoryLayout<Struct>.alignment != 0
+    if size < Struct.firstSize || size > mostBytes || isCut {
       throw Failure(Status.argument, subject, "has a struct_size that no version of this struct had")
     }
     var known = Struct()

@@ -46,7 +46,7 @@ package struct Slab {
   @inline(__always)
   var stride: Int {
     switch number {
-    case Kind.loop.rawValue: 576
+    case Kind.loop.rawValue: 640
     case Kind.mode.rawValue: 320
     case Kind.thread.rawValue: 256
     case Kind.scope.rawValue: 152

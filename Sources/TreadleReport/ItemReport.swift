@@ -25,8 +25,8 @@ extension Item {
     }
   }
 
-  /// One line of it, as a member of a mode.
-  func reportLine(_ text: inout FixedText, in mode: Mode?) {
+  /// Its kind, label and handle.
+  func reportName(_ text: inout FixedText) {
     text.append(kind.name)
     text.append(" ")
     if let label {
@@ -34,6 +34,11 @@ extension Item {
       text.append(" ")
     }
     text.append(handle: handle)
+  }
+
+  /// One line of it, as a member of a mode.
+  func reportLine(_ text: inout FixedText, in mode: Mode?) {
+    reportName(&text)
     text.append((isValid ? ", valid" : ", invalid") as StaticString)
     text.append(", order ")
     text.append(order)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadleSystem
 import TreadleCore
 import TreadleBase
 
@@ -40,6 +41,62 @@ extension FixedText {
       unit /= 10
     }
     append(" s")
+  }
+
+  /// A function: its address, and its name where it is exported, else its file.
+  mutating func append(function code: UInt) {
+    append(handle: Handle(bits: code))
+    let place = treadle_system_place_of(code)
+    guard let name = place.function ?? place.file else { return }
+    append(" (")
+    // Of a file the last part of its path.
+    append(place.function != nil ? name : UnsafePointer(strrchr(name, 47).map { $0 + 1 } ?? UnsafeMutablePointer(mutating: name)))
+    if place.offset != 0 {
+      append("+0x")
+      append(hexadecimal: place.offset)
+    }
+    append(")")
+  }
+
+  private mutating func append(hexadecimal number: UInt) {
+    var shift: UInt = 60
+    while shift > 0 && number >> shift == 0 { shift &-= 4 }
+    while true {
+      let digit = UInt8(number >> shift & 15)
+      append(byte: digit < 10 ? 48 &+ digit : 87 &+ digit)
+      if shift == 0 { return }
+      shift &-= 4
+    }
+  }
+
+  /// A post or request.
+  mutating func append(_ name: CallName) {
+    append((name.isRequest ? "request" : "post") as StaticString)
+    if let label = name.label {
+      append(" ")
+      append(quoted: label)
+    } else if name.code != 0 {
+      append(" of function ")
+      append(function: name.code)
+    }
+  }
+
+  /// A thread by its kernel id, and its name if it has one: what the client has given, or else the kernel's.
+  mutating func append(thread id: Int32, of loop: Loop?) {
+    append(Int64(id))
+    var kernels = InlineArray<16, CChar>(repeating: 0)
+    let isNamed = loop?.withThreadName { name in
+      append(" ")
+      append(quoted: name)
+    }
+    if isNamed == true || id == 0 { return }
+    withUnsafeMutableBytes(of: &kernels) { room in
+      guard let name = room.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+      treadle_system_thread_name(id, name)
+      if name[0] == 0 { return }
+      append(" ")
+      append(quoted: name)
+    }
   }
 
   private mutating func append(byte: UInt8) {

@@ -97,6 +97,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_set_log, 0, '-', 0, treadle_set_log(NULL, NULL, NULL))                                               \
     X(treadle_get_kind__loop, U(LOOP), 's', 4, treadle_get_kind(L, &h->out.u32))                                   \
     X(treadle_describe__loop, U(LOOP), 's', 8, treadle_describe(L, TEXT))                                      \
+    X(treadle_describe__thread, U(THREAD), 's', 8, treadle_describe(N, TEXT))                                  \
     X(treadle_loop_post_in, U(LOOP), 's', 0, call_post_in(L))                                                      \
     X(treadle_loop_post, U(LOOP), 's', 0, treadle_loop_post(L, call_nothing, h))                                   \
     ITEM_CALLS(X, source, SOURCE, S)                                                                               \

@@ -147,7 +147,7 @@ TEST(a_timer_on_the_wall_clock_is_due_by_it, "RL-12 TMR-24") {
 static void look_around(treadle_timer timer, void *info) {
     (void)timer;
     describe(treadle_loop_current());
-    *(int *)info = count("timer \"due\"");
+    *(int *)info = count("\n    timer \"due\"");
 }
 TEST(timers_that_are_about_to_fire_are_listed, "RL-12 TMR-11") {
     int seen = 0;

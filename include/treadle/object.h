@@ -88,14 +88,17 @@ enum {
  *  [any] Errors: TREADLE_E_STALE if the object no longer exists (OBJ-1). Since 1.0. */
 TREADLE_API treadle_status treadle_get_kind(treadle_object object, uint32_t *out_kind);
 
-/** Writes a description of an item or a loop, for debugging: at most capacity bytes, NUL included, into buffer (NULL with
+/** Writes a description of an item, a loop or a thread, for debugging: at most capacity bytes, NUL included, into buffer (NULL with
  *  capacity 0 asks for the length); stores the full length, without NUL (RL-12). The format may change. An item: a line with its
  *  kind, label, handle, order, the state of its kind (whether a source is signalled; a descriptor's number and events; the number
  *  of messages queued in a port; the seconds until a timer is due, its interval and tolerance; an observer's activities) and the
- *  text that its context's describe adds; then a line for each mode that contains it. A loop: a line with its thread and the
- *  thread's state; then each mode, in the order of creation, with a line for each of its items, in the order of
- *  treadle_loop_copy_items. If other threads change the loop meanwhile, the parts may be of different moments. For a loop the
- *  cost grows with all items of the process, and no describe is called.
+ *  text that its context's describe adds; then a line for each mode that contains it. A loop: a line with its thread's id and name,
+ *  and the thread's state; a line for the callback that runs, with the time since its start (RL-13); a line for each of at most 16
+ *  queued posts and 16 queued requests, with their ages, to a tick of the kernel's clock (posts without a struct have an age only
+ *  while callbacks are timed, see treadle_set_log); then each mode, in the order of creation, with a line for each of its items, in
+ *  the order of treadle_loop_copy_items. A thread: a line with its name, state and id, then its loop. If other threads change the
+ *  loop meanwhile, the parts may be of different moments. For a loop the cost grows with all items of the process, and no describe
+ *  is called.
  *  [any] Errors: TREADLE_E_KIND for any other kind of object; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_describe(treadle_object object, char *buffer, size_t capacity, size_t *out_length);
 

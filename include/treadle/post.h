@@ -36,6 +36,7 @@ typedef struct treadle_post {
     uint64_t token;           /* and carries this token; else 0 */
     uint32_t flags;           /* TREADLE_POST_... */
     uint32_t reserved;        /* 0 */
+    const char *label;        /* a name for descriptions and traces; UTF-8, at most 255 bytes, copied; NULL: none */
 } treadle_post;
 
 /** Queues fn(info) for the common modes and wakes the loop (BLK-2): the fastest way to run a function on another thread's
@@ -53,7 +54,8 @@ TREADLE_API treadle_status treadle_loop_post(treadle_loop loop, treadle_post_fn 
  *  event.
  *  [any] Errors, with destroy called unless the post cannot be read, and a token not retired: TREADLE_E_ARG for NULL or a
  *  bad struct_size (these two), neither or several of fn, routine and host, a NULL mode, more than 65,535 modes, unknown
- *  flags, a token without a host; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  flags, a token without a host, a label that is not UTF-8; TREADLE_E_RANGE for a longer label; TREADLE_E_CLOSED if the host is quiet;
+ *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_post_in(treadle_loop loop, const treadle_post *post);
 
 TREADLE_END_DECLS

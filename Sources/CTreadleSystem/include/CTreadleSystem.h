@@ -151,6 +151,11 @@ static inline void treadle_system_set_chunk(uint32_t kind, uint32_t index, void 
     __atomic_store_n(&treadle_system_chunks[index & 4095][kind & 31], chunk, __ATOMIC_RELEASE);
 }
 
+/* The labels of posts and requests (Labels), each a pointer that is written once. */
+enum { TREADLE_SYSTEM_LABELS = 1024 };
+extern void *treadle_system_label_table[TREADLE_SYSTEM_LABELS];
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_labels(void) { return treadle_system_label_table; }
+
 /* The names of the modes that the library itself knows. */
 static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_default_mode_name(void) { return "kCFRunLoopDefaultMode"; }
 static inline const char *TREADLE_SYSTEM_NONNULL treadle_system_common_modes_name(void) { return "kCFRunLoopCommonModes"; }
@@ -429,6 +434,14 @@ void *treadle_system_allocate(size_t size); /* malloc; NULL when out of memory *
 void *treadle_system_reallocate(void *memory, size_t size);
 void treadle_system_free(void *memory);
 
+/* Where an address lies: the name of the exported function around it, or NULL, the name of its file, or NULL, and how far it is behind
+ * the beginning of the one or else of the other. Takes the loader's lock. */
+struct treadle_system_place {
+    const char *function, *file;
+    uintptr_t offset;
+};
+struct treadle_system_place treadle_system_place_of(uintptr_t address);
+
 /* The kernel delays a thread's sleeps by up to 50 microseconds unless told otherwise. */
 void treadle_system_exact_sleeps(void);
 
@@ -449,6 +462,7 @@ int32_t treadle_system_thread_detach(uintptr_t thread);
 int32_t treadle_system_thread_join(uintptr_t thread);
 bool treadle_system_main_thread_is_over(void); /* the kernel has not forgotten the process's initial thread, but it has ended */
 void treadle_system_thread_exit(void); /* does not return */
+void treadle_system_thread_name(int32_t id, char name[16]); /* the kernel's, empty where it does not tell; errno is kept */
 int32_t treadle_system_thread_set_name(uintptr_t thread, const char *name);
 /* The calling thread's nice value, or with a real-time policy its level, from a priority of 0 to 1. */
 int32_t treadle_system_thread_set_priority(uint32_t policy, double priority);

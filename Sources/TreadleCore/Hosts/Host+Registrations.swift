@@ -87,13 +87,15 @@ extension Host {
   }
 
   /// Queues a block for some modes.
-  package func post(_ token: UInt64, on loop: Loop, modes: ModeNames, wakes: Bool) throws(Failure) -> Int32 {
-    try registering { () throws(Failure) in try loop.perform(block(token), modes: modes, wakes: wakes) }
+  package func post(
+    _ token: UInt64, on loop: Loop, modes: ModeNames, wakes: Bool, label: UnsafePointer<CChar>?
+  ) throws(Failure) -> Int32 {
+    try registering { () throws(Failure) in try loop.perform(block(token, label), modes: modes, wakes: wakes) }
   }
 
   /// A block that is an event of the host, which uses the token up.
-  private func block(_ token: UInt64) -> BlockNode {
-    var block = BlockNode(code: nil, indirect: callback, info: nil, destroy: nil)
+  private func block(_ token: UInt64, _ label: UnsafePointer<CChar>? = nil) -> BlockNode {
+    var block = BlockNode(code: nil, indirect: callback, info: nil, destroy: nil, label: label)
     block.token = token
     block.host = pointer
     block.retire = Host.retireToken

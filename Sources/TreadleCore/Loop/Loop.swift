@@ -115,6 +115,7 @@ package struct Loop {
     state.pointee.life = treadle_system_tag()
     state.pointee.goingOn = state.pointee.life
     state.pointee.interruptDescriptor.store(-1, ordering: .relaxed)
+    state.pointee.awakeSince.store(Clock.lastTick, ordering: .relaxed)
     let common = Mode.create(in: loop, name: CommonModes.name, isRecord: true)
     state.pointee.commonRecord = common?.slot ?? 0
     guard common != nil, let standard = Mode.create(in: loop, name: CommonModes.defaultName) else {
@@ -170,6 +171,9 @@ package struct Loop {
     state.pointee.currentMode.store(0, ordering: .relaxed)
     state.pointee.waiting.store(0, ordering: .relaxed)
     state.pointee.calling.store(0, ordering: .relaxed)
+    state.pointee.running.store(0, ordering: .relaxed)
+    state.pointee.drained.store(0, ordering: .relaxed)
+    state.pointee.calledSince.store(0, ordering: .relaxed)
     state.pointee.callers.reset()
     state.pointee.answers.reset()
     state.pointee.counters.reset()

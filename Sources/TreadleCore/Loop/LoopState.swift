@@ -88,6 +88,15 @@ struct LoopState: ~Copyable {
   let calling: Atomic<UInt32>
   /// One whose mode's reference the owner is to drop after its call; 0 for none. Written under the lock.
   let left: Atomic<UInt32>
+  /// The `CallName` of the post or request that the innermost run calls; 0 for none: an item is in `calling`. And how many posts
+  /// the drain took that is going on. For descriptions. Written by the owner, atomic.
+  let running: Atomic<UInt>
+  let drained: Atomic<UInt32>
+  /// When the innermost callback began, while callbacks are timed; else 0. Written by the owner, atomic.
+  let calledSince: Atomic<Int64>
+  /// A time at which the innermost run's callback that runs had not begun: the last that the owner knows of; 0: none. Written
+  /// by the owner, atomic.
+  let awakeSince: Atomic<Int64>
   /// `lastReading` was taken since the innermost run's pass began, or its sleep ended. Owner.
   var hasReading: Bool
   /// The owner has woken itself since the pass began, by a signal that it gave. Owner.
@@ -123,7 +132,7 @@ struct LoopState: ~Copyable {
   var jobRemovals: UInt64
   /// An empty queue that changes places with `incoming`. Owner.
   var spare: Buffer<Entry>
-  /// Blocks that no run since has been eligible for, oldest first. Owner.
+  /// Blocks that no run since has been eligible for, oldest first. Owner, who changes them under the lock.
   var deferred: Buffer<Entry>
   /// The innermost run, and frames to use again (`Frame`). Owner; other threads read neither.
   var frame: UnsafeMutableRawPointer?

@@ -2,6 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
+import Synchronization
 import TreadleBase
 
 /// What a run is calling. Until the run goes on, the item is named (`Calling.swift`), or held.
@@ -158,8 +159,10 @@ extension Loop {
     beginCall()
     let block = frame.pointee.callout.block
     if let code = block.code {
+      state.pointee.running.store(CallName(post: code).bits, ordering: .relaxed)
       unsafeBitCast(code, to: BlockNode.Function.self)(block.info)
     } else if let node = block.node {
+      state.pointee.running.store(node.pointee.name.bits, ordering: .relaxed)
       callNode(node, frame)
     }
     return !wasLeftByFork(frame)
@@ -190,6 +193,7 @@ extension Loop {
   func callJob(_ frame: Frame.Pointer) -> Bool {
     beginCall()
     guard let job = frame.pointee.callout.job else { return true }
+    state.pointee.running.store(job.pointee.name.bits, ordering: .relaxed)
     if job.pointee.isFetched, job.pointee.handOut?(job, Job.Ask.isLeft, nil, nil) == true {
       leaveToHost(frame)
     } else if !job.pointee.perform(job, handlePointer, frame.pointee.mode.name) {

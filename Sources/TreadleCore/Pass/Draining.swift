@@ -18,9 +18,11 @@ extension Loop {
   private func takeBlocks(_ frame: Frame.Pointer) -> Bool {
     // That may call the client, who may have ended everything: then there is no next block.
     nameNothing()
+    var taken = state.pointee.deferred.isEmpty ? Buffer() : takeDeferred()
     state.pointee.gate.lock()
+    let count = taken.count &+ state.pointee.incoming.count
+    state.pointee.drained.store(UInt32(truncatingIfNeeded: count), ordering: .relaxed)
     noteTaken(state.pointee.incoming.count)
-    var taken = state.pointee.deferred
     if taken.isEmpty {
       swap(&taken, &state.pointee.incoming)
       swap(&state.pointee.incoming, &state.pointee.spare)
@@ -31,7 +33,6 @@ extension Loop {
     // Without memory to join the two, the newer ones wait for the next drain.
     if state.pointee.incoming.isEmpty { forgetPending(LoopState.Pending.blocks) }
     state.pointee.gate.unlock()
-    state.pointee.deferred = Buffer()
     swap(&taken, &frame.pointee.batch.entries)
     recycle(taken)
     frame.pointee.batch.open(.blocks)
@@ -62,17 +63,21 @@ extension Loop {
 
   /// What the drain has not run goes ahead of what has been queued since, and of what a nested run has put off.
   func endDrain(_ frame: Frame.Pointer) {
+    state.pointee.running.store(0, ordering: .relaxed)
+    state.pointee.drained.store(0, ordering: .relaxed)
     state.pointee.counters.posts.count(frame.pointee.batch.calledCount)
     while !frame.pointee.batch.isEmpty { frame.pointee.batch.keepFirst() }
     frame.pointee.batch.entries.truncate(frame.pointee.batch.keptCount)
     if frame.pointee.batch.keptCount == 0 { return }
+    lock()
     var newer = state.pointee.deferred
     state.pointee.deferred = Buffer()
     swap(&state.pointee.deferred, &frame.pointee.batch.entries)
-    for entry in newer.elements where !state.pointee.deferred.append(entry) {
-      // Out of memory: the block cannot be kept, but its info goes back.
-      if let node = entry.node { BlockNode.free(node) }
-    }
+    var keptCount = 0
+    while let entry = newer[keptCount], state.pointee.deferred.append(entry) { keptCount &+= 1 }
+    unlock()
+    // Out of memory: the blocks cannot be kept, but their info goes back.
+    for entry in newer.elements.dropFirst(keptCount) { if let node = entry.node { BlockNode.free(node) } }
     newer.free()
     state.pointee.gate.lock()
     notePending(LoopState.Pending.blocks)
@@ -188,6 +193,7 @@ extension Loop {
   func settleJob(_ frame: Frame.Pointer) -> Bool {
     guard let job = frame.pointee.callout.job else { return false }
     frame.pointee.callout.clear()
+    state.pointee.running.store(0, ordering: .relaxed)
     state.pointee.counters.requests.count()
     if job.pointee.isAwaited { state.pointee.answers.note() }
     job.pointee.finish(job, hasFailed ? Job.Phase.failed : Job.Phase.done)

@@ -13,6 +13,7 @@ extension Loop {
     frame.pointee.mode.state.pointee.lastWasTimers = true
     frame.pointee.batch.open(.timers)
     frame.pointee.batch.now = now
+    state.pointee.awakeSince.store(now, ordering: .relaxed)
     return true
   }
 

@@ -26,10 +26,12 @@ extension Loop {
       room.append(event(of: item, context.pointee.token, frame))
     case .block:
       guard let node = frame.pointee.callout.block.node, BlockNode.begin(node, for: host) else { return false }
+      state.pointee.running.store(node.pointee.name.bits, ordering: .relaxed)
       room.append(event(of: node, frame))
     case .job:
       var event = Event(Event.Kind.request, token: 0, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)
       guard let job = frame.pointee.callout.job, job.pointee.handOut?(job, Job.Ask.begin, host, &event) == true else { return false }
+      state.pointee.running.store(job.pointee.name.bits, ordering: .relaxed)
       room.append(event)
     case .none: return false
     }

@@ -148,6 +148,12 @@ extension Loop {
     // What came before the outermost run has its effect in that.
     let wasWoken = state.pointee.wakePending.exchange(0, ordering: .acquiringAndReleasing) != 0 || state.pointee.isWokenByOwner
     frame.pointee.outerWake = wasWoken && self.frame != nil ? 1 : 0
+    if frame.pointee.outer != nil {
+      frame.pointee.outerCall = beginNestedCalls()
+    } else {
+      state.pointee.running.store(0, ordering: .relaxed)
+      state.pointee.calledSince.store(0, ordering: .relaxed)
+    }
     state.pointee.isWokenByOwner = false
     state.pointee.hasReading = false
     state.pointee.goingOn = state.pointee.life
@@ -210,6 +216,7 @@ extension Loop {
     let wasWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
     state.pointee.isWokenByOwner = false
     state.pointee.hasReading = false
+    if outer != nil { endNestedCalls(frame.pointee.outerCall) }
     Frame.giveBack(frame, to: self)
     return wasWoken
   }
@@ -288,5 +295,6 @@ extension Loop {
     Frame.freeSpare(of: self)
     state.pointee.depth.store(0, ordering: .sequentiallyConsistent)
     state.pointee.currentMode.store(0, ordering: .sequentiallyConsistent)
+    endNestedCalls(CallRecord())
   }
 }

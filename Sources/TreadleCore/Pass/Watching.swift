@@ -2,6 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
+import Synchronization
 import TreadleBase
 
 /// Delivering while somebody debugs: each callout is timed and told of, once before for a descriptor that has failed. It goes
@@ -15,7 +16,9 @@ extension Loop {
       let block = callout.kind == .block ? callout.block : Entry(first: 0, second: 0)
       let code = block.code ?? block.node?.pointee.code
       let start = Clock.now()
+      let outer = state.pointee.calledSince.exchange(start, ordering: .relaxed)
       if !call(callout.kind, frame) { return }
+      state.pointee.calledSince.store(outer, ordering: .relaxed)
       tell(callout, code, Clock.now() &- start)
     }
   }

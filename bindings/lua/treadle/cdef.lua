@@ -306,7 +306,7 @@ treadle_status treadle_observer_start(uint32_t activities, treadle_observer_fn n
 treadle_status treadle_observer_get_activities(treadle_observer observer, uint32_t *out_activities);
 bool treadle_observer_repeats(treadle_observer observer);
 typedef void (*treadle_post_fn)(void *info);
-typedef struct treadle_post { size_t struct_size; const char *const *modes; size_t mode_count; treadle_post_fn fn; treadle_routine routine; void *info; treadle_post_fn destroy; treadle_host host; uint64_t token; uint32_t flags; uint32_t reserved; } treadle_post;
+typedef struct treadle_post { size_t struct_size; const char *const *modes; size_t mode_count; treadle_post_fn fn; treadle_routine routine; void *info; treadle_post_fn destroy; treadle_host host; uint64_t token; uint32_t flags; uint32_t reserved; const char *label; } treadle_post;
 treadle_status treadle_loop_post(treadle_loop loop, treadle_post_fn fn, void *info);
 treadle_status treadle_loop_post_in(treadle_loop loop, const treadle_post *post);
 treadle_status treadle_signature_parse(const char *encoding, treadle_signature *out_signature);
@@ -357,7 +357,7 @@ treadle_status treadle_thread_remove_value(treadle_thread thread, const char *ke
 treadle_status treadle_thread_sleep_for(int64_t duration_ns);
 treadle_status treadle_thread_sleep_until(int64_t time);
 typedef void (*treadle_request_fn)(void *target, void *argument);
-typedef struct treadle_request { size_t struct_size; treadle_request_fn fn; treadle_routine routine; void *target; void *argument; treadle_release_fn release_target; treadle_release_fn release_argument; treadle_equal_fn equal; treadle_host host; uint64_t token; const char *const *modes; size_t mode_count; int64_t delay_ns; uint32_t flags; uint32_t reserved; } treadle_request;
+typedef struct treadle_request { size_t struct_size; treadle_request_fn fn; treadle_routine routine; void *target; void *argument; treadle_release_fn release_target; treadle_release_fn release_argument; treadle_equal_fn equal; treadle_host host; uint64_t token; const char *const *modes; size_t mode_count; int64_t delay_ns; uint32_t flags; uint32_t reserved; const char *label; } treadle_request;
 treadle_status treadle_perform(treadle_object on, const treadle_request *request);
 treadle_status treadle_perform_cancel(const treadle_request *like);
 typedef struct treadle_invocation_config { size_t struct_size; void (*code)(void); const char *signature; void *info; void (*destroy)(void *info); treadle_scope scope; } treadle_invocation_config;

@@ -454,6 +454,7 @@ class treadle_post(Structure):
         ("token", c_uint64),
         ("flags", c_uint32),
         ("reserved", c_uint32),
+        ("label", c_char_p),
     ]
 
 
@@ -515,6 +516,7 @@ class treadle_request(Structure):
         ("delay_ns", c_int64),
         ("flags", c_uint32),
         ("reserved", c_uint32),
+        ("label", c_char_p),
     ]
 
 

@@ -13,12 +13,13 @@ extension Loop {
   package static func post(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Int32 {
-    if treadle_system_thread().pointee.scope != nil { return try postScoped(handle, code, info) }
+    if treadle_system_thread().pointee.scope != nil || Watch.isOn { return try postNode(handle, code, info) }
     return try post(handle, Entry(code: code, info: info))
   }
 
+  /// One that belongs to a scope; and while somebody debugs, one that knows when it was queued.
   @inline(never)
-  private static func postScoped(
+  private static func postNode(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Int32 {
     let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
@@ -120,6 +121,16 @@ extension Loop {
     return node.pointee.modes.isEmpty ? mode.isCommon : node.pointee.modes.contains(mode)
   }
 
+  /// Blocks that no run was eligible for. Under the lock, under which descriptions look at them.
+  @inline(never)
+  func takeDeferred() -> Buffer<Entry> {
+    lock()
+    defer { unlock() }
+    let taken = state.pointee.deferred
+    state.pointee.deferred = Buffer()
+    return taken
+  }
+
   /// At the end of the thread: what is queued is discarded (RL-8). A release may queue more, which goes too.
   @_optimize(size)
   func discardBlocks() {
@@ -129,8 +140,7 @@ extension Loop {
       state.pointee.incoming = Buffer()
       forgetPending(LoopState.Pending.blocks)
       state.pointee.gate.unlock()
-      var older = state.pointee.deferred
-      state.pointee.deferred = Buffer()
+      var older = takeDeferred()
       let isLast = discarded.isEmpty && older.isEmpty
       state.pointee.counters.discarded.count(older.count &+ discarded.count)
       for entry in older.elements { if let node = entry.node { BlockNode.free(node) } }
@@ -158,10 +168,16 @@ package struct BlockNode {
   var host: UnsafeMutableRawPointer?
   /// The modes that admit it. Empty: the common ones.
   var modes = ModeSet()
+  /// For descriptions: what it is called by, and the kernel's tick at which it was queued; 0 before.
+  var name: CallName
+  var queuedAt: Int64 = 0
 
+  /// label: one that is kept for ever (`Labels`), or nil.
   package init(
-    code: UnsafeMutableRawPointer?, indirect: IndirectCallback, info: UnsafeMutableRawPointer?, destroy: Function?
+    code: UnsafeMutableRawPointer?, indirect: IndirectCallback, info: UnsafeMutableRawPointer?, destroy: Function?,
+    label: UnsafePointer<CChar>? = nil
   ) {
+    name = CallName(postCode: code, label: label)
     self.code = code
     self.indirect = indirect
     self.info = info
@@ -193,6 +209,7 @@ package struct BlockNode {
     guard let memory = treadle_system_allocate(MemoryLayout<BlockNode>.size) else { return nil }
     let node = memory.bindMemory(to: BlockNode.self, capacity: 1)
     node.initialize(to: block)
+    node.pointee.queuedAt = Clock.lastTick
     return node
   }
 

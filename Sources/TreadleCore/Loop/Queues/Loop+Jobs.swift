@@ -19,6 +19,7 @@ extension Loop {
   /// Appends a job and wakes the loop. False when no pass will ever look at it. The caller holds the loop.
   func enqueue(_ job: UnsafeMutablePointer<Job>) -> Bool {
     let isForeign = !isCurrent
+    job.pointee.queuedAt = Clock.lastTick
     state.pointee.gate.lock()
     // Looked at here, since both ends take the gate for the last time after they said so.
     let isOpen = isAlive && !treadle_system_is_closed_now()
@@ -201,6 +202,9 @@ struct Job: ~Copyable {
   var isAwaited: Bool
   /// It is an event of a host that is not called. Constant once it is queued.
   var isFetched: Bool
+  /// For descriptions: what it is called by, and the kernel's tick at which it was queued. Constant once it is queued.
+  var name = CallName.request
+  var queuedAt: Int64 = 0
   let perform: Perform
   let finish: Finish
   let handOut: HandOut?

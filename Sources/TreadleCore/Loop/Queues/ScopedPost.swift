@@ -20,7 +20,9 @@ extension BlockNode {
     }
     guard let work = try ScopeWork.make(ScopeWork.Sort.post, self, dispose) else { return self }
     let call = IndirectCallback(object: UnsafeMutableRawPointer(work), invoke: BlockNode.callContent, drop: ScopeWork.endCarrier)
-    return BlockNode(code: nil, indirect: call, info: nil, destroy: nil)
+    var carrier = BlockNode(code: nil, indirect: call, info: nil, destroy: nil)
+    carrier.name = name
+    return carrier
   }
 
   private static let callContent: IndirectCallback.Invoke = { object, event in

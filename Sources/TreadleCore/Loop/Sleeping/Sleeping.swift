@@ -82,6 +82,7 @@ extension Loop {
         result = Futex.wait(state.pointee.sleeping, while: Sleep.onFutex, until: until == Clock.forever ? until : max(until, 1))
       }
       endOwnSleep()
+      state.pointee.awakeSince.store(Clock.lastTick, ordering: .relaxed)
       state.pointee.callers.sleepEnded(since: start)
       if returnOnInterrupt && (result == 0 &- treadle_system_eintr() || poller?.takeInterrupt() == true) {
         return .interrupted

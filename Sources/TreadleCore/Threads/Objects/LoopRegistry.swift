@@ -42,6 +42,37 @@ extension Loop {
     }
   }
 
+  /// The same if there is one.
+  static func holdExistingMain() -> Loop? {
+    let lock = Mutex.at(treadle_system_start_lock())
+    lock.pointee.lock(.process)
+    defer { lock.pointee.unlock(.process) }
+    guard let memory = treadle_system_process().pointee.main_loop else { return nil }
+    let loop = Loop(memory)
+    loop.holdAgain()
+    return loop
+  }
+
+  /// Calls `body` with the name that the client has given to the loop's thread. False if there is none. No lock of the thread's is
+  /// held by the caller.
+  package func withThreadName(_ body: (UnsafePointer<CChar>) -> Void) -> Bool {
+    let slot = state.pointee.thread.load(ordering: .acquiring)
+    guard let thread = Thread(slot: slot), thread.state.pointee.reference.hold(thread.state.pointee.reference.generation) else {
+      return false
+    }
+    defer { thread.dropLook() }
+    var isNamed = false
+    // The slot may serve another thread since.
+    if thread.state.pointee.loop.load(ordering: .acquiring) == state || thread.isMain {
+      thread.withName { name in
+        guard let name else { return }
+        isNamed = true
+        body(name)
+      }
+    }
+    return isNamed
+  }
+
   /// Runs `body` with it while it is certain to live.
   private static func withMain(_ body: (Loop) -> Loop) throws(Failure) -> Loop {
     try Runtime.start()

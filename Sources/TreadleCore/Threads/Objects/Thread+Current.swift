@@ -100,6 +100,17 @@ extension Thread {
     }
   }
 
+  /// The thread's loop if it has one, held until `Loop.letGo`.
+  package func holdExistingLoop() -> Loop? {
+    if isMain { return Loop.holdExistingMain() }
+    lock()
+    defer { unlock() }
+    guard let known = state.pointee.loop.load(ordering: .acquiring) else { return nil }
+    let loop = Loop(UnsafeMutableRawPointer(known))
+    loop.holdAgain()
+    return loop
+  }
+
   /// The loop for the calling thread, whose object this is.
   func adoptLoop(threadID: Int32) throws(Failure) -> Loop {
     lock()

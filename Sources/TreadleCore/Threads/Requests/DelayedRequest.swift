@@ -43,10 +43,12 @@ package struct DelayedRequest {
     else { throw Failure.noMemory("request") }
     let node = memory.bindMemory(to: DelayedRequest.self, capacity: 1)
     let timer: Item
+    var context = Context(retain: nil, release: release, describe: nil, order: 0)
+    context.label = request.label
     do throws(Failure) {
       timer = try Item.timer(
         code: unsafeBitCast(fire, to: UnsafeMutableRawPointer.self), info: memory,
-        context: Context(retain: nil, release: release, describe: nil, order: 0),
+        context: context,
         date: min(Clock.after(delay, from: Loop.delayStart()), Clock.forever &- 1), interval: 0, tolerance: 0)
     } catch {
       treadle_system_free(memory)

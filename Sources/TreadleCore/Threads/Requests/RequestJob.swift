@@ -18,6 +18,7 @@ struct RequestJob: ~Copyable {
     job = Job(
       perform: RequestJob.performJob, finish: RequestJob.finishJob, handOut: RequestJob.handOutJob, isForCallMode: isForCallMode)
     job.isAwaited = waiter != nil
+    job.name = request.name
     job.isFetched = (request.work.map { ScopeWork.content($0, as: Request.self).pointee.indirect } ?? request.indirect).isFetched
     // A wait cannot hand it out, and must not end by it.
     if job.isFetched { job.isForCallMode = false }
@@ -153,6 +154,8 @@ package struct Request {
   package var releaseArgument: Release?
   package var equal: Equal?
   package var token: UInt64 = 0
+  /// For descriptions; one that is kept for ever (`Labels`).
+  package var label: UnsafePointer<CChar>? = nil
   var retire: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)? = nil
   var host: UnsafeMutableRawPointer? = nil
   /// In place of `retire` where the host has completed the request: it has used its token up.
@@ -163,6 +166,9 @@ package struct Request {
     self.target = target
     self.argument = argument
   }
+
+  /// What descriptions call it by.
+  var name: CallName { CallName(requestCode: unsafeBitCast(function, to: UInt.self), label: label) }
 
   /// False when a host's callback did not complete.
   func perform(on loop: OpaquePointer?, mode: UnsafePointer<CChar>?) -> Bool {

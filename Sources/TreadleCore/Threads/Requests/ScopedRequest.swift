@@ -19,6 +19,7 @@ extension Request {
     var carrier = Request(function: nil, target: target, argument: argument)
     carrier.indirect = IndirectCallback(
       object: UnsafeMutableRawPointer(work), invoke: Request.performContent, drop: ScopeWork.endCarrier)
+    carrier.label = label
     return carrier
   }
 

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+package import TreadleBase
+
+/// What a loop calls now, and what waits in its queues, for descriptions from any thread. An item is found by the hazard pointer
+/// (`Calling.swift`), a post or request by `LoopState.running`. All of it is of a moment that may be over.
+package struct RunningCall {
+  /// Held: for the caller to let go; nil for a post or request.
+  package let item: Item?
+  package let name: CallName
+  /// When it began, or, where callbacks are not timed, a time at which it had not begun; 0: not known.
+  package let since: Int64
+  package let isTimed: Bool
+  /// Of a post: how many the pass has taken together with it.
+  package let drained: Int
+}
+
+extension Loop {
+  /// Nil between callbacks, outside of runs and asleep.
+  package func holdRunning() -> RunningCall? {
+    if state.pointee.depth.load(ordering: .acquiring) == 0 || isWaiting { return nil }
+    let timed = state.pointee.calledSince.load(ordering: .acquiring)
+    let since = timed != 0 ? timed : state.pointee.awakeSince.load(ordering: .relaxed)
+    let name = CallName(bits: state.pointee.running.load(ordering: .acquiring))
+    if name.bits != 0 {
+      let drained = Int(state.pointee.drained.load(ordering: .relaxed))
+      return RunningCall(item: nil, name: name, since: since, isTimed: timed != 0, drained: drained)
+    }
+    let tag = state.pointee.calling.load(ordering: .acquiring)
+    guard let item = Item(tag: tag), item.cell.pointee.reference.hold(item.generation) else { return nil }
+    if state.pointee.calling.load(ordering: .acquiring) == tag {
+      return RunningCall(item: item, name: .none, since: since, isTimed: timed != 0, drained: 0)
+    }
+    item.letGo()
+    return nil
+  }
+
+  /// The posts and requests that no pass has taken, oldest first, up to the room that there is; and how many there are.
+  package func queued(_ posts: inout Queued.Room, _ requests: inout Queued.Room) -> (posts: Int, requests: Int) {
+    var count = (posts: 0, requests: 0)
+    lock()
+    defer { unlock() }
+    var next = state.pointee.firstJob
+    while let job = next {
+      requests.set(count.requests, Queued(name: job.pointee.name, since: job.pointee.queuedAt))
+      count.requests &+= 1
+      next = job.pointee.next
+    }
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    next = state.pointee.firstIncomingJob
+    while let job = next {
+      requests.set(count.requests, Queued(name: job.pointee.name, since: job.pointee.queuedAt))
+      count.requests &+= 1
+      next = job.pointee.next
+    }
+    list(state.pointee.deferred, &posts, &count.posts)
+    list(state.pointee.incoming, &posts, &count.posts)
+    return count
+  }
+
+  private func list(_ entries: Buffer<Entry>, _ posts: inout Queued.Room, _ count: inout Int) {
+    for entry in entries.elements {
+      if let code = entry.code {
+        posts.set(count, Queued(name: CallName(post: code), since: 0))
+      } else if let node = entry.node {
+        posts.set(count, Queued(name: node.pointee.name, since: node.pointee.queuedAt))
+      }
+      count &+= 1
+    }
+  }
+
+  // MARK: Runs inside of callbacks. Owner
+
+  /// A run begins inside of a callback, of which this is told when the run has ended.
+  func beginNestedCalls() -> CallRecord {
+    let outer = CallRecord(
+      running: state.pointee.running.load(ordering: .relaxed), drained: state.pointee.drained.load(ordering: .relaxed),
+      calledSince: state.pointee.calledSince.load(ordering: .relaxed), awakeSince: state.pointee.awakeSince.load(ordering: .relaxed))
+    endNestedCalls(CallRecord(awakeSince: outer.awakeSince))
+    return outer
+  }
+
+  func endNestedCalls(_ outer: CallRecord) {
+    state.pointee.running.store(outer.running, ordering: .relaxed)
+    state.pointee.drained.store(outer.drained, ordering: .relaxed)
+    state.pointee.calledSince.store(outer.calledSince, ordering: .relaxed)
+    state.pointee.awakeSince.store(outer.awakeSince, ordering: .relaxed)
+  }
+}
+
+/// What a loop tells of its innermost callback.
+struct CallRecord: BitwiseCopyable {
+  var running: UInt = 0
+  var drained: UInt32 = 0
+  var calledSince: Int64 = 0
+  var awakeSince: Int64 = 0
+}
+
+/// A post or request in a queue. since: 0 where it is not known.
+package struct Queued: BitwiseCopyable {
+  package let name: CallName
+  package let since: Int64
+
+  /// As many as a description lists.
+  package struct Room {
+    package static let capacity = 16
+    private var elements = InlineArray<16, Queued>(repeating: Queued(name: .none, since: 0))
+
+    package init() {}
+    package func element(_ index: Int) -> Queued? { index >= 0 && index < Room.capacity ? elements[index] : nil }
+    mutating func set(_ index: Int, _ element: Queued) {
+      if index >= 0 && index < Room.capacity { elements[index] = element }
+    }
+  }
+}
