@@ -57,17 +57,26 @@ int32_t treadle_system_processor(void) {
 int32_t treadle_system_close(int32_t fd) { return (int32_t)result(syscall(SYS_close, fd)); }
 int32_t treadle_system_duplicate(int32_t fd) { return (int32_t)result(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
 int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 && errno == EBADF ? -EBADF : 0; }
-static int64_t slow_limit = INT64_MAX;
+static int64_t slow_limit = INT64_MAX, watchdog_limit = INT64_MAX;
 static uint32_t asked_for;
+/* Milliseconds, which need not be whole, as nanoseconds; INT64_MAX: none. */
+static int64_t limit_of(const char *name) {
+    const char *text = secure_getenv(name);
+    double limit = text ? strtod(text, NULL) : 0;
+    return limit > 0 && limit < 1e12 ? (int64_t)(limit * 1e6) : INT64_MAX;
+}
 uint32_t treadle_system_ask_environment(void) {
-    const char *debug = secure_getenv("TREADLE_DEBUG"), *slow = secure_getenv("TREADLE_SLOW_MS");
-    double limit = slow ? strtod(slow, NULL) : 0;
-    bool is_limited = limit > 0 && limit < 1e12;
-    __atomic_store_n(&slow_limit, is_limited ? (int64_t)(limit * 1e6) : INT64_MAX, __ATOMIC_RELAXED);
-    uint32_t tells = debug && *debug ? TREADLE_SYSTEM_TELLS | TREADLE_SYSTEM_TIMES : 0;
-    __atomic_store_n(&asked_for, tells | (is_limited ? TREADLE_SYSTEM_TIMES : 0), __ATOMIC_RELAXED);
+    const char *debug = secure_getenv("TREADLE_DEBUG");
+    int64_t slow = limit_of("TREADLE_SLOW_MS"), watchdog = limit_of("TREADLE_WATCHDOG_MS");
+    __atomic_store_n(&slow_limit, slow, __ATOMIC_RELAXED);
+    __atomic_store_n(&watchdog_limit, watchdog, __ATOMIC_RELAXED);
+    uint32_t bits = debug && *debug ? TREADLE_SYSTEM_TELLS | TREADLE_SYSTEM_TIMES : 0;
+    if (slow != INT64_MAX) bits |= TREADLE_SYSTEM_TIMES;
+    if (watchdog != INT64_MAX) bits |= TREADLE_SYSTEM_TIMES | TREADLE_SYSTEM_GUARDS;
+    __atomic_store_n(&asked_for, bits, __ATOMIC_RELAXED);
     return treadle_system_asked_for();
 }
+int64_t treadle_system_watchdog_limit(void) { return __atomic_load_n(&watchdog_limit, __ATOMIC_RELAXED); }
 uint32_t treadle_system_asked_for(void) { return __atomic_load_n(&asked_for, __ATOMIC_RELAXED); }
 int64_t treadle_system_slow_limit(void) { return __atomic_load_n(&slow_limit, __ATOMIC_RELAXED); }
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {

@@ -9,6 +9,9 @@ package enum Watch {
   /// Callouts are timed.
   @inline(__always)
   package static var isOn: Bool { treadle_system_watched() != 0 }
+  /// There is a watchdog.
+  @inline(__always)
+  package static var isGuarded: Bool { treadle_system_watched() & UInt32(TREADLE_SYSTEM_GUARDS) != 0 }
   /// Messages are written.
   @inline(__always)
   package static var isTelling: Bool { treadle_system_watched() & UInt32(TREADLE_SYSTEM_TELLS) != 0 }

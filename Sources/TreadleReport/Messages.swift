@@ -14,7 +14,9 @@ extension Log {
     static let closed: UInt64 = 3 << 60
     static let goneLoop: UInt64 = 4 << 60
     static let slow: UInt64 = 5 << 60
-    static let unused: UInt64 = 6 << 60
+    static let stuck: UInt64 = 6 << 60
+    static let noWatchdog: UInt64 = 7 << 60
+    static let unused: UInt64 = 8 << 60
   }
 
   /// A call was refused, and the thread's last error is about it. A wait that took too long was not.
@@ -104,6 +106,45 @@ extension Log {
       if code != 0 { text.append(handle: Handle(bits: code)) }
       text.append(" on the loop of thread ")
       text.append(Int64(loop.threadID))
+    }
+  }
+}
+
+/// What the watchdog tells.
+extension Log {
+  static func isFirstStuck(_ loop: Loop, _ call: RunningCall) -> Bool {
+    isFirst(UInt64(call.item?.handle.bits ?? call.name.bits) ^ Kind.stuck)
+  }
+
+  /// A callback runs and runs. Without the names of functions: for these the loader has a lock, which the callback may have.
+  static func tellStuck(_ loop: Loop, _ call: RunningCall, since: Int64, hasStack: Bool) {
+    write { text in
+      text.append("a callback has not returned for ")
+      text.append(nanoseconds: max(Clock.now() &- since, 0))
+      text.append(": ")
+      if let item = call.item { item.reportName(&text) } else { text.append(call.name, isNamed: false) }
+      text.append(" on the loop of thread ")
+      text.append(thread: loop.threadID, of: loop)
+      text.append((hasStack ? "; its stack follows" : "; its thread does not tell its stack") as StaticString)
+    }
+  }
+
+  static func tellFrame(_ thread: Int32, _ index: Int, _ address: UInt) {
+    write { text in
+      text.append("thread ")
+      text.append(Int64(thread))
+      text.append(" #")
+      text.append(Int64(index))
+      text.append(" ")
+      text.append(function: address)
+    }
+  }
+
+  static func tellNoWatchdog(_ result: Int32) {
+    if !isFirst(Kind.noWatchdog) { return }
+    write { text in
+      text.append("there is no watchdog: the system refuses a thread, errno ")
+      text.append(Int64(0 &- result))
     }
   }
 }

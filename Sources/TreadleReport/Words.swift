@@ -69,15 +69,15 @@ extension FixedText {
     }
   }
 
-  /// A post or request.
-  mutating func append(_ name: CallName) {
+  /// A post or request; with the name of its function, or without.
+  mutating func append(_ name: CallName, isNamed: Bool = true) {
     append((name.isRequest ? "request" : "post") as StaticString)
     if let label = name.label {
       append(" ")
       append(quoted: label)
     } else if name.code != 0 {
       append(" of function ")
-      append(function: name.code)
+      if isNamed { append(function: name.code) } else { append(handle: Handle(bits: name.code)) }
     }
   }
 

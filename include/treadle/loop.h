@@ -169,7 +169,8 @@ enum {
 };
 
 /** Counters of a loop since its creation. They cost a running loop a few plain additions a pass. The longest callback,
- *  which needs the clock, is measured only while TREADLE_DEBUG or TREADLE_SLOW_MS is set (treadle_set_log). Since 1.0. */
+ *  which needs the clock, is measured only while TREADLE_DEBUG, TREADLE_SLOW_MS or TREADLE_WATCHDOG_MS is set
+ *  (treadle_set_log). Since 1.0. */
 typedef struct treadle_loop_counters {
     size_t struct_size;   /* set by the caller: sizeof(treadle_loop_counters) */
     uint64_t passes;      /* begun, of runs at all levels */

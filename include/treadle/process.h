@@ -46,7 +46,8 @@ TREADLE_API bool treadle_has_last_resort(void);
 TREADLE_API treadle_status treadle_report_error(const char *kind, const char *message);
 
 /** Receives a message of the debug log: one line, without a line end. It may call every function; messages that arise inside
- *  of it are dropped. [callback] on the thread that the message is about, with no lock held. Since 1.0. */
+ *  of it are dropped. [callback] on the thread that the message is about, or on the watchdog's, with
+ *  no lock held. Since 1.0. */
 typedef void (*treadle_log_fn)(const char *message, void *info);
 
 /** Sets the process's log function, replacing the previous one, and switches the debug log on. NULL: the default, which
@@ -55,10 +56,15 @@ typedef void (*treadle_log_fn)(const char *message, void *info);
  *  have returned. The child of a fork has the default. There is a message, once each, for: the first failed call of each
  *  function, with the last error (but not for a timeout); a run that finished at once, with its mode and the modes that are
  *  not empty; a descriptor that was closed while it was watched, which a loop checks before each sleep (see
- *  treadle_descriptor_create); an addition to a loop whose thread has ended; a callback of a run that took longer than the
+ *  treadle_descriptor_create); an addition to a loop whose thread has ended; a source, timer, observer or
+ *  descriptor that was created and released, and never added to a loop; a callback of a run that took longer than the
  *  milliseconds, with or without decimals, in the environment's TREADLE_SLOW_MS. TREADLE_SLOW_MS alone switches on the last
- *  kind of message only. There are at most 4,096 messages. While the debug log is on, or TREADLE_SLOW_MS is set, callbacks
- *  of runs are timed, at the cost of two clock readings each: treadle_describe then shows how many times each item was
+ *  kind of message only. There are at most 4,096 messages.
+ *  TREADLE_WATCHDOG_MS, alone or besides, starts a watchdog (RL-14): a thread that names a callback which has not returned for so
+ *  many milliseconds, while it runs, and its thread's stack, a line for each frame. For the stack it sends that thread a real-time
+ *  signal without a handler, from SIGRTMAX - 2 downwards; only in this case Treadle installs a signal handler, and a system call
+ *  that signals always interrupt, such as poll, returns EINTR in the callback.
+ *  While the debug log is on, or one of these variables is set, callbacks of runs are timed, at the cost of two clock readings each: treadle_describe then shows how many times each item was
  *  called and for how long in total, treadle_loop_get_counters the longest callback. Otherwise the cost is one test of a
  *  flag for each batch of callbacks.
  *  [any] Errors, with destroy called: TREADLE_E_NOMEM. Since 1.0. */

@@ -129,6 +129,7 @@ struct treadle_system_life {
     _Alignas(TREADLE_SYSTEM_PAGE) uint32_t tag;
     uint32_t open;
     uint32_t watched; /* TREADLE_SYSTEM_... bits: somebody debugs */
+    uint32_t watchdog; /* whether there is one (Watchdog) */
     _Alignas(64) uint32_t wait_gate[16];
     _Alignas(64) struct treadle_system_mutex start_mutex;
     _Alignas(64) struct treadle_system_slab slabs[TREADLE_SYSTEM_KINDS];
@@ -169,23 +170,7 @@ void treadle_system_forget(void *memory);
  * the lock of reports. */
 void treadle_system_keep_log_handler(void *memory);
 
-/* For who debugs: messages are written; callouts are timed. */
-enum { TREADLE_SYSTEM_TELLS = 1, TREADLE_SYSTEM_TIMES = 2 };
-static inline uint32_t treadle_system_watched(void) {
-    return __atomic_load_n(&treadle_system_present_life.watched, __ATOMIC_RELAXED);
-}
-static inline void treadle_system_watch(uint32_t bits) {
-    __atomic_store_n(&treadle_system_present_life.watched, bits, __ATOMIC_RELAXED);
-}
-uint32_t treadle_system_ask_environment(void); /* for TREADLE_DEBUG and TREADLE_SLOW_MS, as a life begins */
-uint32_t treadle_system_asked_for(void); /* what that was */
-int64_t treadle_system_slow_limit(void); /* nanoseconds; INT64_MAX: none */
-/* Where the reports are linked (TreadleReport): an item, or with tag 0 a block or job, is about to be called (ns -1), or was
- * for so long. kind: as in events; code: of a block. */
-void libtreadle_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, int64_t ns) __attribute__((weak));
-static inline void treadle_system_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, int64_t ns) {
-    if (libtreadle_tell) libtreadle_tell(loop, kind, tag, code, ns);
-}
+#include "CTreadleWatching.h"
 
 /* The process's state. */
 struct treadle_system_process {

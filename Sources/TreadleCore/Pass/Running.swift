@@ -38,6 +38,17 @@ extension Loop {
     return nil
   }
 
+  /// The innermost callback, if it is timed. Any thread.
+  package var timedCall: TimedCall? {
+    let since = state.pointee.calledSince.load(ordering: .sequentiallyConsistent)
+    return since == 0 ? nil : TimedCall(since: since, word: Loop.address(of: state.pointee.calledSince))
+  }
+  /// Whether that call still runs.
+  package func isCalled(_ call: TimedCall) -> Bool { state.pointee.calledSince.load(ordering: .acquiring) == call.since }
+  private static func address(of word: borrowing Atomic<Int64>) -> UnsafeRawPointer {
+    withUnsafePointer(to: word) { UnsafeRawPointer($0) }
+  }
+
   /// The posts and requests that no pass has taken, oldest first, up to the room that there is; and how many there are.
   package func queued(_ posts: inout Queued.Room, _ requests: inout Queued.Room) -> (posts: Int, requests: Int) {
     var count = (posts: 0, requests: 0)
@@ -90,6 +101,12 @@ extension Loop {
     state.pointee.calledSince.store(outer.calledSince, ordering: .relaxed)
     state.pointee.awakeSince.store(outer.awakeSince, ordering: .relaxed)
   }
+}
+
+/// A callback that is timed: when it began, and the word of 8 bytes that says so as long as it runs. The memory of loops stays.
+package struct TimedCall {
+  package let since: Int64
+  package let word: UnsafeRawPointer
 }
 
 /// What a loop tells of its innermost callback.

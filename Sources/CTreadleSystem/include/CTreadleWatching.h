@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * CTreadleWatching.h: what is there for who debugs. A part of CTreadleSystem.h, which includes it. */
+#ifndef CTREADLE_WATCHING_H
+#define CTREADLE_WATCHING_H
+
+/* For who debugs: messages are written; callouts are timed; there is a watchdog. */
+enum { TREADLE_SYSTEM_TELLS = 1, TREADLE_SYSTEM_TIMES = 2, TREADLE_SYSTEM_GUARDS = 4 };
+static inline uint32_t treadle_system_watched(void) {
+    return __atomic_load_n(&treadle_system_present_life.watched, __ATOMIC_RELAXED);
+}
+static inline void treadle_system_watch(uint32_t bits) {
+    __atomic_store_n(&treadle_system_present_life.watched, bits, __ATOMIC_RELAXED);
+}
+uint32_t treadle_system_ask_environment(void); /* for TREADLE_DEBUG, TREADLE_SLOW_MS and TREADLE_WATCHDOG_MS, as a life begins */
+uint32_t treadle_system_asked_for(void); /* what that was */
+int64_t treadle_system_slow_limit(void); /* nanoseconds; INT64_MAX: none */
+int64_t treadle_system_watchdog_limit(void); /* the same, of TREADLE_WATCHDOG_MS */
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_watchdog_word(void) { return &treadle_system_present_life.watchdog; }
+/* Where the reports are linked (TreadleReport): an item, or with tag 0 a block or job, is about to be called (ns -1), or was
+ * for so long. kind: as in events; code: of a block. */
+void libtreadle_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, int64_t ns) __attribute__((weak));
+static inline void treadle_system_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, int64_t ns) {
+    if (libtreadle_tell) libtreadle_tell(loop, kind, tag, code, ns);
+}
+/* There too: a callout that is timed has begun, and there is to be a watchdog. */
+void libtreadle_guard(void) __attribute__((weak));
+static inline void treadle_system_guard(void) {
+    if (libtreadle_guard) libtreadle_guard();
+}
+
+/* A detached thread of the library's own, on which no signal is handled. 0, or -errno. */
+int32_t treadle_system_helper_start(void *(*run)(void *), void *argument, size_t stack_size);
+/* The stack of another thread (stacks.c), which is told if it is in the call during which a word of 8 bytes has this value: where
+ * its return addresses are, the innermost first, until the next call of this; how many. 0 if the thread does not answer in time.
+ * One thread at a time, which has called the first function before. */
+enum { TREADLE_SYSTEM_FRAMES = 48 };
+void treadle_system_prepare_stacks(void);
+int32_t treadle_system_stack_of(int32_t thread, const void *word, int64_t expected, int64_t until, const void **out);
+
+#endif
