@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -131,6 +132,20 @@ int32_t treadle_system_epoll_wait(int32_t epoll, struct treadle_system_event *ou
         out[i].events = events[i].events;
     }
     return (int32_t)result(n);
+}
+
+struct treadle_system_left treadle_system_left_ready(int32_t fd, uint32_t events) {
+    int saved = errno, count = 0;
+    struct pollfd one = {.fd = fd, .events = (short)((events & 1 ? POLLIN : 0) | (events & 2 ? POLLOUT : 0))};
+    struct timespec at_once = {0};
+    struct treadle_system_left left = {0};
+    if (syscall(SYS_ppoll, &one, 1L, &at_once, NULL, 0L) > 0 && !(one.revents & POLLNVAL)) {
+        /* An error or the other end's end is ready for all. */
+        left.events = one.revents & POLLIN || !(one.revents & POLLOUT) ? events & 1 ? 1 : 2 : 2;
+        if ((left.events == 2 && ioctl(fd, TIOCOUTQ, &count) == 0) || ioctl(fd, FIONREAD, &count) == 0) left.bytes = count;
+    }
+    errno = saved;
+    return left;
 }
 
 int32_t treadle_system_timerfd(void) { return (int32_t)result(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)); }

@@ -15,6 +15,8 @@ struct CallTable {
     var longest: Int64 = 0
     var called: UInt = 0
     var kind: UInt32 = 0
+    /// Of a descriptor (`Draining`).
+    var drain = DrainRecord()
   }
 
   private var records: Buffer<Record>
@@ -34,6 +36,16 @@ struct CallTable {
     record.duration = Clock.after(duration, from: record.duration)
     if duration >= record.longest { (record.longest, record.called, record.kind) = (duration, called, kind) }
     records.set(Int(place) &- 1, record)
+  }
+
+  /// Changes what is known of a descriptor that was called; nil without memory.
+  mutating func withDrain<Result>(of handle: UInt, _ body: (inout DrainRecord) -> Result) -> Result? {
+    guard let place = places.find(UInt64(handle), where: { records[Int($0) &- 1]?.handle == handle }),
+      var record = records[Int(place) &- 1]
+    else { return nil }
+    let result = body(&record.drain)
+    records.set(Int(place) &- 1, record)
+    return result
   }
 
   private mutating func insert(_ handle: UInt) -> UInt? {

@@ -14,6 +14,7 @@ extension Log {
     static let closed: UInt64 = 3 << 60
     static let goneLoop: UInt64 = 4 << 60
     static let slow: UInt64 = 5 << 60
+    static let spin: UInt64 = 8 << 60
     static let stuck: UInt64 = 6 << 60
     static let noWatchdog: UInt64 = 7 << 60
     static let unused: UInt64 = 8 << 60
@@ -92,6 +93,27 @@ extension Log {
     defer { item.unlock() }
     guard let member = item.member(of: mode) else { return false }
     return item.withLoopLocked(member) { $0.map { !$0.demandStanding(member) } ?? false }
+  }
+
+  /// A descriptor is as ready behind its callback as it was before, again and again.
+  static func tellSpin(_ item: Item, _ mode: Mode, _ left: treadle_system_left) {
+    if !isFirst(UInt64(item.handle.bits) ^ Kind.spin) { return }
+    write { text in
+      text.append("a loop does not sleep, since nobody drains a descriptor: ")
+      text.append(DrainRecord.manyCalls)
+      text.append(" calls of its callback have left it ready")
+      if left.events == Readiness.writable {
+        text.append(", to be written to (watch for that only while there is something to write)")
+      } else if left.bytes > 0 {
+        text.append(" with ")
+        text.append(Int64(left.bytes))
+        text.append(" bytes to read")
+      } else {
+        text.append(" (at the end of what comes, stop watching it)")
+      }
+      text.append(": ")
+      item.reportLine(&text, in: mode)
+    }
   }
 
   fileprivate static func tellSlow(_ loop: Loop, _ item: Item?, _ code: UInt, _ duration: Int64) {
@@ -175,6 +197,7 @@ public func reportCallout(
     if handle != 0 { calls.add(handle, duration, called: handle, kind: kind) }
     calls.add(loop.handle.bits, duration, called: handle, kind: kind)
   }
+  if kind == Event.Kind.descriptor, let item, Watch.isTelling { Log.lookForSpin(loop, item) }
   if duration > treadle_system_slow_limit() { Log.tellSlow(loop, item, UInt(bitPattern: code), duration) }
 }
 

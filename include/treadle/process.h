@@ -56,7 +56,8 @@ typedef void (*treadle_log_fn)(const char *message, void *info);
  *  have returned. The child of a fork has the default. There is a message, once each, for: the first failed call of each
  *  function, with the last error (but not for a timeout); a run that finished at once, with its mode and the modes that are
  *  not empty; a descriptor that was closed while it was watched, which a loop checks before each sleep (see
- *  treadle_descriptor_create); an addition to a loop whose thread has ended; a source, timer, observer or
+ *  treadle_descriptor_create); a descriptor source that 128 calls of its callback left as ready as before, which keeps the loop
+ *  from sleeping (RL-15); an addition to a loop whose thread has ended; a source, timer, observer or
  *  descriptor that was created and released, and never added to a loop; a callback of a run that took longer than the
  *  milliseconds, with or without decimals, in the environment's TREADLE_SLOW_MS. TREADLE_SLOW_MS alone switches on the last
  *  kind of message only. There are at most 4,096 messages.
@@ -64,9 +65,9 @@ typedef void (*treadle_log_fn)(const char *message, void *info);
  *  many milliseconds, while it runs, and its thread's stack, a line for each frame. For the stack it sends that thread a real-time
  *  signal without a handler, from SIGRTMAX - 2 downwards; only in this case Treadle installs a signal handler, and a system call
  *  that signals always interrupt, such as poll, returns EINTR in the callback.
- *  While the debug log is on, or one of these variables is set, callbacks of runs are timed, at the cost of two clock readings each: treadle_describe then shows how many times each item was
- *  called and for how long in total, treadle_loop_get_counters the longest callback. Otherwise the cost is one test of a
- *  flag for each batch of callbacks.
+ *  While the debug log is on, or one of these variables is set, callbacks of runs are timed, at the cost of two clock readings
+ *  each: treadle_describe then shows how many times each item was called and for how long in total, treadle_loop_get_counters the
+ *  longest callback. Otherwise the cost is one test of a flag for each batch of callbacks.
  *  [any] Errors, with destroy called: TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_log(treadle_log_fn log, void *info, treadle_release_fn destroy);
 

@@ -39,4 +39,12 @@ enum { TREADLE_SYSTEM_FRAMES = 48 };
 void treadle_system_prepare_stacks(void);
 int32_t treadle_system_stack_of(int32_t thread, const void *word, int64_t expected, int64_t until, const void **out);
 
+/* For which of these events (1: to read, 2: to write) a descriptor is ready, and if so how many bytes there are to read, or for 2
+ * alone to be sent, as far as it tells. errno is kept. */
+struct treadle_system_left {
+    uint32_t events;
+    int32_t bytes;
+};
+struct treadle_system_left treadle_system_left_ready(int32_t fd, uint32_t events);
+
 #endif
