@@ -177,7 +177,7 @@ struct ThreadTests {
   func stopAtOnce() throws {
     for atOnce in [false, true] {
       let log = Log(), inside = Signal(), go = Signal()
-      let worker = try RunLoopThread.worker()
+      let worker = try RunLoopThread { try RunLoop.current().run(whenEmpty: true) }
       let loop = worker.loop
       try loop.post {
         log.add("first")
