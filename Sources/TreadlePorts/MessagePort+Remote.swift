@@ -107,7 +107,7 @@ extension MessagePort {
     if isForked { return true }
     guard let item = try? Item.hold(.descriptor, handle, "port") else { return true }
     defer { item.letGo() }
-    if !takeReplies(item) { item.invalidate() }
+    if !takeReplies(item, whileAwaited: true) { item.invalidate() }
     return true
   }
 

@@ -82,14 +82,14 @@ extension MessagePort {
     if at.pointee != nil { at.pointee = wait.pointee.next }
   }
 
-  /// Takes in what has come: each reply goes to the thread that waits for it, one for which nobody waits is dropped. False when
-  /// the other side has gone. The caller holds the item.
+  /// Takes in what has come: each reply goes to the thread that waits for it, one for which nobody waits is dropped. Takes it all,
+  /// or `whileAwaited`: a source that is still ready is performed again. False when the other side has gone. The caller holds the item.
   @discardableResult
-  func takeReplies(_ item: Item) -> Bool {
+  func takeReplies(_ item: Item, whileAwaited: Bool = false) -> Bool {
     let isThere = try? withSocket { socket throws(Failure) in
       for _ in 0..<64 {
         switch socket.receive(from: .server) {
-        case .frame(let received): hand(received)
+        case .frame(let received): if !hand(received) && whileAwaited { return true }
         case .nothing, .noMemory: return true
         case .closed: return false
         }
@@ -99,7 +99,8 @@ extension MessagePort {
     return isThere == true
   }
 
-  private func hand(_ received: MessageSocket.Received) {
+  /// False if no thread waits for any other reply.
+  private func hand(_ received: MessageSocket.Received) -> Bool {
     var received = received
     lock()
     let wait = find(received.frame.serial)
@@ -113,9 +114,11 @@ extension MessagePort {
     // As soon as this is said the wait is its thread's, and may be gone.
     let isLost = received.frame.has(MessageFrame.Flag.abandoned)
     wait?.pointee.phase.store(isLost ? ReplyWait.Phase.lost : ReplyWait.Phase.answered, ordering: .releasing)
+    let isAwaited = state.pointee.waits != nil
     unlock()
     received.payload.free()
     if let loop { wake(loop) }
+    return isAwaited
   }
 
   /// The port is over: none of those who wait gets a reply any more.

@@ -11,7 +11,7 @@
 
 #if !THREAD_SANITIZER && !ADDRESS_SANITIZER /* which stand there themselves */
 
-static atomic_int waits, wakes, all_calls;
+static atomic_int waits, wakes, receives, all_calls;
 
 static int registrations, looks;
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
@@ -40,6 +40,7 @@ long syscall(long number, ...) {
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, "syscall");
     atomic_fetch_add(&all_calls, 1);
     if (number == SYS_epoll_pwait) atomic_fetch_add(&waits, 1);
+    if (number == SYS_recvmsg) atomic_fetch_add(&receives, 1);
     if (number == SYS_write) atomic_fetch_add(&wakes, 1); /* of the eventfd */
     if (number == SYS_futex) atomic_fetch_add((a[1] & 127) == 1 /* FUTEX_WAKE */ ? &wakes : &waits, 1);
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -214,6 +215,29 @@ static void make_and_close(treadle_loop loop) {
     while (posted < MANY) treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
     posted = 0;
 }
+static void reply_nothing(treadle_message_port port, const treadle_message_port_message *message, void *info) {
+    (void)port, (void)message, (void)info;
+    performed++;
+}
+TEST(a_request_receives_each_frame_once, "MSG-6") {
+    char name[64];
+    treadle_message_port local, remote;
+    treadle_message_port_context context = {.struct_size = sizeof context, .receive = reply_nothing};
+    snprintf(name, sizeof name, "treadle.test.calls.%d", (int)getpid());
+    CHECK_INT(treadle_message_port_create_local(name, &context, &local), TREADLE_OK);
+    CHECK_INT(treadle_message_port_create_remote(name, NULL, &remote), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), local, "replies"), TREADLE_OK);
+    /* The first one brings the connection. */
+    CHECK_INT(treadle_message_port_request(remote, 1, NULL, 0, 0, TREADLE_FOREVER, "replies", NULL, NULL), TREADLE_OK);
+    receives = performed = 0;
+    for (int i = 0; i < MANY; i++)
+        CHECK_INT(treadle_message_port_request(remote, 1, NULL, 0, 0, TREADLE_FOREVER, "replies", NULL, NULL), TREADLE_OK);
+    CHECK_INT(performed, MANY);
+    CHECK_INT(receives, 2 * MANY); /* the message and the reply */
+    CHECK_INT(discard(remote), TREADLE_OK);
+    CHECK_INT(discard(local), TREADLE_OK);
+}
+
 TEST(what_nobody_waits_for_ends_without_a_system_call, "OBJ-9 SCOPE-1 SCOPE-2") {
     treadle_scope scope;
     treadle_scope_config config = TREADLE_INIT(treadle_scope_config);
