@@ -274,7 +274,8 @@ TEST(unknown_flags, "RUN-1 STOP-9 SRC1-1") {
         treadle_descriptor descriptor = (void *)1;
         treadle_source source = (void *)1;
         if (bit > 2) CHECK_ERROR(treadle_loop_run(loop, MODE, 0, flag), TREADLE_E_ARG, "flags");
-        if (bit > 0) CHECK_INT(treadle_loop_request_stop(loop, flag), TREADLE_E_ARG);
+        if (bit > 1) CHECK_INT(treadle_loop_request_stop(loop, flag), TREADLE_E_ARG);
+        if (bit > 1) CHECK_ERROR(treadle_thread_request_stop(treadle_thread_current(), flag), TREADLE_E_ARG, "flags");
         context.flags = flag;
         if (bit > 0) CHECK_ERROR(treadle_descriptor_create(&context, &descriptor), TREADLE_E_ARG, "flags");
         if (bit > 0) CHECK_ERROR(host_descriptor(h.of[HOST], 1, h.fd, TREADLE_READABLE, flag, &descriptor), TREADLE_E_ARG, "flags");
