@@ -178,7 +178,7 @@ struct ThreadTests {
     for atOnce in [false, true] {
       let log = Log(), inside = Signal(), go = Signal()
       let worker = try RunLoopThread { try RunLoop.current().run(whenEmpty: true) }
-      let loop = worker.loop
+      let loop = try worker.loop
       try loop.post {
         log.add("first")
         inside.signal()

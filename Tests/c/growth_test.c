@@ -2,8 +2,8 @@
  * Copyright the Treadle authors
  *
  * growth_test.c: what a call costs does not grow with the number of items, modes, requests and keys, for every function of the
- * headers: counted in instructions, with a thousand and with twenty thousand of each. Whatever looks at all of them
- * takes nineteen thousand steps more with the most than with the fewest; a table or a tree takes some tens or hundreds more.
+ * headers: counted in instructions, with a thousand and with a hundred thousand of each. Whatever looks at all of them
+ * takes a hundred thousand steps more with the most than with the fewest; a table or a tree takes some tens or hundreds more.
  * Left out are the calls that are about all of them (is_about_all); the number of threads with loops stays what it is. */
 #include "all_calls.h"
 #include "steps.h"
@@ -11,7 +11,7 @@
 #define MODE TREADLE_DEFAULT_MODE
 
 enum { SIZES = 2, ROUNDS = 2, MOST_PROBES = 64, MORE = 8000 };
-static int size_of(int size) { return scaled((const int[]){1000, 20000}[size]); }
+static int size_of(int size) { return scaled((const int[]){1000, 100000}[size]); }
 
 /* The steps of each call with each number of items: the fewest of some rounds, since now and then a call has more to do for
  * all that come after it, as when an array grows. Shared with the children that are counted. */

@@ -56,7 +56,7 @@ package struct Frame {
   var outerStop: UInt32 = 0
   var outerWake: UInt32 = 0
   /// What is told of the callback that the outer run is in.
-  var outerCall = CallRecord()
+  var outerCall = CalloutRecord()
 
   // One pass.
 

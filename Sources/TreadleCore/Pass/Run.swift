@@ -295,6 +295,6 @@ extension Loop {
     Frame.freeSpare(of: self)
     state.pointee.depth.store(0, ordering: .sequentiallyConsistent)
     state.pointee.currentMode.store(0, ordering: .sequentiallyConsistent)
-    endNestedCalls(CallRecord())
+    endNestedCalls(CalloutRecord())
   }
 }

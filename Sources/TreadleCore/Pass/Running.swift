@@ -87,15 +87,15 @@ extension Loop {
   // MARK: Runs inside of callbacks. Owner
 
   /// A run begins inside of a callback, of which this is told when the run has ended.
-  func beginNestedCalls() -> CallRecord {
-    let outer = CallRecord(
+  func beginNestedCalls() -> CalloutRecord {
+    let outer = CalloutRecord(
       running: state.pointee.running.load(ordering: .relaxed), drained: state.pointee.drained.load(ordering: .relaxed),
       calledSince: state.pointee.calledSince.load(ordering: .relaxed), awakeSince: state.pointee.awakeSince.load(ordering: .relaxed))
-    endNestedCalls(CallRecord(awakeSince: outer.awakeSince))
+    endNestedCalls(CalloutRecord(awakeSince: outer.awakeSince))
     return outer
   }
 
-  func endNestedCalls(_ outer: CallRecord) {
+  func endNestedCalls(_ outer: CalloutRecord) {
     state.pointee.running.store(outer.running, ordering: .relaxed)
     state.pointee.drained.store(outer.drained, ordering: .relaxed)
     state.pointee.calledSince.store(outer.calledSince, ordering: .relaxed)
@@ -110,7 +110,7 @@ package struct TimedCall {
 }
 
 /// What a loop tells of its innermost callback.
-struct CallRecord: BitwiseCopyable {
+struct CalloutRecord: BitwiseCopyable {
   var running: UInt = 0
   var drained: UInt32 = 0
   var calledSince: Int64 = 0
