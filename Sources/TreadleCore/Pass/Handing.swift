@@ -9,32 +9,37 @@ import TreadleBase
 extension Loop {
   /// Hands the frame's callout out, if it is an event of its host; and with room for more, the blocks of the host's that come next.
   /// False: it is to be called.
+  @inline(__always)
   func handOut(_ frame: Frame.Pointer, _ room: inout EventRoom) -> Bool {
-    guard let host = frame.pointee.host, host.closed.pointee.load(ordering: .sequentiallyConsistent) == 0,
-      handOut(frame, to: host.object, &room)
-    else { return false }
-    if frame.pointee.callout.kind == .block { handOutBlocks(frame, to: host.object, &room) }
-    return true
+    guard let host = frame.pointee.host, host.closed.pointee.load(ordering: .sequentiallyConsistent) == 0 else { return false }
+    return handOut(frame, to: host.object, &room)
   }
 
+  /// The same, for a host whose gate is known to be open.
   @inline(__always)
   private func handOut(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, _ room: inout EventRoom) -> Bool {
     beginCall()
-    switch frame.pointee.callout.kind {
-    case .source, .timer, .observer, .descriptor, .message:
-      guard let item = frame.pointee.callout.item, item.isCalled(by: host), let context = item.context else { return false }
-      room.append(event(of: item, context.pointee.token, frame))
-    case .block:
-      guard let node = frame.pointee.callout.block.node, BlockNode.begin(node, for: host) else { return false }
-      state.pointee.running.store(node.pointee.name.bits, ordering: .relaxed)
-      room.append(event(of: node, frame))
-    case .job:
+    guard let item = frame.pointee.callout.item else { return handOutQueued(frame, to: host, &room) }
+    guard item.isCalled(by: host), let context = item.context else { return false }
+    room.append(event(of: item, context.pointee.token, frame))
+    return true
+  }
+
+  @inline(never)
+  private func handOutQueued(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, _ room: inout EventRoom) -> Bool {
+    if frame.pointee.callout.kind == .job, let job = frame.pointee.callout.job {
       var event = Event(Event.Kind.request, token: 0, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)
-      guard let job = frame.pointee.callout.job, job.pointee.handOut?(job, Job.Ask.begin, host, &event) == true else { return false }
+      guard job.pointee.handOut?(job, Job.Ask.begin, host, &event) == true else { return false }
       state.pointee.running.store(job.pointee.name.bits, ordering: .relaxed)
       room.append(event)
-    case .none: return false
+      return true
     }
+    guard frame.pointee.callout.kind == .block, let node = frame.pointee.callout.block.node, BlockNode.begin(node, for: host) else {
+      return false
+    }
+    state.pointee.running.store(node.pointee.name.bits, ordering: .relaxed)
+    room.append(event(of: node, frame))
+    handOutBlocks(frame, to: host, &room)
     return true
   }
 
@@ -68,8 +73,7 @@ extension Loop {
     if mustEnd(frame) || !isFirstOfHost(frame, host) { return }
     let isThere = frame.pointee.batch.kind == .blocks ? nextBlock(frame) : nextSource(frame, onlyFirst: true)
     // A carrier whose scope is being closed is left to be called in its turn.
-    if !isThere || !handOut(frame, to: host, &room) { return }
-    if frame.pointee.callout.kind == .block { handOutBlocks(frame, to: host, &room) }
+    if isThere { _ = handOut(frame, to: host, &room) }
   }
 
   /// Whether the next callout of the batch is one of the host's, and of the kind of the one that is being made.
@@ -95,7 +99,14 @@ extension Loop {
   // MARK: What follows
 
   /// What was handed out is over. failed: 0, or which of it the host has not completed.
+  @inline(__always)
   func endHandedOut(_ frame: Frame.Pointer, failed: Int) {
+    // An item needs nothing here.
+    if failed != 0 || frame.pointee.callout.item == nil { endQueued(frame, failed: failed) }
+  }
+
+  @inline(never)
+  private func endQueued(_ frame: Frame.Pointer, failed: Int) {
     switch frame.pointee.callout.kind {
     case .block: endBlocks(frame, failed == 0 ? .all : .upTo(failed))
     case .job: if failed == 0, let job = frame.pointee.callout.job { _ = job.pointee.handOut?(job, Job.Ask.complete, nil, nil) }

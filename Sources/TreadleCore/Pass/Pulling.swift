@@ -71,16 +71,17 @@ extension Loop {
     if failed > frame.pointee.handedCount &+ 1 || failed != 0 && frame.pointee.callout.kind == .none {
       throw Failure(Status.argument, "failed", "is not the number of an event that the last call returned")
     }
-    endRunsLeft(inside: frame)
+    if self.frame != frame { endRunsLeft(inside: frame) }
     frame.pointee.isLeft = false
     state.pointee.goingOn = state.pointee.life
     endHandedOut(frame, failed: failed)
-    var fetching = Fetching(loop: self, frame: frame, room: room)
     // No exception of a client's leaves the run (THR-19).
-    withUnsafeMutablePointer(to: &fetching) {
-      treadle_system_call_clients({ $0?.assumingMemoryBound(to: Fetching.self).pointee.run() }, $0)
+    withUnsafeMutablePointer(to: &room) { room in
+      var fetching = Fetching(loop: self, frame: frame, room: room)
+      withUnsafeMutablePointer(to: &fetching) {
+        treadle_system_call_clients({ $0?.assumingMemoryBound(to: Fetching.self).pointee.run() }, $0)
+      }
     }
-    room = fetching.room
     if isOfParent {
       number = 0
       throw Runtime.forkedFailure
@@ -96,9 +97,9 @@ extension Loop {
   private struct Fetching {
     let loop: Loop
     let frame: Frame.Pointer
-    var room: EventRoom
+    let room: UnsafeMutablePointer<EventRoom>
 
-    mutating func run() { loop.fetch(frame, &room) }
+    func run() { loop.fetch(frame, &room.pointee) }
   }
 
   /// The host gets the control back, and the run stays.
@@ -108,7 +109,14 @@ extension Loop {
   }
 
   /// The run of a number, which is left, as are all inside of it; nil for one that is over.
+  @inline(__always)
   private func findLeft(_ number: UInt64) throws(Failure) -> Frame.Pointer? {
+    if let frame, frame.pointee.number == number, frame.pointee.isLeft { return frame }
+    return try findAmongAll(number)
+  }
+
+  @inline(never)
+  private func findAmongAll(_ number: UInt64) throws(Failure) -> Frame.Pointer? {
     var frame = self.frame
     var isInUse = false
     while let run = frame, run.pointee.number != number {
