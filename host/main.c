@@ -73,10 +73,10 @@ static void give_up(treadle_timer timer, void *info) {
 /* Whoever asks a second time does not want to wait. */
 static void end_soon(void) {
     static bool is_watched;
-    if (is_watched) report_and_exit(STATUS_GIVEN_UP, "was told twice to end, and goes at once");
+    if (is_watched) report_and_exit(STATUS_GIVEN_UP, "received a second signal, and ends at once");
     is_watched = true;
     finish(STATUS_OK);
-    tell("is told to end; a second signal ends it at once");
+    tell("ends; a second signal ends it at once");
     treadle_timer_start(options.timeout_ns + (int64_t)SIGNAL_GRACE_S * 1000000000, 0, give_up, NULL, NULL);
 }
 

@@ -99,7 +99,7 @@ private func checkTarget(
   if config.loop != nil && config.thread != nil { throw Failure(Status.argument, "loop", "is given, and so is thread") }
   if config.loop == nil && config.thread == nil { throw Failure(Status.argument, "loop", "is NULL, and so is thread") }
   if whenFull == .coalesce && wait(config) != .none {
-    throw Failure(Status.argument, "on_full", "lets calls take each other's place, but their callers wait for results")
+    throw Failure(Status.argument, "on_full", "coalesces calls, but their callers wait for results")
   }
   guard let modes = try requestModes(config.modes, config.mode_count) else { return nil }
   if modes.isEmpty { throw Failure(Status.argument, "modes", "is an empty list") }
@@ -108,12 +108,12 @@ private func checkTarget(
 }
 
 private func checkSignature(_ signature: Signature, _ place: inout Place?) throws(Failure) {
-  if signature.isVariadic { throw Failure(Status.signature, "signature", "is variadic: no closure can be") }
+  if signature.isVariadic { throw Failure(Status.signature, "signature", "is variadic, which a closure cannot be") }
   var index = 0
   while let argument = signature.argument(index) {
     if argument.qualifiers.isByCopy && argument.code != .string {
       place = .argument(index)
-      throw Failure(Status.signature, "signature", "has O (by copy) before a pointer that is no C string")
+      throw Failure(Status.signature, "signature", "has O (by copy) before a pointer that is not a C string")
     }
     index &+= 1
   }

@@ -40,7 +40,7 @@ func hostOf(_ host: OpaquePointer?, _ token: UInt64) throws(Failure) -> Host? {
 
 /// A member that a host's token takes the place of.
 func refuse(_ isGiven: Bool, _ subject: StaticString) throws(Failure) {
-  if isGiven { throw Failure(Status.argument, subject, "is given besides a host, which is told by its token alone") }
+  if isGiven { throw Failure(Status.argument, subject, "is given with a host, whose token replaces it") }
 }
 
 extension Context {
@@ -81,7 +81,7 @@ func mainCallback(
   hasPlain: Bool, _ routine: OpaquePointer?, _ subject: StaticString
 ) throws(Failure) -> IndirectCallback {
   guard let routine else { return IndirectCallback(object: nil, invoke: nil, drop: nil) }
-  if hasPlain { throw Failure(Status.argument, subject, "is given besides the plain callback of the same name") }
+  if hasPlain { throw Failure(Status.argument, subject, "is given with the plain callback of the same name") }
   return try resolveRoutine(routine, subject)
 }
 

@@ -108,9 +108,9 @@ func takingOver(
 /// What an accepted request came to, as an error where it is one.
 func checkOutcome(_ result: Int32) throws(Failure) -> Int32 {
   switch result {
-  case Status.closed: throw Failure(result, "thread", "has ended, or everything was shut down")
+  case Status.closed: throw Failure(result, "thread", "has ended, or treadle_shutdown was called")
   case Status.deadlock: throw Failure(result, "thread", "waits for the calling one")
-  case Status.timeout: throw Failure(result, "timeout_ns", "passed before the call was over")
+  case Status.timeout: throw Failure(result, "timeout_ns", "passed before the call ended")
   case Status.cancelled: throw Failure(result, "invocation", "was cancelled before its call began")
   case Status.forked: throw Runtime.forkedFailure
   case Status.callback: throw Failure(result, "callback", "of a host did not complete")

@@ -77,7 +77,7 @@ package struct ClientLock {
     } else if result == 0 &- treadle_system_edeadlk() {
       throw Failure(Status.deadlock, "lock", "is locked by the calling thread")
     } else if result == 0 &- treadle_system_eagain() {
-      throw Failure(Status.range, "lock", "is locked as often as it can be")
+      throw Failure(Status.range, "lock", "is locked too many times")
     } else {
       throw Failure.system("lock", result)
     }

@@ -30,7 +30,7 @@ package enum ClientStruct {
     // A smaller struct is one of an earlier version, and ends between two members.
     let isCut = size < MemoryLayout<Struct>.size && size % MemoryLayout<Struct>.alignment != 0
     if size < Struct.firstSize || size > mostBytes || isCut {
-      throw Failure(Status.argument, subject, "has a struct_size that no version of this struct had")
+      throw Failure(Status.argument, subject, "has an invalid struct_size")
     }
     var known = Struct()
     withUnsafeMutableBytes(of: &known) { room in
@@ -83,7 +83,7 @@ package enum ClientStruct {
     _ bytes: UnsafeRawPointer, _ known: Int, _ size: Int, _ subject: StaticString
   ) throws(Failure) {
     for offset in known..<size where bytes.load(fromByteOffset: offset, as: UInt8.self) != 0 {
-      throw Failure(Status.tooNew, subject, "has members that this version does not know, and they are not zero")
+      throw Failure(Status.tooNew, subject, "has non-zero members that this version does not know")
     }
   }
 }

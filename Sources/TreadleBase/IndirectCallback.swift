@@ -41,7 +41,7 @@ extension IndirectCallback {
 
   /// For what a host is told of by a call, wherever it happens.
   package func demandCall() throws(Failure) {
-    if isFetched { throw Failure(Status.notSupported, "host", "has no dispatch function, and this is told by a call at once") }
+    if isFetched { throw Failure(Status.notSupported, "host", "has no dispatch function, which this needs") }
   }
 }
 

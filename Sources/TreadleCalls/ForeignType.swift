@@ -29,7 +29,7 @@ enum ForeignType {
   /// Why a character is not the beginning of a type by value.
   static func refusal(of character: UInt8) -> StaticString {
     switch Unicode.Scalar(character) {
-    case "l", "L": return "has l or L, whose size depends on who reads them: use i, I, q or Q"
+    case "l", "L": return "has l or L, whose size depends on the platform: use i, I, q or Q"
     case "D": return "has a long double, which is not supported"
     case "t", "T": return "has a 128-bit integer, which is not supported"
     case "j": return "has a complex number, which is not supported"
@@ -42,7 +42,7 @@ enum ForeignType {
     case "?": return "has an unknown type: a function pointer is ^?"
     case "}", "]", ")": return "has a closing bracket too many"
     case "V": return "has V (oneway) elsewhere than before the result"
-    default: return "has a character that begins no type"
+    default: return "has a character that does not begin a type"
     }
   }
 }

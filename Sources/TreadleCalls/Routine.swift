@@ -55,7 +55,7 @@ package struct Routine {
     let routine = Routine(try Slab(.routine).hold(handle, subject))
     if routine.cell.pointee.ended.load(ordering: .relaxed) == 0 { return routine }
     routine.drop()
-    throw Failure(Status.stale, subject, "was in a scope that is closed")
+    throw Failure(Status.stale, subject, "belonged to a scope that is closed")
   }
 
   /// Returns a reference that the client owns.

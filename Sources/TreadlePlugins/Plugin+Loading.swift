@@ -135,7 +135,7 @@ extension Plugin {
       throw Failure(Status.plugin, "path", "names a library that searches for others where another user may put them")
     case Int32(LIBTREADLE_IMAGE_CALLS):
       throw Failure(Status.plugin, "path", "names a library that calls Treadle itself, and not by its host's table: build it with TREADLE_PLUGIN")
-    case Int32(LIBTREADLE_IMAGE_DAMAGED): throw Failure(Status.plugin, "path", "names a library that has lost bytes: its tables make no sense")
+    case Int32(LIBTREADLE_IMAGE_DAMAGED): throw Failure(Status.plugin, "path", "names a library that is truncated or damaged")
     case Int32(LIBTREADLE_IMAGE_FORMAT): throw Failure(Status.plugin, "path", "names no shared library of this machine's kind")
     case Int32(LIBTREADLE_IMAGE_CUT): throw Failure(Status.plugin, "path", "names a library that is shorter than it says")
     case Int32(LIBTREADLE_IMAGE_LOADER): throw Failure(Status.plugin, "path", "names a library that the loader refuses")

@@ -55,7 +55,7 @@ extension Plugin {
       case PluginState.Phase.started: return false
       case PluginState.Phase.starting: throw failure(Status.state, "is being started by another thread")
       case PluginState.Phase.loaded where state.pointee.isHeir && !state.pointee.isEnding:
-        throw failure(Status.state, "waits for the end of the one whose place it takes")
+        throw failure(Status.state, "waits for the end of its predecessor")
       case PluginState.Phase.loaded where !state.pointee.isEnding:
         state.pointee.phase = PluginState.Phase.starting
         state.pointee.worker = Runtime.threadID
@@ -83,7 +83,7 @@ extension Plugin {
     var instance: UnsafeMutableRawPointer?
     let host = UnsafePointer(UnsafeMutableRawPointer(state.pointee.given).assumingMemoryBound(to: treadle_plugin_host.self))
     state.pointee.isGiven = true
-    try withUnsafeMutablePointer(to: &instance) { out throws(Failure) in try call("has failed to initialise itself", begin, host, out) }
+    try withUnsafeMutablePointer(to: &instance) { out throws(Failure) in try call("has failed in its init", begin, host, out) }
     state.pointee.instance = instance
     state.pointee.isInitialised = true
   }
@@ -91,7 +91,7 @@ extension Plugin {
   private func callRestore(_ saved: UnsafeRawBufferPointer) throws(Failure) {
     guard let restore = state.pointee.description.restore else { return }
     try call(
-      "has refused the state of the one before it", restore, state.pointee.instance, saved.baseAddress,
+      "has refused the state of its predecessor", restore, state.pointee.instance, saved.baseAddress,
       UnsafeRawPointer(bitPattern: saved.count))
   }
 
@@ -100,7 +100,7 @@ extension Plugin {
   private func startRequired(_ walk: UnsafePointer<Walk>) throws(Failure) {
     if var next = state.pointee.description.required {
       while let name = next.pointee {
-        if !(try startProvider(of: name, walk)) { throw failure(Status.notFound, "requires an extension that is not there", name) }
+        if !(try startProvider(of: name, walk)) { throw failure(Status.notFound, "requires an extension that is not provided", name) }
         next += 1
       }
     }

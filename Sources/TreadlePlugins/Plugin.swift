@@ -205,7 +205,7 @@ package enum PluginRegistry {
     // `hasTable` is looked at under the lock: behind it the plugin may end at any time, until its end waits.
     guard let (plugin, hasTable) = try locked({ () throws(Failure) in find(scope).map { ($0, $0.hasTable) } }) else {
       if scope.isOfPlugin { throw Failure(Status.closed, "plugin", "has ended") }
-      throw Failure(Status.kind, "plugin", "is a scope, and no plugin")
+      throw Failure(Status.kind, "plugin", "is a scope, not a plugin")
     }
     // From here on its end waits; it may have come since, then this is refused.
     return (plugin, try scope.beginCalling(isWatched: hasTable))

@@ -64,7 +64,7 @@ enum PluginCheck {
   private static func checkSettings(_ description: treadle_plugin_description, _ id: UnsafePointer<CChar>) throws(Failure) {
     if description.setting_count == 0 { return }
     guard let settings = description.settings, description.setting_count <= mostSettings else {
-      throw refusal("has no settings, or more than 256, where it says how many", id)
+      throw refusal("has an invalid number of settings", id)
     }
     let all = ClientStructs(settings)
     for index in 0..<Int(description.setting_count) {

@@ -53,7 +53,7 @@ enum PluginSettings {
       if let known = setting(description, index)?.key, strcmp(known, key) == 0 { return index }
     }
     LastError.detail(description.id, key)
-    throw Failure(Status.notFound, "settings", "have a key that the plugin does not have")
+    throw Failure(Status.notFound, "settings", "have a key that the plugin does not define")
   }
 
   /// A copy of a value that the setting's type allows.

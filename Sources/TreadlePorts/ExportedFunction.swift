@@ -36,7 +36,7 @@ package struct ExportedFunction: BitwiseCopyable {
     guard let name else { throw Failure(Status.argument, "name", "is NULL") }
     if !UTF8Text.isWellFormed(name) { throw Failure(Status.argument, "name", "is not UTF-8") }
     let length = strlen(name)
-    if length == 0 || length > MessageFrame.mostName { throw Failure(Status.range, "name", "has not 1 to 255 bytes") }
+    if length == 0 || length > MessageFrame.mostName { throw Failure(Status.range, "name", "does not have 1 to 255 bytes") }
     return length
   }
 

@@ -60,7 +60,7 @@ extension MessagePort {
         held.item.invalidate()
         held.letGo()
       }
-      throw Failure(Status.closed, "port", "has a call answered by what is no answer")
+      throw Failure(Status.closed, "port", "has received an invalid reply to a call")
     }
     if status != Status.ok { throw failure(status) }
   }
@@ -88,10 +88,10 @@ extension MessagePort {
 
   private static func failure(_ status: Int32) -> Failure {
     switch status {
-    case Status.notFound: Failure(status, "name", "is that of no function which the other side has exported")
+    case Status.notFound: Failure(status, "name", "is not that of a function that the other side exports")
     case Status.signature: Failure(status, "signature", "is not that of the function on the other side")
     case Status.range: Failure(status, "arguments", "are more than the other side takes")
-    case Status.argument: Failure(status, "arguments", "have a value that their types do not have")
+    case Status.argument: Failure(status, "arguments", "have a value outside of its type")
     default: Failure(Status.noMemory, "port", "leads to a process that has no memory for the call")
     }
   }

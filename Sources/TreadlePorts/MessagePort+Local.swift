@@ -185,7 +185,7 @@ extension MessagePort {
   }
 
   private func setInvalidated(_ invalidated: Invalidated?) throws(Failure) {
-    if state.pointee.host != nil { throw Failure(Status.state, "port", "has a host, which is told by its token") }
+    if state.pointee.host != nil { throw Failure(Status.state, "port", "belongs to a host, which is notified by its token") }
     lock()
     state.pointee.invalidated = invalidated
     let isOver = state.pointee.isOver

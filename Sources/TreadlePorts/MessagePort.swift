@@ -119,11 +119,11 @@ package struct MessagePort {
     let item = try Item.hold(.descriptor, handle, "port")
     if let port = MessagePort(item) { return Held(port: port, item: item) }
     item.letGo()
-    throw Failure(Status.kind, "port", "is a descriptor source, and no message port")
+    throw Failure(Status.kind, "port", "is a descriptor source, not a message port")
   }
 
   static let invalidFailure = Failure(Status.state, "port", "is invalid")
-  static let goneFailure = Failure(Status.closed, "port", "has lost its other side, which has gone")
+  static let goneFailure = Failure(Status.closed, "port", "has lost its other side")
 
   /// Whether it sends to a name.
   package static func isRemote(_ handle: UInt) throws(Failure) -> Bool {

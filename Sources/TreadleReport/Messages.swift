@@ -49,15 +49,15 @@ extension Log {
       text.append(Int64(loop.threadID))
       text.append(" in mode ")
       if let name { text.append(quoted: name) } else { text.append("NULL") }
-      text.append((isUnknown ? " finished at once: it is no mode of that loop" : " finished at once: nothing is in it") as StaticString)
+      text.append((isUnknown ? " finished at once: there is no such mode" : " finished at once: the mode is empty") as StaticString)
       var isAny = false
       loop.forEachMode { mode in
         guard mode.hasContent, let known = mode.name else { return }
-        text.append((isAny ? ", " : "; there is something in ") as StaticString)
+        text.append((isAny ? ", " : "; not empty: ") as StaticString)
         text.append(quoted: known)
         isAny = true
       }
-      if !isAny { text.append("; nothing is in any mode") }
+      if !isAny { text.append("; all modes are empty") }
     }
   }
 
@@ -65,7 +65,7 @@ extension Log {
   package static func tellGone(_ loop: Loop, _ item: Item) {
     if loop.isAlive || !isFirst(UInt64(loop.handle.bits) ^ Kind.goneLoop) { return }
     write { text in
-      text.append("the thread of a loop is gone, and what is added to it is never called: ")
+      text.append("the loop's thread has ended, and an added item is never called: ")
       item.reportLine(&text, in: nil)
     }
   }

@@ -28,7 +28,7 @@ extension Scope {
       case .isBusy: break
       }
       if timeout <= 0 || Clock.now() >= until {
-        throw Failure(Status.timeout, "timeout_ns", "passed while something of the scope went on: treadle_scope_copy_holders tells what")
+        throw Failure(Status.timeout, "timeout_ns", "passed while members of the scope were in use: see treadle_scope_copy_holders")
       }
       try awaitRest(seen, until: until)
     }
@@ -43,7 +43,7 @@ extension Scope {
         throw Failure(Status.deadlock, "scope", "is needed by another one, whose end waits for the calling thread")
       }
       if Clock.now() >= until {
-        throw Failure(Status.timeout, "timeout_ns", "passed while the scope was needed: treadle_scope_copy_holders tells by whom")
+        throw Failure(Status.timeout, "timeout_ns", "passed while the scope was in use: see treadle_scope_copy_holders")
       }
       Rest.wait(seen, until: until)
     }

@@ -76,7 +76,7 @@ import TreadleBase
     "A refusal says where and why",
     arguments: [
       ("", 0, "is empty: the result's type is missing"),
-      ("vl", 1, "has l or L, whose size depends on who reads them: use i, I, q or Q"),
+      ("vl", 1, "has l or L, whose size depends on the platform: use i, I, q or Q"),
       ("v(u=i)", 1, "has a union by value, which cannot be passed"),
       ("v{a=b3}", 4, "has a bit-field, which cannot be passed"),
       ("v@", 1, "has an object, which is not supported"),
@@ -91,7 +91,7 @@ import TreadleBase
       ("v...", 1, "has ... with no argument before it"),
       ("vi...i...", 6, "has ... twice"),
       ("vi..", 2, "has dots that are not three: ... is what variadic arguments follow"),
-      ("v!", 1, "has a character that begins no type"),
+      ("v!", 1, "has a character that does not begin a type"),
     ])
   func refusal(encoding: String, position: Int, reason: String) {
     #expect(SignatureTests.parse(encoding).refusal == Refusal(position: position, reason: reason))

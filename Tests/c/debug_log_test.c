@@ -96,9 +96,9 @@ TEST(a_run_that_finishes_at_once_is_told, "RUN-1 MODE-9") {
     treadle_source keeper = keep_mode("full");
     start();
     CHECK_INT(treadle_loop_run(loop, "fool", TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
-    CHECK(was_told("in mode \"fool\" finished at once: it is no mode of that loop; there is something in \"full\"\n"));
+    CHECK(was_told("in mode \"fool\" finished at once: there is no such mode; not empty: \"full\"\n"));
     CHECK_INT(treadle_loop_run(loop, MODE, 0, 0), TREADLE_RUN_FINISHED);
-    CHECK(was_told("in mode \"" MODE "\" finished at once: nothing is in it; there is something in \"full\"\n"));
+    CHECK(was_told("in mode \"" MODE "\" finished at once: the mode is empty; not empty: \"full\"\n"));
     CHECK_INT(treadle_loop_run(loop, NULL, 0, 0), TREADLE_RUN_FINISHED);
     CHECK(was_told("in mode NULL finished at once"));
     for (int i = 0; i < 3; i++) CHECK_INT(treadle_loop_run(loop, "fool", 0, 0), TREADLE_RUN_FINISHED);
@@ -151,7 +151,7 @@ TEST(an_addition_to_a_loop_without_its_thread_is_told, "RL-9") {
     CHECK_INT(treadle_loop_add(treadle_loop_current(), source, MODE), TREADLE_IGNORED);
     CHECK_INT(told.count, 0);
     for (int i = 0; i < 2; i++) CHECK_INT(treadle_loop_add(loop, source, MODE), TREADLE_IGNORED);
-    CHECK(was_told("is gone") && was_told("source \"late\"") && told.count == 1);
+    CHECK(was_told("has ended, and an added item is never called") && was_told("source \"late\"") && told.count == 1);
     CHECK_INT(discard(source), TREADLE_OK);
     CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
 }

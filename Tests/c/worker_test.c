@@ -87,7 +87,7 @@ static void *run_default(void *info) {
 }
 TEST(who_waits_for_a_thread_is_told_of_its_empty_mode, "THR-18 RUN-1") {
     treadle_thread idle = thread_make(run_default, NULL), other = thread_make(nothing, NULL);
-    CHECK_ERROR(treadle_thread_start_and_wait(idle, TREADLE_FOREVER), TREADLE_E_STATE, "nothing was in the mode");
+    CHECK_ERROR(treadle_thread_start_and_wait(idle, TREADLE_FOREVER), TREADLE_E_STATE, "its mode was empty");
     CHECK_ERROR(treadle_thread_start_and_wait(other, TREADLE_FOREVER), TREADLE_E_STATE, "ended before it was ready");
     treadle_error_info error = {.struct_size = sizeof error};
     treadle_last_error(&error);

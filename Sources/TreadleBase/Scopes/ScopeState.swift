@@ -135,7 +135,7 @@ package struct Scope {
   func lock() { state.pointee.mutex.lock(.scope) }
   func unlock() { state.pointee.mutex.unlock(.scope) }
 
-  package static var closedFailure: Failure { Failure(Status.closed, "scope", "is closed: it takes nothing more") }
+  package static var closedFailure: Failure { Failure(Status.closed, "scope", "is closed") }
 
   /// Whether it is this scope, or one that was made in it, or in one of those.
   package func contains(_ other: Scope) -> Bool {

@@ -32,7 +32,7 @@ extension Closure {
         throw Failure(Status.deadlock, "closure", "has calls that wait for the calling thread's loop")
       }
       if timeout <= 0 || Clock.now() >= until {
-        throw Failure(Status.timeout, "timeout_ns", "passed while calls of the closure went on")
+        throw Failure(Status.timeout, "timeout_ns", "passed while calls of the closure were in flight")
       }
       try restTarget.wait(seen, until: until)
     }

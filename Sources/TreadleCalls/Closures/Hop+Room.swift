@@ -22,14 +22,14 @@ extension Hop {
     switch carrier.pointee.whenFull {
     case .block:
       if carrier.pointee.wait == .none && carrier.pointee.loop.belongsToCaller {
-        drop(Failure(Status.deadlock, "closure", "has as many waiting calls as it may have, all for this thread"))
+        drop(Failure(Status.deadlock, "closure", "has a full queue, which only this thread can empty"))
         return .refused
       }
       return append(call, always: true) ? .inside : .outside
     case .fail:
-      drop(Failure(Status.noMemory, "closure", "has as many waiting calls as it may have"))
+      drop(Failure(Status.noMemory, "closure", "has a full queue"))
       if ClosureBody.isFirst(ClosureBody.Report.full, body) {
-        LastResort.report("closure", "a call was refused: too many wait for the loop")
+        LastResort.report("closure", "a call was refused: its queue is full")
       }
       return .refused
     case .dropNewest: return dropSilently()

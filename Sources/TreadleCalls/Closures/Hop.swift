@@ -80,7 +80,7 @@ struct Hop {
     switch outcome {
     case Status.ok: return true
     case Status.timeout: giveUp()
-    case Status.closed: LastError.record(Failure(outcome, "loop", "has ended, or everything was shut down"), in: "closure")
+    case Status.closed: LastError.record(Failure(outcome, "loop", "has ended, or treadle_shutdown was called"), in: "closure")
     default: break
     }
     return false

@@ -53,9 +53,9 @@ enum StubPool {
     }
     guard mayAllocate else {
       if capacity == 0 {
-        throw Failure(Status.notSupported, "flags", "forbid the only kind of closures that this processor has")
+        throw Failure(Status.notSupported, "flags", "do not allow libffi's closures, the only kind on this processor")
       }
-      throw Failure(Status.noMemory, "pool", "of closures is used up")
+      throw Failure(Status.noMemory, "pool", "of closures is exhausted")
     }
     try prepareType(signature)
     guard let stub = takeAllocated() else { throw Failure.noMemory("executable memory") }

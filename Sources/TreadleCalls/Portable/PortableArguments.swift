@@ -18,12 +18,12 @@ extension PortableSignature {
       if given.bytes == nil && given.size != 0 { throw PortableSignature.argument(Status.argument, "has a size, but no bytes") }
       if given.size < 0 { throw PortableSignature.argument(Status.range, "is larger than a message can be") }
       if !value.qualifiers.hasBuffer {
-        if given.size != value.layout.size { throw PortableSignature.argument(Status.range, "has not the size of the signature's type") }
+        if given.size != value.layout.size { throw PortableSignature.argument(Status.range, "does not have the size of the signature's type") }
         size &+= given.size
         continue
       }
       if given.bytes != nil && PortableSignature.isText(value) && !PortableSignature.isTerminated(given.bytes, given.size) {
-        throw PortableSignature.argument(Status.argument, "is no C string with its NUL")
+        throw PortableSignature.argument(Status.argument, "is not a C string that ends with NUL")
       }
       if value.qualifiers.isOut { out = min(out &+ min(given.size, Int.max / 64), Int.max / 2) }
       if out > PortableSignature.mostOut { throw PortableSignature.argument(Status.range, "is an out buffer, which are more than 16 MiB together") }

@@ -21,7 +21,7 @@ package struct PortableSignature: BitwiseCopyable {
 
   package init(_ signature: Signature) throws(Failure) {
     self.signature = signature
-    if signature.isVariadic { throw PortableSignature.refusal("is variadic, and such a call does not travel") }
+    if signature.isVariadic { throw PortableSignature.refusal("is variadic, which cannot be called in another process") }
     nodes = try PortableSignature.parse(signature)
     do throws(Failure) { try checkTypes() } catch {
       nodes.free()
@@ -35,9 +35,9 @@ package struct PortableSignature: BitwiseCopyable {
     var index = 0
     while index < nodes.count {
       let node = nodes[index]
-      if node.code == .function { throw PortableSignature.refusal("has a pointer to a function, which means nothing in another process") }
+      if node.code == .function { throw PortableSignature.refusal("has a pointer to a function, which is not valid in another process") }
       if node.code.isPointer && !node.qualifiers.hasBuffer {
-        throw PortableSignature.refusal("has a pointer without O, N or o, which means nothing in another process")
+        throw PortableSignature.refusal("has a pointer without O, N or o, which is not valid in another process")
       }
       index &+= 1
     }

@@ -12,7 +12,7 @@ extension Host {
   package func beginPull(
     _ loop: Loop, _ name: ModeName?, timeout: Int64, flags: UInt32, _ number: inout UInt64
   ) throws(Failure) -> Int32 {
-    if isClosed { throw Failure(Status.closed, "host", "is quiet: it gets no more events") }
+    if isClosed { throw Failure(Status.closed, "host", "is quiet: it receives no more events") }
     guard loop.belongsToCaller else {
       throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop runs only on its own thread")
     }

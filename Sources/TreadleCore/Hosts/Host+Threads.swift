@@ -64,7 +64,7 @@ package struct HostWord {
   package func wait(for loop: Loop, timeout: Int64) throws(Failure) {
     completion.pointee.wait(loop.answers, until: Clock.after(timeout, from: Clock.now()), isRepeated: false)
     if !completion.pointee.isOver {
-      throw Failure(Status.timeout, "timeout_ns", "passed, or a signal came, before the end")
+      throw Failure(Status.timeout, "timeout_ns", "passed, or a signal arrived, before the end")
     }
   }
 }

@@ -125,7 +125,7 @@ extension Loop {
     }
     guard let frame, number != 0 else { return nil }
     if isInUse || !frame.pointee.isLeft {
-      throw Failure(Status.state, "run", "cannot go on inside of a callback of its own, or of a run inside of it")
+      throw Failure(Status.state, "run", "cannot continue inside of a callback that it, or a nested run, is calling")
     }
     return frame
   }

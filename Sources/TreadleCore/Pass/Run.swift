@@ -193,7 +193,7 @@ extension Loop {
     switch result {
     case Status.closed: throw Shutdown.failure
     case Status.callback: throw Failure(Status.callback, "callback", "of a host did not complete")
-    case Status.state: throw Failure(Status.state, "host", "fetches its events itself (treadle_loop_next), and has one that waits")
+    case Status.state: throw Failure(Status.state, "host", "fetches its events (treadle_loop_next), and has one pending")
     case Status.system: throw Failure.system("the kernel's wait", systemResult)
     default: return result
     }

@@ -274,7 +274,7 @@ class Awaiting(TestCase):
         treadle.aio.run(main())
 
         async def other() -> None:
-            with self.assertRaisesRegex(RuntimeError, "nobody would serve it"):
+            with self.assertRaisesRegex(RuntimeError, "no loop would serve it"):
                 await treadle.Source()
 
         asyncio.run(other())

@@ -186,7 +186,7 @@ class Refusals(PluginCase):
         self.folder.chmod(0o700)
         folder = self.folder / "folder.py"
         folder.mkdir()
-        self.assertRaisesRegex(PluginError, "no regular file", Plugin.load, folder)
+        self.assertRaisesRegex(PluginError, "not a regular file", Plugin.load, folder)
         self.assertRaisesRegex(SystemFailure, "nothing.py", Plugin.load, self.folder / "nothing.py")
         for body, text in (
             ("VERSION = '1'", "it has no ID"),

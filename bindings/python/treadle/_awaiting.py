@@ -64,7 +64,7 @@ class Waiters:
 
         turns = getattr(running, "_turns", None)  # of a treadle.aio.EventLoop
         if turns is None:
-            raise RuntimeError(f"{_named(item)} is in no run loop, and no treadle.aio.EventLoop runs here: nobody would serve it")
+            raise RuntimeError(f"{_named(item)} is in no run loop, and no treadle.aio.EventLoop runs here: no loop would serve it")
         loop, modes = RunLoop.current(), turns.modes
         count, _ = self._lent.get(loop, (0, modes))
         self._lent[loop] = count + 1, modes
@@ -112,7 +112,7 @@ def _fail(future: asyncio.Future[None], item: Item) -> None:
 
 
 def _end_of(item: Item) -> LoopClosed:
-    return LoopClosed(f"{_named(item)} is invalid: nobody serves it any more", _capi.E_CLOSED)
+    return LoopClosed(f"{_named(item)} is invalid", _capi.E_CLOSED)
 
 
 def _named(item: Item) -> str:

@@ -155,7 +155,7 @@ class Closure:
             try:
                 memory.value = self._texts.keep(result.ctype, default)
             except TypeError as error:
-                raise TypeError(f"the default is no result of the function: {error}") from None
+                raise TypeError(f"the default is not a result of the function: {error}") from None
         config.default_result = ctypes.addressof(memory)
         config.default_result_size = result.size
         return memory

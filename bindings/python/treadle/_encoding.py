@@ -22,7 +22,7 @@ _DEPTH = 4
 _SIGNED = {1: "c", 2: "s", 4: "i", 8: "q"}
 _UNSIGNED = {1: "C", 2: "S", 4: "I", 8: "Q"}
 _OTHERS = {"?": "B", "f": "f", "d": "d", "z": "*", "Z": "^i", "P": "^v"}
-_REFUSED = {"O": "an object of Python is nothing to C", "g": "a long double cannot be carried"}
+_REFUSED = {"O": "C cannot use a Python object", "g": "a long double cannot be carried"}
 
 _DECODED: Dict[str, CType] = {
     "c": ctypes.c_int8,

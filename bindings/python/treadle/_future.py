@@ -149,7 +149,7 @@ def _report_unseen(unseen: List[BaseException], loop: RunLoop) -> None:
 def refuse_left(loop: RunLoop) -> None:
     """Raises LoopClosed for a wait for the loop of the main thread, once that has left the program."""
     if loop._handle == host.left:
-        raise LoopClosed("the program ends: nobody runs the loop any more", _capi.E_CLOSED)
+        raise LoopClosed("the program ends: the loop is not run any more", _capi.E_CLOSED)
 
 
 def leave() -> None:
@@ -278,7 +278,7 @@ class Answer:
     def _report(self) -> None:
         error, self._outcome.error = self._outcome.error, None
         if isinstance(error, Exception):
-            report(error, self._deserted, "a performed function that nobody waits for", None)
+            report(error, self._deserted, "a performed function without a waiter", None)
 
     def is_over(self) -> bool:
         """Whether there is an end, whatever it is."""

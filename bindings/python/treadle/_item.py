@@ -167,7 +167,7 @@ class OtherItem(Item):
     """An item that Python did not make, as RunLoop.items() gives it. Since 1.0."""
 
     def __init__(self) -> None:
-        raise TypeError("it is given by RunLoop.items()")
+        raise TypeError("RunLoop.items() returns it")
 
     @classmethod
     def _of(cls, handle: int) -> OtherItem:

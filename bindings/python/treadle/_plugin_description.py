@@ -106,7 +106,7 @@ class Description:
             if function is not None or name in ("init", "deinit"):
                 setattr(raw, name, ctypes.cast(functions[name].pointer, types[name]))
         if raw.provided[0] and not raw.get_extension:
-            raise self._refusal("it has PROVIDED, and no get_extension")
+            raise self._refusal("it has PROVIDED, but no get_extension")
 
     @property
     def address(self) -> int:

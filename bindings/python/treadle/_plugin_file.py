@@ -29,7 +29,7 @@ def load(path: Path, takes_writable: bool) -> ModuleType:
     name = f"treadle_plugin_{next(_numbers)}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None:
-        raise PluginError(f"{path} is no file of Python", _capi.E_PLUGIN)
+        raise PluginError(f"{path} is not a Python file", _capi.E_PLUGIN)
     module = importlib.util.module_from_spec(spec)
     # Not by its loader, which may take what an older file was compiled to.
     code = compile(source, str(path), "exec", dont_inherit=True)
@@ -44,7 +44,7 @@ def load(path: Path, takes_writable: bool) -> ModuleType:
     if made:
         forget(module)
         kinds = ", ".join(sorted({holder.kind for holder in made}))
-        raise PluginError(f"{path} makes something while it is loaded: {kinds}. A plugin does so in init or start", _capi.E_PLUGIN)
+        raise PluginError(f"{path} creates objects while it is loaded: {kinds}. A plugin does so in init or start", _capi.E_PLUGIN)
     return module
 
 
@@ -62,7 +62,7 @@ def _source_of(path: Path, takes_writable: bool) -> bytes:
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise PluginError(f"{path} is no regular file", _capi.E_PLUGIN)
+                raise PluginError(f"{path} is not a regular file", _capi.E_PLUGIN)
             if not takes_writable and _is_others(found):
                 raise PluginError(f"{path} is a file that another user may write", _capi.E_PLUGIN)
             if not takes_writable and _is_open(os.stat(os.path.dirname(real))):

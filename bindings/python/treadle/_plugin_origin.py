@@ -124,7 +124,7 @@ def _path_of(source: Union[str, os.PathLike[str]]) -> Path:
     try:
         encoded = os.fsencode(source)
     except UnicodeEncodeError:
-        raise ValueError(f"source is no path: {source!r}") from None
+        raise ValueError(f"source is not a path: {source!r}") from None
     if b"\0" in encoded:
         raise ValueError("source contains NUL")
     return Path(os.fsdecode(encoded)).absolute()

@@ -209,7 +209,7 @@ class Port(Item):
         if self._receive is not None:
             raise RuntimeError("the port has a function that receives its messages")
         if not self._token:
-            raise RuntimeError("only who has made a port receives its messages")
+            raise RuntimeError("only the creator of a port receives its messages")
         arrived: Deque[Message] = self.__dict__.setdefault("_arrived", deque())
         waiters: Waiters = self.__dict__.setdefault("_waiters", Waiters())
         while not arrived:

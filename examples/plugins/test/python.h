@@ -134,7 +134,7 @@ TEST(an_exception_of_any_function_is_a_status_and_a_message, "PLUG-2 PLUG-4 PLUG
     CHECK_INT(wanted_logs, 1);
     CHECK_INT(files->load(in_folder(folder, "nothing.py"), NULL, &plugin), TREADLE_E_SYSTEM);
     CHECK_INT(files->load(write_file(folder, "none.py", "pass\n"), NULL, &plugin), TREADLE_E_PLUGIN);
-    wanted_log = "makes something while it is loaded: timer", wanted_logs = 0;
+    wanted_log = "creates objects while it is loaded: timer", wanted_logs = 0;
     CHECK_INT(files->load(write_file(folder, "early.py", "import treadle\ntimer = treadle.Timer(print, delay=1)\n"), NULL, &plugin),
               TREADLE_E_PLUGIN);
     CHECK_INT(wanted_logs, 1);

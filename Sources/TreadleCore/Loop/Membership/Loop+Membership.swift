@@ -83,7 +83,7 @@ extension Loop {
       // What has no effect does not ask the client.
       if item.isMember(of: mode) { return false }
       descriptor = item.askForDescriptor()
-      if descriptor < 0 { throw Failure(Status.argument, "get_fd", "answered a negative descriptor") }
+      if descriptor < 0 { throw Failure(Status.argument, "get_fd", "returned a negative descriptor") }
     }
     if try !join(item, mode, descriptor: descriptor) { return false }
     if isWaitedFor { lookAtNew(item.kind, mode) }

@@ -136,7 +136,7 @@ extension Loop {
     return true
   }
 
-  /// The thread has ended, or everything was shut down: what is queued is dropped, and who waits for it told (PERF-9).
+  /// The thread has ended, or treadle_shutdown was called: what is queued is dropped, and who waits for it told (PERF-9).
   func discardJobs() {
     while hasJobs {
       lock()
@@ -179,7 +179,7 @@ struct Job: ~Copyable {
     static let running: UInt32 = 2
     static let done: UInt32 = 3
     static let cancelled: UInt32 = 4
-    /// The thread that was to do it has ended, or everything was shut down.
+    /// The thread that was to do it has ended, or treadle_shutdown was called.
     static let dropped: UInt32 = 5
     /// A host's callback did not complete. Nobody is told of it as a phase: it counts as done.
     static let failed: UInt32 = 6

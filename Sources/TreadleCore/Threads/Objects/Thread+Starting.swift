@@ -127,7 +127,7 @@ extension Thread {
     case Readiness.ended: throw Failure(Status.state, "thread", "ended before it was ready")
     case Readiness.endedIdle:
       throw Failure(
-        Status.state, "thread", "ended before it was ready: nothing was in the mode that it ran, so the run was over at once")
+        Status.state, "thread", "ended before it was ready: its mode was empty, so the run finished at once")
     default: break
     }
   }

@@ -29,7 +29,7 @@ struct RequestJob: ~Copyable {
   /// What came of a request for which somebody waits; a `Completion`'s outcome.
   enum Outcome {
     static var done: UInt32 { Completion.over }
-    /// The thread that was to do it has ended, or everything was shut down.
+    /// The thread that was to do it has ended, or treadle_shutdown was called.
     static var dropped: UInt32 { Completion.over + 1 }
     /// A host's callback did not complete.
     static var failed: UInt32 { Completion.over + 2 }

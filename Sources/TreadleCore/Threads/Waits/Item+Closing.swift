@@ -17,7 +17,7 @@ extension Item {
     let target = RestTarget(handle: handle.bits)
     drop()
     if isInCallback {
-      throw Failure(Status.deadlock, subject, "is in one of its callbacks: waiting for its end would never end")
+      throw Failure(Status.deadlock, subject, "is closed from inside one of its callbacks: the wait would never end")
     }
     let until = Clock.after(timeout, from: Clock.now())
     while true {

@@ -60,7 +60,7 @@ class ProcessLoop(asyncio.SelectorEventLoop):
                 _, status = os.waitpid(process, 0)
             except ChildProcessError:
                 code = 255
-                warnings.warn(f"somebody else has waited for process {process}: its result is unknown", RuntimeWarning)
+                warnings.warn(f"other code has waited for process {process}: its result is unknown", RuntimeWarning)
             else:
                 code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
             transport._process_exited(code)
