@@ -2,7 +2,6 @@
 // Copyright the Treadle authors
 
 import Glibc
-import Synchronization
 import Testing
 import Treadle
 
@@ -11,7 +10,7 @@ private let replies: RunLoopMode = "replies"
 /// Message ports.
 @Suite("Message ports")
 struct MessagePortTests {
-  private static let used = Mutex(0)
+  private static let used = Guarded(0)
 
   /// A name that no other test has.
   private static func newName() -> String {

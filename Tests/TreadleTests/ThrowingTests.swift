@@ -45,6 +45,15 @@ struct ThrowingTests {
       try loop.run(for: .zero)
       port.invalidate()
     }),
+    ("a message port", { _ in
+      let name = "treadle.throwing.\(getpid())"
+      let port = try RunLoopMessagePort(serving: name) { _, _ in throw Wrong() }.start()
+      demand(try RunLoopMessagePort(sendingTo: name).request(in: .default).isEmpty, "not the empty reply")
+      port.invalidate()
+    }),
+    ("a message port's end", { _ in
+      try RunLoopMessagePort(serving: nil, invalidated: { _ in throw Wrong() }) { _, _ in nil }.invalidate()
+    }),
     ("a post", { loop in
       try loop.post { throw Wrong() }
       try loop.run(for: .zero)
