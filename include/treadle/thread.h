@@ -131,8 +131,7 @@ TREADLE_API treadle_status treadle_thread_copy_loop(treadle_thread thread, tread
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state);
 
-/** Whether the thread is executing: from the start of the new thread until its will-exit notification
- *  is over
+/** Whether the thread is executing: from the start of the new thread until its will-exit notification is over
  *  (THR-1, THR-14). False for a bad handle.
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_thread_is_executing(treadle_thread thread);
