@@ -24,7 +24,7 @@ static void *trace_victim(void *info) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        alarm(300);
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it lives as long as its tracer */
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
         raise(SIGSTOP);
         CHECK_INT(treadle_after_fork_child() >= 0, 1);

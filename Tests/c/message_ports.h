@@ -7,6 +7,8 @@
 
 #include "helpers.h"
 
+#include <sys/prctl.h>
+
 #define M TREADLE_DEFAULT_MODE
 static const char *const REPLIES = "replies";
 /* No test waits so long. */
@@ -160,7 +162,7 @@ HELPER pid_t start_process(const char *name) {
         struct server server = {.name = name, .is_process = true};
         sem_init(&server.is_holding, 0, 0), sem_init(&server.go_on, 0, 0);
         close(ready[0]);
-        alarm(300);
+        CHECK_INT(prctl(PR_SET_PDEATHSIG, SIGKILL), 0); /* it lives as long as the test, under whose watchdog it is */
         server_open(&server);
         CHECK_INT(write(ready[1], "r", 1), 1);
         close(ready[1]);
