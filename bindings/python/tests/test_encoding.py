@@ -131,7 +131,7 @@ class Encoding(TestCase):
     def test_what_is_refused(self) -> None:
         """OBJ-6: with the reason."""
         cases: Any = [
-            (ctypes.py_object, "object of Python"),
+            (ctypes.py_object, "a Python object"),
             (ctypes.c_longdouble, "long double"),
             (Either, "union"),
             (HasEither, "either"),
