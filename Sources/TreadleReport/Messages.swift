@@ -14,7 +14,7 @@ extension Log {
     static let closed: UInt64 = 3 << 60
     static let goneLoop: UInt64 = 4 << 60
     static let slow: UInt64 = 5 << 60
-    static let spin: UInt64 = 8 << 60
+    static let spin: UInt64 = 9 << 60
     static let stuck: UInt64 = 6 << 60
     static let noWatchdog: UInt64 = 7 << 60
     static let unused: UInt64 = 8 << 60
@@ -99,7 +99,7 @@ extension Log {
   static func tellSpin(_ item: Item, _ mode: Mode, _ left: treadle_system_left) {
     if !isFirst(UInt64(item.handle.bits) ^ Kind.spin) { return }
     write { text in
-      text.append("a loop does not sleep, since nobody drains a descriptor: ")
+      text.append("a descriptor is not drained, and keeps its loop from sleeping: ")
       text.append(DrainRecord.manyCalls)
       text.append(" calls of its callback have left it ready")
       if left.events == Readiness.writable {

@@ -10,7 +10,7 @@ static int told;
 static char last[4096];
 static void keep(const char *message, void *info) {
     (void)info;
-    if (!strstr(message, "nobody drains")) return;
+    if (!strstr(message, "is not drained")) return;
     told++;
     snprintf(last, sizeof last, "%s", message);
 }

@@ -157,51 +157,72 @@ TEST(each_callback_is_told_of_once, "RL-14") {
     CHECK_INT(discard(source), TREADLE_OK);
 }
 
-static void block_all(treadle_source source, void *info) {
-    sigset_t all, own;
-    sigfillset(&all);
-    CHECK_INT(pthread_sigmask(SIG_BLOCK, &all, &own), 0);
-    perform_until_told(source, info);
-    CHECK_INT(pthread_sigmask(SIG_SETMASK, &own, NULL), 0);
-}
 TEST(a_thread_that_takes_no_signal_is_told_of_without_its_stack, "RL-14") {
     guard();
+    /* The sanitizer for threads takes signals itself, and hands them on later. */
+    if (THREAD_SANITIZER) return;
     CHECK_INT(treadle_set_log(keep, NULL, NULL), TREADLE_OK);
-    treadle_source_context context = {.struct_size = sizeof context, .perform = block_all, .info = (void *)"\"deaf\"", .label = "deaf"};
+    treadle_source_context context = {.struct_size = sizeof context, .perform = perform_until_told, .info = (void *)"\"deaf\"", .label = "deaf"};
     treadle_source source;
     CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
     CHECK_INT(treadle_loop_add(treadle_loop_current(), source, MODE), TREADLE_OK);
+    /* Before the callback begins: on a busy machine it may be late before it does anything. */
+    sigset_t all, own;
+    sigfillset(&all);
+    CHECK_INT(pthread_sigmask(SIG_BLOCK, &all, &own), 0);
     perform(source);
+    CHECK_INT(pthread_sigmask(SIG_SETMASK, &own, NULL), 0);
     CHECK(was_told("source \"deaf\"") && was_told("; its thread does not tell its stack\n") && !was_told(" #0 "));
     CHECK_INT(discard(source), TREADLE_OK);
 }
 
-/* The thread of the watchdog is there from the first callback that is timed on, while any loop has its thread. */
-static void *run_once(void *info) {
+/* The thread of the watchdog is there from the first callback that is timed on, while any loop has its thread. It gives itself a
+ * name, by which it is told from a sanitizer's threads. */
+static int count_watchdogs(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    int found = 0;
+    CHECK(tasks);
+    for (struct dirent *entry; (entry = readdir(tasks));) {
+        char path[300], name[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fgets(name, sizeof name, file)) found += strcmp(name, "treadle-watch\n") == 0;
+        if (file) fclose(file);
+    }
+    closedir(tasks);
+    return found;
+}
+static void run_once(void) {
     treadle_source source = make_source(NULL, NULL);
     CHECK_INT(treadle_loop_add(treadle_loop_current(), source, MODE), TREADLE_OK);
     perform(source);
-    *(int *)info = count_threads();
     CHECK_INT(discard(source), TREADLE_OK);
+}
+static void *run_watched(void *info) {
+    run_once();
+    while (count_watchdogs() != 1) sched_yield();
+    return info;
+}
+static void *run_unwatched(void *threads) {
+    run_once();
+    *(int *)threads = count_threads();
     return NULL;
 }
 TEST(its_thread_is_there_while_a_loop_is, "RL-14") {
-    int threads = 0, before = count_threads();
     guard();
-    on_thread(run_once, &threads);
-    CHECK_INT(threads, before + 2);
-    while (count_threads() != before) sched_yield();
-    on_thread(run_once, &threads);
-    CHECK_INT(threads, before + 2);
-    while (count_threads() != before) sched_yield();
+    for (int i = 0; i < 2; i++) {
+        on_thread(run_watched, NULL);
+        while (count_watchdogs() != 0) sched_yield();
+    }
 }
 TEST(nobody_has_it_who_does_not_ask, "RL-14") {
     int threads = 0, before = count_threads();
     is_guarded = false;
     guard();
     CHECK_INT(treadle_set_log(keep, NULL, NULL), TREADLE_OK);
-    on_thread(run_once, &threads);
-    CHECK_INT(threads, before + 1);
+    on_thread(run_unwatched, &threads);
+    CHECK(THREAD_SANITIZER || threads == before + 1);
+    CHECK_INT(count_watchdogs(), 0);
     CHECK_TEXT(told.text, "");
 }
 
@@ -227,6 +248,8 @@ TEST(the_log_function_may_describe_the_loop, "RL-13 RL-14 OBJ-7") {
 
 TEST(the_child_of_a_fork_has_its_own, "RL-11 RL-14") {
     guard();
+    /* The sanitizer for threads starts none in the child of a process with several. */
+    if (THREAD_SANITIZER) return;
     CHECK_INT(treadle_set_log(keep, NULL, NULL), TREADLE_OK);
     treadle_source source = stuck_source("parent", "\"parent\"");
     perform(source);
