@@ -68,7 +68,7 @@ TEST(stops_and_nested_runs, "STOP-1 STOP-9 RUN-12 RL-6") {
     CHECK_EQUAL(trace, "outerouter");
     CHECK_EQUAL(loop.request_stop(), Status::ok);
     CHECK_EQUAL(loop.run("outer"), RunResult::stopped);
-    CHECK_EQUAL(loop.request_stop(static_cast<StopOptions>(2)), Status::argument);
+    CHECK_EQUAL(loop.request_stop(static_cast<StopOptions>(4)), Status::argument);
 }
 
 TEST(an_interrupt_descriptor_ends_a_run, "ABI-4") {

@@ -146,7 +146,7 @@ TEST(who_waits_learns_of_the_end, "MSG-7 MSG-8") {
     auto serve = [](const MessagePort &self, const IncomingMessage &) { self.invalidate(); };
     const Server server(name, serve);
     const MessagePort remote = MessagePort::remote(name);
-    CHECK_ERROR(remote.request(1, "", replies), closed, "gone");
+    CHECK_ERROR(remote.request(1, "", replies), closed, "lost its other side");
     CHECK(!remote.check());
 }
 
