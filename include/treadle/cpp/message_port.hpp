@@ -47,7 +47,8 @@ class MessagePort;
 
 /// Options of a message port. Since 1.0.
 struct MessagePortOptions {
-    /// Called once when the port has become invalid, on the thread that made it so or found out. Empty: none is called (MSG-7). Since 1.0.
+    /// Called once when the port has become invalid. Empty: no function is called (MSG-7).
+    /// [callback] on the thread that made it so or found out. Errors: none. Since 1.0.
     std::function<void(const MessagePort &)> invalidated = {};
     /// Of a local port: other users who may send to it; at most 1,024 (MSG-9). Since 1.0.
     std::vector<std::uint32_t> users = {};

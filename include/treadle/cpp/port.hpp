@@ -131,7 +131,7 @@ class Port : public Item<Port, detail::PortApi> {
 
     /// Sends a message with an id, components and an optional reply port. All of it is copied before this returns; if the
     /// port's queue is full, this waits for room (MPORT-2).
-    /// [any] Errors, with nothing sent: Error of Status::deadlock if only the calling thread could make room, itself or
+    /// [any] Errors: nothing is sent then. Error of Status::deadlock if only the calling thread could make room, itself or
     /// through threads that wait for it; Status::closed for a port that is invalid, or becomes so; Status::argument for
     /// an invalid component, such as a descriptor that is not open; Status::range for more than 65,535 components;
     /// Status::stale, Status::forked, Status::system, Status::no_memory; std::bad_alloc. Since 1.0.
