@@ -79,7 +79,9 @@ public final class RunLoopMessagePort: RunLoopItem, @unchecked Sendable {
   /// - Parameters:
   ///   - name: as above.
   ///   - owner: the user whose name is meant; nil: the process's own.
-  ///   - label, scope, invalidated: as above.
+  ///   - label: its label in reports, of 255 bytes of UTF-8 at most; nil: its name.
+  ///   - scope: the port's scope; nil: the scope that the thread has entered.
+  ///   - invalidated: called once when the port has become invalid, on the thread that made it so or found out (MSG-7).
   /// - Throws: `TreadleError`: `.notFound` if the name has no server, or one of another user; `.exists` if this process has the port
   ///   already, and there is a body for its end, for which there is no room then; the others as above. Since 1.0.
   public convenience init(
@@ -181,7 +183,8 @@ public final class RunLoopMessagePort: RunLoopItem, @unchecked Sendable {
   /// meanwhile. A port that this very loop serves replies only if it is in the mode (MSG-6). Any thread; it holds that up, so not
   /// in tasks of Swift's own threads.
   /// - Parameters:
-  ///   - bytes, id: as above.
+  ///   - bytes: the content.
+  ///   - id: a number for the receiver.
   ///   - mode: one of your own, to which you add what must go on.
   ///   - sendTimeout: how long to wait for room; nil waits for ever, zero or less only tries.
   ///   - replyTimeout: how long to wait for the reply, from the sending on. One that comes later is dropped.
