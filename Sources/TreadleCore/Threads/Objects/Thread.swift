@@ -113,7 +113,7 @@ package struct Thread {
     state.pointee.readiness.reset()
     state.pointee.gone.reset()
     state.pointee.kernelID.store(0, ordering: .relaxed)
-    state.pointee.waits = nil
+    WaitGraph.clearWaits(of: thread)
     state.pointee.starter = WaitToken()
     state.pointee.pthread.store(0, ordering: .relaxed)
     state.pointee.loop.store(nil, ordering: .relaxed)

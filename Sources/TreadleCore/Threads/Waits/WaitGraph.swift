@@ -49,6 +49,13 @@ enum WaitGraph {
     return isPoll ? WaitToken() : WaitToken(thread: caller.state.pointee.slot, serial: serial)
   }
 
+  /// A new thread waits for nothing. Another thread's walk may look at its slot before it is known.
+  static func clearWaits(of thread: Thread) {
+    state.pointee.gate.lock()
+    thread.state.pointee.waits = nil
+    state.pointee.gate.unlock()
+  }
+
   /// The wait is over: said by the thread itself. Before it can know, whoever ends the wait says so too, by this or by
   /// `WaitEdge.markOver`.
   static func end(_ token: WaitToken) {
