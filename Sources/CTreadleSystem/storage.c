@@ -9,6 +9,7 @@ struct treadle_system_process treadle_system_process_state;
 uint32_t treadle_system_eras;
 uint32_t treadle_system_thread_numbers;
 uint32_t treadle_system_pool_numbers;
+uint32_t treadle_system_host_eras;
 uint64_t treadle_system_message_numbers;
 struct treadle_system_registry treadle_system_notifications, treadle_system_last_resort;
 void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];

@@ -28,7 +28,7 @@ public func treadle_host_register(
 @implementation @_cdecl("treadle_host_quiesce")
 public func treadle_host_quiesce(_ host: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
   status("treadle_host_quiesce") { () throws(Failure) in
-    try Host(bits(host), "host").quiesce(timeout: timeout_ns)
+    try Host.using(bits(host), "host") { host throws(Failure) in try host.quiesce(timeout: timeout_ns) }
     return Status.ok
   }
 }
@@ -39,7 +39,7 @@ public func treadle_host_get_dropped(
 ) -> treadle_status {
   status("treadle_host_get_dropped") { () throws(Failure) in
     let out = try need(out_count, 0, "out_count")
-    out.pointee = try Host(bits(host), "host").droppedCount
+    out.pointee = try Host.using(bits(host), "host") { $0.droppedCount }
     return Status.ok
   }
 }
@@ -51,8 +51,9 @@ public func treadle_host_take_retired(
 ) -> treadle_status {
   status("treadle_host_take_retired") { () throws(Failure) in
     let out = try need(out_count, 0, "out_count")
-    let host = try Host(bits(host), "host")
-    out.pointee = host.takeRetired(try ClientBuffer(tokens, capacity, "tokens").elements)
+    out.pointee = try Host.using(bits(host), "host") { host throws(Failure) in
+      host.takeRetired(try ClientBuffer(tokens, capacity, "tokens").elements)
+    }
     return Status.ok
   }
 }
@@ -60,7 +61,7 @@ public func treadle_host_take_retired(
 @implementation @_cdecl("treadle_host_get_retired_count")
 public func treadle_host_get_retired_count(_ host: OpaquePointer?) -> UnsafePointer<UInt64>? {
   answer("treadle_host_get_retired_count", nil) { () throws(Failure) in
-    try Host(bits(host), "host").retiredCountAddress
+    try Host.using(bits(host), "host") { $0.retiredCountAddress }
   }
 }
 
@@ -76,10 +77,11 @@ public func treadle_host_run(
   _ host: OpaquePointer?, _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ timeout_ns: Int64, _ flags: UInt32
 ) -> treadle_status {
   status("treadle_host_run") { () throws(Failure) in
-    let host = try Host(bits(host), "host")
-    let loop = try Loop(unheld: bits(loop), "loop")
-    if flags & ~5 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
-    return try host.run(loop, mode.map { ModeName($0) }, timeout: timeout_ns, flags: flags)
+    try Host.using(bits(host), "host") { host throws(Failure) in
+      let loop = try Loop(unheld: bits(loop), "loop")
+      if flags & ~5 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+      return try host.run(loop, mode.map { ModeName($0) }, timeout: timeout_ns, flags: flags)
+    }
   }
 }
 
@@ -128,9 +130,10 @@ private func begin(
   }
   if flags & ~7 != 0 { throw Failure(Status.argument, "flags", "has unknown flags, or flags that exclude each other") }
   if failed != 0 { throw Failure(Status.argument, "failed", "is not 0, but the run has not begun") }
-  let host = try Host(bits(pull.pointee.host), "host")
-  let result = try host.beginPull(
-    loop, pull.pointee.mode.map { ModeName($0) }, timeout: pull.pointee.timeout_ns, flags: flags, &pull.pointee.run)
+  let result = try Host.using(bits(pull.pointee.host), "host") { host throws(Failure) in
+    try host.beginPull(
+      loop, pull.pointee.mode.map { ModeName($0) }, timeout: pull.pointee.timeout_ns, flags: flags, &pull.pointee.run)
+  }
   return pull.pointee.run == 0 ? result : try loop.next(&pull.pointee.run, failed: 0, &room)
 }
 

@@ -77,12 +77,14 @@ struct ScopeMember {
     return isHere ? .isHere : .isBusy
   }
 
-  /// A host is never freed: it is quiet.
+  /// A host is quiet first. Its memory stays a host's (`Host`).
   private func endHost() -> Scope.Found {
     guard let host = try? Host(handle.bits, "host") else { return .closed }
     do throws(Failure) {
       try host.quiesce(timeout: 0)
-      return host.isOnThisThread ? .isHere : .closed
+      if host.isOnThisThread { return .isHere }
+      Host.endInScope(handle)
+      return .closed
     } catch { return host.isOnThisThread ? .isHere : .isBusy }
   }
 

@@ -26,8 +26,17 @@ static void invalidated(treadle_message_port port, void *info) {
     step("invalidated");
 }
 static treadle_status watch(treadle_message_port port) { return treadle_message_port_set_invalidated(port, invalidated); }
+static treadle_status make_host(treadle_dispatch_fn dispatch, treadle_host *out_host) {
+    treadle_timer timer;
+    treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};
+    treadle_status status = treadle_host_register(&config, out_host);
+    if (status != TREADLE_OK) return status;
+    treadle_timer_context context = {.struct_size = sizeof context, .host = *out_host, .token = 7, .fire_at = 1, .interval_ns = SECONDS(1000)};
+    status = treadle_timer_create(&context, &timer);
+    return status == TREADLE_OK ? treadle_loop_add(treadle_loop_current(), timer, TREADLE_DEFAULT_MODE) : status;
+}
 static void call(void (*code)(void)) { code(); }
-static const struct settling settling = {make, make_routine, watch, call};
+static const struct settling settling = {make, make_routine, watch, make_host, call};
 static const void *get_extension(void *instance, const char *id) {
     (void)instance;
     return strcmp(id, SETTLING) == 0 ? &settling : NULL;

@@ -15,6 +15,8 @@ struct settling {
     /* Makes a routine of the plugin's code, which calls the life; and gives the plugin's code to a port of the host's. */
     treadle_status (*make_routine)(struct life *life);
     treadle_status (*watch)(treadle_message_port port);
+    /* Registers a host language of the plugin's, with one timer that is due. */
+    treadle_status (*make_host)(treadle_dispatch_fn dispatch, treadle_host *out_host);
     /* Calls a function of its host's. */
     void (*call)(void (*code)(void));
 };

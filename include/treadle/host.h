@@ -40,7 +40,9 @@ typedef struct treadle_host_config {
     void *user;
 } treadle_host_config;
 
-/** Registers a host language. A host is never freed; a process may have 63. A host without dispatch may register sources,
+/** Registers a host language; a process may have 63. A host stays until the process ends, unless it belongs to a scope or a plugin
+ *  (scope.h). Closing that makes it quiet; then its handle is stale, tokens that it has not taken are dropped, and its place is free as soon
+ *  as no token of it is left. A host without dispatch may register sources,
  *  descriptor sources, timers, observers, posts, requests and completions of invocations. Everything that needs an immediate
  *  call is refused with TREADLE_E_NOT_SUPPORTED: host_wants of a source, threads, notifications, closures, pools, requests that
  *  the calling thread would perform itself or after a delay, treadle_timer_fire and treadle_host_run (ABI-12).
@@ -65,7 +67,7 @@ TREADLE_API treadle_status treadle_host_take_retired(treadle_host host, uint64_t
                                                      size_t *out_count);
 
 /** The number of retired tokens that can be taken: an integer at a fixed address, which the host may read at any time
- *  without a call. Valid for ever.
+ *  without a call. The address stays readable for ever; the number of a host that has ended means nothing.
  *  [any] NULL for a bad handle. Since 1.0. */
 TREADLE_API const uint64_t *treadle_host_get_retired_count(treadle_host host);
 

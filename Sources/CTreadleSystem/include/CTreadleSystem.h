@@ -32,7 +32,7 @@
  * which all libraries that are loaded later share; so it stays small. */
 struct treadle_system_thread {
     void *loop;         /* the thread's LoopState, or NULL */
-    uint64_t hosts;     /* bit n: host n has been told of this thread */
+    uint64_t hosts;     /* bit n: host n has been told of this thread, as of hosts_era */
     uint64_t tickets;   /* the last ticket given out on this thread */
     void *client_frame; /* the innermost guarded call of a client, or NULL (clients.c) */
     void *host_call;    /* the innermost call into a host on this thread, or NULL (Host.Call) */
@@ -49,6 +49,7 @@ struct treadle_system_thread {
     uintptr_t left;     /* its teardown is over: the handle of the object that it had, or 1 */
     uint64_t last_wait; /* the number of the thread's last wait (WaitGraph); 0: none yet */
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
+    uint32_t hosts_era; /* what treadle_system_host_era was when hosts was looked at last */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
     uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds) */
     uint32_t id;        /* the kernel's; 0: not asked for yet */
@@ -261,6 +262,11 @@ extern uint32_t treadle_system_thread_numbers;
 static inline uint32_t treadle_system_next_thread_number(void) {
     return __atomic_add_fetch(&treadle_system_thread_numbers, 1, __ATOMIC_RELAXED);
 }
+
+/* Numbers the hosts in the order of their registration. */
+extern uint32_t treadle_system_host_eras;
+static inline uint32_t treadle_system_host_era(void) { return __atomic_load_n(&treadle_system_host_eras, __ATOMIC_RELAXED); }
+static inline uint32_t treadle_system_next_host_era(void) { return __atomic_add_fetch(&treadle_system_host_eras, 1, __ATOMIC_SEQ_CST); }
 
 /* Numbers the messages that ports receive. */
 extern uint64_t treadle_system_message_numbers;

@@ -20,7 +20,9 @@ extension Host {
     let ticket = Host.nextTicket()
     var result = Status.ok
     let isBegun = try loop.beginPull(
-      FrameHost(object: pointer, closed: closed), ticket, name, timeout: timeout, flags: flags, &result)
+      FrameHost(object: pointer, closed: closed, letGo: { Host($0).letGo() }), ticket, name, timeout: timeout, flags: flags, &result)
+    // The run's, until its frame is given back.
+    if isBegun { holdAgain() }
     number = isBegun ? ticket : 0
     return result
   }

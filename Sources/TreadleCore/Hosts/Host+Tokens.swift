@@ -18,15 +18,19 @@ extension Host {
     let host = Host(memory)
     host.state.pointee.gate.lock()
     host.state.pointee.registrations = host.state.pointee.registrations &- 1
+    let isLast = host.state.pointee.registrations == 0
     host.state.pointee.gate.unlock()
+    if isLast { host.letGo() }
   }
 
   private func retire(_ token: UInt64) {
     state.pointee.gate.lock()
     state.pointee.registrations = state.pointee.registrations &- 1
+    let isLast = state.pointee.registrations == 0
     _ = state.pointee.retired.append(token)
     state.pointee.retiredCount.store(UInt64(state.pointee.retired.count), ordering: .releasing)
     state.pointee.gate.unlock()
+    if isLast { letGo() }
   }
 
   /// Moves retired tokens into `room`; how many.
@@ -67,9 +71,14 @@ extension Host {
   private func reserveToken() throws(Failure) {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
     state.pointee.gate.lock()
-    let hasRoom = state.pointee.retired.reserve(state.pointee.retired.count &+ state.pointee.registrations &+ 1)
+    // All registrations have one reference. While there is one, nobody else gets the slot.
+    let isFirst = state.pointee.registrations == 0
+    let isLiving = isFirst ? state.pointee.reference.hold(generation) : state.pointee.reference.isLive(generation)
+    let hasRoom = isLiving && state.pointee.retired.reserve(state.pointee.retired.count &+ state.pointee.registrations &+ 1)
     if hasRoom { state.pointee.registrations = state.pointee.registrations &+ 1 }
     state.pointee.gate.unlock()
+    if !isLiving { throw Failure(Status.stale, "host", "has ended with its scope") }
+    if !hasRoom && isFirst { letGo() }
     if !hasRoom { throw Failure.noMemory("token") }
   }
 }
@@ -82,6 +91,7 @@ extension Context {
     self.init(retain: nil, release: nil, describe: nil, order: order, main: host.callback)
     self.token = token
     self.host = host.pointer
+    hostGeneration = host.generation
     retire = Host.retireToken
     if wants & 1 != 0 { scheduleIndirect = host.callback }
     if wants & 2 != 0 { cancelIndirect = host.callback }
@@ -91,7 +101,7 @@ extension Context {
   package mutating func making(_ body: (inout Context) throws(Failure) -> Item) throws(Failure) -> Item {
     do throws(Failure) {
       guard let host else { return try body(&self) }
-      return try Host(host).registering { () throws(Failure) in try body(&self) }
+      return try Host(host, generation: hostGeneration).registering { () throws(Failure) in try body(&self) }
     } catch {
       dropCallbacks()
       throw error

@@ -12,26 +12,45 @@ package struct Host {
   package typealias ThreadHook = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
   let state: UnsafeMutablePointer<HostState>
+  /// Of the life that is meant: the slot of one that has ended may serve another host.
+  let generation: UInt32
 
   /// One bit each in a thread's state.
   package static let maximum: UInt32 = 63
 
-  init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: HostState.self) }
+  /// The one that lives there, which somebody holds.
+  init(_ memory: UnsafeMutableRawPointer) {
+    state = memory.assumingMemoryBound(to: HostState.self)
+    generation = state.pointee.reference.generation
+  }
+  init(_ memory: UnsafeMutableRawPointer, generation: UInt32) {
+    state = memory.assumingMemoryBound(to: HostState.self)
+    self.generation = generation
+  }
 
-  /// The host that a handle means; it is never freed.
+  /// The host that a handle means, not held: its memory stays that of a host for ever.
   package init(_ handle: UInt, _ subject: StaticString) throws(Failure) {
     let handle = Handle(bits: handle)
     guard let memory = Slab(.host).find(handle) else { throw handle.failure(subject) }
-    self.init(memory)
+    self.init(memory, generation: handle.generation)
+  }
+
+  /// Calls `body` with the host that a handle means, which is not freed meanwhile.
+  package static func using<Result>(
+    _ handle: UInt, _ subject: StaticString, _ body: (Host) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let host = Host(try Slab(.host).hold(handle, subject))
+    defer { host.letGo() }
+    return try body(host)
   }
 
   package var pointer: UnsafeMutableRawPointer { UnsafeMutableRawPointer(state) }
   /// The host that `pointer` was asked of.
   package init(pointer: UnsafeMutableRawPointer) { self.init(pointer) }
   package var handle: Handle {
-    Handle(kind: .host, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+    Handle(kind: .host, slot: state.pointee.slot, generation: generation)
   }
-  /// What the host's items and blocks call. The host is never freed, so nothing is to be dropped.
+  /// What the host's items and blocks call. The host lives as long as there is one of their tokens, so nothing is to be dropped.
   package var callback: IndirectCallback {
     if fetchesEvents { return IndirectCallback(object: pointer, invoke: Host.forget, drop: IndirectCallback.dropFetched) }
     return IndirectCallback(object: pointer, invoke: Host.invoke, drop: nil)
@@ -50,13 +69,42 @@ package struct Host {
       throw Failure(Status.noMemory, "host", "cannot be registered: there are 63 already")
     }
     let host = Host(memory)
+    // Of the one before that had the slot nobody knows any more but threads that were told of it (`forgetFormer`).
+    host.state.pointee.era.store(treadle_system_next_host_era(), ordering: .sequentiallyConsistent)
     host.state.pointee.slot = slot
     host.state.pointee.dispatch = dispatch
     host.state.pointee.enter = enter
     host.state.pointee.exit = exit
     host.state.pointee.user = user
+    host.state.pointee.dropped.store(0, ordering: .relaxed)
+    host.state.pointee.closed.store(0, ordering: .sequentiallyConsistent)
     host.state.pointee.reference.begin(forClient: true)
     return host
+  }
+
+  // MARK: Its end
+
+  /// Keeps it from being freed. The caller has it by its handle, or knows that it is held.
+  func holdAgain() { state.pointee.reference.holdAgain() }
+
+  /// With the last reference, when its scope is closed and no token of it is left, its slot is another host's.
+  func letGo() {
+    if !state.pointee.reference.drop().isGone { return }
+    state.pointee.gate.lock()
+    var retired = state.pointee.retired
+    state.pointee.retired = Buffer()
+    state.pointee.retiredCount.store(0, ordering: .releasing)
+    state.pointee.gate.unlock()
+    retired.free()
+    Slab(.host).free(state.pointee.slot, pointer)
+  }
+
+  /// Its scope is closed: no client has it any more. It is quiet.
+  package static func endInScope(_ handle: Handle) {
+    guard let memory = try? Slab(.host).hold(handle.bits, "host") else { return }
+    let host = Host(memory)
+    host.state.pointee.reference.abandonClients()
+    host.letGo()
   }
 
   // MARK: Calling
@@ -181,6 +229,7 @@ package struct Host {
   private func enterThread() {
     if fetchesEvents { return }
     let thread = treadle_system_thread()
+    if thread.pointee.hosts_era != treadle_system_host_era() { Host.forgetFormer() }
     let bit: UInt64 = 1 << UInt64(state.pointee.slot)
     if thread.pointee.hosts & bit != 0 { return }
     thread.pointee.hosts |= bit
@@ -189,17 +238,39 @@ package struct Host {
     if let enter = state.pointee.enter { _ = ClientCall.guarded(enter, state.pointee.user) }
   }
 
+  /// The bits of the calling thread are those of the hosts of now: that of a slot which has got another host since is none of it.
+  @inline(never)
+  private static func forgetFormer() {
+    let thread = treadle_system_thread()
+    let era = treadle_system_host_era()
+    var slot: UInt32 = 1
+    while slot <= maximum {
+      if let memory = Slab(.host).memory(slot), Host(memory).isNewer(than: thread.pointee.hosts_era) {
+        thread.pointee.hosts &= ~(1 << UInt64(slot))
+      }
+      slot &+= 1
+    }
+    thread.pointee.hosts_era = era
+  }
+
+  private func isNewer(than era: UInt32) -> Bool {
+    Int32(bitPattern: state.pointee.era.load(ordering: .sequentiallyConsistent) &- era) > 0
+  }
+
   /// The thread ends: its hosts are told, but for those that are quiet.
   static func leaveThread() {
     let thread = treadle_system_thread()
+    if thread.pointee.hosts == 0 { return }
+    forgetFormer()
     let hosts = thread.pointee.hosts
-    if hosts == 0 { return }
     thread.pointee.hosts = 0
     var slot: UInt32 = 1
     while slot <= maximum {
       if hosts & (1 << UInt64(slot)) != 0, let memory = Slab(.host).memory(slot) {
         let host = Host(memory)
         _ = host.whileOpen(true) {
+          // The one that the thread knew may have ended just now: while a call is in flight the slot does not change hands.
+          if host.isNewer(than: thread.pointee.hosts_era) { return true }
           if let exit = host.state.pointee.exit { _ = ClientCall.guarded(exit, host.state.pointee.user) }
           return true
         }
@@ -246,12 +317,13 @@ package struct Host {
   package var droppedCount: UInt64 { state.pointee.dropped.load(ordering: .relaxed) }
 }
 
-/// The memory of a host language that has registered itself. Never freed.
+/// The memory of a host language that has registered itself. A slot that is free stays quiet.
 struct HostState: ~Copyable {
   let reference: Reference
   let touched: Atomic<UInt64>
   /// Constant: which of the process's hosts it is, and its functions.
   var slot: UInt32
+  let era: Atomic<UInt32>
   var dispatch: Host.Dispatch?
   var enter: Host.ThreadHook?
   var exit: Host.ThreadHook?

@@ -48,6 +48,8 @@ package struct Context {
   var firstAlias: UInt32 = 0
   /// Observers: what they want to be told.
   var activities: UInt32 = 0
+  /// Which host lives at `host`, until that has the token.
+  var hostGeneration: UInt32 = 0
   var aliases = HashIndex()
   /// Timers: 0 for one-shots.
   var interval: Int64 = 0

@@ -117,6 +117,7 @@ package struct Frame {
 
   /// A few wait for the next runs; more than that came of a deep recursion.
   static func giveBack(_ frame: Pointer, to loop: Loop) {
+    dropHost(frame)
     var kept = 0
     var spare = loop.spareFrames
     while let next = spare, kept < mostKept {
@@ -135,7 +136,14 @@ package struct Frame {
     }
   }
 
+  private static func dropHost(_ frame: Pointer) {
+    guard let host = frame.pointee.host else { return }
+    frame.pointee.host = nil
+    host.letGo(host.object)
+  }
+
   static func free(_ frame: Pointer) {
+    dropHost(frame)
     frame.pointee.batch.free()
     treadle_system_free(frame)
   }
@@ -146,6 +154,8 @@ struct FrameHost {
   let object: UnsafeMutableRawPointer
   /// Not 0: it takes no events any more.
   let closed: UnsafePointer<Atomic<UInt32>>
+  /// Drops the reference of the run.
+  let letGo: @convention(c) (UnsafeMutableRawPointer) -> Void
 }
 
 extension Loop {
