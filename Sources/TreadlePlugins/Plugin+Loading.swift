@@ -85,7 +85,7 @@ extension Plugin {
         next: nil, scope: scope, image: parts.image, original: original, description: description, path: parts.path, given: given,
         getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
         worker: 0, instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
-        isReached: false, heir: nil))
+        isReached: false, foundBefore: nil, heir: nil))
     parts = Parts()
     try enter(Plugin(state: state), inPlaceOf: old)
     return scope

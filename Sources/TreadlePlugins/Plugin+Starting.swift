@@ -160,17 +160,29 @@ extension Plugin {
   /// could end before the other.
   private func isUsed(by other: Plugin) -> Bool {
     _ = PluginRegistry.first { plugin in
-      plugin.state.pointee.isReached = plugin.state == other.state
+      plugin.state.pointee.isReached = false
       return false
     }
-    while PluginRegistry.first(where: { $0.state.pointee.isReached && $0.reachesOneMore() }) != nil {}
+    // Those whose uses have not been followed yet, the last one found first: each is followed once.
+    var last: UnsafeMutablePointer<PluginState>? = other.state
+    other.state.pointee.isReached = true
+    other.state.pointee.foundBefore = nil
+    while let reached = last {
+      last = reached.pointee.foundBefore
+      for handle in reached.pointee.uses.elements {
+        guard let used = Plugin.of(handle), !used.state.pointee.isReached else { continue }
+        used.state.pointee.isReached = true
+        used.state.pointee.foundBefore = last
+        last = used.state
+      }
+    }
     return state.pointee.isReached
   }
 
-  private func reachesOneMore() -> Bool {
-    let found = PluginRegistry.first { !$0.state.pointee.isReached && uses($0.scope) }
-    found?.state.pointee.isReached = true
-    return found != nil
+  /// The plugin of a handle that another one uses, and which so has not ended.
+  private static func of(_ handle: UInt64) -> Plugin? {
+    guard let memory = Slab(.scope).find(Handle(bits: UInt(handle))), let info = Scope(memory).state.pointee.info else { return nil }
+    return Plugin(state: info.assumingMemoryBound(to: PluginState.self))
   }
 
   /// Under the lock.

@@ -52,6 +52,7 @@ package struct PluginState {
   var uses: Buffer<UInt64>
   /// Lock. While it is looked for who uses whom.
   var isReached: Bool
+  var foundBefore: UnsafeMutablePointer<PluginState>?
   /// Lock. Where its state goes at its end; nil: nobody wants it.
   var heir: UnsafeMutablePointer<SavedState>?
 }

@@ -104,4 +104,42 @@ TEST(a_plugin_gets_nothing_from_one_that_uses_it, "PLUG-2 PLUG-4") {
         }
 }
 
+/* --- A long way round ---------------------------------------------------------------------------------- */
+
+enum { LINKS = 1000 };
+static treadle_plugin links[LINKS];
+static treadle_plugin_description links_described[LINKS];
+static const char *link_lists[LINKS][2][2];
+static char link_names[LINKS + 1][32], link_ids[LINKS][32];
+static int asked;
+static const treadle_plugin_description *query_link(uint32_t abi) { return (void)abi, &links_described[asked]; }
+static treadle_status init_link(const treadle_plugin_host *host, void **out_instance) {
+    (void)host;
+    *out_instance = NULL;
+    inits++;
+    return TREADLE_OK;
+}
+/* Whom a plugin uses in the end is looked for at each start: once for each, and not once for each way there. */
+TEST(a_long_chain_of_plugins_starts_and_ends, "PLUG-2 PLUG-4") {
+    inits = 0;
+    for (int i = 0; i <= LINKS; i++) snprintf(link_names[i], sizeof link_names[i], "example.link-%d/1", i);
+    for (asked = 0; asked < LINKS; asked++) {
+        int i = asked;
+        snprintf(link_ids[i], sizeof link_ids[i], "org.example.link-%d", i);
+        link_lists[i][0][0] = link_names[i], link_lists[i][1][0] = i + 1 < LINKS ? link_names[i + 1] : NULL;
+        links_described[i] = (treadle_plugin_description){
+            TREADLE_PLUGIN_COMMON, .id = link_ids[i], .name = "a link", .version = "1", .init = init_link, .deinit = deinit,
+            .get_extension = get_extension, .provided = link_lists[i][0], .required = link_lists[i][1]};
+        treadle_plugin_config config = {.struct_size = sizeof config, .query = query_link};
+        CHECK_INT(treadle_plugin_load(&config, &links[i]), TREADLE_OK);
+    }
+    CHECK_INT(treadle_plugin_start(links[0]), TREADLE_OK);
+    CHECK_INT(inits, LINKS);
+    CHECK_INT(treadle_plugin_close(links[LINKS - 1], 0), TREADLE_E_TIMEOUT);
+    for (int i = 0; i < LINKS; i++) {
+        CHECK_INT(treadle_plugin_close(links[i], 0), TREADLE_OK);
+        CHECK_INT(treadle_release(links[i]), TREADLE_OK);
+    }
+}
+
 TEST_MAIN()
