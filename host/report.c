@@ -77,6 +77,7 @@ static const char *word_of(uint32_t kind) {
     case TREADLE_KIND_TIMER: return "timer";
     case TREADLE_KIND_OBSERVER: return "observer";
     case TREADLE_KIND_DESCRIPTOR: return "descriptor";
+    case TREADLE_KIND_PORT: return "port";
     case TREADLE_KIND_SIGNATURE: return "signature";
     case TREADLE_KIND_ROUTINE: return "routine";
     case TREADLE_KIND_HOST: return "host";
@@ -100,7 +101,7 @@ static const char *word_of(uint32_t kind) {
 /* What is in it now, and how many of that there is room for here; to be freed. */
 static treadle_scope_holder *copy_holders(treadle_plugin plugin, size_t *out_count, size_t *out_kept) {
     treadle_scope_holder *holders = calloc(MOST_HOLDERS, sizeof *holders);
-    if (!holders || treadle_scope_copy_holders(plugin, holders, MOST_HOLDERS, out_count) != TREADLE_OK) *out_count = 0;
+    if (!holders || treadle_scope_copy_holders(plugin, holders, sizeof(treadle_scope_holder), MOST_HOLDERS, out_count) != TREADLE_OK) *out_count = 0;
     *out_kept = *out_count < MOST_HOLDERS ? *out_count : MOST_HOLDERS;
     return holders;
 }
@@ -149,6 +150,8 @@ static void print_holder(FILE *to, const treadle_scope_holder *holder) {
     fprintf(to, "    %s", word_of(holder->kind));
     if (*holder->label) fprintf(to, " \"%s\"", holder->label);
     if (holder->thread_id) fprintf(to, ", in thread %d", holder->thread_id);
+    if (*holder->thread_name) fprintf(to, " \"%s\"", holder->thread_name);
+    if (*holder->callback && strcmp(holder->callback, holder->label)) fprintf(to, ", in the callback of \"%s\"", holder->callback);
     if (holder->held_ns) fprintf(to, ", %.3f s since the end began", (double)holder->held_ns / 1e9);
     print_description(to, holder->object);
     fputc('\n', to);
@@ -170,7 +173,7 @@ void report_plugins(void) {
         treadle_plugin_info info = {.struct_size = sizeof info};
         size_t count = 0;
         if (plugins[i].handle && treadle_plugin_get_info(plugins[i].handle, &info) == TREADLE_OK) {
-            treadle_scope_copy_holders(plugins[i].handle, NULL, 0, &count);
+            treadle_scope_copy_holders(plugins[i].handle, NULL, sizeof(treadle_scope_holder), 0, &count);
             const char *state = states[info.state < 2 ? info.state : 2];
             printf("%s %s: %s, holds %zu\n", plugins[i].id, info.description->version, state, count);
             report_holders(stdout, plugins[i].handle);
@@ -212,7 +215,7 @@ void list_plugins(void) {
         print_names("requires", about->required);
         print_names("may use", about->optional);
         print_names("provides", about->provided);
-        for (uint32_t k = 0; k < about->setting_count; k++) print_setting(&about->settings[k]);
+        for (uint32_t k = 0; k < about->setting_count; k++) print_setting(treadle_plugin_get_setting(about, k));
     }
     fflush(stdout);
 }

@@ -44,7 +44,7 @@ test_check_of_bad_ones() {
     says 'FAILED stop and deinit return within the timeout: the first time it took [34]\..* s of 1\.000'
     ends_with 1 --check --timeout 1 blocker.so
     says 'FAILED it ends within its timeout: .*'
-    says '    timer, in thread [0-9]+, .*'
+    says '    timer, in thread [0-9]+ "treadle-host", .*'
     ends_with 1 --check crasher.so
     warns 'treadle-host: org.example.crasher crashed in its init or start'
     says 'FAILED it does not crash: Segmentation fault, in its init or start'

@@ -145,6 +145,10 @@ static treadle_status in_scope_create(const treadle_plugin_host *plugin, const t
     return status;
 }
 
+static treadle_status in_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t capacity, size_t *out_count) {
+    return treadle_scope_copy_holders(scope, buffer, 88, capacity, out_count);
+}
+
 static treadle_status in_source_create(const treadle_plugin_host *plugin, const treadle_source_context *context, treadle_source *out_source) {
     void *entry;
     treadle_status status = libtreadle_plugin_enter(plugin, &entry);
@@ -326,7 +330,6 @@ static const uint8_t plain[][2] = {
     {92, 103}, /* routine_call */
     {94, 105}, /* scope_enter */
     {95, 106}, /* scope_leave */
-    {96, 107}, /* scope_copy_holders */
     {99, 110}, /* source_signal */
     {100, 111}, /* source_signal_and_wake */
     {101, 112}, /* source_is_signalled */
@@ -401,6 +404,7 @@ static const uint8_t plain[][2] = {
     {180, 188}, /* has_last_resort */
     {181, 189}, /* port_call */
     {182, 190}, /* thread_request_stop */
+    {183, 107}, /* scope_copy_holders_sized */
 };
 
 static treadle_plugin_table table;
@@ -424,6 +428,7 @@ static void fill(void) {
     table.loop_post = in_loop_post;
     table.loop_post_in = in_loop_post_in;
     table.scope_create = in_scope_create;
+    table.scope_copy_holders = in_scope_copy_holders;
     table.source_create = in_source_create;
     table.source_start = in_source_start;
     table.thread_create = in_thread_create;

@@ -36,6 +36,15 @@ package struct ScopeHolder {
     }
   }
 
+  /// Calls `name` with the name of a thread that is inside of something, and `callback` with the label of the item whose callback
+  /// it runs: texts that live as long as the calls, which may be left out. No lock of ours is held by the caller.
+  package static func tellThread(
+    _ id: Int32, name: (UnsafePointer<CChar>) -> Void, callback: (UnsafePointer<CChar>) -> Void
+  ) {
+    Thread.withName(ofThread: id, name)
+    Loop.withItem(calledOn: id) { item in if let label = item.label { callback(label) } }
+  }
+
   private static func tell(_ handle: Handle, _ kind: Kind, _ body: (ScopeHolder, UnsafePointer<CChar>?) -> Void) {
     if kind.isItem, let item = try? Item.hold(kind, handle.bits, "item") {
       body(ScopeHolder(kind: kind.rawValue, threadID: Loop.idOfThread(calling: item), handle: handle.bits), item.label)

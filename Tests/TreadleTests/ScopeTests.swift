@@ -75,6 +75,7 @@ struct ScopeTests {
     let inside = Signal(), go = Signal()
     let scope = try RunLoopScope()
     let worker = try RunLoopThread.startWorker()
+    try worker.setName("a reader")
     let source = try RunLoopSource(label: "slow", scope: scope) { _ in
       inside.signal()
       try go.wait()
@@ -85,7 +86,8 @@ struct ScopeTests {
     #expect(status { try scope.close(timeout: .zero) } == .timeout)
     let holder = try #require(scope.holders.first)
     #expect(holder.kind == "source" && holder.label == "slow" && holder.threadID == worker.kernelID)
-    #expect("\(holder)".hasPrefix("source “slow” in thread \(worker.kernelID) for "))
+    #expect(holder.threadName == "a reader" && holder.callback == "slow")
+    #expect("\(holder)".hasPrefix("source “slow” in thread \(worker.kernelID) “a reader” for "))
     go.signal()
     #expect(try scope.close(timeout: patience))
     try worker.stopAndJoin(timeout: patience)

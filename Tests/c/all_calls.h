@@ -243,7 +243,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     REFERENCE_CALLS(X, scope, SCOPE, Z)                                                                            \
     X(treadle_scope_enter, U(SCOPE), 's', 0, call_enter(Z))                                                        \
     X(treadle_scope_leave, U(SCOPE), 's', 0, call_leave(Z))                                                        \
-    X(treadle_scope_copy_holders, U(SCOPE), 's', 8, treadle_scope_copy_holders(Z, NULL, 0, &h->out.size))          \
+    X(treadle_scope_copy_holders, U(SCOPE), 's', 8, treadle_scope_copy_holders(Z, NULL, sizeof(treadle_scope_holder), 0, &h->out.size)) \
     X(treadle_is_valid__scope, U(SCOPE), 'b', 0, treadle_is_valid(Z))                                              \
     X(treadle_plugin_load, 0, 's', 8, make_q(h))                                                                   \
     REFERENCE_CALLS(X, plugin, PLUGIN, Q)                                                                          \

@@ -247,8 +247,9 @@ TEST(null_where_a_result_is_stored, "OBJ-2") {
     NULL_OUT(treadle_closure_get_info(h.of[CLOSURE], NULL), "out_info");
     NULL_OUT(treadle_closure_pool_get_info(NULL), "out_info");
     NULL_OUT(treadle_scope_create(&TREADLE_INIT(treadle_scope_config), NULL), "out_scope");
-    NULL_OUT(treadle_scope_copy_holders(h.of[SCOPE], NULL, 0, NULL), "out_count");
-    NULL_OUT(treadle_scope_copy_holders(h.of[SCOPE], NULL, 1, &size), "buffer");
+    NULL_OUT(treadle_scope_copy_holders(h.of[SCOPE], NULL, sizeof(treadle_scope_holder), 0, NULL), "out_count");
+    NULL_OUT(treadle_scope_copy_holders(h.of[SCOPE], NULL, sizeof(treadle_scope_holder), 1, &size), "buffer");
+    NULL_OUT(treadle_scope_copy_holders(h.of[SCOPE], NULL, 87, 0, &size), "holder_size");
     NULL_OUT(treadle_lock_create(0, NULL), "out_lock");
     NULL_OUT(treadle_condition_create(NULL), "out_condition");
     NULL_OUT(treadle_pool_push(NULL), "out_token");

@@ -90,7 +90,7 @@ TEST(a_plugin_gets_nothing_from_one_that_uses_it, "PLUG-2 PLUG-4") {
                 if (found) {
                     CHECK(strcmp(found, names[next]) == 0);
                     CHECK_INT(treadle_plugin_close(plugins[next], 0), TREADLE_E_TIMEOUT);
-                    CHECK_INT(treadle_scope_copy_holders(plugins[next], &holder, 1, &count), TREADLE_OK);
+                    CHECK_INT(treadle_scope_copy_holders(plugins[next], &holder, sizeof(treadle_scope_holder), 1, &count), TREADLE_OK);
                     CHECK_INT(holder.kind, TREADLE_HOLDER_PLUGIN);
                 } else {
                     refused++;

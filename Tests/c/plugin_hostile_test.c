@@ -72,7 +72,7 @@ TEST(a_stop_that_takes_longer_and_refuses_ends_the_plugin_all_the_same, "PLUG-4 
     await(&in_stop);
     /* Its time is over; nobody goes on to its end before it returns. */
     CHECK_INT(treadle_plugin_close(plugin, MILLISECONDS(2)), TREADLE_E_TIMEOUT);
-    CHECK_INT(treadle_scope_copy_holders(plugin, &holder, 1, &count), TREADLE_OK);
+    CHECK_INT(treadle_scope_copy_holders(plugin, &holder, sizeof(treadle_scope_holder), 1, &count), TREADLE_OK);
     CHECK(count == 1 && holder.kind == TREADLE_HOLDER_CALL && holder.thread_id != 0 && holder.held_ns > 0);
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_CLOSED);
     CHECK(!strstr(said, "deinit"));
@@ -124,7 +124,7 @@ TEST(one_that_ends_another_whose_thread_is_in_a_call_of_it, "PLUG-4 SCOPE-3") {
     treadle_status (*meet)(treadle_plugin, int64_t, void (*)(void)) = *(treadle_status (*const *)(treadle_plugin, int64_t, void (*)(void)))meeting;
     await(&in_stop);
     CHECK_INT(meet(visitor, 0, NULL), TREADLE_E_TIMEOUT);
-    CHECK_INT(treadle_scope_copy_holders(visitor, holders, 4, &count), TREADLE_OK);
+    CHECK_INT(treadle_scope_copy_holders(visitor, holders, sizeof(treadle_scope_holder), 4, &count), TREADLE_OK);
     for (size_t i = 0; i < count && i < 4; i++) has_timer = has_timer || (holders[i].kind == TREADLE_KIND_TIMER && holders[i].thread_id != 0);
     CHECK(has_timer && !strstr(said, "deinit"));
     /* The one that it uses waits for it. */

@@ -71,7 +71,7 @@ HELPER bool has_holder(uint32_t kind) {
     treadle_scope_holder holders[16];
     size_t count;
     bool is_found = false;
-    CHECK_INT(treadle_scope_copy_holders(victim, holders, 16, &count), TREADLE_OK);
+    CHECK_INT(treadle_scope_copy_holders(victim, holders, sizeof(treadle_scope_holder), 16, &count), TREADLE_OK);
     for (size_t i = 0; i < count && i < 16; i++) is_found = is_found || (holders[i].kind == kind && holders[i].held_ns > 0);
     for (size_t i = 0; !is_found && i < count && i < 16; i++) fprintf(stderr, "a holder of kind %u in %d\n", holders[i].kind, holders[i].thread_id);
     return is_found;

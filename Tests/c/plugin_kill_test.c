@@ -108,7 +108,7 @@ static void await_queued(const struct row *row) {
     size_t count;
     uint32_t state;
     for (bool is_queued = false; !is_queued; sched_yield()) {
-        CHECK_INT(treadle_scope_copy_holders(victim, holders, 16, &count), TREADLE_OK);
+        CHECK_INT(treadle_scope_copy_holders(victim, holders, sizeof(treadle_scope_holder), 16, &count), TREADLE_OK);
         for (size_t i = 0; i < count && i < 16; i++) {
             if (holders[i].kind != row->holder) continue;
             is_queued = true;

@@ -40,7 +40,7 @@ static void *call_into(void *info) {
             if (treadle_plugin_set(plugin, "size", "4") == TREADLE_OK) atomic_fetch_add(&calls_into, 1);
             break;
         case 4: treadle_plugin_copy_setting(plugin, "size", text, sizeof text, &size); break;
-        case 5: treadle_scope_copy_holders(plugin, holders, 4, &size); break;
+        case 5: treadle_scope_copy_holders(plugin, holders, sizeof(treadle_scope_holder), 4, &size); break;
         default:
             if (info) treadle_plugin_close(plugin, 0);
             else treadle_loop_wake(treadle_loop_main());

@@ -75,7 +75,7 @@ TEST(those_that_are_required_start_before_and_end_after, "PLUG-2 PLUG-4") {
     size_t count;
     CHECK_INT(treadle_plugin_close(provider, 0), TREADLE_E_TIMEOUT);
     CHECK(treadle_is_valid(provider));
-    CHECK_INT(treadle_scope_copy_holders(provider, &holder, 1, &count), TREADLE_OK);
+    CHECK_INT(treadle_scope_copy_holders(provider, &holder, sizeof(treadle_scope_holder), 1, &count), TREADLE_OK);
     CHECK(count == 1 && holder.kind == TREADLE_HOLDER_PLUGIN && holder.object == (treadle_object)user);
     CHECK(strcmp(holder.label, "org.example.user") == 0);
     CHECK_SAID("");
@@ -252,7 +252,7 @@ TEST(a_callback_that_blocks_is_named_until_it_returns, "PLUG-4 SCOPE-3") {
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
     await(&inside);
     CHECK_INT(treadle_plugin_close(plugin, MILLISECONDS(5)), TREADLE_E_TIMEOUT);
-    CHECK_INT(treadle_scope_copy_holders(plugin, holders, 8, &count), TREADLE_OK);
+    CHECK_INT(treadle_scope_copy_holders(plugin, holders, sizeof(treadle_scope_holder), 8, &count), TREADLE_OK);
     bool has_timer = false, has_thread = false;
     for (size_t i = 0; i < count && i < 8; i++) {
         if (holders[i].kind == TREADLE_KIND_TIMER) has_timer = holders[i].thread_id != 0;

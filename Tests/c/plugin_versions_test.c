@@ -50,6 +50,27 @@ TEST(both_agree_on_the_latest_that_they_know, "PLUG-1") {
         said[0] = 0;
     }
 }
+TEST(settings_of_a_later_version_are_found_by_the_size_that_they_state, "PLUG-1 PLUG-6 ABI-7") {
+    const char *const keys[] = {"size", "greeting", "loud", "ratio"};
+    const char *const given[] = {"ratio", "2.5", NULL};
+    treadle_plugin plugin;
+    treadle_plugin_config config = config_of(path_of("newer"));
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    char value[16];
+    size_t length;
+    setenv("VERSIONS", "10000-10001", 1);
+    config.settings = given;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_get_info(plugin, &info), TREADLE_OK);
+    CHECK_INT(info.description->setting_count, COUNT(keys));
+    for (uint32_t i = 0; i < COUNT(keys); i++) CHECK_TEXT(treadle_plugin_get_setting(info.description, i)->key, keys[i]);
+    CHECK(!treadle_plugin_get_setting(info.description, COUNT(keys)));
+    CHECK_INT(treadle_plugin_copy_setting(plugin, "ratio", value, sizeof value, &length), TREADLE_OK);
+    CHECK_TEXT(value, "2.5");
+    CHECK_INT(treadle_plugin_set(plugin, "loud", "maybe"), TREADLE_E_ARG);
+    CHECK_INT(treadle_plugin_set(plugin, "loud", "true"), TREADLE_OK);
+    unload(plugin);
+}
 TEST(what_has_nothing_in_common_is_refused_by_name, "PLUG-1") {
     const char *const bad[] = {"10001-10003", "20000-20000", "1-2", "0-ffff", "fffe0000-ffffffff"};
     for (size_t i = 0; i < COUNT(bad); i++) {

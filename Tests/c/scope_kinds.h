@@ -253,7 +253,7 @@ HELPER void make_in(treadle_scope scope, const struct scope_kind *kind, struct l
 }
 HELPER int holders_of(treadle_scope scope, treadle_scope_holder *holders, size_t capacity) {
     size_t count = 77;
-    CHECK_INT(treadle_scope_copy_holders(scope, holders, capacity, &count), TREADLE_OK);
+    CHECK_INT(treadle_scope_copy_holders(scope, holders, sizeof *holders, capacity, &count), TREADLE_OK);
     return (int)count;
 }
 

@@ -38,7 +38,7 @@ static void *make_many(void *info) {
         life_begin(life, kind->how == BY_OWN_LOOP ? treadle_loop_current() : round->loop, TREADLE_DEFAULT_MODE);
         life->in_callback = note_call;
         treadle_scope_holder holders[4];
-        if (chance(16) == 0) treadle_scope_copy_holders(round->scope, holders, 4, &(size_t){0});
+        if (chance(16) == 0) treadle_scope_copy_holders(round->scope, holders, sizeof(treadle_scope_holder), 4, &(size_t){0});
         treadle_status status = kind->make(life);
         round->is_owed[maker->number][i] = status == TREADLE_OK || kind->is_given_back;
         if (status != TREADLE_OK && status != TREADLE_E_CLOSED) check_failed(__FILE__, __LINE__, "a %s: %d", kind->name, status);

@@ -50,6 +50,7 @@ struct making {
 };
 static void *make_and_run(void *info) {
     struct making *making = info;
+    CHECK_INT(pthread_setname_np(pthread_self(), "a_runner"), 0);
     making->thread_id = thread_id();
     making->life->loop = treadle_loop_current();
     treadle_timer keeper = armed_timer(NULL, NULL, NULL, FAR_AWAY, 0);
@@ -93,6 +94,10 @@ TEST(a_callback_that_goes_on_is_waited_for_and_told, "SCOPE-3") {
             CHECK(strlen(holders[0].label) > 3 && holders[0].thread_id == making.thread_id);
         if (making.kind->kind == TREADLE_HOLDER_POST || making.kind->kind == TREADLE_HOLDER_REQUEST)
             CHECK_INT(holders[0].thread_id, making.thread_id);
+        /* Who is inside, and in which callback. */
+        if (holders[0].thread_id) CHECK(holders[0].thread_name[0]);
+        if (making.kind->how == BY_LOOP && holders[0].thread_id) CHECK_TEXT(holders[0].thread_name, "a_runner");
+        if (making.kind->how == BY_LOOP && holders[0].label[0] && holders[0].thread_id) CHECK_TEXT(holders[0].callback, holders[0].label);
         sem_post(&go);
         CHECK_INT(treadle_scope_close(making.scope, TREADLE_FOREVER), TREADLE_OK);
         if (life.released != 1) check_failed(__FILE__, __LINE__, "a %s was released %d times", making.kind->name, life.released);

@@ -120,6 +120,46 @@ TEST(a_value_that_is_used_is_waited_for_and_told, "SCOPE-3 THR-12") {
     for (int i = 0; i < 2; i++) CHECK_INT(pthread_join(users[i], NULL), 0);
 }
 
+/* Cut in the middle of a character. */
+#define LONG_NAME "the thread that reads weather \xc3\xa4nd more"
+static void use_in_timer(treadle_timer timer, void *thread) {
+    (void)timer;
+    CHECK_INT(treadle_thread_use_value(thread, "key", stay, NULL), TREADLE_OK);
+}
+static void *use_it_in_a_timer(void *thread) {
+    treadle_timer_context context = {.struct_size = sizeof context, .fire = use_in_timer, .info = thread, .fire_at = 1, .label = "a timer that uses it"};
+    treadle_timer timer = NULL;
+    CHECK_INT(treadle_thread_set_name(treadle_thread_current(), LONG_NAME), TREADLE_OK);
+    CHECK_INT(treadle_timer_create(&context, &timer), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), timer, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
+    CHECK_INT(treadle_release(timer), TREADLE_OK);
+    return NULL;
+}
+TEST(a_holder_names_its_thread_and_the_callback_that_it_runs, "SCOPE-3") {
+    pthread_t user;
+    treadle_scope_holder holder;
+    treadle_scope scope = make_scope(NULL);
+    sem_init(&entered, 0, 0), sem_init(&go, 0, 0);
+    CHECK_INT(set_in(scope, treadle_thread_current(), "key", &used), TREADLE_OK);
+    CHECK_INT(pthread_create(&user, NULL, use_it_in_a_timer, treadle_thread_current()), 0);
+    await(&entered);
+    CHECK_INT(treadle_scope_close(scope, 0), TREADLE_E_TIMEOUT);
+    CHECK_INT(holders_of(scope, &holder, 1), 1);
+    CHECK_INT(holder.kind, TREADLE_HOLDER_VALUE);
+    CHECK_TEXT(holder.thread_name, "the thread that reads weather ");
+    CHECK_TEXT(holder.callback, "a timer that uses it");
+    /* As much as there is room for in the struct of an older client. */
+    struct { treadle_scope_holder known; } older;
+    size_t count;
+    memset(&older, 7, sizeof older);
+    CHECK_INT(treadle_scope_copy_holders(scope, &older.known, offsetof(treadle_scope_holder, thread_name), 1, &count), TREADLE_OK);
+    CHECK(older.known.kind == TREADLE_HOLDER_VALUE && older.known.thread_name[0] == 7 && older.known.callback[63] == 7);
+    sem_post(&go);
+    close_it(scope);
+    CHECK_INT(pthread_join(user, NULL), 0);
+}
+
 static void close_from_inside(void *value, void *scope) {
     CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_DEFERRED);
     CHECK_INT(*(atomic_int *)value, 0);

@@ -65,6 +65,16 @@ def complaints_about(declaration: Declaration) -> list[str]:
     return complaints
 
 
+def kinds_without_name() -> str:
+    """What may be in a scope, and is not in HolderKind: all but what belongs to nobody."""
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted((INCLUDE / "treadle").glob("*.h")))
+    kinds = set(re.findall(r"^(?:enum \{)? *(TREADLE_(?:KIND|HOLDER)_\w+) = \d", text, re.M))
+    kinds -= {f"TREADLE_KIND_{name}" for name in ("LOOP", "SIGNATURE", "LOCK", "CONDITION", "MESSAGE")}
+    named = set(re.findall(r"= (TREADLE_\w+)", (INCLUDE / "treadle/cpp/scope.hpp").read_text(encoding="utf-8")))
+    missing = sorted(kinds - named)
+    return f"HolderKind lacks {', '.join(missing)}" if missing or len(kinds) < 18 else ""
+
+
 def main() -> int:
     compilers = sys.argv[1:]
     complaints = [link_two_units(compiler) for compiler in compilers]
@@ -72,6 +82,7 @@ def main() -> int:
     # What a header lacks of the others, it lacks with every compiler: they share the standard library.
     ways = [(compiler, STANDARDS[number % len(STANDARDS)]) for number, compiler in enumerate(compilers)]
     complaints += [compile_alone(*ways[number % len(ways)], header) for number, header in enumerate(HEADERS[1:])]
+    complaints.append(kinds_without_name())
     found = [declaration for header in HEADERS for declaration in public_declarations(header)]
     complaints += ["\n".join(complaints_about(declaration)) for declaration in found]
     if len(found) < 150:

@@ -18,6 +18,9 @@ static_assert(static_cast<int>(Status::deferred) == TREADLE_DEFERRED);
 
 static const Mode never("a mode that nobody runs");
 
+// What no function of C++ makes, or what is a plugin's.
+static_assert(static_cast<int>(HolderKind::plugin) == TREADLE_HOLDER_PLUGIN && static_cast<int>(HolderKind::routine) == TREADLE_KIND_ROUTINE);
+
 // Everything that a scope takes, each with one callable; the handles are for the caller to keep, or to forget.
 struct Made {
     Source source;
@@ -130,6 +133,7 @@ TEST(what_goes_on_is_waited_for_and_told, "SCOPE-3") {
     std::int32_t id = 0;
     runner.thread.perform_and_wait([&] {
         id = Thread::current().id();
+        Thread::current().set_name("a runner");
         const Scope::Entry inside(scope);
         TimerOptions options;
         options.label = "a slow one";
@@ -145,6 +149,8 @@ TEST(what_goes_on_is_waited_for_and_told, "SCOPE-3") {
     CHECK_EQUAL(holders.size(), std::size_t(1));
     CHECK(holders[0].kind == HolderKind::timer && holders[0].label == "a slow one" && holders[0].object);
     CHECK_EQUAL(holders[0].thread_id, id);
+    CHECK_EQUAL(holders[0].thread_name, std::string("a runner"));
+    CHECK_EQUAL(holders[0].callback, std::string("a slow one"));
     CHECK(holders[0].held >= 1ms);
     CHECK_ERROR(scope.enter(), closed, "scope");
     CHECK_ERROR(Scope::Entry(scope), closed, "scope");

@@ -26,6 +26,14 @@ static treadle_status start(void *instance) {
     treadle_closure_config config = {.struct_size = sizeof config, .signature = "v"};
     if (treadle_closure_create(&config, &closure) != TREADLE_E_ARG) return TREADLE_E_PLUGIN;
     if (strncmp(treadle_version_string(), "1.", 2) != 0) return TREADLE_E_PLUGIN;
+    /* Its holders are those of that time: nothing is written behind the two. */
+    struct { treadle_scope_holder known[2]; char behind[256]; } room;
+    size_t count = 0;
+    memset(&room, 7, sizeof room);
+    if (treadle_scope_copy_holders(treadle_plugin_self->plugin, room.known, 2, &count) != TREADLE_OK || count == 0) return TREADLE_E_PLUGIN;
+    if (room.known[0].kind == 0 || room.known[0].kind == 0x07070707 || room.known[0].label[0]) return TREADLE_E_PLUGIN;
+    for (size_t i = 0; i < sizeof room.behind; i++)
+        if (room.behind[i] != 7) return TREADLE_E_PLUGIN;
     treadle_status status = treadle_timer_start(0, 0, tick, NULL, NULL);
     return status == TREADLE_OK ? probe_start(instance) : status;
 }

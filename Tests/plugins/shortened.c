@@ -24,6 +24,11 @@ static treadle_status start(void *instance) {
     shorter.table = table;
     treadle_plugin_self = &shorter;
     if (treadle_loop_open_pollable(treadle_loop_current(), TREADLE_DEFAULT_MODE, &fd) != TREADLE_E_NOT_SUPPORTED || fd != -7) return TREADLE_E_PLUGIN;
+    /* Nor is one of its place called, which wants other parameters. */
+    treadle_scope_holder holder = {.kind = 7};
+    size_t count = 7;
+    if (treadle_scope_copy_holders(treadle_plugin_self->plugin, &holder, sizeof holder, 1, &count) != TREADLE_E_NOT_SUPPORTED) return TREADLE_E_PLUGIN;
+    if (count != 7 || holder.kind != 7 || treadle_has_last_resort()) return TREADLE_E_PLUGIN;
     /* What that version had goes its way. */
     if (treadle_thread_set_value(treadle_thread_current(), "a key", "value", given_back) != TREADLE_OK) return TREADLE_E_PLUGIN;
     if (treadle_thread_remove_value(treadle_thread_current(), "a key") != TREADLE_OK) return TREADLE_E_PLUGIN;

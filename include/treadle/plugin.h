@@ -39,7 +39,7 @@ enum {
 
 /** A setting that a plugin has. Its values are text; the host checks them before the plugin sees them. Since 1.0. */
 typedef struct treadle_plugin_setting {
-    size_t struct_size;        /* sizeof(treadle_plugin_setting) */
+    size_t struct_size;        /* sizeof(treadle_plugin_setting), the same in all settings of a plugin */
     const char *key;           /* a-z, 0-9, and . _ - inside: at most 63 bytes */
     const char *default_value; /* a value of its type; NULL for a text: empty */
     const char *description;   /* for people; UTF-8; may be NULL */
@@ -77,7 +77,7 @@ typedef struct treadle_plugin_description {
     const char *const *required;
     const char *const *optional; /* extensions that it uses if they exist; may be NULL, like the other two */
     const char *const *provided; /* extensions that it provides */
-    const treadle_plugin_setting *settings;
+    const treadle_plugin_setting *settings; /* read by treadle_plugin_get_setting */
     /* Called once, before the other functions, after the providers of its required extensions have
      * started. instance is passed to the others. */
     treadle_status (*init)(const treadle_plugin_host *host, void **out_instance);
@@ -98,6 +98,14 @@ typedef struct treadle_plugin_description {
     treadle_status (*save)(void *instance, treadle_plugin_write_fn write, void *sink);
     treadle_status (*restore)(void *instance, const void *bytes, size_t size);
 } treadle_plugin_description;
+
+/** Returns a setting of a plugin that may have been built for another version: the distance of its settings is the struct_size of the
+ *  first one. Of a smaller struct only the members in its struct_size may be read. NULL for an index behind the last.
+ *  [any] Errors: none. Since 1.0. */
+static inline const treadle_plugin_setting *treadle_plugin_get_setting(const treadle_plugin_description *description, uint32_t index) {
+    if (index >= description->setting_count) return NULL;
+    return (const treadle_plugin_setting *)(const void *)((const char *)description->settings + index * description->settings->struct_size);
+}
 
 /** The one function that a plugin exports, as treadle_plugin_query: pure, on any thread. host_abi is TREADLE_PLUGIN_ABI of
  *  the host. [callback] Since 1.0. */

@@ -194,6 +194,7 @@ struct treadle_plugin_table {
     bool (*has_last_resort)(void);
     treadle_status (*port_call)(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode);
     treadle_status (*thread_request_stop)(treadle_thread thread, uint32_t flags);
+    treadle_status (*scope_copy_holders_sized)(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count);
 };
 
 #ifdef TREADLE_PLUGIN
@@ -296,7 +297,6 @@ TREADLE_FORWARD treadle_status treadle_routine_call(treadle_routine routine, con
 TREADLE_FORWARD treadle_status treadle_scope_create(const treadle_scope_config *config, treadle_scope *out_scope) { if (!TREADLE_HAS(scope_create)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_create(treadle_plugin_self, config, out_scope); }
 TREADLE_FORWARD treadle_status treadle_scope_enter(treadle_scope scope) { if (!TREADLE_HAS(scope_enter)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_enter(scope); }
 TREADLE_FORWARD treadle_status treadle_scope_leave(treadle_scope scope) { if (!TREADLE_HAS(scope_leave)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_leave(scope); }
-TREADLE_FORWARD treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t capacity, size_t *out_count) { if (!TREADLE_HAS(scope_copy_holders)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_copy_holders(scope, buffer, capacity, out_count); }
 TREADLE_FORWARD treadle_status treadle_source_create(const treadle_source_context *context, treadle_source *out_source) { if (!TREADLE_HAS(source_create)) return treadle_plugin_lacks(); return treadle_plugin_self->table->source_create(treadle_plugin_self, context, out_source); }
 TREADLE_FORWARD treadle_status treadle_source_start(treadle_perform_fn perform, void *info, treadle_source *out_source) { if (!TREADLE_HAS(source_start)) return treadle_plugin_lacks(); return treadle_plugin_self->table->source_start(treadle_plugin_self, perform, info, out_source); }
 TREADLE_FORWARD treadle_status treadle_source_signal(treadle_source source) { if (!TREADLE_HAS(source_signal)) return treadle_plugin_lacks(); return treadle_plugin_self->table->source_signal(source); }
@@ -381,6 +381,7 @@ TREADLE_FORWARD treadle_status treadle_invocation_get_errno(treadle_invocation i
 TREADLE_FORWARD bool treadle_has_last_resort(void) { if (!TREADLE_HAS(has_last_resort)) return false; return treadle_plugin_self->table->has_last_resort(); }
 TREADLE_FORWARD treadle_status treadle_port_call(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode) { if (!TREADLE_HAS(port_call)) return treadle_plugin_lacks(); return treadle_plugin_self->table->port_call(port, name, signature, arguments, argument_count, result, result_size, timeout_ns, mode); }
 TREADLE_FORWARD treadle_status treadle_thread_request_stop(treadle_thread thread, uint32_t flags) { if (!TREADLE_HAS(thread_request_stop)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_request_stop(thread, flags); }
+TREADLE_FORWARD treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count) { if (!TREADLE_HAS(scope_copy_holders_sized)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_copy_holders_sized(scope, buffer, holder_size, capacity, out_count); }
 #undef TREADLE_HAS
 #undef TREADLE_FORWARD
 #endif

@@ -46,13 +46,16 @@ TREADLE_API treadle_status treadle_scope_enter(treadle_scope scope);
  *  [any] Errors: TREADLE_E_STATE if the scope is not the one that the thread has entered last. Since 1.0. */
 TREADLE_API treadle_status treadle_scope_leave(treadle_scope scope);
 
-/** A holder, which keeps a scope from being closed: see treadle_scope_copy_holders. Since 1.0. */
+/** A holder, which keeps a scope from being closed: see treadle_scope_copy_holders. Later versions may add members at its end.
+ *  Since 1.0. */
 typedef struct treadle_scope_holder {
     uint32_t kind;         /* TREADLE_KIND_..., or TREADLE_HOLDER_... */
     int32_t thread_id;     /* the kernel id of the thread inside of it; 0: none, or unknown */
     treadle_object object; /* borrowed; NULL for holders without a handle */
     int64_t held_ns;       /* time since the closing began; 0: it has not begun */
     char label[64];        /* truncated to fit, with a NUL; empty: none */
+    char thread_name[32];  /* of thread_id, also truncated: the name set by treadle_thread_set_name, else the kernel's */
+    char callback[64];     /* label of the item whose callback that thread runs, also truncated; empty: none */
 } treadle_scope_holder;
 
 /** Kinds of holders without a handle. New ones may be added. Since 1.0. */
@@ -67,9 +70,10 @@ enum {
 
 /** Copies out the first capacity holders of a scope, and stores the number of all. If the scope could not be closed in time,
  *  these hold up the closing. With capacity 0 buffer may be NULL.
- *  [any] Errors: TREADLE_E_ARG for NULL. Since 1.0. */
-TREADLE_API treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t capacity,
-                                                      size_t *out_count);
+ *  holder_size: sizeof(treadle_scope_holder), the distance of two holders. Members that this version does not know are unchanged.
+ *  [any] Errors: TREADLE_E_ARG for NULL, a holder_size that no version had. Since 1.0. */
+TREADLE_API treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size,
+                                                      size_t capacity, size_t *out_count);
 
 /** Closes a scope and ends all its members, even if there are references to them, in the reverse order of their creation
  *  (SCOPE-7). New members are refused (TREADLE_E_CLOSED). Items, closures and scopes inside are closed; queued posts and requests

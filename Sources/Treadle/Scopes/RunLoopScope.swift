@@ -66,11 +66,17 @@ public final class RunLoopScope: Sendable {
     public let threadID: Int32
     /// For how long, since the closing began; zero: it has not. Since 1.0.
     public let held: Duration
+    /// The name of that thread, or the first 31 bytes of it; empty: none. Since 1.0.
+    public let threadName: String
+    /// The label of the item whose callback that thread runs just now; empty: none. Since 1.0.
+    public let callback: String
 
     /// All of it in a line. Since 1.0.
     public var description: String {
       let name = label.isEmpty ? kind : "\(kind) “\(label)”"
-      return (threadID == 0 ? name : "\(name) in thread \(threadID)") + (held == .zero ? "" : " for \(held)")
+      let thread = threadName.isEmpty ? "\(threadID)" : "\(threadID) “\(threadName)”"
+      let inside = callback.isEmpty || callback == label ? "" : " in “\(callback)”"
+      return (threadID == 0 ? name : "\(name) in thread \(thread)\(inside)") + (held == .zero ? "" : " for \(held)")
     }
   }
 
@@ -82,7 +88,7 @@ public final class RunLoopScope: Sendable {
     while true {
       var count = 0
       let found = [treadle_scope_holder](unsafeUninitializedCapacity: room) { buffer, filled in
-        guard treadle_scope_copy_holders(handle, buffer.baseAddress, room, &count) >= 0 else { return count = 0 }
+        guard treadle_scope_copy_holders(handle, buffer.baseAddress, MemoryLayout<treadle_scope_holder>.size, room, &count) >= 0 else { return count = 0 }
         filled = min(count, room)
       }
       if count <= room { return found.map(Holder.init) }
@@ -101,18 +107,20 @@ extension RunLoopScope: CustomStringConvertible {
 
 extension RunLoopScope.Holder {
   fileprivate init(_ holder: treadle_scope_holder) {
-    var text = holder.label
+    var (text, name, callback) = (holder.label, holder.thread_name, holder.callback)
     kind = RunLoopScope.Holder.names[Int(holder.kind)] ?? "object of kind \(holder.kind)"
     label = textOf(&text)
     threadID = holder.thread_id
     held = .nanoseconds(holder.held_ns)
+    threadName = textOf(&name)
+    self.callback = textOf(&callback)
   }
 
   private static let names: [Int: String] = [
     TREADLE_KIND_SOURCE: "source", TREADLE_KIND_TIMER: "timer", TREADLE_KIND_OBSERVER: "observer",
     TREADLE_KIND_DESCRIPTOR: "descriptor source", TREADLE_KIND_HOST: "host", TREADLE_KIND_THREAD: "thread",
     TREADLE_KIND_INVOCATION: "invocation", TREADLE_KIND_CLOSURE: "closure", TREADLE_KIND_SCOPE: "scope",
-    TREADLE_KIND_PORT: "port",
+    TREADLE_KIND_PORT: "port", TREADLE_KIND_ROUTINE: "routine",
     TREADLE_HOLDER_POST: "post", TREADLE_HOLDER_REQUEST: "request", TREADLE_HOLDER_NOTIFICATION: "notification",
     TREADLE_HOLDER_POOLED: "pool entry", TREADLE_HOLDER_CALL: "call", TREADLE_HOLDER_VALUE: "value",
     TREADLE_HOLDER_PLUGIN: "plugin",

@@ -410,8 +410,8 @@ typedef struct treadle_scope_config { size_t struct_size; const char *label; voi
 treadle_status treadle_scope_create(const treadle_scope_config *config, treadle_scope *out_scope);
 treadle_status treadle_scope_enter(treadle_scope scope);
 treadle_status treadle_scope_leave(treadle_scope scope);
-typedef struct treadle_scope_holder { uint32_t kind; int32_t thread_id; treadle_object object; int64_t held_ns; char label[64]; } treadle_scope_holder;
-treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t capacity, size_t *out_count);
+typedef struct treadle_scope_holder { uint32_t kind; int32_t thread_id; treadle_object object; int64_t held_ns; char label[64]; char thread_name[32]; char callback[64]; } treadle_scope_holder;
+treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count);
 typedef uint64_t (*treadle_dispatch_fn)(uint64_t ticket, const treadle_event *event);
 typedef struct treadle_host_config { size_t struct_size; treadle_dispatch_fn dispatch; void (*thread_enter)(void *user); void (*thread_exit)(void *user); void *user; } treadle_host_config;
 treadle_status treadle_host_register(const treadle_host_config *config, treadle_host *out_host);

@@ -307,6 +307,8 @@ class Waiting(TestCase):
                 self.assertGreater(holder.held, 0)
                 if kind != "thread":
                     self.assertEqual(holder.thread_id, identity)
+                    self.assertNotEqual(holder.thread_name, "")
+                    self.assertEqual(holder.callback, holder.label)
                 with self.assertRaises(LoopClosed):
                     scope.enter()
                 threading.Timer(0.02, go.set).start()

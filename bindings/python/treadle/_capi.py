@@ -649,6 +649,8 @@ class treadle_scope_holder(Structure):
         ("object", c_void_p),
         ("held_ns", c_int64),
         ("label", c_char * 64),
+        ("thread_name", c_char * 32),
+        ("callback", c_char * 64),
     ]
 
 
@@ -939,7 +941,7 @@ PROTOTYPES = {
     "treadle_scope_create": Prototype(c_int32, [POINTER(treadle_scope_config), POINTER(c_void_p)], False),
     "treadle_scope_enter": Prototype(c_int32, [c_void_p], False),
     "treadle_scope_leave": Prototype(c_int32, [c_void_p], False),
-    "treadle_scope_copy_holders": Prototype(c_int32, [c_void_p, POINTER(treadle_scope_holder), c_size_t, POINTER(c_size_t)], False),
+    "treadle_scope_copy_holders": Prototype(c_int32, [c_void_p, POINTER(treadle_scope_holder), c_size_t, c_size_t, POINTER(c_size_t)], False),
     "treadle_host_register": Prototype(c_int32, [POINTER(treadle_host_config), POINTER(c_void_p)], False),
     "treadle_host_quiesce": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_host_get_dropped": Prototype(c_int32, [c_void_p, POINTER(c_uint64)], True),

@@ -20,7 +20,7 @@ from ._host import host
 from ._item import text_of as native_text
 from ._library import native
 from ._plugin_calls import Record, by_description, handles, prune, records
-from ._plugin_description import PluginSetting, Value, value_of
+from ._plugin_description import PluginSetting, Value, settings_of, value_of
 from ._plugin_description import text_of as setting_text
 from ._plugin_host import check_kind, found_at
 from ._plugin_origin import Origin, PluginLog, PluginSource, pending
@@ -181,7 +181,7 @@ class Plugin(Scope):
         self.name, self.version = str(raw.name.decode()), str(raw.version.decode())
         self.path = os.fsdecode(info.path) if info.path else None if record is None else record.path
         self.required, self.optional, self.provided = map(_names_of, (raw.required, raw.optional, raw.provided))
-        settings = raw.settings[: raw.setting_count] if raw.setting_count else []
+        settings = settings_of(raw)
         self._types = {setting.key.decode(): setting.type for setting in settings}
         self.described_settings = {setting.key.decode(): _described(setting) for setting in settings}
         self._origin: Optional[Origin] = None

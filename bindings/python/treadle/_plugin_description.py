@@ -79,6 +79,18 @@ def pairs_of(settings: Optional[Mapping[str, Value]]) -> Any:
     return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
 
 
+def settings_of(raw: _capi.treadle_plugin_description) -> List[_capi.treadle_plugin_setting]:
+    """The settings of a description that may be of another version: as far apart as the first one states."""
+    settings = []
+    for index in range(raw.setting_count):
+        stride = raw.settings.contents.struct_size
+        setting = _capi.treadle_plugin_setting()
+        start = ctypes.addressof(raw.settings.contents) + index * stride
+        ctypes.memmove(ctypes.addressof(setting), start, min(stride, ctypes.sizeof(setting)))
+        settings.append(setting)
+    return settings
+
+
 class Description:
     """A module's treadle_plugin_description, with all that it points to. Raises PluginError for what is none."""
 

@@ -30,6 +30,7 @@ _KINDS = {
     _capi.KIND_THREAD: "thread",
     _capi.KIND_INVOCATION: "invocation",
     _capi.KIND_CLOSURE: "closure",
+    _capi.KIND_ROUTINE: "routine",
     _capi.KIND_SCOPE: "scope",
     _capi.HOLDER_POST: "post",
     _capi.HOLDER_REQUEST: "request",
@@ -46,7 +47,7 @@ _NAMED = 4
 class ScopeHolder(NamedTuple):
     """Something that is in a scope, and keeps it from being closed while it goes on. Since 1.0."""
 
-    #: What it is: "source", "timer", "observer", "descriptor", "thread", "invocation", "closure", "scope" or "host"; or what
+    #: What it is: "source", "timer", "observer", "descriptor", "thread", "invocation", "closure", "routine", "scope" or "host"; or what
     #: has no object of its own: "post" (of RunLoop.post and RunLoop.perform), "request" (of Thread.perform),
     #: "notification", "pooled" (of pool.add), "plugin" (that uses this one), "call" (a thread that makes something in it).
     #: Later versions may have more.
@@ -57,6 +58,10 @@ class ScopeHolder(NamedTuple):
     thread_id: Optional[int]
     #: For how many seconds, since the closing began; 0.0 before.
     held: float
+    #: The name of that thread; empty if there is none. Of a long one the first 31 bytes.
+    thread_name: str = ""
+    #: The label of the item whose callback that thread runs just now; empty if it has none.
+    callback: str = ""
 
 
 class Scope:
@@ -196,7 +201,7 @@ class Scope:
         while True:
             capacity = count.value
             buffer = (_capi.treadle_scope_holder * capacity)()
-            status = native.treadle_scope_copy_holders(self._handle, buffer, capacity, count)
+            status = native.treadle_scope_copy_holders(self._handle, buffer, ctypes.sizeof(_capi.treadle_scope_holder), capacity, count)
             if status == _capi.E_STALE and self._handle != FORKED_HANDLE:
                 return []
             check(status, self._handle)
@@ -233,11 +238,14 @@ class Scope:
 
 def _holder(raw: _capi.treadle_scope_holder) -> ScopeHolder:
     kind = _KINDS.get(raw.kind, f"kind {raw.kind}")
-    return ScopeHolder(kind, raw.label.decode(errors="replace"), raw.thread_id or None, raw.held_ns / NANOSECONDS)
+    label, name, callback = (text.decode(errors="replace") for text in (raw.label, raw.thread_name, raw.callback))
+    return ScopeHolder(kind, label, raw.thread_id or None, raw.held_ns / NANOSECONDS, name, callback)
 
 
 def _name(holder: ScopeHolder) -> str:
     where = "" if holder.kind == "thread" else "on thread "
     words = [holder.kind, repr(holder.label) if holder.label else ""]
     words.append(f"{where}{holder.thread_id}" if holder.thread_id else "")
+    words.append(repr(holder.thread_name) if holder.thread_name else "")
+    words.append(f"in {holder.callback!r}" if holder.callback and holder.callback != holder.label else "")
     return " ".join(filter(None, words))

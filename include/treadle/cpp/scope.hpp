@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../plugin.h"
 #include "../scope.h"
 #include "object.hpp"
 #include "status.hpp"
@@ -33,11 +34,13 @@ enum class HolderKind : std::uint32_t {
     thread = TREADLE_KIND_THREAD,
     invocation = TREADLE_KIND_INVOCATION,
     closure = TREADLE_KIND_CLOSURE,
+    routine = TREADLE_KIND_ROUTINE,
     scope = TREADLE_KIND_SCOPE,
     post = TREADLE_HOLDER_POST,
     request = TREADLE_HOLDER_REQUEST,
     notification = TREADLE_HOLDER_NOTIFICATION,
     pooled = TREADLE_HOLDER_POOLED, ///< deferred by Pool::defer and Pool::keep
+    plugin = TREADLE_HOLDER_PLUGIN, ///< a plugin that uses this one
     call = TREADLE_HOLDER_CALL,     ///< a thread that creates an object in it, or calls its destroy
     value = TREADLE_HOLDER_VALUE    ///< a value in a thread's dictionary
 };
@@ -49,6 +52,8 @@ struct ScopeHolder {
     treadle_object object;         ///< Borrowed; null for holders without a handle. Since 1.0.
     std::chrono::nanoseconds held; ///< The time since the closing began; 0 before. Since 1.0.
     std::string label;             ///< Its label, at most 63 bytes of it; empty if it has none. Since 1.0.
+    std::string thread_name;       ///< The name of that thread, at most 31 bytes of it. Since 1.0.
+    std::string callback;          ///< The label of the item whose callback that thread runs just now, at most 63 bytes of it. Since 1.0.
 };
 
 /// Results of closing a scope. Since 1.0.
@@ -174,7 +179,7 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
         std::size_t count = 0;
         // More may come between two calls.
         while (true) {
-            detail::check(treadle_scope_copy_holders(native_, room.data(), room.size(), &count));
+            detail::check(treadle_scope_copy_holders(native_, room.data(), sizeof room[0], room.size(), &count));
             const bool whole = count <= room.size();
             room.resize(count);
             if (whole) break;
@@ -183,7 +188,7 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
         found.reserve(count);
         for (const treadle_scope_holder &one : room)
             found.push_back({static_cast<HolderKind>(one.kind), one.thread_id, one.object,
-                             std::chrono::nanoseconds(one.held_ns), one.label});
+                             std::chrono::nanoseconds(one.held_ns), one.label, one.thread_name, one.callback});
         return found;
     }
 };

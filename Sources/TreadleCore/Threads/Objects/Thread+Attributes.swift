@@ -99,6 +99,39 @@ extension Thread {
     withLock { body(state.pointee.name.map { UnsafePointer($0) }) }
   }
 
+  /// Calls `body` with the name of the thread that has a kernel's id: the one that was set, under the lock, else the kernel's.
+  package static func withName(ofThread id: Int32, _ body: (UnsafePointer<CChar>) -> Void) {
+    var isTold = false
+    forLiving(id) { thread in
+      thread.withName { name in
+        guard let name else { return }
+        body(name)
+        isTold = true
+      }
+    }
+    if isTold { return }
+    var room: (UInt64, UInt64) = (0, 0)
+    withUnsafeMutableBytes(of: &room) { bytes in
+      guard let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+      treadle_system_thread_name(id, text)
+      body(text)
+    }
+  }
+
+  /// Calls `body` with the thread that has a kernel's id, if it has an object and has not ended.
+  private static func forLiving(_ id: Int32, _ body: (Thread) -> Void) {
+    Slab(.thread).forEachLive { _, memory in
+      let thread = Thread(memory)
+      let reference = thread.handle
+      guard thread.knownID == id, !thread.isFinished, thread.state.pointee.reference.hold(reference.generation) else { return true }
+      defer { thread.drop() }
+      // The slot may have been given to another one before it was held.
+      if thread.knownID != id || thread.isFinished { return true }
+      body(thread)
+      return false
+    }
+  }
+
   /// The kernel has room for 15 bytes. The caller holds the lock.
   func applyName() {
     guard let name = state.pointee.name else { return }
