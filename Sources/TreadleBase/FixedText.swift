@@ -38,6 +38,19 @@ package struct FixedText {
     terminate()
   }
 
+  /// What was cut in the middle of a character of UTF-8 ends before that.
+  package func dropPartOfCharacter() {
+    if length < room.count || room.count == 0 { return }
+    var end = room.count &- 1
+    while end > 0 && room[end &- 1] & 0xC0 == 0x80 { end &-= 1 }
+    // The first byte of the last character, which may be there with all that follows.
+    if end > 0 && room[end &- 1] >= 0xC0 {
+      let first = room[end &- 1]
+      let size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2
+      if room.count &- 1 &- (end &- 1) < size { room[end &- 1] = 0 }
+    }
+  }
+
   package mutating func append(_ number: Int64) {
     var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
     withUnsafeMutableBytes(of: &digits) { buffer in

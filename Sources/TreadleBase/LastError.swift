@@ -26,9 +26,9 @@ package enum LastError {
     treadle_system_failure().pointee.number = Int64(number)
   }
 
-  /// Completes the failure that will be recorded next, by one text or two. Without memory it stays as it is.
+  /// Completes the failure that will be recorded next, by up to three texts. Without memory it stays as it is.
   @inline(never)
-  package static func detail(_ text: UnsafePointer<CChar>?, _ more: UnsafePointer<CChar>? = nil) {
+  package static func detail(_ text: UnsafePointer<CChar>?, _ more: UnsafePointer<CChar>? = nil, _ most: UnsafePointer<CChar>? = nil) {
     guard let detail = needDetail() else { return }
     detail.pointee.is_new = 1
     withUnsafeMutableBytes(of: &detail.pointee.text) { room in
@@ -36,6 +36,11 @@ package enum LastError {
       if let text { written.append(text) }
       if text != nil && more != nil { written.append(": ") }
       if let more { written.append(more) }
+      if let most {
+        written.append(": ")
+        written.append(most)
+      }
+      written.dropPartOfCharacter()
     }
   }
 
@@ -83,11 +88,13 @@ package enum LastError {
         if let start = bytes.baseAddress { text.append(start.assumingMemoryBound(to: CChar.self)) }
       }
     }
-    guard let place = last.pointee.place else { return }
-    text.append(" (")
-    text.append(place)
-    text.append(last.pointee.number)
-    text.append(")")
+    if let place = last.pointee.place {
+      text.append(" (")
+      text.append(place)
+      text.append(last.pointee.number)
+      text.append(")")
+    }
+    text.dropPartOfCharacter()
   }
 
   private static func pointer(_ text: StaticString) -> UnsafePointer<CChar> {

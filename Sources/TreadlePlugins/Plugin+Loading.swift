@@ -73,7 +73,7 @@ extension Plugin {
     parts.path = try copy(config.path)
     parts.memory = treadle_system_allocate(MemoryLayout<PluginState>.size)
     guard let memory = parts.memory else { throw Failure.noMemory("plugin") }
-    let given = try GivenHost.make(name: config.host_name, version: config.host_version)
+    let given = try GivenHost.make(name: config.host_name, version: config.host_version, path: config.path)
     parts.given = given
     // The last that may fail.
     let scope = try Scope.create(label: id, destroy: { Plugin.end($0) }, info: memory, guardian: { Plugin.guardEnd($0, $1) })
@@ -85,7 +85,7 @@ extension Plugin {
         next: nil, scope: scope, image: parts.image, original: original, description: description, path: parts.path, given: given,
         getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
         worker: 0, instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
-        isReached: false, foundBefore: nil, heir: nil))
+        isReached: false, foundBefore: nil, heir: nil, reason: PluginReason()))
     parts = Parts()
     try enter(Plugin(state: state), inPlaceOf: old)
     return scope

@@ -73,8 +73,9 @@ extension Plugin {
   private func call<Function>(
     _ text: StaticString, _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil, _ c: UnsafeRawPointer? = nil
   ) throws(Failure) {
+    forgetReason()
     let status = ClientCall.status(code, a, b, c)
-    if status < 0 { throw failure(Status.plugin, text, treadle_status_name(status)) }
+    if status < 0 { throw withReason { reason in failure(Status.plugin, text, reason ?? treadle_status_name(status)) } }
   }
 
   private func callInit() throws(Failure) {

@@ -55,6 +55,8 @@ package struct PluginState {
   var foundBefore: UnsafeMutablePointer<PluginState>?
   /// Lock. Where its state goes at its end; nil: nobody wants it.
   var heir: UnsafeMutablePointer<SavedState>?
+  /// Lock. What its code has said last of a failure.
+  var reason: PluginReason
 }
 
 /// What a plugin hands over to the one that takes its place. It has two owners, who know by the lock which is the last.
@@ -103,8 +105,10 @@ package struct Plugin {
 
   /// A failure that names the plugin.
   @inline(never)
-  func failure(_ status: Int32, _ text: StaticString, _ more: UnsafePointer<CChar>? = nil) -> Failure {
-    LastError.detail(id, more)
+  func failure(
+    _ status: Int32, _ text: StaticString, _ more: UnsafePointer<CChar>? = nil, _ most: UnsafePointer<CChar>? = nil
+  ) -> Failure {
+    LastError.detail(id, more, most)
     return Failure(status, "plugin", text)
   }
 

@@ -18,6 +18,8 @@ package struct GivenHost {
   /// The program's texts; its own copies.
   var name: UnsafeMutablePointer<CChar>?
   var version: UnsafeMutablePointer<CChar>?
+  /// Its own copy; nil for one that is part of the program.
+  var path: UnsafeMutablePointer<CChar>?
 
   static func of(_ host: UnsafePointer<treadle_plugin_host>) -> UnsafeMutablePointer<GivenHost> {
     UnsafeMutableRawPointer(mutating: host).assumingMemoryBound(to: GivenHost.self)
@@ -25,34 +27,36 @@ package struct GivenHost {
 
   /// A new one, which has no scope yet.
   static func make(
-    name: UnsafePointer<CChar>?, version: UnsafePointer<CChar>?
+    name: UnsafePointer<CChar>?, version: UnsafePointer<CChar>?, path: UnsafePointer<CChar>?
   ) throws(Failure) -> UnsafeMutablePointer<GivenHost> {
     let none: StaticString = ""
     let empty = UnsafeRawPointer(none.utf8Start).assumingMemoryBound(to: CChar.self)
-    let name = try Plugin.copy(name ?? empty)
+    guard let memory = treadle_system_allocate(MemoryLayout<GivenHost>.size) else { throw Failure.noMemory("plugin") }
+    let given = memory.bindMemory(to: GivenHost.self, capacity: 1)
+    given.initialize(to: GivenHost(host: treadle_plugin_host(), scope: nil, next: nil, name: nil, version: nil, path: nil))
     do throws(Failure) {
-      let version = try Plugin.copy(version ?? empty)
-      guard let memory = treadle_system_allocate(MemoryLayout<GivenHost>.size) else {
-        treadle_system_free(version)
-        throw Failure.noMemory("plugin")
-      }
-      let given = memory.bindMemory(to: GivenHost.self, capacity: 1)
-      given.initialize(to: GivenHost(host: treadle_plugin_host(), scope: nil, next: nil, name: name, version: version))
+      given.pointee.name = try Plugin.copy(name ?? empty)
+      given.pointee.version = try Plugin.copy(version ?? empty)
+      given.pointee.path = try Plugin.copy(path)
       return given
     } catch {
-      treadle_system_free(name)
+      free(given)
       throw error
     }
   }
 
   /// From here on it is what a plugin of this scope is given.
-  static func begin(_ given: UnsafeMutablePointer<GivenHost>, _ scope: Scope, abi: UInt32, behaviour: UInt32) {
+  static func begin(
+    _ given: UnsafeMutablePointer<GivenHost>, _ scope: Scope, abi: UInt32, behaviour: UInt32
+  ) {
+    let path = UnsafePointer(given.pointee.path)
     scope.holdAgain()
     given.pointee.scope = scope
     given.pointee.host = treadle_plugin_host(
       struct_size: MemoryLayout<treadle_plugin_host>.size, abi: abi, behaviour: behaviour, name: given.pointee.name,
       version: given.pointee.version, plugin: OpaquePointer(bitPattern: scope.handle.bits),
-      table: libtreadle_plugin_table().map { OpaquePointer($0) }, get_extension: getExtension, copy_setting: copySetting, log: log)
+      table: libtreadle_plugin_table().map { OpaquePointer($0) }, get_extension: getExtension, copy_setting: copySetting, log: log,
+      path: path, fail: fail)
   }
 
   /// Nothing of the plugin can call any more.
@@ -60,6 +64,7 @@ package struct GivenHost {
     given.pointee.scope?.letGo()
     treadle_system_free(given.pointee.name)
     treadle_system_free(given.pointee.version)
+    treadle_system_free(given.pointee.path)
     treadle_system_free(given)
   }
 
@@ -109,6 +114,11 @@ package struct GivenHost {
   private static let log: @convention(c) (UnsafePointer<treadle_plugin_host>?, UInt32, UnsafePointer<CChar>?) -> Void = { host, level, text in
     guard let text else { return }
     try? during(host) { plugin throws(Failure) in plugin.tell(level, text) }
+  }
+
+  private static let fail: @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafePointer<CChar>?) -> Void = { host, text in
+    guard let text else { return }
+    try? during(host) { plugin throws(Failure) in plugin.giveReason(text) }
   }
 }
 

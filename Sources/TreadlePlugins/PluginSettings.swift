@@ -75,10 +75,11 @@ extension Plugin {
     let index = try PluginSettings.find(state.pointee.description, key)
     let copy = try PluginSettings.check(state.pointee.description, index, key, value)
     if let set = state.pointee.description.set, phase == PluginState.Phase.started {
+      forgetReason()
       let answer = ClientCall.status(set, state.pointee.instance, key, value)
       if answer < 0 {
         treadle_system_free(copy)
-        throw failure(answer, "has refused a setting", key)
+        throw withReason { reason in failure(answer, "has refused a setting", key, reason) }
       }
     }
     let old = try PluginRegistry.locked { () throws(Failure) in

@@ -85,6 +85,80 @@ TEST(those_that_are_required_start_before_and_end_after, "PLUG-2 PLUG-4") {
     CHECK_SAID("?.stop ?.deinit");
 }
 
+/* --- What it says, and is told ------------------------------------------------------------------- */
+
+static const char *refused_step;
+static treadle_status refuse_and_look(const treadle_plugin_host *host, const char *who, const char *what) {
+    (void)who;
+    CHECK_TEXT(host->path, path_of("excuse"));
+    return strcmp(what, refused_step) == 0 ? TREADLE_E_STATE : TREADLE_OK;
+}
+/* Starts it; its step fails, for this reason. */
+static treadle_plugin start_with(const char *step, const char *excuse, treadle_status wanted) {
+    refused_step = step;
+    setenv("EXCUSE", excuse, 1);
+    treadle_plugin plugin = load("excuse");
+    CHECK_INT(treadle_plugin_start(plugin), wanted);
+    return plugin;
+}
+TEST(a_plugin_knows_its_file_and_says_why_it_fails, "PLUG-2 PLUG-6") {
+    on_step = refuse_and_look;
+    const char *const steps[] = {"init", "start"};
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        treadle_plugin plugin = start_with(steps[i], "the disk is full", TREADLE_E_PLUGIN);
+        CHECK_ERROR_SAYS("org.example.excuse: the disk is full");
+        unload(plugin);
+    }
+    /* What is no text is no reason. */
+    treadle_plugin plugin = start_with("init", "\xff", TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS("org.example.excuse: TREADLE_E_STATE");
+    unload(plugin);
+    /* Nor is it cut in the middle of a character. */
+    char longest[401];
+    treadle_error_info error = {.struct_size = sizeof error};
+    for (size_t i = 0; i < sizeof longest - 1; i++) longest[i] = i % 2 ? '\xa4' : '\xc3';
+    longest[sizeof longest - 1] = 0;
+    plugin = start_with("init", longest, TREADLE_E_PLUGIN);
+    CHECK_INT(treadle_last_error(&error), TREADLE_OK);
+    size_t length = strlen(error.message);
+    CHECK(length > 100 && error.message[length - 1] == '\xa4' && error.message[length - 2] == '\xc3');
+    unload(plugin);
+    /* The same for a setting that it refuses, where what it has said before is of something else. */
+    plugin = start_with("set", "it is too late", TREADLE_OK);
+    CHECK_INT(treadle_plugin_set(plugin, "size", "4"), TREADLE_E_STATE);
+    CHECK_ERROR_SAYS("org.example.excuse: size");
+    error.struct_size = sizeof error;
+    CHECK_INT(treadle_last_error(&error), TREADLE_OK);
+    CHECK(!strstr(error.message, "excuse of before") && !strstr(error.message, "too late"));
+    CHECK_INT(treadle_plugin_set(plugin, "greeting", "hi"), TREADLE_E_STATE);
+    CHECK_ERROR_SAYS("org.example.excuse: greeting: it is too late");
+    unload(plugin);
+    CHECK(!is_mapped("excuse"));
+    said[0] = 0;
+}
+
+static const char *told_path = "";
+static treadle_status keep_path(const treadle_plugin_host *host, void **out_instance) {
+    *out_instance = NULL;
+    told_path = host->path;
+    return TREADLE_OK;
+}
+static void nothing_to_end(void *instance) { (void)instance; }
+static const treadle_plugin_description *query_own(uint32_t host_abi) {
+    static const treadle_plugin_description own = {TREADLE_PLUGIN_COMMON, .id = "org.example.own", .name = "a plugin of the program", .version = "1",
+                                                   .init = keep_path, .deinit = nothing_to_end};
+    return (void)host_abi, &own;
+}
+TEST(one_that_is_part_of_the_program_has_no_file, "PLUG-2") {
+    treadle_plugin plugin = NULL;
+    treadle_plugin_config config = config_of(NULL);
+    config.query = query_own;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    CHECK(!told_path);
+    unload(plugin);
+}
+
 static treadle_status close_in_time(const treadle_plugin_host *host, const char *who, const char *what) {
     (void)who;
     if (strcmp(what, "get_extension") == 0) CHECK_INT(treadle_plugin_close(host->plugin, SECONDS(60)), TREADLE_DEFERRED);

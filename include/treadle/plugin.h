@@ -79,7 +79,7 @@ typedef struct treadle_plugin_description {
     const char *const *provided; /* extensions that it provides */
     const treadle_plugin_setting *settings; /* read by treadle_plugin_get_setting */
     /* Called once, before the other functions, after the providers of its required extensions have
-     * started. instance is passed to the others. */
+     * started. instance is passed to the others. If it fails, it may say why before it returns: host->fail. */
     treadle_status (*init)(const treadle_plugin_host *host, void **out_instance);
     /* Begins its work. May be NULL. If it fails, deinit is called without stop. */
     treadle_status (*start)(void *instance);
@@ -256,6 +256,10 @@ struct treadle_plugin_host {
     treadle_status (*copy_setting)(const treadle_plugin_host *host, const char *key, char *buffer, size_t capacity, size_t *out_length);
     /* Logs a message: calls the program's treadle_plugin_log_fn. */
     void (*log)(const treadle_plugin_host *host, uint32_t level, const char *text);
+    const char *path; /* the plugin's file, as it was loaded; NULL in a plugin that is part of the program */
+    /* Gives the reason why the plugin's init, start, restore or set is about to fail, on the thread that runs it: the last error of the
+     * failed call contains the text, truncated to fit. UTF-8; copied. */
+    void (*fail)(const treadle_plugin_host *host, const char *text);
 };
 
 #ifdef TREADLE_PLUGIN
