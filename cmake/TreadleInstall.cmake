@@ -46,7 +46,7 @@ install(FILES include/treadle.h include/treadle.hpp DESTINATION "${CMAKE_INSTALL
 # The glue to other libraries' loops: headers alone, which need that library's.
 install(DIRECTORY bindings/glue/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "treadle-*.h" PATTERN "treadle-*.hpp")
 install(DIRECTORY include/treadle DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "plugin.map")
 install(DIRECTORY include/compat/CoreFoundation include/compat/mach DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/treadle/compat"
   FILES_MATCHING PATTERN "*.h")
 # The module map goes beside the parts, because an include directory is shared with other packages.

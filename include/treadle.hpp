@@ -16,6 +16,7 @@
 //     false, the program ends by std::terminate. It never passes through Treadle (THR-19).
 //   - Times are std::chrono's, in every unit, on the clock treadle::Clock. A duration that is too long means
 //     for ever; none overflows.
+//   - A plugin can be a class, and the exceptions of its methods are statuses: PluginBase.
 //   - The tags [any], [owner] and [callback], the rules and "Since" are those of treadle.h.
 #ifndef TREADLE_HPP
 #define TREADLE_HPP
@@ -46,5 +47,6 @@
 #include "treadle/cpp/notification.hpp"
 #include "treadle/cpp/process.hpp"
 #include "treadle/cpp/scope.hpp"
+#include "treadle/cpp/plugin.hpp"
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * words_description.c: what words.swift says of itself, as hello_description.c for hello.swift. It does not say that it may be
- * unmapped: Swift's runtime keeps pointers into all code that it has met. */
+ * words_description.c: what words.swift says of itself, in C: the struct of its extension is declared in a header of C. It does not say
+ * that it may be unmapped: Swift's runtime keeps pointers into all code that it has met. */
 #include "words.h"
 
 treadle_status words_init(const treadle_plugin_host *host, void **out_instance);

@@ -312,6 +312,48 @@ TEST(the_swift_plugin_leaves_nothing, "") {
     if (access(path_of("hello"), R_OK) == 0) many_times(greet_once);
 }
 
+/* --- A class in C++ ------------------------------------------------------------------------------------ */
+
+static void beat_once(void) {
+    treadle_plugin plugin = load("pulse", SETTINGS("interval-ms", "1", "word", "tock"));
+    wanted_log = "tock", wanted_logs = 0;
+    start(plugin, NULL);
+    wait_for(&wanted_logs, 2);
+    CHECK_TEXT(last_log, "tock 2");
+    unload(plugin, "pulse");
+}
+static bool last_error_says(const char *text) {
+    treadle_error_info error = {.struct_size = sizeof error};
+    return treadle_last_error(&error) == TREADLE_OK && strstr(error.message, text);
+}
+TEST(exceptions_of_a_class_are_failures_of_the_plugin, "PLUG-2 PLUG-6") {
+    treadle_plugin plugin = load("pulse", SETTINGS("word", "")), next = NULL;
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_PLUGIN);
+    CHECK(last_error_says("org.example.pulse: the word is empty"));
+    unload(plugin, "pulse");
+    plugin = load("pulse", SETTINGS("interval-ms", "1"));
+    wanted_log = "beat", wanted_logs = 0;
+    start(plugin, NULL);
+    wait_for(&wanted_logs, 1);
+    CHECK_INT(treadle_plugin_set(plugin, "word", ""), TREADLE_E_CALLBACK);
+    CHECK(last_error_says("word: the word is empty"));
+    CHECK_INT(treadle_plugin_set(plugin, "interval-ms", "2"), TREADLE_E_STATE);
+    CHECK(last_error_says("stays what it was"));
+    CHECK_INT(treadle_plugin_set(plugin, "word", "tick"), TREADLE_OK);
+    wanted_log = "tick", wanted_logs = 0;
+    wait_for(&wanted_logs, 1);
+    /* The one that takes its place goes on counting. */
+    int beats = atoi(last_log + strlen("tick "));
+    treadle_plugin_config config = config_of("pulse", SETTINGS("interval-ms", "1", "word", "tack"));
+    CHECK_INT(treadle_plugin_reload(plugin, &config, SECONDS(60), &next), TREADLE_OK);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    wanted_log = "tack", wanted_logs = 0;
+    wait_for(&wanted_logs, 1);
+    CHECK(beats > 0 && atoi(last_log + strlen("tack ")) > beats);
+    unload(next, "pulse");
+}
+TEST(the_class_leaves_nothing, "PLUG-5") { many_times(beat_once); }
+
 /* It brings Swift's runtime, which is not unmapped; all else of it goes each time. */
 static void count_words_once(void) {
     atomic_store(&wanted_logs, 0);
