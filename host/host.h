@@ -59,6 +59,7 @@ bool start_one(struct plugin *plugin);
 /* Hands the values of --set to those they are for: to all of the list, or, if it is not NULL, to another one alone. False if
  * one is refused. */
 bool apply_settings(struct plugin *other);
+bool apply_settings_of_providers(void);
 bool start_all(void);
 /* Each plugin whose file is another one now. */
 void reload_changed(void);

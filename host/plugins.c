@@ -174,6 +174,24 @@ bool apply_settings(struct plugin *other) {
     return true;
 }
 
+/* With --check: the plugins that are there are those that the checked one requires. A key that they do not have may be its, whose id
+ * begins with theirs. */
+bool apply_settings_of_providers(void) {
+    for (size_t i = 0; i < options.set_count; i++) {
+        struct plugin *plugin = find_of_set(options.sets[i], NULL);
+        char *key = plugin ? strdup(options.sets[i] + strlen(plugin->id) + 1) : NULL, *equal = key ? strchr(key, '=') : NULL;
+        if (!equal) {
+            free(key);
+            continue;
+        }
+        *equal = 0;
+        treadle_status status = treadle_plugin_set(plugin->handle, key, equal + 1);
+        free(key);
+        if (status < 0 && status != TREADLE_E_NOT_FOUND) return false;
+    }
+    return true;
+}
+
 /* --- Starting ------------------------------------------------------------------------------------ */
 
 bool start_one(struct plugin *plugin) {

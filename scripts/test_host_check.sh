@@ -52,6 +52,29 @@ test_check_of_bad_ones() {
     says 'FAILED it does not crash: Segmentation fault, while the main loop ran'
 }
 
+# The hostile plugins of the C tests: those that break the contract are named, and the others do no harm.
+finds() { # PLUGIN LINE ARGUMENT...
+    local name=$1 line=$2
+    shift 2
+    ends_with 1 --check "$built/probes/$name.so" "$@" scripter.so
+    says "FAILED $line"
+}
+test_check_of_hostile_ones() {
+    local lie
+    # The last one is no lie any more.
+    for lie in $(seq 46); do LIE=$lie finds liar 'its description is sound: .*'; done
+    LIE=47 ends_with 0 --check "$built/probes/liar.so" scripter.so
+    finds no_plugin 'its description is sound: .*treadle_plugin_query.*'
+    finds unbound 'its description is sound: .*nobody_has_this.*'
+    finds orphan 'it can be started the first time: .*example.nothing/7'
+    finds ring_one 'the other plugins start: .*example.one/1' "$built/probes/ring_two.so"
+    # References to locks and the like are memory, and the plugin's own duty.
+    finds forgetful 'no memory is left: [0-9]+ more bytes each time'
+    for name in early clash stays patient; do
+        ends_with 0 --check "$built/probes/$name.so" scripter.so
+    done
+}
+
 # A check of the plugin that leaves something behind fails with this line alone.
 leaves() { # WHAT LINE
     ends_with 1 --check --set "org.example.leaver.what=$1" leaver.so
