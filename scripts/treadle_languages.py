@@ -90,7 +90,7 @@ def cpp_declaration(text: str) -> tuple[str, dict[str, str | None]]:
     """The name of a declaration, and its parameters."""
     if kind := re.match(r"(?:enum class|enum|class|struct) (?:TREADLE_TYPE )?(\w+)", text):
         return kind[1], {}
-    if kind := re.match(r"using (\w+)|std::function<.*> (\w+)$", text):
+    if kind := re.match(r"using (\w+)|std::function<.*> (\w+)(?:$| =)", text):
         return kind[1] or kind[2], {}
     if function := re.search(r"((?:operator\s*\S+?|~?\w+))\(", text.replace("(*", "")):
         if not re.match(r"[^(]*=", text):

@@ -62,6 +62,30 @@ struct ProcessTests {
     #expect(text.contains("treadle: uncaught Swift error on thread ") && text.contains(": Wrong()\n"))
   }
 
+  @Test("OBJ-7: a log function is told what is often a mistake, and the longest callback is timed meanwhile")
+  func log() async {
+    await #expect(processExitsWith: .success) {
+      let log = Log(), gone = Signal()
+      func install() throws {
+        let tracked = Tracked(gone)
+        try RunLoopLog.setHandler { message in
+          tracked.use()
+          log.add(message)
+        }
+      }
+      try install()
+      let code = status { _ = try RunLoopTimer(after: .zero, repeating: .seconds(-1)) { _ in } }
+      demand(code == .range && log.all.count == 1 && log.all[0].contains("treadle_timer_create"), "\(log.all)")
+      let loop = try RunLoop.current()
+      try loop.post { RunLoopThread.sleep(for: .milliseconds(1)) }
+      try loop.run(for: .zero)
+      demand(loop.counters.longest >= .milliseconds(1), "\(loop.counters)")
+      try RunLoopLog.setHandler(nil)
+      try gone.wait()
+      exit(EXIT_SUCCESS)
+    }
+  }
+
   @Test("THR-21 PERF-9: a shutdown ends every run, and everything after it is refused")
   func shutDown() async {
     await #expect(processExitsWith: .success) {

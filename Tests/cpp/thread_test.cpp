@@ -288,6 +288,42 @@ TEST(the_last_resort_handler_lets_the_program_go_on, "THR-19 PERF-11") {
     reset_last_resort();
 }
 
+TEST(an_error_is_handed_to_the_last_resort_handler, "THR-19") {
+    CHECK(!report_error("test", "nobody deals with it"));
+    std::string got;
+    set_last_resort([&](std::string_view kind, std::string_view message) {
+        got = std::string(kind) + "/" + std::string(message);
+        return true;
+    });
+    CHECK(report_error("test", "by hand"));
+    CHECK_EQUAL(got, "test/by hand");
+    CHECK(report_error(nullptr, nullptr));
+    CHECK_EQUAL(got, "/");
+    reset_last_resort();
+}
+
+TEST(a_log_function_is_told_what_is_often_a_mistake, "OBJ-7") {
+    std::vector<std::string> messages;
+    set_log([&, counted = Counted()](std::string_view message) { messages.emplace_back(message); });
+    CHECK_ERROR(Timer(Clock::now(), [] {}, {-1s}), range, "");
+    CHECK_EQUAL(messages.size(), 1u);
+    CHECK(messages[0].find("treadle_timer_create") != messages[0].npos);
+    CHECK_EQUAL(Counted::alive, 1);
+    reset_log();
+    CHECK_EQUAL(Counted::alive, 0);
+    CHECK_ERROR(Loop::current().run({}, static_cast<RunOptions>(1u << 31)), argument, "");
+    CHECK_EQUAL(messages.size(), 1u);
+    CHECK_ERROR(set_log(std::function<void()>()), argument, "empty");
+    // An exception does not leave the function.
+    bool reported = false;
+    set_last_resort([&] { return reported = true; });
+    set_log([] { throw 7; });
+    CHECK_ERROR(Loop::current().add_common_mode(Mode::common()), argument, "");
+    CHECK(reported);
+    reset_log();
+    reset_last_resort();
+}
+
 TEST(an_exception_of_a_thread_terminates_without_a_handler, "THR-19") {
     for (const bool replaced : {false, true}) {
         const Ended ended = in_child([&] {

@@ -63,6 +63,9 @@ public struct RunLoopCounters: Sendable {
   public internal(set) var posts, signals, timers, descriptors, requests, messages: UInt64
   /// Posts and requests that were destroyed uncalled when the loop's thread ended. Since 1.0.
   public internal(set) var discarded: UInt64
+  /// The duration of the longest callback of a run; zero unless `TREADLE_DEBUG`, `TREADLE_SLOW_MS` or a log function is set.
+  /// Since 1.0.
+  public internal(set) var longest: Duration
   /// Why the last run that finished did. Since 1.0.
   public internal(set) var lastFinish: Finish
 
@@ -96,6 +99,7 @@ extension RunLoop {
     return RunLoopCounters(
       passes: counters.passes, sleeps: counters.sleeps, wakes: counters.wakes, posts: counters.posts,
       signals: counters.signals, timers: counters.timers, descriptors: counters.descriptors, requests: counters.requests,
-      messages: counters.messages, discarded: counters.discarded, lastFinish: RunLoopCounters.Finish(rawValue: counters.last_finish) ?? .none)
+      messages: counters.messages, discarded: counters.discarded,
+      longest: .nanoseconds(counters.longest_ns), lastFinish: RunLoopCounters.Finish(rawValue: counters.last_finish) ?? .none)
   }
 }

@@ -107,6 +107,34 @@ class Timers(ItemTestCase):
         self.assertIs(RunLoop.current().run(), RunResult.FINISHED)
         self.assertEqual(len(seen), 3)
 
+    def test_firing_by_hand(self) -> None:
+        """NST-3: on the calling thread, in no loop; the dates of a repeating timer stay, a one-shot is idle or ends."""
+        seen: List[object] = []
+
+        def fire(timer: Timer) -> None:
+            seen.append((threading.get_ident(), timer.fire()))
+
+        repeating = Timer(fire, interval=1000)
+        date = repeating.next_fire
+        self.assertTrue(repeating.fire())
+        self.assertEqual(seen, [(threading.get_ident(), False)])
+        self.assertEqual(repeating.next_fire, date)
+        idle = Timer(seen.append, delay=1000)
+        self.added(idle)
+        self.assertTrue(idle.fire())
+        self.assertTrue(idle.is_valid and idle.next_fire is None)
+        self.assertIs(self.loop.run(self.mode), RunResult.FINISHED)
+        ending = Timer(seen.append, delay=1000, ends_after_firing=True)
+        self.assertTrue(ending.fire())
+        self.assertFalse(ending.is_valid or ending.fire())
+        self.assertEqual(seen[1:], [idle, ending])
+
+        def fail(timer: Timer) -> None:
+            raise KeyError("by hand")
+
+        with self.assertRaisesRegex(KeyError, "by hand"):
+            Timer(fail, interval=1000).fire()
+
     def test_the_wall_clock(self) -> None:
         """TMR-24: dates of time.time(), for the first one and for those that follow; never early."""
         dates: List[float] = []

@@ -24,6 +24,13 @@ inline namespace TREADLE_CPP_NAMESPACE {
 /// [any] Errors: none. Since 1.0.
 inline std::string_view version() noexcept { return treadle_version_string(); }
 
+/// Passes an error to the last-resort handler, for code that catches an error and cannot deal with it (THR-19). kind: such as
+/// "C++ exception"; message: its text; a null pointer is an empty text. True if the handler dealt with it.
+/// [any] Errors: none. Since 1.0.
+inline bool report_error(const char *kind, const char *message) noexcept {
+    return treadle_report_error(kind, message) == TREADLE_OK;
+}
+
 #ifndef TREADLE_PLUGIN // for programs alone
 /// Makes Treadle usable in the child of a fork. The parent's handles are stale there, and may be destroyed. False
 /// in any other process (RL-11).
@@ -60,6 +67,23 @@ detail::if_callback<F, void, const Thread &, std::string_view, std::string_view>
 /// Restores the default: one line to standard error, then std::terminate (THR-19).
 /// [any] Errors: Error of Status::no_memory. Since 1.0.
 inline void reset_last_resort() { detail::check(treadle_set_last_resort(nullptr, nullptr, nullptr)); }
+
+/// Sets the process's log function and switches messages about mistakes on (see treadle_set_log): f(std::string_view message), or
+/// f(), is called on the thread that the message is about. The text lives until f returns. f is destroyed when it was replaced and
+/// no call of it runs.
+/// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then. Since 1.0.
+template <class F> detail::if_callback<F, void, std::string_view> set_log(F &&f) {
+    using Call = detail::Callback<std::decay_t<F>, std::string_view>;
+    Call call(std::forward<F>(f), "treadle::set_log");
+    constexpr auto log = [](const char *message, void *info) noexcept { detail::guarded([&] { Call::call(info, message); }); };
+    void *const info = call.info();
+    call.taken(); // destroy is called in any case
+    detail::check(treadle_set_log(log, info, Call::release()));
+}
+
+/// Sets the default again: messages with TREADLE_DEBUG=1 in the environment, to standard error.
+/// [any] Errors: Error of Status::no_memory. Since 1.0.
+inline void reset_log() { detail::check(treadle_set_log(nullptr, nullptr, nullptr)); }
 #endif
 
 } // inline namespace
