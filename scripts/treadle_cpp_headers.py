@@ -69,7 +69,7 @@ def public_declarations(path: Path, with_values: bool = False) -> list[Declarati
         elif token == "{":
             if opens := SCOPE.match(statement):
                 reachable = scope.visible and not re.search(r"\bnamespace detail\b", statement)
-                name = re.match(r"(?:class |TREADLE_TYPE )*(\w+)", statement[opens.end() :].strip())
+                name = re.match(r"(?:class |TREADLE_TYPE |\[\[nodiscard\]\] )*(\w+)", statement[opens.end() :].strip())
                 name = name[1] if name and opens[1] != "namespace" else ""
                 scopes.append(Scope(opens[1], reachable, reachable and opens[1] != "class", name))
             else:

@@ -45,6 +45,61 @@ def link_two_units(compiler: str) -> str:
         return run([compiler, *objects, "-o", f"{directory}/program", "-Wl,--unresolved-symbols=ignore-all"], "")
 
 
+# Statements whose result does nothing, or does harm, unless it is kept: an item that is in no loop, a guard that ends at once, a
+# descriptor that nobody closes, a message that was not sent.
+DROPPED = """treadle::Source([] {});
+treadle::Descriptor(0, treadle::Readiness::readable, [] {});
+treadle::Timer(treadle::Clock::now(), [] {});
+treadle::Timer::after(std::chrono::seconds(1), [] {});
+treadle::Timer::every(std::chrono::seconds(1), [] {});
+treadle::Observer(treadle::Activity::all, [] {});
+treadle::Port([] {});
+treadle::Routine{&start};
+treadle::Thread([] {});
+treadle::Thread::worker();
+treadle::Thread::current();
+treadle::Loop::current();
+treadle::Loop::main();
+treadle::Loop::of_thread(1);
+treadle::Loop::adopt(nullptr);
+treadle::Scope("scope");
+treadle::Scope::Entry{scope};
+treadle::Pool();
+treadle::Notification::will_become_multithreaded([] {});
+loop.open_pollable();
+loop.prepare();
+lock.try_lock();
+lock.try_lock_for(std::chrono::seconds(1));
+port.send_for(std::chrono::seconds(1), 1, {});
+port.send_bytes_for(std::chrono::seconds(1), 1, "text");
+treadle::Error::last();""".splitlines()
+# What works without its result.
+USED = """loop.add(treadle::Source([] {}));
+loop.run();
+loop.poll();
+loop.stop();
+loop.post([] {});
+treadle::Thread::detached([] {});
+thread.join();
+thread.perform_and_wait([] { return 1; });
+treadle::set_log([] {});
+treadle::report_error("kind", "message");""".splitlines()
+
+
+def warn_of_dropped(compiler: str) -> str:
+    """Each statement of DROPPED has a warning, none of USED."""
+    before = ["#include <treadle.hpp>", "void start() {}",
+              "void use(treadle::Loop loop, treadle::Lock lock, treadle::Port port, treadle::Thread thread, treadle::Scope scope) {"]
+    source = "\n".join([*before, *DROPPED, *USED, "}", ""])
+    command = [compiler, "-x", "c++", "-std=c++17", "-Wall", "-Wextra", f"-I{INCLUDE}", "-fsyntax-only", "-"]
+    said = subprocess.run(command, input=source, capture_output=True, text=True).stderr
+    warned = {int(line) for line in re.findall(r"^<stdin>:(\d+):\d+: warning: ", said, flags=re.M)}
+    wanted = set(range(len(before) + 1, len(before) + len(DROPPED) + 1))
+    lines = source.splitlines()
+    wrong = [f"{compiler} {'warns' if line in warned else 'does not warn'} of: {lines[line - 1]}" for line in sorted(warned ^ wanted)]
+    return "\n".join(wrong + ([said] if "error: " in said else []))
+
+
 def complaints_about(declaration: Declaration) -> list[str]:
     text = declaration.text
     if re.search(r"^(?:inline )?namespace\b|= delete$|^static_assert\b|^friend class\b", text):
@@ -78,6 +133,7 @@ def kinds_without_name() -> str:
 def main() -> int:
     compilers = sys.argv[1:]
     complaints = [link_two_units(compiler) for compiler in compilers]
+    complaints += [warn_of_dropped(compiler) for compiler in compilers]
     complaints += [compile_alone(compiler, standard, HEADERS[0]) for compiler in compilers for standard in STANDARDS]
     # What a header lacks of the others, it lacks with every compiler: they share the standard library.
     ways = [(compiler, STANDARDS[number % len(STANDARDS)]) for number, compiler in enumerate(compilers)]

@@ -98,7 +98,7 @@ TEST(empty_and_stale_handles_throw, "OBJ-5") {
 
 TEST(errors_tell_status_function_message_and_errno, "") {
     try {
-        Descriptor(1000000, Readiness::readable, [] {});
+        (void)Descriptor(1000000, Readiness::readable, [] {});
         CHECK(false);
     } catch (const Error &error) {
         const Error copy = error;

@@ -53,7 +53,7 @@ struct DescriptorApi {
 
 /// A descriptor source: it watches a descriptor that the client owns, and neither closes nor copies
 /// it. A default-constructed handle is empty. Since 1.0.
-class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
+class [[nodiscard]] Descriptor : public Item<Descriptor, detail::DescriptorApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
@@ -65,7 +65,7 @@ class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
     /// [any] Errors: Error of Status::argument for an empty callback, no or unknown events, a descriptor
     /// that is not open; Status::no_memory; f is destroyed then. Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Descriptor &, Readiness>>
-    Descriptor(int fd, Readiness events, F &&f, DescriptorOptions options = DescriptorOptions::none,
+    [[nodiscard]] Descriptor(int fd, Readiness events, F &&f, DescriptorOptions options = DescriptorOptions::none,
                const char *label = nullptr) {
         using Call = detail::Callback<std::decay_t<F>, const Descriptor &, Readiness>;
         Call call(std::forward<F>(f), "treadle::Descriptor");
@@ -78,7 +78,7 @@ class Descriptor : public Item<Descriptor, detail::DescriptorApi> {
     }
     /// A source that is performed by a routine, to which it keeps a reference.
     /// [any] Errors: as above, and Error of Status::stale. Since 1.0.
-    Descriptor(int fd, Readiness events, const Routine &ready, DescriptorOptions options = DescriptorOptions::none,
+    [[nodiscard]] Descriptor(int fd, Readiness events, const Routine &ready, DescriptorOptions options = DescriptorOptions::none,
                const char *label = nullptr) {
         auto context = context_of(fd, events, options, label);
         context.ready_routine = detail::need(ready, "treadle::Descriptor");

@@ -59,17 +59,17 @@ class Lock : public Handle<Lock, detail::LockApi> {
     void lock() const { detail::check(treadle_lock_lock(native_, TREADLE_FOREVER)); }
     /// Locks if that needs no wait. Returns whether it locked.
     /// [any] Errors: Error of Status::stale, Status::forked, Status::range; of Status::deadlock as lock(). Since 1.0.
-    bool try_lock() const { return detail::in_time(treadle_lock_lock(native_, 0)); }
+    [[nodiscard]] bool try_lock() const { return detail::in_time(treadle_lock_lock(native_, 0)); }
     /// Locks, but waits no longer than the timeout. Returns whether it locked.
     /// [any] Errors: as lock(). Since 1.0.
-    template <class Rep, class Period> bool try_lock_for(std::chrono::duration<Rep, Period> timeout) const {
+    template <class Rep, class Period> [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout) const {
         return detail::in_time(treadle_lock_lock(native_, detail::nanoseconds_of(timeout)));
     }
     /// Locks, but waits no longer than until a date of any clock, converted as of now. Returns
     /// whether it locked.
     /// [any] Errors: as lock(). Since 1.0.
     template <class AnyClock, class Duration>
-    bool try_lock_until(std::chrono::time_point<AnyClock, Duration> date) const {
+    [[nodiscard]] bool try_lock_until(std::chrono::time_point<AnyClock, Duration> date) const {
         return try_lock_for(detail::remaining(date));
     }
     /// Unlocks.

@@ -79,13 +79,13 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// The calling thread's loop, created on first use (RL-1, RL-2). The reference keeps the handle valid
     /// after the thread's end (RL-9).
     /// [any] Errors: Error of Status::no_memory, Status::system or Status::forked. Since 1.0.
-    static Loop current() { return known(treadle_loop_current()); }
+    [[nodiscard]] static Loop current() { return known(treadle_loop_current()); }
     /// The loop of the process's initial thread, from any thread (RL-3).
     /// [any] Errors: as current(). Since 1.0.
-    static Loop main() { return known(treadle_loop_main()); }
+    [[nodiscard]] static Loop main() { return known(treadle_loop_main()); }
     /// The loop of the thread with this kernel id (gettid), if it has one (RL-9).
     /// [any] Errors: Error of Status::not_found. Since 1.0.
-    static Loop of_thread(std::int32_t thread_id) {
+    [[nodiscard]] static Loop of_thread(std::int32_t thread_id) {
         treadle_loop loop = nullptr;
         detail::check(treadle_loop_copy_of_thread(thread_id, &loop));
         return adopt(loop);
@@ -143,7 +143,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// caller closes it; the other loop dispatches by run_for(0) with RunOptions::when_empty (ABI-9).
     /// [owner] Errors: Error of Status::wrong_thread, Status::argument for the common modes, Status::system, Status::no_memory.
     /// Since 1.0.
-    int open_pollable(const Mode &mode = {}) const {
+    [[nodiscard]] int open_pollable(const Mode &mode = {}) const {
         std::int32_t fd = -1;
         detail::check(treadle_loop_open_pollable(native_, mode.c_str(), &fd));
         return fd;
@@ -152,7 +152,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// or nothing. Valid until the descriptor of open_pollable becomes readable, or this thread changes the loop. Neither blocks
     /// nor calls back (ABI-13).
     /// [owner] Errors: Error of Status::wrong_thread, Status::argument for the common modes, Status::closed, Status::system. Since 1.0.
-    std::optional<Clock::time_point> prepare(const Mode &mode = {}) const {
+    [[nodiscard]] std::optional<Clock::time_point> prepare(const Mode &mode = {}) const {
         std::int64_t time = 0;
         detail::check(treadle_loop_prepare(native_, mode.c_str(), &time));
         return time == TREADLE_FOREVER ? std::nullopt : std::optional(Clock::time_point(Clock::duration(time)));

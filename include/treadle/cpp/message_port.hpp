@@ -98,7 +98,7 @@ class IncomingMessage {
 
 /// A message port: it serves a name, or sends to one. A callback that holds its own port keeps it alive for ever: let it use the
 /// argument that it is given. Loop::items tells it as a descriptor. A default-made handle is empty. Since 1.0.
-class MessagePort : public Item<MessagePort, detail::MessagePortApi> {
+class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
@@ -193,7 +193,7 @@ class MessagePort : public Item<MessagePort, detail::MessagePortApi> {
     /// The same, but waits no longer than the timeout; 0 or less only tries. False if there was no room in time.
     /// [any] Errors: as above. Since 1.0.
     template <class Rep, class Period>
-    bool send_for(std::chrono::duration<Rep, Period> timeout, std::int32_t id, std::string_view bytes) const {
+    [[nodiscard]] bool send_for(std::chrono::duration<Rep, Period> timeout, std::int32_t id, std::string_view bytes) const {
         return detail::in_time(send(id, bytes, detail::nanoseconds_of(timeout)));
     }
 

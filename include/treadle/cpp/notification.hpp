@@ -20,7 +20,7 @@ inline namespace TREADLE_CPP_NAMESPACE {
 
 /// A registration for a notification; the destructor removes it. Empty when default-constructed or moved from.
 /// Since 1.0.
-class Notification {
+class [[nodiscard]] Notification {
   public:
     /// No registration.
     /// [any] Errors: none. Since 1.0.

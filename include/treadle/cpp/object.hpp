@@ -62,14 +62,14 @@ template <class Self, class Api> class Handle {
     /// Adopts a reference from a create or copy function of C. The handle is not checked: a bad one fails
     /// when it is used.
     /// [any] Errors: none. Since 1.0.
-    static Self adopt(native_type native) noexcept {
+    [[nodiscard]] static Self adopt(native_type native) noexcept {
         Self self = none();
         self.native_ = native;
         return self;
     }
     /// Adds a reference to an object that the caller borrows.
     /// [any] Errors: Error of Status::stale, Status::kind, Status::range or Status::forked. Since 1.0.
-    static Self retaining(native_type native) {
+    [[nodiscard]] static Self retaining(native_type native) {
         if (native) detail::check(Api::retain(native));
         return adopt(native);
     }
@@ -215,7 +215,7 @@ class AnyItem : public Item<AnyItem, detail::AnyItemApi> {
 /// Owns an item, or another object that can be closed, and closes it at the end of the C++ scope, so that
 /// objects that its callback refers to may be destroyed afterwards. Inside its own callback the item is
 /// invalidated, without a wait. Since 1.0.
-template <class Object> class Scoped : public Object {
+template <class Object> class [[nodiscard]] Scoped : public Object {
   public:
     /// Moves the object here.
     /// [any] Errors: none. Since 1.0.

@@ -51,7 +51,7 @@ struct ObserverOptions {
 };
 
 /// An observer. A default-constructed handle is empty. Since 1.0.
-class Observer : public Item<Observer, detail::ObserverApi> {
+class [[nodiscard]] Observer : public Item<Observer, detail::ObserverApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
@@ -63,7 +63,7 @@ class Observer : public Item<Observer, detail::ObserverApi> {
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Observer &, Activity>>
-    Observer(Activity activities, F &&f, const ObserverOptions &options = {}) {
+    [[nodiscard]] Observer(Activity activities, F &&f, const ObserverOptions &options = {}) {
         using Call = detail::Callback<std::decay_t<F>, const Observer &, Activity>;
         Call call(std::forward<F>(f), "treadle::Observer");
         auto context = context_of(activities, options);
@@ -75,7 +75,7 @@ class Observer : public Item<Observer, detail::ObserverApi> {
     }
     /// An observer that calls a routine, to which it keeps a reference.
     /// [any] Errors: Error of Status::stale, Status::no_memory. Since 1.0.
-    Observer(Activity activities, const Routine &notify, const ObserverOptions &options = {}) {
+    [[nodiscard]] Observer(Activity activities, const Routine &notify, const ObserverOptions &options = {}) {
         auto context = context_of(activities, options);
         context.notify_routine = detail::need(notify, "treadle::Observer");
         detail::check(treadle_observer_create(&context, &native_));

@@ -20,11 +20,11 @@ inline namespace TREADLE_CPP_NAMESPACE {
 
 /// A pool of the calling thread; the destructor closes it, on the thread that opened it. A run loop opens one
 /// around every pass; a thread that Treadle started has one around its function (POOL-2 to POOL-4). Since 1.0.
-class Pool {
+class [[nodiscard]] Pool {
   public:
     /// Opens a pool.
     /// [any] Errors: Error of Status::no_memory or Status::forked. Since 1.0.
-    Pool() { detail::check(treadle_pool_push(&token_)); }
+    [[nodiscard]] Pool() { detail::check(treadle_pool_push(&token_)); }
     Pool(const Pool &) = delete;
     Pool &operator=(const Pool &) = delete;
     /// Closes the pool, and those that were opened since and are still open; the latest addition is called first

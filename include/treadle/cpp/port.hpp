@@ -94,7 +94,7 @@ static_assert(std::is_standard_layout_v<Component> && sizeof(Component) == sizeo
 /// A port: any thread sends to it, and the loops that contain it receive (PORT-4). The object itself is the
 /// address. A callback must not hold its own port, which would keep it alive for ever: use the callback's
 /// argument. A default-made handle is empty. Since 1.0.
-class Port : public Item<Port, detail::PortApi> {
+class [[nodiscard]] Port : public Item<Port, detail::PortApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
@@ -107,7 +107,7 @@ class Port : public Item<Port, detail::PortApi> {
     /// [any] Errors: Error of Status::argument for an empty callback, Status::range for a larger capacity,
     /// Status::no_memory; f is destroyed then. Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Port &, const Message &>>
-    explicit Port(F &&f, std::uint32_t capacity = 0, const char *label = nullptr) {
+    [[nodiscard]] explicit Port(F &&f, std::uint32_t capacity = 0, const char *label = nullptr) {
         using Call = detail::Callback<std::decay_t<F>, const Port &, const Message &>;
         Call call(std::forward<F>(f), "treadle::Port");
         auto context = TREADLE_INIT(treadle_port_context);
@@ -121,7 +121,7 @@ class Port : public Item<Port, detail::PortApi> {
     }
     /// A port whose messages are received by a routine, to which it keeps a reference.
     /// [any] Errors: as above, and Error of Status::stale. Since 1.0.
-    explicit Port(const Routine &receive, std::uint32_t capacity = 0, const char *label = nullptr) {
+    [[nodiscard]] explicit Port(const Routine &receive, std::uint32_t capacity = 0, const char *label = nullptr) {
         auto context = TREADLE_INIT(treadle_port_context);
         context.receive_routine = detail::need(receive, "treadle::Port");
         context.capacity = capacity;
@@ -141,7 +141,7 @@ class Port : public Item<Port, detail::PortApi> {
     /// send() with a timeout; 0 or less does not wait. False if there was no room in time.
     /// [any] Errors: as send(). Since 1.0.
     template <class Rep, class Period>
-    bool send_for(std::chrono::duration<Rep, Period> timeout, std::uint32_t id, const std::vector<Component> &components,
+    [[nodiscard]] bool send_for(std::chrono::duration<Rep, Period> timeout, std::uint32_t id, const std::vector<Component> &components,
                   const Port &reply = Port()) const {
         return detail::in_time(send(id, components, reply, detail::nanoseconds_of(timeout)));
     }
@@ -153,7 +153,7 @@ class Port : public Item<Port, detail::PortApi> {
     /// The same, but waits no longer than the timeout; 0 or less only tries. False if there was no room in time.
     /// [any] Errors: as send(). Since 1.0.
     template <class Rep, class Period>
-    bool send_bytes_for(std::chrono::duration<Rep, Period> timeout, std::uint32_t id, std::string_view bytes) const {
+    [[nodiscard]] bool send_bytes_for(std::chrono::duration<Rep, Period> timeout, std::uint32_t id, std::string_view bytes) const {
         return detail::in_time(
             treadle_port_send_bytes(native_, id, bytes.data(), bytes.size(), detail::nanoseconds_of(timeout)));
     }

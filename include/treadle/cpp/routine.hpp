@@ -124,7 +124,7 @@ class Signature {
 
 /// A C function of any signature with its arguments, callable by a loop. It must not throw. A default-made
 /// handle is empty. Since 1.0.
-class Routine : public Handle<Routine, detail::RoutineApi> {
+class [[nodiscard]] Routine : public Handle<Routine, detail::RoutineApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
@@ -137,7 +137,7 @@ class Routine : public Handle<Routine, detail::RoutineApi> {
     template <class Result, class... P, class... A,
               class = std::enable_if_t<sizeof...(P) == sizeof...(A) &&
                                        (... && (std::is_same_v<std::decay_t<A>, From> || std::is_convertible_v<A, P>))>>
-    explicit Routine(Result (*code)(P...), A &&...arguments) {
+    [[nodiscard]] explicit Routine(Result (*code)(P...), A &&...arguments) {
         std::string encoding = detail::encoding_of<Result>();
         static_cast<void>((encoding += ... += detail::encoding_of<P>()));
         const std::tuple<Bound<P>...> bound{Bound<P>(std::forward<A>(arguments))...};

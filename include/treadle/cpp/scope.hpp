@@ -81,13 +81,13 @@ struct ScopeApi {
 /// Handles of members of a closed scope are stale: their functions throw an Error of Status::stale, those that do not throw have
 /// no effect, and destructors do not report it. A callable is destroyed once, at the latest when the scope is closed; a waiter
 /// for a call that was not performed gets an Error of Status::closed. Movable, not copyable. Since 1.0.
-class Scope : public Handle<Scope, detail::ScopeApi> {
+class [[nodiscard]] Scope : public Handle<Scope, detail::ScopeApi> {
   public:
     /// A new scope, not entered yet. It belongs to the scope that the calling thread has entered. label: for reports, at
     /// most 255 bytes; copied.
     /// [any] Errors: Error of Status::range for a longer label, Status::argument for one that is not UTF-8, Status::closed if the
     /// scope that it would belong to is closed, Status::no_memory. Since 1.0.
-    explicit Scope(const char *label = nullptr) {
+    [[nodiscard]] explicit Scope(const char *label = nullptr) {
         auto config = TREADLE_INIT(treadle_scope_config);
         config.label = label;
         detail::check(treadle_scope_create(&config, &native_));
@@ -136,11 +136,11 @@ class Scope : public Handle<Scope, detail::ScopeApi> {
 
     /// Enters a scope in its constructor, and leaves it in its destructor: on the same thread, the latest first. The scope
     /// may be closed, and the Scope object destroyed, before. Since 1.0.
-    class Entry {
+    class [[nodiscard]] Entry {
       public:
         /// Enters the scope.
         /// [any] Errors: as Scope::enter. Since 1.0.
-        explicit Entry(const Scope &scope) : native_(scope.native_) { scope.enter(); }
+        [[nodiscard]] explicit Entry(const Scope &scope) : native_(scope.native_) { scope.enter(); }
         Entry(const Entry &) = delete;
         Entry &operator=(const Entry &) = delete;
         /// Leaves the scope.

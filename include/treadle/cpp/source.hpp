@@ -57,7 +57,7 @@ struct SourceCallbacks {
 
 /// A custom input source. A callback must not hold its own source, which would keep it alive for ever:
 /// use the callback's argument. A default-constructed handle is empty. Since 1.0.
-class Source : public Item<Source, detail::SourceApi> {
+class [[nodiscard]] Source : public Item<Source, detail::SourceApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
@@ -69,7 +69,7 @@ class Source : public Item<Source, detail::SourceApi> {
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
     /// Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Source &>>
-    explicit Source(F &&f, std::int64_t order = 0, const char *label = nullptr) {
+    [[nodiscard]] explicit Source(F &&f, std::int64_t order = 0, const char *label = nullptr) {
         using Call = detail::Callback<std::decay_t<F>, const Source &>;
         Call call(std::forward<F>(f), "treadle::Source");
         auto context = TREADLE_INIT(treadle_source_context);
@@ -83,7 +83,7 @@ class Source : public Item<Source, detail::SourceApi> {
     }
     /// A source with several callbacks.
     /// [any] Errors: Error of Status::no_memory; std::bad_alloc. Since 1.0.
-    explicit Source(SourceCallbacks callbacks, std::int64_t order = 0, const char *label = nullptr) {
+    [[nodiscard]] explicit Source(SourceCallbacks callbacks, std::int64_t order = 0, const char *label = nullptr) {
         auto box = std::make_unique<SourceCallbacks>(std::move(callbacks));
         auto context = TREADLE_INIT(treadle_source_context);
         context.info = box.get();
@@ -99,7 +99,7 @@ class Source : public Item<Source, detail::SourceApi> {
     }
     /// A source that is performed by a routine, to which it keeps a reference.
     /// [any] Errors: Error of Status::stale, Status::no_memory. Since 1.0.
-    explicit Source(const Routine &perform, std::int64_t order = 0, const char *label = nullptr) {
+    [[nodiscard]] explicit Source(const Routine &perform, std::int64_t order = 0, const char *label = nullptr) {
         auto context = TREADLE_INIT(treadle_source_context);
         context.perform_routine = detail::need(perform, "treadle::Source");
         context.order = order;

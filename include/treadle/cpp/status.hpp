@@ -97,7 +97,7 @@ class TREADLE_TYPE Error : public std::runtime_error {
 
     /// The calling thread's last failure, as an error.
     /// [any] Errors: std::bad_alloc. Since 1.0.
-    static Error last() {
+    [[nodiscard]] static Error last() {
         auto info = TREADLE_INIT(treadle_error_info);
         treadle_last_error(&info);
         return Error(static_cast<Status>(info.code), info.message, info.function, info.os_errno);

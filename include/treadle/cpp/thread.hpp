@@ -96,7 +96,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// Status::closed after a run on this thread has reported a shutdown.
     /// [any] Errors: Error of Status::argument for an empty callback, Status::no_memory; f is destroyed then.
     /// Since 1.0.
-    template <class F, class = detail::if_callback<F, void>> explicit Thread(F &&f) {
+    template <class F, class = detail::if_callback<F, void>> [[nodiscard]] explicit Thread(F &&f) {
         make<&Thread::create>(std::forward<F>(f), &native_);
     }
     /// Creates a detached thread with the default attributes and starts it (THR-3); f as for the constructor.
@@ -109,7 +109,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// A worker that is not started yet: it runs its loop in the default mode, also while the mode is empty, until the
     /// thread or its loop is stopped (THR-18, RUN-16).
     /// [any] Errors: Error of Status::no_memory. Since 1.0.
-    static Thread worker() {
+    [[nodiscard]] static Thread worker() {
         treadle_thread thread = nullptr;
         detail::check(create(nullptr, nullptr, nullptr, &thread));
         return adopt(thread);
@@ -117,10 +117,10 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// The calling thread, the same object until it ends, also for threads that Treadle did not
     /// create (THR-9, THR-20).
     /// [any] Errors: Error of Status::no_memory, Status::system or Status::forked. Since 1.0.
-    static Thread current() { return known(treadle_thread_current()); }
+    [[nodiscard]] static Thread current() { return known(treadle_thread_current()); }
     /// The process's initial thread, from every thread (THR-10).
     /// [any] Errors: as current(). Since 1.0.
-    static Thread main() { return known(treadle_thread_main()); }
+    [[nodiscard]] static Thread main() { return known(treadle_thread_main()); }
     /// Whether the calling thread is the process's initial one (THR-10).
     /// [any] Errors: none. Since 1.0.
     static bool current_is_main() noexcept { return treadle_thread_is_main(nullptr); }

@@ -46,7 +46,7 @@ struct TimerOptions {
 /// A timer. It never fires early (TMR-22), fires once for all missed dates (TMR-16), and not while its callback runs
 /// (TMR-19). A one-shot that has fired is idle, and can be armed again while a handle exists (TMR-24). A
 /// default-constructed handle is empty. Since 1.0.
-class Timer : public Item<Timer, detail::TimerApi> {
+class [[nodiscard]] Timer : public Item<Timer, detail::TimerApi> {
   public:
     /// An empty handle.
     /// [any] Errors: none. Since 1.0.
@@ -58,7 +58,7 @@ class Timer : public Item<Timer, detail::TimerApi> {
     /// [any] Errors: Error of Status::argument for an empty callback, Status::range for a negative interval,
     /// Status::no_memory; f is destroyed then. Since 1.0.
     template <class F, class = detail::if_callback<F, void, const Timer &>>
-    Timer(Clock::time_point first, F &&f, const TimerOptions &options = {}) {
+    [[nodiscard]] Timer(Clock::time_point first, F &&f, const TimerOptions &options = {}) {
         using Call = detail::Callback<std::decay_t<F>, const Timer &>;
         Call call(std::forward<F>(f), "treadle::Timer");
         auto context = context_of(first, options);
@@ -72,7 +72,7 @@ class Timer : public Item<Timer, detail::TimerApi> {
     /// and move them with set_next_fire and a date of the wall clock. Otherwise as above.
     /// [any] Errors: as above, and Status::argument for a date that is not a number. Since 1.0.
     template <class Duration, class F, class = detail::if_callback<F, void, const Timer &>>
-    Timer(std::chrono::time_point<std::chrono::system_clock, Duration> first, F &&f, const TimerOptions &options = {}) {
+    [[nodiscard]] Timer(std::chrono::time_point<std::chrono::system_clock, Duration> first, F &&f, const TimerOptions &options = {}) {
         using Call = detail::Callback<std::decay_t<F>, const Timer &>;
         Call call(std::forward<F>(f), "treadle::Timer");
         auto context = context_of(Clock::time_point(std::chrono::nanoseconds(detail::nanoseconds_of(first.time_since_epoch()))), options);
@@ -85,7 +85,7 @@ class Timer : public Item<Timer, detail::TimerApi> {
     }
     /// A timer that fires by a routine, to which it keeps a reference.
     /// [any] Errors: as above, and Error of Status::stale. Since 1.0.
-    Timer(Clock::time_point first, const Routine &fire, const TimerOptions &options = {}) {
+    [[nodiscard]] Timer(Clock::time_point first, const Routine &fire, const TimerOptions &options = {}) {
         auto context = context_of(first, options);
         context.fire_routine = detail::need(fire, "treadle::Timer");
         detail::check(treadle_timer_create(&context, &native_));
