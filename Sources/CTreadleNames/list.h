@@ -195,4 +195,7 @@
     NAME(187, invocation_get_errno, STATUS) \
     NAME(188, has_last_resort, VALUE) \
     NAME(189, port_call, STATUS) \
-    NAME(190, thread_request_stop, STATUS)
+    NAME(190, thread_request_stop, STATUS) \
+    NAME(191, trace_start, STATUS) \
+    NAME(192, trace_stop, STATUS) \
+    NAME(193, trace_mark, STATUS)

@@ -195,4 +195,7 @@
 #pragma redefine_extname treadle_has_last_resort libtreadle_own_has_last_resort
 #pragma redefine_extname treadle_port_call libtreadle_own_port_call
 #pragma redefine_extname treadle_thread_request_stop libtreadle_own_thread_request_stop
+#pragma redefine_extname treadle_trace_start libtreadle_own_trace_start
+#pragma redefine_extname treadle_trace_stop libtreadle_own_trace_stop
+#pragma redefine_extname treadle_trace_mark libtreadle_own_trace_mark
 #endif

@@ -405,6 +405,7 @@ static const uint8_t plain[][2] = {
     {181, 189}, /* port_call */
     {182, 190}, /* thread_request_stop */
     {183, 107}, /* scope_copy_holders_sized */
+    {184, 193}, /* trace_mark */
 };
 
 static treadle_plugin_table table;

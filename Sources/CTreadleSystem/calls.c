@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -60,6 +62,8 @@ int32_t treadle_system_duplicate(int32_t fd) { return (int32_t)result(fcntl(fd, 
 int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 && errno == EBADF ? -EBADF : 0; }
 static int64_t slow_limit = INT64_MAX, watchdog_limit = INT64_MAX;
 static uint32_t asked_for;
+static char trace_path[4096];
+const char *treadle_system_trace_path(void) { return trace_path; }
 /* Milliseconds, which need not be whole, as nanoseconds; INT64_MAX: none. */
 static int64_t limit_of(const char *name) {
     const char *text = secure_getenv(name);
@@ -73,11 +77,45 @@ uint32_t treadle_system_ask_environment(void) {
     __atomic_store_n(&watchdog_limit, watchdog, __ATOMIC_RELAXED);
     uint32_t bits = debug && *debug ? TREADLE_SYSTEM_TELLS | TREADLE_SYSTEM_TIMES : 0;
     if (slow != INT64_MAX) bits |= TREADLE_SYSTEM_TIMES;
+    const char *trace = secure_getenv("TREADLE_TRACE");
+    if (trace && *trace && strlen(trace) < sizeof trace_path - 16) {
+        /* The child of a fork must not write over its parent's. */
+        static pid_t first;
+        pid_t own = getpid();
+        if (!first) first = own;
+        if (own == first) snprintf(trace_path, sizeof trace_path, "%s", trace);
+        else snprintf(trace_path, sizeof trace_path, "%s.%d", trace, (int)own);
+        bits |= TREADLE_SYSTEM_TRACES;
+        __atomic_add_fetch(&treadle_system_trace_sessions, 1, __ATOMIC_SEQ_CST);
+    }
     if (watchdog != INT64_MAX) bits |= TREADLE_SYSTEM_TIMES | TREADLE_SYSTEM_GUARDS;
-    __atomic_store_n(&asked_for, bits, __ATOMIC_RELAXED);
-    return treadle_system_asked_for();
+    __atomic_store_n(&asked_for, bits & ~(uint32_t)TREADLE_SYSTEM_TRACES, __ATOMIC_RELAXED);
+    return bits;
+}
+
+static __attribute__((destructor)) void end_trace(void) {
+    if (libtreadle_trace_ends) libtreadle_trace_ends();
+}
+int32_t treadle_system_create_file(const char *path) {
+    char whole[PATH_MAX + 16];
+    const char *id = strstr(path, "%p");
+    int length = id ? snprintf(whole, sizeof whole, "%.*s%d%s", (int)(id - path), path, (int)getpid(), id + 2)
+                    : snprintf(whole, sizeof whole, "%s", path);
+    if (length < 0 || (size_t)length >= sizeof whole) return -ENAMETOOLONG;
+    return (int32_t)result(syscall(SYS_openat, AT_FDCWD, whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+}
+int32_t treadle_system_write_all(int32_t fd, const void *bytes, size_t size) {
+    const char *next = bytes;
+    while (size > 0) {
+        int64_t count = result(syscall(SYS_write, fd, next, size));
+        if (count == -EINTR) continue;
+        if (count < 0) return (int32_t)count;
+        next += count, size -= (size_t)count;
+    }
+    return 0;
 }
 int64_t treadle_system_watchdog_limit(void) { return __atomic_load_n(&watchdog_limit, __ATOMIC_RELAXED); }
+/* What is asked for by who debugs; a trace is begun and ended in other ways. */
 uint32_t treadle_system_asked_for(void) { return __atomic_load_n(&asked_for, __ATOMIC_RELAXED); }
 int64_t treadle_system_slow_limit(void) { return __atomic_load_n(&slow_limit, __ATOMIC_RELAXED); }
 int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {

@@ -14,6 +14,9 @@ uint64_t treadle_system_message_numbers;
 struct treadle_system_registry treadle_system_notifications, treadle_system_last_resort;
 void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
 
+uint32_t treadle_system_trace_sessions;
+uint64_t treadle_system_flows;
+void *treadle_system_trace_ring_list;
 void *treadle_system_label_table[TREADLE_SYSTEM_LABELS];
 
 static void *log_handler;

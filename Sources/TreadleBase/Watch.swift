@@ -8,7 +8,13 @@ import CTreadleSystem
 package enum Watch {
   /// Callouts are timed.
   @inline(__always)
+  package static var isTiming: Bool { treadle_system_watched() & UInt32(TREADLE_SYSTEM_TIMES) != 0 }
+  /// Somebody debugs, or a trace is recorded: callouts go the way on which that is looked at.
+  @inline(__always)
   package static var isOn: Bool { treadle_system_watched() != 0 }
+  /// A trace is recorded.
+  @inline(__always)
+  package static var isTracing: Bool { treadle_system_watched() & UInt32(TREADLE_SYSTEM_TRACES) != 0 }
   /// There is a watchdog.
   @inline(__always)
   package static var isGuarded: Bool { treadle_system_watched() & UInt32(TREADLE_SYSTEM_GUARDS) != 0 }

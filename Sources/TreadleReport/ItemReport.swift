@@ -49,7 +49,7 @@ extension Item {
     case .timer: reportDates(&text)
     default: reportActivities(&text)
     }
-    if let calls = Watch.isOn ? Log.withCalls({ $0.record(of: handle.bits) }) : nil {
+    if let calls = Watch.isTiming ? Log.withCalls({ $0.record(of: handle.bits) }) : nil {
       text.append(", called ")
       text.append(Int64(truncatingIfNeeded: calls.count))
       text.append(" times for ")

@@ -37,7 +37,7 @@ package enum Log {
       state.pointee.handler = new
       treadle_system_keep_log_handler(new)
       let own = isOwn ? UInt32(TREADLE_SYSTEM_TELLS) | UInt32(TREADLE_SYSTEM_TIMES) : 0
-      treadle_system_watch(treadle_system_asked_for() | own)
+      treadle_system_watch_change(UInt32(TREADLE_SYSTEM_TELLS) | UInt32(TREADLE_SYSTEM_TIMES), treadle_system_asked_for() | own)
       return (old, old?.pointee.endUse() ?? false)
     }
     if let old, isLast { Handler.free(old) }

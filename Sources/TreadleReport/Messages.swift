@@ -162,6 +162,14 @@ extension Log {
     }
   }
 
+  static func tellNoTrace(_ number: Int32) {
+    if !Watch.isTelling { return }
+    write { text in
+      text.append("the trace could not be written, errno ")
+      text.append(Int64(number))
+    }
+  }
+
   static func tellNoWatchdog(_ result: Int32) {
     if !isFirst(Kind.noWatchdog) { return }
     write { text in
@@ -204,7 +212,7 @@ public func reportCallout(
 /// The longest callback of a loop that was timed.
 extension Loop {
   package var longestCall: (duration: Int64, item: UInt, kind: UInt32) {
-    if !Watch.isOn { return (0, 0, 0) }
+    if !Watch.isTiming { return (0, 0, 0) }
     let record = Log.withCalls { $0.record(of: handle.bits) }
     return (record?.longest ?? 0, record?.called ?? 0, record?.kind ?? 0)
   }

@@ -95,6 +95,9 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_loop_copy_items, U(LOOP), 's', 8, copy_items(L, h))                                                  \
     X(treadle_loop_get_counters, U(LOOP), 's', 0, treadle_loop_get_counters(L, &TREADLE_INIT(treadle_loop_counters))) \
     X(treadle_set_log, 0, '-', 0, treadle_set_log(NULL, NULL, NULL))                                               \
+    X(treadle_trace_start, 0, 's', 0, treadle_trace_start("/dev/null"))                                            \
+    X(treadle_trace_mark, 0, 's', 0, treadle_trace_mark("mark", 1))                                                \
+    X(treadle_trace_stop, 0, 's', 0, treadle_trace_stop())                                                         \
     X(treadle_get_kind__loop, U(LOOP), 's', 4, treadle_get_kind(L, &h->out.u32))                                   \
     X(treadle_describe__loop, U(LOOP), 's', 8, treadle_describe(L, TEXT))                                      \
     X(treadle_describe__thread, U(THREAD), 's', 8, treadle_describe(N, TEXT))                                  \

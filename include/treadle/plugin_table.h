@@ -195,6 +195,7 @@ struct treadle_plugin_table {
     treadle_status (*port_call)(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode);
     treadle_status (*thread_request_stop)(treadle_thread thread, uint32_t flags);
     treadle_status (*scope_copy_holders_sized)(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count);
+    treadle_status (*trace_mark)(const char *label, int64_t value);
 };
 
 #ifdef TREADLE_PLUGIN
@@ -382,6 +383,7 @@ TREADLE_FORWARD bool treadle_has_last_resort(void) { if (!TREADLE_HAS(has_last_r
 TREADLE_FORWARD treadle_status treadle_port_call(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode) { if (!TREADLE_HAS(port_call)) return treadle_plugin_lacks(); return treadle_plugin_self->table->port_call(port, name, signature, arguments, argument_count, result, result_size, timeout_ns, mode); }
 TREADLE_FORWARD treadle_status treadle_thread_request_stop(treadle_thread thread, uint32_t flags) { if (!TREADLE_HAS(thread_request_stop)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_request_stop(thread, flags); }
 TREADLE_FORWARD treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count) { if (!TREADLE_HAS(scope_copy_holders_sized)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_copy_holders_sized(scope, buffer, holder_size, capacity, out_count); }
+TREADLE_FORWARD treadle_status treadle_trace_mark(const char *label, int64_t value) { if (!TREADLE_HAS(trace_mark)) return treadle_plugin_lacks(); return treadle_plugin_self->table->trace_mark(label, value); }
 #undef TREADLE_HAS
 #undef TREADLE_FORWARD
 #endif

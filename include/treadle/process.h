@@ -71,5 +71,23 @@ typedef void (*treadle_log_fn)(const char *message, void *info);
  *  [any] Errors, with destroy called: TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_log(treadle_log_fn log, void *info, treadle_release_fn destroy);
 
+/** Starts a trace of the process's own run: from now on each thread that uses a loop records its runs, passes, sleeps and
+ *  callbacks, and each thread its posts, requests, signals and marks, the latest 8,176 events of each of 128 threads (RL-16).
+ *  TREADLE_TRACE=file in the environment starts one with the library's first use, which is written when the process exits. The
+ *  child of a fork has none, or one of its own in file.PID. `%p` in the path stands for the process's id.
+ *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_STATE while there is one; TREADLE_E_NOMEM. Since 1.0. */
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_trace_start(const char *path);
+
+/** Ends the trace and writes its file, in Perfetto's format: https://ui.perfetto.dev opens it. A trace that is not stopped is written
+ *  when the process exits (RL-16).
+ *  [any] Errors: TREADLE_E_STATE if there is no trace; with the trace ended, TREADLE_E_SYSTEM, with os_errno, if
+ *  the file cannot be written. Since 1.0. */
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_trace_stop(void);
+
+/** Adds a mark of the client's own to the trace, on the calling thread's track, with a number. label: UTF-8, at most 255 bytes,
+ *  kept for ever, of at most 1,024 different ones. Without a trace it does nothing else, and returns TREADLE_IGNORED (RL-16).
+ *  [any] Errors: TREADLE_E_ARG for NULL or a label that is not UTF-8; TREADLE_E_RANGE for a longer one. Since 1.0. */
+TREADLE_API treadle_status treadle_trace_mark(const char *label, int64_t value);
+
 TREADLE_END_DECLS
 #endif

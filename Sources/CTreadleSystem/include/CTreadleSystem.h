@@ -45,6 +45,7 @@ struct treadle_system_thread {
     void *scope;        /* the scope that the thread has entered last, or NULL (Scope.Entry) */
     void *invocation_call; /* the innermost call of an invocation's function, or NULL (InvocationFrame) */
     void *scope_call;   /* the innermost call of a work of a scope's, or NULL (ScopeWork.Call) */
+    void *trace;        /* the thread's TraceRing, or NULL */
     void *message_call; /* the innermost call of a client's with a message, or NULL (MessageCall) */
     uintptr_t left;     /* its teardown is over: the handle of the object that it had, or 1 */
     uint64_t last_wait; /* the number of the thread's last wait (WaitGraph); 0: none yet */
@@ -137,6 +138,7 @@ struct treadle_system_life {
     struct treadle_system_item_mutex item_mutexes[TREADLE_SYSTEM_ITEM_LOCKS];
     struct treadle_system_registry reports; /* for who debugs (Log) */
     struct treadle_system_registry plugins; /* that are loaded (PluginRegistry) */
+    struct treadle_system_registry trace; /* that goes on (TraceSession) */
     struct treadle_system_registry message_ports; /* that have a name (MessagePortRegistry) */
     struct treadle_system_inheritance inheritance;
 };

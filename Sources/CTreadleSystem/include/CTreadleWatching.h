@@ -5,13 +5,18 @@
 #ifndef CTREADLE_WATCHING_H
 #define CTREADLE_WATCHING_H
 
-/* For who debugs: messages are written; callouts are timed; there is a watchdog. */
-enum { TREADLE_SYSTEM_TELLS = 1, TREADLE_SYSTEM_TIMES = 2, TREADLE_SYSTEM_GUARDS = 4 };
+/* For who debugs: messages are written; callouts are timed; there is a watchdog; a trace is recorded. */
+enum { TREADLE_SYSTEM_TELLS = 1, TREADLE_SYSTEM_TIMES = 2, TREADLE_SYSTEM_GUARDS = 4, TREADLE_SYSTEM_TRACES = 8 };
 static inline uint32_t treadle_system_watched(void) {
     return __atomic_load_n(&treadle_system_present_life.watched, __ATOMIC_RELAXED);
 }
 static inline void treadle_system_watch(uint32_t bits) {
     __atomic_store_n(&treadle_system_present_life.watched, bits, __ATOMIC_RELAXED);
+}
+static inline void treadle_system_watch_change(uint32_t clear, uint32_t set) {
+    uint32_t now = treadle_system_watched();
+    while (!__atomic_compare_exchange_n(&treadle_system_present_life.watched, &now, (now & ~clear) | set, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED)) {}
 }
 uint32_t treadle_system_ask_environment(void); /* for TREADLE_DEBUG, TREADLE_SLOW_MS and TREADLE_WATCHDOG_MS, as a life begins */
 uint32_t treadle_system_asked_for(void); /* what that was */
@@ -24,6 +29,24 @@ void libtreadle_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, 
 static inline void treadle_system_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, int64_t ns) {
     if (libtreadle_tell) libtreadle_tell(loop, kind, tag, code, ns);
 }
+/* Traces: their number, the rings of all threads, the number of an arrow, and the file that TREADLE_TRACE names. */
+extern uint32_t treadle_system_trace_sessions;
+extern uint64_t treadle_system_flows;
+extern void *treadle_system_trace_ring_list;
+static inline uint32_t treadle_system_trace_session(void) { return __atomic_load_n(&treadle_system_trace_sessions, __ATOMIC_RELAXED); }
+static inline void treadle_system_begin_trace(void) {
+    __atomic_add_fetch(&treadle_system_trace_sessions, 1, __ATOMIC_SEQ_CST);
+    treadle_system_watch_change(0, TREADLE_SYSTEM_TRACES);
+}
+static inline uint64_t treadle_system_next_flow(void) { return __atomic_add_fetch(&treadle_system_flows, 1, __ATOMIC_RELAXED); }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_trace_rings(void) { return &treadle_system_trace_ring_list; }
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_trace_lock(void) { return &treadle_system_present_life.trace.mutex; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_trace_words(void) { return treadle_system_present_life.trace.words; }
+const char *TREADLE_SYSTEM_NONNULL treadle_system_trace_path(void);
+/* There too: the process ends. */
+void libtreadle_trace_ends(void) __attribute__((weak));
+int32_t treadle_system_create_file(const char *path); /* empties it if it is there; %p in the path is the process's id */
+int32_t treadle_system_write_all(int32_t fd, const void *bytes, size_t size);
 /* There too: a callout that is timed has begun, and there is to be a watchdog. */
 void libtreadle_guard(void) __attribute__((weak));
 static inline void treadle_system_guard(void) {

@@ -50,6 +50,7 @@ extension Loop {
         letOthersQueueMore(frame.pointee.mode)
         openWakeGate()
         state.pointee.counters.passes.count()
+        if Watch.isTracing { tracePass() }
         frame.pointee.poolMark = Pool.mark
         frame.pointee.handled = false
         frame.pointee.hasCalled = false
@@ -126,6 +127,9 @@ extension Loop {
       }
     }
   }
+
+  @inline(never)
+  private func tracePass() { Trace.record(Trace.What.pass, number: state.pointee.counters.passes.load(ordering: .relaxed)) }
 
   /// Releases what the pass, or what came before it, has put off.
   @inline(__always)

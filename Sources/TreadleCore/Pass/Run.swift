@@ -99,6 +99,8 @@ extension Loop {
     // What callbacks create belongs to no scope that the thread has entered around the run.
     let aside = treadle_system_thread().pointee.scope == nil ? nil : Scope.beginAside()
     defer { if let aside { Scope.endCalling(aside) } }
+    if Watch.isTracing { Trace.record(Trace.What.runBegins) }
+    defer { if Watch.isTracing { Trace.record(Trace.What.runEnds) } }
     // No exception of a client's leaves the run (THR-19).
     treadle_system_call_clients({ if let memory = $0 { Loop(memory).runToItsEnd() } }, UnsafeMutableRawPointer(state))
     if isOfParent { throw Runtime.forkedFailure }
@@ -121,6 +123,8 @@ extension Loop {
     let returnsOnInterrupt = frame.pointee.flags & Frame.Flag.returnOnInterrupt != 0
     // A run that waits for something heeds no stop: it would not sleep with one.
     let awaited = frame.pointee.awaited
+    if Watch.isTracing { Trace.record(Trace.What.sleepBegins) }
+    defer { if Watch.isTracing { Trace.record(Trace.What.sleepEnds) } }
     let end = sleep(
       frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &frame.pointee.asked
     ) { awaited.map { $0.isOver } ?? isStopAsked }

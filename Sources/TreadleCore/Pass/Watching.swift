@@ -13,9 +13,32 @@ extension Loop {
     while nextOfAny(frame) && callWatched(frame) {}
   }
 
-  /// Calls the frame's callout, timed.
+  /// Calls the frame's callout, timed or traced.
   @inline(never)
   func callWatched(_ frame: Frame.Pointer) -> Bool {
+    if !Watch.isTracing { return callTimed(frame) }
+    traceBegin(frame.pointee.callout)
+    let goesOn = Watch.isTiming ? callTimed(frame) : call(frame.pointee.callout.kind, frame)
+    if Watch.isTracing { Trace.record(Trace.What.callEnds) }
+    return goesOn
+  }
+
+  private func traceBegin(_ callout: Callout) {
+    let kind = UInt64(Loop.eventKind(callout.kind))
+    if let item = callout.item {
+      let flow = callout.kind == .source ? Trace.flow(of: item.handle.bits, item.signalTime) : 0
+      return Trace.record(Trace.What.callBegins, number: kind, item: item.handle.bits, label: item.label, flow: flow)
+    }
+    if callout.kind == .job, let job = callout.job {
+      return Trace.record(Trace.What.callBegins, number: kind, subject: job.pointee.name.bits, flow: job.pointee.flow)
+    }
+    let node = callout.kind == .block ? callout.block.node : nil
+    let name = node?.pointee.name ?? callout.block.code.map { CallName(post: $0) } ?? .none
+    Trace.record(Trace.What.callBegins, number: kind, subject: name.bits, flow: node?.pointee.flow ?? 0)
+  }
+
+  @inline(never)
+  private func callTimed(_ frame: Frame.Pointer) -> Bool {
     let callout = frame.pointee.callout
     if callout.kind == .descriptor && callout.value & Readiness.failed != 0 { tell(callout, nil, -1) }
     let block = callout.kind == .block ? callout.block : Entry(first: 0, second: 0)

@@ -938,6 +938,9 @@ PROTOTYPES = {
     "treadle_has_last_resort": Prototype(c_bool, [], False),
     "treadle_report_error": Prototype(c_int32, [c_char_p, c_char_p], False),
     "treadle_set_log": Prototype(c_int32, [treadle_log_fn, c_void_p, treadle_release_fn], False),
+    "treadle_trace_start": Prototype(c_int32, [c_char_p], False),
+    "treadle_trace_stop": Prototype(c_int32, [], False),
+    "treadle_trace_mark": Prototype(c_int32, [c_char_p, c_int64], False),
     "treadle_scope_create": Prototype(c_int32, [POINTER(treadle_scope_config), POINTER(c_void_p)], False),
     "treadle_scope_enter": Prototype(c_int32, [c_void_p], False),
     "treadle_scope_leave": Prototype(c_int32, [c_void_p], False),
@@ -1135,6 +1138,9 @@ class Functions:
     treadle_has_last_resort: Callable[..., Any]
     treadle_report_error: Callable[..., Any]
     treadle_set_log: Callable[..., Any]
+    treadle_trace_start: Callable[..., Any]
+    treadle_trace_stop: Callable[..., Any]
+    treadle_trace_mark: Callable[..., Any]
     treadle_scope_create: Callable[..., Any]
     treadle_scope_enter: Callable[..., Any]
     treadle_scope_leave: Callable[..., Any]

@@ -171,6 +171,8 @@ package struct BlockNode {
   /// For descriptions: what it is called by, and the kernel's tick at which it was queued; 0 before.
   var name: CallName
   var queuedAt: Int64 = 0
+  /// For traces: the number of the arrow from its posting to its call; 0: none.
+  var flow: UInt64 = 0
 
   /// label: one that is kept for ever (`Labels`), or nil.
   package init(
@@ -210,6 +212,10 @@ package struct BlockNode {
     let node = memory.bindMemory(to: BlockNode.self, capacity: 1)
     node.initialize(to: block)
     node.pointee.queuedAt = Clock.lastTick
+    if Watch.isTracing {
+      node.pointee.flow = Trace.nextFlow()
+      Trace.record(Trace.What.post, subject: node.pointee.name.bits, flow: node.pointee.flow)
+    }
     return node
   }
 

@@ -20,6 +20,10 @@ extension Loop {
   func enqueue(_ job: UnsafeMutablePointer<Job>) -> Bool {
     let isForeign = !isCurrent
     job.pointee.queuedAt = Clock.lastTick
+    if Watch.isTracing {
+      job.pointee.flow = Trace.nextFlow()
+      Trace.record(Trace.What.request, subject: job.pointee.name.bits, flow: job.pointee.flow)
+    }
     state.pointee.gate.lock()
     // Looked at here, since both ends take the gate for the last time after they said so.
     let isOpen = isAlive && !treadle_system_is_closed_now()
@@ -205,6 +209,8 @@ struct Job: ~Copyable {
   /// For descriptions: what it is called by, and the kernel's tick at which it was queued. Constant once it is queued.
   var name = CallName.request
   var queuedAt: Int64 = 0
+  /// For traces: the number of the arrow from its queueing to its call; 0: none. Constant once it is queued.
+  var flow: UInt64 = 0
   let perform: Perform
   let finish: Finish
   let handOut: HandOut?

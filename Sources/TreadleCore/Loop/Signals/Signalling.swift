@@ -49,6 +49,7 @@ extension Item {
   private func queueForOwner(_ mode: Mode, _ loop: Loop, wake: Bool) throws(Failure) {
     let time = SignalTime.nextOfOwner(on: loop)
     setSignalTime(time)
+    if Watch.isTracing { traceSignal(time) }
     if wake || cell.pointee.reference.seen.has(Reference.Mark.wakeWanted) { loop.state.pointee.isWokenByOwner = true }
     if hasTrait(Trait.ordered) { mode.state.pointee.ownSignalsAreMixed = true }
     if !mode.appendOwn(Entry(self, time)) { throw unsignal() }
@@ -74,8 +75,22 @@ extension Item {
     // source is queued: the first, who looks after queueing, then wakes for both.
     let sleep = wake || cell.pointee.reference.seen.has(Reference.Mark.wakeWanted) ? loop.markWoken() : Sleep.awake
     loop.state.pointee.gate.unlock()
+    if Watch.isTracing { traceSignal(generation, time) }
     if sleep != Sleep.awake { loop.endSleep(sleep) }
     if !isQueued { throw unsignal() }
+  }
+
+  /// A signal that found the source not signalled, for the trace. The source is the owner's, or held.
+  @inline(never)
+  private func traceSignal(_ time: UInt64) {
+    Trace.record(Trace.What.signal, item: handle.bits, label: label, flow: Trace.flow(of: handle.bits, time))
+  }
+  /// The same of one that may be gone.
+  @inline(never)
+  private func traceSignal(_ generation: UInt32, _ time: UInt64) {
+    guard cell.pointee.reference.hold(generation) else { return }
+    traceSignal(time)
+    drop()
   }
 
   /// Without a place in a queue a signal must not stand in the way of later ones.
@@ -91,7 +106,11 @@ extension Item {
     guard cell.pointee.reference.hold(generation) else { return }
     defer { drop() }
     lock()
-    if isFresh { setSignalTime(SignalTime.anywhere()) }
+    if isFresh {
+      let time = SignalTime.anywhere()
+      setSignalTime(time)
+      if Watch.isTracing { traceSignal(time) }
+    }
     var hasMemory = true
     var next: Item? = self
     while let member = next {

@@ -118,6 +118,7 @@ extension Thread {
 @_cdecl("libtreadle_thread_exits")
 public func threadExits() {
   let thread = treadle_system_thread()
+  Trace.endThread()
   guard Runtime.isStarted else { return }
   // No client's function is on the stack any more.
   ClientCall.endAll()

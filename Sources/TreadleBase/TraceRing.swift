@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+package import Synchronization
+
+/// Recording what loops do, for a trace of one's own run (RL-16). Each thread writes events to a ring of its own, so recording takes no
+/// lock, and keeps the latest. Who writes the file reads the rings of all threads, each word of them as it is.
+package enum Trace {
+  /// What an event says. The file is written from these (`TraceFile`).
+  package enum What {
+    package static let runBegins: UInt8 = 1
+    package static let runEnds: UInt8 = 2
+    package static let pass: UInt8 = 3
+    package static let sleepBegins: UInt8 = 4
+    package static let sleepEnds: UInt8 = 5
+    package static let callBegins: UInt8 = 6
+    package static let callEnds: UInt8 = 7
+    package static let post: UInt8 = 8
+    package static let request: UInt8 = 9
+    package static let signal: UInt8 = 10
+    package static let mark: UInt8 = 11
+  }
+
+  /// One event. subject: an item's handle, a `CallName`, or a label that is kept. flow: a number that an event shares with the
+  /// callback to which it leads; 0: none.
+  package struct Event: BitwiseCopyable {
+    package let time: Int64
+    package let what: UInt8
+    package let number: UInt64
+    package let subject: UInt
+    package let flow: UInt64
+  }
+
+  /// Records an event of the calling thread, at this moment.
+  @inline(never)
+  package static func record(_ what: UInt8, number: UInt64 = 0, subject: UInt = 0, flow: UInt64 = 0) {
+    TraceRing.current?.append(Event(time: Clock.now(), what: what, number: number, subject: subject, flow: flow))
+  }
+
+  /// The same of an item, whose label is noted with it.
+  @inline(never)
+  package static func record(_ what: UInt8, number: UInt64 = 0, item: UInt, label: UnsafePointer<CChar>?, flow: UInt64) {
+    guard let ring = TraceRing.current else { return }
+    if let label { ring.name(item, label) }
+    ring.append(Event(time: Clock.now(), what: what, number: number, subject: item, flow: flow))
+  }
+
+  /// A number for an arrow.
+  package static func nextFlow() -> UInt64 { treadle_system_next_flow() }
+  /// That of a signal of a source, which both ends know.
+  package static func flow(of source: UInt, _ time: UInt64) -> UInt64 {
+    var mixed = (UInt64(source) ^ time &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
+    mixed ^= mixed >> 29
+    return mixed | 1 << 63
+  }
+
+  /// The calling thread ends: its ring keeps what it has until the trace is written.
+  package static func endThread() {
+    let thread = treadle_system_thread()
+    guard let memory = thread.pointee.trace else { return }
+    thread.pointee.trace = nil
+    TraceRing(memory).end()
+  }
+}
+
+/// A label of an item, cut to what there is room for.
+package struct TraceName: BitwiseCopyable {
+  package let item: UInt
+  package var text: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0)
+}
+
+/// The events of one thread: a thin handle. Its memory is never freed; a ring whose thread has ended serves another one in a later
+/// trace, or where there are too many in the same.
+package struct TraceRing {
+  private struct Head: ~Copyable {
+    /// The next of all rings. Constant once it is in the list.
+    let next: Atomic<UInt>
+    /// Of which trace its events are.
+    let session: Atomic<UInt32>
+    let state: Atomic<UInt32>
+    let thread: Atomic<Int32>
+    /// How many events were ever recorded, and how many before this trace.
+    let count: Atomic<UInt64>
+    let first: Atomic<UInt64>
+    /// Guards the names.
+    let gate: Gate
+    var names: Buffer<TraceName>
+    var kernelName: (UInt64, UInt64)
+  }
+  private enum State {
+    static let inUse: UInt32 = 1
+    static let ended: UInt32 = 2
+  }
+
+  /// How many events a ring keeps, how many rings there are at most, and how many labels a ring knows.
+  package static let capacity: UInt64 = 8192
+  private static let mostRings = 128
+  private static let mostNames = 4096
+
+  private static let wordsOfEvent = 4
+  private static let seenCount = 256
+  private static var headSize: Int { (MemoryLayout<Head>.size &+ 63) & ~63 }
+  private static var size: Int { headSize &+ (seenCount &+ Int(capacity) &* wordsOfEvent) &* 8 }
+
+  private let memory: UnsafeMutableRawPointer
+  init(_ memory: UnsafeMutableRawPointer) { self.memory = memory }
+  private var head: UnsafeMutablePointer<Head> { memory.assumingMemoryBound(to: Head.self) }
+  private var seen: UnsafeMutablePointer<UInt> { (memory + TraceRing.headSize).assumingMemoryBound(to: UInt.self) }
+  private func words(_ index: UInt64) -> UnsafeMutablePointer<Atomic<UInt64>> {
+    let place = TraceRing.seenCount &+ Int(index % TraceRing.capacity) &* TraceRing.wordsOfEvent
+    return (memory + TraceRing.headSize + place &* 8).assumingMemoryBound(to: Atomic<UInt64>.self)
+  }
+
+  // MARK: The calling thread's
+
+  /// The calling thread's ring for the trace that goes on; nil where there are too many threads, or no memory.
+  static var current: TraceRing? {
+    let session = treadle_system_trace_session()
+    if let memory = treadle_system_thread().pointee.trace {
+      let ring = TraceRing(memory)
+      if ring.head.pointee.session.load(ordering: .relaxed) != session { ring.begin(session) }
+      return ring
+    }
+    return take(session)
+  }
+
+  @inline(never)
+  private static func take(_ session: UInt32) -> TraceRing? {
+    // Its end will be told, by which the ring becomes another's.
+    if treadle_system_watch_thread() < 0 { return nil }
+    var count = 0
+    var found: TraceRing?
+    forEach { ring in
+      count &+= 1
+      let (state, last) = (ring.head.pointee.state.load(ordering: .acquiring), ring.head.pointee.session.load(ordering: .relaxed))
+      // One of this trace only where there are as many rings as there may be.
+      if found == nil && state == State.ended && (last != session || count == mostRings)
+        && ring.head.pointee.state.compareExchange(expected: State.ended, desired: State.inUse, ordering: .acquiringAndReleasing).exchanged
+      {
+        found = ring
+      }
+    }
+    if found == nil && count < mostRings, let memory = treadle_system_zeroed(size) {
+      let ring = TraceRing(memory)
+      ring.head.pointee.state.store(State.inUse, ordering: .relaxed)
+      let list = treadle_system_trace_rings().assumingMemoryBound(to: Atomic<UInt>.self)
+      var next = list.pointee.load(ordering: .relaxed)
+      while true {
+        ring.head.pointee.next.store(next, ordering: .relaxed)
+        let (isExchanged, other) = list.pointee.weakCompareExchange(
+          expected: next, desired: UInt(bitPattern: memory), ordering: .acquiringAndReleasing)
+        if isExchanged { break }
+        next = other
+      }
+      found = ring
+    }
+    guard let ring = found else { return nil }
+    ring.begin(session)
+    treadle_system_thread().pointee.trace = ring.memory
+    return ring
+  }
+
+  private func begin(_ session: UInt32) {
+    for place in 0..<TraceRing.seenCount { seen[place] = 0 }
+    head.pointee.gate.lock()
+    head.pointee.names.removeAll()
+    head.pointee.gate.unlock()
+    head.pointee.thread.store(Runtime.threadID, ordering: .relaxed)
+    head.pointee.first.store(head.pointee.count.load(ordering: .relaxed), ordering: .relaxed)
+    head.pointee.session.store(session, ordering: .releasing)
+  }
+
+  func append(_ event: Trace.Event) {
+    let index = head.pointee.count.load(ordering: .relaxed)
+    let words = self.words(index)
+    words[0].store(UInt64(bitPattern: event.time), ordering: .relaxed)
+    words[1].store(event.number << 8 | UInt64(event.what), ordering: .relaxed)
+    words[2].store(UInt64(event.subject), ordering: .relaxed)
+    words[3].store(event.flow, ordering: .relaxed)
+    head.pointee.count.store(index &+ 1, ordering: .releasing)
+  }
+
+  /// An item's label, noted once while the item is among the last that were.
+  func name(_ item: UInt, _ label: UnsafePointer<CChar>) {
+    let place = Int((item ^ item >> 32) % UInt(TraceRing.seenCount))
+    if seen[place] == item { return }
+    seen[place] = item
+    var name = TraceName(item: item)
+    withUnsafeMutableBytes(of: &name.text) { room in
+      var text = FixedText(room)
+      text.append(label)
+    }
+    head.pointee.gate.lock()
+    if head.pointee.names.count < TraceRing.mostNames { _ = head.pointee.names.append(name) }
+    head.pointee.gate.unlock()
+  }
+
+  func end() {
+    withUnsafeMutableBytes(of: &head.pointee.kernelName) { room in
+      if let name = room.baseAddress { treadle_system_thread_name(threadID, name.assumingMemoryBound(to: CChar.self)) }
+    }
+    head.pointee.state.store(State.ended, ordering: .releasing)
+  }
+
+  // MARK: Who writes the file
+
+  package static func forEach(_ body: (TraceRing) -> Void) {
+    var next = treadle_system_trace_rings().assumingMemoryBound(to: Atomic<UInt>.self).pointee.load(ordering: .acquiring)
+    while let memory = UnsafeMutableRawPointer(bitPattern: next) {
+      let ring = TraceRing(memory)
+      body(ring)
+      next = ring.head.pointee.next.load(ordering: .relaxed)
+    }
+  }
+
+  package func isOf(_ session: UInt32) -> Bool { head.pointee.session.load(ordering: .acquiring) == session }
+  package var threadID: Int32 { head.pointee.thread.load(ordering: .relaxed) }
+
+  /// The events of this trace that are still there, and how many are not. A thread that was just recording when the trace was stopped
+  /// may still write one: the oldest few are left out.
+  package func events() -> (range: Range<UInt64>, lost: UInt64) {
+    let count = head.pointee.count.load(ordering: .acquiring)
+    let first = head.pointee.first.load(ordering: .relaxed)
+    let kept = TraceRing.capacity &- 16
+    let begin = count &- first > kept ? count &- kept : first
+    return (begin..<max(begin, count), begin &- first)
+  }
+  package func event(_ index: UInt64) -> Trace.Event {
+    let words = self.words(index)
+    let second = words[1].load(ordering: .relaxed)
+    return Trace.Event(
+      time: Int64(bitPattern: words[0].load(ordering: .relaxed)), what: UInt8(truncatingIfNeeded: second), number: second >> 8,
+      subject: UInt(words[2].load(ordering: .relaxed)), flow: words[3].load(ordering: .relaxed))
+  }
+
+  /// Calls `body` with the label of an item, if it was noted.
+  package func withName(of item: UInt, _ body: (UnsafePointer<CChar>) -> Void) {
+    head.pointee.gate.lock()
+    var found: TraceName?
+    for name in head.pointee.names.elements where name.item == item { found = name }
+    head.pointee.gate.unlock()
+    guard var found else { return }
+    withUnsafeBytes(of: &found.text) { text in
+      if let text = text.baseAddress { body(text.assumingMemoryBound(to: CChar.self)) }
+    }
+  }
+
+  /// Calls `body` with the kernel's name of the thread, also when that has ended.
+  package func withThreadName(_ body: (UnsafePointer<CChar>) -> Void) {
+    var name = head.pointee.state.load(ordering: .acquiring) == State.ended ? head.pointee.kernelName : (0, 0)
+    withUnsafeMutableBytes(of: &name) { room in
+      guard let text = room.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+      if text[0] == 0 { treadle_system_thread_name(threadID, text) }
+      if text[0] != 0 { body(text) }
+    }
+  }
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * trace_test.c: a trace of one's own run: what is recorded, and the file that is written of it, by a reader of Protocol Buffers. */
+#include "helpers.h"
+
+#include <sys/stat.h>
+
+#define MODE TREADLE_DEFAULT_MODE
+
+/* Reading protocol buffers: the fields of a message, one after the other. */
+struct message {
+    const unsigned char *at, *end;
+};
+struct field {
+    unsigned number, wire;
+    uint64_t value;         /* of a number */
+    struct message message; /* of bytes */
+};
+static uint64_t varint(struct message *m) {
+    uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+        CHECK(m->at < m->end && shift < 64);
+        value |= (uint64_t)(*m->at & 127) << shift;
+        if (!(*m->at++ & 128)) return value;
+    }
+}
+static bool next_field(struct message *m, struct field *field) {
+    if (m->at == m->end) return false;
+    uint64_t tag = varint(m);
+    field->number = (unsigned)(tag >> 3), field->wire = tag & 7;
+    field->value = 0;
+    if (field->wire == 0) {
+        field->value = varint(m);
+    } else if (field->wire == 1) {
+        CHECK(m->end - m->at >= 8);
+        memcpy(&field->value, m->at, 8);
+        m->at += 8;
+    } else {
+        CHECK_INT(field->wire, 2);
+        uint64_t length = varint(m);
+        CHECK(length <= (uint64_t)(m->end - m->at));
+        field->message = (struct message){m->at, m->at + length};
+        m->at += length;
+    }
+    return true;
+}
+
+/* The events of a trace, and its threads. */
+enum { BEGIN = 1, END = 2, INSTANT = 3 };
+struct event {
+    uint64_t time, type, track, flow, last_flow;
+    char name[64], category[32];
+    int64_t number;
+};
+static struct event events[20000];
+static int event_count;
+static struct {
+    uint64_t track;
+    int tid;
+    char name[32];
+} threads[64];
+static int thread_count;
+static pid_t traced; /* whose trace it is */
+
+static void copy(char *to, size_t room, struct message m) { snprintf(to, room, "%.*s", (int)(m.end - m.at), (const char *)m.at); }
+static void read_event(struct message m, uint64_t time) {
+    CHECK(event_count < 20000);
+    struct event *event = &events[event_count++];
+    memset(event, 0, sizeof *event);
+    event->time = time;
+    for (struct field f; next_field(&m, &f);) {
+        if (f.number == 9) event->type = f.value;
+        if (f.number == 11) event->track = f.value;
+        if (f.number == 22) copy(event->category, sizeof event->category, f.message);
+        if (f.number == 23) copy(event->name, sizeof event->name, f.message);
+        if (f.number == 47) event->flow = f.value;
+        if (f.number == 48) event->last_flow = f.value;
+        if (f.number != 4) continue;
+        for (struct field a; next_field(&f.message, &a);)
+            if (a.number == 4) event->number = (int64_t)a.value;
+    }
+}
+static void read_track(struct message m) {
+    uint64_t uuid = 0;
+    for (struct field f; next_field(&m, &f);) {
+        if (f.number == 1) uuid = f.value;
+        if (f.number != 4) continue;
+        CHECK(thread_count < 64);
+        threads[thread_count].track = uuid;
+        for (struct field t; next_field(&f.message, &t);) {
+            if (t.number == 1) CHECK_INT(t.value, traced);
+            if (t.number == 2) threads[thread_count].tid = (int)t.value;
+            if (t.number == 5) copy(threads[thread_count].name, sizeof threads[0].name, t.message);
+        }
+        thread_count++;
+    }
+}
+static void read_trace(const char *path) {
+    struct stat about;
+    CHECK_INT(stat(path, &about), 0);
+    unsigned char *bytes = malloc((size_t)about.st_size + 1);
+    FILE *file = fopen(path, "rb");
+    CHECK(bytes && file);
+    CHECK_INT(fread(bytes, 1, (size_t)about.st_size, file), about.st_size);
+    fclose(file);
+    event_count = thread_count = 0;
+    struct message trace = {bytes, bytes + about.st_size};
+    for (struct field packet; next_field(&trace, &packet);) {
+        uint64_t time = 0;
+        CHECK(packet.number == 1 && packet.wire == 2);
+        struct message all = packet.message;
+        for (struct field f; next_field(&all, &f);)
+            if (f.number == 8) time = f.value;
+        for (struct field f; next_field(&packet.message, &f);) {
+            if (f.number == 11) read_event(f.message, time);
+            if (f.number == 60) read_track(f.message);
+        }
+    }
+    free(bytes);
+    /* On each track every slice ends, in the order of time. */
+    for (int t = 0; t < thread_count; t++) {
+        int depth = 0;
+        uint64_t last = 0;
+        for (int i = 0; i < event_count; i++) {
+            if (events[i].track != threads[t].track) continue;
+            CHECK(events[i].time >= last);
+            last = events[i].time;
+            depth += events[i].type == BEGIN ? 1 : events[i].type == END ? -1 : 0;
+            CHECK(depth >= 0);
+        }
+        CHECK_INT(depth, 0);
+    }
+}
+static uint64_t track_of(int tid) {
+    for (int t = 0; t < thread_count; t++)
+        if (threads[t].tid == tid) return threads[t].track;
+    return 0;
+}
+static const struct event *find(uint64_t type, const char *category, const char *name) {
+    for (int i = 0; i < event_count; i++)
+        if (events[i].type == type && !strcmp(events[i].category, category) && !strcmp(events[i].name, name)) return &events[i];
+    fprintf(stderr, "no event of type %d, category %s, name %s among %d\n", (int)type, category, name, event_count);
+    CHECK(false);
+    return NULL;
+}
+static int count(uint64_t type, const char *name) {
+    int found = 0;
+    for (int i = 0; i < event_count; i++) found += events[i].type == type && !strcmp(events[i].name, name);
+    return found;
+}
+
+static const char *trace_file(void) {
+    static char path[64];
+    if (!*path) snprintf(path, sizeof path, "/tmp/treadle-trace-%d", getpid());
+    return path;
+}
+static void start(void) {
+    traced = getpid();
+    CHECK_INT(treadle_trace_start(trace_file()), TREADLE_OK);
+}
+static void stop(void) {
+    CHECK_INT(treadle_trace_stop(), TREADLE_OK);
+    read_trace(trace_file());
+    CHECK_INT(unlink(trace_file()), 0);
+}
+
+static void nothing(void *info) { (void)info; }
+static void no_request(void *target, void *argument) { (void)target, (void)argument; }
+static void mark_it(treadle_source source, void *info) {
+    (void)source;
+    CHECK_INT(treadle_trace_mark("half way", *(int *)info), TREADLE_OK);
+}
+
+TEST(runs_passes_sleeps_and_callbacks_are_slices, "RL-16") {
+    int value = 42;
+    treadle_loop loop = treadle_loop_current();
+    treadle_source source;
+    treadle_source_context context = {.struct_size = sizeof context, .perform = mark_it, .info = &value, .label = "bell"};
+    treadle_timer timer = make_timer(NULL, NULL, treadle_time_now() + 2000000, 0);
+    CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(loop, source, MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(loop, timer, MODE), TREADLE_OK);
+    start();
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    treadle_post post = {.struct_size = sizeof post, .fn = nothing, .label = "redraw"};
+    CHECK_INT(treadle_loop_post_in(loop, &post), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(loop, nothing, NULL), TREADLE_OK);
+    treadle_request request = {.struct_size = sizeof request, .fn = no_request, .label = "save"};
+    CHECK_INT(treadle_perform(loop, &request), TREADLE_OK);
+    /* Sleeps until the timer is due. */
+    CHECK(treadle_loop_run(loop, MODE, SECONDS(1) / 100, 0) >= 0);
+    stop();
+    uint64_t track = track_of(thread_id());
+    CHECK(track != 0 && count(BEGIN, "run") == 1 && count(BEGIN, "pass") >= 2 && count(BEGIN, "sleep") >= 1);
+    const struct event *call = find(BEGIN, "source", "bell"), *signal = find(INSTANT, "signal", "bell");
+    CHECK(call->track == track && signal->flow != 0 && signal->flow == call->last_flow && signal->time <= call->time);
+    CHECK_INT(call->number, (int64_t)(uintptr_t)source);
+    const struct event *mark = find(INSTANT, "mark", "half way");
+    CHECK(mark->number == 42 && mark->track == track && mark->time >= call->time);
+    CHECK(find(BEGIN, "post", "redraw")->last_flow == find(INSTANT, "post", "redraw")->flow);
+    CHECK(find(BEGIN, "post", "post")->last_flow == find(INSTANT, "post", "post")->flow);
+    CHECK(find(BEGIN, "post", "redraw")->last_flow != find(BEGIN, "post", "post")->last_flow);
+    CHECK(find(BEGIN, "request", "save")->last_flow == find(INSTANT, "request", "save")->flow);
+    CHECK_INT(count(BEGIN, "timer"), 1);
+    CHECK_INT(discard(source), TREADLE_OK);
+    CHECK_INT(discard(timer), TREADLE_OK);
+}
+
+TEST(an_arrow_leads_from_thread_to_thread, "RL-16") {
+    struct worker worker;
+    treadle_source source;
+    treadle_source_context context = {.struct_size = sizeof context, .label = "bell"};
+    CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+    worker_start(&worker);
+    CHECK_INT(treadle_loop_add(worker.loop, source, MODE), TREADLE_OK);
+    start();
+    int32_t id = worker.thread_id;
+    for (int i = 0; i < 10; i++) {
+        worker_await_sleep(&worker);
+        CHECK_INT(treadle_source_signal_and_wake(source), TREADLE_OK);
+        while (treadle_source_is_signalled(source)) sched_yield();
+    }
+    CHECK_INT(treadle_invalidate(source), TREADLE_OK);
+    /* Its thread has ended when the trace is written. */
+    worker_stop(&worker);
+    stop();
+    CHECK_INT(treadle_release(source), TREADLE_OK);
+    CHECK(track_of(id) != 0 && track_of(thread_id()) != 0);
+    CHECK_INT(count(INSTANT, "bell"), 10);
+    int arrows = 0;
+    for (int i = 0; i < event_count; i++) {
+        if (events[i].type != INSTANT || events[i].track != track_of(thread_id())) continue;
+        for (int j = 0; j < event_count; j++)
+            arrows += events[j].type == BEGIN && events[j].track == track_of(id) && events[j].last_flow == events[i].flow;
+    }
+    CHECK_INT(arrows, 10);
+}
+
+TEST(a_ring_keeps_the_latest_events, "RL-16") {
+    start();
+    for (int i = 0; i < 20000; i++) CHECK_INT(treadle_trace_mark("tick", i), TREADLE_OK);
+    stop();
+    CHECK_INT(count(INSTANT, "tick"), 8176);
+    CHECK_INT(events[event_count - 1].number, 19999);
+    CHECK_INT(find(INSTANT, "treadle", "events before this were not kept")->number, 20000 - 8176);
+}
+
+TEST(what_a_trace_is_refused_for, "RL-16 OBJ-6") {
+    CHECK_INT(treadle_trace_mark("nobody listens", 0), TREADLE_IGNORED);
+    CHECK_ERROR(treadle_trace_stop(), TREADLE_E_STATE, "was not started");
+    CHECK_ERROR(treadle_trace_start(NULL), TREADLE_E_ARG, "path is NULL");
+    CHECK_ERROR(treadle_trace_mark(NULL, 0), TREADLE_E_ARG, "label is NULL");
+    CHECK_ERROR(treadle_trace_mark("\xff", 0), TREADLE_E_ARG, "label is not UTF-8");
+    start();
+    CHECK_ERROR(treadle_trace_start("elsewhere"), TREADLE_E_STATE, "goes on already");
+    stop();
+    CHECK_INT(treadle_trace_start("/nowhere at all/trace"), TREADLE_OK);
+    CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, "file of the trace");
+    /* That ended it. */
+    start();
+    stop();
+}
+
+/* The environment's is written as the program exits; the child of a fork has none of its parent's. */
+TEST(the_environment_asks_for_a_trace, "RL-16 RL-11") {
+    int status = 0;
+    CHECK_INT(setenv("TREADLE_TRACE", trace_file(), 1), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK_INT(treadle_trace_mark("hello", 1), TREADLE_OK); /* the library is used for the first time by that */
+        pid_t grandchild = fork();
+        if (grandchild == 0) {
+            CHECK_INT(treadle_trace_mark("not here", 3), TREADLE_E_FORKED);
+            exit(0);
+        }
+        CHECK_INT(waitpid(grandchild, &status, 0), grandchild);
+        exit(status);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    traced = child;
+    read_trace(trace_file());
+    CHECK(count(INSTANT, "hello") == 1 && count(INSTANT, "not here") == 0);
+    CHECK_INT(unlink(trace_file()), 0);
+}
+
+/* Traces begin and end while threads do everything that is recorded. */
+static atomic_bool is_over;
+static void *signal_all(void *source) {
+    while (!atomic_load(&is_over)) {
+        CHECK_INT(treadle_source_signal_and_wake(source), TREADLE_OK);
+        treadle_trace_mark("tick", 0);
+    }
+    return NULL;
+}
+TEST(traces_begin_and_end_while_threads_are_busy, "RL-16 OBJ-7") {
+    struct worker worker;
+    pthread_t other;
+    worker_start(&worker);
+    treadle_source source = make_source(NULL, NULL);
+    CHECK_INT(treadle_loop_add(worker.loop, source, MODE), TREADLE_OK);
+    CHECK_INT(pthread_create(&other, NULL, signal_all, source), 0);
+    for (int i = 0; i < scaled(20); i++) {
+        start();
+        for (int j = 0; j < 50; j++) CHECK_INT(treadle_loop_post(worker.loop, nothing, NULL), TREADLE_OK);
+        CHECK_INT(treadle_trace_stop(), TREADLE_OK);
+        progress();
+    }
+    CHECK_INT(unlink(trace_file()), 0);
+    atomic_store(&is_over, true);
+    CHECK_INT(pthread_join(other, NULL), 0);
+    CHECK_INT(treadle_invalidate(source), TREADLE_OK);
+    worker_stop(&worker);
+    CHECK_INT(treadle_release(source), TREADLE_OK);
+}
+
+TEST_MAIN()
