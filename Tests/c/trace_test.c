@@ -287,6 +287,33 @@ TEST(the_environment_asks_for_a_trace, "RL-16 RL-11") {
     CHECK_INT(unlink(trace_file()), 0);
 }
 
+/* scripts/treadle-trace draws it. */
+TEST(a_trace_is_drawn, "RL-16") {
+    static char command[1024], picture[1 << 20];
+    int value = 7;
+    treadle_source source;
+    treadle_source_context context = {.struct_size = sizeof context, .perform = mark_it, .info = &value, .label = "bell"};
+    CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), source, MODE), TREADLE_OK);
+    start();
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    CHECK(poll_mode(MODE) >= 0);
+    CHECK_INT(treadle_trace_stop(), TREADLE_OK);
+    CHECK_INT(discard(source), TREADLE_OK);
+    const char *slash = strstr(__FILE__, "Tests/c/");
+    snprintf(command, sizeof command, "python3 '%.*sscripts/treadle-trace' %s %s.svg --from 0", slash ? (int)(slash - __FILE__) : 0, __FILE__,
+             trace_file(), trace_file());
+    CHECK_INT(system(command), 0);
+    snprintf(command, sizeof command, "%s.svg", trace_file());
+    FILE *file = fopen(command, "r");
+    CHECK(file && fread(picture, 1, sizeof picture - 1, file) > 1000);
+    fclose(file);
+    CHECK(strstr(picture, "<svg ") && strstr(picture, "</svg>") && strstr(picture, "half way") && strstr(picture, "marker-end") &&
+          strstr(picture, "1 callbacks"));
+    CHECK_INT(unlink(command), 0);
+    CHECK_INT(unlink(trace_file()), 0);
+}
+
 /* Traces begin and end while threads do everything that is recorded. */
 static atomic_bool is_over;
 static void *signal_all(void *source) {
