@@ -19,6 +19,20 @@ package struct RunningCall {
 }
 
 extension Loop {
+  /// Calls `body` with the item whose callback a thread runs in its innermost run, if there is one.
+  package static func withItem(calledOn threadID: Int32, _ body: (Item) -> Void) {
+    var found: Item?
+    Slab(.loop).forEachLive { _, memory in
+      let loop = Loop(memory)
+      if loop.threadID != threadID { return true }
+      found = loop.holdRunning()?.item
+      return false
+    }
+    guard let found else { return }
+    body(found)
+    found.letGo()
+  }
+
   /// Nil between callbacks, outside of runs and asleep.
   package func holdRunning() -> RunningCall? {
     if state.pointee.depth.load(ordering: .acquiring) == 0 || isWaiting { return nil }

@@ -104,20 +104,6 @@ extension Loop {
     return id
   }
 
-  /// Calls `body` with the item whose callback a thread runs in its innermost run, if there is one.
-  package static func withItem(calledOn threadID: Int32, _ body: (Item) -> Void) {
-    var found: Item?
-    Slab(.loop).forEachLive { _, memory in
-      let loop = Loop(memory)
-      if loop.threadID != threadID { return true }
-      found = loop.holdRunning()?.item
-      return false
-    }
-    guard let found else { return }
-    body(found)
-    found.letGo()
-  }
-
   /// Whether the owner calls an item, or is about to; asked behind the exchange.
   @inline(__always)
   private func isCalling(_ item: Item) -> Bool {
