@@ -2,22 +2,11 @@
  * Copyright the Treadle authors
  *
  * describe_test.c: what treadle_describe tells of a loop, its modes and their items. */
+#include "described.h"
 #include "probe.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 
-static char text[65536];
-static const char *describe(treadle_object object) {
-    size_t length = 0;
-    CHECK_INT(treadle_describe(object, text, sizeof text, &length), TREADLE_OK);
-    CHECK_INT(length, strlen(text));
-    return text;
-}
-static int count(const char *needle) {
-    int found = 0;
-    for (const char *at = text; (at = strstr(at, needle)); at++) found++;
-    return found;
-}
 static void ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
 
 /* The line of the text that has this. */

@@ -3,40 +3,18 @@
  *
  * plugin_refused_test.c: files that are no plugins, descriptions that lie, and bad arguments: each is refused by name, before any
  * code but the query has run, and nothing is left of it. */
-#include "plugins.h"
+#include "plugin_files.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
-static char folder[] = "/tmp/treadle-plugins-XXXXXX";
-static const char *in_folder(const char *name) {
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
 /* The first bytes of a plugin, or all. */
 static void copy_plugin(const char *name, const char *to, size_t most) {
-    static char bytes[1 << 20];
-    int from = open(path_of(name), O_RDONLY | O_CLOEXEC), into = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    ssize_t size = read(from, bytes, sizeof bytes);
-    CHECK(size > 0 && (size_t)size < sizeof bytes);
-    if ((size_t)size > most) size = (ssize_t)most;
-    CHECK_INT(write(into, bytes, (size_t)size), size);
-    CHECK(close(from) == 0 && close(into) == 0);
-}
-static treadle_status try_file(const char *path, uint32_t flags) {
-    treadle_plugin plugin = (treadle_plugin)&plugin;
-    treadle_plugin_config config = config_of(path);
-    config.flags = flags;
-    treadle_status status = treadle_plugin_load(&config, &plugin);
-    if (status == TREADLE_OK) unload(plugin);
-    else CHECK(!plugin);
-    return status;
+    read_file(path_of(name));
+    if (file_size > most) file_size = most;
+    write_file(to);
 }
 
 TEST(a_file_that_is_no_plugin_is_refused, "PLUG-1") {
     struct stat file;
-    CHECK(mkdtemp(folder));
+    begin_folder();
     CHECK_INT(try_file(in_folder("nothing.so"), 0), TREADLE_E_SYSTEM);
     CHECK_ERROR_SAYS("nothing.so");
     CHECK_INT(try_file(folder, 0), TREADLE_E_PLUGIN);
@@ -62,7 +40,7 @@ TEST(a_file_that_is_no_plugin_is_refused, "PLUG-1") {
 }
 
 TEST(a_file_that_others_may_write_is_refused, "PLUG-1") {
-    CHECK(mkdtemp(folder));
+    begin_folder();
     copy_plugin("provider", in_folder("open.so"), SIZE_MAX);
     CHECK_INT(chmod(in_folder("open.so"), 0602), 0);
     CHECK_INT(try_file(in_folder("open.so"), 0), TREADLE_E_PLUGIN);
@@ -83,7 +61,8 @@ TEST(a_file_that_others_may_write_is_refused, "PLUG-1") {
 
 TEST(a_file_that_others_may_replace_is_refused, "PLUG-1") {
     char link[] = "/tmp/treadle-link-XXXXXX", path[64];
-    CHECK(mkdtemp(folder) && mkdtemp(link));
+    begin_folder();
+    CHECK(mkdtemp(link));
     copy_plugin("provider", in_folder("plugin.so"), SIZE_MAX);
     snprintf(path, sizeof path, "%s/link.so", link);
     CHECK_INT(symlink(in_folder("plugin.so"), path), 0);
@@ -132,7 +111,7 @@ TEST(a_description_that_lies_is_refused, "PLUG-1") {
 
 TEST(an_id_is_used_once, "PLUG-1") {
     treadle_plugin plugin = load("provider");
-    CHECK(mkdtemp(folder));
+    begin_folder();
     copy_plugin("provider", in_folder("twin.so"), SIZE_MAX);
     CHECK_INT(try_file(path_of("provider"), 0), TREADLE_E_EXISTS);
     CHECK_ERROR_SAYS("org.example.provider");
@@ -275,7 +254,7 @@ TEST(a_plugin_may_refuse_a_setting, "PLUG-6") {
 
 TEST(a_reload_hands_the_state_over, "PLUG-7") {
     treadle_plugin first = load("provider"), second = NULL;
-    CHECK(mkdtemp(folder));
+    begin_folder();
     copy_plugin("provider", in_folder("new.so"), SIZE_MAX);
     treadle_plugin_config config = config_of(in_folder("new.so"));
     CHECK_INT(treadle_plugin_start(first), TREADLE_OK);
@@ -306,7 +285,7 @@ TEST(a_reload_hands_the_state_over, "PLUG-7") {
 TEST(each_of_many_reloads_takes_the_file_of_its_time, "PLUG-7") {
     static const char *const files[] = {"provider", "version_two"};
     char path[128], other[128];
-    CHECK(mkdtemp(folder));
+    begin_folder();
     snprintf(path, sizeof path, "%s", in_folder("plugin.so"));
     snprintf(other, sizeof other, "%s", in_folder("other.so"));
     copy_plugin("provider", path, SIZE_MAX);
@@ -329,7 +308,7 @@ TEST(each_of_many_reloads_takes_the_file_of_its_time, "PLUG-7") {
 }
 
 TEST(a_file_that_is_replaced_is_loaded_anew_and_one_that_is_written_over_refused, "PLUG-7 PLUG-1") {
-    CHECK(mkdtemp(folder));
+    begin_folder();
     char path[128], other[128];
     snprintf(path, sizeof path, "%s", in_folder("plugin.so"));
     snprintf(other, sizeof other, "%s", in_folder("other.so"));

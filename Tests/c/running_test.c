@@ -3,27 +3,14 @@
  *
  * running_test.c: what treadle_describe tells of a loop while a callback of it is stuck: the callback, since when, the thread, and
  * what waits in the queues. */
-#include "helpers.h"
+#include "described.h"
 
 #define MODE TREADLE_DEFAULT_MODE
 
-static char text[65536];
-static const char *describe(treadle_object object) {
-    size_t length = 0;
-    CHECK_INT(treadle_describe(object, text, sizeof text, &length), TREADLE_OK);
-    CHECK_INT(length, strlen(text));
-    return text;
-}
 static bool has(const char *words) {
     if (!strstr(text, words)) fprintf(stderr, "no \"%s\" in:\n%s\n", words, text);
     return strstr(text, words) != NULL;
 }
-static int count(const char *needle) {
-    int found = 0;
-    for (const char *at = text; (at = strstr(at, needle)); at++) found++;
-    return found;
-}
-
 /* A callback that says that it runs, and then waits to be let go. */
 static sem_t inside, go_on;
 static void stick(void) {

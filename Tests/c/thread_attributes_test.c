@@ -3,9 +3,9 @@
  *
  * thread_attributes_test.c: stack sizes, names, priorities, policies: what they may be,
  * what the kernel makes of them, and when they may be set. */
+#include "stack_use.h"
 #include "thread_jobs.h"
 
-#include <alloca.h>
 #include <linux/capability.h>
 #include <math.h>
 #include <sys/resource.h>
@@ -34,15 +34,6 @@ TEST(stack_sizes_have_bounds, "THR-13 D-16") {
     CHECK_INT(stack_size(treadle_thread_current()), 0); /* foreign */
 }
 
-/* Touches so many bytes of the stack, in frames of at most 32 KB. */
-__attribute__((noinline)) static unsigned touch(size_t bytes) {
-    size_t here = bytes > 32768 ? 32768 : bytes;
-    volatile char *room = alloca(here);
-    for (size_t i = 0; i < here; i += 64) room[i] = (char)i;
-    /* What a frame takes besides goes off the rest, too. */
-    unsigned below = bytes - here > 1024 ? touch(bytes - here - 512) : 0;
-    return below + (unsigned char)room[here / 128 * 64];
-}
 static void *use_stack(void *info) {
     size_t size = stack_size(treadle_thread_current()), whole;
     void *base;
@@ -364,7 +355,6 @@ TEST(a_policy_that_is_not_permitted_starts_as_the_default, "THR-13 THR-2") {
     give_up_priority();
     start_with_policies(0);
 }
-
 
 /* --- When ----------------------------------------------------------------------------------------- */
 

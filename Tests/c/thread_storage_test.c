@@ -2,20 +2,12 @@
  * Copyright the Treadle authors
  *
  * thread_storage_test.c: threads in a program with much static thread-local storage, which glibc takes from each thread's stack. */
+#include "stack_use.h"
 #include "thread_jobs.h"
-
-#include <alloca.h>
 
 enum { STORAGE = 700 * 1024 };
 static _Thread_local volatile char storage[STORAGE];
 
-__attribute__((noinline)) static unsigned touch(size_t bytes) {
-    size_t here = bytes > 32768 ? 32768 : bytes;
-    volatile char *room = alloca(here);
-    for (size_t i = 0; i < here; i += 64) room[i] = (char)i;
-    unsigned below = bytes - here > 1024 ? touch(bytes - here - 512) : 0;
-    return below + (unsigned char)room[here / 128 * 64];
-}
 static void *use_both(void *info) {
     for (size_t i = 0; i < STORAGE; i += 512) storage[i] = 1;
     touch(*(size_t *)info - 1024);

@@ -169,7 +169,11 @@ struct LoopState: ~Copyable {
 }
 
 /// Flags of a stop request, by their numbers in the C interface.
-package enum StopFlag {
-  package static let allLevels: UInt32 = 1
-  package static let atOnce: UInt32 = 2
+enum StopFlag {
+  static let allLevels: UInt32 = 1
+  static let atOnce: UInt32 = 2
+
+  static func check(_ flags: UInt32) throws(Failure) {
+    if flags & ~(allLevels | atOnce) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+  }
 }

@@ -62,7 +62,7 @@ extension Loop {
 
   /// The same, by the flags of the C interface.
   package func requestStop(flags: UInt32) throws(Failure) {
-    if flags & ~(StopFlag.allLevels | StopFlag.atOnce) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+    try StopFlag.check(flags)
     requestStop(allLevels: flags & StopFlag.allLevels != 0, atOnce: flags & StopFlag.atOnce != 0)
   }
 

@@ -30,7 +30,7 @@ extension Thread {
 
   /// The same, by the flags of the C interface.
   package func requestStop(flags: UInt32) throws(Failure) {
-    if flags & ~(StopFlag.allLevels | StopFlag.atOnce) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+    try StopFlag.check(flags)
     stop(atOnce: flags & StopFlag.atOnce != 0)
   }
 
