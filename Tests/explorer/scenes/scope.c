@@ -44,6 +44,33 @@ SCENE(a_scope_is_closed_against_a_post, "SCOPE-2, SCOPE-3") {
     REQUIRE(counted(&called) == calls);
 }
 
+/* Who waits for a request of the scope goes on: it was performed, or the close ended it, whether it was queued by then or not. */
+static void perform_in_scope(void *target, void *argument) {
+    (void)argument;
+    in_scope(target);
+}
+static struct event is_entered;
+static void *request_in_scope(void *mode) {
+    REQUIRE_OK(treadle_scope_enter(scope));
+    treadle_request request = {.struct_size = sizeof request, .fn = perform_in_scope, .target = &scope, .release_target = count_release,
+                               .modes = (const char *[]){mode}, .mode_count = 1, .flags = TREADLE_PERFORM_WAIT};
+    set(&is_entered);
+    treadle_status status = treadle_perform(loop, &request);
+    REQUIRE(status == (counted(&called) ? TREADLE_OK : TREADLE_E_CLOSED));
+    REQUIRE_OK(treadle_scope_leave(scope));
+    return NULL;
+}
+static void close_against_request(const char *mode) {
+    pthread_t owner = start_owner(make_scope), other = start(request_in_scope, (void *)mode);
+    await(&is_entered);
+    REQUIRE_OK(treadle_scope_close(scope, TREADLE_FOREVER));
+    join(other);
+    REQUIRE(counted(&freed) == 1);
+    end(owner);
+}
+SCENE(a_scope_is_closed_against_a_request_in_its_turn, "SCOPE-2, PERF-9") { close_against_request(TREADLE_DEFAULT_MODE); }
+SCENE(a_scope_is_closed_against_a_request_that_waits, "SCOPE-2, PERF-9") { close_against_request("never run"); }
+
 static void run_in_scope(treadle_source self, void *info) {
     (void)self;
     in_scope(info);

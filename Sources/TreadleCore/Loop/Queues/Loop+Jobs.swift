@@ -87,9 +87,12 @@ extension Loop {
 
   // MARK: The lock is held
 
-  /// Moves what others have queued to the list of those that wait.
-  func moveIncomingJobs() {
+  /// Moves what others have queued to the list of those that wait. Whether `wanted` was queued by then, if that is asked.
+  @discardableResult
+  func moveIncomingJobs(_ wanted: UnsafeMutablePointer<Job>? = nil) -> Bool {
     state.pointee.gate.lock()
+    // Under the gate: its maker may be about to queue it, and then it is not in the list.
+    let isListed = wanted?.pointee.isListed == true
     let first = state.pointee.firstIncomingJob
     let last = state.pointee.lastIncomingJob
     state.pointee.firstIncomingJob = nil
@@ -97,10 +100,11 @@ extension Loop {
     state.pointee.isCalledFromOutside = false
     if first == nil && state.pointee.firstJob == nil { forgetPending(LoopState.Pending.jobs) }
     state.pointee.gate.unlock()
-    guard let first, let last else { return }
+    guard let first, let last else { return isListed }
     first.pointee.previous = state.pointee.lastJob
     if let end = state.pointee.lastJob { end.pointee.next = first } else { state.pointee.firstJob = first }
     state.pointee.lastJob = last
+    return isListed
   }
 
   func unlink(_ job: UnsafeMutablePointer<Job>) {
@@ -134,8 +138,7 @@ extension Loop {
   func takeOut(_ wanted: UnsafeMutablePointer<Job>) -> Bool {
     lock()
     defer { unlock() }
-    moveIncomingJobs()
-    if !wanted.pointee.isListed { return false }
+    if !moveIncomingJobs(wanted) { return false }
     unlink(wanted)
     return true
   }
