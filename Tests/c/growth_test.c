@@ -108,10 +108,12 @@ static void populate(int count) {
 static struct handles handles;
 static treadle_status status;
 static void make_call(void *info) { status = (treadle_status)((const struct call *)info)->call(&handles); }
-/* What tells of all modes or items, a run, which tells all observers of its mode, calls that wait in one, and what ends everything. */
+/* What tells of all modes or items, a run, which tells all observers of its mode, calls that wait in one, what writes all that was
+ * recorded, and what ends everything. */
 static bool is_about_all(const char *name) {
     static const char *const names[] = {"treadle_loop_get_modes", "treadle_loop_copy_items", "treadle_describe__loop", "treadle_describe__thread",
-                                        "treadle_loop_run", "treadle_message_port_request", "treadle_port_call", "treadle_shutdown"};
+                                        "treadle_loop_run", "treadle_message_port_request", "treadle_port_call", "treadle_trace_stop",
+                                        "treadle_shutdown"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
     return false;

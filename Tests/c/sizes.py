@@ -29,6 +29,7 @@ VALUES = {
     "treadle_message_port_reply_fn reply": "NULL",
     "void *info": "NULL",
     "uint64_t call": "0",
+    "size_t holder_size": "sizeof(treadle_scope_holder)",
     "int32_t id": "1",
     "uint32_t id": "1",
 }
@@ -42,6 +43,14 @@ def parameters(text: str) -> list[tuple[str, str]]:
     """The types and names of a function's parameters."""
     inside = text[text.index("(") + 1 : text.rindex(")")]
     return [re.fullmatch(r"(.*?)(\w+)", part.strip()).groups() for part in inside.split(",") if part.strip() != "void"]
+
+
+def room_of(all_of: list[tuple[str, str]], size: int) -> int:
+    """The index of the pointer to what has this size: before it, or before the distance of two elements."""
+    before = size - 1
+    while before > 0 and all_of[before][0].strip() == "size_t" and all_of[before][1].endswith("_size"):
+        before -= 1
+    return before
 
 
 def argument(function: str, kind: str, name: str, tested: int, index: int, all_of: list[tuple[str, str]], handle: str) -> str:
@@ -58,7 +67,7 @@ def argument(function: str, kind: str, name: str, tested: int, index: int, all_o
     if name.startswith("out_") and is_pointer:
         return "(void *)outs"
     if is_pointer and index + 1 < len(all_of) and all_of[index + 1][0].strip() == "size_t":
-        return "room" if index + 1 == tested else "(void *)h->text"
+        return "room" if index == room_of(all_of, tested) else "(void *)h->text"
     if plain == "size_t":
         return "1" if name == "index" and function.endswith("_buffer") else "0" if name == "index" else "8"
     sys.exit(f"sizes.py: {function}: which value has the argument {kind}{name}?")
@@ -73,7 +82,7 @@ def main() -> None:
         for tested, (kind, name) in enumerate(all_of):
             if kind.strip() != "size_t":
                 continue
-            before = all_of[tested - 1][0] if tested else ""
+            before = all_of[room_of(all_of, tested)][0] if tested else ""
             has_room = before.rstrip().endswith("*")
             element = before.rstrip()[:-1].strip().removeprefix("const ").strip() if has_room else ""
             size = "1" if element in ("void", "char", "") else f"sizeof({element})"

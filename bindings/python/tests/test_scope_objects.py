@@ -230,7 +230,7 @@ class Objects(TestCase):
         with outer.entered():
             inner = Scope("\u00e9" * 127)
         (holder,) = outer.holders()
-        self.assertEqual(holder, ("scope", "\u00e9" * 31, None, 0.0))
+        self.assertEqual(holder, ("scope", "\u00e9" * 31, None, 0.0, "", ""))
         self.assertEqual(outer.close(0), True)
         self.assertTrue(inner.is_closed)
 
@@ -247,7 +247,7 @@ class Objects(TestCase):
         self.assertTrue(eventually(known))
         self.assertEqual(len(scope.holders()), 106)
         self.assertEqual({holder.label for holder in scope.holders()}, {"", *map(str, range(100))})
-        with self.assertRaisesRegex(Timeout, r"(thread \d+, ){4}2 more"):
+        with self.assertRaisesRegex(Timeout, r"(thread \d+ '[^']+', ){4}2 more"):
             scope.close(0)
         go.set()
         self.assertTrue(scope.close())

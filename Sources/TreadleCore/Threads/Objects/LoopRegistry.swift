@@ -102,9 +102,9 @@ extension Loop {
     if treadle_system_is_forked() { throw Runtime.forkedFailure }
     var found: Loop?
     if id > 0 {
-      Slab(.loop).forEachLive { _, memory in
+      Slab(.loop).forEachLive { slot, memory in
         let loop = Loop(memory)
-        let handle = loop.handle.bits
+        let handle = Handle(kind: .loop, slot: slot, generation: loop.state.pointee.reference.generation).bits
         guard loop.threadID == id, (try? Slab(.loop).retainForClient(handle, "loop")) != nil else { return true }
         // The thread may have exited, and the slot may serve another, before the reference was taken.
         if loop.threadID == id {

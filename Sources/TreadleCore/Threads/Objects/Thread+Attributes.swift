@@ -121,11 +121,10 @@ extension Thread {
   /// Calls `body` with the thread that has a kernel's id, if it has an object and has not ended.
   private static func forLiving(_ id: Int32, _ body: (Thread) -> Void) {
     Slab(.thread).forEachLive { _, memory in
+      // Held before it is looked at: its slot may be given back at any time.
       let thread = Thread(memory)
-      let reference = thread.handle
-      guard thread.knownID == id, !thread.isFinished, thread.state.pointee.reference.hold(reference.generation) else { return true }
+      guard thread.state.pointee.reference.hold(thread.state.pointee.reference.generation) else { return true }
       defer { thread.drop() }
-      // The slot may have been given to another one before it was held.
       if thread.knownID != id || thread.isFinished { return true }
       body(thread)
       return false
