@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// treadle.hpp: Treadle for C++17, as headers alone over the C interface (treadle.h). It needs exceptions and
-// run-time type information, and Itanium's C++ ABI (gcc or clang).
+// treadle.hpp: Treadle for C++17, as headers alone over the C interface (treadle.h), and Itanium's C++ ABI
+// (gcc or clang). Coroutines of C++20 can co_await a loop, and a call on one (await.hpp).
 //
 //   - Objects are reference-counted handles: Loop, Source, Descriptor, Timer, Observer, Port, Message, MessagePort,
 //     Routine, Thread, Lock, Condition. Copying adds a reference, the destructor releases it. native() is the C handle.
@@ -12,6 +12,10 @@
 //     it returns; a copy may be kept.
 //   - A failed call throws treadle::Error: status, message, function. Functions that a signal handler may call,
 //     and those that take std::nothrow, return a Status. Destructors never throw.
+//   - It compiles with -fno-exceptions and -fno-rtti. Where a call would throw, the program ends then: the Error's text is
+//     passed to the last-resort handler as "C++ error", and std::terminate is called, whatever the handler returns. For a
+//     failure that is to be survived, call the function of C, by native(). The headers have another inline namespace then:
+//     code of both kinds may be in one program, but not pass these types to each other.
 //   - An exception that leaves a callback is passed to the last-resort handler (process.hpp); if that returns
 //     false, the program ends by std::terminate. It never passes through Treadle (THR-19).
 //   - Times are std::chrono's, in every unit, on the clock treadle::Clock. A duration that is too long means
@@ -24,15 +28,13 @@
 #if !defined(__cplusplus) || __cplusplus < 201703L
 #error "treadle.hpp needs C++17"
 #endif
-#if !defined(__cpp_exceptions) || !defined(__cpp_rtti)
-#error "treadle.hpp needs exceptions and run-time type information; treadle.h works without"
-#endif
 
 #include "treadle/cpp/status.hpp"
 #include "treadle/cpp/time.hpp"
 #include "treadle/cpp/mode.hpp"
 #include "treadle/cpp/object.hpp"
 #include "treadle/cpp/loop.hpp"
+#include "treadle/cpp/await.hpp"
 #include "treadle/cpp/source.hpp"
 #include "treadle/cpp/descriptor.hpp"
 #include "treadle/cpp/timer.hpp"

@@ -82,6 +82,7 @@ void check_equal(const char *file, int line, const char *expression, const A &va
 #define CHECK(...)                                                                                                     \
     (static_cast<bool>(__VA_ARGS__) ? void() : check_failed(__FILE__, __LINE__, "not true: " #__VA_ARGS__))
 #define CHECK_EQUAL(value, expected) check_equal(__FILE__, __LINE__, #value, value, expected)
+#ifdef __cpp_exceptions
 // The expression throws a treadle::Error of this status, whose message contains `word`.
 #define CHECK_ERROR(expression, expected, word)                                                                        \
     check_error(__FILE__, __LINE__, #expression, [&] { (void)(expression); }, treadle::Status::expected, word)
@@ -100,6 +101,7 @@ void check_error(const char *file, int line, const char *expression, F &&f, trea
     }
     check_failed(file, line, expression + complaint);
 }
+#endif
 
 // What other threads and callbacks say, awaited without a sleep.
 class Semaphore {
@@ -174,9 +176,13 @@ inline bool run_test(const Test &test) {
     if (child < 0) return std::perror("fork"), false;
     if (child == 0) {
         alarm(watchdog_seconds());
+#ifdef __cpp_exceptions
         try {
             test.run();
         } catch (const std::exception &exception) { check_failed(test.name, 0, exception.what()); }
+#else
+        test.run();
+#endif
         std::exit(0); // not _exit: leak checkers report at exit
     }
     int status = 0;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""Checks the C++ headers: all of them together compile with each compiler as each standard, and each one alone and twice
+"""Checks the C++ headers: all of them together compile with each compiler as each standard, with and without exceptions and
+run-time type information, and each one alone and twice
 with the compilers by turns, each as one of them; all of them make one program of two units; and every public declaration says since when
 it exists, every function also on which thread it may be called and how it fails.
 
@@ -26,9 +27,9 @@ def run(command: list[str], source: str) -> str:
     return "" if result.returncode == 0 else f"{' '.join(command)}\n{result.stderr}"
 
 
-def compile_alone(compiler: str, standard: str, header: Path) -> str:
+def compile_alone(compiler: str, standard: str, header: Path, *flags: str) -> str:
     name = header.relative_to(INCLUDE)
-    command = [compiler, "-x", "c++", f"-std={standard}", *WARNINGS, f"-I{INCLUDE}", "-fsyntax-only", "-"]
+    command = [compiler, "-x", "c++", f"-std={standard}", *flags, *WARNINGS, f"-I{INCLUDE}", "-fsyntax-only", "-"]
     return run(command, f"#include <{name}>\n#include <{name}>\nint in_use = 1;\n")
 
 
@@ -67,6 +68,8 @@ treadle::Scope::Entry{scope};
 treadle::Pool();
 treadle::Notification::will_become_multithreaded([] {});
 loop.open_pollable();
+loop.perform([] { return 1; });
+operator co_await(loop);
 loop.prepare();
 lock.try_lock();
 lock.try_lock_for(std::chrono::seconds(1));
@@ -91,7 +94,7 @@ def warn_of_dropped(compiler: str) -> str:
     before = ["#include <treadle.hpp>", "void start() {}",
               "void use(treadle::Loop loop, treadle::Lock lock, treadle::Port port, treadle::Thread thread, treadle::Scope scope) {"]
     source = "\n".join([*before, *DROPPED, *USED, "}", ""])
-    command = [compiler, "-x", "c++", "-std=c++17", "-Wall", "-Wextra", f"-I{INCLUDE}", "-fsyntax-only", "-"]
+    command = [compiler, "-x", "c++", "-std=c++20", "-Wall", "-Wextra", f"-I{INCLUDE}", "-fsyntax-only", "-"]
     said = subprocess.run(command, input=source, capture_output=True, text=True).stderr
     warned = {int(line) for line in re.findall(r"^<stdin>:(\d+):\d+: warning: ", said, flags=re.M)}
     wanted = set(range(len(before) + 1, len(before) + len(DROPPED) + 1))
@@ -135,6 +138,12 @@ def main() -> int:
     complaints = [link_two_units(compiler) for compiler in compilers]
     complaints += [warn_of_dropped(compiler) for compiler in compilers]
     complaints += [compile_alone(compiler, standard, HEADERS[0]) for compiler in compilers for standard in STANDARDS]
+    without = ["-fno-exceptions", "-fno-rtti"]
+    complaints += [
+        compile_alone(compiler, standard, HEADERS[0], *flags)
+        for compiler in compilers
+        for standard, flags in zip(STANDARDS, [without, [*without, "-DTREADLE_PLUGIN"]], strict=True)
+    ]
     # What a header lacks of the others, it lacks with every compiler: they share the standard library.
     ways = [(compiler, STANDARDS[number % len(STANDARDS)]) for number, compiler in enumerate(compilers)]
     complaints += [compile_alone(*ways[number % len(ways)], header) for number, header in enumerate(HEADERS[1:])]

@@ -34,12 +34,17 @@
 #else
 #define TREADLE_API
 #endif
-/* Inline functions of treadle.hpp call the table in a plugin, the library in a program. The
- * namespaces keep the loader from merging the two. */
-#ifdef TREADLE_PLUGIN
+/* Inline functions of treadle.hpp call the table in a plugin, the library in a program; without
+ * exceptions they end the program where they would throw. The namespaces keep linker and loader from
+ * merging them. */
+#if defined(TREADLE_PLUGIN) && defined(__cpp_exceptions)
 #define TREADLE_CPP_NAMESPACE v1_plugin
-#else
+#elif defined(TREADLE_PLUGIN)
+#define TREADLE_CPP_NAMESPACE v1_plugin_noexcept
+#elif defined(__cpp_exceptions)
 #define TREADLE_CPP_NAMESPACE v1
+#else
+#define TREADLE_CPP_NAMESPACE v1_noexcept
 #endif
 #ifndef TREADLE_HOST_ONLY
 #define TREADLE_HOST_ONLY

@@ -26,6 +26,7 @@ namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 namespace detail {
 
+#ifdef __cpp_exceptions
 /// "type: text" of an exception; the type's own name if it cannot be read.
 inline std::string description_of(const std::type_info *type, const char *text) {
     std::string description = "of unknown type";
@@ -53,12 +54,17 @@ inline std::string description_of(const std::type_info *type, const char *text) 
     }
     if (status != TREADLE_OK) std::terminate();
 }
+#endif
 
 /// Calls the C++ part of a C callback; no exception leaves it (THR-19).
 template <class Body> void guarded(Body &&body) noexcept {
+#ifdef __cpp_exceptions
     try {
         body();
     } catch (...) { escaped(); }
+#else
+    body();
+#endif
 }
 
 /// Whether F accepts all the arguments, or the last n of them, or none.
@@ -140,7 +146,7 @@ template <class F, class... A> class Callback {
   private:
     static void refuse_empty(const F &callable, const char *function) {
         if constexpr (may_be_null<F>::value)
-            if (callable == nullptr) throw Error(Status::argument, "the callback is empty", function);
+            if (callable == nullptr) detail::raise(Status::argument, "the callback is empty", function);
         (void)callable, (void)function;
     }
     static void drop(void *info) noexcept { delete static_cast<F *>(info); }
@@ -171,7 +177,7 @@ inline void write_text(const std::string &text, char *buffer, std::size_t capaci
 
 /// A text for a function of C, which must not contain NUL.
 inline const char *c_text(const std::string &text, const char *function) {
-    if (text.find('\0') != text.npos) throw Error(Status::argument, "the text contains NUL", function);
+    if (text.find('\0') != text.npos) detail::raise(Status::argument, "the text contains NUL", function);
     return text.c_str();
 }
 

@@ -148,7 +148,7 @@ class Condition : public Handle<Condition, detail::ConditionApi> {
 
   private:
     static treadle_lock handle_of(const std::unique_lock<Lock> &lock) {
-        if (!lock.owns_lock()) throw Error(Status::wrong_thread, "the lock is not locked", "treadle::Condition::wait");
+        if (!lock.owns_lock()) detail::raise(Status::wrong_thread, "the lock is not locked", "treadle::Condition::wait");
         return lock.mutex()->native();
     }
 };

@@ -22,6 +22,11 @@ namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
 
 class Routine;
+#ifdef __cpp_impl_coroutine
+namespace detail {
+template <class F> class PerformAwaiter;
+}
+#endif
 
 /// Options of a run. Since 1.0.
 enum class RunOptions : std::uint32_t {
@@ -50,6 +55,14 @@ struct LoopApi {
 
 /// Whether a run on this thread has reported a shutdown.
 inline thread_local bool knows_end = false;
+/// Whether the next run of the thread throws after a shutdown. Without exceptions each reports it.
+inline bool throws_end() noexcept {
+#ifdef __cpp_exceptions
+    return knows_end;
+#else
+    return false;
+#endif
+}
 
 /// Names of modes for a function of C.
 class ModeList {
@@ -93,7 +106,8 @@ class Loop : public Handle<Loop, detail::LoopApi> {
 
     /// Runs the calling thread's loop in one mode until it is stopped or finished, or an option ends it
     /// (RUN-1). May be called from every callback, to any depth (RUN-12). shutdown() ends the run with
-    /// RunResult::closed. The thread's first run after a shutdown returns it too; later runs throw (THR-21).
+    /// RunResult::closed. The thread's first run after a shutdown returns it too; later runs throw (THR-21), or without
+    /// exceptions return it.
     /// [owner] Errors: Error of Status::wrong_thread, Status::argument for unknown options,
     /// Status::callback when a host's callback failed, Status::closed, Status::system, Status::no_memory.
     /// Since 1.0.
@@ -105,7 +119,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     template <class Rep, class Period>
     RunResult run_for(std::chrono::duration<Rep, Period> timeout, const Mode &mode = {},
                       RunOptions options = RunOptions::none) const {
-        const bool knew_end = detail::knows_end;
+        const bool knew_end = detail::throws_end();
         const treadle_status status =
             treadle_loop_run(native_, mode.c_str(), detail::nanoseconds_of(timeout), detail::bits(options));
         if (status != TREADLE_E_CLOSED || knew_end) return static_cast<RunResult>(detail::check(status));
@@ -165,7 +179,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     template <class Rep = std::int64_t, class Period = std::nano>
     std::optional<RunResult> dispatch(const Mode &mode = {}, std::chrono::duration<Rep, Period> budget = forever,
                                       std::size_t callbacks = SIZE_MAX) const {
-        const bool knew_end = detail::knows_end;
+        const bool knew_end = detail::throws_end();
         const treadle_status status = treadle_loop_dispatch(native_, mode.c_str(), detail::nanoseconds_of(budget), callbacks);
         if (status == TREADLE_E_CLOSED && !knew_end) {
             detail::knows_end = true;
@@ -296,6 +310,17 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// [any] Errors: Error of Status::stale or Status::no_memory. Since 1.0.
     inline bool post(const Routine &routine, const std::vector<Mode> &modes = {}) const;
 
+#ifdef __cpp_impl_coroutine
+    /// For coroutines of C++20: `co_await loop.perform(f)` calls f() on the loop's thread, as post() does, and returns its result or
+    /// throws its exception. The coroutine continues in a pass of the loop of the thread that awaits, which must run that loop; or
+    /// where f was called, if that thread has no loop yet. If the thread of one of the two loops ends before, the coroutine
+    /// continues with an Error of Status::closed, and f was not called if it was the first: on its own loop if that one is still
+    /// there, otherwise on the thread that ends. A coroutine that waits must not be destroyed. Nothing is called without co_await.
+    /// [any] Errors: Error of Status::argument for an empty callback; when it is awaited, Status::closed, Status::stale,
+    /// Status::forked or Status::no_memory. Since 1.0.
+    template <class F> [[nodiscard]] detail::PerformAwaiter<std::decay_t<F>> perform(F &&f) const;
+#endif
+
   private:
     std::vector<AnyItem> items_of(const char *mode) const {
         std::vector<treadle_object> natives(16);
@@ -310,7 +335,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         }
     }
     static Loop known(treadle_loop loop) {
-        if (!loop) throw Error::last();
+        if (!loop) detail::raise(Error::last());
         return retaining(loop);
     }
     template <class Call> static void run_post(void *info) noexcept {

@@ -116,7 +116,7 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
         constexpr const char *function = "treadle::MessagePort::local";
         using Bodies = LocalBody<std::decay_t<F>>;
         if constexpr (detail::may_be_null<std::decay_t<F>>::value)
-            if (f == nullptr) throw Error(Status::argument, "the callback is empty", function);
+            if (f == nullptr) detail::raise(Status::argument, "the callback is empty", function);
         auto body = std::make_unique<Bodies>(Bodies{{options.invalidated}, std::forward<F>(f)});
         auto context = context_of(options, body->invalidated);
         context.info = body.get();
@@ -125,7 +125,7 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
         MessagePort port;
         const char *text = name ? detail::c_text(*name, function) : nullptr;
         if (!detail::effect(treadle_message_port_create_local(text, &context, &port.native_)))
-            throw Error(Status::exists, "the name is served by another port of this process", function);
+            detail::raise(Status::exists, "the name is served by another port of this process", function);
         (void)body.release();
         return port;
     }
@@ -146,7 +146,7 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
         const char *text = detail::c_text(name, function);
         const bool made = detail::effect(treadle_message_port_create_remote(text, &context, &port.native_));
         if (!made && body)
-            throw Error(Status::exists, "this process is connected to the name already, and its end is told to others", function);
+            detail::raise(Status::exists, "this process is connected to the name already, and its end is told to others", function);
         (void)body.release();
         return port;
     }
@@ -267,9 +267,7 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
     }
     static void replied(const void *data, std::size_t size, void *info) noexcept {
         Reply &reply = *static_cast<Reply *>(info);
-        try {
-            reply.bytes.assign(static_cast<const char *>(data), size);
-        } catch (...) { reply.failure = std::current_exception(); } // no memory
+        detail::keeping(reply.failure, [&] { reply.bytes.assign(static_cast<const char *>(data), size); }); // no memory
     }
 };
 

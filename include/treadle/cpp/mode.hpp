@@ -26,13 +26,13 @@ class Mode {
     /// [any] Errors: Error of Status::argument if the name contains NUL; std::bad_alloc. Since 1.0.
     Mode(std::string_view name) : text_(name) {
         if (name.find('\0') != name.npos)
-            throw Error(Status::argument, "the mode's name contains NUL", "treadle::Mode");
+            detail::raise(Status::argument, "the mode's name contains NUL", "treadle::Mode");
     }
 
     /// A mode, from a text that ends with NUL.
     /// [any] Errors: Error of Status::argument for a null pointer; std::bad_alloc. Since 1.0.
     Mode(const char *name) : text_(name ? name : "") {
-        if (!name) throw Error(Status::argument, "the mode's name is a null pointer", "treadle::Mode");
+        if (!name) detail::raise(Status::argument, "the mode's name is a null pointer", "treadle::Mode");
     }
 
     /// A mode, from a string.

@@ -48,7 +48,7 @@ class [[nodiscard]] Notification {
     template <class F>
     [[nodiscard]] static detail::if_callback<F, Notification, const Thread &> thread_will_exit(const Thread &thread,
                                                                                                F &&f) {
-        if (!thread) throw Error(Status::argument, "the thread is empty", "treadle::Notification");
+        if (!thread) detail::raise(Status::argument, "the thread is empty", "treadle::Notification");
         return exits(thread.native(), std::forward<F>(f));
     }
     /// f(const Port &), or f(), is called when a port has become invalid, on the thread that invalidated it (PORT-2). If the
@@ -61,7 +61,7 @@ class [[nodiscard]] Notification {
     /// [any] Errors: as above. Since 1.0.
     template <class F>
     [[nodiscard]] static detail::if_callback<F, Notification, const Port &> port_invalid(const Port &port, F &&f) {
-        if (!port) throw Error(Status::argument, "the port is empty", "treadle::Notification");
+        if (!port) detail::raise(Status::argument, "the port is empty", "treadle::Notification");
         return ends(port.native(), std::forward<F>(f));
     }
 

@@ -63,9 +63,7 @@ template <class F> struct Awaited {
 
     static void perform(void *, void *argument) noexcept {
         auto &self = *static_cast<Awaited *>(argument);
-        try {
-            self.returned.from(self.f);
-        } catch (...) { self.thrown = std::current_exception(); }
+        keeping(self.thrown, [&] { self.returned.from(self.f); });
     }
     Result on(treadle_thread thread, const char *const *modes, std::size_t mode_count) {
         auto request = TREADLE_INIT(treadle_request);
@@ -75,7 +73,7 @@ template <class F> struct Awaited {
         request.mode_count = mode_count;
         request.flags = TREADLE_PERFORM_WAIT;
         if (!effect(treadle_perform(thread, &request)))
-            throw Error(Status::argument, "the list of modes is empty", "treadle::Thread::perform_and_wait");
+            detail::raise(Status::argument, "the list of modes is empty", "treadle::Thread::perform_and_wait");
         if (thrown) std::rethrow_exception(thrown);
         return returned.take();
     }

@@ -55,7 +55,7 @@ class PluginHost {
         do {
             value.resize(length);
             const treadle_status status = native_->copy_setting(native_, key, &value[0], value.size() + 1, &length);
-            if (status < 0) throw Error(static_cast<Status>(status), "the setting cannot be read", "treadle::PluginHost::setting");
+            if (status < 0) detail::raise(static_cast<Status>(status), "the setting cannot be read", "treadle::PluginHost::setting");
         } while (length > value.size());
         value.resize(length);
         return value;
@@ -108,7 +108,8 @@ struct PluginAbout {
 /// a PluginHost: init. Its destructor is deinit, when nothing of the plugin runs any more. Of the methods below it has those that
 /// it needs, under the same names, without further ones of that name. An exception that leaves the constructor or a method is the
 /// status of its failure (that of an Error, no_memory of std::bad_alloc, else callback), and its what() the reason in the
-/// program's last error.
+/// program's last error. Methods that return nothing here may return a Status in place of that, which counts alike: without
+/// exceptions (-fno-exceptions) a method fails by that, and says why by PluginHost::fail.
 ///
 ///     class Ticker : public treadle::PluginBase {
 ///       public:
@@ -165,9 +166,9 @@ template <class Class> struct PluginFunctions {
     }
     /// Calls the plugin; its exceptions are statuses.
     template <class Body> static treadle_status guarded(const Body &body) noexcept {
+#ifdef __cpp_exceptions
         try {
-            body();
-            return TREADLE_OK;
+            return status_of(body);
         } catch (const Error &error) {
             return failed(error.status() < Status::ok ? error.status() : Status::callback, error.what());
         } catch (const std::bad_alloc &error) {
@@ -176,6 +177,17 @@ template <class Class> struct PluginFunctions {
             return failed(Status::callback, error.what());
         } catch (...) {
             return failed(Status::callback, "an exception that is no std::exception");
+        }
+#else
+        return status_of(body);
+#endif
+    }
+    template <class Body> static treadle_status status_of(const Body &body) {
+        if constexpr (std::is_same_v<decltype(body()), Status>) {
+            return static_cast<treadle_status>(body());
+        } else {
+            body();
+            return TREADLE_OK;
         }
     }
     static treadle_status failed(Status status, const char *why) noexcept {
@@ -188,10 +200,10 @@ template <class Class> struct PluginFunctions {
         return guarded([&] { *out_instance = new Class(PluginHost(given)); });
     }
     static treadle_status start(void *instance) {
-        return guarded([&] { static_cast<Class *>(instance)->start(); });
+        return guarded([&] { return static_cast<Class *>(instance)->start(); });
     }
     static treadle_status stop(void *instance, std::int64_t timeout_ns) {
-        return guarded([&] { static_cast<Class *>(instance)->stop(std::chrono::nanoseconds(timeout_ns)); });
+        return guarded([&] { return static_cast<Class *>(instance)->stop(std::chrono::nanoseconds(timeout_ns)); });
     }
     static void deinit(void *instance) { delete static_cast<Class *>(instance); }
     static const void *get_extension(void *instance, const char *id) {
@@ -200,7 +212,7 @@ template <class Class> struct PluginFunctions {
         return found;
     }
     static treadle_status set(void *instance, const char *key, const char *value) {
-        return guarded([&] { static_cast<Class *>(instance)->set(key, value); });
+        return guarded([&] { return static_cast<Class *>(instance)->set(key, value); });
     }
     static treadle_status save(void *instance, treadle_plugin_write_fn write, void *sink) {
         return guarded([&] {
@@ -209,7 +221,7 @@ template <class Class> struct PluginFunctions {
         });
     }
     static treadle_status restore(void *instance, const void *bytes, std::size_t size) {
-        return guarded([&] { static_cast<Class *>(instance)->restore(std::string(static_cast<const char *>(bytes), size)); });
+        return guarded([&] { return static_cast<Class *>(instance)->restore(std::string(static_cast<const char *>(bytes), size)); });
     }
 
     static treadle_plugin_description describe() noexcept {

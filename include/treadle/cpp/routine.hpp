@@ -203,7 +203,7 @@ class [[nodiscard]] Routine : public Handle<Routine, detail::RoutineApi> {
 namespace detail {
 /// The routine for a context; throws if it is null.
 inline treadle_routine need(const Routine &routine, const char *function) {
-    if (!routine) throw Error(Status::argument, "the routine is empty", function);
+    if (!routine) detail::raise(Status::argument, "the routine is empty", function);
     return routine.native();
 }
 } // namespace detail

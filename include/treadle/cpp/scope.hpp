@@ -123,14 +123,14 @@ class [[nodiscard]] Scope : public Handle<Scope, detail::ScopeApi> {
     /// [any] Errors: Error of Status::argument if it is empty; Status::closed if it is closed, or is being closed;
     /// Status::no_memory. Since 1.0.
     void enter() const {
-        if (!native_) throw Error(Status::argument, "the scope is empty", "treadle::Scope::enter");
+        if (!native_) detail::raise(Status::argument, "the scope is empty", "treadle::Scope::enter");
         detail::check(treadle_scope_enter(native_));
     }
     /// Ends the last enter() of the calling thread, also of a scope that was closed since.
     /// [any] Errors: Error of Status::argument if it is empty; Status::state if it is not the one that the thread has entered
     /// last. Since 1.0.
     void leave() const {
-        if (!native_) throw Error(Status::argument, "the scope is empty", "treadle::Scope::leave");
+        if (!native_) detail::raise(Status::argument, "the scope is empty", "treadle::Scope::leave");
         detail::check(treadle_scope_leave(native_));
     }
 

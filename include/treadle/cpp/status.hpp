@@ -6,6 +6,7 @@
 #define TREADLE_CPP_STATUS_HPP
 
 #include <cstdint>
+#include <exception>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "../error.h"
 #include "../loop.h"
+#include "../process.h"
 
 namespace treadle {
 inline namespace TREADLE_CPP_NAMESPACE {
@@ -67,8 +69,9 @@ inline const char *name_of(RunResult result) noexcept {
     return treadle_status_name(static_cast<treadle_status>(result));
 }
 
-/// A failed call, thrown by every function here that does not say otherwise. Copying it never throws.
-/// Since 1.0.
+/// A failed call, thrown by every function here that does not say otherwise. Copying it never throws. Without exceptions
+/// (-fno-exceptions) a failed call passes the error's text to the last-resort handler, then ends the program by
+/// std::terminate. Since 1.0.
 class TREADLE_TYPE Error : public std::runtime_error {
   public:
     /// Constructs an error. function: the function that failed; message: one sentence;
@@ -112,9 +115,34 @@ class TREADLE_TYPE Error : public std::runtime_error {
 
 namespace detail {
 
+/// Throws the error. Without exceptions: reports it, and ends the program whatever the last-resort handler returns.
+[[noreturn, gnu::cold]] inline void raise(const Error &error) {
+#ifdef __cpp_exceptions
+    throw error;
+#else
+    treadle_report_error("C++ error", error.what());
+    std::terminate();
+#endif
+}
+[[noreturn, gnu::cold]] inline void raise(Status status, const char *message, const char *function) {
+    raise(Error(status, message, function));
+}
+
+/// Calls body(); an exception that leaves it is stored.
+template <class Body> void keeping(std::exception_ptr &thrown, Body &&body) noexcept {
+#ifdef __cpp_exceptions
+    try {
+        body();
+    } catch (...) { thrown = std::current_exception(); }
+#else
+    (void)thrown;
+    body();
+#endif
+}
+
 /// Throws if the status is a failure; otherwise returns it.
 inline treadle_status check(treadle_status status) {
-    if (status < 0) throw Error::last(); // every failure has set it
+    if (status < 0) raise(Error::last()); // every failure has set it
     return status;
 }
 

@@ -58,15 +58,22 @@ struct Ending {
 /// Whether run_thread is on the stack, to catch it.
 inline thread_local bool may_end = false;
 
-/// A thread's entry function: calls f, whose pointer, if it returns one, is the result (THR-17). Not noexcept,
-/// since pthread_exit unwinds through it.
+/// Calls a thread's function, whose pointer, if it returns one, is the result (THR-17).
+template <class Call> void *call_thread(void *info) {
+    if constexpr (std::is_pointer_v<decltype(Call::call(info))>) {
+        return const_cast<void *>(static_cast<const volatile void *>(Call::call(info)));
+    } else {
+        Call::call(info);
+        return nullptr;
+    }
+}
+
+/// A thread's entry function. Not noexcept, since pthread_exit unwinds through it.
 template <class Call> void *run_thread(void *info) {
+#ifdef __cpp_exceptions
     may_end = true;
     try {
-        if constexpr (std::is_pointer_v<decltype(Call::call(info))>)
-            return const_cast<void *>(static_cast<const volatile void *>(Call::call(info)));
-        else
-            Call::call(info);
+        return call_thread<Call>(info);
     } catch (const Ending &ending) {
         return ending.result;
     } catch (const Error &error) {
@@ -78,6 +85,9 @@ template <class Call> void *run_thread(void *info) {
 #endif
     } catch (...) { escaped(); }
     return nullptr;
+#else
+    return call_thread<Call>(info);
+#endif
 }
 
 } // namespace detail
@@ -189,13 +199,15 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     void set_detached() const { detail::check(treadle_thread_detach(native_)); }
     /// Ends the calling thread with a result, by an exception that destroys the objects of its function; a catch (...)
     /// must rethrow it. Not from callbacks of a loop, where it is passed to the last-resort handler (THR-7, THR-19).
-    /// On threads created through C it is treadle_thread_exit. Discouraged.
+    /// On threads created through C, and without exceptions, it is treadle_thread_exit. Discouraged.
     /// [any] Errors: Error of Status::state on the initial thread, and on threads that Treadle did not start.
     /// Since 1.0.
     [[noreturn]] static void exit(void *result = nullptr) {
+#ifdef __cpp_exceptions
         if (detail::may_end) throw detail::Ending{result};
+#endif
         detail::check(treadle_thread_exit(result));
-        throw Error::last(); // treadle_thread_exit returns only on failure
+        detail::raise(Error::last()); // treadle_thread_exit returns only on failure
     }
 
     /// The thread's state (THR-1).
@@ -312,9 +324,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
             native_, detail::c_text(key, "treadle::Thread::use_value"),
             [](void *value, void *info) noexcept {
                 auto &asked = *static_cast<Use *>(info);
-                try {
-                    asked.f(*static_cast<T *>(value));
-                } catch (...) { asked.thrown = std::current_exception(); }
+                detail::keeping(asked.thrown, [&] { asked.f(*static_cast<T *>(value)); });
             },
             &use);
         if (use.thrown) std::rethrow_exception(use.thrown);
@@ -363,7 +373,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
 
   private:
     static Thread known(treadle_thread thread) {
-        if (!thread) throw Error::last();
+        if (!thread) detail::raise(Error::last());
         return retaining(thread);
     }
     static treadle_status create(treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *thread) {

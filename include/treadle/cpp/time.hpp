@@ -40,7 +40,7 @@ template <class Rep, class Period> constexpr std::int64_t nanoseconds_of(std::ch
         return size > limit ? longest : static_cast<std::int64_t>(size * Factor::num);
     } else {
         const long double exact = static_cast<long double>(time.count()) * Factor::num / Factor::den;
-        if (exact != exact) throw Error(Status::argument, "the duration is not a number", "treadle::nanoseconds");
+        if (exact != exact) detail::raise(Status::argument, "the duration is not a number", "treadle::nanoseconds");
         if (exact >= static_cast<long double>(longest)) return longest;
         if (exact <= -static_cast<long double>(longest)) return -longest;
         const auto whole = static_cast<std::int64_t>(exact);

@@ -101,7 +101,7 @@ class [[nodiscard]] Timer : public Item<Timer, detail::TimerApi> {
     template <class Rep, class Period, class F>
     static Timer every(std::chrono::duration<Rep, Period> interval, F &&f) {
         const std::chrono::nanoseconds step(detail::nanoseconds_of(interval));
-        if (step.count() <= 0) throw Error(Status::range, "the interval is not above 0", "treadle::Timer::every");
+        if (step.count() <= 0) detail::raise(Status::range, "the interval is not above 0", "treadle::Timer::every");
         TimerOptions options;
         options.interval = step;
         return Timer(Clock::after(step), std::forward<F>(f), options);
