@@ -12,13 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERIES = 8, PINNED_LOADS = 3, LOADS = 20, PRESSED_LOADS = 50, HEAP_LOADS = 10, HEAP_ROUNDS = 8, CLOSURES = 64 };
+enum { QUERIES = 8, PINNED_LOADS = 3, LOADS = 20, PRESSED_LOADS = 50, HEAP_LOADS = 10, HEAP_ROUNDS = 8 };
 /* What a life may leave: nothing; and of one that stays mapped, what Treadle has given to it for ever. */
 enum { LEFT_OF_UNMAPPED = 15, LEFT_OF_MAPPED = 1024 };
 
 static const char *path;
 static struct plugin plugin;
-static int64_t closure_count; /* that the plugin had before its last end */
 static char *known_id; /* the first load's: what is logged names it, and it is of all loads */
 
 /* --- What the process has ------------------------------------------------------------------------ */
@@ -153,7 +152,6 @@ static bool live(int64_t duration_ns, const char *when) {
     if (!load()) return point(false, "load", "it can be loaded %s: %s", when, last_message());
     if (!start_one(&plugin)) return point(false, "start", "it can be started %s: %s", when, last_message());
     bool runs = run_for(duration_ns, when);
-    closure_count = count_of_kind(plugin.handle, TREADLE_KIND_CLOSURE);
     return close_it(when) && runs;
 }
 
@@ -247,49 +245,19 @@ static bool check_lives(void) {
 
 /* --- Memory --------------------------------------------------------------------------------------- */
 
-/* How many stubs wait to be used again; each keeps the memory of its closure until then. */
-static int64_t count_retired(void) {
-    treadle_closure_pool_info pool = {.struct_size = sizeof pool};
-    return treadle_closure_pool_get_info(&pool) == TREADLE_OK ? (int64_t)pool.drained + pool.allocated : 0;
-}
-
-static treadle_status answer(treadle_call *call, void *info) { return (void)call, (void)info, TREADLE_OK; }
-
-/* What Treadle keeps of a closure of a signature that has ended: no plugin can give it back. */
-static int64_t cost_of_signature(const char *signature) {
-    int64_t before = heap_in_use(), count = 0;
-    for (; count < CLOSURES; count++) {
-        treadle_closure closure;
-        treadle_closure_config config = {.struct_size = sizeof config, .signature = signature, .handler = answer, .flags = TREADLE_CLOSURE_KEEP_CODE};
-        if (treadle_closure_create(&config, &closure) != TREADLE_OK) break;
-        treadle_closure_close(closure, TREADLE_FOREVER);
-        treadle_closure_release(closure);
-    }
-    return count > 0 ? (heap_in_use() - before + count - 1) / count : 0;
-}
-/* The most of it. */
-static int64_t cost_of_closure(void) {
-    int64_t few = cost_of_signature("i^v"), many = cost_of_signature("q^v^v^v^v^v^v^v^v");
-    return few > many ? few : many;
-}
-
 /* What is kept for good is allocated once: only what grows with each round of lives, the same way, is lost. */
 static bool check_heap(void) {
-    int64_t least = INT64_MAX, closures = 0, cost = cost_of_closure();
+    int64_t least = INT64_MAX;
     for (int round = 0; round < HEAP_ROUNDS && least > LEFT_OF_UNMAPPED * HEAP_LOADS; round++) {
-        int64_t before = heap_in_use(), retired = count_retired();
+        int64_t before = heap_in_use();
         for (int i = 0; i < HEAP_LOADS; i++)
             if (!live(1000000, "to look at its memory")) return false;
         int64_t more = heap_in_use() - before;
-        closures = count_retired() - retired;
-        if (closures < closure_count * HEAP_LOADS) closures = closure_count * HEAP_LOADS;
-        more -= closures * cost;
         if (more < least) least = more;
     }
     void *image = find_mapped();
     int64_t each = least > 0 ? least / HEAP_LOADS : 0;
     point(each <= (image ? LEFT_OF_MAPPED : LEFT_OF_UNMAPPED), "memory", "no memory is left: %lld more bytes each time", (long long)each);
-    if (closures > 0) point(true, "closures", "it makes %lld closures each time, whose pointers Treadle keeps", (long long)closures / HEAP_LOADS);
     if (image) dlclose(image);
     return true;
 }

@@ -90,8 +90,6 @@ const char *last_message(void);
 void for_each_user(treadle_plugin plugin, void (*body)(const char *id, void *info), void *info);
 /* The id of a plugin that uses this one; NULL if none does. Valid until the next call. */
 const char *find_user(treadle_plugin plugin);
-/* How many objects of a kind are in a plugin. */
-int64_t count_of_kind(treadle_plugin plugin, uint32_t kind);
 /* What is in a plugin, a line each. */
 void report_holders(FILE *to, treadle_plugin plugin);
 

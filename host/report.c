@@ -128,15 +128,6 @@ const char *find_user(treadle_plugin plugin) {
     return is_found ? id : NULL;
 }
 
-int64_t count_of_kind(treadle_plugin plugin, uint32_t kind) {
-    size_t count, kept;
-    int64_t found = 0;
-    treadle_scope_holder *holders = copy_holders(plugin, &count, &kept);
-    for (size_t i = 0; i < kept; i++) found += holders[i].kind == kind;
-    free(holders);
-    return found;
-}
-
 /* The first line of what Treadle says about an object; the others are its modes. */
 static void print_description(FILE *to, treadle_object object) {
     char text[1024];

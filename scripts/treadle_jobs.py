@@ -94,6 +94,7 @@ SOAK = {
     "cpp-valgrind": ["scripts/test-cpp", "valgrind"],
     "plugins-address": ["scripts/test-plugins", "address"],
     "growth": ["scripts/check-growth"],
+    "kept-pointers": ["env", "TREADLE_TEST_LOADS=100000", "scripts/test-c", "shared", "plugin_kept"],
 }
 
 

@@ -2,6 +2,8 @@
  * Copyright the Treadle authors */
 #include "CTreadleStubs.h"
 
+#include <string.h>
+
 #define TEXT_OF(value) TEXT(value)
 #define TEXT(value) #value
 
@@ -16,6 +18,11 @@ struct treadle_stub_pool_room *treadle_stub_pool(void) { return &pool; }
     "    .p2align 4, 0xcc\n"                                                           \
     "    endbr64\n"                                                                    \
     "    leaq treadle_stub_slots + 64 * treadle_stub_index(%rip), %r10\n"              \
+    "    jmpq *(%r10)\n"
+/* The slot is 16 KiB behind the stub, whose second instruction ends 11 bytes from its beginning. */
+#define BLOCK_STUB                                                                     \
+    "    endbr64\n"                                                                    \
+    "    leaq (16384 - 11)(%rip), %r10\n"                                              \
     "    jmpq *(%r10)\n"
 #define REGISTER_ENTRY                                                                 \
     "    endbr64\n"                                                                    \
@@ -51,6 +58,11 @@ struct treadle_stub_pool_room *treadle_stub_pool(void) { return &pool; }
     "    adrp x18, treadle_stub_slots + 64 * treadle_stub_index\n"                     \
     "    add x18, x18, :lo12:treadle_stub_slots + 64 * treadle_stub_index\n"           \
     "    ldar x16, [x18]\n" /* before the slot's other words are read: StubSlot.lead */  \
+    "    br x16\n"
+#define BLOCK_STUB                                                                     \
+    "    hint #34\n"                                                                   \
+    "    adr x18, . + 16380\n" /* the slot is 16 KiB behind the stub */                \
+    "    ldar x16, [x18]\n"                                                            \
     "    br x16\n"
 #ifdef __AARCH64EL__
 #define REGISTER_ENTRY                                                                 \
@@ -95,6 +107,7 @@ extern const unsigned char treadle_stub_table[];
 extern treadle_stub_handler_fn treadle_stub_handler;
 __attribute__((used)) treadle_stub_handler_fn treadle_stub_handler;
 extern const unsigned char treadle_stub_from_registers[];
+extern const unsigned char treadle_stub_of_block[], treadle_stub_of_block_end[];
 #pragma GCC visibility pop
 
 __asm__("    .pushsection .text.treadle_stubs, \"ax\", %progbits\n"
@@ -112,6 +125,25 @@ __asm__("    .pushsection .text.treadle_stubs, \"ax\", %progbits\n"
         "    .cfi_endproc\n"
         "    .size treadle_stub_table, . - treadle_stub_table\n"
         "    .popsection\n");
+
+/* A pattern, which is never called where it lies. */
+__asm__("    .pushsection .rodata.treadle_stubs, \"a\", %progbits\n"
+        "    .hidden treadle_stub_of_block\n"
+        "    .globl treadle_stub_of_block\n"
+        "treadle_stub_of_block:\n"
+        BLOCK_STUB
+        "    .hidden treadle_stub_of_block_end\n"
+        "    .globl treadle_stub_of_block_end\n"
+        "treadle_stub_of_block_end:\n"
+        "    .popsection\n");
+
+bool treadle_stub_write_block(void *code) {
+    size_t size = (size_t)(treadle_stub_of_block_end - treadle_stub_of_block);
+    char *bytes = code;
+    for (size_t at = 0; at < TREADLE_STUB_BLOCK; at += TREADLE_STUB_ROOM) memcpy(bytes + at, treadle_stub_of_block, size);
+    __builtin___clear_cache(bytes, bytes + TREADLE_STUB_BLOCK);
+    return true;
+}
 
 #ifdef REGISTER_ENTRY
 __asm__("    .pushsection .text.treadle_stubs, \"ax\", %progbits\n"
@@ -143,6 +175,7 @@ void *treadle_stub_code(uint32_t index) {
 uint32_t treadle_stub_count(void) { return 0; }
 struct treadle_stub_room *treadle_stub_slot(uint32_t index) { return (void)index, (struct treadle_stub_room *)NULL; }
 void *treadle_stub_code(uint32_t index) { return (void)index, (void *)NULL; }
+bool treadle_stub_write_block(void *code) { return (void)code, false; }
 void *treadle_stub_register_entry(void) { return NULL; }
 void treadle_stub_set_handler(treadle_stub_handler_fn handler) { (void)handler; }
 

@@ -277,6 +277,17 @@ void *treadle_system_zeroed(size_t size) {
 void *treadle_system_allocate(size_t size) { return malloc(size); }
 void *treadle_system_reallocate(void *memory, size_t size) { return realloc(memory, size); }
 void treadle_system_free(void *memory) { free(memory); }
+void *treadle_system_map(size_t size, bool is_shared) {
+    if (size % (size_t)sysconf(_SC_PAGESIZE) != 0) return NULL;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, (is_shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+void treadle_system_unmap(void *memory, size_t size) { munmap(memory, size); }
+bool treadle_system_make_code(void *memory, size_t size) { return mprotect(memory, size, PROT_READ | PROT_EXEC) == 0; }
+bool treadle_system_map_again(void *shared, size_t size, void *place) {
+    /* An old size of 0 duplicates; the kernel looks at its limits before it removes what was there. */
+    return mremap(shared, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place;
+}
 void treadle_system_exact_sleeps(void) { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
 
 int32_t treadle_system_eintr(void) { return EINTR; }

@@ -2,13 +2,14 @@
 // Copyright the Treadle authors
 
 internal import CFFI
+import struct Synchronization.Atomic
 import TreadleBase
 
 /// The type of a C function: parsed once, ready to be called through, immutable, and never freed. A
 /// value of this type is a reference to one block of memory that holds all of it.
 package struct Signature: Equatable, BitwiseCopyable {
   /// What the block starts with. Pointers lead to other parts of the block.
-  struct Body {
+  struct Body: ~Copyable {
     /// Prepared by libffi if calls or closures of the type need it, and only read from then on; else zeros. Its address
     /// is what a closure's calls name their type by.
     var cif: ffi_cif
@@ -37,6 +38,8 @@ package struct Signature: Equatable, BitwiseCopyable {
     var handle = Handle(bits: 0)
     var hash: UInt64 = 0
     var next: UnsafeMutablePointer<Body>?
+    /// The first of its `SharedTombstone`s.
+    let tombstones = Atomic<UInt>(0)
   }
 
   let body: UnsafeMutablePointer<Body>

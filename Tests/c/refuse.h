@@ -32,6 +32,7 @@ static const struct refusable refusables[] = {
     {"membarrier", SYS_membarrier, -1, 0, 0},
     {"futex_lock_pi", SYS_futex, 1, 127, 6},
     {"mmap_fixed_noreplace", SYS_mmap, 3, 0x100000, 0x100000},
+    {"mremap_again", SYS_mremap, 1, UINT32_MAX, 0},
     {"fcntl_getfd", SYS_fcntl, 1, UINT32_MAX, 1},
     {"prctl_timerslack", SYS_prctl, 0, UINT32_MAX, 29},
     {"sched_yield", SYS_sched_yield, -1, 0, 0},

@@ -7,6 +7,7 @@
 #ifndef CTREADLE_STUBS_H
 #define CTREADLE_STUBS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,11 @@ uint32_t treadle_stub_count(void);
 /* The slot of a stub, and the stub itself; NULL for an index that does not exist. */
 struct treadle_stub_room *treadle_stub_slot(uint32_t index);
 void *treadle_stub_code(uint32_t index);
+
+/* Stubs in memory that is mapped for them: so many bytes of code, then as many of slots, one each 64 bytes of both. The code is the
+ * same wherever it lies. Writes it; false for a processor that nobody has written stubs for. */
+enum { TREADLE_STUB_BLOCK = 16384 };
+bool treadle_stub_write_block(void *code);
 
 /* What a slot may begin with in place of libffi's function, if all arguments of the stub's type travel in registers: it
  * stores these, six general and eight vector ones (eight and eight on 64-bit Arm), as an image, and calls the handler

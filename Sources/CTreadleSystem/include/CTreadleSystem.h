@@ -426,6 +426,11 @@ void *treadle_system_zeroed(size_t size);
 void *treadle_system_allocate(size_t size); /* malloc; NULL when out of memory */
 void *treadle_system_reallocate(void *memory, size_t size);
 void treadle_system_free(void *memory);
+void *treadle_system_map(size_t size, bool is_shared); /* whole pages, zeroed; NULL without memory, or for another size */
+void treadle_system_unmap(void *memory, size_t size);
+bool treadle_system_make_code(void *memory, size_t size); /* readable and executable; false if that is not permitted */
+/* Has shared pages appear elsewhere too, in place of what is there: readers see one or the other. False if it is refused. */
+bool treadle_system_map_again(void *shared, size_t size, void *place);
 
 /* Where an address lies: the name of the exported function around it, or NULL, the name of its file, or NULL, and how far it is behind
  * the beginning of the one or else of the other. Takes the loader's lock. */

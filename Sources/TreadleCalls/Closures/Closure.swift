@@ -33,7 +33,7 @@ package struct Closure {
     guard let (slot, memory) = Slab(.closure).take() else { throw Failure.noMemory("closure") }
     let closure = Closure(memory)
     do throws(Failure) {
-      let stub = try StubPool.take(plan.signature, mayAllocate: plan.mayAllocate)
+      let stub = try StubPool.take(plan)
       do throws(Failure) {
         closure.cell.pointee.body = try ClosureBody.make(plan, stub)
       } catch {
@@ -45,7 +45,7 @@ package struct Closure {
         kind: .closure, slot: slot, generation: closure.cell.pointee.reference.generation)
       closure.cell.pointee.reference.begin(forClient: true)
       closure.cell.pointee.reference.holdAgain()
-      closure.occupy(stub, isKept: plan.keepsCode)
+      closure.occupy(stub)
       return closure
     } catch {
       Slab(.closure).giveBack(slot, memory)
@@ -55,14 +55,13 @@ package struct Closure {
 
   /// From here on the function pointer leads to this closure. The slot names a whole body at every moment, which the
   /// child of a fork inherits: the former one is left only when the slot names it no more.
-  private func occupy(_ stub: Stub, isKept: Bool) {
+  private func occupy(_ stub: Stub) {
     let body = self.body
-    let former = stub.body
     body.pointee.owners.add(1, ordering: .relaxed)
-    stub.slot.pointee.body.store(UnsafeMutableRawPointer(body), ordering: .releasing)
+    let former = stub.name(body)
     stub.slot.pointee.tag.store(body.pointee.tag, ordering: .releasing)
     if let former { ClosureBody.leaveStub(former) }
-    if isKept { stub.slot.pointee.flags |= StubSlot.Flag.kept }
+    if body.pointee.isKept { stub.slot.pointee.flags |= StubSlot.Flag.kept }
     stub.activate()
   }
 
@@ -92,6 +91,7 @@ package struct Closure {
     }
     let body = self.body
     Slab(.closure).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
+    SharedTombstone.replace(body)
     ClosureBody.drop(body)
   }
 }

@@ -22,6 +22,10 @@ struct ClosureBody: ~Copyable {
   let carrier: Carrier.Pointer?
   var stub: Stub
   var handle: Handle
+  /// Its pointer is never used for another closure.
+  let isKept: Bool
+  /// It is a `SharedTombstone`'s.
+  var isShared = false
 
   /// 1 from the moment on from which no call begins any more.
   let isRetired: Atomic<UInt32>
@@ -39,8 +43,7 @@ struct ClosureBody: ~Copyable {
   let late: Atomic<UInt64>
 
   enum Report {
-    static let late: UInt32 = 1
-    static let full: UInt32 = 2
+    static let full: UInt32 = 1
   }
 
   typealias Pointer = UnsafeMutablePointer<ClosureBody>
@@ -63,7 +66,7 @@ struct ClosureBody: ~Copyable {
         to: ClosureBody(
           left: nil, owners: Atomic(1), signature: plan.signature, handler: plan.handler,
           defaultResult: resultSize == 0 ? nil : UnsafeMutableRawPointer(room), tag: treadle_system_tag(),
-          carrier: carrier, stub: stub, handle: Handle(bits: 0), isRetired: Atomic(0), isDrained: Atomic(0),
+          carrier: carrier, stub: stub, handle: Handle(bits: 0), isKept: plan.keepsCode, isRetired: Atomic(0), isDrained: Atomic(0),
           isAwaited: Atomic(0), reports: Atomic(0), handled: Atomic(0), failed: Atomic(0), dropped: Atomic(0),
           timedOut: Atomic(0), late: Atomic(0)))
       return body
@@ -82,6 +85,7 @@ struct ClosureBody: ~Copyable {
 
   /// The stub that led to it serves another closure.
   static func leaveStub(_ body: Pointer) {
+    if body.pointee.isShared { return }
     if body.pointee.tag == treadle_system_tag() { drop(body) } else { treadle_system_forget(body) }
   }
 

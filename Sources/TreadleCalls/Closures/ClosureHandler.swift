@@ -30,6 +30,16 @@ package struct ClosureHandler {
     self.token = token
   }
 
+  /// Of a body that no call leads to.
+  static var none: ClosureHandler { ClosureHandler() }
+  private init() {
+    function = nil
+    info = nil
+    destroy = nil
+    host = nil
+    token = 0
+  }
+
   /// Calls the client. Whether the result is what it says.
   @inline(__always)
   func handle(_ record: UnsafeMutablePointer<CallRecord>) -> Bool {

@@ -2,6 +2,7 @@
 // Copyright the Treadle authors
 
 import Synchronization
+import TreadleBase
 
 /// A function pointer that calls lead through to a closure: a thin handle for its slot.
 struct Stub {
@@ -72,20 +73,67 @@ struct Stub {
 
   // MARK: Tombstones
 
-  /// Lets a call on a tombstone look at the closure until `endReading`; nil when there is none any more.
-  func beginReading() -> UnsafeMutablePointer<ClosureBody>? {
+  /// What a call on a tombstone looks at, until `endReading` if the stub counts it.
+  struct Reading {
+    let body: UnsafeMutablePointer<ClosureBody>?
+    let isCounted: Bool
+  }
+
+  /// Nil when there is no closure any more.
+  func beginReading() -> Reading? {
     while true {
       let now = word
       if now.phase == StubWord.Phase.blank || now.phase == StubWord.Phase.active { return nil }
-      if replace(now, by: now.bits &+ StubWord.reader) { return body }
+      if now.isSealed { return Reading(body: body, isCounted: false) }
+      if replace(now, by: now.bits &+ StubWord.reader) { return Reading(body: body, isCounted: true) }
     }
   }
-  func endReading() { slot.pointee.word.subtract(StubWord.reader, ordering: .releasing) }
+  func endReading(_ reading: Reading) {
+    if reading.isCounted { slot.pointee.word.subtract(StubWord.reader, ordering: .releasing) }
+  }
+
+  /// True the first time that a call that looks at this tombstone asks.
+  func setReported() -> Bool {
+    slot.pointee.word.bitwiseOr(StubWord.reported, ordering: .relaxed).oldValue & StubWord.reported == 0
+  }
+
+  /// The closure that calls lead to from now on. Returns the former one, which the stub gives up.
+  func name(_ body: ClosureBody.Pointer) -> ClosureBody.Pointer? {
+    let former = slot.pointee.body.exchange(UnsafeMutableRawPointer(body), ordering: .acquiringAndReleasing)
+    return former?.assumingMemoryBound(to: ClosureBody.self)
+  }
+
+  /// Has a tombstone name a body that is never freed, and give up its own. False if that is not to be: a call looks at it, or the
+  /// stub serves another closure, which has given it up.
+  func rename(_ own: ClosureBody.Pointer, _ shared: ClosureBody.Pointer) -> Bool {
+    let (own, shared) = (UnsafeMutableRawPointer(own), UnsafeMutableRawPointer(shared))
+    let renamed = slot.pointee.body.compareExchange(expected: own, desired: shared, ordering: .acquiringAndReleasing)
+    if !renamed.exchanged { return false }
+    // Calls that begin to look now look at the other.
+    if StubWord(bits: slot.pointee.word.add(0, ordering: .acquiringAndReleasing).newValue).readers == 0 { return true }
+    // If it is not named any more, another closure has taken the stub, which it could not while a call looked.
+    return !slot.pointee.body.compareExchange(expected: shared, desired: own, ordering: .acquiringAndReleasing).exchanged
+  }
+
+  /// The tombstone of a kept pointer names another body from now on, which is never freed. When this returns no call looks at the former one.
+  func seal(naming shared: ClosureBody.Pointer) {
+    slot.pointee.body.store(UnsafeMutableRawPointer(shared), ordering: .releasing)
+    var now = StubWord(bits: slot.pointee.word.bitwiseOr(StubWord.seal, ordering: .acquiringAndReleasing).newValue)
+    // Calls that come now are not counted, and those that are do nothing but copy a result.
+    var patience = Patience()
+    while now.readers != 0 {
+      patience.wait()
+      now = word
+    }
+  }
 
   // MARK: Using it again
 
   /// Makes a tombstone blank; false while somebody looks at it.
-  func clear() -> Bool { word.isFree && replace(StubWord.drained, by: 0) }
+  func clear() -> Bool {
+    let now = word
+    return now.isFree && replace(now, by: 0)
+  }
 
   /// From now on calls lead to the closure that `slot.body` names.
   func activate() { slot.pointee.word.store(StubWord.active.bits, ordering: .releasing) }

@@ -8,7 +8,8 @@ import Synchronization
 import TreadleBase
 
 /// All stubs of the process, and in which order they are used: those that never were first, then the one whose closure
-/// ended longest ago, so that a pointer that somebody has kept stays harmless for as long as can be.
+/// ended longest ago, so that a pointer that somebody has kept stays harmless for as long as can be. Pointers that are
+/// never used again (`keepsCode`) come from blocks (`StubBlock`) if there are many of their kind.
 ///
 /// A new life of the process (the child of a fork, see `Runtime`) begins with the stubs that the parent had used as
 /// tombstones. Its allocated ones are left alone: their memory may be the parent's too.
@@ -25,6 +26,10 @@ enum StubPool {
     var begun: UInt32
     var used: UInt32
     var allocated: UInt32
+    /// Stubs of the library's code that are lost for good: their pointers are kept.
+    var lost: UInt32
+    /// Blocks of kept stubs.
+    var blocks: UInt32
     /// libffi's executable memory is the parent's too: no more of it is asked for.
     var isShared: Bool
     /// An allocated stub's memory is mapped at two addresses.
@@ -40,8 +45,15 @@ enum StubPool {
   static var capacity: UInt32 { treadle_stub_count() }
 
   /// A blank stub that leads calls to `ClosureEntry`, for a closure of this signature.
-  static func take(_ signature: Signature, mayAllocate: Bool) throws(Failure) -> Stub {
+  static func take(_ plan: ClosurePlan) throws(Failure) -> Stub {
     start()
+    let (signature, mayAllocate) = (plan.signature, plan.mayAllocate)
+    if plan.keepsCode && mayAllocate && isHalfLost, let shared = SharedTombstone.known(signature, plan.defaultResult),
+      shared.pointee.isFrequent
+    {
+      try prepareType(signature)
+      if let stub = takeOfBlock(shared) { return stub }
+    }
     if let stub = takeOwn() {
       do throws(Failure) {
         try prepare(stub, signature)
@@ -69,6 +81,12 @@ enum StubPool {
     // Also where libffi has no part in it: a call of the pointer's last life may have come as far as libffi, and is to
     // find a type that was prepared.
     try prepareType(signature)
+    guard let words = words(signature) else { throw unfit }
+    stub.slot.pointee.lead(to: words)
+  }
+
+  /// What a stub's slot begins with, if its calls lead to `ClosureEntry`. The type has been prepared.
+  static func words(_ signature: Signature) -> treadle_ffi_stub? {
     let entry = signature.plan == nil ? nil : treadle_stub_register_entry()
     var words = treadle_ffi_stub()
     if let entry {
@@ -76,9 +94,9 @@ enum StubPool {
       words.type = UInt(bitPattern: signature.body)
       words.entry = UInt(bitPattern: unsafeBitCast(ClosureEntry.call, to: UnsafeRawPointer.self))
     } else if !treadle_ffi_prepare_stub(&words, &signature.body.pointee.cif, ClosureEntry.call) {
-      throw unfit
+      return nil
     }
-    stub.slot.pointee.lead(to: words)
+    return words
   }
 
   /// Has libffi prepare a type, if it did not yet.
@@ -125,8 +143,41 @@ enum StubPool {
     return stub
   }
 
+  // MARK: Kept pointers
+
+  /// Kept pointers leave half of the library's own stubs to other closures, if memory may be mapped for them.
+  private static var isHalfLost: Bool {
+    state.pointee.gate.lock()
+    defer { state.pointee.gate.unlock() }
+    return state.pointee.lost >= capacity / 2
+  }
+
+  private static func takeOfBlock(_ shared: SharedTombstone.Pointer) -> Stub? {
+    var made: StubBlock?
+    while true {
+      state.pointee.gate.lock()
+      if shared.pointee.block == nil, let block = made {
+        shared.pointee.block = block
+        state.pointee.blocks = state.pointee.blocks &+ 1
+        made = nil
+      }
+      let stub = shared.pointee.block?.take()
+      if let block = shared.pointee.block, block.isUsedUp { shared.pointee.block = nil }
+      if stub != nil { state.pointee.allocated = state.pointee.allocated &+ 1 }
+      let mayMake = state.pointee.blocks < StubBlock.limit
+      state.pointee.gate.unlock()
+      if let stub {
+        made?.free()
+        return stub
+      }
+      guard mayMake, made == nil, let block = StubBlock.make(shared) else { return nil }
+      made = block
+    }
+  }
+
   /// A closure has ended: its stub waits to be used again, if it may be.
   static func give(_ stub: Stub) {
+    if stub.hasFlag(StubSlot.Flag.block) { return }
     let isKept = stub.hasFlag(StubSlot.Flag.kept)
     state.pointee.gate.lock()
     defer { state.pointee.gate.unlock() }
@@ -134,12 +185,17 @@ enum StubPool {
       if !isKept { state.pointee.retiredAllocated.append(stub) }
     } else {
       state.pointee.used = state.pointee.used &- 1
-      if !isKept { state.pointee.retired.append(stub) }
+      if isKept { state.pointee.lost = state.pointee.lost &+ 1 } else { state.pointee.retired.append(stub) }
     }
   }
 
   /// One that was taken and not used.
   static func putBack(_ stub: Stub) {
+    if stub.hasFlag(StubSlot.Flag.block) {
+      stub.inherit()
+      StubBlock.seal(stub)
+      return
+    }
     stub.inherit()
     give(stub)
   }
@@ -167,11 +223,16 @@ enum StubPool {
     state.pointee.retired = StubQueue()
     state.pointee.allocated = 0
     state.pointee.used = 0
+    state.pointee.lost = 0
     var index: UInt32 = 0
     while index < state.pointee.begun, let slot = treadle_stub_slot(index) {
       let stub = Stub(UnsafeMutableRawPointer(slot))
       stub.inherit()
-      if !stub.hasFlag(StubSlot.Flag.kept) { state.pointee.retired.append(stub) }
+      if stub.hasFlag(StubSlot.Flag.kept) {
+        state.pointee.lost = state.pointee.lost &+ 1
+      } else {
+        state.pointee.retired.append(stub)
+      }
       index &+= 1
     }
   }

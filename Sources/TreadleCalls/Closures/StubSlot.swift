@@ -11,6 +11,8 @@ struct StubSlot: ~Copyable {
     static let allocated: UInt32 = 1
     /// Its pointer is never used for another closure.
     static let kept: UInt32 = 2
+    /// The stub is one of a `StubBlock`.
+    static let block: UInt32 = 4
   }
 
   /// The function that the stub jumps to, libffi's or our own, the type, and what libffi's calls (`lead`). Not used of an
@@ -30,6 +32,19 @@ struct StubSlot: ~Copyable {
   var code: UnsafeMutableRawPointer?
   /// The next in the queue of those that may be used again. Guarded by the pool's gate.
   var next: UnsafeMutablePointer<StubSlot>?
+
+  /// One that no call has come to yet, of a block.
+  init(code: UnsafeMutableRawPointer?, _ words: treadle_ffi_stub, word: StubWord, body: ClosureBody.Pointer?, tag: UInt32, flags: UInt32) {
+    jump = Atomic(words.code)
+    type = Atomic(words.type)
+    entry = Atomic(words.entry)
+    self.word = Atomic(word.bits)
+    self.body = Atomic(UnsafeMutableRawPointer(body))
+    self.tag = Atomic(tag)
+    self.flags = flags
+    self.code = code
+    next = nil
+  }
 
   /// Has calls of the stub go elsewhere. One that came for the pointer's last life may find any mixture of old and new,
   /// but for one: who finds the new function finds the new type too, for it reads them in this order. So libffi's function

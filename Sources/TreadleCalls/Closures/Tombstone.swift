@@ -15,18 +15,18 @@ enum Tombstone {
     let isOwn = stub.slot.pointee.tag.load(ordering: .relaxed) == treadle_system_tag()
     let reading = stub.beginReading()
     // One that was active when the process forked is still marked so until the pool is used again.
-    let body = reading ?? (isOwn ? nil : stub.body)
-    var isReported = true
+    let body = reading?.body ?? (isOwn ? nil : stub.body)
+    var isFirst = false
     if let body, body.pointee.signature.isNamed(by: type) {
       ClosureBody.copyDefault(body, to: result)
       ForeignResult.widen(body.pointee.signature.result, in: result)
       body.pointee.late.add(1, ordering: .relaxed)
-      isReported = !isOwn || !ClosureBody.isFirst(ClosureBody.Report.late, body)
+      isFirst = isOwn && reading != nil && stub.setReported()
     } else {
       answerNothing(type, result)
     }
-    if reading != nil { stub.endReading() }
-    if !isReported { LastResort.report("closure", "a function pointer was called whose closure is retired") }
+    if let reading { stub.endReading(reading) }
+    if isFirst { LastResort.report("closure", "a function pointer was called whose closure is retired") }
   }
 
   /// Zeros, when nothing is left of the closure that was meant.
