@@ -23,6 +23,9 @@ SLOW = (
     "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
 )
 
+#: Long tests that mean something only in full: they count to a limit, or read what a fuzzer writes. The shipped library runs them so.
+FULL = "handle_life message_port_flood perform_scale pool scale signature_fuzz"
+
 #: What a way leaves to `make soak`: (ways, tests, reason).
 SOAK = (("debug", SLOW, "make check has two minutes; the other ways run them, and what asserts in them asserts in the short ones"),)
 
@@ -44,6 +47,11 @@ ONLY = {
     # The core, without what the kernel may refuse.
     "refused": "loop run timer source descriptor perform thread wake concurrency",
 }
+
+
+def is_full(way: str, name: str) -> bool:
+    """Whether a way repeats a test in full, whatever its scale."""
+    return way == "shared" and name in FULL.split()
 
 
 def runs(way: str, name: str, soak: bool) -> bool:

@@ -2,7 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadleSystem
-package import Synchronization
+import Synchronization
 
 /// Recording what loops do, for a trace of one's own run (RL-16). Each thread writes events to a ring of its own, so recording takes no
 /// lock, and keeps the latest. Who writes the file reads the rings of all threads, each word of them as it is.

