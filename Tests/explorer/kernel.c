@@ -48,7 +48,7 @@ struct file {
     uint64_t count; /* of an eventfd */
     int64_t date;   /* of a timer */
     struct watched list[WATCHED];
-    vector told, told_view; /* what those who made it ready had done before */
+    struct told told; /* what those who made it ready had done before */
 };
 static struct file files[FILES];
 
@@ -98,8 +98,7 @@ void wake_pollers(void) {
 /* Something happened to a file: those who want to be told once are told anew. */
 static void changed(int fd) {
     struct file *f = file_of(fd);
-    join_vector(&f->told, &me()->before);
-    join_vector(&f->told_view, &me()->view);
+    tell(&f->told);
     for (int i = 0; i < FILES; i++)
         for (int w = 0; files[i].kind == EPOLL && w < WATCHED; w++)
             if (files[i].list[w].fd == fd && (files[i].list[w].events & EPOLLET)) files[i].list[w].is_armed = true;
@@ -197,8 +196,7 @@ static long wait_for_events(int epoll, struct epoll_event *out, int room, int li
         if (!events) continue;
         if (reports_once(w)) w->is_armed = false;
         out[count++] = (struct epoll_event){.events = events, .data.u64 = w->data};
-        join_vector(&me()->before, &g->told);
-        join_vector(&me()->view, &g->told_view);
+        be_told(me(), &g->told);
     }
     return count;
 }
@@ -256,8 +254,9 @@ static long futex_unlock(void *word) {
     bool is_wanted = first_waiter(ON_PI_FUTEX, word) != NULL;
     kernel_write(word, id_of((int)(next - world.threads)) | (is_wanted ? FUTEX_WAITERS : 0));
     /* The kernel's own locks order what the two did. */
-    join_vector(&next->before, &me()->before);
-    join_vector(&next->view, &me()->view);
+    struct told told = {0};
+    tell(&told);
+    be_told(next, &told);
     return 0;
 }
 

@@ -1,59 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * main.c: the explorer. It makes one run after the other, each from the same beginning (snapshot.c), and searches by
- * what the run has told. See scripts/test-explore. */
-#include "scene.h"
-#include "world.h"
+ * main.c: the explorer's command, and what it prints. See scripts/test-explore. */
+#include "search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
-#include <sys/resource.h>
-#include <sys/time.h>
 #include <unistd.h>
-
-static struct scene_entry *scenes;
-void scene_register(struct scene_entry *entry) {
-    struct scene_entry **place = &scenes;
-    while (*place && strcmp((*place)->name, entry->name) < 0) place = &(*place)->next;
-    entry->next = *place;
-    *place = entry;
-}
-
-/* Of the processor: the search is the same on a busy machine. */
-static double seconds(void) {
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    return (double)used.ru_utime.tv_sec + (double)used.ru_stime.tv_sec + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
-}
-
-/* --- One run ---------------------------------------------------------------------------------------- */
-
-static bool run(struct scene_entry *scene) {
-    shared->is_over = shared->has_failed = false;
-    shared->decision_count = 0;
-    shared->message[0] = shared->report[0] = 0;
-    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_sec = 300}}, NULL);
-    run_scene(scene->body);
-    snapshot_restore();
-    return !shared->has_failed;
-}
-
-static void learn_words(void) {
-    for (int i = 0; i < SHARED_WORDS; i++) shared->known_words[i] |= shared->words[i];
-}
-static bool has_learned(void) {
-    for (int i = 0; i < SHARED_WORDS; i++) {
-        uint16_t all = shared->known_words[i] | shared->words[i], old = shared->known_words[i];
-        bool is_shared = (all >> 8) && (all & 0xFF & ((all & 0xFF) - 1));
-        bool was_shared = (old >> 8) && (old & 0xFF & ((old & 0xFF) - 1));
-        if (is_shared && !was_shared) return true;
-    }
-    return false;
-}
 
 /* --- Schedules as text: step, kind, value; comma --------------------------------------------------- */
 
@@ -83,61 +39,7 @@ static bool read_schedule(const char *text) {
     return true;
 }
 
-/* --- Searching -------------------------------------------------------------------------------------- */
-
-struct search {
-    struct scene_entry *scene;
-    long schedules;
-    long limit;
-    double until;
-    long steps;
-};
-static bool is_used_up(const struct search *s) { return s->schedules >= s->limit || seconds() >= s->until; }
-static bool explore(struct search *s) {
-    s->schedules++;
-    bool is_good = run(s->scene);
-    s->steps += shared->steps;
-    return is_good;
-}
-
-static void add_to_plan(const struct decision *d, int index) {
-    if (shared->plan_count < PLAN) shared->plan[shared->plan_count++] = (struct planned){d->step, d->kind, d->options[index]};
-}
-/* The plan of the next run in depth-first order; false at the end. */
-static bool next_plan(void) {
-    int i = shared->decision_count - 1;
-    while (i >= 0 && shared->decisions[i].index + 1 >= shared->decisions[i].count) i--;
-    if (i < 0) return false;
-    shared->plan_count = 0;
-    for (int n = 0; n < i; n++)
-        if (shared->decisions[n].index) add_to_plan(&shared->decisions[n], shared->decisions[n].index);
-    add_to_plan(&shared->decisions[i], shared->decisions[i].index + 1);
-    return true;
-}
-/* All runs with so many preemptions and old values at most. 1: all are good; 0: there was no time for all; -1: one failed. */
-static int exhaust(struct search *s, int preemptions, int stale_reads) {
-    shared->strategy = EXHAUSTIVE;
-    shared->preemptions = preemptions;
-    shared->stale_reads = stale_reads;
-    while (true) {
-        shared->plan_count = 0;
-        do {
-            if (is_used_up(s)) return 0;
-            if (!explore(s)) return -1;
-        } while (next_plan());
-        if (!has_learned()) return 1;
-        learn_words(); /* there are places that were not known: once more */
-    }
-}
-static bool sample(struct search *s, uint64_t seed, uint32_t points) {
-    shared->strategy = RANDOM;
-    shared->plan_count = 0;
-    shared->seed = seed;
-    shared->points = points;
-    shared->changes = (int)(seed % 4);
-    shared->stale_reads = (int)(seed / 4 % 3);
-    return explore(s);
-}
+/* --- Scenes ----------------------------------------------------------------------------------------- */
 
 static void print_failure(struct search *s, const char *seed) {
     printf("FAILED %s: %s\n%s", s->scene->name, shared->message, shared->report);
@@ -167,48 +69,24 @@ static void trace(struct search *s) {
 }
 
 static bool explore_scene(struct scene_entry *scene, long limit, double budget, uint64_t seed) {
-    static const int bounds[][2] = {{0, 0}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}};
     double began = seconds();
     struct search s = {.scene = scene, .limit = limit, .until = began + budget};
-    memset(shared->known_words, 0, sizeof shared->known_words);
-    memset(shared->words, 0, sizeof shared->words);
-    uint32_t points = 100;
-    bool is_good = true;
-    /* At first a few by chance, by which it is known what words the threads share. */
-    for (uint64_t i = 0; is_good && i < 40 && !is_used_up(&s); i++) {
-        is_good = sample(&s, seed + i, points);
-        if (shared->seen_points > points) points = shared->seen_points;
-        learn_words();
+    struct reach reach;
+    bool is_good = search(&s, seed, &reach);
+    printf("%-46s %6ld schedules %4.1f s  ", scene->name, s.schedules, seconds() - began);
+    if (reach.bound >= 0) printf("exhaustive: %d preemptions, %d old values; ", bounds[reach.bound][0], bounds[reach.bound][1]);
+    if (reach.by_chance > 0) printf("%ld by PCT; ", reach.by_chance);
+    printf("%ld steps a run\n", s.steps / (s.schedules ? s.schedules : 1));
+    if (scene->fault) {
+        bool is_found = !is_good && !strncmp(shared->message, scene->fault, strlen(scene->fault));
+        if (is_found) printf("    its fault is found: %s\n", shared->message);
+        else printf("FAILED %s: its fault is not found (%s)\nthe same run\n", scene->name, shared->message);
+        return is_found;
     }
-    char text[32];
-    snprintf(text, sizeof text, "%lu", (unsigned long)shared->seed);
-    int reached = -1;
-    long exhausted = 0;
-    if (is_good) {
-        double all = s.until;
-        s.until = began + budget * 0.6;
-        for (int i = 0; i < (int)(sizeof bounds / sizeof *bounds); i++) {
-            int result = exhaust(&s, bounds[i][0], bounds[i][1]);
-            if (result < 0) is_good = false;
-            if (result < 1) break;
-            reached = i;
-        }
-        s.until = all;
-        exhausted = s.schedules;
-        if (!is_good) text[0] = 0;
-        bool is_complete = reached >= 4;
-        for (uint64_t i = 40; is_good && !is_complete && !is_used_up(&s); i++) {
-            is_good = sample(&s, seed + i, points);
-            snprintf(text, sizeof text, "%lu", (unsigned long)(seed + i));
-            learn_words();
-        }
-    }
-    printf("%-40s %6ld schedules %5.1f s  ", scene->name, s.schedules, seconds() - began);
-    if (reached >= 0) printf("exhaustive: %d preemptions, %d old values", bounds[reached][0], bounds[reached][1]);
-    if (s.schedules > exhausted) printf("%s%ld by PCT", reached >= 0 ? "; " : "", s.schedules - exhausted);
-    printf("; %ld steps a run\n", s.steps / (s.schedules ? s.schedules : 1));
     if (is_good) return true;
-    print_failure(&s, text[0] ? text : NULL);
+    char text[32];
+    snprintf(text, sizeof text, "%lu", (unsigned long)reach.seed);
+    print_failure(&s, reach.was_by_chance ? text : NULL);
     trace(&s);
     return false;
 }

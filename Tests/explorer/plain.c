@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define SITE __builtin_return_address(0)
+
 void __tsan_init(void) {}
 void __tsan_func_entry(const void *caller) {
     struct vthread *thread = me();
@@ -17,10 +19,10 @@ void __tsan_func_exit(void) {
 }
 
 #define ACCESSES(BYTES)                                                                                                \
-    void __tsan_read##BYTES(const void *a) { (void)a; }                                                                \
-    void __tsan_unaligned_read##BYTES(const void *a) { (void)a; }                                                      \
-    void __tsan_write##BYTES(void *a) { touch_plainly(a, BYTES); }                                                     \
-    void __tsan_unaligned_write##BYTES(void *a) { touch_plainly(a, BYTES); }
+    void __tsan_read##BYTES(const void *a) { access_plainly(a, BYTES, false, SITE); }                                  \
+    void __tsan_unaligned_read##BYTES(const void *a) { access_plainly(a, BYTES, false, SITE); }                        \
+    void __tsan_write##BYTES(void *a) { access_plainly(a, BYTES, true, SITE); }                                        \
+    void __tsan_unaligned_write##BYTES(void *a) { access_plainly(a, BYTES, true, SITE); }
 ACCESSES(1)
 ACCESSES(2)
 ACCESSES(4)
@@ -30,14 +32,16 @@ ACCESSES(16)
 void __tsan_external_write(void *address, void *caller, void *tag) { (void)address, (void)caller, (void)tag; }
 
 void *__tsan_memcpy(void *to, const void *from, size_t size) {
-    touch_plainly(to, size);
+    access_plainly(from, size, false, SITE);
+    access_plainly(to, size, true, SITE);
     return memcpy(to, from, size);
 }
 void *__tsan_memmove(void *to, const void *from, size_t size) {
-    touch_plainly(to, size);
+    access_plainly(from, size, false, SITE);
+    access_plainly(to, size, true, SITE);
     return memmove(to, from, size);
 }
 void *__tsan_memset(void *to, int value, size_t size) {
-    touch_plainly(to, size);
+    access_plainly(to, size, true, SITE);
     return memset(to, value, size);
 }

@@ -15,14 +15,18 @@
 #include <stdint.h>
 #include <treadle.h>
 
-/* Registers a scene. `rules`: those that it proves. */
-#define SCENE(NAME, RULES)                                                                                             \
+/* Registers a scene. RULES: those that it proves. */
+#define SCENE(NAME, RULES) REGISTERED(NAME, RULES, NULL)
+/* Registers a scene with a fault that the explorer must find. MESSAGE: how what it says begins. */
+#define FAULT(NAME, MESSAGE) REGISTERED(NAME, NULL, MESSAGE)
+#define REGISTERED(NAME, RULES, MESSAGE)                                                                               \
     static void NAME(void);                                                                                            \
-    static struct scene_entry NAME##_entry = {#NAME, RULES, NAME, NULL};                                               \
+    static struct scene_entry NAME##_entry = {#NAME, RULES, MESSAGE, NAME, NULL};                                      \
     __attribute__((constructor)) static void NAME##_register(void) { scene_register(&NAME##_entry); }                  \
     static void NAME(void)
 struct scene_entry {
     const char *name, *rules;
+    const char *fault; /* how the message begins with which it fails; NULL: it must not fail */
     void (*body)(void);
     struct scene_entry *next;
 };

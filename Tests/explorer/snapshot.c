@@ -71,6 +71,7 @@ static void *allocate(size_t size, bool *is_fresh) {
     *is_fresh = block == NULL;
     if (block) {
         free_blocks[class] = block->next;
+        memory_is_allocated((char *)block + 16, size);
     } else {
         if (heap_end + size + 16 > control->heap + HEAP) return NULL;
         block = (struct block *)heap_end;
@@ -93,6 +94,7 @@ void *__wrap_calloc(size_t count, size_t size) {
     bool is_fresh;
     void *memory = allocate(count * size, &is_fresh);
     if (memory && !is_fresh) memset(memory, 0, count * size);
+    if (memory) memory_is_filled(memory, count * size, __builtin_return_address(0));
     return memory;
 }
 size_t __wrap_malloc_usable_size(void *memory) {
@@ -107,6 +109,7 @@ void __wrap_free(void *memory) {
     }
     struct block *block = block_of(memory);
     size_t size = block->size;
+    memory_is_freed(memory, size, __builtin_return_address(0));
     forget_words(memory, size);
     int class = class_of(&size);
     block->next = free_blocks[class];
@@ -120,6 +123,7 @@ void *__wrap_realloc(void *memory, size_t size) {
     void *new = __wrap_malloc(size);
     if (!new) return NULL;
     memcpy(new, memory, old);
+    memory_is_filled(new, old, __builtin_return_address(0));
     __wrap_free(memory);
     return new;
 }
@@ -195,6 +199,8 @@ void snapshot_take(void) {
     prepare();
     dl_iterate_phdr(look, NULL);
     if (control->data_pages > DATA_PAGES) _exit(3);
+    watch_for_races(control->heap, HEAP);
+    watch_for_races(control->data, control->data_pages * PAGE);
     control->heap_copy = reserve(HEAP);
     control->data_copy = reserve(control->data_pages * PAGE);
     stack_t stack = {.ss_sp = reserve(ALTERNATIVE), .ss_size = ALTERNATIVE};

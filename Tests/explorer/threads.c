@@ -40,6 +40,7 @@ void threads_prepare(void) {
     stacks = mmap(NULL, (size_t)THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     storages = mmap(NULL, (THREADS + 1) * (tls_size + 64), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stacks == MAP_FAILED || storages == MAP_FAILED) abort();
+    watch_for_races(stacks, (size_t)THREADS * STACK);
     outer_tls = storages + THREADS * (tls_size + 64);
 }
 
@@ -91,8 +92,9 @@ static int create(void *(*body)(void *), void *argument) {
     t->argument = argument;
     t->deadline = NEVER;
     if (number > 0) {
-        t->before = me()->before;
-        t->view = me()->view;
+        struct told told = {0};
+        tell(&told);
+        be_told(t, &told);
     }
     t->state = READY;
 #ifdef __x86_64__
@@ -134,6 +136,7 @@ static _Noreturn void end(void *value) {
     call_destructors();
     point(NULL, false, NULL, "end");
     me()->value = value;
+    tell(&me()->end);
     for (int i = 0; i < world.count; i++) {
         struct vthread *t = &world.threads[i];
         if (t->state == BLOCKED && t->waits == ON_JOIN && t->object == me()) make_ready(t, 0);
@@ -165,8 +168,7 @@ int __wrap_pthread_join(pthread_t thread, void **value) {
     if (t == me()) return EDEADLK;
     if (t->state != ENDED) block(ON_JOIN, t, NEVER);
     t->is_joined = true;
-    join_vector(&me()->before, &t->before);
-    join_vector(&me()->view, &t->view);
+    be_told(me(), &t->end);
     if (value) *value = t->value;
     return 0;
 }
@@ -184,11 +186,16 @@ int __wrap_pthread_atfork(void (*before)(void), void (*parent)(void), void (*chi
 int __wrap_getpid(void) { return FIRST_ID; }
 
 /* Swift's `swift_once`: who comes meanwhile would wait for the one fiber's thread, which is its own. */
-void __real_swift_once(void *predicate, void (*function)(void *), void *context);
-void __wrap_swift_once(void *predicate, void (*function)(void *), void *context) {
+void __real_swift_once(long *predicate, void (*function)(void *), void *context);
+static struct told initialized; /* one for all: initializers are few */
+void __wrap_swift_once(long *predicate, void (*function)(void *), void *context) {
+    long before = *predicate;
     world.held++;
     __real_swift_once(predicate, function, context);
     world.held--;
+    if (world.count == 0) return;
+    if (*predicate != before) tell(&initialized);
+    be_told(me(), &initialized);
 }
 
 /* --- Scenes ----------------------------------------------------------------------------------------- */
@@ -239,12 +246,11 @@ void scene_fail(const char *condition, const char *file, int line) {
     fail("%s:%d: not %s", name ? name + 1 : file, line, condition);
 }
 /* What an event's setter did before is seen by whoever has seen it: one vector for all of them is enough. */
-static vector told, told_view;
+static struct told told;
 void set(struct event *event) {
     point(NULL, true, __builtin_return_address(0), "set");
     event->is_set = 1;
-    join_vector(&told, &me()->before);
-    join_vector(&told_view, &me()->view);
+    tell(&told);
     for (int i = 0; i < world.count; i++) {
         struct vthread *t = &world.threads[i];
         if (t->state == BLOCKED && t->waits == ON_EVENT && t->object == event) make_ready(t, 0);
@@ -253,6 +259,5 @@ void set(struct event *event) {
 void await(struct event *event) {
     point(NULL, false, __builtin_return_address(0), "await");
     if (!event->is_set) block(ON_EVENT, event, NEVER);
-    join_vector(&me()->before, &told);
-    join_vector(&me()->view, &told_view);
+    be_told(me(), &told);
 }

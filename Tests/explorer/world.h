@@ -26,6 +26,11 @@ static inline void join_vector(vector *a, const vector *b) {
         if (b->at[i] > a->at[i]) a->at[i] = b->at[i];
 }
 
+/* What threads have done that others know of by other means than a word. */
+struct told {
+    vector before, view;
+};
+
 enum thread_state { UNUSED, READY, BLOCKED, ENDED };
 enum wait_kind { NO_WAIT, ON_FUTEX, ON_PI_FUTEX, ON_EPOLL, ON_JOIN, ON_EVENT, ON_SLEEP, ON_MUTEX, ON_CONDITION };
 
@@ -44,6 +49,7 @@ struct vthread {
     void *(*body)(void *);
     void *argument, *value;
     bool is_detached, is_joined;
+    struct told end;
     void *keys[KEYS];
 
     /* The memory model. */
@@ -62,7 +68,7 @@ struct vthread {
     int depth;
 };
 
-enum { DECISIONS = 8192, PLAN = 512, SHARED_WORDS = 1 << 14 };
+enum { DECISIONS = 8192, PLAN = 512, SHARED_WORDS = 1 << 14, SITES = 4096, WEAKENED = 1024, MARKS = 1 << 14 };
 enum strategy { EXHAUSTIVE, RANDOM };
 
 /* One decision of a run. kind: 't' who goes on, 'r' which value is read (0: the newest), 'c' a scene's choice. */
@@ -81,12 +87,13 @@ struct planned {
 /* What the explorer and the process of a run share. */
 struct shared {
     /* To the run. */
+    uint32_t run; /* its number, from 1 */
     enum strategy strategy;
     int preemptions, stale_reads; /* at most */
     uint64_t seed;
     uint32_t points; /* of an earlier run: where PCT's changes lie */
     int changes;
-    bool is_tracing, is_x86, records_words;
+    bool is_tracing, is_x86;
     struct planned plan[PLAN];
     int plan_count;
     /* From the run. */
@@ -100,8 +107,15 @@ struct shared {
      * alone is no place for a decision: nothing that others do is before or after it. */
     uint16_t words[SHARED_WORDS];
     uint16_t known_words[SHARED_WORDS];
-    uint32_t weakened[64]; /* sites whose order is relaxed (mutants) */
-    int weakened_count;
+    /* Where the library asks for an order, by the address behind the call. */
+    bool records_sites;
+    uint32_t sites[SITES];
+    int8_t orders[SITES]; /* what is asked for there */
+    int site_count;
+    /* A mutant: those that ask for less, and for what. */
+    uint32_t weakened[WEAKENED];
+    int weakened_count, weakened_to;
+    bool weakened_marks[MARKS]; /* by the last bits of the address: whether it may be one of them */
 };
 extern struct shared *shared;
 
@@ -148,13 +162,25 @@ _Noreturn void return_from_run(void);
 uint32_t id_of(int thread);
 int thread_of(uint32_t id); /* -1: none */
 
-/* atomics.c */
+/* memory.c */
+void tell(struct told *told); /* what the calling thread has done */
+void be_told(struct vthread *thread, const struct told *told);
 void fence_all(struct vthread *thread);
 void barrier(void); /* on all processors */
-uint64_t kernel_read(const void *address);
-void kernel_write(void *address, uint32_t value);
 void forget_words(const void *address, size_t size);
 void touch_plainly(const void *address, size_t size);
+
+/* atomics.c */
+uint64_t kernel_read(const void *address);
+void kernel_write(void *address, uint32_t value);
+
+/* race.c. `site`: the address behind the access. */
+void watch_for_races(const void *memory, size_t size);
+void access_plainly(const void *address, size_t size, bool is_write, const void *site);
+void access_atomically(const void *address, size_t size, bool is_write, const void *site);
+void memory_is_freed(const void *address, size_t size, const void *site);
+void memory_is_filled(const void *address, size_t size, const void *site);
+void memory_is_allocated(const void *address, size_t size);
 
 /* snapshot.c */
 void snapshot_take(void);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * search.h: the search through the schedules of a scene. */
+#ifndef SEARCH_H
+#define SEARCH_H
+
+#include "scene.h"
+#include "world.h"
+
+extern struct scene_entry *scenes; /* by name */
+
+struct search {
+    struct scene_entry *scene;
+    long schedules, limit;
+    double until;
+    long steps;
+};
+/* The search through a scene; whether all was good, and how far it came. */
+struct reach {
+    int bound; /* the last of `bounds` that was exhausted; -1: none */
+    long by_chance;
+    uint64_t seed; /* of the last run, if that was by chance */
+    bool was_by_chance;
+};
+enum { BOUNDS = 6 };
+extern const int bounds[BOUNDS][2]; /* preemptions and old values at most */
+
+double seconds(void); /* of the processor: the search is the same on a busy machine */
+bool run(struct scene_entry *scene);
+void learn_words(void);
+bool sample(struct search *s, uint64_t seed, uint32_t points);
+bool search(struct search *s, uint64_t seed, struct reach *reach); /* false with the run that failed in `shared` */
+
+#endif

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Building the explorer (Tests/explorer) with the library, and reading what it prints.
+
+The library is compiled as ordinary Swift for the thread sanitizer, with assertions, and linked to the explorer in place of the
+sanitizer's runtime."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "Tests/explorer"
+OUTPUT = ROOT / "build/tests/explorer"
+SCRATCH = ROOT / ".build/explored"
+ARCHIVE = SCRATCH / "release/libTreadleABI.a"
+# What the explorer does in the library's and in Swift's place.
+WRAPPED = """syscall clock_gettime eventfd epoll_create1 epoll_ctl timerfd_create timerfd_settime fcntl pthread_key_create
+pthread_key_delete pthread_setspecific pthread_getspecific pthread_create pthread_join pthread_detach pthread_self pthread_exit
+pthread_setname_np pthread_setschedprio pthread_atfork setpriority sched_yield sched_getcpu getpid swift_once malloc calloc free
+realloc malloc_usable_size posix_memalign aligned_alloc _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm""".split()
+PLACE = re.compile(r"@0x([0-9a-f]+)")
+
+
+def tools() -> Path:
+    swift = subprocess.run(["sh", "-c", 'command -v "$0"', os.environ.get("SWIFT", "swift")], capture_output=True, text=True, check=True)
+    return Path(swift.stdout.strip()).resolve().parent
+
+
+def call(command: list) -> None:
+    subprocess.run([str(part) for part in command], cwd=ROOT, check=True, stdout=sys.stderr)
+
+
+def build(swift: Path) -> Path:
+    """The library, and the program that explores it."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "TREADLE_EMBEDDED")}
+    ARCHIVE.unlink(missing_ok=True)  # its objects are replaced, never removed
+    subprocess.run(
+        [str(swift / "swift"), "build", "--package-path", str(ROOT), "--scratch-path", str(SCRATCH), "--configuration", "release",
+         "--disable-index-store", "--product", "TreadleABI", "--sanitize=thread", "-Xcc", "-DTREADLE_EXPLORED", "-Xcc",
+         "-fsanitize=thread", "-Xswiftc", "-assert-config", "-Xswiftc", "Debug", "-Xswiftc", "-g"],
+        env={**environment, "TREADLE_LIBRARY": "source"}, cwd=ROOT, check=True, stdout=sys.stderr)
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    clang = [swift / "clang", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer", f"-I{ROOT}/include"]
+    objects = []
+    for source in sorted(SOURCES.glob("*.c")) + sorted(SOURCES.glob("scenes/*.c")):
+        is_scene = source.parent != SOURCES
+        target = OUTPUT / f"{'scene-' if is_scene else ''}{source.stem}.o"
+        objects.append(target)
+        newest = max(path.stat().st_mtime for path in (source, *SOURCES.glob("**/*.h"), *(ROOT / "include").glob("**/*.h"), Path(__file__)))
+        if target.exists() and target.stat().st_mtime > newest:
+            continue
+        call([*clang, *(["-O1", "-fsanitize=thread"] if is_scene else ["-O2"]), "-c", source, "-o", target])
+    runtime = swift.parent / "lib/swift_static/linux"
+    machine = os.uname().machine
+    ffi = subprocess.run(["pkg-config", "--libs", "libffi"], capture_output=True, text=True, check=True).stdout.split()
+    program = OUTPUT / "explorer"
+    call([swift / "clang", "-fuse-ld=lld", "-no-pie", "-g", *objects, ROOT / "cmake/swift_fork.c", runtime / machine / "swiftrt.o",
+          "-Wl,--whole-archive", ARCHIVE, "-Wl,--no-whole-archive", f"-L{runtime}", "-lswiftCore", "-lswiftSynchronization",
+          "-lswiftSwiftOnoneSupport", "-lstdc++", "-ldl", "-lpthread", "-lm", *ffi, *(f"-Wl,--wrap={name}" for name in WRAPPED),
+          "-o", program])
+    return program
+
+
+def named(lines: list, swift: Path, program: Path) -> list:
+    """The lines with the sources' names in place of addresses: the innermost function's place, then those that it is inlined in."""
+    addresses = sorted({address for line in lines for address in PLACE.findall(line)})
+    if not addresses:
+        return lines
+    asked = "\n".join(f"0x{int(address, 16) - 1:x}" for address in addresses)
+    answer = subprocess.run([str(swift / "llvm-symbolizer"), "-e", str(program), "--inlines"], input=asked, capture_output=True, text=True)
+    names = {}
+    for address, block in zip(addresses, answer.stdout.strip().split("\n\n")):
+        places = [place.rpartition("/")[2].rpartition(":")[0] for place in block.split("\n")[1::2]]
+        names[address] = " < ".join([place for place in places if not place.startswith("<compiler")][:4]) or "?"
+    return [PLACE.sub(lambda match: names.get(match[1], match[0]), line) for line in lines]
