@@ -309,7 +309,7 @@ TEST(a_trace_is_drawn, "RL-16") {
     CHECK(file && fread(picture, 1, sizeof picture - 1, file) > 1000);
     fclose(file);
     CHECK(strstr(picture, "<svg ") && strstr(picture, "</svg>") && strstr(picture, "half way") && strstr(picture, "marker-end") &&
-          strstr(picture, "1 callbacks"));
+          strstr(picture, "1 passes"));
     CHECK_INT(unlink(command), 0);
     CHECK_INT(unlink(trace_file()), 0);
 }

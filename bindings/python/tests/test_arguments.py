@@ -211,13 +211,14 @@ def calls() -> List[Call]:
         Call("perform_in_background", treadle.perform_in_background, (nothing,)),
         Call("perform_on_main", dropping(treadle.perform_on_main), (nothing,), modes),
         Call("set_last_resort", treadle.set_last_resort, (None,)),
+        Call("trace_mark", treadle.trace_mark, ("label", 1)),
     ]
 
 
 #: What takes anything, as the classes of Python's library do that they are like; or is not called by clients.
 FREE = {
     "DelayedPerform", "Error", "ExceptHookArgs", "LastResortArgs", "ClosureInfo", "ThreadDictionary", "Registration", "Item",
-    "HasFileno", "IncomingMessage", "Message", "Mode", "ReceivedDescriptor", "excepthook", "shutdown", "Closure", "Invocation", "RunLoop", "Future",
+    "HasFileno", "IncomingMessage", "Message", "Mode", "ReceivedDescriptor", "excepthook", "shutdown", "trace_start", "Closure", "Invocation", "RunLoop", "Future",
     "Item.__exit__", "Closure.__call__", "Closure.__exit__", "Registration.run", "Condition.__exit__", "pool.__exit__", "Lock.__exit__",
     "Registration.__exit__", "RunLoop.__contains__",
 }  # fmt: skip

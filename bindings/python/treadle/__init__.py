@@ -56,6 +56,7 @@ from ._scope import Scope, ScopeHolder
 from ._source import Source
 from ._thread import Thread
 from ._timer import Timer
+from ._trace import trace_mark, trace_start, trace_stop
 from ._types import (
     CALL_MODE,
     COMMON,
@@ -142,6 +143,9 @@ __all__ = [
     "pool",
     "set_last_resort",
     "shutdown",
+    "trace_mark",
+    "trace_start",
+    "trace_stop",
 ]
 
 for _name in __all__:

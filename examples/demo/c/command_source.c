@@ -104,6 +104,7 @@ treadle_source command_source_create(const struct command_client *client, void (
     context.schedule = schedule;
     context.cancel = cancel;
     context.perform = perform;
+    context.label = "commands";
     treadle_source source;
     require_ok(treadle_source_create(&context, &source), "make the command source");
     return source;

@@ -98,6 +98,7 @@ void input_start(struct input *input, treadle_loop loop) {
     treadle_descriptor_context context = TREADLE_INIT(treadle_descriptor_context);
     context.info = input;
     context.ready = ready;
+    context.label = "read";
     context.fd = input->fd;
     context.events = TREADLE_READABLE;
     require_ok(treadle_descriptor_create(&context, &input->descriptor), "watch the input");

@@ -4,7 +4,7 @@
  * main.c: the main thread: reads the input, gives its lines to the worker as commands, and puts the
  * results together.
  *
- * Usage: demo FILE TRACE     FILE may be -, standard input; TRACE is written for draw.py
+ * Usage: demo FILE     FILE may be -, standard input. With TREADLE_TRACE=file it writes a trace for the picture.
  *
  * There is no flag that says "stop" and no sleep in this program. Each loop ends by itself when there
  * is nothing left that it could wait for. */
@@ -121,6 +121,7 @@ static treadle_source make_results_source(struct demo *demo) {
     treadle_source_context context = TREADLE_INIT(treadle_source_context);
     context.info = demo;
     context.perform = take_results;
+    context.label = "results";
     treadle_source source;
     require_ok(treadle_source_create(&context, &source), "make the results' source");
     require_ok(treadle_loop_add_source(demo->loop, source, TREADLE_DEFAULT_MODE), "add the results' source");
@@ -139,14 +140,12 @@ static void run(struct demo *demo) {
 }
 
 int main(int count, char **arguments) {
-    if (count != 3) {
-        fprintf(stderr, "usage: %s FILE TRACE\n", arguments[0]);
+    if (count != 2) {
+        fprintf(stderr, "usage: %s FILE\n", arguments[0]);
         return 2;
     }
-    int64_t origin = treadle_time_now();
     static struct demo demo;
-    timeline_init(&demo.timeline, "main", origin);
-    timeline_begin(&demo.timeline, SPAN_THREAD);
+    timeline_init(&demo.timeline, "main");
     demo.loop = treadle_loop_current();
     if (!demo.loop) require(TREADLE_E_NOMEM, "get the main loop");
     timeline_observe(&demo.timeline, demo.loop);
@@ -165,18 +164,15 @@ int main(int count, char **arguments) {
     demo.worker.client = &client;
     demo.worker.results = &demo.results;
     demo.worker.results_source = demo.results_source;
-    timeline_init(&demo.worker.timeline, "worker", origin);
+    timeline_init(&demo.worker.timeline, "worker");
     run(&demo);
 
     require_ok(treadle_source_release(demo.results_source), "release the results' source");
     timeline_stop_observing(&demo.timeline);
-    timeline_end(&demo.timeline, SPAN_THREAD, 0);
     demo.summary.bytes = demo.input.bytes;
     report_summary(&demo.summary, stdout);
     report_time(&demo.timeline, &demo.worker.timeline, stdout);
-    report_trace(&demo.timeline, &demo.worker.timeline, arguments[1], arguments[2]);
     worker_destroy(&demo.worker);
-    timeline_destroy(&demo.timeline);
     queue_destroy(&demo.results);
     return 0;
 }

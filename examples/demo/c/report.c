@@ -4,17 +4,7 @@
  * report.c: printing. */
 #include "report.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
-
-#include "check.h"
-
-static const char *const span_names[SPAN_COUNT] = {
-    "thread", "run", "sleep", "join", "read", "commands", "results", "heartbeat", "posted", "schedule", "cancel",
-};
-static const char *const signal_names[SIGNAL_COUNT] = {"commands", "results", "posted"};
-
 void report_summary(const struct summary *summary, FILE *out) {
     fprintf(out, "Summary\n");
     fprintf(out, "  %-16s%" PRIu64 "\n", "lines", summary->lines);
@@ -69,45 +59,4 @@ void report_time(const struct timeline *main_side, const struct timeline *worker
     number(out, "posted functions", m->calls[SPAN_POSTED], w->calls[SPAN_POSTED]);
     number(out, "observer notifications", m->observed, w->observed);
     number(out, "wakes given to the other", m->wakes, w->wakes);
-}
-
-static void trace_counts(const struct timeline *timeline, const struct timeline *other, FILE *out) {
-    fprintf(out, "count\t%s\tpasses\t%" PRIu64 "\n", timeline->name, timeline->passes);
-    fprintf(out, "count\t%s\tasleep_ns\t%" PRId64 "\n", timeline->name, timeline->spent[SPAN_SLEEP]);
-    fprintf(out, "count\t%s\tcoalesced\t%" PRIu64 "\n", timeline->name, coalesced(timeline, other));
-    for (int span = SPAN_RUN; span < SPAN_COUNT; span++) {
-        fprintf(out, "count\t%s\t%s\t%" PRIu64 "\n", timeline->name, span_names[span], timeline->calls[span]);
-    }
-}
-
-static void trace_event(const struct timeline *timeline, const struct timeline_event *event, FILE *out) {
-    const char *what = event->what == 'b' ? "begin" : event->what == 'e' ? "end" : event->what == 's' ? "signal" : "pass";
-    const char *subject = event->what == 'p' ? "-" : event->what == 's' ? signal_names[event->subject] : span_names[event->subject];
-    fprintf(out, "event\t%s\t%" PRId64 "\t%s\t%s\t%" PRId64 "\n", timeline->name, event->time - timeline->origin, what, subject,
-            event->number);
-}
-
-static void trace_events(const struct timeline *timeline, FILE *out) {
-    uint64_t count = timeline->event_count, head = count < TIMELINE_HEAD ? count : TIMELINE_HEAD;
-    uint64_t left = count - head, tail = left < TIMELINE_TAIL ? left : TIMELINE_TAIL;
-    for (uint64_t i = 0; i < head; i++) trace_event(timeline, &timeline->events[i], out);
-    if (left > tail) fprintf(out, "gap\t%s\t%" PRIu64 "\n", timeline->name, left - tail);
-    for (uint64_t i = left - tail; i < left; i++) {
-        trace_event(timeline, &timeline->events[TIMELINE_HEAD + i % TIMELINE_TAIL], out);
-    }
-}
-
-void report_trace(const struct timeline *main_side, const struct timeline *worker, const char *input, const char *path) {
-    FILE *out = fopen(path, "w");
-    if (!out) fail_system("write", path, errno);
-    const char *name = strcmp(input, "-") == 0 ? "standard input" : input;
-    fprintf(out, "treadle-demo-trace\t1\nhost\tC\ninput\t");
-    /* A tab or a newline in a file's name would end the field. */
-    for (const char *c = name; *c; c++) fputc((unsigned char)*c < ' ' ? '?' : *c, out);
-    fputc('\n', out);
-    trace_counts(main_side, worker, out);
-    trace_counts(worker, main_side, out);
-    trace_events(main_side, out);
-    trace_events(worker, out);
-    if (ferror(out) || fclose(out) != 0) fail_system("write", path, errno);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * report.h: what the demo says at its end: the summary, the time, and the trace for draw.py. */
+ * report.h: what the demo says at its end: the summary, and the time. */
 #ifndef DEMO_REPORT_H
 #define DEMO_REPORT_H
 
@@ -12,7 +12,5 @@
 void report_summary(const struct summary *summary, FILE *out);
 /* Prints how the two loops passed their time. */
 void report_time(const struct timeline *main_side, const struct timeline *worker, FILE *out);
-/* Writes the trace that draw.py makes a picture of; draw.py describes its format. */
-void report_trace(const struct timeline *main_side, const struct timeline *worker, const char *input, const char *path);
 
 #endif

@@ -1,37 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * timeline.c: recording. */
+ * timeline.c: counting. */
 #include "timeline.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
 
-void timeline_init(struct timeline *timeline, const char *name, int64_t origin) {
+/* As the labels of the items that are called: the picture shows a mark's number in the callback of that name. */
+static const char *const names[SPAN_COUNT] = {
+    "run", "sleep", "join", "read", "commands", "results", "heartbeat", "posted", "schedule", "cancel",
+};
+
+void timeline_init(struct timeline *timeline, const char *name) {
     memset(timeline, 0, sizeof *timeline);
     timeline->name = name;
-    timeline->origin = origin;
-    timeline->events = allocate(sizeof *timeline->events * (TIMELINE_HEAD + TIMELINE_TAIL));
-}
-
-void timeline_destroy(struct timeline *timeline) {
-    free(timeline->events);
-}
-
-static void record(struct timeline *timeline, int64_t time, char what, int subject, int64_t number) {
-    uint64_t index = timeline->event_count++;
-    /* The head is filled once; after it the tail is a ring. */
-    if (index >= TIMELINE_HEAD) index = TIMELINE_HEAD + (index - TIMELINE_HEAD) % TIMELINE_TAIL;
-    timeline->events[index] = (struct timeline_event){time, number, (uint8_t)what, (uint8_t)subject};
 }
 
 void timeline_begin(struct timeline *timeline, enum span span) {
     int64_t now = treadle_time_now();
     timeline->began[span] = now;
     if (span >= FIRST_CALLBACK && timeline->depth++ == 0) timeline->outermost_began = now;
-    record(timeline, now, 'b', span, 0);
 }
 
 void timeline_end(struct timeline *timeline, enum span span, int64_t number) {
@@ -39,13 +29,11 @@ void timeline_end(struct timeline *timeline, enum span span, int64_t number) {
     timeline->calls[span]++;
     timeline->spent[span] += now - timeline->began[span];
     if (span >= FIRST_CALLBACK && --timeline->depth == 0) timeline->in_callbacks += now - timeline->outermost_began;
-    record(timeline, now, 'e', span, number);
+    /* The loop's own spans are in the trace anyway. */
+    if (span >= SPAN_JOIN) require(treadle_trace_mark(names[span], number), "mark a span");
 }
 
 void timeline_signal(struct timeline *timeline, enum signal_kind kind, treadle_source source) {
-    /* A signal that was given already and not served yet takes this one in. Looking first decides
-     * only what is drawn; whether signals are lost does not depend on it. */
-    if (!treadle_source_is_signalled(source)) record(timeline, treadle_time_now(), 's', kind, 0);
     timeline->given[kind]++;
     require_ok(treadle_source_signal(source), "signal a source");
 }
@@ -56,9 +44,12 @@ void timeline_wake(struct timeline *timeline, treadle_loop loop) {
 }
 
 void timeline_post(struct timeline *timeline, treadle_loop loop, treadle_post_fn fn, void *info) {
-    record(timeline, treadle_time_now(), 's', SIGNAL_POSTED, 0);
     timeline->given[SIGNAL_POSTED]++;
-    require_ok(treadle_loop_post(loop, fn, info), "post to a loop");
+    treadle_post post = TREADLE_INIT(treadle_post);
+    post.fn = fn;
+    post.info = info;
+    post.label = names[SPAN_POSTED];
+    require_ok(treadle_loop_post_in(loop, &post), "post to a loop");
 }
 
 /* The observer: what the loop says about itself. */
@@ -68,7 +59,7 @@ static void notice(treadle_observer observer, uint32_t activity, void *info) {
     timeline->observed++;
     switch (activity) {
     case TREADLE_BEFORE_TIMERS:
-        record(timeline, treadle_time_now(), 'p', 0, (int64_t)++timeline->passes);
+        timeline->passes++;
         break;
     case TREADLE_BEFORE_WAITING:
         timeline_begin(timeline, SPAN_SLEEP);

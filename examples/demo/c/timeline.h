@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * timeline.h: how one thread passed its time: exact counts, and the events for the picture.
- * Each thread has a timeline of its own, so that recording needs no lock. */
+ * timeline.h: how one thread passed its time, counted, with marks for the trace of the run (TREADLE_TRACE).
+ * Each thread has a timeline of its own, so that counting needs no lock. */
 #ifndef DEMO_TIMELINE_H
 #define DEMO_TIMELINE_H
 
@@ -14,7 +14,6 @@
 
 /* What takes time. The callbacks are those from FIRST_CALLBACK on. */
 enum span {
-    SPAN_THREAD, /* the thread's life */
     SPAN_RUN,    /* inside treadle_loop_run */
     SPAN_SLEEP,  /* between BEFORE_WAITING and AFTER_WAITING */
     SPAN_JOIN,   /* waiting for the other thread to be gone */
@@ -32,55 +31,34 @@ enum span {
 /* What one thread sends to the other. */
 enum signal_kind { SIGNAL_COMMANDS, SIGNAL_RESULTS, SIGNAL_POSTED, SIGNAL_COUNT };
 
-enum {
-    /* Enough for some 100,000 events. What is more is counted, but not drawn: the first half and
-     * the last are kept, since a run is most interesting where it begins and ends. */
-    TIMELINE_HEAD = 65536,
-    TIMELINE_TAIL = 65536
-};
-
-/* One line of the trace. */
-struct timeline_event {
-    int64_t time;
-    int64_t number;
-    uint8_t what; /* 'b' begin, 'e' end, 'p' pass, 's' signal */
-    uint8_t subject;
-};
-
 /* A thread's timeline. */
 struct timeline {
     const char *name;
-    int64_t origin; /* the time that is 0 in the trace */
     treadle_observer observer;
 
     uint64_t passes, observed, wakes, pauses, given[SIGNAL_COUNT], calls[SPAN_COUNT];
     int64_t spent[SPAN_COUNT], began[SPAN_COUNT];
     int64_t in_callbacks, outermost_began; /* a callback inside another is not counted twice */
     unsigned depth;
-
-    struct timeline_event *events;
-    uint64_t event_count;
 };
 
-/* Begins to record; name is the lane in the picture. */
-void timeline_init(struct timeline *timeline, const char *name, int64_t origin);
-/* Frees the events. */
-void timeline_destroy(struct timeline *timeline);
+/* Begins to count. */
+void timeline_init(struct timeline *timeline, const char *name);
 
 /* Adds an observer of every activity to the loop's common modes. */
 void timeline_observe(struct timeline *timeline, treadle_loop loop);
 /* Takes it out again. */
 void timeline_stop_observing(struct timeline *timeline);
 
-/* A span begins, and ends with a number that says how much was done in it. */
+/* A span begins, and ends with a number that says how much was done in it, which the trace gets as a mark. */
 void timeline_begin(struct timeline *timeline, enum span span);
 void timeline_end(struct timeline *timeline, enum span span, int64_t number);
 
-/* Signals a source, counts that, and draws it unless it coalesces. */
+/* Signals a source, and counts that. */
 void timeline_signal(struct timeline *timeline, enum signal_kind kind, treadle_source source);
 /* Wakes the other thread's loop, and counts that. */
 void timeline_wake(struct timeline *timeline, treadle_loop loop);
-/* Posts a function to the other thread's loop, which wakes it, and draws that. */
+/* Posts a function to the other thread's loop, which wakes it, and counts that. */
 void timeline_post(struct timeline *timeline, treadle_loop loop, treadle_post_fn fn, void *info);
 
 #endif

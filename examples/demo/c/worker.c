@@ -71,13 +71,20 @@ static void handle(struct command *command, void *info) {
 
 static void *life(void *info) {
     struct worker *worker = info;
-    timeline_begin(&worker->timeline, SPAN_THREAD);
     treadle_loop loop = treadle_loop_current();
     if (!loop) require(TREADLE_E_NOMEM, "get the worker's loop");
+    require_ok(treadle_thread_set_name(treadle_thread_current(), worker->timeline.name), "name the worker");
     timeline_observe(&worker->timeline, loop);
 
     worker->pause = SHORTEST_PAUSE;
-    require_ok(treadle_timer_start(SHORTEST_PAUSE, SHORTEST_PAUSE, beat, worker, &worker->heartbeat), "start the heartbeat");
+    treadle_timer_context heartbeat = TREADLE_INIT(treadle_timer_context);
+    heartbeat.info = worker;
+    heartbeat.fire = beat;
+    heartbeat.fire_at = treadle_time_now() + SHORTEST_PAUSE;
+    heartbeat.interval_ns = SHORTEST_PAUSE;
+    heartbeat.label = "heartbeat";
+    require_ok(treadle_timer_create(&heartbeat, &worker->heartbeat), "make the heartbeat");
+    require_ok(treadle_loop_add_timer(loop, worker->heartbeat, TREADLE_DEFAULT_MODE), "add the heartbeat");
 
     worker->commands = command_source_create(worker->client, handle, worker, &worker->timeline);
     require_ok(treadle_loop_add_source(loop, worker->commands, TREADLE_DEFAULT_MODE), "add the command source");
@@ -89,7 +96,6 @@ static void *life(void *info) {
     require_ok(treadle_source_release(worker->commands), "release the command source");
     require_ok(treadle_timer_release(worker->heartbeat), "release the heartbeat");
     timeline_stop_observing(&worker->timeline);
-    timeline_end(&worker->timeline, SPAN_THREAD, 0);
     return NULL;
 }
 
@@ -106,5 +112,4 @@ void worker_join(struct worker *worker) {
 
 void worker_destroy(struct worker *worker) {
     words_destroy(&worker->words);
-    timeline_destroy(&worker->timeline);
 }

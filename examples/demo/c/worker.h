@@ -30,7 +30,7 @@ struct worker {
 void worker_start(struct worker *worker);
 /* Waits until the thread is gone. */
 void worker_join(struct worker *worker);
-/* Frees the words and the timeline, when the thread is gone. */
+/* Frees the words, when the thread is gone. */
 void worker_destroy(struct worker *worker);
 
 #endif

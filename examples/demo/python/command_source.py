@@ -79,7 +79,7 @@ class CommandSource:
     def __init__(self, client: CommandClient, handle: Callable[[Command], None], timeline: Timeline) -> None:
         self._client, self._handle, self._timeline = client, handle, timeline
         self._buffer = CommandBuffer()
-        self.source = Source(perform=self._perform, schedule=self._schedule, cancel=self._cancel)
+        self.source = Source(perform=self._perform, schedule=self._schedule, cancel=self._cancel, label="commands")
 
     def _schedule(self, source: Source, loop: RunLoop, mode: Mode) -> None:
         with self._timeline.span("schedule"):

@@ -30,7 +30,7 @@ class Lines:
 
     def start(self, loop: RunLoop) -> None:
         """Watches the descriptor in the loop's default mode."""
-        self._descriptor = FileDescriptor(self._fd, self._ready, Events.READ, oneshot=False)
+        self._descriptor = FileDescriptor(self._fd, self._ready, Events.READ, oneshot=False, label="read")
         loop.add(self._descriptor)
 
     def pause(self, paused: bool) -> None:

@@ -2,7 +2,7 @@
 # Copyright the Treadle authors
 """The main thread: reads the input, gives its lines to the worker as commands, and puts the results together.
 
-Usage: main.py FILE TRACE [NAME]     FILE may be -, standard input; TRACE is written for draw.py
+Usage: main.py FILE     FILE may be -, standard input. With TREADLE_TRACE=file it writes a trace for the picture.
 
 There is no flag that says "stop" and no sleep in this program. Each loop ends by itself when there is nothing
 left that it could wait for.
@@ -13,14 +13,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from typing import Iterator
 
 from command_source import CommandClient, Registration
 from lines import Lines
 from messages import Command, Result
-from report import report_summary, report_time, report_trace
+from report import report_summary, report_time
 from summary import Summary
 from timeline import Timeline
 from treadle import RunLoop, Source
@@ -38,35 +37,34 @@ TURN = 0.0002
 class Demo:
     """The main side of the demo."""
 
-    def __init__(self, fd: int, origin: int) -> None:
-        self.timeline = Timeline("main", origin)
+    def __init__(self, fd: int) -> None:
+        self.timeline = Timeline("main")
         self.summary = Summary()
         self._loop = RunLoop.current()
         self._lock = threading.Lock()
         self._results: list[Result] = []
-        self._results_source = Source(perform=self._take_results)
+        self._results_source = Source(perform=self._take_results, label="results")
         self._commands: Registration | None = None  # how to reach the command source, while it is registered
         self._lines_sent = self._lines_behind = self._bytes_behind = 0
         self._failure: Exception | None = None
         self._complete = False  # the last result is here
         self._input = Lines(fd, line=self._line, read=self._fire, end=self._last, timeline=self.timeline)
         client = CommandClient(self._loop, self._registered, self._withdrawn)
-        self.worker = Worker(client, self._send_result, Timeline("worker", origin))
+        self.worker = Worker(client, self._send_result, Timeline("worker"))
 
     def run(self) -> None:
         """Runs the loop until everything is done, beside the worker, and waits for that one's end."""
-        with self.timeline.span("thread"):
-            self.timeline.observe(self._loop)
-            self._loop.add(self._results_source)
-            self.worker.start()
-            with self.timeline.span("run") as span:
-                span.number = int(self._loop.run())
-            for failure in (self._failure, self.worker.failure):
-                if failure:
-                    raise failure
-            with self.timeline.span("join"):
-                self.worker.join()
-            self.timeline.stop_observing()
+        self.timeline.observe(self._loop)
+        self._loop.add(self._results_source)
+        self.worker.start()
+        with self.timeline.span("run"):
+            self._loop.run()
+        for failure in (self._failure, self.worker.failure):
+            if failure:
+                raise failure
+        with self.timeline.span("join"):
+            self.worker.join()
+        self.timeline.stop_observing()
         self.summary.bytes = self._input.bytes
 
     def _line(self, line: bytes) -> None:
@@ -142,21 +140,19 @@ class Demo:
 
 def main() -> None:
     """Runs the demo, and reports."""
-    if len(sys.argv) not in (3, 4):
-        sys.exit(f"usage: {sys.argv[0]} FILE TRACE [NAME]")
-    file, trace = sys.argv[1:3]
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: {sys.argv[0]} FILE")
+    file = sys.argv[1]
     sys.setswitchinterval(TURN)
-    origin = time.monotonic_ns()
     try:
         fd = 0 if file == "-" else os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-        demo = Demo(fd, origin)
+        demo = Demo(fd)
         demo.run()
     except OSError as error:
         sys.exit(f"demo: cannot read {file}: {error.strerror}")
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     report_summary(demo.summary, sys.stdout)
     report_time(demo.timeline, demo.worker.timeline, sys.stdout)
-    report_trace(demo.timeline, demo.worker.timeline, sys.argv[-1] if len(sys.argv) == 4 else file, trace)
 
 
 if __name__ == "__main__":

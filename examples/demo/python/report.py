@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""What the demo says at its end: the summary, the time, and the trace for draw.py."""
+"""What the demo says at its end: the summary, and the time."""
 
 from __future__ import annotations
 
-import sys
 from typing import TextIO
 
 from summary import Summary
-from timeline import SPANS, Timeline
+from timeline import Timeline
 
 
 def report_summary(summary: Summary, out: TextIO) -> None:
@@ -65,41 +64,3 @@ def report_time(main: Timeline, worker: Timeline, out: TextIO) -> None:
         ("wakes given to the other", m.wakes, w.wakes),
     ):
         out.write(f"  {title:<30}{numbers[0]:>12}   {numbers[1]:>12}\n")
-
-
-def _trace_counts(timeline: Timeline, other: Timeline, out: TextIO) -> None:
-    counts = {
-        "passes": timeline.passes,
-        "asleep_ns": timeline.spent["sleep"],
-        "coalesced": coalesced(timeline, other),
-        **{span: timeline.calls[span] for span in SPANS},
-    }
-    for name, count in counts.items():
-        out.write(f"count\t{timeline.name}\t{name}\t{count}\n")
-
-
-def _trace_events(timeline: Timeline, out: TextIO) -> None:
-    def write(events: object) -> None:
-        for moment, what, subject, number in events:  # type: ignore[attr-defined]
-            out.write(f"event\t{timeline.name}\t{moment - timeline.origin}\t{what}\t{subject}\t{number}\n")
-
-    write(timeline.head)
-    missing = timeline.events - len(timeline.head) - len(timeline.tail)
-    if missing:
-        out.write(f"gap\t{timeline.name}\t{missing}\n")
-    write(timeline.tail)
-
-
-def report_trace(main: Timeline, worker: Timeline, name: str, path: str) -> None:
-    """Writes the trace that draw.py makes a picture of; draw.py describes its format."""
-    # A tab or a newline in a file's name would end the field.
-    name = "standard input" if name == "-" else "".join(c if c >= " " else "?" for c in name)
-    try:
-        with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
-            out.write(f"treadle-demo-trace\t1\nhost\tPython\ninput\t{name}\n")
-            _trace_counts(main, worker, out)
-            _trace_counts(worker, main, out)
-            _trace_events(main, out)
-            _trace_events(worker, out)
-    except OSError as error:
-        sys.exit(f"demo: cannot write {path}: {error.strerror}")

@@ -14,7 +14,7 @@ from typing import Callable
 from command_source import CommandClient, CommandSource
 from messages import Command, Result
 from timeline import Timeline
-from treadle import RunLoop, Timer
+from treadle import RunLoop, Thread, Timer
 
 # A word is a run of ASCII letters, digits and apostrophes, and of bytes from 0x80 on (so that words of UTF-8
 # text stay whole); ASCII capitals count as small.
@@ -43,21 +43,21 @@ class Worker(threading.Thread):
     def run(self) -> None:
         """The thread's life. What goes wrong in it is the main thread's to report."""
         try:
-            with self.timeline.span("thread"):
-                self._live()
+            self._live()
         except BaseException as error:
             self.failure = error
             self._client.loop.request_stop()
 
     def _live(self) -> None:
         loop = RunLoop.current()
+        Thread.current().name = self.timeline.name
         self.timeline.observe(loop)
-        self._heartbeat = Timer(self._beat, interval=SHORTEST_PAUSE)
+        self._heartbeat = Timer(self._beat, interval=SHORTEST_PAUSE, label="heartbeat")
         loop.add(self._heartbeat)
         self._commands = CommandSource(self._client, self._handle, self.timeline)
         loop.add(self._commands.source)
-        with self.timeline.span("run") as span:
-            span.number = int(loop.run())
+        with self.timeline.span("run"):
+            loop.run()
         self.timeline.stop_observing()
 
     def _beat_after(self, pause: float) -> None:
