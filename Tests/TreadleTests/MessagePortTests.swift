@@ -7,6 +7,13 @@ import Treadle
 
 private let replies: RunLoopMode = "replies"
 
+/// What exported functions take and return.
+private struct Point: RunLoopValue {
+  var x = 0.0
+  var y = 0.0
+  static var typeEncoding: String { "{Point=dd}" }
+}
+
 /// Message ports.
 @Suite("Message ports")
 struct MessagePortTests {
@@ -150,5 +157,87 @@ struct MessagePortTests {
       local.invalidate()
     }
     for signal in gone { try signal.wait() }
+  }
+
+  private static func bytes<Value: BitwiseCopyable>(of value: Value) -> [UInt8] { withUnsafeBytes(of: value) { [UInt8]($0) } }
+
+  private static func exported(_ log: Log) throws -> [RunLoopMessagePort.ExportedFunction] {
+    [
+      .init("add", try RunLoopClosure { (a: Int32, b: Int32) in a &+ b }),
+      .init("mirrored", try RunLoopClosure { (point: Point) in Point(x: point.y, y: point.x) }),
+      .init("is odd", try RunLoopClosure { (number: Int) in number % 2 != 0 }),
+      .init("note", try RunLoopClosure { (number: UInt8) in log.add("\(number)") }),
+      unsafe .init("strlen", signature: "QO*", try RunLoopFunction(named: "strlen")),
+      unsafe .init("fill", signature: "vo^CIQ", try RunLoopFunction(named: "memset")),
+    ]
+  }
+
+  @Test("MSG-11: functions of the other side are called, with values and with memory")
+  func calls() throws {
+    let log = Log()
+    let name = Self.newName()
+    try withLoopThread { worker in
+      // The port alone keeps the closures.
+      let local = try RunLoopMessagePort(serving: name, functions: try Self.exported(log)) { _, _ in nil }
+      try worker.loop.add(local)
+      try onThread {
+        let port = try RunLoopMessagePort(sendingTo: name)
+        #expect(try port.call("add", with: Int32(40), Int32(2), returning: Int32.self, in: replies) == 42)
+        let mirrored = try port.call("mirrored", with: Point(x: 1.5, y: -2), returning: Point.self, in: replies)
+        #expect(mirrored.x == -2 && mirrored.y == 1.5)
+        #expect(try port.call("is odd", with: 7, returning: Bool.self, in: replies, timeout: patience))
+        try port.call("note", with: UInt8(200), in: replies)
+        #expect(try port.call("strlen", with: "größer", returning: UInt.self, in: replies) == 8)
+
+        var values: [[UInt8]?] = [[0, 0, 0, 0], Self.bytes(of: Int32(7)), Self.bytes(of: 3)]
+        #expect(try port.call("fill", signature: "vo^CIQ", values: &values, in: replies) == [])
+        #expect(values[0] == [7, 7, 7, 0] && values[2] == Self.bytes(of: 3))
+        var text: [[UInt8]?] = [Self.bytes("four\0")]
+        #expect(try port.call("strlen", signature: "QO*", values: &text, resultSize: 8, in: replies) == Self.bytes(of: 4))
+
+        #expect(status { try port.call("subtract", in: replies) } == .notFound)
+        #expect(status { try port.call("add", with: 1, in: replies) } == .signature)
+        #expect(status { try port.call("add", with: UnsafeRawPointer?.none, in: replies) } == .signature)
+        #expect(status { try port.call("strlen", with: "a\0b", in: replies) } == .argument)
+        #expect(status { try port.call("a\0b", in: replies) } == .argument)
+        #expect(status { try port.call("", in: replies) } == .range)
+        #expect(status { try port.call("note", with: UInt8(1), in: .common) } == .argument)
+        #expect(status { var none: [[UInt8]?] = []; try port.call("add", signature: "iii", values: &none, in: replies) } == .range)
+        #expect(status { var none: [[UInt8]?] = []; try port.call("add", signature: "v", values: &none, resultSize: -1, in: replies) } == .range)
+        #expect(status { var none: [[UInt8]?] = [nil, [1]]; try port.call("strlen", signature: "QO*", values: &none, resultSize: 8, in: replies) } == .range)
+        #expect(status { var none: [[UInt8]?] = []; try port.call("a", signature: "v\0", values: &none, in: replies) } == .argument)
+        #expect(status { try local.call("note", with: UInt8(1), in: replies) } == .state)
+      }
+      local.invalidate()
+    }
+    #expect(log.all == ["200"])
+  }
+
+  @Test("MSG-11 MSG-8: functions that do not travel are not exported; time passes")
+  func refusedFunctions() throws {
+    let name = Self.newName()
+    let log = Log()
+    try onThread {
+      let abs = try RunLoopFunction(named: "abs")
+      func refusal(_ name: String, _ signature: String) -> TreadleError.Code? {
+        status {
+          let bad = unsafe [RunLoopMessagePort.ExportedFunction(name, signature: signature, abs)]
+          _ = try RunLoopMessagePort(serving: Self.newName(), functions: bad) { _, _ in nil }
+        }
+      }
+      #expect(refusal("bad", "v^v") == .signature && refusal("bad", "v*") == .signature)
+      #expect(refusal("", "v") == .range && refusal("a\0b", "v") == .argument && refusal("b", "v\0") == .argument)
+      let pointers = RunLoopMessagePort.ExportedFunction("bad", try RunLoopClosure { (_: UnsafeRawPointer?) in log.add("called") })
+      #expect("\(pointers)" == "ExportedFunction(“bad”, “v^v”)")
+      #expect(status { _ = try RunLoopMessagePort(serving: name, functions: [pointers]) { _, _ in nil } } == .signature)
+
+      let local = try RunLoopMessagePort(serving: name, functions: try Self.exported(log)) { _, _ in nil }
+      let port = try RunLoopMessagePort(sendingTo: name)
+      #expect(status { try port.call("note", with: UInt8(1), in: replies, timeout: .zero) } == .noReply)
+      try RunLoop.current().add(local, to: replies)
+      #expect(try port.call("is odd", with: 2, returning: Bool.self, in: replies) == false)
+      local.invalidate()
+      #expect(status { try port.call("note", with: UInt8(1), in: replies) } == .closed)
+    }
   }
 }

@@ -195,6 +195,93 @@ TEST(a_paused_port_keeps_its_messages, "MSG-4 MSG-6") {
     CHECK_EQUAL(count, 1);
 }
 
+enum class Colour : std::uint8_t { red = 3, green };
+struct Point {
+    double x, y;
+};
+extern "C" {
+static std::int32_t add(std::int32_t a, std::int32_t b) noexcept { return a + b; }
+static double mixed(bool yes, Colour colour, float f, const char *text) noexcept {
+    return (yes ? 1 : 0) + static_cast<int>(colour) + double(f) + (text ? double(std::strlen(text)) : -100);
+}
+static Point mirrored(Point point) noexcept { return {point.y, point.x}; }
+static void reverse(char *bytes, std::uint64_t size) noexcept {
+    for (std::uint64_t i = 0; i < size / 2; i++) std::swap(bytes[i], bytes[size - 1 - i]);
+}
+static std::atomic<int> noted{0};
+static void note(std::int32_t number) noexcept { noted = number; }
+}
+static MessagePortOptions exporting() {
+    MessagePortOptions options;
+    options.functions = {{"add", add}, {"mixed", mixed}, {"note", note},
+                         {"mirrored", "{Point=dd}{Point=dd}", reinterpret_cast<void (*)()>(mirrored)},
+                         {"reverse", "vN^cQ", reinterpret_cast<void (*)()>(reverse)}};
+    return options;
+}
+
+TEST(functions_of_the_other_side_are_called, "MSG-11") {
+    const std::string name = new_name();
+    int ready[2];
+    CHECK(pipe(ready) == 0);
+    const pid_t child = fork(); // before anything of Treadle's
+    if (child == 0) {
+        alarm(watchdog_seconds());
+        const MessagePort local = MessagePort::local(name, [] { Loop::current().stop(); }, exporting());
+        Loop::current().add(local);
+        if (write(ready[1], "r", 1) != 1) _exit(1);
+        Loop::current().run();
+        _exit(noted);
+    }
+    char byte = 0;
+    CHECK(read(ready[0], &byte, 1) == 1);
+    const MessagePort remote = MessagePort::remote(name);
+    CHECK_EQUAL(remote.call<std::int32_t(std::int32_t, std::int32_t)>("add", replies, 40, 2), 42);
+    CHECK_EQUAL(remote.call<decltype(add)>("add", replies, -1, 1), 0);
+    CHECK_EQUAL(remote.call<decltype(mixed)>("mixed", replies, true, Colour::green, 0.5, "four"), 1 + 4 + 0.5 + 4);
+    CHECK_EQUAL(remote.call<decltype(mixed)>("mixed", replies, false, Colour::red, 0.f, nullptr), 3 - 100);
+    remote.call_for<decltype(note)>(10min, "note", replies, 7);
+
+    Point point = {1.5, -2}, result = {};
+    remote.call_encoded("mirrored", "{Point=dd}{Point=dd}", {{&point, sizeof point}}, &result, sizeof result, replies);
+    CHECK(result.x == -2 && result.y == 1.5);
+    std::string text = "stressed";
+    std::uint64_t size = text.size();
+    remote.call_encoded("reverse", "vN^cQ", {{text.data(), text.size()}, {&size, sizeof size}}, nullptr, 0, replies, 10min);
+    CHECK_EQUAL(text, "desserts");
+
+    CHECK_ERROR(remote.call<int(int)>("subtract", replies, 1), not_found, "name");
+    CHECK_ERROR(remote.call<long(long)>("add", replies, 1), signature, "signature");
+    CHECK_ERROR(remote.call<int(int)>(std::string("a\0b", 3), replies, 1), argument, "NUL");
+    CHECK_ERROR(remote.call<int(int)>("", replies, 1), range, "name");
+    CHECK_ERROR(remote.call<decltype(note)>("note", Mode::common(), 1), argument, "common");
+    CHECK_ERROR(remote.call_encoded("reverse", "vN^cQ", {}, nullptr, 0, replies), range, "argument_count");
+    remote.send(1, "");
+    int status = -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    CHECK_ERROR(remote.call<decltype(note)>("note", replies, 1), closed, "port");
+}
+
+TEST(functions_that_cannot_be_exported_are_refused, "MSG-11") {
+    MessagePortOptions options = exporting();
+    CHECK_EQUAL(options.functions[1].name(), "mixed");
+    CHECK_EQUAL(options.functions[1].encoding(), "dBCfO*");
+    const std::string name = new_name();
+    const MessagePort local = MessagePort::local(name, [] {}, options);
+    CHECK_ERROR(MessagePort::remote(name, options), argument, "functions");
+    const MessagePort remote = MessagePort::remote(name);
+    CHECK_ERROR(remote.call_for<decltype(add)>(0s, "add", replies, 1, 2), no_reply, "");
+    CHECK_ERROR(local.call<decltype(add)>("add", replies, 1, 2), state, "port");
+    const auto code = reinterpret_cast<void (*)()>(add);
+    const auto refuse = [&](const ExportedFunction &function) {
+        options.functions = {function};
+        return MessagePort::local(new_name(), [] {}, options);
+    };
+    CHECK_ERROR(refuse({"bad", "v^v", code}), signature, "signature");
+    CHECK_ERROR(refuse({std::string("a\0b", 3), "v", code}), argument, "NUL");
+    CHECK_ERROR(refuse({"null", "v", nullptr}), argument, "functions");
+}
+
 TEST(callables_end_once, "OBJ-2 OBJ-3 MSG-7") {
     const std::string name = new_name();
     {

@@ -12,9 +12,11 @@ public final class RunLoopMessagePort: RunLoopItem, @unchecked Sendable {
   private final class Bodies: ItemBody, @unchecked Sendable {
     let receive: Receive?
     let invalidated: Invalidated?
-    init(_ receive: Receive?, _ invalidated: Invalidated?) {
+    let functions: [ExportedFunction]
+    init(_ receive: Receive?, _ invalidated: Invalidated?, _ functions: [ExportedFunction] = []) {
       self.receive = receive
       self.invalidated = invalidated
+      self.functions = functions
     }
   }
 
@@ -44,20 +46,27 @@ public final class RunLoopMessagePort: RunLoopItem, @unchecked Sendable {
   /// - Parameters:
   ///   - name: of at most 255 bytes of UTF-8, what is longer is cut; nil: none yet, see `rename`.
   ///   - users: the ids of other users who may send to it, 1,024 at most.
+  ///   - functions: what senders may call by `call`, 1,024 at most. They are called on the thread of a loop that has the port, one in a
+  ///     pass, in their turn among the messages (MSG-11).
   ///   - label: what reports call it, of 255 bytes of UTF-8 at most; nil: its name.
   ///   - scope: what the port belongs to; nil: the scope that the thread has entered.
   ///   - invalidated: called once when the port has become invalid, on the thread that made it so or found out (MSG-7).
   ///   - receive: called with each message, one in a pass, on the thread of a loop that has the port. A sender that waits gets its result
   ///     as the reply; nil: an empty one (MSG-5). Its errors go to the last-resort handler (THR-19).
   /// - Throws: `TreadleError`: `.exists` if the name is served already, by this process or another; `.argument` for an empty name, or
-  ///   one with a NUL; `.range` for too many users or too long a label; `.system`; when out of memory, or the scope is closed. Since 1.0.
+  ///   one with a NUL; `.range` for too many users or functions, or too long a label; `.signature` for a function that cannot be called
+  ///   in another process; `.system`; when out of memory, or the scope is closed. Since 1.0.
   public convenience init(
-    serving name: String?, users: [UInt32] = [], label: String? = nil, scope: RunLoopScope? = nil,
+    serving name: String?, users: [UInt32] = [], functions: [ExportedFunction] = [], label: String? = nil, scope: RunLoopScope? = nil,
     invalidated: (@Sendable (RunLoopMessagePort) throws -> Void)? = nil,
     receive: @escaping @Sendable (RunLoopMessagePort, Message) throws -> [UInt8]?
   ) throws(TreadleError) {
     let refusal: StaticString = "the name is served by another port of this process"
-    let handle = try RunLoopMessagePort.create(Bodies(receive, invalidated), label, name, scope, refusal) { context, name, handle in
+    for function in functions where function.name.utf8.contains(0) || function.signature.utf8.contains(0) {
+      throw TreadleError(.argument, "functions contains a NUL")
+    }
+    let bodies = Bodies(receive, invalidated, functions)
+    let handle = try RunLoopMessagePort.create(bodies, label, name, scope, refusal) { context, name, handle in
       context.receive = { port, message, info in
         ItemBody.lend(port, info) { (own: Bodies, port: RunLoopMessagePort) in
           guard let message, let reply = try own.receive?(port, Message(message.pointee)) else { return }
@@ -67,7 +76,11 @@ public final class RunLoopMessagePort: RunLoopItem, @unchecked Sendable {
       return users.withUnsafeBufferPointer { users in
         context.users = users.isEmpty ? nil : users.baseAddress
         context.user_count = users.count
-        return treadle_message_port_create_local(name, &context, handle)
+        return RunLoopMessagePort.withNative(functions) { functions, count in
+          context.functions = functions
+          context.function_count = count
+          return treadle_message_port_create_local(name, &context, handle)
+        }
       }
     }
     self.init(owning: handle)

@@ -72,10 +72,11 @@ def calls() -> List[Call]:
     reader, _ = os.pipe()
     port = Port(capacity=2**20)  # more than all calls send
     name = f"treadle.arguments.{os.getpid()}.{next(_numbers)}"
-    server, named = MessagePort.local(name), MessagePort.local(None)
+    functions = {"nothing": treadle.closure("v", nothing)}
+    server, named = MessagePort.local(name, functions=functions), MessagePort.local(None)
     loop.add(server, "a mode")  # which keeps it
     remote = MessagePort.remote(name)
-    local = {"users": [1], "pickle": False, "label": "a label"}
+    local = {"users": [1], "pickle": False, "functions": functions, "label": "a label"}
     request = {"id": 1, "mode": "a mode", "send_timeout": 0.0, "reply_timeout": 0.0}
     descriptor = FileDescriptor(os.dup(reader), nothing, close_fd=True)
     finished = Thread(nothing)
@@ -165,6 +166,7 @@ def calls() -> List[Call]:
         Call("MessagePort.name", lambda text: setattr(named, "name", text), (f"{name}.named",), {}),
         Call("MessagePort.send", remote.send, (b"bytes",), {"id": 1, "timeout": 0.0}, True),
         Call("MessagePort.request", remote.request, (b"bytes",), request, True),
+        Call("MessagePort.call", remote.call, ("nothing", "v"), {"mode": "a mode", "timeout": 0.0}, True),
         Call("Port", dropping(Port), (nothing,), {"capacity": 1, "pickle": False, "label": "a label"}),
         Call("Port.send", port.send, (b"bytes", port), {"id": 1, "reply_port": port, "timeout": 0.0}),
         Call("Item.close", observer.close, (1.0,)),

@@ -434,6 +434,14 @@ class Interrupts(TestCase):
         printed = self.assertRuns(script, new_name())
         self.assertEqual(printed, "interrupted\n" * 4)
 
+    def test_ctrl_c_ends_the_wait_for_a_function(self) -> None:
+        """ABI-4 MSG-11"""
+        script = self.SCRIPT + """
+        interrupted(lambda: remote.call("a function", "v"))
+        """
+        printed = self.assertRuns(script, new_name())
+        self.assertEqual(printed, "interrupted\n")
+
     def test_a_handler_that_returns_does_not_end_it(self) -> None:
         """ABI-4 MSG-6"""
         script = self.SCRIPT + """

@@ -111,6 +111,7 @@ class Closure:
         from ._thread import Thread
 
         self._fn = callback(fn)
+        self._signature = signature
         self._prototype = of_anything(signature)
         self._is_drained = False
         self._texts = KeptTexts()

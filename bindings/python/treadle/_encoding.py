@@ -43,11 +43,13 @@ _DECODED: Dict[str, CType] = {
 class Decoded:
     """What a signature in the library's notation says."""
 
-    __slots__ = ("result", "arguments", "fixed")
+    __slots__ = ("result", "arguments", "qualifiers", "fixed")
 
-    def __init__(self, result: CType, arguments: List[CType], fixed: Optional[int]) -> None:
+    def __init__(self, result: CType, arguments: List[CType], qualifiers: List[str], fixed: Optional[int]) -> None:
         self.result = result
         self.arguments = arguments
+        #: Those of each argument.
+        self.qualifiers = qualifiers
         #: How many arguments are not variadic; None when the function is not.
         self.fixed = fixed
 
@@ -160,13 +162,15 @@ def decode(text: str) -> Decoded:
     reader = _Reader(text)
     result = reader.type()
     arguments: List[CType] = []
+    qualifiers: List[str] = []
     fixed: Optional[int] = None
     while not reader.is_at_end:
         if reader.skip("..."):
             fixed = len(arguments)
         else:
+            qualifiers.append(reader.qualifiers())
             arguments.append(reader.type())
-    return Decoded(result, arguments, fixed)
+    return Decoded(result, arguments, qualifiers, fixed)
 
 
 @lru_cache(maxsize=256)
@@ -199,9 +203,13 @@ class _Reader:
         self._position = match.end()
         return match[0]
 
+    def qualifiers(self) -> str:
+        """Steps over the qualifiers before a type."""
+        return self._match("[rnNoORV]*")
+
     def type(self) -> CType:
         """One type, with its qualifiers before it and its frame offset behind it."""
-        self._match("[rnNoORV]*")
+        self.qualifiers()
         found = self._bare_type()
         self._match("[0-9]*")
         return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import pickle as pickles
 import weakref
-from typing import Any, Callable, Dict, Iterable, NoReturn, Optional
+from typing import Any, Callable, Dict, Iterable, Mapping, NoReturn, Optional
 
 from . import _capi, _registry
 from ._arguments import encoded_text, integer, iterated, wrong_type
@@ -16,6 +16,7 @@ from ._frames import Frame, call, is_running
 from ._host import host
 from ._item import Item, callback, encoded, text_of
 from ._library import native
+from ._port_calls import Portable, call_exported, exported
 from ._signals import MainRun, was_interrupted
 from ._threads import is_main
 from ._types import Mode, timeout_of
@@ -71,6 +72,8 @@ class MessagePort(Item):
     _receive: Optional[Callable[[IncomingMessage], object]]
     _invalidated: Optional[Callable[[MessagePort], object]]
     _pickle: bool
+    #: What the exported functions are kept by.
+    _functions: object
 
     def __init__(self) -> None:
         raise TypeError("use MessagePort.local() or MessagePort.remote()")
@@ -84,6 +87,7 @@ class MessagePort(Item):
         invalidated: Optional[Callable[[MessagePort], object]] = None,
         users: Iterable[int] = (),
         pickle: bool = False,
+        functions: Optional[Mapping[str, Any]] = None,
         label: str = "",
     ) -> MessagePort:
         """Makes a port that serves a name, in no mode yet. Any thread.
@@ -96,8 +100,11 @@ class MessagePort(Item):
         users: the ids of other users who may send to it.
         pickle: messages are unpickled, and replies pickled. Unpickling runs code of the sender's: only for ports whose senders
         you have written, which pickle too; not together with users.
+        functions: C functions that senders may call by call(), by their names. Each is a treadle.closure(), a function of ctypes
+        that declares its argtypes and restype, or a tuple of a signature and one of these or an address. They are called on the
+        thread of a loop that the port was added to, one in a pass, in their turn among the messages.
         label: a name for people. Raises Error with the code E_EXISTS if the name is served already, by this process or another;
-        InvalidArgument for an empty name; SystemFailure. Since 1.0.
+        InvalidArgument for an empty name, or a function that cannot be called in another process; SystemFailure. Since 1.0.
         """
         context = _capi.treadle_message_port_context(_CONTEXT)
         numbers = [_user(user, "a user") for user in iterated(users, "users", "a list of user ids")]
@@ -105,6 +112,9 @@ class MessagePort(Item):
             raise ValueError("a port that other users may send to does not unpickle")
         context.users, context.user_count = (ctypes.c_uint32 * len(numbers))(*numbers), len(numbers)
         port = cls._of(receive, invalidated, pickle, label)
+        if functions:
+            context.functions, port._functions = exported(functions)
+            context.function_count = len(functions)
         if not port._connect(native.treadle_message_port_create_local, name, context):
             port._release()
             raise Error("the name is served by another port of this process", _capi.E_EXISTS)
@@ -165,6 +175,7 @@ class MessagePort(Item):
         port._receive = callback(receive, optional=True)
         port._invalidated = callback(invalidated, optional=True)
         port._pickle = bool(pickle)
+        port._functions = None
         return port
 
     def _connect(self, function: Callable[..., int], name: Optional[str], context: Any) -> bool:
@@ -278,6 +289,22 @@ class MessagePort(Item):
         finally:
             _replies.pop(token, None)
             host.drain()
+
+    def call(self, name: str, signature: Any, *args: Any, mode: str = REPLIES, timeout: Optional[float] = None) -> Any:
+        """Calls a C function that the other side has exported by name, and returns its result. Any thread.
+
+        signature: the exporter's: a text in the notation of treadle_signature_parse, such as "iii", or a prototype of ctypes, such
+        as CFUNCTYPE(c_int, c_int, c_int), of numbers, bool, structs and c_char_p. In a text a pointer is qualified: "O*" is a C
+        string, from a str or bytes; "O^..." copies a buffer to the function, "N^..." also back, "o^..." only back: from bytes, or
+        a bytearray, an array or a struct of ctypes, which are written to where they are. None passes NULL.
+        mode: as in request(). timeout: limits the wait for room, and the wait for the result, each, in seconds; None waits for
+        ever. Then the function may have been called all the same, or still be running. On the main thread Ctrl-C ends
+        the wait for the result.
+        Raises Error with the code E_NOT_FOUND for a name that is not exported; InvalidArgument for another signature than
+        the exporter's, or a value that does not fit; TypeError; LoopClosed also if the function has ended its thread; the others
+        of request(). Since 1.0.
+        """
+        return call_exported(self._handle, name, Portable(signature), args, encoded(mode), timeout_of(timeout, "timeout"))
 
     def _encoded(self, data: Any) -> bytes:
         if self._pickle:

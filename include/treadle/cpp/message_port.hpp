@@ -22,6 +22,7 @@
 #include "callback.hpp"
 #include "mode.hpp"
 #include "object.hpp"
+#include "port_call.hpp"
 #include "status.hpp"
 #include "time.hpp"
 
@@ -56,6 +57,8 @@ struct MessagePortOptions {
     std::optional<std::uint32_t> owner = {};
     /// Its label in reports; copied. Null: its name. Since 1.0.
     const char *label = nullptr;
+    /// Of a local port: functions that senders may call; at most 1,024 (MSG-11). Since 1.0.
+    std::vector<ExportedFunction> functions = {};
 };
 
 /// A message that has come in. A callback gets it as a reference that is valid until it returns, as the message's bytes
@@ -110,15 +113,17 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
     /// destroyed when the port is freed.
     /// [any] Errors: f is destroyed then. Error of Status::exists if the name is served already, by this process or another;
     /// Status::argument for an empty name or callback, or one that is not UTF-8, or an owner; Status::range for too many users
-    /// or too long a label; Status::system, Status::no_memory; std::bad_alloc. Since 1.0.
+    /// or functions, or too long a label; Status::signature for a function that cannot be called in another process;
+    /// Status::system, Status::no_memory; std::bad_alloc. Since 1.0.
     template <class F, class = detail::if_callback<F, void, const MessagePort &, const IncomingMessage &>>
     static MessagePort local(const std::optional<std::string> &name, F &&f, const MessagePortOptions &options = {}) {
         constexpr const char *function = "treadle::MessagePort::local";
         using Bodies = LocalBody<std::decay_t<F>>;
         if constexpr (detail::may_be_null<std::decay_t<F>>::value)
             if (f == nullptr) detail::raise(Status::argument, "the callback is empty", function);
+        const auto functions = detail::native_functions(options.functions, function);
         auto body = std::make_unique<Bodies>(Bodies{{options.invalidated}, std::forward<F>(f)});
-        auto context = context_of(options, body->invalidated);
+        auto context = context_of(options, body->invalidated, functions);
         context.info = body.get();
         context.release = [](void *info) { delete static_cast<Bodies *>(info); };
         context.receive = &receive_callable<Bodies>;
@@ -138,8 +143,9 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
     /// Since 1.0.
     static MessagePort remote(const std::string &name, const MessagePortOptions &options = {}) {
         constexpr const char *function = "treadle::MessagePort::remote";
+        const auto functions = detail::native_functions(options.functions, function);
         auto body = options.invalidated ? std::make_unique<Body>(Body{options.invalidated}) : nullptr;
-        auto context = context_of(options, options.invalidated);
+        auto context = context_of(options, options.invalidated, functions);
         context.info = body.get();
         if (body) context.release = [](void *info) { delete static_cast<Body *>(info); };
         MessagePort port;
@@ -216,6 +222,36 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
         return request(id, bytes, mode, detail::nanoseconds_of(send_timeout), detail::nanoseconds_of(reply_timeout));
     }
 
+    /// Calls a function that the other side has exported by name, and returns its result: call<int(int, int)>("add", mode, 1, 2).
+    /// The arguments are converted to the types of Function, which must be the exporter's: numbers, enumerations, bool, and
+    /// const char * for texts, which may be null. Waits as request() does, without a limit (MSG-11).
+    /// [any] Errors: the function is not called then. Error of Status::not_found for a name that is not exported;
+    /// Status::signature for another type than the exporter's; Status::argument for a name with NUL; Status::range for a name of 0
+    /// or more than 255 bytes. The others of request(); Status::closed also if the function has ended its thread. Since 1.0.
+    template <class Function, class... A>
+    typename detail::PortableFunction<Function>::Result call(const std::string &name, const Mode &mode, A &&...arguments) const {
+        return call_within<Function>(TREADLE_FOREVER, name, mode, std::forward<A>(arguments)...);
+    }
+    /// The same with a limit for the wait for room, and for that for the result; 0 or less only looks. After the timeout the
+    /// function may have been called all the same, or still be running.
+    /// [any] Errors: as above, and Error of Status::timeout without room in time, with nothing sent; Status::no_reply without a
+    /// result in time. Since 1.0.
+    template <class Function, class Rep, class Period, class... A>
+    typename detail::PortableFunction<Function>::Result call_for(std::chrono::duration<Rep, Period> timeout, const std::string &name,
+                                                                 const Mode &mode, A &&...arguments) const {
+        return call_within<Function>(detail::nanoseconds_of(timeout), name, mode, std::forward<A>(arguments)...);
+    }
+    /// The same for a signature that the compiler cannot find: values as in treadle_port_call, which is where structs and the memory
+    /// behind pointers travel. result: of result_size bytes, or null. Both are written only if this returns. timeout: nothing: none.
+    /// [any] Errors: as above; Status::range for a size that is not the type's; Status::argument for a text without its NUL.
+    /// Since 1.0.
+    void call_encoded(const std::string &name, const std::string &encoding, const std::vector<treadle_port_value> &values,
+                      void *result, std::size_t result_size, const Mode &mode,
+                      std::optional<std::chrono::nanoseconds> timeout = std::nullopt) const {
+        const std::int64_t limit = timeout ? detail::nanoseconds_of(*timeout) : TREADLE_FOREVER;
+        call_native(name, encoding, values.data(), values.size(), result, result_size, limit, mode);
+    }
+
   private:
     struct Body {
         std::function<void(const MessagePort &)> invalidated;
@@ -230,7 +266,8 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
     };
 
     static treadle_message_port_context context_of(const MessagePortOptions &options,
-                                                   const std::function<void(const MessagePort &)> &invalidated) noexcept {
+                                                   const std::function<void(const MessagePort &)> &invalidated,
+                                                   const std::vector<treadle_port_function> &functions) noexcept {
         auto context = TREADLE_INIT(treadle_message_port_context);
         if (invalidated) context.invalidated = &ended;
         context.users = options.users.empty() ? nullptr : options.users.data();
@@ -238,6 +275,8 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
         context.owner = options.owner.value_or(0);
         context.has_owner = options.owner.has_value();
         context.label = options.label;
+        context.functions = functions.empty() ? nullptr : functions.data();
+        context.function_count = functions.size();
         return context;
     }
     static void ended(treadle_message_port port, void *info) noexcept {
@@ -264,6 +303,32 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
                                                    mode.c_str(), &replied, &reply));
         if (reply.failure) std::rethrow_exception(reply.failure);
         return std::move(reply.bytes);
+    }
+    template <class Function, class... A>
+    typename detail::PortableFunction<Function>::Result call_within(std::int64_t timeout, const std::string &name, const Mode &mode,
+                                                                    A &&...arguments) const {
+        using Called = detail::PortableFunction<Function>;
+        using Result = typename Called::Result;
+        const auto perform = [&](void *result, std::size_t size) {
+            Called::with_values(
+                [&](const treadle_port_value *values, std::size_t count) {
+                    call_native(name, Called::encoding(), values, count, result, size, timeout, mode);
+                },
+                std::forward<A>(arguments)...);
+        };
+        if constexpr (std::is_void_v<Result>) {
+            perform(nullptr, 0);
+        } else {
+            Result result{};
+            perform(&result, sizeof result);
+            return result;
+        }
+    }
+    void call_native(const std::string &name, const std::string &encoding, const treadle_port_value *values, std::size_t count,
+                     void *result, std::size_t size, std::int64_t timeout, const Mode &mode) const {
+        constexpr const char *function = "treadle::MessagePort::call";
+        detail::check(treadle_port_call(native_, detail::c_text(name, function), detail::c_text(encoding, function), values, count,
+                                        result, size, timeout, mode.c_str()));
     }
     static void replied(const void *data, std::size_t size, void *info) noexcept {
         Reply &reply = *static_cast<Reply *>(info);
