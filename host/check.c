@@ -75,8 +75,8 @@ static struct record record_of(const treadle_plugin_description *about) {
     add_text(&record, about->id), add_text(&record, about->name), add_text(&record, about->version);
     add_texts(&record, about->required), add_texts(&record, about->optional), add_texts(&record, about->provided);
     for (uint32_t i = 0; i < about->setting_count; i++) {
-        const treadle_plugin_setting *setting = &about->settings[i];
-        add_bytes(&record, setting, sizeof *setting);
+        const treadle_plugin_setting *setting = treadle_plugin_get_setting(about, i);
+        add_bytes(&record, setting, setting->struct_size < sizeof *setting ? setting->struct_size : sizeof *setting);
         add_text(&record, setting->key), add_text(&record, setting->default_value), add_text(&record, setting->description);
     }
     return record;
@@ -192,7 +192,7 @@ static bool check_pinned(struct process *before, bool may_unmap) {
     if (!comes_down_to("/proc/self/task", threads_before, &threads))
         return point(false, "threads", "no thread is left: %d more after %d loads, and its code may be unmapped", threads - threads_before,
                      PINNED_LOADS - 1);
-    if (image) dlclose(image);
+    if (image) compare_pointers(path), dlclose(image);
     return true;
 }
 
@@ -209,7 +209,19 @@ static void check_unmapped(bool may_unmap) {
     dlclose(image);
 }
 
+/* What a constructor has started goes on when the plugin has ended: that is looked for while its code is kept. */
+static bool close_first(int threads_before, bool may_unmap) {
+    void *image = may_unmap ? find_mapped() : NULL;
+    int threads;
+    if (!close_it("without a start")) return false;
+    if (image && !comes_down_to("/proc/self/task", threads_before, &threads))
+        return point(false, "threads", "no thread is left: %d more of its constructors, and its code may be unmapped", threads - threads_before);
+    if (image) dlclose(image);
+    return true;
+}
+
 static bool check_description(bool *out_may_unmap) {
+    int threads_before = count_entries("/proc/self/task");
     if (!load()) return point(false, "description", "its description is sound: %s", last_message());
     treadle_plugin_info info = {.struct_size = sizeof info};
     treadle_plugin_get_info(plugin.handle, &info);
@@ -217,7 +229,7 @@ static bool check_description(bool *out_may_unmap) {
     *out_may_unmap = (info.description->flags & TREADLE_PLUGIN_MAY_UNMAP) != 0;
     point(true, "description", "its description is sound: %s %s", plugin.id, info.description->version);
     point(answers_the_same(), "query", "its query answers the same each time");
-    bool has_ended = close_it("without a start");
+    bool has_ended = close_first(threads_before, *out_may_unmap);
     if (has_ended) point(true, "without-start", "it is loaded and closed without a start");
     return has_ended;
 }

@@ -144,6 +144,11 @@ bool compare_process(struct process *old, const char *own_path, bool may_unmap);
 /* Whether a key was left, a library was opened and not closed, in each of so many lives. */
 bool compare_keys(const struct process *old, int lives);
 bool compare_libraries(const struct process *old, const char *own_path, int lives);
+
+/* --- remains.c: pointers that are left of it ------------------------------------------------------- */
+
+/* Of a plugin that has ended, and whose code is there still. */
+bool compare_pointers(const char *own_path);
 /* Threads that post to the main loop and wake it, until they are joined. */
 bool begin_pressure(void);
 /* False if the main loop does not run any more. */

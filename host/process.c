@@ -7,29 +7,42 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fenv.h>
+#include <float.h>
 #include <limits.h>
 #include <link.h>
 #include <locale.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
-enum { MOST_SIGNAL = 64, MOST_IMAGES = 1024, MOST_HANDLES = 1000 };
+enum { MOST_SIGNAL = 64, MOST_IMAGES = 1024, MOST_HANDLES = 1000, STREAMS = 3 };
 
 struct process {
     struct sigaction actions[MOST_SIGNAL + 1];
     sigset_t mask;
     char directory[PATH_MAX];
     mode_t file_mask;
-    struct itimerval timer;
+    struct itimerval timers[3]; /* ITIMER_REAL, _VIRTUAL, _PROF */
+    int kernel_timers;          /* of timer_create */
+    stack_t second_stack;
+    struct rlimit limits[RLIM_NLIMITS];
+    cpu_set_t processors;
+    int niceness;
+    char thread_name[16];
+    struct stat streams[STREAMS]; /* descriptors 0 to 2 */
+    int stream_flags[STREAMS];
     char locale[512];
-    int rounding, keys;
+    int rounding, traps, cancellation, keys;
+    bool has_denormals; /* the constructor of a library that was built with -ffast-math may switch them off */
     uint64_t environment;
     bool has_children;
     char *images[MOST_IMAGES];
@@ -59,6 +72,28 @@ static int add_image(struct dl_phdr_info *info, size_t size, void *memory) {
     return 0;
 }
 
+/* Those of timer_create; 0 where the kernel does not list them. */
+static int count_timers(void) {
+    FILE *file = fopen("/proc/self/timers", "re");
+    char line[256];
+    int count = 0;
+    while (file && fgets(line, sizeof line, file)) count += strncmp(line, "ID:", 3) == 0;
+    if (file) fclose(file);
+    return count;
+}
+
+static void copy_streams(struct process *process) {
+    for (int i = 0; i < STREAMS; i++) {
+        if (fstat(i, &process->streams[i]) != 0) memset(&process->streams[i], 0, sizeof process->streams[i]);
+        process->stream_flags[i] = fcntl(i, F_GETFL);
+    }
+}
+
+static bool has_denormals(void) {
+    volatile double smallest = DBL_MIN;
+    return smallest / 2 > 0;
+}
+
 struct process *copy_process(void) {
     struct process *process = calloc(1, sizeof *process);
     siginfo_t child;
@@ -68,9 +103,20 @@ struct process *copy_process(void) {
     if (!getcwd(process->directory, sizeof process->directory)) *process->directory = 0;
     process->file_mask = umask(077);
     umask(process->file_mask);
-    getitimer(ITIMER_REAL, &process->timer);
+    for (int i = 0; i < 3; i++) getitimer(i, &process->timers[i]);
+    process->kernel_timers = count_timers();
+    sigaltstack(NULL, &process->second_stack);
+    for (int i = 0; i < RLIM_NLIMITS; i++) getrlimit(i, &process->limits[i]);
+    sched_getaffinity(0, sizeof process->processors, &process->processors);
+    process->niceness = getpriority(PRIO_PROCESS, 0);
+    prctl(PR_GET_NAME, process->thread_name);
+    copy_streams(process);
     snprintf(process->locale, sizeof process->locale, "%s", setlocale(LC_ALL, NULL));
     process->rounding = fegetround();
+    process->traps = fegetexcept();
+    process->has_denormals = has_denormals();
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &process->cancellation);
+    pthread_setcancelstate(process->cancellation, NULL);
     process->keys = count_free_keys();
     process->environment = hash_environment();
     process->has_children = waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -116,6 +162,76 @@ static bool compare_signals(struct process *old, const struct process *new, cons
     return is_same;
 }
 
+static bool compare_timers(const struct process *old, const struct process *new) {
+    static const char *const names[] = {"an alarm", "an alarm of ITIMER_VIRTUAL", "an alarm of ITIMER_PROF"};
+    bool is_same = true;
+    for (int i = 0; i < 3; i++) {
+        if (timerisset(&old->timers[i].it_value) || !timerisset(&new->timers[i].it_value)) continue;
+        is_same = breach("%s is set", names[i]);
+        setitimer(i, &old->timers[i], NULL);
+    }
+    if (new->kernel_timers > old->kernel_timers) is_same = breach("a timer of timer_create is left");
+    return is_same;
+}
+
+/* What the thread has that has called the plugin. */
+static bool compare_thread(const struct process *old, const struct process *new) {
+    bool is_same = true;
+    if (old->second_stack.ss_sp != new->second_stack.ss_sp) {
+        is_same = breach("the stack for signal handlers was changed");
+        sigaltstack(&old->second_stack, NULL);
+    }
+    if (!CPU_EQUAL(&old->processors, &new->processors)) {
+        is_same = breach("the processors of the main thread were changed");
+        sched_setaffinity(0, sizeof old->processors, &old->processors);
+    }
+    if (old->cancellation != new->cancellation) {
+        is_same = breach("the main thread's cancellation was %s", new->cancellation == PTHREAD_CANCEL_ENABLE ? "enabled" : "disabled");
+        pthread_setcancelstate(old->cancellation, NULL);
+    }
+    if (old->rounding != new->rounding || old->traps != new->traps || old->has_denormals != new->has_denormals) {
+        is_same = breach("%s was changed", old->rounding != new->rounding ? "the rounding of numbers" : old->traps != new->traps ? "what numbers trap"
+                         : "the arithmetic of numbers near 0");
+        fesetenv(FE_DFL_ENV);
+        fesetround(old->rounding);
+    }
+    if (old->niceness != new->niceness) is_same = breach("the priority is %d, and was %d", new->niceness, old->niceness);
+    if (strcmp(old->thread_name, new->thread_name) != 0) {
+        is_same = breach("the name of the main thread is %s, and was %s", new->thread_name, old->thread_name);
+        prctl(PR_SET_NAME, old->thread_name);
+    }
+    return is_same;
+}
+
+/* Whether memory belongs to the image that is about to be unmapped. */
+static bool is_in_image(const void *memory, const char *own_path) {
+    Dl_info image;
+    return memory && dladdr(memory, &image) && same_file(image.dli_fname, own_path);
+}
+
+static bool compare_streams(const struct process *old, const struct process *new, const char *own_path) {
+    FILE *const streams[STREAMS] = {stdin, stdout, stderr};
+    static char buffers[STREAMS][BUFSIZ];
+    static const char *const names[STREAMS] = {"standard input", "standard output", "standard error"};
+    bool is_same = true;
+    for (int i = 0; i < STREAMS; i++) {
+        const struct stat *before = &old->streams[i], *after = &new->streams[i];
+        if (before->st_dev != after->st_dev || before->st_ino != after->st_ino || before->st_mode != after->st_mode) {
+            is_same = breach("%s is another file, or closed", names[i]);
+        } else if (old->stream_flags[i] != new->stream_flags[i]) {
+            is_same = breach("the flags of %s were changed", names[i]);
+            if (fcntl(i, F_SETFL, old->stream_flags[i]) != 0) breach("they stay so");
+        }
+#ifdef __GLIBC__
+        if (is_in_image(streams[i]->_IO_buf_base, own_path)) {
+            is_same = breach("the buffer of %s is the plugin's", names[i]);
+            setvbuf(streams[i], buffers[i], i == 2 ? _IONBF : _IOFBF, BUFSIZ);
+        }
+#endif
+    }
+    return is_same;
+}
+
 bool compare_process(struct process *old, const char *own_path, bool may_unmap) {
     struct process *new = copy_process();
     bool is_same = compare_signals(old, new, own_path, may_unmap);
@@ -125,12 +241,11 @@ bool compare_process(struct process *old, const char *own_path, bool may_unmap) 
     }
     if (old->file_mask != new->file_mask) is_same = breach("the umask is %03o, and was %03o", new->file_mask, old->file_mask);
     umask(old->file_mask);
-    if (!timerisset(&old->timer.it_value) && timerisset(&new->timer.it_value)) {
-        is_same = breach("an alarm is set");
-        setitimer(ITIMER_REAL, &old->timer, NULL);
-    }
-    if (old->rounding != new->rounding) is_same = breach("the rounding of numbers was changed");
-    fesetround(old->rounding);
+    if (!compare_timers(old, new)) is_same = false;
+    if (!compare_thread(old, new)) is_same = false;
+    if (!compare_streams(old, new, own_path)) is_same = false;
+    for (int i = 0; i < RLIM_NLIMITS; i++)
+        if (memcmp(&old->limits[i], &new->limits[i], sizeof old->limits[i]) != 0) is_same = breach("limit %d of setrlimit was changed", i);
     if (!old->has_children && new->has_children) is_same = breach("a child process is left");
     /* A runtime that stays may have changed these for good, once. */
     if (may_unmap) {

@@ -52,7 +52,8 @@ test_check_of_bad_ones() {
     says 'FAILED it does not crash: Segmentation fault, while the main loop ran'
 }
 
-# The hostile plugins of the C tests: those that break the contract are named, and the others do no harm.
+# The plugins of the C tests: those that break the contract are named, and the others do no harm. Not these: restless, whose threads
+# never end; bringer, whose libraries the C tests build; meeter, settler and visitor, which meet other plugins of their tests only.
 finds() { # PLUGIN LINE ARGUMENT...
     local name=$1 line=$2
     shift 2
@@ -70,9 +71,12 @@ test_check_of_hostile_ones() {
     finds ring_one 'the other plugins start: .*example.one/1' "$built/probes/ring_two.so"
     # References to locks and the like are memory, and the plugin's own duty.
     finds forgetful 'no memory is left: [0-9]+ more bytes each time'
-    for name in early clash stays patient; do
-        ends_with 0 --check "$built/probes/$name.so" scripter.so
+    finds bare 'its description is sound: .*build it with TREADLE_PLUGIN: bare.so: treadle_timer_start'
+    finds selfless 'its description is sound: .*was built without TREADLE_PLUGIN.*'
+    for name in early clash stays patient busy excuse keeper provider shortened version_two wisher older newer; do
+        VERSIONS=10000-10001 ends_with 0 --check "$built/probes/$name.so" scripter.so
     done
+    ends_with 0 --check "$built/probes/user.so" "$built/probes/provider.so" scripter.so
 }
 
 # A check of the plugin that leaves something behind fails with this line alone.
@@ -96,6 +100,33 @@ test_check_names_what_is_left() {
     # What comes of it is not known: the text is in the image that is gone.
     ends_with 1 --check --set org.example.leaver.what=environment leaver.so
     says "FAILED $same the environment was changed"
+}
+# The same of what other libraries and the kernel keep of it: it may break more than the one point.
+breaks() { # WHAT LINE
+    ends_with 1 --check --set "org.example.breaker.what=$1" breaker.so
+    says "FAILED $2"
+}
+test_check_names_what_leads_into_it() {
+    local same='the process is as it was:' what
+    for what in nothing atexit; do ends_with 0 --check --set "org.example.breaker.what=$what" breaker.so; done
+    breaks itself 'it does not crash: Segmentation fault, in its init or start'
+    breaks on_exit 'it does not crash: Segmentation fault, .*'
+    breaks value "$same [0-9]+ keys of pthread_key_create are left after 20 loads"
+    breaks altstack "$same the stack for signal handlers was changed"
+    if [ -r /proc/self/timers ]; then breaks timer "$same a timer of timer_create is left"; fi
+    breaks profile "$same an alarm of ITIMER_PROF is set"
+    breaks buffer "$same the buffer of standard output is the plugin's"
+    breaks stream 'no memory is left: [0-9]+ more bytes each time'
+    breaks limit "$same limit [0-9]+ of setrlimit was changed"
+    if [ "$(nproc)" -gt 1 ]; then breaks processor "$same the processors of the main thread were changed"; fi
+    breaks input "$same the flags of standard input were changed"
+    breaks closed "$same standard input is another file, or closed"
+    breaks callback 'no other library points into it: .*/left.so does, to its byte 0x[0-9a-f]+, and its code may be unmapped'
+    breaks name "$same the name of the main thread is a breaker, and was treadle-host"
+    breaks cancel "$same the main thread's cancellation was disabled"
+    breaks traps "$same what numbers trap was changed"
+    ends_with 1 --check hasty.so
+    says 'FAILED no thread is left: 1 more of its constructors, and its code may be unmapped'
 }
 test_check_of_closures() {
     for what in closures pointers; do
