@@ -132,18 +132,6 @@ public func treadle_thread_get_state(
   }
 }
 
-@implementation @_cdecl("treadle_thread_is_executing")
-public func treadle_thread_is_executing(_ thread: OpaquePointer?) -> Bool {
-  answer("treadle_thread_is_executing", false) { () throws(Failure) in
-    try Thread.holding(thread) { $0.isExecuting }
-  }
-}
-
-@implementation @_cdecl("treadle_thread_is_finished")
-public func treadle_thread_is_finished(_ thread: OpaquePointer?) -> Bool {
-  answer("treadle_thread_is_finished", false) { () throws(Failure) in try Thread.holding(thread) { $0.isFinished } }
-}
-
 @implementation @_cdecl("treadle_thread_cancel")
 public func treadle_thread_cancel(_ thread: OpaquePointer?) -> treadle_status {
   status("treadle_thread_cancel") { () throws(Failure) in

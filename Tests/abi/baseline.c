@@ -538,8 +538,6 @@ TREADLE_API treadle_status treadle_thread_get_pthread(treadle_thread thread, uin
 TREADLE_API treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id);
 TREADLE_API treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop);
 TREADLE_API treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state);
-TREADLE_API bool treadle_thread_is_executing(treadle_thread thread);
-TREADLE_API bool treadle_thread_is_finished(treadle_thread thread);
 TREADLE_API treadle_status treadle_thread_cancel(treadle_thread thread);
 TREADLE_API bool treadle_thread_is_cancelled(treadle_thread thread);
 TREADLE_API treadle_status treadle_thread_stop(treadle_thread thread);
@@ -958,8 +956,6 @@ treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_
 treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id) { __builtin_trap(); }
 treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop) { __builtin_trap(); }
 treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state) { __builtin_trap(); }
-bool treadle_thread_is_executing(treadle_thread thread) { __builtin_trap(); }
-bool treadle_thread_is_finished(treadle_thread thread) { __builtin_trap(); }
 treadle_status treadle_thread_cancel(treadle_thread thread) { __builtin_trap(); }
 bool treadle_thread_is_cancelled(treadle_thread thread) { __builtin_trap(); }
 treadle_status treadle_thread_stop(treadle_thread thread) { __builtin_trap(); }

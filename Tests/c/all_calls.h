@@ -189,8 +189,6 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     REFERENCE_CALLS(X, thread, THREAD, N) \
     REFERENCE_ENDS(X, thread, THREAD, N) \
     X(treadle_thread_get_state, U(THREAD), 's', 4, treadle_thread_get_state(N, &h->out.u32))                       \
-    X(treadle_thread_is_executing, U(THREAD), 'b', 0, treadle_thread_is_executing(N))                              \
-    X(treadle_thread_is_finished, U(THREAD), 'b', 0, treadle_thread_is_finished(N))                                \
     X(treadle_thread_is_cancelled, U(THREAD), 'b', 0, treadle_thread_is_cancelled(N))                              \
     X(treadle_thread_is_detached, U(THREAD), 'b', 0, treadle_thread_is_detached(N))                                \
     X(treadle_thread_get_pthread, U(THREAD), 's', 8, treadle_thread_get_pthread(N, (uintptr_t *)&h->out.u64))      \

@@ -34,6 +34,7 @@ TEST(a_thread_goes_through_its_states, "THR-1 THR-8 THR-9") {
     must_have_no_system_thread(subject);
     CHECK_INT(treadle_thread_release(subject), TREADLE_OK);
     CHECK_ERROR(treadle_thread_get_state(subject, &(uint32_t){0}), TREADLE_E_STALE, "thread");
+    CHECK(!treadle_thread_is_executing(subject) && !treadle_thread_is_finished(subject));
 }
 
 TEST(a_thread_that_cannot_be_made, "THR-1 OBJ-2") {

@@ -126,8 +126,6 @@ struct treadle_plugin_table {
     treadle_status (*thread_get_id)(treadle_thread thread, int32_t *out_thread_id);
     treadle_status (*thread_copy_loop)(treadle_thread thread, treadle_loop *out_loop);
     treadle_status (*thread_get_state)(treadle_thread thread, uint32_t *out_state);
-    bool (*thread_is_executing)(treadle_thread thread);
-    bool (*thread_is_finished)(treadle_thread thread);
     treadle_status (*thread_cancel)(treadle_thread thread);
     bool (*thread_is_cancelled)(treadle_thread thread);
     treadle_status (*thread_stop)(treadle_thread thread);
@@ -316,8 +314,6 @@ TREADLE_FORWARD treadle_status treadle_thread_get_pthread(treadle_thread thread,
 TREADLE_FORWARD treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id) { if (!TREADLE_HAS(thread_get_id)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_get_id(thread, out_thread_id); }
 TREADLE_FORWARD treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop) { if (!TREADLE_HAS(thread_copy_loop)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_copy_loop(thread, out_loop); }
 TREADLE_FORWARD treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state) { if (!TREADLE_HAS(thread_get_state)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_get_state(thread, out_state); }
-TREADLE_FORWARD bool treadle_thread_is_executing(treadle_thread thread) { if (!TREADLE_HAS(thread_is_executing)) return false; return treadle_plugin_self->table->thread_is_executing(thread); }
-TREADLE_FORWARD bool treadle_thread_is_finished(treadle_thread thread) { if (!TREADLE_HAS(thread_is_finished)) return false; return treadle_plugin_self->table->thread_is_finished(thread); }
 TREADLE_FORWARD treadle_status treadle_thread_cancel(treadle_thread thread) { if (!TREADLE_HAS(thread_cancel)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_cancel(thread); }
 TREADLE_FORWARD bool treadle_thread_is_cancelled(treadle_thread thread) { if (!TREADLE_HAS(thread_is_cancelled)) return false; return treadle_plugin_self->table->thread_is_cancelled(thread); }
 TREADLE_FORWARD treadle_status treadle_thread_stop(treadle_thread thread) { if (!TREADLE_HAS(thread_stop)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_stop(thread); }

@@ -131,14 +131,20 @@ TREADLE_API treadle_status treadle_thread_copy_loop(treadle_thread thread, tread
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state);
 
-/** Whether the thread is executing: from the start of the new thread until its will-exit notification is over
+/** Whether the state is TREADLE_THREAD_EXECUTING: from the start of the new thread until its will-exit notification is over
  *  (THR-1, THR-14). False for a bad handle.
  *  [any] Since 1.0. */
-TREADLE_API bool treadle_thread_is_executing(treadle_thread thread);
+static inline bool treadle_thread_is_executing(treadle_thread thread) {
+    uint32_t state = TREADLE_THREAD_CREATED;
+    return treadle_thread_get_state(thread, &state) == TREADLE_OK && state == TREADLE_THREAD_EXECUTING;
+}
 
-/** Whether the thread has finished (THR-1, THR-14). False for a bad handle.
+/** Whether the state is TREADLE_THREAD_FINISHED (THR-1, THR-14). False for a bad handle.
  *  [any] Since 1.0. */
-TREADLE_API bool treadle_thread_is_finished(treadle_thread thread);
+static inline bool treadle_thread_is_finished(treadle_thread thread) {
+    uint32_t state = TREADLE_THREAD_CREATED;
+    return treadle_thread_get_state(thread, &state) == TREADLE_OK && state == TREADLE_THREAD_FINISHED;
+}
 
 /** Sets the thread's cancelled flag, in any state. It has no other effect: the thread tests the flag with
  *  treadle_thread_is_cancelled (THR-5).

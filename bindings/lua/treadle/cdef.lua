@@ -332,8 +332,6 @@ treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_
 treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id);
 treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop);
 treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state);
-bool treadle_thread_is_executing(treadle_thread thread);
-bool treadle_thread_is_finished(treadle_thread thread);
 treadle_status treadle_thread_cancel(treadle_thread thread);
 bool treadle_thread_is_cancelled(treadle_thread thread);
 treadle_status treadle_thread_stop(treadle_thread thread);

@@ -877,8 +877,6 @@ PROTOTYPES = {
     "treadle_thread_get_id": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
     "treadle_thread_copy_loop": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], True),
     "treadle_thread_get_state": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
-    "treadle_thread_is_executing": Prototype(c_bool, [c_void_p], True),
-    "treadle_thread_is_finished": Prototype(c_bool, [c_void_p], True),
     "treadle_thread_cancel": Prototype(c_int32, [c_void_p], True),
     "treadle_thread_is_cancelled": Prototype(c_bool, [c_void_p], True),
     "treadle_thread_stop": Prototype(c_int32, [c_void_p], False),
@@ -1077,8 +1075,6 @@ class Functions:
     treadle_thread_get_id: Callable[..., Any]
     treadle_thread_copy_loop: Callable[..., Any]
     treadle_thread_get_state: Callable[..., Any]
-    treadle_thread_is_executing: Callable[..., Any]
-    treadle_thread_is_finished: Callable[..., Any]
     treadle_thread_cancel: Callable[..., Any]
     treadle_thread_is_cancelled: Callable[..., Any]
     treadle_thread_stop: Callable[..., Any]

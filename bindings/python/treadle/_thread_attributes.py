@@ -29,18 +29,21 @@ class ThreadAttributes:
     @property
     def is_executing(self) -> bool:
         """Whether it executes: until its will-exit notification is over. Any thread. Since 1.0."""
-        return bool(native.treadle_thread_is_executing(self._handle))
+        return self._state()[1] == _capi.THREAD_EXECUTING
 
     @property
     def is_finished(self) -> bool:
         """Whether it has finished; joined or not. Any thread. Since 1.0."""
-        return bool(native.treadle_thread_is_finished(self._handle)) or self._is_gone()
+        return self._state()[1] == _capi.THREAD_FINISHED or self._is_gone()
 
     def _is_gone(self) -> bool:
         """Whether its scope has ended it: the library knows nothing of it any more."""
-        out = ctypes.c_uint32()
-        status = native.treadle_thread_get_state(self._handle, out)
-        return status == _capi.E_STALE and self._handle != FORKED_HANDLE
+        return self._state()[0] == _capi.E_STALE and self._handle != FORKED_HANDLE
+
+    def _state(self) -> tuple[int, int]:
+        """The status of asking for the state, and the state; THREAD_CREATED after an error."""
+        out = ctypes.c_uint32(_capi.THREAD_CREATED)
+        return int(native.treadle_thread_get_state(self._handle, out)), out.value
 
     @property
     def is_main(self) -> bool:

@@ -127,15 +127,6 @@ TREADLE_API treadle_status treadle_thread_copy_loop(treadle_thread thread, tread
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state);
 
-/** Whether the thread executes: from its start on the new thread until its will-exit notification is over
- *  (THR-1, THR-14). False for a bad handle.
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_thread_is_executing(treadle_thread thread);
-
-/** Whether the thread has finished (THR-1, THR-14). False for a bad handle.
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_thread_is_finished(treadle_thread thread);
-
 /** Sets the thread's cancelled flag, in any state; nothing else happens: the thread looks at it when it likes
  *  (THR-5).
  *
