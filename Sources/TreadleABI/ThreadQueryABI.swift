@@ -211,14 +211,6 @@ public func treadle_thread_remove_value(_ thread: OpaquePointer?, _ key: UnsafeP
 
 // MARK: Sleeping
 
-@implementation @_cdecl("treadle_thread_sleep_for")
-public func treadle_thread_sleep_for(_ duration_ns: Int64) -> treadle_status {
-  status("treadle_thread_sleep_for") { () throws(Failure) in
-    try Thread.sleep(until: Clock.after(duration_ns, from: Clock.now()))
-    return Status.ok
-  }
-}
-
 @implementation @_cdecl("treadle_thread_sleep_until")
 public func treadle_thread_sleep_until(_ time: Int64) -> treadle_status {
   status("treadle_thread_sleep_until") { () throws(Failure) in

@@ -561,7 +561,6 @@ TREADLE_API treadle_status treadle_thread_get_value(treadle_thread thread, const
 TREADLE_API treadle_status treadle_thread_use_value(treadle_thread thread, const char *key,
                                                     void (*use)(void *value, void *info), void *info);
 TREADLE_API treadle_status treadle_thread_remove_value(treadle_thread thread, const char *key);
-TREADLE_API treadle_status treadle_thread_sleep_for(int64_t duration_ns);
 TREADLE_API treadle_status treadle_thread_sleep_until(int64_t time);
 static inline treadle_status treadle_thread_stop_and_join(treadle_thread thread, int64_t timeout_ns, void **out_result) {
     treadle_status status = treadle_thread_stop(thread);
@@ -975,7 +974,6 @@ treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, 
 treadle_status treadle_thread_get_value(treadle_thread thread, const char *key, void **out_value) { __builtin_trap(); }
 treadle_status treadle_thread_use_value(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info) { __builtin_trap(); }
 treadle_status treadle_thread_remove_value(treadle_thread thread, const char *key) { __builtin_trap(); }
-treadle_status treadle_thread_sleep_for(int64_t duration_ns) { __builtin_trap(); }
 treadle_status treadle_thread_sleep_until(int64_t time) { __builtin_trap(); }
 int64_t treadle_time_now(void) { __builtin_trap(); }
 int64_t treadle_time_recent(void) { __builtin_trap(); }

@@ -206,7 +206,6 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_thread_get_value, U(THREAD), 's', 8, treadle_thread_get_value(N, "key", &h->out.pointer))            \
     X(treadle_thread_use_value, U(THREAD), 's', 0, treadle_thread_use_value(N, "key", call_use, NULL))             \
     X(treadle_thread_remove_value, U(THREAD), 's', 0, treadle_thread_remove_value(N, "key"))                       \
-    X(treadle_thread_sleep_for, 0, 's', 0, treadle_thread_sleep_for(0))                                            \
     X(treadle_thread_sleep_until, 0, 's', 0, treadle_thread_sleep_until(1))                                        \
     X(treadle_thread_declare_ready, 0, 's', 0, treadle_thread_declare_ready())                                     \
     X(treadle_perform__thread, U(THREAD), 's', 0, treadle_perform(caller_or(N), REQUEST))                          \

@@ -206,6 +206,28 @@ TEST(a_sleep_of_no_length_returns, "THR-15") {
     CHECK_INT(treadle_thread_sleep_for(1), TREADLE_OK);
 }
 
+static atomic_int sleep_began, sleep_ended;
+static void *sleep_on(void *duration) {
+    atomic_store(&sleep_began, 1);
+    treadle_thread_sleep_for(*(const int64_t *)duration);
+    atomic_store(&sleep_ended, 1);
+    return NULL;
+}
+TEST(a_sleep_beyond_the_last_date_lasts_for_ever, "THR-15") {
+    static const int64_t durations[] = {TREADLE_FOREVER, TREADLE_FOREVER - 1};
+    for (int i = 0; i < 2; i++) {
+        treadle_thread thread = NULL;
+        int32_t id = 0;
+        atomic_store(&sleep_began, 0);
+        CHECK_INT(treadle_thread_detach_new(sleep_on, (void *)&durations[i], NULL, &thread), TREADLE_OK);
+        while (!atomic_load(&sleep_began)) sched_yield();
+        CHECK_INT(treadle_thread_get_id(thread, &id), TREADLE_OK);
+        while (!is_in_kernel_wait(id) && !atomic_load(&sleep_ended)) sched_yield();
+        CHECK(!atomic_load(&sleep_ended));
+        CHECK_INT(treadle_thread_release(thread), TREADLE_OK); /* it sleeps until the process ends */
+    }
+}
+
 /* --- Many ----------------------------------------------------------------------------------------- */
 
 static void *use_the_loop(void *info) {

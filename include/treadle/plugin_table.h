@@ -145,7 +145,6 @@ struct treadle_plugin_table {
     treadle_status (*thread_get_value)(treadle_thread thread, const char *key, void **out_value);
     treadle_status (*thread_use_value)(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info);
     treadle_status (*thread_remove_value)(treadle_thread thread, const char *key);
-    treadle_status (*thread_sleep_for)(int64_t duration_ns);
     treadle_status (*thread_sleep_until)(int64_t time);
     int64_t (*time_now)(void);
     int64_t (*time_recent)(void);
@@ -332,7 +331,6 @@ TREADLE_FORWARD treadle_status treadle_thread_get_policy(treadle_thread thread, 
 TREADLE_FORWARD treadle_status treadle_thread_get_value(treadle_thread thread, const char *key, void **out_value) { if (!TREADLE_HAS(thread_get_value)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_get_value(thread, key, out_value); }
 TREADLE_FORWARD treadle_status treadle_thread_use_value(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info) { if (!TREADLE_HAS(thread_use_value)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_use_value(thread, key, use, info); }
 TREADLE_FORWARD treadle_status treadle_thread_remove_value(treadle_thread thread, const char *key) { if (!TREADLE_HAS(thread_remove_value)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_remove_value(thread, key); }
-TREADLE_FORWARD treadle_status treadle_thread_sleep_for(int64_t duration_ns) { if (!TREADLE_HAS(thread_sleep_for)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_sleep_for(duration_ns); }
 TREADLE_FORWARD treadle_status treadle_thread_sleep_until(int64_t time) { if (!TREADLE_HAS(thread_sleep_until)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_sleep_until(time); }
 TREADLE_FORWARD int64_t treadle_time_now(void) { if (!TREADLE_HAS(time_now)) return 0; return treadle_plugin_self->table->time_now(); }
 TREADLE_FORWARD int64_t treadle_time_recent(void) { if (!TREADLE_HAS(time_recent)) return 0; return treadle_plugin_self->table->time_recent(); }

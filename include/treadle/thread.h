@@ -9,6 +9,7 @@
 #define TREADLE_THREAD_H
 
 #include "object.h"
+#include "time.h"
 
 TREADLE_BEGIN_DECLS
 
@@ -274,14 +275,19 @@ TREADLE_API treadle_status treadle_thread_remove_value(treadle_thread thread, co
 
 /* --- Sleeping ------------------------------------------------------------------------------------- */
 
-/** Sleeps for at least duration_ns; 0 or less returns at once. Signals do not end the sleep early; the
- *  thread's loop does not run (THR-15).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_thread_sleep_for(int64_t duration_ns);
-
-/** Sleeps until a date of the monotonic clock; a past one returns at once (THR-15).
+/** Sleeps until a date of the monotonic clock; a past one returns at once. Signals do not end the sleep early; the thread's
+ *  loop does not run (THR-15).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_sleep_until(int64_t time);
+
+/** treadle_thread_sleep_until, for a date that is duration_ns away: sleeps for at least that long. 0 or less returns at once;
+ *  TREADLE_FOREVER, or a date beyond it, sleeps for ever (THR-15).
+ *  [any] Since 1.0. */
+static inline treadle_status treadle_thread_sleep_for(int64_t duration_ns) {
+    int64_t now = treadle_time_now();
+    if (duration_ns <= 0) return treadle_thread_sleep_until(0);
+    return treadle_thread_sleep_until(duration_ns < TREADLE_FOREVER - now ? now + duration_ns : TREADLE_FOREVER);
+}
 
 /** treadle_thread_stop, then treadle_thread_join (THR-18).
  *  [any] Errors: those of treadle_thread_join. Since 1.0. */

@@ -352,7 +352,6 @@ treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, 
 treadle_status treadle_thread_get_value(treadle_thread thread, const char *key, void **out_value);
 treadle_status treadle_thread_use_value(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info);
 treadle_status treadle_thread_remove_value(treadle_thread thread, const char *key);
-treadle_status treadle_thread_sleep_for(int64_t duration_ns);
 treadle_status treadle_thread_sleep_until(int64_t time);
 typedef void (*treadle_request_fn)(void *target, void *argument);
 typedef struct treadle_request { size_t struct_size; treadle_request_fn fn; treadle_routine routine; void *target; void *argument; treadle_release_fn release_target; treadle_release_fn release_argument; treadle_equal_fn equal; treadle_host host; uint64_t token; const char *const *modes; size_t mode_count; int64_t delay_ns; uint32_t flags; uint32_t reserved; const char *label; } treadle_request;

@@ -897,7 +897,6 @@ PROTOTYPES = {
     "treadle_thread_get_value": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_void_p)], False),
     "treadle_thread_use_value": Prototype(c_int32, [c_void_p, c_char_p, CFUNCTYPE(None, c_void_p, c_void_p), c_void_p], False),
     "treadle_thread_remove_value": Prototype(c_int32, [c_void_p, c_char_p], False),
-    "treadle_thread_sleep_for": Prototype(c_int32, [c_int64], False),
     "treadle_thread_sleep_until": Prototype(c_int32, [c_int64], False),
     "treadle_perform": Prototype(c_int32, [c_void_p, POINTER(treadle_request)], False),
     "treadle_perform_cancel": Prototype(c_int32, [POINTER(treadle_request)], False),
@@ -1095,7 +1094,6 @@ class Functions:
     treadle_thread_get_value: Callable[..., Any]
     treadle_thread_use_value: Callable[..., Any]
     treadle_thread_remove_value: Callable[..., Any]
-    treadle_thread_sleep_for: Callable[..., Any]
     treadle_thread_sleep_until: Callable[..., Any]
     treadle_perform: Callable[..., Any]
     treadle_perform_cancel: Callable[..., Any]

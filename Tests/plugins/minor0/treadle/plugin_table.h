@@ -145,7 +145,6 @@ struct treadle_plugin_table {
     treadle_status (*thread_get_value)(treadle_thread thread, const char *key, void **out_value);
     treadle_status (*thread_use_value)(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info);
     treadle_status (*thread_remove_value)(treadle_thread thread, const char *key);
-    treadle_status (*thread_sleep_for)(int64_t duration_ns);
     treadle_status (*thread_sleep_until)(int64_t time);
     int64_t (*time_now)(void);
     int64_t (*time_recent)(void);
@@ -301,7 +300,6 @@ TREADLE_FORWARD treadle_status treadle_thread_set_value(treadle_thread thread, c
 TREADLE_FORWARD treadle_status treadle_thread_get_value(treadle_thread thread, const char *key, void **out_value) { return treadle_plugin_self->table->thread_get_value(thread, key, out_value); }
 TREADLE_FORWARD treadle_status treadle_thread_use_value(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info) { return treadle_plugin_self->table->thread_use_value(thread, key, use, info); }
 TREADLE_FORWARD treadle_status treadle_thread_remove_value(treadle_thread thread, const char *key) { return treadle_plugin_self->table->thread_remove_value(thread, key); }
-TREADLE_FORWARD treadle_status treadle_thread_sleep_for(int64_t duration_ns) { return treadle_plugin_self->table->thread_sleep_for(duration_ns); }
 TREADLE_FORWARD treadle_status treadle_thread_sleep_until(int64_t time) { return treadle_plugin_self->table->thread_sleep_until(time); }
 TREADLE_FORWARD int64_t treadle_time_now(void) { return treadle_plugin_self->table->time_now(); }
 TREADLE_FORWARD int64_t treadle_time_recent(void) { return treadle_plugin_self->table->time_recent(); }

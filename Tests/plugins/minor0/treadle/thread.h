@@ -245,11 +245,6 @@ TREADLE_API treadle_status treadle_thread_remove_value(treadle_thread thread, co
 
 /* --- Sleeping ------------------------------------------------------------------------------------- */
 
-/** Sleeps for at least so long; 0 or less returns at once. Signals do not cut it short; the thread's loop is
- *  not served (THR-15).
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_thread_sleep_for(int64_t duration_ns);
-
 /** Sleeps until a date of the monotonic clock; a past one returns at once (THR-15).
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_sleep_until(int64_t time);
