@@ -374,35 +374,34 @@ static const uint8_t plain[][2] = {
     {144, 155}, /* timer_set_next_fire */
     {145, 156}, /* timer_arm */
     {146, 157}, /* timer_get_interval */
-    {147, 158}, /* timer_repeats */
-    {148, 159}, /* timer_set_tolerance */
-    {149, 160}, /* timer_get_tolerance */
-    {150, 161}, /* version */
-    {151, 162}, /* version_string */
-    {152, 163}, /* loop_open_pollable */
-    {155, 165}, /* port_send */
-    {156, 166}, /* port_send_bytes */
-    {157, 167}, /* port_get_count */
-    {158, 168}, /* message_get_info */
-    {159, 169}, /* message_get_component */
-    {160, 170}, /* message_take_descriptor */
-    {161, 171}, /* loop_next */
-    {162, 172}, /* loop_prepare */
-    {163, 173}, /* loop_dispatch */
-    {166, 176}, /* message_port_is_remote */
-    {167, 177}, /* message_port_get_name */
-    {168, 178}, /* message_port_set_name */
-    {169, 179}, /* message_port_set_invalidated */
-    {170, 180}, /* message_port_check */
-    {171, 181}, /* message_port_send */
-    {172, 182}, /* message_port_request */
-    {173, 183}, /* message_port_reply */
-    {176, 184}, /* invocation_get_errno */
-    {177, 185}, /* has_last_resort */
-    {178, 186}, /* port_call */
-    {179, 187}, /* thread_request_stop */
-    {180, 107}, /* scope_copy_holders_sized */
-    {181, 190}, /* trace_mark */
+    {147, 158}, /* timer_set_tolerance */
+    {148, 159}, /* timer_get_tolerance */
+    {149, 160}, /* version */
+    {150, 161}, /* version_string */
+    {151, 162}, /* loop_open_pollable */
+    {154, 164}, /* port_send */
+    {155, 165}, /* port_send_bytes */
+    {156, 166}, /* port_get_count */
+    {157, 167}, /* message_get_info */
+    {158, 168}, /* message_get_component */
+    {159, 169}, /* message_take_descriptor */
+    {160, 170}, /* loop_next */
+    {161, 171}, /* loop_prepare */
+    {162, 172}, /* loop_dispatch */
+    {165, 175}, /* message_port_is_remote */
+    {166, 176}, /* message_port_get_name */
+    {167, 177}, /* message_port_set_name */
+    {168, 178}, /* message_port_set_invalidated */
+    {169, 179}, /* message_port_check */
+    {170, 180}, /* message_port_send */
+    {171, 181}, /* message_port_request */
+    {172, 182}, /* message_port_reply */
+    {175, 183}, /* invocation_get_errno */
+    {176, 184}, /* has_last_resort */
+    {177, 185}, /* port_call */
+    {178, 186}, /* thread_request_stop */
+    {179, 107}, /* scope_copy_holders_sized */
+    {180, 189}, /* trace_mark */
 };
 
 static treadle_plugin_table table;

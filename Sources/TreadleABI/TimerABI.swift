@@ -87,11 +87,6 @@ public func treadle_timer_arm(_ timer: OpaquePointer?, _ delay_ns: Int64) -> tre
   status("treadle_timer_arm") { () throws(Failure) in try Item.setNextFire(bits(timer), .after(delay_ns)) }
 }
 
-@implementation @_cdecl("treadle_timer_repeats")
-public func treadle_timer_repeats(_ timer: OpaquePointer?) -> Bool {
-  answer("treadle_timer_repeats", false) { () throws(Failure) in try Item.holding(.timer, bits(timer), "timer") { $0.repeats } }
-}
-
 @implementation @_cdecl("treadle_timer_set_tolerance")
 public func treadle_timer_set_tolerance(_ timer: OpaquePointer?, _ tolerance_ns: Int64) -> treadle_status {
   status("treadle_timer_set_tolerance") { () throws(Failure) in

@@ -388,7 +388,6 @@ TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int6
 TREADLE_API treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time);
 TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns);
 TREADLE_API treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns);
-TREADLE_API bool treadle_timer_repeats(treadle_timer timer);
 TREADLE_API treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns);
 TREADLE_API treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns);
 TREADLE_TYPED_ITEM(timer)
@@ -987,7 +986,6 @@ treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_tim
 treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time) { __builtin_trap(); }
 treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns) { __builtin_trap(); }
 treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns) { __builtin_trap(); }
-bool treadle_timer_repeats(treadle_timer timer) { __builtin_trap(); }
 treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns) { __builtin_trap(); }
 treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns) { __builtin_trap(); }
 uint32_t treadle_version(void) { __builtin_trap(); }

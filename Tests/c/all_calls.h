@@ -127,7 +127,6 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_timer_set_next_fire, U(TIMER), 's', 0, treadle_timer_set_next_fire(T, 1))                            \
     X(treadle_timer_get_next_fire, U(TIMER), 's', 8, treadle_timer_get_next_fire(T, &h->out.i64))                  \
     X(treadle_timer_get_interval, U(TIMER), 's', 8, treadle_timer_get_interval(T, &h->out.i64))                    \
-    X(treadle_timer_repeats, U(TIMER), 'b', 0, treadle_timer_repeats(T))                                           \
     X(treadle_timer_set_tolerance, U(TIMER), 's', 0, treadle_timer_set_tolerance(T, 1))                            \
     X(treadle_timer_get_tolerance, U(TIMER), 's', 8, treadle_timer_get_tolerance(T, &h->out.i64))                  \
     X(treadle_loop_get_next_fire, U(LOOP), 's', 8, treadle_loop_get_next_fire(L, h->mode, &h->out.i64))            \

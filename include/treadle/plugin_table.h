@@ -158,7 +158,6 @@ struct treadle_plugin_table {
     treadle_status (*timer_set_next_fire)(treadle_timer timer, int64_t time);
     treadle_status (*timer_arm)(treadle_timer timer, int64_t delay_ns);
     treadle_status (*timer_get_interval)(treadle_timer timer, int64_t *out_interval_ns);
-    bool (*timer_repeats)(treadle_timer timer);
     treadle_status (*timer_set_tolerance)(treadle_timer timer, int64_t tolerance_ns);
     treadle_status (*timer_get_tolerance)(treadle_timer timer, int64_t *out_tolerance_ns);
     uint32_t (*version)(void);
@@ -344,7 +343,6 @@ TREADLE_FORWARD treadle_status treadle_timer_get_next_fire(treadle_timer timer, 
 TREADLE_FORWARD treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time) { if (!TREADLE_HAS(timer_set_next_fire)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_set_next_fire(timer, time); }
 TREADLE_FORWARD treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns) { if (!TREADLE_HAS(timer_arm)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_arm(timer, delay_ns); }
 TREADLE_FORWARD treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns) { if (!TREADLE_HAS(timer_get_interval)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_get_interval(timer, out_interval_ns); }
-TREADLE_FORWARD bool treadle_timer_repeats(treadle_timer timer) { if (!TREADLE_HAS(timer_repeats)) return false; return treadle_plugin_self->table->timer_repeats(timer); }
 TREADLE_FORWARD treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns) { if (!TREADLE_HAS(timer_set_tolerance)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_set_tolerance(timer, tolerance_ns); }
 TREADLE_FORWARD treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns) { if (!TREADLE_HAS(timer_get_tolerance)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_get_tolerance(timer, out_tolerance_ns); }
 TREADLE_FORWARD uint32_t treadle_version(void) { if (!TREADLE_HAS(version)) return 0; return treadle_plugin_self->table->version(); }

@@ -107,13 +107,16 @@ TREADLE_API treadle_status treadle_timer_set_next_fire(treadle_timer timer, int6
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns);
 
-/** The interval; 0 for a one-shot (OBJ-5).
+/** The interval; 0 for a one-shot (OBJ-5), also after the timer has become invalid.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns);
 
-/** True if the timer repeats (OBJ-5). False for a bad handle.
+/** True if the timer has an interval: it repeats (OBJ-5). False for a bad handle.
  *  [any] Since 1.0. */
-TREADLE_API bool treadle_timer_repeats(treadle_timer timer);
+static inline bool treadle_timer_repeats(treadle_timer timer) {
+    int64_t interval_ns = 0;
+    return treadle_timer_get_interval(timer, &interval_ns) == TREADLE_OK && interval_ns > 0;
+}
 
 /** Sets how late the timer may fire, so that wake-ups can be shared. It never fires early, fires
  *  without delay if the loop is awake, and the grid does not move. A value below 0 counts as 0, one

@@ -296,7 +296,6 @@ treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_tim
 treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time);
 treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns);
 treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns);
-bool treadle_timer_repeats(treadle_timer timer);
 treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns);
 treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns);
 typedef void (*treadle_observer_fn)(treadle_observer observer, uint32_t activity, void *info);

@@ -849,7 +849,6 @@ PROTOTYPES = {
     "treadle_timer_set_next_fire": Prototype(c_int32, [c_void_p, c_int64], True),
     "treadle_timer_arm": Prototype(c_int32, [c_void_p, c_int64], True),
     "treadle_timer_get_interval": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
-    "treadle_timer_repeats": Prototype(c_bool, [c_void_p], True),
     "treadle_timer_set_tolerance": Prototype(c_int32, [c_void_p, c_int64], True),
     "treadle_timer_get_tolerance": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
     "treadle_observer_create": Prototype(c_int32, [POINTER(treadle_observer_context), POINTER(c_void_p)], True),
@@ -1046,7 +1045,6 @@ class Functions:
     treadle_timer_set_next_fire: Callable[..., Any]
     treadle_timer_arm: Callable[..., Any]
     treadle_timer_get_interval: Callable[..., Any]
-    treadle_timer_repeats: Callable[..., Any]
     treadle_timer_set_tolerance: Callable[..., Any]
     treadle_timer_get_tolerance: Callable[..., Any]
     treadle_observer_create: Callable[..., Any]

@@ -116,7 +116,7 @@ class Timer(Item):
     @property
     def repeats(self) -> bool:
         """Whether the timer repeats. Any thread. Since 1.0."""
-        return bool(native.treadle_timer_repeats(self._handle))
+        return self.interval > 0
 
     @property
     def tolerance(self) -> float:

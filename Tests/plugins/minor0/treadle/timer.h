@@ -104,10 +104,6 @@ TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns);
 
-/** True if the timer repeats (OBJ-5). False for a bad handle.
- *  [any] Since 1.0. */
-TREADLE_API bool treadle_timer_repeats(treadle_timer timer);
-
 /** How late the timer may fire so that wake-ups can be shared. Never early, and without delay when the
  *  loop is awake anyway; does not move the grid. Less than 0 counts as 0; more than half an interval,
  *  as half (TMR-5).
