@@ -173,14 +173,6 @@ static treadle_status in_thread_create(const treadle_plugin_host *plugin, const 
     return status;
 }
 
-static treadle_status in_thread_detach_new(const treadle_plugin_host *plugin, treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *out_thread) {
-    void *entry;
-    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
-    if (status == TREADLE_OK) status = treadle_thread_detach_new(fn, info, destroy, out_thread);
-    libtreadle_plugin_leave(entry);
-    return status;
-}
-
 static treadle_status in_timer_create(const treadle_plugin_host *plugin, const treadle_timer_context *context, treadle_timer *out_timer) {
     void *entry;
     treadle_status status = libtreadle_plugin_enter(plugin, &entry);
@@ -336,72 +328,72 @@ static const uint8_t plain[][2] = {
     {103, 114}, /* thread_start */
     {104, 115}, /* thread_start_and_wait */
     {105, 116}, /* thread_declare_ready */
-    {107, 118}, /* thread_current */
-    {108, 119}, /* thread_main */
-    {109, 120}, /* thread_is_main */
-    {110, 121}, /* is_multithreaded */
-    {111, 122}, /* thread_get_pthread */
-    {112, 123}, /* thread_get_id */
-    {113, 124}, /* thread_copy_loop */
-    {114, 125}, /* thread_get_state */
-    {115, 126}, /* thread_cancel */
-    {116, 127}, /* thread_is_cancelled */
-    {117, 128}, /* thread_stop */
-    {118, 129}, /* thread_join */
-    {119, 130}, /* thread_detach */
-    {120, 131}, /* thread_is_detached */
-    {121, 132}, /* thread_exit */
-    {122, 133}, /* thread_set_stack_size */
-    {123, 134}, /* thread_get_stack_size */
-    {124, 135}, /* thread_set_name */
-    {125, 136}, /* thread_get_name */
-    {126, 137}, /* thread_set_priority */
-    {127, 138}, /* thread_get_priority */
-    {128, 139}, /* thread_set_policy */
-    {129, 140}, /* thread_get_policy */
-    {130, 141}, /* thread_set_value */
-    {131, 142}, /* thread_get_value */
-    {132, 143}, /* thread_use_value */
-    {133, 144}, /* thread_remove_value */
-    {134, 145}, /* thread_sleep_until */
-    {135, 146}, /* time_now */
-    {136, 147}, /* time_recent */
-    {137, 148}, /* time_from_seconds */
-    {138, 149}, /* time_from_absolute */
-    {139, 150}, /* time_to_absolute */
-    {142, 153}, /* timer_fire */
-    {143, 154}, /* timer_get_next_fire */
-    {144, 155}, /* timer_set_next_fire */
-    {145, 156}, /* timer_arm */
-    {146, 157}, /* timer_get_interval */
-    {147, 158}, /* timer_set_tolerance */
-    {148, 159}, /* timer_get_tolerance */
-    {149, 160}, /* version */
-    {150, 161}, /* version_string */
-    {151, 162}, /* loop_open_pollable */
-    {154, 164}, /* port_send */
-    {155, 165}, /* port_send_bytes */
-    {156, 166}, /* port_get_count */
-    {157, 167}, /* message_get_info */
-    {158, 168}, /* message_get_component */
-    {159, 169}, /* message_take_descriptor */
-    {160, 170}, /* loop_next */
-    {161, 171}, /* loop_prepare */
-    {162, 172}, /* loop_dispatch */
-    {165, 175}, /* message_port_is_remote */
-    {166, 176}, /* message_port_get_name */
-    {167, 177}, /* message_port_set_name */
-    {168, 178}, /* message_port_set_invalidated */
-    {169, 179}, /* message_port_check */
-    {170, 180}, /* message_port_send */
-    {171, 181}, /* message_port_request */
-    {172, 182}, /* message_port_reply */
-    {175, 183}, /* invocation_get_errno */
-    {176, 184}, /* has_last_resort */
-    {177, 185}, /* port_call */
-    {178, 186}, /* thread_request_stop */
-    {179, 107}, /* scope_copy_holders_sized */
-    {180, 189}, /* trace_mark */
+    {106, 117}, /* thread_current */
+    {107, 118}, /* thread_main */
+    {108, 119}, /* thread_is_main */
+    {109, 120}, /* is_multithreaded */
+    {110, 121}, /* thread_get_pthread */
+    {111, 122}, /* thread_get_id */
+    {112, 123}, /* thread_copy_loop */
+    {113, 124}, /* thread_get_state */
+    {114, 125}, /* thread_cancel */
+    {115, 126}, /* thread_is_cancelled */
+    {116, 127}, /* thread_stop */
+    {117, 128}, /* thread_join */
+    {118, 129}, /* thread_detach */
+    {119, 130}, /* thread_is_detached */
+    {120, 131}, /* thread_exit */
+    {121, 132}, /* thread_set_stack_size */
+    {122, 133}, /* thread_get_stack_size */
+    {123, 134}, /* thread_set_name */
+    {124, 135}, /* thread_get_name */
+    {125, 136}, /* thread_set_priority */
+    {126, 137}, /* thread_get_priority */
+    {127, 138}, /* thread_set_policy */
+    {128, 139}, /* thread_get_policy */
+    {129, 140}, /* thread_set_value */
+    {130, 141}, /* thread_get_value */
+    {131, 142}, /* thread_use_value */
+    {132, 143}, /* thread_remove_value */
+    {133, 144}, /* thread_sleep_until */
+    {134, 145}, /* time_now */
+    {135, 146}, /* time_recent */
+    {136, 147}, /* time_from_seconds */
+    {137, 148}, /* time_from_absolute */
+    {138, 149}, /* time_to_absolute */
+    {141, 152}, /* timer_fire */
+    {142, 153}, /* timer_get_next_fire */
+    {143, 154}, /* timer_set_next_fire */
+    {144, 155}, /* timer_arm */
+    {145, 156}, /* timer_get_interval */
+    {146, 157}, /* timer_set_tolerance */
+    {147, 158}, /* timer_get_tolerance */
+    {148, 159}, /* version */
+    {149, 160}, /* version_string */
+    {150, 161}, /* loop_open_pollable */
+    {153, 163}, /* port_send */
+    {154, 164}, /* port_send_bytes */
+    {155, 165}, /* port_get_count */
+    {156, 166}, /* message_get_info */
+    {157, 167}, /* message_get_component */
+    {158, 168}, /* message_take_descriptor */
+    {159, 169}, /* loop_next */
+    {160, 170}, /* loop_prepare */
+    {161, 171}, /* loop_dispatch */
+    {164, 174}, /* message_port_is_remote */
+    {165, 175}, /* message_port_get_name */
+    {166, 176}, /* message_port_set_name */
+    {167, 177}, /* message_port_set_invalidated */
+    {168, 178}, /* message_port_check */
+    {169, 179}, /* message_port_send */
+    {170, 180}, /* message_port_request */
+    {171, 181}, /* message_port_reply */
+    {174, 182}, /* invocation_get_errno */
+    {175, 183}, /* has_last_resort */
+    {176, 184}, /* port_call */
+    {177, 185}, /* thread_request_stop */
+    {178, 107}, /* scope_copy_holders_sized */
+    {179, 188}, /* trace_mark */
 };
 
 static treadle_plugin_table table;
@@ -429,7 +421,6 @@ static void fill(void) {
     table.source_create = in_source_create;
     table.source_start = in_source_start;
     table.thread_create = in_thread_create;
-    table.thread_detach_new = in_thread_detach_new;
     table.timer_create = in_timer_create;
     table.timer_start = in_timer_start;
     table.thread_set_value_in = in_thread_set_value_in;

@@ -86,41 +86,6 @@ public func treadle_thread_declare_ready() -> treadle_status {
   }
 }
 
-@implementation @_cdecl("treadle_thread_detach_new")
-public func treadle_thread_detach_new(
-  _ fn: treadle_thread_fn?, _ info: UnsafeMutableRawPointer?, _ destroy: treadle_release_fn?,
-  _ out_thread: UnsafeMutablePointer<OpaquePointer?>?
-) -> treadle_status {
-  status("treadle_thread_detach_new") { () throws(Failure) in
-    out_thread?.pointee = nil
-    guard let fn else {
-      destroy?(info)
-      throw Failure(Status.argument, "fn", "is NULL")
-    }
-    var isMade = false
-    let thread: Handle
-    do throws(Failure) {
-      thread = try Scope.making { () throws(Failure) in
-        let thread = try Thread.create(ThreadEntry(code: fn, info: info, destroy: destroy), isDetached: true)
-        isMade = true
-        do throws(Failure) {
-          try thread.start()
-          return thread.handle
-        } catch {
-          try? Thread.release(thread.handle.bits)
-          throw error
-        }
-      }
-    } catch {
-      if !isMade { destroy?(info) }
-      throw error
-    }
-    // The scope may have taken the reference.
-    if let out_thread { out_thread.pointee = pointer(thread) } else { try? Thread.release(thread.bits) }
-    return Status.ok
-  }
-}
-
 @implementation @_cdecl("treadle_thread_get_state")
 public func treadle_thread_get_state(
   _ thread: OpaquePointer?, _ out_state: UnsafeMutablePointer<UInt32>?

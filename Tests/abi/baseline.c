@@ -527,8 +527,6 @@ TREADLE_API treadle_status treadle_thread_create(const treadle_thread_config *co
 TREADLE_API treadle_status treadle_thread_start(treadle_thread thread);
 TREADLE_API treadle_status treadle_thread_start_and_wait(treadle_thread thread, int64_t timeout_ns);
 TREADLE_API treadle_status treadle_thread_declare_ready(void);
-TREADLE_API treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy,
-                                                     treadle_thread *out_thread);
 TREADLE_API treadle_thread treadle_thread_current(void);
 TREADLE_API treadle_thread treadle_thread_main(void);
 TREADLE_API bool treadle_thread_is_main(treadle_thread thread);
@@ -945,7 +943,6 @@ treadle_status treadle_thread_create(const treadle_thread_config *config, treadl
 treadle_status treadle_thread_start(treadle_thread thread) { __builtin_trap(); }
 treadle_status treadle_thread_start_and_wait(treadle_thread thread, int64_t timeout_ns) { __builtin_trap(); }
 treadle_status treadle_thread_declare_ready(void) { __builtin_trap(); }
-treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *out_thread) { __builtin_trap(); }
 treadle_thread treadle_thread_current(void) { __builtin_trap(); }
 treadle_thread treadle_thread_main(void) { __builtin_trap(); }
 bool treadle_thread_is_main(treadle_thread thread) { __builtin_trap(); }

@@ -178,7 +178,6 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_observer_start, 0, 's', 8, start_o(h))                                                               \
     X(treadle_timer_fire, U(TIMER), 's', 0, treadle_timer_fire(T))                                                 \
     X(treadle_thread_create, 0, 's', 8, make_th(h))                                                                \
-    X(treadle_thread_detach_new, 0, 's', 8, make_td(h))                                                            \
     X(treadle_thread_create__host, U(HOST), 's', 8, make_hth(h))                                                    \
     X(treadle_thread_current, 0, 'p', 0, treadle_thread_current() != NULL)                                         \
     X(treadle_thread_main, 0, 'p', 0, treadle_thread_main() != NULL)                                               \

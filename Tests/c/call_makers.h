@@ -174,7 +174,6 @@ static void call_use(void *value, void *info) { (void)value, (void)info; }
 static void call_schedule(treadle_timer timer, void *info) { (void)timer, (void)info; }
 #define REQUEST (&(treadle_request){.struct_size = sizeof(treadle_request), .fn = call_request})
 MAKES(make_th, treadle_thread, create_thread(call_entry, NULL, NULL, &object), treadle_thread_release)
-MAKES(make_td, treadle_thread, treadle_thread_detach_new(call_entry, NULL, NULL, &object), treadle_thread_release)
 MAKES(make_tl, treadle_loop, treadle_thread_copy_loop(N, &object), treadle_loop_release)
 MAKES(make_ts, treadle_timer, treadle_timer_start(SECONDS(100000), 1, call_schedule, NULL, &object), discard)
 static void call_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }

@@ -43,10 +43,6 @@ TEST(a_thread_that_cannot_be_made, "THR-1 OBJ-2") {
     CHECK(!thread);
     CHECK_ERROR(create_thread(nothing, NULL, count_release, NULL), TREADLE_E_ARG, "out_thread");
     CHECK_INT(releases_counted, 1);
-    thread = (treadle_thread)&thread;
-    CHECK_ERROR(treadle_thread_detach_new(NULL, NULL, count_release, &thread), TREADLE_E_ARG, "fn");
-    CHECK(!thread);
-    CHECK_INT(releases_counted, 2);
     CHECK(!treadle_is_multithreaded());
 }
 

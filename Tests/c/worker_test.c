@@ -74,6 +74,22 @@ TEST(items_come_and_go_in_a_worker, "THR-18 RUN-10 MODE-10") {
     CHECK_INT((intptr_t)thread_end(worker), TREADLE_RUN_STOPPED);
 }
 
+static void note_end(void *semaphore) { CHECK_INT(sem_post(semaphore), 0); }
+TEST(a_detached_thread_without_a_function_is_a_worker, "THR-3 THR-18") {
+    treadle_thread worker = NULL;
+    sem_t called, ended;
+    CHECK(sem_init(&called, 0, 0) == 0 && sem_init(&ended, 0, 0) == 0);
+    CHECK_INT(treadle_thread_detach_new(NULL, &ended, note_end, &worker), TREADLE_OK);
+    CHECK(treadle_thread_is_detached(worker));
+    treadle_loop loop = loop_of(worker);
+    CHECK_INT(treadle_loop_post(loop, notice, &called), TREADLE_OK);
+    await(&called);
+    CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+    CHECK_INT(treadle_thread_stop(worker), TREADLE_OK);
+    await(&ended); /* destroy */
+    CHECK_INT(treadle_thread_release(worker), TREADLE_OK);
+}
+
 TEST(a_worker_that_was_stopped_before_its_start_ends, "THR-5 THR-18") {
     treadle_thread worker = make_worker(0);
     CHECK_INT(treadle_thread_stop(worker), TREADLE_OK);

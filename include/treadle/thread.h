@@ -81,11 +81,27 @@ TREADLE_API treadle_status treadle_thread_start_and_wait(treadle_thread thread, 
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_declare_ready(void);
 
-/** Creates a detached thread with the default attributes and starts it (THR-3): the short form for most threads.
- *  destroy (may be NULL) is that of the config. out_thread may be NULL, if the caller needs no handle.
- *  [any] Errors, with destroy called: TREADLE_E_ARG for a NULL fn; those of treadle_thread_create and treadle_thread_start. Since 1.0. */
-TREADLE_API treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy,
-                                                     treadle_thread *out_thread);
+/** treadle_thread_create with TREADLE_THREAD_DETACHED, then treadle_thread_start (THR-3): the short form for most threads. fn,
+ *  info and destroy are those of the config; without fn the thread is a worker. out_thread may be NULL, if the caller needs no
+ *  handle.
+ *  [any] Errors, with destroy called: those of treadle_thread_create and treadle_thread_start. Since 1.0. */
+static inline treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy,
+                                                       treadle_thread *out_thread) {
+    treadle_thread thread = NULL;
+    treadle_thread_config config = TREADLE_INIT(treadle_thread_config);
+    treadle_status status;
+    if (out_thread) *out_thread = NULL;
+    config.fn = fn;
+    config.info = info;
+    config.destroy = destroy;
+    config.flags = TREADLE_THREAD_DETACHED;
+    status = treadle_thread_create(&config, &thread);
+    if (status < 0) return status;
+    status = treadle_thread_start(thread);
+    if (status >= 0 && out_thread) *out_thread = thread;
+    else treadle_release(thread);
+    return status;
+}
 
 /* --- Which thread --------------------------------------------------------------------------------- */
 

@@ -322,7 +322,6 @@ treadle_status treadle_thread_create(const treadle_thread_config *config, treadl
 treadle_status treadle_thread_start(treadle_thread thread);
 treadle_status treadle_thread_start_and_wait(treadle_thread thread, int64_t timeout_ns);
 treadle_status treadle_thread_declare_ready(void);
-treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *out_thread);
 treadle_thread treadle_thread_current(void);
 treadle_thread treadle_thread_main(void);
 bool treadle_thread_is_main(treadle_thread thread);

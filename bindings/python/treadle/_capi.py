@@ -867,7 +867,6 @@ PROTOTYPES = {
     "treadle_thread_start": Prototype(c_int32, [c_void_p], False),
     "treadle_thread_start_and_wait": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_thread_declare_ready": Prototype(c_int32, [], True),
-    "treadle_thread_detach_new": Prototype(c_int32, [treadle_thread_fn, c_void_p, treadle_release_fn, POINTER(c_void_p)], False),
     "treadle_thread_current": Prototype(c_void_p, [], True),
     "treadle_thread_main": Prototype(c_void_p, [], True),
     "treadle_thread_is_main": Prototype(c_bool, [c_void_p], True),
@@ -1063,7 +1062,6 @@ class Functions:
     treadle_thread_start: Callable[..., Any]
     treadle_thread_start_and_wait: Callable[..., Any]
     treadle_thread_declare_ready: Callable[..., Any]
-    treadle_thread_detach_new: Callable[..., Any]
     treadle_thread_current: Callable[..., Any]
     treadle_thread_main: Callable[..., Any]
     treadle_thread_is_main: Callable[..., Any]

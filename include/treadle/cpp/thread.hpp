@@ -113,7 +113,7 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// [any] Errors: as the constructor and start(). Since 1.0.
     template <class F> static detail::if_callback<F, Thread> detached(F &&f) {
         treadle_thread thread = nullptr;
-        make<&treadle_thread_detach_new>(std::forward<F>(f), &thread);
+        make<&Thread::create_detached>(std::forward<F>(f), &thread);
         return adopt(thread);
     }
     /// A worker that is not started yet: it runs its loop in the default mode, also while the mode is empty, until the
@@ -382,6 +382,9 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
         config.info = info;
         config.destroy = destroy;
         return treadle_thread_create(&config, thread);
+    }
+    static treadle_status create_detached(treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *thread) {
+        return treadle_thread_detach_new(fn, info, destroy, thread);
     }
     template <auto create, class F> static void make(F &&f, treadle_thread *thread) {
         using Call = detail::Callback<std::decay_t<F>>;

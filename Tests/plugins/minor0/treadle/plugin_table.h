@@ -117,7 +117,6 @@ struct treadle_plugin_table {
     treadle_status (*thread_start)(treadle_thread thread);
     treadle_status (*thread_start_and_wait)(treadle_thread thread, int64_t timeout_ns);
     treadle_status (*thread_declare_ready)(void);
-    treadle_status (*thread_detach_new)(const treadle_plugin_host *plugin, treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *out_thread);
     treadle_thread (*thread_current)(void);
     treadle_thread (*thread_main)(void);
     bool (*thread_is_main)(treadle_thread thread);
@@ -271,7 +270,6 @@ TREADLE_FORWARD treadle_status treadle_thread_create(const treadle_thread_config
 TREADLE_FORWARD treadle_status treadle_thread_start(treadle_thread thread) { return treadle_plugin_self->table->thread_start(thread); }
 TREADLE_FORWARD treadle_status treadle_thread_start_and_wait(treadle_thread thread, int64_t timeout_ns) { return treadle_plugin_self->table->thread_start_and_wait(thread, timeout_ns); }
 TREADLE_FORWARD treadle_status treadle_thread_declare_ready(void) { return treadle_plugin_self->table->thread_declare_ready(); }
-TREADLE_FORWARD treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy, treadle_thread *out_thread) { return treadle_plugin_self->table->thread_detach_new(treadle_plugin_self, fn, info, destroy, out_thread); }
 TREADLE_FORWARD treadle_thread treadle_thread_current(void) { return treadle_plugin_self->table->thread_current(); }
 TREADLE_FORWARD treadle_thread treadle_thread_main(void) { return treadle_plugin_self->table->thread_main(); }
 TREADLE_FORWARD bool treadle_thread_is_main(treadle_thread thread) { return treadle_plugin_self->table->thread_is_main(thread); }

@@ -77,12 +77,6 @@ TREADLE_API treadle_status treadle_thread_start_and_wait(treadle_thread thread, 
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_declare_ready(void);
 
-/** Makes a detached thread with the default attributes and starts it (THR-3): the short form for most threads.
- *  destroy (may be NULL) as in the config. out_thread may be NULL: no handle is needed.
- *  [any] Errors, with destroy called: TREADLE_E_ARG for a NULL fn; those of treadle_thread_create and treadle_thread_start. Since 1.0. */
-TREADLE_API treadle_status treadle_thread_detach_new(treadle_thread_fn fn, void *info, treadle_release_fn destroy,
-                                                     treadle_thread *out_thread);
-
 /* --- Which thread --------------------------------------------------------------------------------- */
 
 /** The calling thread's object, the same until the thread ends; made on first use for threads that Treadle
