@@ -363,37 +363,36 @@ static const uint8_t plain[][2] = {
     {138, 149}, /* time_to_absolute */
     {141, 152}, /* timer_fire */
     {142, 153}, /* timer_get_next_fire */
-    {143, 154}, /* timer_set_next_fire */
-    {144, 155}, /* timer_arm */
-    {145, 156}, /* timer_get_interval */
-    {146, 157}, /* timer_set_tolerance */
-    {147, 158}, /* timer_get_tolerance */
-    {148, 159}, /* version */
-    {149, 160}, /* version_string */
-    {150, 161}, /* loop_open_pollable */
-    {153, 163}, /* port_send */
-    {154, 164}, /* port_send_bytes */
-    {155, 165}, /* port_get_count */
-    {156, 166}, /* message_get_info */
-    {157, 167}, /* message_get_component */
-    {158, 168}, /* message_take_descriptor */
-    {159, 169}, /* loop_next */
-    {160, 170}, /* loop_prepare */
-    {161, 171}, /* loop_dispatch */
-    {164, 174}, /* message_port_is_remote */
-    {165, 175}, /* message_port_get_name */
-    {166, 176}, /* message_port_set_name */
-    {167, 177}, /* message_port_set_invalidated */
-    {168, 178}, /* message_port_check */
-    {169, 179}, /* message_port_send */
-    {170, 180}, /* message_port_request */
-    {171, 181}, /* message_port_reply */
-    {174, 182}, /* invocation_get_errno */
-    {175, 183}, /* has_last_resort */
-    {176, 184}, /* port_call */
-    {177, 185}, /* thread_request_stop */
-    {178, 107}, /* scope_copy_holders_sized */
-    {179, 188}, /* trace_mark */
+    {143, 154}, /* timer_arm */
+    {144, 155}, /* timer_get_interval */
+    {145, 156}, /* timer_set_tolerance */
+    {146, 157}, /* timer_get_tolerance */
+    {147, 158}, /* version */
+    {148, 159}, /* version_string */
+    {149, 160}, /* loop_open_pollable */
+    {152, 162}, /* port_send */
+    {153, 163}, /* port_send_bytes */
+    {154, 164}, /* port_get_count */
+    {155, 165}, /* message_get_info */
+    {156, 166}, /* message_get_component */
+    {157, 167}, /* message_take_descriptor */
+    {158, 168}, /* loop_next */
+    {159, 169}, /* loop_prepare */
+    {160, 170}, /* loop_dispatch */
+    {163, 173}, /* message_port_is_remote */
+    {164, 174}, /* message_port_get_name */
+    {165, 175}, /* message_port_set_name */
+    {166, 176}, /* message_port_set_invalidated */
+    {167, 177}, /* message_port_check */
+    {168, 178}, /* message_port_send */
+    {169, 179}, /* message_port_request */
+    {170, 180}, /* message_port_reply */
+    {173, 181}, /* invocation_get_errno */
+    {174, 182}, /* has_last_resort */
+    {175, 183}, /* port_call */
+    {176, 184}, /* thread_request_stop */
+    {177, 107}, /* scope_copy_holders_sized */
+    {178, 187}, /* trace_mark */
 };
 
 static treadle_plugin_table table;

@@ -76,15 +76,12 @@ private func makeTimerWithOptions(
 }
 
 @_optimize(speed)
-@implementation @_cdecl("treadle_timer_set_next_fire")
-public func treadle_timer_set_next_fire(_ timer: OpaquePointer?, _ time: Int64) -> treadle_status {
-  status("treadle_timer_set_next_fire") { () throws(Failure) in try Item.setNextFire(bits(timer), .at(time)) }
-}
-
-@_optimize(speed)
 @implementation @_cdecl("treadle_timer_arm")
-public func treadle_timer_arm(_ timer: OpaquePointer?, _ delay_ns: Int64) -> treadle_status {
-  status("treadle_timer_arm") { () throws(Failure) in try Item.setNextFire(bits(timer), .after(delay_ns)) }
+public func treadle_timer_arm(_ timer: OpaquePointer?, _ time_ns: Int64, _ flags: UInt32) -> treadle_status {
+  status("treadle_timer_arm") { () throws(Failure) in
+    if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+    return try Item.setNextFire(bits(timer), flags & 1 != 0 ? .at(time_ns) : .after(time_ns))
+  }
 }
 
 @implementation @_cdecl("treadle_timer_set_tolerance")

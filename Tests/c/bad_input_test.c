@@ -265,7 +265,7 @@ TEST(null_where_a_result_is_stored, "OBJ-2") {
     handles_end(&h);
 }
 
-TEST(unknown_flags, "RUN-1 STOP-9 SRC1-1") {
+TEST(unknown_flags, "RUN-1 STOP-9 SRC1-1 TMR-17") {
     treadle_loop loop = treadle_loop_current();
     struct handles h;
     begin(&h);
@@ -276,6 +276,7 @@ TEST(unknown_flags, "RUN-1 STOP-9 SRC1-1") {
         treadle_source source = (void *)1;
         if (bit > 2) CHECK_ERROR(treadle_loop_run(loop, MODE, 0, flag), TREADLE_E_ARG, "flags");
         if (bit > 1) CHECK_INT(treadle_loop_request_stop(loop, flag), TREADLE_E_ARG);
+        if (bit > 0) CHECK_ERROR(treadle_timer_arm(h.of[TIMER], 1, flag), TREADLE_E_ARG, "flags");
         if (bit > 1) CHECK_ERROR(treadle_thread_request_stop(treadle_thread_current(), flag), TREADLE_E_ARG, "flags");
         context.flags = flag;
         if (bit > 0) CHECK_ERROR(treadle_descriptor_create(&context, &descriptor), TREADLE_E_ARG, "flags");

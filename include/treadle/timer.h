@@ -92,20 +92,25 @@ TREADLE_API treadle_status treadle_timer_fire(treadle_timer timer);
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time);
 
-/** Moves the timer, and the grid of a repeating timer, to a date; takes effect at once, also in a sleeping loop. In
- *  the timer's own callback this date takes precedence over the grid; a timer with TREADLE_TIMER_ENDS_AFTER_FIRING is
- *  invalidated all the same (TMR-15, TMR-17).
- *  TREADLE_FOREVER: the timer is idle (TMR-24).
- *  TREADLE_IGNORED if invalid.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time);
+/** Flags of treadle_timer_arm. Unknown ones are refused. Since 1.0. */
+enum {
+    TREADLE_ARM_AT_DATE = 1 /* the time is a date of the timer's clock, not a delay */
+};
 
-/** Moves the timer to a date that is delay_ns away, for timeouts that are restarted often. In a callback the delay counts
- *  from treadle_time_recent, like every delay, elsewhere from the call (TMR-24). The delay of a timer on the wall clock
- *  always counts from the call.
- *  TREADLE_FOREVER: the timer is idle. TREADLE_IGNORED if invalid.
+/** Moves the timer, and the grid of a repeating timer, to the date that is time_ns away, or with TREADLE_ARM_AT_DATE to the
+ *  date time_ns; takes effect at once, also in a sleeping loop. In the timer's own callback this date takes precedence over
+ *  the grid; a timer with TREADLE_TIMER_ENDS_AFTER_FIRING is invalidated all the same (TMR-15, TMR-17).
+ *  In a callback a delay counts from treadle_time_recent, like every delay, elsewhere from the call (TMR-24). The delay of a
+ *  timer on the wall clock always counts from the call.
+ *  TREADLE_FOREVER: the timer is idle (TMR-24). TREADLE_IGNORED if invalid.
+ *  [any] Errors: TREADLE_E_ARG for unknown flags. Since 1.0. */
+TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t time_ns, uint32_t flags);
+
+/** treadle_timer_arm with TREADLE_ARM_AT_DATE: moves the timer, and its grid, to a date (TMR-17).
  *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns);
+static inline treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time) {
+    return treadle_timer_arm(timer, time, TREADLE_ARM_AT_DATE);
+}
 
 /** The interval; 0 for a one-shot (OBJ-5), also after the timer has become invalid.
  *  [any] Since 1.0. */

@@ -95,6 +95,7 @@ MESSAGE_PORT_WANTS_REPLY = 1
 MESSAGE_PORT_NAME = 255
 TIMER_ENDS_AFTER_FIRING = 1
 TIMER_WALL_CLOCK = 2
+ARM_AT_DATE = 1
 ENTRY = 0x1
 BEFORE_TIMERS = 0x2
 BEFORE_SOURCES = 0x4
@@ -846,8 +847,7 @@ PROTOTYPES = {
     "treadle_timer_start": Prototype(c_int32, [c_int64, c_int64, treadle_timer_fn, c_void_p, POINTER(c_void_p)], False),
     "treadle_timer_fire": Prototype(c_int32, [c_void_p], False),
     "treadle_timer_get_next_fire": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
-    "treadle_timer_set_next_fire": Prototype(c_int32, [c_void_p, c_int64], True),
-    "treadle_timer_arm": Prototype(c_int32, [c_void_p, c_int64], True),
+    "treadle_timer_arm": Prototype(c_int32, [c_void_p, c_int64, c_uint32], True),
     "treadle_timer_get_interval": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
     "treadle_timer_set_tolerance": Prototype(c_int32, [c_void_p, c_int64], True),
     "treadle_timer_get_tolerance": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
@@ -1041,7 +1041,6 @@ class Functions:
     treadle_timer_start: Callable[..., Any]
     treadle_timer_fire: Callable[..., Any]
     treadle_timer_get_next_fire: Callable[..., Any]
-    treadle_timer_set_next_fire: Callable[..., Any]
     treadle_timer_arm: Callable[..., Any]
     treadle_timer_get_interval: Callable[..., Any]
     treadle_timer_set_tolerance: Callable[..., Any]

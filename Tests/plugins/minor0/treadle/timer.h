@@ -87,18 +87,11 @@ TREADLE_API treadle_status treadle_timer_fire(treadle_timer timer);
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time);
 
-/** Moves the timer, and the grid of a repeating one, to a date; at once also in a sleeping loop. In
- *  the timer's own callback it wins over the grid, but does not save a timer that ends after firing (TMR-15, TMR-17).
- *  TREADLE_FOREVER: the timer is idle (TMR-24).
- *  TREADLE_IGNORED if invalid.
- *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time);
-
 /** The same by a delay (TMR-24), for time-outs that are moved again and again. On the thread of the timer's loop it counts
  *  from the time of the pass, as that of treadle_timer_start, and anywhere else, as of a timer on the wall clock, from now.
  *  TREADLE_FOREVER: the timer is idle. TREADLE_IGNORED if invalid.
  *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns);
+TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t time_ns, uint32_t flags);
 
 /** The interval; 0 for a one-shot (OBJ-5).
  *  [any] Since 1.0. */
