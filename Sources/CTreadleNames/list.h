@@ -73,7 +73,7 @@
     NAME(65, invalidate, STATUS) \
     NAME(66, close, STATUS) \
     NAME(67, is_valid, VALUE) \
-    NAME(68, get_info, STATUS) \
+    NAME(68, get_context_info, STATUS) \
     NAME(69, get_order, STATUS) \
     NAME(70, get_kind, STATUS) \
     NAME(71, describe, STATUS) \

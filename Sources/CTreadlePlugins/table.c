@@ -301,7 +301,7 @@ static const uint8_t plain[][2] = {
     {64, 64}, /* release */
     {65, 65}, /* invalidate */
     {67, 67}, /* is_valid */
-    {68, 68}, /* get_info */
+    {68, 68}, /* get_context_info */
     {69, 69}, /* get_order */
     {70, 70}, /* get_kind */
     {71, 71}, /* describe */

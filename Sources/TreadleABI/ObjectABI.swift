@@ -116,11 +116,11 @@ public func treadle_is_valid(_ item: UnsafeMutableRawPointer?) -> Bool {
   }
 }
 
-@implementation @_cdecl("treadle_get_info")
-public func treadle_get_info(
+@implementation @_cdecl("treadle_get_context_info")
+public func treadle_get_context_info(
   _ item: UnsafeMutableRawPointer?, _ out_info: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
 ) -> treadle_status {
-  status("treadle_get_info") { () throws(Failure) in
+  status("treadle_get_context_info") { () throws(Failure) in
     let out = try need(out_info, nil, "out_info")
     out.pointee = try holding(item) { $0.info }
     return Status.ok

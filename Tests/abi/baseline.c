@@ -104,7 +104,7 @@ TREADLE_API treadle_status treadle_release(treadle_object object);
 TREADLE_API treadle_status treadle_invalidate(treadle_object item);
 TREADLE_API treadle_status treadle_close(treadle_object object, int64_t timeout_ns);
 TREADLE_API bool treadle_is_valid(treadle_object item);
-TREADLE_API treadle_status treadle_get_info(treadle_object item, void **out_info);
+TREADLE_API treadle_status treadle_get_context_info(treadle_object item, void **out_info);
 TREADLE_API treadle_status treadle_get_order(treadle_object item, int64_t *out_order);
 enum {
     TREADLE_KIND_LOOP = 1,
@@ -136,8 +136,8 @@ TREADLE_API bool treadle_loop_contains(treadle_loop loop, treadle_object item, c
         return treadle_close(item, timeout_ns);                                                                          \
     }                                                                                                                    \
     static inline bool treadle_##kind##_is_valid(treadle_##kind item) { return treadle_is_valid(item); }                 \
-    static inline treadle_status treadle_##kind##_get_info(treadle_##kind item, void **out_info) {                       \
-        return treadle_get_info(item, out_info);                                                                         \
+    static inline treadle_status treadle_##kind##_get_context_info(treadle_##kind item, void **out_info) {                       \
+        return treadle_get_context_info(item, out_info);                                                                         \
     }                                                                                                                    \
     static inline treadle_status treadle_##kind##_get_order(treadle_##kind item, int64_t *out_order) {                   \
         return treadle_get_order(item, out_order);                                                                       \
@@ -905,7 +905,7 @@ treadle_status treadle_release(treadle_object object) { __builtin_trap(); }
 treadle_status treadle_invalidate(treadle_object item) { __builtin_trap(); }
 treadle_status treadle_close(treadle_object object, int64_t timeout_ns) { __builtin_trap(); }
 bool treadle_is_valid(treadle_object item) { __builtin_trap(); }
-treadle_status treadle_get_info(treadle_object item, void **out_info) { __builtin_trap(); }
+treadle_status treadle_get_context_info(treadle_object item, void **out_info) { __builtin_trap(); }
 treadle_status treadle_get_order(treadle_object item, int64_t *out_order) { __builtin_trap(); }
 treadle_status treadle_get_kind(treadle_object object, uint32_t *out_kind) { __builtin_trap(); }
 treadle_status treadle_describe(treadle_object object, char *buffer, size_t capacity, size_t *out_length) { __builtin_trap(); }

@@ -46,7 +46,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_loop_contains__##x, U(LOOP) | U(kind), 'b', 0, treadle_loop_contains(L, V, h->mode)) \
     REFERENCE_CALLS(X, x, kind, V)                                                                 \
     X(treadle_is_valid__##x, U(kind), 'b', 0, treadle_is_valid(V))                                 \
-    X(treadle_get_info__##x, U(kind), 's', 8, treadle_get_info(V, &h->out.pointer))                \
+    X(treadle_get_context_info__##x, U(kind), 's', 8, treadle_get_context_info(V, &h->out.pointer))                \
     X(treadle_get_order__##x, U(kind), 's', 8, treadle_get_order(V, &h->out.i64))                  \
     X(treadle_get_kind__##x, U(kind), 's', 4, treadle_get_kind(V, &h->out.u32))                    \
     X(treadle_describe__##x, U(kind), 's', 8, treadle_describe(V, TEXT))

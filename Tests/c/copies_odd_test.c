@@ -25,7 +25,7 @@ static void call_early(int count, char **arguments, char **environment) {
             early_status = treadle_timer_start(TREADLE_FOREVER, 7000000, fire_early, early_order, &early_item);
             if (early_status == TREADLE_OK) treadle_timer_get_interval(early_item, &early_numbers[0]);
             void *info = NULL;
-            treadle_get_info(early_item, &info);
+            treadle_get_context_info(early_item, &info);
             early_numbers[1] = info == early_order;
         }
     }

@@ -132,7 +132,7 @@ TEST(a_source_is_made_and_added_in_one_call, "SRC1-1 SRC1-10 OBJ-3") {
         CHECK(treadle_descriptor_is_valid(source) && treadle_loop_contains_descriptor(treadle_loop_current(), source, M));
         CHECK_INT(treadle_descriptor_get_fd(source, &number), TREADLE_OK);
         CHECK_INT(treadle_descriptor_get_events(source, &watched), TREADLE_OK);
-        CHECK_INT(treadle_descriptor_get_info(source, &info), TREADLE_OK);
+        CHECK_INT(treadle_descriptor_get_context_info(source, &info), TREADLE_OK);
         CHECK(number == fd && watched == events && info == &fd);
         if (events & TREADLE_READABLE) {
             CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);

@@ -265,7 +265,7 @@ TEST(handled_and_context_as_for_sources, "SRC1-10 SRC1-1 RUN-7") {
     CHECK_INT(treadle_descriptor_invalidate(one.source), TREADLE_OK);
     CHECK(!treadle_descriptor_is_valid(one.source));
     CHECK_INT(released, 1);
-    CHECK_INT(treadle_descriptor_get_info(one.source, &info), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_get_context_info(one.source, &info), TREADLE_OK);
     CHECK(info == &one);
     CHECK_INT(fstat(one.reads, &(struct stat){0}), 0); /* stays open */
     CHECK_INT(treadle_descriptor_release(one.source), TREADLE_OK);

@@ -318,7 +318,7 @@ TEST(what_a_context_holds_besides_works_for_hosts, "SRC0-7 TMR-5 SRC0-2") {
     CHECK_INT(tolerance, MILLISECONDS(20));
     treadle_source late = add_source(2, 0, 9), early = add_source(1, 0, -9);
     void *info = &loop;
-    CHECK(treadle_source_get_info(late, &info) == TREADLE_OK && info == NULL);
+    CHECK(treadle_source_get_context_info(late, &info) == TREADLE_OK && info == NULL);
     CHECK_INT(treadle_source_signal(late), TREADLE_OK);
     CHECK_INT(treadle_source_signal(early), TREADLE_OK);
     CHECK_INT(treadle_loop_add_timer(loop, timer, M), TREADLE_OK);

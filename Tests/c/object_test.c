@@ -220,7 +220,7 @@ TEST(validity_ends_once_and_for_ever, "OBJ-5 MODE-6 SRC0-4 TMR-4") {
         struct probe probe = {0};
         void *info = NULL;
         probe_make(&probe, kinds[k]);
-        CHECK_INT(kinds[k]->get_info(probe.item, &info), TREADLE_OK);
+        CHECK_INT(kinds[k]->get_context_info(probe.item, &info), TREADLE_OK);
         CHECK(info == &probe);
         CHECK_INT(kinds[k]->add(loop, probe.item, MODE), TREADLE_OK);
         for (int i = 0; i < 3; i++) {
@@ -228,7 +228,7 @@ TEST(validity_ends_once_and_for_ever, "OBJ-5 MODE-6 SRC0-4 TMR-4") {
             CHECK(!kinds[k]->is_valid(probe.item) && !kinds[k]->contains(loop, probe.item, MODE));
             CHECK_INT(kinds[k]->add(loop, probe.item, MODE), TREADLE_IGNORED);
         }
-        CHECK_INT(kinds[k]->get_info(probe.item, &info), TREADLE_OK);
+        CHECK_INT(kinds[k]->get_context_info(probe.item, &info), TREADLE_OK);
         CHECK(info == (k == 0 || k == 3 ? &probe : NULL));
         CHECK_INT(probe.ended, k == 1 || k == 2);
         CHECK_INT(probe.cancels, k == 0);

@@ -230,7 +230,7 @@ TEST(a_port_is_an_item_like_every_other, "PORT-1 OBJ-3 OBJ-5 MODE-8 RL-12") {
     CHECK_INT(treadle_loop_copy_items(loop, NULL, items, 4, &length), TREADLE_OK);
     CHECK(length == 1 && items[0] == (treadle_object)port);
     CHECK_INT(treadle_release(items[0]), TREADLE_OK);
-    CHECK_INT(treadle_port_get_info(port, &info), TREADLE_OK);
+    CHECK_INT(treadle_port_get_context_info(port, &info), TREADLE_OK);
     CHECK(info == &number);
     CHECK_INT(treadle_port_get_order(port, &order), TREADLE_OK);
     CHECK_INT(order, 0);
@@ -245,7 +245,7 @@ TEST(a_port_is_an_item_like_every_other, "PORT-1 OBJ-3 OBJ-5 MODE-8 RL-12") {
     CHECK_INT(releases, 0);
     CHECK_INT(treadle_loop_remove_port(loop, port, "other"), TREADLE_OK);
     CHECK_INT(releases, 1);
-    CHECK_INT(treadle_port_get_info(port, &info), TREADLE_E_STALE);
+    CHECK_INT(treadle_port_get_context_info(port, &info), TREADLE_E_STALE);
 }
 
 TEST(the_queue_is_bounded_and_a_try_without_time_says_so, "MPORT-1 MPORT-2") {

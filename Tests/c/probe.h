@@ -19,7 +19,7 @@ struct kind {
     treadle_status (*invalidate)(void *item);
     treadle_status (*close)(void *item, int64_t timeout_ns);
     bool (*is_valid)(void *item);
-    treadle_status (*get_info)(void *item, void **out_info);
+    treadle_status (*get_context_info)(void *item, void **out_info);
     treadle_status (*describe)(void *item, char *buffer, size_t capacity, size_t *out_length);
     treadle_status (*add)(treadle_loop loop, void *item, const char *mode);
     treadle_status (*remove)(treadle_loop loop, void *item, const char *mode);
@@ -138,7 +138,7 @@ static void *descriptor_probe(struct probe *probe) {
     static treadle_status x##_invalidate(void *item) { return treadle_##x##_invalidate((treadle_##x)item); }       \
     static treadle_status x##_close(void *item, int64_t ns) { return treadle_##x##_close((treadle_##x)item, ns); } \
     static bool x##_is_valid(void *item) { return treadle_##x##_is_valid((treadle_##x)item); }                     \
-    static treadle_status x##_get_info(void *item, void **out) { return treadle_##x##_get_info((treadle_##x)item, out); } \
+    static treadle_status x##_get_info(void *item, void **out) { return treadle_##x##_get_context_info((treadle_##x)item, out); } \
     static treadle_status x##_describe(void *item, char *buffer, size_t capacity, size_t *out) {                   \
         return treadle_##x##_describe((treadle_##x)item, buffer, capacity, out);                                   \
     }                                                                                                              \

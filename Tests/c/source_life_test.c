@@ -39,7 +39,7 @@ TEST(context_is_copied_and_retained_once, "SRC0-1 SRC0-2 SRC0-4") {
     CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
     CHECK_INT(items[0].retains, 1);
     memset(&context, 0xA5, sizeof context);
-    CHECK_INT(treadle_source_get_info(source, &info), TREADLE_OK);
+    CHECK_INT(treadle_source_get_context_info(source, &info), TREADLE_OK);
     CHECK(info == &items[1]);
     CHECK_INT(treadle_source_describe(source, text, sizeof text, &length), TREADLE_OK);
     CHECK(strstr(text, "forty-two") && length == strlen(text) && items[0].describes > 0);
@@ -51,12 +51,12 @@ TEST(context_is_copied_and_retained_once, "SRC0-1 SRC0-2 SRC0-4") {
     CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
     CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
     CHECK_INT(items[0].releases, 0); /* not at invalidation */
-    CHECK_INT(treadle_source_get_info(source, &info), TREADLE_OK);
+    CHECK_INT(treadle_source_get_context_info(source, &info), TREADLE_OK);
     CHECK(info == &items[1]);
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
     CHECK_INT(items[0].retains, 1);
     CHECK_INT(items[0].releases, 1); /* but when it is freed */
-    CHECK_ERROR(treadle_source_get_info(source, &info), TREADLE_E_STALE, "source");
+    CHECK_ERROR(treadle_source_get_context_info(source, &info), TREADLE_E_STALE, "source");
 }
 
 TEST(every_callback_may_be_null, "SRC0-1 RUN-7") {
@@ -165,7 +165,7 @@ TEST(invalidate_leaves_every_loop, "SRC0-4 SRC0-3 OBJ-8") {
 static void *add_and_exit(void *source) {
     treadle_loop loop = treadle_loop_current();
     struct place *place;
-    CHECK_INT(treadle_source_get_info(source, (void **)&place), TREADLE_OK);
+    CHECK_INT(treadle_source_get_context_info(source, (void **)&place), TREADLE_OK);
     place->expected_loop = loop;
     CHECK_INT(treadle_loop_add_source(loop, source, M), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(loop, source, "x"), TREADLE_OK);

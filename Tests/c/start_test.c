@@ -19,7 +19,7 @@ TEST(a_source_is_started, "SRC0-1 SRC0-7 OBJ-2 OBJ-3") {
     CHECK_INT(treadle_source_start(perform, &performs, &source), TREADLE_OK);
     CHECK(treadle_loop_contains_source(loop, source, M) && treadle_source_is_valid(source));
     CHECK(treadle_source_get_order(source, &order) == TREADLE_OK && order == 0);
-    CHECK(treadle_source_get_info(source, &info) == TREADLE_OK && info == &performs);
+    CHECK(treadle_source_get_context_info(source, &info) == TREADLE_OK && info == &performs);
     CHECK_INT(treadle_loop_add_source(loop, source, M), TREADLE_IGNORED);
     CHECK_INT(treadle_source_signal(source), TREADLE_OK);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);

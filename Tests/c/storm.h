@@ -153,7 +153,7 @@ struct kind {
     treadle_status (*add)(treadle_loop, void *, const char *), (*remove)(treadle_loop, void *, const char *);
     bool (*contains)(treadle_loop, void *, const char *), (*is_valid)(void *);
     treadle_status (*retain)(void *), (*release)(void *), (*invalidate)(void *), (*close)(void *, int64_t);
-    treadle_status (*describe)(void *, char *, size_t, size_t *), (*get_info)(void *, void **), (*get_order)(void *, int64_t *);
+    treadle_status (*describe)(void *, char *, size_t, size_t *), (*get_context_info)(void *, void **), (*get_order)(void *, int64_t *);
 };
 #define CALLS(one)                                                                                                                    \
     static treadle_status add_##one(treadle_loop loop, void *item, const char *mode) { return treadle_loop_add_##one(loop, item, mode); } \
@@ -167,7 +167,7 @@ struct kind {
     static treadle_status describe_##one(void *item, char *buffer, size_t capacity, size_t *length) {                                  \
         return treadle_##one##_describe(item, buffer, capacity, length);                                                               \
     }                                                                                                                                 \
-    static treadle_status info_##one(void *item, void **info) { return treadle_##one##_get_info(item, info); }                         \
+    static treadle_status info_##one(void *item, void **info) { return treadle_##one##_get_context_info(item, info); }                         \
     static treadle_status order_##one(void *item, int64_t *order) { return treadle_##one##_get_order(item, order); }
 CALLS(source) CALLS(timer) CALLS(observer) CALLS(descriptor) CALLS(port)
 #define KIND(one)                                                                                                              \

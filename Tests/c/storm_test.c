@@ -128,7 +128,7 @@ static void act_on_item(int number, void *item) {
     else if (what < 44) expect(kind->release(item), 0); /* that was not ours */
     else if (what < 48) expect(kind->close(item, any_timeout()), ALSO(TREADLE_E_TIMEOUT) | ALSO(TREADLE_E_DEADLOCK));
     else if (what < 52) (void)kind->is_valid(item);
-    else if (what < 54) expect(kind->get_info(item, &info), 0);
+    else if (what < 54) expect(kind->get_context_info(item, &info), 0);
     else if (what < 56) expect(kind->get_order(item, &order), 0);
     else if (what < 58) expect(kind->describe(item, text, sizeof text, &length), 0);
     else do_what_its_kind_can(number, item);

@@ -146,11 +146,11 @@ TEST(any_thread_may_end_a_timer, "NST-4 NST-5") {
     void *info = NULL;
     CHECK_INT(treadle_timer_set_next_fire(timer, date), TREADLE_OK);
     CHECK_INT(next_fire(timer), date);
-    CHECK_INT(treadle_timer_get_info(timer, &info), TREADLE_OK);
+    CHECK_INT(treadle_timer_get_context_info(timer, &info), TREADLE_OK);
     CHECK(info == &fires);
     on_thread(invalidate_it, timer);
     CHECK_INT(releases_counted, 1); /* what it kept is dropped */
-    CHECK_INT(treadle_timer_get_info(timer, &info), TREADLE_OK);
+    CHECK_INT(treadle_timer_get_context_info(timer, &info), TREADLE_OK);
     CHECK(!info);
     CHECK_INT(next_fire(timer), 0);
     CHECK_INT(interval_of(timer), SECONDS(1000));

@@ -49,7 +49,7 @@ TEST(a_timer_in_one_call, "NST-1 NST-5 TMR-1") {
         CHECK_INT(interval_of(timer), intervals[i] == 1 ? 1000 : intervals[i]);
         CHECK_INT(treadle_timer_repeats(timer), i > 0);
         CHECK(treadle_loop_contains_timer(treadle_loop_current(), timer, M));
-        CHECK_INT(treadle_timer_get_info(timer, &info), TREADLE_OK);
+        CHECK_INT(treadle_timer_get_context_info(timer, &info), TREADLE_OK);
         CHECK(info == &fires);
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(discard(timer), TREADLE_OK);

@@ -139,7 +139,7 @@ TEST(validity, "TMR-4 OBJ-5") {
     CHECK(!treadle_loop_contains_timer(treadle_loop_current(), timer, M));
     CHECK_INT(treadle_timer_get_order(timer, &order), TREADLE_OK);
     CHECK_INT(order, 0); /* a timer has none (TMR-3) */
-    CHECK_INT(treadle_timer_get_info(timer, &info), TREADLE_OK);
+    CHECK_INT(treadle_timer_get_context_info(timer, &info), TREADLE_OK);
     CHECK(info == NULL);
     CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, M), TREADLE_IGNORED);
     treadle_timer repeating = make_timer(check_valid, &fired, 5, SECONDS(1));
@@ -189,7 +189,7 @@ static void fire_counted(treadle_timer timer, void *info) {
     if (!counted->invalidates) return;
     CHECK_INT(treadle_timer_invalidate(timer), TREADLE_OK);
     CHECK(counted->retains - counted->releases >= 1); /* the info lives until the callback is over */
-    CHECK_INT(treadle_timer_get_info(timer, &seen), TREADLE_OK);
+    CHECK_INT(treadle_timer_get_context_info(timer, &seen), TREADLE_OK);
     CHECK(seen == NULL);
 }
 static treadle_timer make_counted(struct counted *counted, int64_t fire_at, int64_t interval_ns) {

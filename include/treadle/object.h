@@ -54,10 +54,10 @@ TREADLE_API treadle_status treadle_close(treadle_object object, int64_t timeout_
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_is_valid(treadle_object item);
 
-/** Stores the info that an item's callbacks receive. After invalidation it is unchanged for a source, descriptor source or
+/** Stores the info of an item's context, which its callbacks receive. After invalidation it is unchanged for a source, descriptor source or
  *  port (SRC0-4), and NULL for a timer or observer (TMR-7).
  *  [any] Errors: TREADLE_E_KIND if the object is not an item. Since 1.0. */
-TREADLE_API treadle_status treadle_get_info(treadle_object item, void **out_info);
+TREADLE_API treadle_status treadle_get_context_info(treadle_object item, void **out_info);
 
 /** The order that a source or observer was created with (OBJ-5, SRC0-14); 0 for a descriptor source, a port, and a timer
  *  (TMR-3).
@@ -130,8 +130,7 @@ TREADLE_API bool treadle_loop_contains(treadle_loop loop, treadle_object item, c
     static inline treadle_status treadle_##kind##_release(treadle_##kind object) { return treadle_release(object); }
 
 /** Defines all functions above for one kind of item: treadle_KIND_retain, _release, _invalidate, _close, _is_valid,
- *  _get_info,
- *  _get_order and _describe, and treadle_loop_add_KIND, _remove_KIND and _contains_KIND. Since 1.0. */
+ *  _get_context_info, _get_order and _describe, and treadle_loop_add_KIND, _remove_KIND and _contains_KIND. Since 1.0. */
 #define TREADLE_TYPED_ITEM(kind)                                                                                         \
     TREADLE_TYPED_REFERENCES(kind)                                                                                       \
     static inline treadle_status treadle_##kind##_invalidate(treadle_##kind item) { return treadle_invalidate(item); }   \
@@ -139,8 +138,8 @@ TREADLE_API bool treadle_loop_contains(treadle_loop loop, treadle_object item, c
         return treadle_close(item, timeout_ns);                                                                          \
     }                                                                                                                    \
     static inline bool treadle_##kind##_is_valid(treadle_##kind item) { return treadle_is_valid(item); }                 \
-    static inline treadle_status treadle_##kind##_get_info(treadle_##kind item, void **out_info) {                       \
-        return treadle_get_info(item, out_info);                                                                         \
+    static inline treadle_status treadle_##kind##_get_context_info(treadle_##kind item, void **out_info) {               \
+        return treadle_get_context_info(item, out_info);                                                                 \
     }                                                                                                                    \
     static inline treadle_status treadle_##kind##_get_order(treadle_##kind item, int64_t *out_order) {                   \
         return treadle_get_order(item, out_order);                                                                       \

@@ -79,7 +79,7 @@ struct treadle_plugin_table {
     treadle_status (*invalidate)(treadle_object item);
     treadle_status (*close)(treadle_object object, int64_t timeout_ns);
     bool (*is_valid)(treadle_object item);
-    treadle_status (*get_info)(treadle_object item, void **out_info);
+    treadle_status (*get_context_info)(treadle_object item, void **out_info);
     treadle_status (*get_order)(treadle_object item, int64_t *out_order);
     treadle_status (*get_kind)(treadle_object object, uint32_t *out_kind);
     treadle_status (*describe)(treadle_object object, char *buffer, size_t capacity, size_t *out_length);
@@ -265,7 +265,7 @@ TREADLE_FORWARD treadle_status treadle_release(treadle_object object) { if (!TRE
 TREADLE_FORWARD treadle_status treadle_invalidate(treadle_object item) { if (!TREADLE_HAS(invalidate)) return treadle_plugin_lacks(); return treadle_plugin_self->table->invalidate(item); }
 TREADLE_FORWARD treadle_status treadle_close(treadle_object object, int64_t timeout_ns) { if (!TREADLE_HAS(close)) return treadle_plugin_lacks(); return treadle_plugin_self->table->close(object, timeout_ns); }
 TREADLE_FORWARD bool treadle_is_valid(treadle_object item) { if (!TREADLE_HAS(is_valid)) return false; return treadle_plugin_self->table->is_valid(item); }
-TREADLE_FORWARD treadle_status treadle_get_info(treadle_object item, void **out_info) { if (!TREADLE_HAS(get_info)) return treadle_plugin_lacks(); return treadle_plugin_self->table->get_info(item, out_info); }
+TREADLE_FORWARD treadle_status treadle_get_context_info(treadle_object item, void **out_info) { if (!TREADLE_HAS(get_context_info)) return treadle_plugin_lacks(); return treadle_plugin_self->table->get_context_info(item, out_info); }
 TREADLE_FORWARD treadle_status treadle_get_order(treadle_object item, int64_t *out_order) { if (!TREADLE_HAS(get_order)) return treadle_plugin_lacks(); return treadle_plugin_self->table->get_order(item, out_order); }
 TREADLE_FORWARD treadle_status treadle_get_kind(treadle_object object, uint32_t *out_kind) { if (!TREADLE_HAS(get_kind)) return treadle_plugin_lacks(); return treadle_plugin_self->table->get_kind(object, out_kind); }
 TREADLE_FORWARD treadle_status treadle_describe(treadle_object object, char *buffer, size_t capacity, size_t *out_length) { if (!TREADLE_HAS(describe)) return treadle_plugin_lacks(); return treadle_plugin_self->table->describe(object, buffer, capacity, out_length); }

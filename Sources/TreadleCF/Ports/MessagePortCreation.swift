@@ -76,7 +76,7 @@ private func drop(_ port: UInt) {
 /// nil if the item was not made by these functions, or its object is gone.
 private func existingPort(_ handle: OpaquePointer?) -> UInt? {
   var info: UnsafeMutableRawPointer?
-  guard treadle_get_info(UnsafeMutableRawPointer(handle), &info) >= 0, let slot = Slot.hold(UInt(bitPattern: info), .messagePort)
+  guard treadle_get_context_info(UnsafeMutableRawPointer(handle), &info) >= 0, let slot = Slot.hold(UInt(bitPattern: info), .messagePort)
   else { return nil }
   guard let memory = slot.pointer.pointee.body else {
     slot.drop()
@@ -132,7 +132,7 @@ private func makeRemote(_ name: UnsafePointer<CChar>) -> UInt? {
       return known
     }
     var info: UnsafeMutableRawPointer?
-    isForeign = treadle_get_info(UnsafeMutableRawPointer(handle), &info) < 0 || !mayBeObject(UInt(bitPattern: info))
+    isForeign = treadle_get_context_info(UnsafeMutableRawPointer(handle), &info) < 0 || !mayBeObject(UInt(bitPattern: info))
     if !isForeign {
       drop(port)
       _ = treadle_invalidate(UnsafeMutableRawPointer(handle))

@@ -201,7 +201,7 @@ treadle_status treadle_release(treadle_object object);
 treadle_status treadle_invalidate(treadle_object item);
 treadle_status treadle_close(treadle_object object, int64_t timeout_ns);
 bool treadle_is_valid(treadle_object item);
-treadle_status treadle_get_info(treadle_object item, void **out_info);
+treadle_status treadle_get_context_info(treadle_object item, void **out_info);
 treadle_status treadle_get_order(treadle_object item, int64_t *out_order);
 treadle_status treadle_get_kind(treadle_object object, uint32_t *out_kind);
 treadle_status treadle_describe(treadle_object object, char *buffer, size_t capacity, size_t *out_length);

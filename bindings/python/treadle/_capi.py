@@ -778,7 +778,7 @@ PROTOTYPES = {
     "treadle_invalidate": Prototype(c_int32, [c_void_p], False),
     "treadle_close": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_is_valid": Prototype(c_bool, [c_void_p], True),
-    "treadle_get_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
+    "treadle_get_context_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
     "treadle_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
     "treadle_get_kind": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], False),
     "treadle_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
@@ -972,7 +972,7 @@ class Functions:
     treadle_invalidate: Callable[..., Any]
     treadle_close: Callable[..., Any]
     treadle_is_valid: Callable[..., Any]
-    treadle_get_info: Callable[..., Any]
+    treadle_get_context_info: Callable[..., Any]
     treadle_get_order: Callable[..., Any]
     treadle_get_kind: Callable[..., Any]
     treadle_describe: Callable[..., Any]

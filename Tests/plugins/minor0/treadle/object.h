@@ -50,7 +50,7 @@ TREADLE_API bool treadle_is_valid(treadle_object item);
 /** The info that an item's callbacks receive: of a source or descriptor source also after invalidation (SRC0-4), of a
  *  timer or observer NULL then (TMR-7).
  *  [any] Errors: TREADLE_E_KIND for what is no item. Since 1.0. */
-TREADLE_API treadle_status treadle_get_info(treadle_object item, void **out_info);
+TREADLE_API treadle_status treadle_get_context_info(treadle_object item, void **out_info);
 
 /** The order that a source or observer was made with (OBJ-5, SRC0-14); 0 for a descriptor source, and for a timer (TMR-3).
  *  [any] Errors: TREADLE_E_KIND for what is no item. Since 1.0. */
@@ -126,8 +126,8 @@ TREADLE_API bool treadle_loop_contains(treadle_loop loop, treadle_object item, c
         return treadle_close(item, timeout_ns);                                                                          \
     }                                                                                                                    \
     static inline bool treadle_##kind##_is_valid(treadle_##kind item) { return treadle_is_valid(item); }                 \
-    static inline treadle_status treadle_##kind##_get_info(treadle_##kind item, void **out_info) {                       \
-        return treadle_get_info(item, out_info);                                                                         \
+    static inline treadle_status treadle_##kind##_get_context_info(treadle_##kind item, void **out_info) {                       \
+        return treadle_get_context_info(item, out_info);                                                                         \
     }                                                                                                                    \
     static inline treadle_status treadle_##kind##_get_order(treadle_##kind item, int64_t *out_order) {                   \
         return treadle_get_order(item, out_order);                                                                       \
