@@ -37,15 +37,6 @@ public func treadle_lock_unlock(_ lock: OpaquePointer?) -> treadle_status {
   }
 }
 
-@implementation @_cdecl("treadle_lock_get_pthread_mutex")
-public func treadle_lock_get_pthread_mutex(_ lock: OpaquePointer?) -> UnsafeMutableRawPointer? {
-  answer("treadle_lock_get_pthread_mutex", nil) { () throws(Failure) in
-    let lock = try ClientLock.hold(bits(lock), "lock")
-    defer { lock.letGo() }
-    return lock.native
-  }
-}
-
 @implementation @_cdecl("treadle_condition_create")
 public func treadle_condition_create(_ out_condition: UnsafeMutablePointer<OpaquePointer?>?) -> treadle_status {
   status("treadle_condition_create") { () throws(Failure) in
@@ -86,14 +77,5 @@ public func treadle_condition_broadcast(_ condition: OpaquePointer?) -> treadle_
     defer { condition.letGo() }
     condition.broadcast()
     return Status.ok
-  }
-}
-
-@implementation @_cdecl("treadle_condition_get_pthread_cond")
-public func treadle_condition_get_pthread_cond(_ condition: OpaquePointer?) -> UnsafeMutableRawPointer? {
-  answer("treadle_condition_get_pthread_cond", nil) { () throws(Failure) in
-    let condition = try ClientCondition.hold(bits(condition), "condition")
-    defer { condition.letGo() }
-    return condition.native
   }
 }

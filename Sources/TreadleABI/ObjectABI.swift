@@ -161,6 +161,30 @@ public func treadle_get_kind(
   }
 }
 
+@implementation @_cdecl("treadle_get_pthread")
+public func treadle_get_pthread(
+  _ object: UnsafeMutableRawPointer?, _ out_pthread: UnsafeMutablePointer<UInt>?
+) -> treadle_status {
+  status("treadle_get_pthread") { () throws(Failure) in
+    let out = try need(out_pthread, 0, "out_pthread")
+    let handle = Handle(bits: UInt(bitPattern: object))
+    switch handle.kind {
+    case .thread?:
+      out.pointee = try Thread.holding(OpaquePointer(object)) { thread throws(Failure) in try thread.pthread() }
+    case .lock?:
+      let lock = try ClientLock.hold(handle.bits, "lock")
+      defer { lock.letGo() }
+      out.pointee = UInt(bitPattern: lock.native)
+    case .condition?:
+      let condition = try ClientCondition.hold(handle.bits, "condition")
+      defer { condition.letGo() }
+      out.pointee = UInt(bitPattern: condition.native)
+    default: throw handle.failure("object")
+    }
+    return Status.ok
+  }
+}
+
 @implementation @_cdecl("treadle_describe")
 public func treadle_describe(
   _ object: UnsafeMutableRawPointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,

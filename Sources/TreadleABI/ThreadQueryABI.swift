@@ -27,17 +27,6 @@ public func treadle_thread_is_main(_ thread: OpaquePointer?) -> Bool {
 @implementation @_cdecl("treadle_is_multithreaded")
 public func treadle_is_multithreaded() -> Bool { MultiThreading.isOn }
 
-@implementation @_cdecl("treadle_thread_get_pthread")
-public func treadle_thread_get_pthread(
-  _ thread: OpaquePointer?, _ out_pthread: UnsafeMutablePointer<UInt>?
-) -> treadle_status {
-  status("treadle_thread_get_pthread") { () throws(Failure) in
-    let out = try need(out_pthread, 0, "out_pthread")
-    out.pointee = try Thread.holding(thread) { thread throws(Failure) in try thread.pthread() }
-    return Status.ok
-  }
-}
-
 @implementation @_cdecl("treadle_thread_get_id")
 public func treadle_thread_get_id(
   _ thread: OpaquePointer?, _ out_thread_id: UnsafeMutablePointer<Int32>?

@@ -530,7 +530,6 @@ TREADLE_API treadle_thread treadle_thread_current(void);
 TREADLE_API treadle_thread treadle_thread_main(void);
 TREADLE_API bool treadle_thread_is_main(treadle_thread thread);
 TREADLE_API bool treadle_is_multithreaded(void);
-TREADLE_API treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_pthread);
 TREADLE_API treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id);
 TREADLE_API treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop);
 TREADLE_API treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state);
@@ -751,12 +750,10 @@ enum {
 TREADLE_API treadle_status treadle_lock_create(uint32_t flags, treadle_lock *out_lock);
 TREADLE_API treadle_status treadle_lock_lock(treadle_lock lock, int64_t timeout_ns);
 TREADLE_API treadle_status treadle_lock_unlock(treadle_lock lock);
-TREADLE_API void *treadle_lock_get_pthread_mutex(treadle_lock lock);
 TREADLE_API treadle_status treadle_condition_create(treadle_condition *out_condition);
 TREADLE_API treadle_status treadle_condition_wait(treadle_condition condition, treadle_lock lock, int64_t timeout_ns);
 TREADLE_API treadle_status treadle_condition_signal(treadle_condition condition);
 TREADLE_API treadle_status treadle_condition_broadcast(treadle_condition condition);
-TREADLE_API void *treadle_condition_get_pthread_cond(treadle_condition condition);
 TREADLE_TYPED_REFERENCES(lock)
 TREADLE_TYPED_REFERENCES(condition)
 TREADLE_END_DECLS
@@ -874,12 +871,10 @@ treadle_status treadle_invocation_get_result(treadle_invocation invocation, void
 treadle_status treadle_lock_create(uint32_t flags, treadle_lock *out_lock) { __builtin_trap(); }
 treadle_status treadle_lock_lock(treadle_lock lock, int64_t timeout_ns) { __builtin_trap(); }
 treadle_status treadle_lock_unlock(treadle_lock lock) { __builtin_trap(); }
-void *treadle_lock_get_pthread_mutex(treadle_lock lock) { __builtin_trap(); }
 treadle_status treadle_condition_create(treadle_condition *out_condition) { __builtin_trap(); }
 treadle_status treadle_condition_wait(treadle_condition condition, treadle_lock lock, int64_t timeout_ns) { __builtin_trap(); }
 treadle_status treadle_condition_signal(treadle_condition condition) { __builtin_trap(); }
 treadle_status treadle_condition_broadcast(treadle_condition condition) { __builtin_trap(); }
-void *treadle_condition_get_pthread_cond(treadle_condition condition) { __builtin_trap(); }
 treadle_loop treadle_loop_current(void) { __builtin_trap(); }
 treadle_loop treadle_loop_main(void) { __builtin_trap(); }
 treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadle_loop *out_loop) { __builtin_trap(); }
@@ -946,7 +941,6 @@ treadle_thread treadle_thread_current(void) { __builtin_trap(); }
 treadle_thread treadle_thread_main(void) { __builtin_trap(); }
 bool treadle_thread_is_main(treadle_thread thread) { __builtin_trap(); }
 bool treadle_is_multithreaded(void) { __builtin_trap(); }
-treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_pthread) { __builtin_trap(); }
 treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id) { __builtin_trap(); }
 treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop) { __builtin_trap(); }
 treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state) { __builtin_trap(); }

@@ -152,14 +152,14 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     REFERENCE_ENDS(X, lock, LOCK, K) \
     X(treadle_lock_lock, U(LOCK), 's', 0, call_lock(K))                                                            \
     X(treadle_lock_unlock, U(LOCK), 's', 0, call_unlock(K))                                                        \
-    X(treadle_lock_get_pthread_mutex, U(LOCK), 'p', 0, treadle_lock_get_pthread_mutex(K) != NULL)                  \
     X(treadle_condition_create, 0, 's', 8, make_c(h))                                                              \
     REFERENCE_CALLS(X, condition, CONDITION, C) \
     REFERENCE_ENDS(X, condition, CONDITION, C) \
     X(treadle_condition_wait, U(CONDITION) | U(LOCK), 's', 0, call_wait(C, K))                                     \
     X(treadle_condition_signal, U(CONDITION), 's', 0, treadle_condition_signal(C))                                 \
     X(treadle_condition_broadcast, U(CONDITION), 's', 0, treadle_condition_broadcast(C))                           \
-    X(treadle_condition_get_pthread_cond, U(CONDITION), 'p', 0, treadle_condition_get_pthread_cond(C) != NULL)     \
+    X(treadle_get_pthread__lock, U(LOCK), 's', 8, treadle_get_pthread(K, (uintptr_t *)&h->out.u64))                \
+    X(treadle_get_pthread__condition, U(CONDITION), 's', 8, treadle_get_pthread(C, (uintptr_t *)&h->out.u64))      \
     X(treadle_pool_push, 0, 's', 8, make_pool(h))                                                                  \
     X(treadle_pool_pop, 0, 's', 0, call_pop())                                                                     \
     X(treadle_pool_add, 0, 's', 0, treadle_pool_add(NULL, call_nothing))                                           \
@@ -188,7 +188,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_thread_get_state, U(THREAD), 's', 4, treadle_thread_get_state(N, &h->out.u32))                       \
     X(treadle_thread_is_cancelled, U(THREAD), 'b', 0, treadle_thread_is_cancelled(N))                              \
     X(treadle_thread_is_detached, U(THREAD), 'b', 0, treadle_thread_is_detached(N))                                \
-    X(treadle_thread_get_pthread, U(THREAD), 's', 8, treadle_thread_get_pthread(N, (uintptr_t *)&h->out.u64))      \
+    X(treadle_get_pthread__thread, U(THREAD), 's', 8, treadle_get_pthread(N, (uintptr_t *)&h->out.u64))            \
     X(treadle_thread_get_id, U(THREAD), 's', 4, treadle_thread_get_id(N, &h->out.i32))                             \
     X(treadle_thread_copy_loop, U(THREAD), 's', 8, make_tl(h))                                                     \
     X(treadle_thread_set_stack_size, U(THREAD), 's', 0, treadle_thread_set_stack_size(N, 65536))                   \

@@ -19,6 +19,7 @@ static uint32_t kinds_besides(const struct call *call, int kind) {
     if (strcmp(function, "treadle_retain") == 0 || strcmp(function, "treadle_release") == 0) return ~(U(SIGNATURE) | U(HOST));
     if (strcmp(function, "treadle_describe") == 0) return items | U(LOOP) | U(THREAD);
     if (strcmp(function, "treadle_get_kind") == 0) return ~0u;
+    if (strcmp(function, "treadle_get_pthread") == 0) return U(THREAD) | U(LOCK) | U(CONDITION);
     if (strcmp(function, "treadle_invalidate") == 0) return items | U(CLOSURE);
     if (strcmp(function, "treadle_close") == 0 || strcmp(function, "treadle_is_valid") == 0) return items | U(CLOSURE) | U(SCOPE) | U(PLUGIN);
     if (strcmp(function, "treadle_perform") == 0) return U(LOOP) | U(THREAD);

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * lock.h: locks and conditions over those of POSIX threads. */
+ * lock.h: locks and conditions over those of POSIX threads.
+ *
+ * A program of C alone can use pthread_mutex_t and pthread_cond_t as well: these are for programs of several languages, which
+ * use one lock through one interface (THR-20). A host that calls C by its symbols alone cannot allocate and initialise a
+ * pthread_mutex_t, which only C's headers can, and ownership of it has no reference count. So Treadle exports what such hosts
+ * need, one function for each operation of POSIX: create, lock, unlock, wait, signal, broadcast. The native objects of threads,
+ * locks and conditions come from treadle_get_pthread; the typed forms are inline. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
 #include "../treadle.h" /* includes the calls through the table */
 #endif
@@ -30,10 +36,13 @@ TREADLE_API treadle_status treadle_lock_lock(treadle_lock lock, int64_t timeout_
  *  [any] Errors: TREADLE_E_WRONG_THREAD when the calling thread does not own it. Since 1.0. */
 TREADLE_API treadle_status treadle_lock_unlock(treadle_lock lock);
 
-/** The pthread_mutex_t itself, valid while the lock lives. Use a lock through one interface only, this one or
- *  that of POSIX (THR-20).
+/** treadle_get_pthread of a lock: its pthread_mutex_t. Use a lock through one interface only, this one or that of POSIX
+ *  (THR-20).
  *  [any] NULL for a bad handle. Since 1.0. */
-TREADLE_API void *treadle_lock_get_pthread_mutex(treadle_lock lock);
+static inline void *treadle_lock_get_pthread_mutex(treadle_lock lock) {
+    uintptr_t mutex = 0;
+    return treadle_get_pthread(lock, &mutex) == TREADLE_OK ? (void *)mutex : NULL;
+}
 
 /** Creates a condition: a pthread_cond_t on the monotonic clock (THR-20). Release it.
  *  [any] Errors: TREADLE_E_NOMEM. Since 1.0. */
@@ -53,9 +62,12 @@ TREADLE_API treadle_status treadle_condition_signal(treadle_condition condition)
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_condition_broadcast(treadle_condition condition);
 
-/** The pthread_cond_t itself, valid while the condition lives; its clock is CLOCK_MONOTONIC (THR-20).
+/** treadle_get_pthread of a condition: its pthread_cond_t, whose clock is CLOCK_MONOTONIC (THR-20).
  *  [any] NULL for a bad handle. Since 1.0. */
-TREADLE_API void *treadle_condition_get_pthread_cond(treadle_condition condition);
+static inline void *treadle_condition_get_pthread_cond(treadle_condition condition) {
+    uintptr_t cond = 0;
+    return treadle_get_pthread(condition, &cond) == TREADLE_OK ? (void *)cond : NULL;
+}
 
 /* The functions of object.h, typed for locks and conditions. */
 TREADLE_TYPED_REFERENCES(lock)

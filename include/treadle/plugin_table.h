@@ -48,12 +48,10 @@ struct treadle_plugin_table {
     treadle_status (*lock_create)(uint32_t flags, treadle_lock *out_lock);
     treadle_status (*lock_lock)(treadle_lock lock, int64_t timeout_ns);
     treadle_status (*lock_unlock)(treadle_lock lock);
-    void *(*lock_get_pthread_mutex)(treadle_lock lock);
     treadle_status (*condition_create)(treadle_condition *out_condition);
     treadle_status (*condition_wait)(treadle_condition condition, treadle_lock lock, int64_t timeout_ns);
     treadle_status (*condition_signal)(treadle_condition condition);
     treadle_status (*condition_broadcast)(treadle_condition condition);
-    void *(*condition_get_pthread_cond)(treadle_condition condition);
     treadle_loop (*loop_current)(void);
     treadle_loop (*loop_main)(void);
     treadle_status (*loop_copy_of_thread)(int32_t thread_id, treadle_loop *out_loop);
@@ -121,7 +119,6 @@ struct treadle_plugin_table {
     treadle_thread (*thread_main)(void);
     bool (*thread_is_main)(treadle_thread thread);
     bool (*is_multithreaded)(void);
-    treadle_status (*thread_get_pthread)(treadle_thread thread, uintptr_t *out_pthread);
     treadle_status (*thread_get_id)(treadle_thread thread, int32_t *out_thread_id);
     treadle_status (*thread_copy_loop)(treadle_thread thread, treadle_loop *out_loop);
     treadle_status (*thread_get_state)(treadle_thread thread, uint32_t *out_state);
@@ -190,6 +187,7 @@ struct treadle_plugin_table {
     treadle_status (*thread_request_stop)(treadle_thread thread, uint32_t flags);
     treadle_status (*scope_copy_holders_sized)(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count);
     treadle_status (*trace_mark)(const char *label, int64_t value);
+    treadle_status (*get_pthread)(treadle_object object, uintptr_t *out_pthread);
 };
 
 #ifdef TREADLE_PLUGIN
@@ -234,12 +232,10 @@ TREADLE_FORWARD treadle_status treadle_invocation_get_result(treadle_invocation 
 TREADLE_FORWARD treadle_status treadle_lock_create(uint32_t flags, treadle_lock *out_lock) { if (!TREADLE_HAS(lock_create)) return treadle_plugin_lacks(); return treadle_plugin_self->table->lock_create(flags, out_lock); }
 TREADLE_FORWARD treadle_status treadle_lock_lock(treadle_lock lock, int64_t timeout_ns) { if (!TREADLE_HAS(lock_lock)) return treadle_plugin_lacks(); return treadle_plugin_self->table->lock_lock(lock, timeout_ns); }
 TREADLE_FORWARD treadle_status treadle_lock_unlock(treadle_lock lock) { if (!TREADLE_HAS(lock_unlock)) return treadle_plugin_lacks(); return treadle_plugin_self->table->lock_unlock(lock); }
-TREADLE_FORWARD void *treadle_lock_get_pthread_mutex(treadle_lock lock) { if (!TREADLE_HAS(lock_get_pthread_mutex)) return NULL; return treadle_plugin_self->table->lock_get_pthread_mutex(lock); }
 TREADLE_FORWARD treadle_status treadle_condition_create(treadle_condition *out_condition) { if (!TREADLE_HAS(condition_create)) return treadle_plugin_lacks(); return treadle_plugin_self->table->condition_create(out_condition); }
 TREADLE_FORWARD treadle_status treadle_condition_wait(treadle_condition condition, treadle_lock lock, int64_t timeout_ns) { if (!TREADLE_HAS(condition_wait)) return treadle_plugin_lacks(); return treadle_plugin_self->table->condition_wait(condition, lock, timeout_ns); }
 TREADLE_FORWARD treadle_status treadle_condition_signal(treadle_condition condition) { if (!TREADLE_HAS(condition_signal)) return treadle_plugin_lacks(); return treadle_plugin_self->table->condition_signal(condition); }
 TREADLE_FORWARD treadle_status treadle_condition_broadcast(treadle_condition condition) { if (!TREADLE_HAS(condition_broadcast)) return treadle_plugin_lacks(); return treadle_plugin_self->table->condition_broadcast(condition); }
-TREADLE_FORWARD void *treadle_condition_get_pthread_cond(treadle_condition condition) { if (!TREADLE_HAS(condition_get_pthread_cond)) return NULL; return treadle_plugin_self->table->condition_get_pthread_cond(condition); }
 TREADLE_FORWARD treadle_loop treadle_loop_current(void) { if (!TREADLE_HAS(loop_current)) return NULL; return treadle_plugin_self->table->loop_current(); }
 TREADLE_FORWARD treadle_loop treadle_loop_main(void) { if (!TREADLE_HAS(loop_main)) return NULL; return treadle_plugin_self->table->loop_main(); }
 TREADLE_FORWARD treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadle_loop *out_loop) { if (!TREADLE_HAS(loop_copy_of_thread)) return treadle_plugin_lacks(); return treadle_plugin_self->table->loop_copy_of_thread(thread_id, out_loop); }
@@ -305,7 +301,6 @@ TREADLE_FORWARD treadle_thread treadle_thread_current(void) { if (!TREADLE_HAS(t
 TREADLE_FORWARD treadle_thread treadle_thread_main(void) { if (!TREADLE_HAS(thread_main)) return NULL; return treadle_plugin_self->table->thread_main(); }
 TREADLE_FORWARD bool treadle_thread_is_main(treadle_thread thread) { if (!TREADLE_HAS(thread_is_main)) return false; return treadle_plugin_self->table->thread_is_main(thread); }
 TREADLE_FORWARD bool treadle_is_multithreaded(void) { if (!TREADLE_HAS(is_multithreaded)) return false; return treadle_plugin_self->table->is_multithreaded(); }
-TREADLE_FORWARD treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_pthread) { if (!TREADLE_HAS(thread_get_pthread)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_get_pthread(thread, out_pthread); }
 TREADLE_FORWARD treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id) { if (!TREADLE_HAS(thread_get_id)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_get_id(thread, out_thread_id); }
 TREADLE_FORWARD treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop) { if (!TREADLE_HAS(thread_copy_loop)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_copy_loop(thread, out_loop); }
 TREADLE_FORWARD treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state) { if (!TREADLE_HAS(thread_get_state)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_get_state(thread, out_state); }
@@ -372,6 +367,7 @@ TREADLE_FORWARD treadle_status treadle_port_call(treadle_message_port port, cons
 TREADLE_FORWARD treadle_status treadle_thread_request_stop(treadle_thread thread, uint32_t flags) { if (!TREADLE_HAS(thread_request_stop)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_request_stop(thread, flags); }
 TREADLE_FORWARD treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count) { if (!TREADLE_HAS(scope_copy_holders_sized)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_copy_holders_sized(scope, buffer, holder_size, capacity, out_count); }
 TREADLE_FORWARD treadle_status treadle_trace_mark(const char *label, int64_t value) { if (!TREADLE_HAS(trace_mark)) return treadle_plugin_lacks(); return treadle_plugin_self->table->trace_mark(label, value); }
+TREADLE_FORWARD treadle_status treadle_get_pthread(treadle_object object, uintptr_t *out_pthread) { if (!TREADLE_HAS(get_pthread)) return treadle_plugin_lacks(); return treadle_plugin_self->table->get_pthread(object, out_pthread); }
 #undef TREADLE_HAS
 #undef TREADLE_FORWARD
 #endif

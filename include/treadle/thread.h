@@ -128,10 +128,11 @@ TREADLE_API bool treadle_thread_is_main(treadle_thread thread);
  *  [any] Errors: none. Since 1.0. */
 TREADLE_API bool treadle_is_multithreaded(void);
 
-/** The thread's pthread_t, as an integer: cast it (THR-20). Valid until the thread is joined; for a detached thread, until
- *  it ends.
- *  [any] Errors: TREADLE_E_STATE when the thread does not execute. Since 1.0. */
-TREADLE_API treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_pthread);
+/** treadle_get_pthread of a thread: its pthread_t, as an integer (THR-20).
+ *  [any] Errors: TREADLE_E_STATE if the thread does not execute. Since 1.0. */
+static inline treadle_status treadle_thread_get_pthread(treadle_thread thread, uintptr_t *out_pthread) {
+    return treadle_get_pthread(thread, out_pthread);
+}
 
 /** The thread's kernel id (gettid); 0 before it executes and after it ended.
  *  [any] Since 1.0. */

@@ -781,6 +781,7 @@ PROTOTYPES = {
     "treadle_get_context_info": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
     "treadle_get_order": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
     "treadle_get_kind": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], False),
+    "treadle_get_pthread": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], True),
     "treadle_describe": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], False),
     "treadle_loop_add": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
     "treadle_loop_remove": Prototype(c_int32, [c_void_p, c_void_p, c_char_p], False),
@@ -871,7 +872,6 @@ PROTOTYPES = {
     "treadle_thread_main": Prototype(c_void_p, [], True),
     "treadle_thread_is_main": Prototype(c_bool, [c_void_p], True),
     "treadle_is_multithreaded": Prototype(c_bool, [], True),
-    "treadle_thread_get_pthread": Prototype(c_int32, [c_void_p, POINTER(c_size_t)], True),
     "treadle_thread_get_id": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
     "treadle_thread_copy_loop": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], True),
     "treadle_thread_get_state": Prototype(c_int32, [c_void_p, POINTER(c_uint32)], True),
@@ -917,12 +917,10 @@ PROTOTYPES = {
     "treadle_lock_create": Prototype(c_int32, [c_uint32, POINTER(c_void_p)], False),
     "treadle_lock_lock": Prototype(c_int32, [c_void_p, c_int64], False),
     "treadle_lock_unlock": Prototype(c_int32, [c_void_p], True),
-    "treadle_lock_get_pthread_mutex": Prototype(c_void_p, [c_void_p], True),
     "treadle_condition_create": Prototype(c_int32, [POINTER(c_void_p)], False),
     "treadle_condition_wait": Prototype(c_int32, [c_void_p, c_void_p, c_int64], False),
     "treadle_condition_signal": Prototype(c_int32, [c_void_p], True),
     "treadle_condition_broadcast": Prototype(c_int32, [c_void_p], True),
-    "treadle_condition_get_pthread_cond": Prototype(c_void_p, [c_void_p], True),
     "treadle_pool_push": Prototype(c_int32, [POINTER(c_uint64)], True),
     "treadle_pool_pop": Prototype(c_int32, [c_uint64], False),
     "treadle_pool_add": Prototype(c_int32, [c_void_p, treadle_release_fn], False),
@@ -975,6 +973,7 @@ class Functions:
     treadle_get_context_info: Callable[..., Any]
     treadle_get_order: Callable[..., Any]
     treadle_get_kind: Callable[..., Any]
+    treadle_get_pthread: Callable[..., Any]
     treadle_describe: Callable[..., Any]
     treadle_loop_add: Callable[..., Any]
     treadle_loop_remove: Callable[..., Any]
@@ -1065,7 +1064,6 @@ class Functions:
     treadle_thread_main: Callable[..., Any]
     treadle_thread_is_main: Callable[..., Any]
     treadle_is_multithreaded: Callable[..., Any]
-    treadle_thread_get_pthread: Callable[..., Any]
     treadle_thread_get_id: Callable[..., Any]
     treadle_thread_copy_loop: Callable[..., Any]
     treadle_thread_get_state: Callable[..., Any]
@@ -1111,12 +1109,10 @@ class Functions:
     treadle_lock_create: Callable[..., Any]
     treadle_lock_lock: Callable[..., Any]
     treadle_lock_unlock: Callable[..., Any]
-    treadle_lock_get_pthread_mutex: Callable[..., Any]
     treadle_condition_create: Callable[..., Any]
     treadle_condition_wait: Callable[..., Any]
     treadle_condition_signal: Callable[..., Any]
     treadle_condition_broadcast: Callable[..., Any]
-    treadle_condition_get_pthread_cond: Callable[..., Any]
     treadle_pool_push: Callable[..., Any]
     treadle_pool_pop: Callable[..., Any]
     treadle_pool_add: Callable[..., Any]

@@ -30,6 +30,12 @@ class NativeLock:
         weakref.finalize(self, release, handle).atexit = False
         _registry.locks.add(self)
 
+    def _pthread(self) -> int:
+        """The address of the POSIX object."""
+        out = ctypes.c_size_t()
+        check(native.treadle_get_pthread(self._handle, out), self._handle)
+        return out.value
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled")
 
@@ -69,9 +75,7 @@ class Lock(NativeLock):
 
         Use a lock through one interface only, this one or that of POSIX.
         """
-        address = native.treadle_lock_get_pthread_mutex(self._handle)
-        check(_capi.OK if address else _capi.E_STALE, self._handle)
-        return int(address)
+        return self._pthread()
 
     def __enter__(self) -> Lock:
         self.acquire()
@@ -138,9 +142,7 @@ class Condition(NativeLock):
     @property
     def pthread_cond(self) -> int:
         """The address of the pthread_cond_t, valid while the condition lives. Any thread. Since 1.0."""
-        address = native.treadle_condition_get_pthread_cond(self._handle)
-        check(_capi.OK if address else _capi.E_STALE, self._handle)
-        return int(address)
+        return self._pthread()
 
     def __enter__(self) -> Condition:
         self.lock.acquire()

@@ -27,11 +27,6 @@ TREADLE_API treadle_status treadle_lock_lock(treadle_lock lock, int64_t timeout_
  *  [any] Errors: TREADLE_E_WRONG_THREAD when the calling thread does not own it. Since 1.0. */
 TREADLE_API treadle_status treadle_lock_unlock(treadle_lock lock);
 
-/** The pthread_mutex_t itself, valid while the lock lives. Use one lock through one interface only, this one or
- *  that of POSIX (THR-20).
- *  [any] NULL for a bad handle. Since 1.0. */
-TREADLE_API void *treadle_lock_get_pthread_mutex(treadle_lock lock);
-
 /** Makes a condition: a pthread_cond_t on the monotonic clock (THR-20). Release it.
  *  [any] Errors: TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_condition_create(treadle_condition *out_condition);
@@ -49,10 +44,6 @@ TREADLE_API treadle_status treadle_condition_signal(treadle_condition condition)
 /** Wakes all waiters.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_condition_broadcast(treadle_condition condition);
-
-/** The pthread_cond_t itself, valid while the condition lives; its clock is CLOCK_MONOTONIC (THR-20).
- *  [any] NULL for a bad handle. Since 1.0. */
-TREADLE_API void *treadle_condition_get_pthread_cond(treadle_condition condition);
 
 /* The verbs of object.h, for a lock and for a condition alone. */
 TREADLE_TYPED_REFERENCES(lock)
