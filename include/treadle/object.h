@@ -54,8 +54,8 @@ TREADLE_API treadle_status treadle_close(treadle_object object, int64_t timeout_
  *  [any] Since 1.0. */
 TREADLE_API bool treadle_is_valid(treadle_object item);
 
-/** Stores the info of an item's context, which its callbacks receive. After invalidation it is unchanged for a source, descriptor source or
- *  port (SRC0-4), and NULL for a timer or observer (TMR-7).
+/** Stores the info of an item's context, which its callbacks receive. After invalidation it is unchanged for a source,
+ *  descriptor source or port (SRC0-4), and NULL for a timer or observer (TMR-7).
  *  [any] Errors: TREADLE_E_KIND if the object is not an item. Since 1.0. */
 TREADLE_API treadle_status treadle_get_context_info(treadle_object item, void **out_info);
 
