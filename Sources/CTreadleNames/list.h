@@ -156,7 +156,7 @@
     NAME(148, timer_start, STATUS) \
     NAME(149, timer_fire, STATUS) \
     NAME(150, timer_get_next_fire, STATUS) \
-    NAME(151, timer_arm, STATUS) \
+    NAME(151, timer_set_time, STATUS) \
     NAME(152, timer_get_interval, STATUS) \
     NAME(153, timer_set_tolerance, STATUS) \
     NAME(154, timer_get_tolerance, STATUS) \

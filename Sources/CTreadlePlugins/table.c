@@ -360,7 +360,7 @@ static const uint8_t plain[][2] = {
     {135, 146}, /* time_to_absolute */
     {138, 149}, /* timer_fire */
     {139, 150}, /* timer_get_next_fire */
-    {140, 151}, /* timer_arm */
+    {140, 151}, /* timer_set_time */
     {141, 152}, /* timer_get_interval */
     {142, 153}, /* timer_set_tolerance */
     {143, 154}, /* timer_get_tolerance */

@@ -76,9 +76,9 @@ private func makeTimerWithOptions(
 }
 
 @_optimize(speed)
-@implementation @_cdecl("treadle_timer_arm")
-public func treadle_timer_arm(_ timer: OpaquePointer?, _ time_ns: Int64, _ flags: UInt32) -> treadle_status {
-  status("treadle_timer_arm") { () throws(Failure) in
+@implementation @_cdecl("treadle_timer_set_time")
+public func treadle_timer_set_time(_ timer: OpaquePointer?, _ time_ns: Int64, _ flags: UInt32) -> treadle_status {
+  status("treadle_timer_set_time") { () throws(Failure) in
     if flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
     return try Item.setNextFire(bits(timer), flags & 1 != 0 ? .at(time_ns) : .after(time_ns))
   }

@@ -385,7 +385,7 @@ TREADLE_API treadle_status treadle_timer_start(int64_t delay_ns, int64_t interva
                                                treadle_timer *out_timer);
 TREADLE_API treadle_status treadle_timer_fire(treadle_timer timer);
 TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time);
-TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t time_ns, uint32_t flags);
+TREADLE_API treadle_status treadle_timer_set_time(treadle_timer timer, int64_t time_ns, uint32_t flags);
 TREADLE_API treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns);
 TREADLE_API treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns);
 TREADLE_API treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns);
@@ -973,7 +973,7 @@ treadle_status treadle_timer_create(const treadle_timer_context *context, treadl
 treadle_status treadle_timer_start(int64_t delay_ns, int64_t interval_ns, treadle_timer_fn fire, void *info, treadle_timer *out_timer) { __builtin_trap(); }
 treadle_status treadle_timer_fire(treadle_timer timer) { __builtin_trap(); }
 treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time) { __builtin_trap(); }
-treadle_status treadle_timer_arm(treadle_timer timer, int64_t time_ns, uint32_t flags) { __builtin_trap(); }
+treadle_status treadle_timer_set_time(treadle_timer timer, int64_t time_ns, uint32_t flags) { __builtin_trap(); }
 treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns) { __builtin_trap(); }
 treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns) { __builtin_trap(); }
 treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns) { __builtin_trap(); }

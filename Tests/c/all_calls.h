@@ -123,7 +123,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_message_get_component, U(MESSAGE), 's', 0, treadle_message_get_component(M, 0, &(treadle_component){0})) \
     X(treadle_message_take_descriptor, U(MESSAGE), 's', 4, call_take(M, &h->out.i32))                              \
     REFERENCE_ENDS(X, message, MESSAGE, M)                                                                         \
-    X(treadle_timer_arm, U(TIMER), 's', 0, treadle_timer_arm(T, 1, 0))                                                \
+    X(treadle_timer_set_time, U(TIMER), 's', 0, treadle_timer_set_time(T, 1, 0))                                      \
     X(treadle_timer_get_next_fire, U(TIMER), 's', 8, treadle_timer_get_next_fire(T, &h->out.i64))                  \
     X(treadle_timer_get_interval, U(TIMER), 's', 8, treadle_timer_get_interval(T, &h->out.i64))                    \
     X(treadle_timer_set_tolerance, U(TIMER), 's', 0, treadle_timer_set_tolerance(T, 1))                            \

@@ -277,7 +277,7 @@ TEST(unknown_flags, "RUN-1 STOP-9 SRC1-1 TMR-17") {
         treadle_source source = (void *)1;
         if (bit > 2) CHECK_ERROR(treadle_loop_run(loop, MODE, 0, flag), TREADLE_E_ARG, "flags");
         if (bit > 1) CHECK_INT(treadle_loop_request_stop(loop, flag), TREADLE_E_ARG);
-        if (bit > 0) CHECK_ERROR(treadle_timer_arm(h.of[TIMER], 1, flag), TREADLE_E_ARG, "flags");
+        if (bit > 0) CHECK_ERROR(treadle_timer_set_time(h.of[TIMER], 1, flag), TREADLE_E_ARG, "flags");
         if (bit > 1) CHECK_ERROR(treadle_thread_request_stop(treadle_thread_current(), flag), TREADLE_E_ARG, "flags");
         context.flags = flag;
         if (bit > 0) CHECK_ERROR(treadle_descriptor_create(&context, &descriptor), TREADLE_E_ARG, "flags");

@@ -25,7 +25,7 @@ static void work_and_delay(void) {
     int64_t before = treadle_time_now();
     treadle_timer started = NULL;
     CHECK_INT(treadle_timer_start(DELAY, 0, nothing, NULL, &started), TREADLE_OK);
-    CHECK_INT(treadle_timer_arm(armed, DELAY, 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(armed, DELAY), TREADLE_OK);
     int64_t after = treadle_time_now();
     CHECK(next_fire(started) >= before + DELAY && next_fire(started) <= after + DELAY);
     CHECK_INT(next_fire(armed), next_fire(started));

@@ -283,7 +283,7 @@ TEST(a_host_with_a_timer_of_its_own_is_told_when_the_date_moves, "ABI-13 ABI-9 T
         dispatch_all(SIZE_MAX);
         CHECK(told_date == date && date_of(M) == date);
     }
-    CHECK_INT(treadle_timer_arm(timer, 0, 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK);
     CHECK(date_of(M) == 0 && is_readable(60000));
     dispatch_all(SIZE_MAX);
     CHECK_TRACE("t");

@@ -159,7 +159,7 @@ static treadle_status set_timer(treadle_call *call, void *info) {
     int64_t delay = *(const int64_t *)call->arguments[1];
     int32_t result = 0;
     CHECK_INT(thread_id(), self->thread);
-    CHECK_INT(treadle_timer_arm(self->timer, delay < 0 ? TREADLE_FOREVER : MILLISECONDS(delay), 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(self->timer, delay < 0 ? TREADLE_FOREVER : MILLISECONDS(delay)), TREADLE_OK);
     return treadle_call_set_result(call, &result, sizeof result);
 }
 /* size_t write(char *, size_t, size_t, void *transfer) */

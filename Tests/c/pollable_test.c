@@ -73,7 +73,7 @@ static void add_signalled(struct cast *cast) {
     CHECK_INT(treadle_source_signal(cast->late), TREADLE_OK);
     CHECK_INT(treadle_loop_add(loop, cast->late, mode), TREADLE_OK);
 }
-static void arm(struct cast *cast) { CHECK_INT(treadle_timer_arm(cast->timer, MILLISECONDS(1), 0), TREADLE_OK); }
+static void arm(struct cast *cast) { CHECK_INT(treadle_timer_arm(cast->timer, MILLISECONDS(1)), TREADLE_OK); }
 static void add_timer(struct cast *cast) {
     (void)cast;
     treadle_timer timer = make_ending_timer(fire, NULL, treadle_time_now());

@@ -401,7 +401,7 @@ TEST(what_callbacks_of_a_run_inside_of_a_scope_make_is_not_its, "SCOPE-1") {
     treadle_timer timer = armed_timer(make_in_callback, NULL, NULL, 0, 0);
     for (int way = 0; way < 2; way++) {
         made_in_callback = NULL;
-        CHECK_INT(treadle_timer_arm(timer, 0, 0), TREADLE_OK);
+        CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK);
         CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
         while (!made_in_callback) {
             if (way == 0) treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(10), 0);

@@ -63,7 +63,7 @@ TEST(a_one_shot_that_has_fired_is_idle, "TMR-24 TMR-9 MODE-7") {
         check_idle(timer, M);
         int64_t date = treadle_time_now() + i * 100;
         if (i % 2) CHECK_INT(treadle_timer_set_next_fire(timer, date), TREADLE_OK);
-        else CHECK_INT(treadle_timer_arm(timer, i * 100, 0), TREADLE_OK);
+        else CHECK_INT(treadle_timer_arm(timer, i * 100), TREADLE_OK);
         if (i % 2) CHECK_INT(next_of_mode(M), date);
     }
     CHECK_INT(releases, 0);
@@ -75,7 +75,7 @@ static void arm_again(treadle_timer timer, void *info) {
     fire(timer, info);
     int64_t recent = treadle_time_recent();
     if (fires < 50) {
-        CHECK_INT(treadle_timer_arm(timer, 1000, 0), TREADLE_OK);
+        CHECK_INT(treadle_timer_arm(timer, 1000), TREADLE_OK);
         CHECK_INT(next_fire(timer), recent + 1000); /* from the time of the pass */
     } else if (fires < 100) {
         CHECK_INT(treadle_timer_set_next_fire(timer, treadle_time_now()), TREADLE_OK);
@@ -127,7 +127,7 @@ TEST(an_idle_timer_that_nobody_owns_ends, "TMR-24 OBJ-4 TMR-7") {
     timer = armed(fire, FAR_AWAY, 0); /* one with a date is the loop's */
     CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
     CHECK(treadle_timer_is_valid(timer));
-    CHECK_INT(treadle_timer_arm(timer, TREADLE_FOREVER, 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(timer, TREADLE_FOREVER), TREADLE_OK);
     check_gone(timer);
     timer = NULL; /* never armed, and nobody could */
     CHECK_INT(treadle_timer_start(TREADLE_FOREVER, 0, fire, NULL, NULL), TREADLE_OK);
@@ -140,7 +140,7 @@ TEST(an_idle_timer_that_nobody_owns_ends, "TMR-24 OBJ-4 TMR-7") {
 
 static void disarm_inside(treadle_timer timer, void *info) {
     fire(timer, info);
-    CHECK_INT(treadle_timer_arm(timer, TREADLE_FOREVER, 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(timer, TREADLE_FOREVER), TREADLE_OK);
     CHECK_INT(next_fire(timer), 0);
     CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT); /* while it fires it counts (TMR-20) */
 }
@@ -152,13 +152,13 @@ TEST(without_a_date_it_is_idle, "TMR-24 TMR-20") {
         check_idle(timer, M);
         CHECK_INT(treadle_timer_set_tolerance(timer, 500), TREADLE_OK);
         check_idle(timer, M);
-        CHECK_INT(treadle_timer_arm(timer, SECONDS(1000), 0), TREADLE_OK);
+        CHECK_INT(treadle_timer_arm(timer, SECONDS(1000)), TREADLE_OK);
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(treadle_timer_set_next_fire(timer, TREADLE_FOREVER), TREADLE_OK);
         check_idle(timer, M);
         CHECK_INT(treadle_timer_set_next_fire(timer, TREADLE_FOREVER - 1), TREADLE_OK); /* a date, if a far one */
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-        CHECK_INT(treadle_timer_arm(timer, TREADLE_FOREVER - 1, 0), TREADLE_OK);
+        CHECK_INT(treadle_timer_arm(timer, TREADLE_FOREVER - 1), TREADLE_OK);
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(discard(timer), TREADLE_OK);
         check_gone(timer);
@@ -166,7 +166,7 @@ TEST(without_a_date_it_is_idle, "TMR-24 TMR-20") {
         run();
         CHECK_INT(take(&fires), 1);
         check_idle(timer, M);
-        CHECK_INT(treadle_timer_arm(timer, 0, 0), TREADLE_OK);
+        CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK);
         CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
         run();
         CHECK_INT(take(&fires), 1);
@@ -177,7 +177,7 @@ TEST(without_a_date_it_is_idle, "TMR-24 TMR-20") {
 static treadle_timer victim;
 static void disarm_victim(treadle_timer timer, void *info) {
     (void)timer, (void)info;
-    CHECK_INT(treadle_timer_arm(victim, TREADLE_FOREVER, 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(victim, TREADLE_FOREVER), TREADLE_OK);
 }
 TEST(one_that_was_collected_is_disarmed, "TMR-24 TMR-13") {
     treadle_timer first = armed(disarm_victim, 1, 0);
@@ -201,7 +201,7 @@ TEST(it_is_idle_in_every_mode, "TMR-24 TMR-6 MODE-8") {
             }
             add(timer, common ? TREADLE_COMMON_MODES : M);
             for (int i = 0; i < 3; i++) {
-                if (i || round % 2) CHECK_INT(treadle_timer_arm(timer, 0, 0), TREADLE_OK);
+                if (i || round % 2) CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK);
                 if (i || round % 2) CHECK_INT(run_in(modes[i]), TREADLE_RUN_FINISHED);
                 for (int k = 0; k < 3; k++) check_idle(timer, modes[k]);
             }
@@ -209,7 +209,7 @@ TEST(it_is_idle_in_every_mode, "TMR-24 TMR-6 MODE-8") {
             if (round < 2) CHECK_INT(discard(timer), TREADLE_OK);
             else if (round < 4) CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
             else {
-                CHECK_INT(treadle_timer_arm(timer, 0, 0), TREADLE_OK);
+                CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK);
                 CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
                 CHECK_INT(run_in("b"), TREADLE_RUN_FINISHED);
                 CHECK_INT(take(&fires), 1);
@@ -231,12 +231,12 @@ TEST(an_idle_timer_goes_from_loop_to_loop, "TMR-24 TMR-6") {
     CHECK_INT(treadle_loop_add_timer(worker.loop, timer, M), TREADLE_OK);
     for (int i = 2; i < 100; i++) {
         worker_await_sleep(&worker);
-        CHECK_INT(treadle_timer_arm(timer, 0, 0), TREADLE_OK); /* also in a sleeping loop (TMR-8) */
+        CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK); /* also in a sleeping loop (TMR-8) */
         while (fires < i) sched_yield();
     }
     CHECK_INT(treadle_loop_remove_timer(worker.loop, timer, M), TREADLE_OK);
     int64_t before = treadle_time_now();
-    CHECK_INT(treadle_timer_arm(timer, SECONDS(1), 0), TREADLE_OK); /* in no loop it counts from now */
+    CHECK_INT(treadle_timer_arm(timer, SECONDS(1)), TREADLE_OK); /* in no loop it counts from now */
     CHECK(next_fire(timer) >= before + SECONDS(1) && next_fire(timer) <= treadle_time_now() + SECONDS(1));
     worker_stop(&worker);
     CHECK_INT(discard(timer), TREADLE_OK);
@@ -254,7 +254,7 @@ TEST(its_mode_stays, "TMR-24 RL-7") {
         CHECK_INT(treadle_loop_remove_timer(treadle_loop_current(), other, name), TREADLE_OK);
     }
     check_idle(timer, "its own");
-    CHECK_INT(treadle_timer_arm(timer, 0, 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK);
     CHECK_INT(run_in("its own"), TREADLE_RUN_FINISHED);
     CHECK_INT(fires, 1);
     CHECK_INT(discard(timer), TREADLE_OK);
@@ -268,7 +268,7 @@ TEST(one_that_is_fired_by_hand_is_idle, "TMR-24 NST-3") {
         CHECK_INT(take(&fires), 1);
         check_idle(timer, M);
     }
-    CHECK_INT(treadle_timer_arm(timer, 0, 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK);
     run();
     CHECK_INT(take(&fires), 1);
     CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
@@ -282,7 +282,7 @@ TEST(one_that_is_fired_by_hand_is_idle, "TMR-24 NST-3") {
 static void set_inside(treadle_timer timer, void *info) {
     fire(timer, info);
     CHECK_INT(treadle_timer_set_next_fire(timer, treadle_time_now()), TREADLE_OK);
-    CHECK_INT(treadle_timer_arm(timer, 0, 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(timer, 0), TREADLE_OK);
 }
 TEST(one_that_ends_after_firing, "TMR-4 TMR-15") {
     for (int i = 0; i < 4; i++) {
@@ -294,7 +294,7 @@ TEST(one_that_ends_after_firing, "TMR-4 TMR-15") {
         CHECK(!treadle_timer_is_valid(timer));
         CHECK_INT(take(&releases), 1);
         CHECK(!treadle_loop_contains_timer(treadle_loop_current(), timer, M));
-        CHECK_INT(treadle_timer_arm(timer, 1, 0), TREADLE_IGNORED);
+        CHECK_INT(treadle_timer_arm(timer, 1), TREADLE_IGNORED);
         CHECK_INT(treadle_timer_set_next_fire(timer, 1), TREADLE_IGNORED);
         CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
     }
@@ -322,7 +322,7 @@ TEST(the_last_reference_goes_while_it_fires, "TMR-24 OBJ-4 OBJ-6 TMR-7") {
     }
 }
 static void *arm_often(void *timer) {
-    for (int i = 0; i < 200; i++) CHECK_INT(treadle_timer_arm(timer, i % 4 ? i * 10 : TREADLE_FOREVER, 0), TREADLE_OK);
+    for (int i = 0; i < 200; i++) CHECK_INT(treadle_timer_arm(timer, i % 4 ? i * 10 : TREADLE_FOREVER), TREADLE_OK);
     CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
     return NULL;
 }

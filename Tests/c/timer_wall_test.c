@@ -82,7 +82,7 @@ TEST(a_date_on_the_wall_clock, "TMR-24 TMR-2 TMR-22") {
         run();
         CHECK_INT(take(), 1);
         int64_t before = wall();
-        CHECK_INT(treadle_timer_arm(timer, SECONDS(5), 0), TREADLE_OK);
+        CHECK_INT(treadle_timer_arm(timer, SECONDS(5)), TREADLE_OK);
         CHECK(next_fire(timer) >= before + SECONDS(5) && next_fire(timer) <= wall() + SECONDS(5));
         CHECK_INT(discard(timer), TREADLE_OK);
     }
@@ -219,7 +219,7 @@ TEST(it_follows_in_every_mode_and_loop, "TMR-24 TMR-6 MODE-8") {
     add(timer, M);
     poll_twice();
     CHECK_INT(take(), 1);
-    CHECK_INT(treadle_timer_arm(timer, SECONDS(1), 0), TREADLE_OK);
+    CHECK_INT(treadle_timer_arm(timer, SECONDS(1)), TREADLE_OK);
     set_clock(2);
     poll_twice();
     CHECK_INT(take(), 1);

@@ -59,7 +59,7 @@ static void signal_source(void *loop, void *source) {
 }
 static void move_timer(void *loop, void *timer, uint64_t after_ns) {
     (void)loop;
-    check(treadle_timer_arm(timer, (int64_t)after_ns, 0));
+    check(treadle_timer_arm(timer, (int64_t)after_ns));
 }
 /* A timer or a descriptor. */
 static void free_item(void *loop, void *item) {

@@ -119,7 +119,7 @@ static treadle_status watch(treadle_call *call, void *info) {
 static treadle_status set_timeout(treadle_call *call, void *info) {
     struct fetcher *self = info;
     long ms = *(const long *)call->arguments[1];
-    int result = treadle_timer_arm(self->timer, ms < 0 ? TREADLE_FOREVER : ms * 1000000, 0) == TREADLE_OK ? 0 : -1;
+    int result = treadle_timer_arm(self->timer, ms < 0 ? TREADLE_FOREVER : ms * 1000000) == TREADLE_OK ? 0 : -1;
     return treadle_call_set_result(call, &result, sizeof result);
 }
 /* size_t (char *, size_t, size_t, void *transfer): what differs from the size that came is a failure. */

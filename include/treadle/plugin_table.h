@@ -151,7 +151,7 @@ struct treadle_plugin_table {
     treadle_status (*timer_start)(const treadle_plugin_host *plugin, int64_t delay_ns, int64_t interval_ns, treadle_timer_fn fire, void *info, treadle_timer *out_timer);
     treadle_status (*timer_fire)(treadle_timer timer);
     treadle_status (*timer_get_next_fire)(treadle_timer timer, int64_t *out_time);
-    treadle_status (*timer_arm)(treadle_timer timer, int64_t time_ns, uint32_t flags);
+    treadle_status (*timer_set_time)(treadle_timer timer, int64_t time_ns, uint32_t flags);
     treadle_status (*timer_get_interval)(treadle_timer timer, int64_t *out_interval_ns);
     treadle_status (*timer_set_tolerance)(treadle_timer timer, int64_t tolerance_ns);
     treadle_status (*timer_get_tolerance)(treadle_timer timer, int64_t *out_tolerance_ns);
@@ -332,7 +332,7 @@ TREADLE_FORWARD treadle_status treadle_timer_create(const treadle_timer_context 
 TREADLE_FORWARD treadle_status treadle_timer_start(int64_t delay_ns, int64_t interval_ns, treadle_timer_fn fire, void *info, treadle_timer *out_timer) { if (!TREADLE_HAS(timer_start)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_start(treadle_plugin_self, delay_ns, interval_ns, fire, info, out_timer); }
 TREADLE_FORWARD treadle_status treadle_timer_fire(treadle_timer timer) { if (!TREADLE_HAS(timer_fire)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_fire(timer); }
 TREADLE_FORWARD treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time) { if (!TREADLE_HAS(timer_get_next_fire)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_get_next_fire(timer, out_time); }
-TREADLE_FORWARD treadle_status treadle_timer_arm(treadle_timer timer, int64_t time_ns, uint32_t flags) { if (!TREADLE_HAS(timer_arm)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_arm(timer, time_ns, flags); }
+TREADLE_FORWARD treadle_status treadle_timer_set_time(treadle_timer timer, int64_t time_ns, uint32_t flags) { if (!TREADLE_HAS(timer_set_time)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_set_time(timer, time_ns, flags); }
 TREADLE_FORWARD treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns) { if (!TREADLE_HAS(timer_get_interval)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_get_interval(timer, out_interval_ns); }
 TREADLE_FORWARD treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns) { if (!TREADLE_HAS(timer_set_tolerance)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_set_tolerance(timer, tolerance_ns); }
 TREADLE_FORWARD treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns) { if (!TREADLE_HAS(timer_get_tolerance)) return treadle_plugin_lacks(); return treadle_plugin_self->table->timer_get_tolerance(timer, out_tolerance_ns); }

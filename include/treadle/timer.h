@@ -92,7 +92,7 @@ TREADLE_API treadle_status treadle_timer_fire(treadle_timer timer);
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time);
 
-/** Flags of treadle_timer_arm. Unknown ones are refused. Since 1.0. */
+/** Flags of treadle_timer_set_time. Unknown ones are refused. Since 1.0. */
 enum {
     TREADLE_ARM_AT_DATE = 1 /* the time is a date of the timer's clock, not a delay */
 };
@@ -104,12 +104,17 @@ enum {
  *  timer on the wall clock always counts from the call.
  *  TREADLE_FOREVER: the timer is idle (TMR-24). TREADLE_IGNORED if invalid.
  *  [any] Errors: TREADLE_E_ARG for unknown flags. Since 1.0. */
-TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t time_ns, uint32_t flags);
+TREADLE_API treadle_status treadle_timer_set_time(treadle_timer timer, int64_t time_ns, uint32_t flags);
 
-/** treadle_timer_arm with TREADLE_ARM_AT_DATE: moves the timer, and its grid, to a date (TMR-17).
+/** treadle_timer_set_time without flags: moves the timer to the date that is delay_ns away, for timeouts that are restarted often
+ *  (TMR-24).
+ *  [any] Since 1.0. */
+static inline treadle_status treadle_timer_arm(treadle_timer timer, int64_t delay_ns) { return treadle_timer_set_time(timer, delay_ns, 0); }
+
+/** treadle_timer_set_time with TREADLE_ARM_AT_DATE: moves the timer, and its grid, to a date (TMR-17).
  *  [any] Since 1.0. */
 static inline treadle_status treadle_timer_set_next_fire(treadle_timer timer, int64_t time) {
-    return treadle_timer_arm(timer, time, TREADLE_ARM_AT_DATE);
+    return treadle_timer_set_time(timer, time, TREADLE_ARM_AT_DATE);
 }
 
 /** The interval; 0 for a one-shot (OBJ-5), also after the timer has become invalid.

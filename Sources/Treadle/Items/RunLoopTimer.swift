@@ -93,7 +93,7 @@ public final class RunLoopTimer: RunLoopItem, @unchecked Sendable {
   /// own callback.
   /// - Returns: false if it is invalid. Since 1.0.
   @discardableResult
-  public func arm(after delay: Duration) -> Bool { treadle_timer_arm(handle, delay.nanoseconds, 0) == TREADLE_OK }
+  public func arm(after delay: Duration) -> Bool { treadle_timer_arm(handle, delay.nanoseconds) == TREADLE_OK }
 
   /// Leaves it without a date: idle, and nothing that a loop waits for, until it is armed (TMR-24). Any thread. Since 1.0.
   public func disarm() { _ = treadle_timer_set_next_fire(handle, Int64.max) }

@@ -295,7 +295,7 @@ treadle_status treadle_timer_create(const treadle_timer_context *context, treadl
 treadle_status treadle_timer_start(int64_t delay_ns, int64_t interval_ns, treadle_timer_fn fire, void *info, treadle_timer *out_timer);
 treadle_status treadle_timer_fire(treadle_timer timer);
 treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time);
-treadle_status treadle_timer_arm(treadle_timer timer, int64_t time_ns, uint32_t flags);
+treadle_status treadle_timer_set_time(treadle_timer timer, int64_t time_ns, uint32_t flags);
 treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns);
 treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns);
 treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns);

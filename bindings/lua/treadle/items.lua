@@ -78,7 +78,7 @@ function items.timer(options)
   end)
 end
 --- Fires that many seconds from now, also once it has fired.
-function Timer:arm(seconds) check(lib.treadle_timer_arm(self.handle, core.nanoseconds(seconds), 0)) end
+function Timer:arm(seconds) check(lib.treadle_timer_set_time(self.handle, core.nanoseconds(seconds), 0)) end
 --- When it fires next; nil: never.
 function Timer:next_fire()
   local out = ffi.new("int64_t[1]")

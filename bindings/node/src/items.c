@@ -121,7 +121,7 @@ OF_ITEM(handle_of, {
     napi_create_bigint_uint64(env, (uint64_t)(uintptr_t)item, &result);
     return result;
 })
-OF_ITEM(arm, { return result_of(env, treadle_timer_arm((treadle_timer)item, integer_of(env, arguments.values[1]), 0)); })
+OF_ITEM(arm, { return result_of(env, treadle_timer_arm((treadle_timer)item, integer_of(env, arguments.values[1]))); })
 OF_ITEM(next_fire, {
     int64_t time = 0;
     napi_value result;

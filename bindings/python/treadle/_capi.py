@@ -848,7 +848,7 @@ PROTOTYPES = {
     "treadle_timer_start": Prototype(c_int32, [c_int64, c_int64, treadle_timer_fn, c_void_p, POINTER(c_void_p)], False),
     "treadle_timer_fire": Prototype(c_int32, [c_void_p], False),
     "treadle_timer_get_next_fire": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
-    "treadle_timer_arm": Prototype(c_int32, [c_void_p, c_int64, c_uint32], True),
+    "treadle_timer_set_time": Prototype(c_int32, [c_void_p, c_int64, c_uint32], True),
     "treadle_timer_get_interval": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
     "treadle_timer_set_tolerance": Prototype(c_int32, [c_void_p, c_int64], True),
     "treadle_timer_get_tolerance": Prototype(c_int32, [c_void_p, POINTER(c_int64)], True),
@@ -1040,7 +1040,7 @@ class Functions:
     treadle_timer_start: Callable[..., Any]
     treadle_timer_fire: Callable[..., Any]
     treadle_timer_get_next_fire: Callable[..., Any]
-    treadle_timer_arm: Callable[..., Any]
+    treadle_timer_set_time: Callable[..., Any]
     treadle_timer_get_interval: Callable[..., Any]
     treadle_timer_set_tolerance: Callable[..., Any]
     treadle_timer_get_tolerance: Callable[..., Any]

@@ -79,7 +79,7 @@ class Timer(Item):
 
         No effect on an invalid timer. Raises ValueError for NaN. Any thread. Since 1.0.
         """
-        check(native.treadle_timer_arm(self._handle, nanoseconds(delay, "delay"), 0), self._handle)
+        check(native.treadle_timer_set_time(self._handle, nanoseconds(delay, "delay"), 0), self._handle)
         if self._is_oneshot:
             self._rise()
 
@@ -104,7 +104,7 @@ class Timer(Item):
 
     @next_fire.setter
     def next_fire(self, date: float) -> None:
-        check(native.treadle_timer_arm(self._handle, nanoseconds(date, "next_fire"), _capi.ARM_AT_DATE), self._handle)
+        check(native.treadle_timer_set_time(self._handle, nanoseconds(date, "next_fire"), _capi.ARM_AT_DATE), self._handle)
         if self._is_oneshot:
             self._rise()
 

@@ -77,7 +77,7 @@ static int watch(CURL *transfer, curl_socket_t socket, int what, void *info, voi
 
 static int set_timeout(CURLM *unused, long ms, void *info) {
     (void)unused, (void)info;
-    return treadle_timer_arm(timeout, ms < 0 ? TREADLE_FOREVER : ms * 1000 * 1000, 0) == TREADLE_OK ? 0 : -1;
+    return treadle_timer_arm(timeout, ms < 0 ? TREADLE_FOREVER : ms * 1000 * 1000) == TREADLE_OK ? 0 : -1;
 }
 
 int main(int argc, char **argv) {

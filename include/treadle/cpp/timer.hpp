@@ -139,11 +139,11 @@ class [[nodiscard]] Timer : public Item<Timer, detail::TimerApi> {
     /// [any] Errors: Error of Status::stale or Status::forked, Status::argument for a delay that is not a number.
     /// Since 1.0.
     template <class Rep, class Period> bool arm(std::chrono::duration<Rep, Period> delay) const {
-        return detail::effect(treadle_timer_arm(native_, detail::nanoseconds_of(delay), 0));
+        return detail::effect(treadle_timer_arm(native_, detail::nanoseconds_of(delay)));
     }
     /// Makes the timer idle: it has no date until it is armed (TMR-24). False if invalid.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.
-    bool disarm() const { return detail::effect(treadle_timer_arm(native_, TREADLE_FOREVER, 0)); }
+    bool disarm() const { return detail::effect(treadle_timer_arm(native_, TREADLE_FOREVER)); }
     /// Calls the timer's callback immediately, on the calling thread. A one-shot is idle or invalid afterwards; the
     /// dates of a repeating timer do not change (NST-3). False if invalid, or if the callback is running already.
     /// [any] Errors: Error of Status::stale or Status::forked. Since 1.0.

@@ -44,7 +44,7 @@ typedef struct treadle_timer_context {
 /** Makes a timer, in no mode yet.
  *
  *  A one-shot that has fired is idle (TMR-24): valid, and in its modes, but without a date; it keeps no mode from being
- *  empty. treadle_timer_set_next_fire and treadle_timer_arm give it a date again, also in its own callback. With
+ *  empty. treadle_timer_set_time gives it a date again, also in its own callback. With
  *  TREADLE_FOREVER for a date any timer is idle. An idle timer of which no client has a reference ends, since nobody would
  *  arm it: when its callback returns, or when the last reference is released. So what is made, added and released
  *  fires, and leaves nothing. With TREADLE_TIMER_ENDS_AFTER_FIRING a one-shot ends in any case, whatever date it was
@@ -91,7 +91,7 @@ TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int6
  *  from the time of the pass, as that of treadle_timer_start, and anywhere else, as of a timer on the wall clock, from now.
  *  TREADLE_FOREVER: the timer is idle. TREADLE_IGNORED if invalid.
  *  [any] Since 1.0. */
-TREADLE_API treadle_status treadle_timer_arm(treadle_timer timer, int64_t time_ns, uint32_t flags);
+TREADLE_API treadle_status treadle_timer_set_time(treadle_timer timer, int64_t time_ns, uint32_t flags);
 
 /** The interval; 0 for a one-shot (OBJ-5).
  *  [any] Since 1.0. */

@@ -101,7 +101,7 @@ void c_timer(int64_t times) {
 static void fire_again(treadle_timer timer, void *info) {
     struct signalled *signalled = info;
     ++*signalled->counted;
-    if (--signalled->left > 0) check(treadle_timer_arm(timer, 0, 0));
+    if (--signalled->left > 0) check(treadle_timer_arm(timer, 0));
     else check(treadle_timer_invalidate(timer));
 }
 void c_rearm(int64_t times) {

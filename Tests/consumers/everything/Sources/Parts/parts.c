@@ -29,7 +29,7 @@ static void say_c(treadle_timer timer, void *info) {
 int start_c(void) {
     return treadle_timer_start((int64_t)(hour * 1e9), 0, say_c, NULL, &timer_of_c) == TREADLE_OK;
 }
-int turn_of_c(void) { return treadle_timer_arm(timer_of_c, 0, 0) == TREADLE_OK; }
+int turn_of_c(void) { return treadle_timer_arm(timer_of_c, 0) == TREADLE_OK; }
 
 static void say_cf(CFRunLoopTimerRef timer, void *info) {
     (void)info;
