@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * calls.c: invocations and closures: a call that several threads want to end, and the end of a function that is called. */
+#include "owner.h"
+
+static treadle_invocation invocation;
+static void note_call(void) { count(&called); }
+static void make_invocation(void) {
+    treadle_invocation_config config = {
+        .struct_size = sizeof config, .code = note_call, .signature = "v", .info = &invocation, .destroy = count_release};
+    REQUIRE_OK(treadle_invocation_create(&config, &invocation));
+}
+static counter cancelled, completed, dropped;
+static void note_completion(void *target, void *argument) {
+    (void)target, (void)argument;
+    count(&completed);
+}
+static void note_drop(void *info) {
+    (void)info;
+    count(&dropped);
+}
+static void *cancel(void *info) {
+    treadle_status status = treadle_invocation_cancel(invocation);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    if (status == TREADLE_OK) count(&cancelled);
+    return info;
+}
+static void stop_and_join(pthread_t owner) {
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(invocation));
+    REQUIRE(counted(&freed) == 1);
+}
+
+/* Whatever ends the call, it ends once: the function, one of two cancels, or the end of the thread. */
+SCENE(a_call_is_cancelled_by_two, "PERF-8, PERF-9") {
+    pthread_t owner = start_owner(make_invocation);
+    treadle_request completion = {.struct_size = sizeof completion, .fn = note_completion, .argument = &invocation, .release_argument = note_drop};
+    treadle_invocation_options options = {.struct_size = sizeof options, .loop = loop, .completion = &completion, .completion_loop = loop};
+    REQUIRE_OK(treadle_invocation_perform(invocation, &options));
+    pthread_t other = start(cancel, NULL);
+    cancel(NULL);
+    join(other);
+    stop_and_join(owner);
+    REQUIRE(counted(&called) + counted(&cancelled) <= 1);
+    REQUIRE(counted(&dropped) == 1 && counted(&completed) <= 1);
+}
+SCENE(a_wait_for_a_call_is_cancelled, "PERF-7, PERF-8") {
+    pthread_t owner = start_owner(make_invocation), other = start(cancel, NULL);
+    treadle_invocation_options options = {.struct_size = sizeof options, .loop = loop, .wait = TREADLE_WAIT_BLOCK};
+    treadle_status status = treadle_invocation_perform(invocation, &options);
+    join(other);
+    REQUIRE(status == (counted(&cancelled) ? TREADLE_E_CANCELLED : TREADLE_OK));
+    REQUIRE(counted(&called) == (status == TREADLE_OK));
+    stop_and_join(owner);
+}
+/* Virtual time passes when the clock is read: the time is up before, while, or after the function is called. */
+SCENE(a_wait_for_a_call_against_its_time_limit, "PERF-7, PERF-8") {
+    pthread_t owner = start_owner(make_invocation);
+    treadle_invocation_options options = {.struct_size = sizeof options, .loop = loop, .wait = TREADLE_WAIT_BLOCK, .timeout_ns = 2500};
+    treadle_status status = treadle_invocation_perform(invocation, &options);
+    uint32_t state;
+    REQUIRE_OK(treadle_invocation_get_state(invocation, &state));
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_TIMEOUT);
+    REQUIRE(status != TREADLE_OK || (state == TREADLE_INVOCATION_DONE && counted(&called) == 1));
+    if (state == TREADLE_INVOCATION_CANCELLED) REQUIRE(counted(&called) == 0);
+    stop_and_join(owner);
+    REQUIRE(counted(&called) == (state != TREADLE_INVOCATION_CANCELLED));
+}
+
+/* --- Closures --------------------------------------------------------------------------------------- */
+
+static treadle_closure closure;
+static int (*function)(int);
+static treadle_scope scope;
+static counter handling;
+static treadle_status answer(treadle_call *call, void *info) {
+    count(&handling);
+    REQUIRE(!info || counted(&freed) == 0);
+    *(int *)call->result = *(const int *)call->arguments[0] + 1;
+    count(&called);
+    REQUIRE(!info || counted(&freed) == 0);
+    atomic_fetch_sub_explicit(&handling, 1, memory_order_relaxed);
+    return TREADLE_OK;
+}
+static bool say_nothing(treadle_thread thread, const char *kind, const char *message, void *info) {
+    (void)thread, (void)kind, (void)message, (void)info;
+    return true;
+}
+static void make_closure(uint32_t delivery) {
+    treadle_closure_config config = {.struct_size = sizeof config, .signature = "ii", .handler = answer, .info = &closure,
+                                     .destroy = count_release, .delivery = delivery, .loop = delivery ? loop : NULL, .scope = scope};
+    REQUIRE_OK(treadle_closure_create(&config, &closure));
+    void (*code)(void);
+    REQUIRE_OK(treadle_closure_get_code(closure, &code));
+    function = (int (*)(int))code;
+    REQUIRE_OK(treadle_set_last_resort(say_nothing, NULL, NULL)); /* of calls that come too late */
+}
+static void *call_it(void *info) {
+    int result = function(7);
+    REQUIRE(result == 8 || result == 0);
+    return info;
+}
+/* Behind a close no handler runs, and destroy has been called once; calls return the default result. */
+static void close_closure(void) {
+    REQUIRE_OK(treadle_close(closure, TREADLE_FOREVER));
+    REQUIRE(counted(&handling) == 0 && counted(&freed) == 1);
+    int calls = counted(&called);
+    REQUIRE(function(7) == 0);
+    REQUIRE(counted(&called) == calls);
+    REQUIRE_OK(treadle_release(closure));
+}
+SCENE(a_closure_is_closed_while_it_is_called, "OBJ-9") {
+    make_closure(TREADLE_DELIVERY_INLINE);
+    explore_from_here();
+    pthread_t other = start(call_it, NULL);
+    close_closure();
+    join(other);
+}
+static void make_closure_of_the_loop(void) { make_closure(TREADLE_DELIVERY_SYNC); }
+SCENE(a_closure_is_closed_while_its_loop_handles_a_call, "OBJ-9, PERF-7") {
+    pthread_t owner = start_owner(make_closure_of_the_loop), other = start(call_it, NULL);
+    close_closure();
+    join(other);
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+}
+
+/* As at a plugin's unload: behind the close of the scope nothing of it runs, whoever has its function pointer. */
+SCENE(a_scope_is_closed_while_its_closure_is_called, "SCOPE-2, SCOPE-3") {
+    treadle_scope_config config = {.struct_size = sizeof config, .destroy = note_drop};
+    REQUIRE_OK(treadle_scope_create(&config, &scope));
+    make_closure(TREADLE_DELIVERY_INLINE);
+    explore_from_here();
+    pthread_t other = start(call_it, NULL);
+    REQUIRE_OK(treadle_close(scope, TREADLE_FOREVER));
+    REQUIRE(counted(&handling) == 0 && counted(&freed) == 1 && counted(&dropped) == 1);
+    int calls = counted(&called);
+    join(other);
+    REQUIRE(counted(&called) == calls);
+    REQUIRE_OK(treadle_release(scope));
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * membership.c: what is in a mode while its loop makes a pass, and while other threads add and remove. */
+#include "owner.h"
+
+static counter performed;
+static void count_perform(treadle_source self, void *info) {
+    (void)self, (void)info;
+    REQUIRE(counted(&freed) == 0);
+    if (count(&performed) == 2) stop_loop(NULL);
+}
+static treadle_source second;
+static void make_two(void) {
+    source = make_source(count_perform, NULL, NULL);
+    second = make_source(count_perform, count_release, NULL);
+    add(source);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+    REQUIRE_OK(treadle_source_signal_and_wake(second));
+}
+SCENE(a_signalled_source_is_added_during_the_pass, "SRC0-6, MODE-7") {
+    pthread_t owner = start_owner(make_two);
+    add(second);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE_OK(treadle_release(second));
+    REQUIRE(counted(&performed) == 2 && counted(&freed) == 1);
+}
+
+static void add_one(void) {
+    source = make_source(count_perform, count_release, NULL);
+    add(source);
+}
+static void *remove_it(void *info) {
+    treadle_status status = treadle_loop_remove(loop, source, TREADLE_DEFAULT_MODE);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    return info;
+}
+SCENE(two_remove_a_source, "OBJ-3, SRC0-2") {
+    pthread_t owner = start_owner(add_one), other = start(remove_it, NULL);
+    remove_it(NULL);
+    join(other);
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
+}
+static void *invalidate_it(void *info) {
+    REQUIRE_OK(treadle_invalidate(source));
+    return info;
+}
+SCENE(removal_against_invalidation, "OBJ-5, SRC0-2") {
+    pthread_t owner = start_owner(add_one), other = start(invalidate_it, NULL);
+    remove_it(NULL);
+    join(other);
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * nested.c: runs inside of callbacks, and stops from other threads for one of them or for all. */
+#include "owner.h"
+
+static treadle_status inner_result;
+static struct event is_nested, is_back;
+static void tell(void *info) {
+    (void)info;
+    set(&is_nested);
+}
+static void run_inside(void *info) {
+    REQUIRE_OK(treadle_loop_post(loop, tell, info)); /* called by the nested run */
+    inner_result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+    set(&is_back);
+}
+static pthread_t start_nested(void) {
+    pthread_t owner = start_owner(NULL);
+    REQUIRE_OK(treadle_loop_post(loop, run_inside, NULL));
+    await(&is_nested);
+    return owner;
+}
+static void join_both(pthread_t owner) {
+    join_owner(owner);
+    REQUIRE(inner_result == TREADLE_RUN_STOPPED);
+}
+static void *request_stop(void *flags) {
+    REQUIRE_OK(treadle_loop_request_stop(loop, (uint32_t)(uintptr_t)flags));
+    return NULL;
+}
+static void *const all_levels = (void *)TREADLE_STOP_ALL_LEVELS;
+
+/* A stop belongs to the run that is innermost when it comes. */
+SCENE(a_nested_run_and_then_the_outer_one_are_stopped, "STOP-2, STOP-7, RUN-12") {
+    pthread_t owner = start_nested();
+    REQUIRE_OK(treadle_loop_stop(loop));
+    await(&is_back);
+    REQUIRE_OK(treadle_loop_stop(loop));
+    join_both(owner);
+}
+SCENE(all_levels_are_stopped_by_two, "STOP-9, RUN-12") {
+    pthread_t owner = start_nested(), other = start(request_stop, all_levels);
+    request_stop(all_levels);
+    join(other);
+    join_both(owner);
+}
+/* A post that the nested run has not called is left to the outer one. */
+static void count_post(void *info) {
+    (void)info;
+    count(&called);
+}
+SCENE(a_post_against_the_end_of_a_nested_run, "BLK-2, STOP-3, STOP-9") {
+    pthread_t owner = start_nested(), other = start(request_stop, NULL);
+    treadle_post post = {.struct_size = sizeof post, .fn = count_post, .destroy = count_release};
+    REQUIRE_OK(treadle_loop_post_in(loop, &post));
+    join(other);
+    await(&is_back);
+    request_stop(NULL);
+    join_both(owner);
+    REQUIRE(counted(&freed) == 1 && counted(&called) <= 1);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * timers.c: timers that other threads set, end and close while their loop sleeps for them or fires them. */
+#include "owner.h"
+
+static treadle_timer timer;
+enum { MILLISECOND = 1000000 };
+static const int64_t HOUR = 3600000000000;
+
+static void stop_in_time(treadle_timer self, void *info) {
+    (void)self, (void)info;
+    REQUIRE(treadle_time_now() < 1000000000000 + HOUR); /* virtual time begins at 1,000 seconds */
+    stop_loop(NULL);
+}
+static void add_timer(treadle_timer_fn fire, int64_t delay) {
+    treadle_timer_context context = {.struct_size = sizeof context, .fire = fire, .release = count_release, .info = &timer,
+                                     .fire_at = treadle_time_now() + delay};
+    REQUIRE_OK(treadle_timer_create(&context, &timer));
+    add(timer);
+}
+static void add_a_late_one(void) { add_timer(stop_in_time, HOUR); }
+static void add_a_late_one_in_epoll(void) {
+    watch_a_descriptor();
+    add_a_late_one();
+}
+static void set_and_join(pthread_t owner) {
+    REQUIRE_OK(treadle_timer_set_next_fire(timer, treadle_time_now() + MILLISECOND));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
+}
+SCENE(a_date_that_comes_closer_ends_the_sleep, "TMR-11") { set_and_join(start_owner(add_a_late_one)); }
+SCENE(a_date_that_comes_closer_ends_the_sleep_in_epoll, "TMR-11") { set_and_join(start_owner(add_a_late_one_in_epoll)); }
+
+static counter firing;
+static void count_fire(treadle_timer self, void *info) {
+    (void)self, (void)info;
+    REQUIRE(counted(&freed) == 0 && count(&firing) == 1);
+    count(&called);
+    atomic_fetch_sub_explicit(&firing, 1, memory_order_relaxed);
+    REQUIRE(counted(&freed) == 0);
+}
+static void add_one_that_is_due(void) { add_timer(count_fire, 0); }
+SCENE(a_timer_is_closed_while_it_fires, "OBJ-9, TMR-7") {
+    pthread_t owner = start_owner(add_one_that_is_due);
+    REQUIRE_OK(treadle_close(timer, TREADLE_FOREVER));
+    int calls = counted(&called);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE(counted(&called) == calls && counted(&freed) == 1);
+}
+
+/* Of two who set a timer, the later decides: it fires once. */
+static void *set_soon(void *info) {
+    REQUIRE_OK(treadle_timer_set_next_fire(timer, treadle_time_now() + MILLISECOND));
+    return info;
+}
+SCENE(a_timer_is_set_by_two, "TMR-11") {
+    pthread_t owner = start_owner(add_a_late_one), other = start(set_soon, NULL);
+    set_soon(NULL);
+    join(other);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
+}
+
+static void stop_and_join(pthread_t owner) {
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE(counted(&freed) == 1);
+}
+static void add_a_late_one_that_counts(void) { add_timer(count_fire, HOUR); }
+static void *invalidate_timer(void *info) {
+    REQUIRE_OK(treadle_invalidate(timer));
+    return info;
+}
+SCENE(a_timer_is_set_against_its_invalidation, "TMR-4, NST-4") {
+    pthread_t owner = start_owner(add_a_late_one_that_counts), other = start(invalidate_timer, NULL);
+    treadle_status status = treadle_timer_set_next_fire(timer, treadle_time_now() + 1000);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    join(other);
+    int calls = counted(&called);
+    REQUIRE(calls <= (status == TREADLE_OK));
+    stop_and_join(owner);
+}
+/* By hand on another thread, and by the loop: never both at a time. */
+SCENE(a_timer_is_fired_by_two, "NST-3, TMR-19") {
+    pthread_t owner = start_owner(add_one_that_is_due);
+    treadle_status status = treadle_timer_fire(timer);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    stop_and_join(owner);
+    REQUIRE(counted(&called) >= 1 && counted(&called) <= 2);
+}
