@@ -10,12 +10,21 @@ import TreadleBase
 public func treadle_loop_post(
   _ loop: OpaquePointer?, _ fn: treadle_post_fn?, _ info: UnsafeMutableRawPointer?
 ) -> treadle_status {
-  status("treadle_loop_post") { () throws(Failure) in
-    guard let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self) else {
-      throw Failure(Status.argument, "fn", "is NULL")
-    }
-    return try Loop.post(bits(loop), code, info)
-  }
+  if !Loop.postsPlainly { return postSlowly(loop, fn, info) }
+  return status("treadle_loop_post") { () throws(Failure) in try Loop.post(bits(loop), demand(fn), info) }
+}
+
+/// Not inlined: plain posts would save registers for it.
+@inline(never)
+@_optimize(speed)
+private func postSlowly(_ loop: OpaquePointer?, _ fn: treadle_post_fn?, _ info: UnsafeMutableRawPointer?) -> treadle_status {
+  status("treadle_loop_post") { () throws(Failure) in try Loop.postSlowly(bits(loop), demand(fn), info) }
+}
+
+@inline(__always)
+private func demand(_ fn: treadle_post_fn?) throws(Failure) -> UnsafeMutableRawPointer {
+  guard let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self) else { throw Failure(Status.argument, "fn", "is NULL") }
+  return code
 }
 
 @implementation @_cdecl("treadle_loop_post_in")

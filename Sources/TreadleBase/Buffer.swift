@@ -22,15 +22,17 @@ package struct Buffer<Element: BitwiseCopyable> {
   /// The element at an index that the caller knows to be in range; nil when it is not.
   @inline(__always)
   package subscript(index: Int) -> Element? {
-    guard index >= 0, index < count, let base else { return nil }
-    return base[index]
+    isIn(index) ? base.unsafelyUnwrapped[index] : nil
   }
 
   @inline(__always)
   package func set(_ index: Int, _ element: Element) {
-    guard index >= 0, index < count, let base else { return }
-    base[index] = element
+    if isIn(index) { base.unsafelyUnwrapped[index] = element }
   }
+
+  /// One comparison, which a negative index fails as well. There is memory where there is an element.
+  @inline(__always)
+  private func isIn(_ index: Int) -> Bool { UInt(bitPattern: index) < UInt(bitPattern: count) }
 
   /// False when there is no memory: nothing changed then.
   @inline(__always)

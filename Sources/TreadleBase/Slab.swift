@@ -49,7 +49,7 @@ package struct Slab {
     case Kind.loop.rawValue: 640
     case Kind.mode.rawValue: 320
     case Kind.thread.rawValue: 256
-    case Kind.scope.rawValue: 152
+    case Kind.scope.rawValue: 160
     case Kind.host.rawValue, Kind.port.rawValue, Kind.message.rawValue: 128
     case Kind.lock.rawValue, Kind.condition.rawValue: 96
     case Kind.timer.rawValue: 64

@@ -71,7 +71,8 @@ extension Scope {
         }
         if !guardian(UnsafeMutableRawPointer(state), until) { return .isBusy }
       }
-      isHere = scope.isMakingHere
+      scope.endPosts()
+      isHere = scope.isMakingHere || scope.isPostHere
       return nil
     }
 
@@ -182,7 +183,7 @@ extension Scope {
 
   /// The same without its members.
   private var isCallHere: Bool {
-    if isMakingHere { return true }
+    if isMakingHere || isPostHere { return true }
     var isWorkHere = false
     forEachWork { work in
       isWorkHere = ScopeWork.isHere(work)

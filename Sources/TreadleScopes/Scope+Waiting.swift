@@ -41,15 +41,16 @@ extension Scope {
     return found
   }
 
-  /// Those who make something in it, run a function of a plugin, or call `destroy`, and works.
+  /// Those who make something in it, call its posts, run a function of a plugin, or call `destroy`, and works.
   private func busyCall() -> Busy? {
-    var isMade = false
-    forEachMaker { _ in isMade = true }
-    if isMade {
+    var isEntered = isCallingPosts
+    forEachMaker { _ in isEntered = true }
+    if isEntered {
       holdAgain()
       let target = RestTarget(UnsafeMutableRawPointer(state)) { memory, stack in
         guard let scope = UnsafeMutableRawPointer(bitPattern: memory).map({ Scope($0) }) else { return false }
-        return scope.isMaking(ThreadStack.at(stack).scope) || ThreadStack.at(stack).finishing != 0 && scope.isFinishing(on: ThreadStack.at(stack).threadID)
+        let stack = ThreadStack.at(stack)
+        return scope.isMaking(stack.scope) || stack.hasPost(of: scope) || stack.finishing != 0 && scope.isFinishing(on: stack.threadID)
       }
       return Busy(target: target, scope: self)
     }

@@ -23,6 +23,7 @@ package struct ScopeHolder {
   /// Calls `body` with each thing in the scope, and its label, which lives as long as the call.
   package static func forEach(in scope: Scope, _ body: (ScopeHolder, UnsafePointer<CChar>?) -> Void) {
     scope.forEachMaker { threadID in body(ScopeHolder(kind: ScopeWork.Sort.call, threadID: threadID, handle: 0), nil) }
+    forEachPost(of: scope) { threadID in body(ScopeHolder(kind: ScopeWork.Sort.post, threadID: threadID, handle: 0), nil) }
     scope.forEachWork { work in
       body(ScopeHolder(kind: work.pointee.kind, threadID: ScopeWork.thread(of: work), handle: 0), nil)
       return true
@@ -34,6 +35,19 @@ package struct ScopeHolder {
       guard let kind = handle.kind, !Slab(kind).isOver(handle) else { continue }
       tell(handle, kind, body)
     }
+  }
+
+  /// Calls `body` for each post that is no work: those that loops call, with the thread's id, then those that wait, with 0.
+  private static func forEachPost(of scope: Scope, _ body: (Int32) -> Void) {
+    var waitingCount = 0
+    scope.forEachCalledPosts { threadID, left in
+      body(threadID)
+      waitingCount &+= left
+    }
+    // A closing has ended those that wait.
+    if scope.hasEndedPosts { return }
+    waitingCount &+= Loop.countOfQueuedPosts(of: scope)
+    for _ in 0..<waitingCount { body(0) }
   }
 
   /// Calls `name` with the name of a thread that is inside of something, and `callback` with the label of the item whose callback

@@ -60,7 +60,7 @@ typedef struct treadle_scope_holder {
 
 /** Kinds of holders without a handle. New ones may be added. Since 1.0. */
 enum {
-    TREADLE_HOLDER_POST = 32,
+    TREADLE_HOLDER_POST = 32, /* those of treadle_loop_post that a pass has taken are listed when their turn is near */
     TREADLE_HOLDER_REQUEST = 33,
     TREADLE_HOLDER_NOTIFICATION = 34,
     TREADLE_HOLDER_POOLED = 35, /* a release that treadle_pool_add has deferred */

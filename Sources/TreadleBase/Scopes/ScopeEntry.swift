@@ -69,6 +69,23 @@ extension Scope {
     return Owners(first: first, second: other.contains(scope) ? nil : second)
   }
 
+  /// The scope that the calling thread has entered last, if what it creates now belongs to that alone, and that is seen at once:
+  /// a client has entered it, and it is no plugin's. Otherwise nil.
+  @inline(__always)
+  package static var enteredAlone: Scope? {
+    guard let entry = innermost, entry.pointee.kind == .byClient, let scope = entry.pointee.scope else { return nil }
+    return scope.isOfPlugin ? nil : scope
+  }
+
+  /// The scopes that what the calling thread creates now belongs to; nil for none. Refused where it may create nothing.
+  package static func demandOwners() throws(Failure) -> (first: Scope, second: Scope?)? {
+    guard let owners, let scope = owners.first.pointee.scope else {
+      try demandCreation()
+      return nil
+    }
+    return (scope, owners.second?.pointee.scope)
+  }
+
   /// The scope that what the calling thread creates now belongs to, before any other.
   package static var entered: Scope? { owners?.first.pointee.scope }
 

@@ -37,10 +37,14 @@ package struct ScopeState: ~Copyable {
   var works: UnsafeMutablePointer<ScopeTie>?
   /// The entries of threads that something is promised to. Lock.
   var makers: UnsafeMutablePointer<ScopeEntry>?
+  /// The posts that loops are calling. Lock.
+  var posts: ScopePosts.Pointer?
   /// When the closing began. Written before the phase says so.
   package fileprivate(set) var closedAt: Int64
   /// Until when it may take that was closed from inside of itself. Written before the phase says so.
   package fileprivate(set) var deferredUntil: Int64
+  /// No post of the scope is called any more that has not begun. Written under the lock.
+  let hasEndedPosts: Atomic<Bool>
   /// The kernel's id of the thread that calls `destroy`. Written before the phase says so.
   fileprivate var finisher: Int32
 }
@@ -48,7 +52,8 @@ package struct ScopeState: ~Copyable {
 /// A scope: what is made while a thread has entered it belongs to it, and ends with it. A thin handle.
 ///
 /// It knows its members by their handles, so that none of them knows of the scope, and a member that has ended costs nothing but
-/// a stale entry, which is swept when room is needed. What has no handle is on a list (`ScopeWork`).
+/// a stale entry, which is swept when room is needed. What has no handle is on a list (`ScopeWork`), but for plain posts, which
+/// queues know (`ScopePosts`).
 package struct Scope {
   package let state: UnsafeMutablePointer<ScopeState>
 
@@ -96,6 +101,8 @@ package struct Scope {
     state.pointee.serial = 1
     state.pointee.works = nil
     state.pointee.makers = nil
+    state.pointee.posts = nil
+    state.pointee.hasEndedPosts.store(false, ordering: .relaxed)
     state.pointee.closedAt = 0
     state.pointee.deferredUntil = 0
     state.pointee.finisher = 0
@@ -222,7 +229,7 @@ package struct Scope {
   var finisher: Int32 { state.pointee.finisher }
 
   private var isEmptyLocked: Bool {
-    state.pointee.members.isEmpty && state.pointee.works == nil && state.pointee.promised == 0
+    state.pointee.members.isEmpty && state.pointee.works == nil && state.pointee.promised == 0 && state.pointee.posts == nil
   }
 }
 

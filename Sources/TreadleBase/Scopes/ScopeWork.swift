@@ -91,15 +91,12 @@ package struct ScopeWork: ~Copyable {
   private static func makeSlowly<Content>(
     _ kind: UInt32, _ content: Content, _ isQueued: Bool, _ dispose: @escaping Dispose
   ) throws(Failure) -> Pointer? {
-    guard let owners = Scope.owners, let scope = owners.first.pointee.scope else {
-      try Scope.demandCreation()
-      return nil
-    }
+    guard let owners = try Scope.demandOwners() else { return nil }
     guard let memory = treadle_system_allocate(offset &+ MemoryLayout<Content>.size) else {
       throw Failure.noMemory("scope")
     }
     (memory + offset).bindMemory(to: Content.self, capacity: 1).initialize(to: content)
-    return try begin(memory, kind, scope, owners.second?.pointee.scope, isQueued, dispose)
+    return try begin(memory, kind, owners.first, owners.second, isQueued, dispose)
   }
 
   /// From here on its scopes know of it, unless one of them is closed.

@@ -40,9 +40,10 @@ struct Mention: BitwiseCopyable {
 /// One place in a queue or a batch. All of them are of one type, so that a batch takes a queue's memory in exchange for
 /// its own.
 struct Entry: BitwiseCopyable {
-  /// A `Mention`; or a plain function that was posted; 0 for a block that is a node on the heap.
+  /// A `Mention`; or a plain function that was posted; 0 for a block that is a node on the heap, and for a `PostGroup`.
   var first: UInt64
-  /// The time of a signal, the date of a timer, the activities of an observer; or the info of a function, or a node.
+  /// The time of a signal, the date of a timer, the activities of an observer; or the info of a function, a node, or a
+  /// group.
   var second: UInt64
 
   @inline(__always)

@@ -69,7 +69,9 @@ struct LoopState: ~Copyable {
   let callMode: Atomic<UInt32>
   /// At how many modes it is looked whether all of them are used. Lock.
   var modesToLookAt: UInt32
-  private let restOfSecondLine: (UInt64, UInt64, UInt64)
+  /// Where the last group of `incoming` begins, or began in a queue before that. Gate.
+  var lastGroup: Int
+  private let restOfSecondLine: (UInt64, UInt64)
 
   // What the owner writes, or looks at in every pass, and others now and then.
 
@@ -151,6 +153,8 @@ struct LoopState: ~Copyable {
   enum Pending {
     static let blocks: UInt32 = 1
     static let jobs: UInt32 = 2
+    /// Among the blocks may be groups of posts (`PostGroup`).
+    static let groups: UInt32 = 4
   }
 
   /// Bits of `stop`, which are not those of the C interface (`StopFlag`).

@@ -62,11 +62,22 @@ struct Batch {
   /// The last so many that were taken are the next ones again.
   mutating func putBack(_ count: Int) { index = max(index &- count, 0) }
 
-  /// Leaves the next block to later drains, in the part of the batch that has been passed, which is always long enough.
+  /// The next entry is this one, in the place of one that was taken.
+  mutating func putBack(_ entry: Entry) {
+    putBack(1)
+    entries.set(index, entry)
+  }
+
+  /// Leaves the next block to later drains, or all posts of a group, in the part of the batch that has been passed, which is always
+  /// long enough.
   mutating func keepFirst() {
-    guard let entry = takeFirst() else { return }
-    entries.set(keptCount, entry)
-    keptCount &+= 1
+    var left = first.flatMap { PostGroup($0) }?.count ?? 0
+    while let entry = takeFirst() {
+      entries.set(keptCount, entry)
+      keptCount &+= 1
+      if left == 0 { return }
+      left &-= 1
+    }
   }
 
   /// Shortens the entries to those that have not been taken.

@@ -15,6 +15,8 @@ struct Callout {
     case timer
     case observer
     case block
+    /// A plain post of a scope (`PostGroup`).
+    case scopedPost
     case job
   }
 
@@ -55,6 +57,11 @@ struct Callout {
     kind = .block
     self.block = block
   }
+  mutating func set(scopedPost post: Entry) {
+    kind = .scopedPost
+    block = post
+  }
+  var isPost: Bool { kind == .block || kind == .scopedPost }
   @inline(__always)
   mutating func set(_ job: UnsafeMutablePointer<Job>) {
     kind = .job
@@ -147,7 +154,7 @@ extension Loop {
     case .source: Event.Kind.perform
     case .timer: Event.Kind.timer
     case .observer: Event.Kind.observer
-    case .block: Event.Kind.block
+    case .block, .scopedPost: Event.Kind.block
     case .job: Event.Kind.request
     case .message: Event.Kind.message
     case .descriptor, .none: Event.Kind.descriptor

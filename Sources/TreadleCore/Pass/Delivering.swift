@@ -31,7 +31,7 @@ extension Loop {
     while nextSource(frame) && (frame.pointee.callout.kind == .source ? callItem(frame) : callJob(frame)) {}
   }
   @inline(never)
-  private func callBlocks(_ frame: Frame.Pointer) { while nextBlock(frame) && callBlock(frame) {} }
+  private func callBlocks(_ frame: Frame.Pointer) { while nextBlock(frame, callingGroups: true) && callBlock(frame) {} }
   @inline(never)
   private func fireTimers(_ frame: Frame.Pointer) { while nextTimer(frame) && callItem(frame) {} }
   @inline(never)
@@ -81,6 +81,7 @@ extension Loop {
     case .block:
       frame.pointee.callout.set(callout.block)
       endBlocks(frame, .none)
+    case .scopedPost: settleScopedPost(frame)
     case .job: if let job = callout.job { job.pointee.finish(job, Job.Phase.dropped) }
     case .timer:
       if let item = callout.item {

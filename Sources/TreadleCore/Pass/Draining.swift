@@ -21,6 +21,7 @@ extension Loop {
     var taken = state.pointee.deferred.isEmpty ? Buffer() : takeDeferred()
     state.pointee.gate.lock()
     let count = taken.count &+ state.pointee.incoming.count
+    let hasGroups = state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.groups != 0
     state.pointee.drained.store(UInt32(truncatingIfNeeded: count), ordering: .relaxed)
     noteTaken(state.pointee.incoming.count)
     if taken.isEmpty {
@@ -31,20 +32,32 @@ extension Loop {
       state.pointee.incoming.removeAll()
     }
     // Without memory to join the two, the newer ones wait for the next drain.
-    if state.pointee.incoming.isEmpty { forgetPending(LoopState.Pending.blocks) }
+    if state.pointee.incoming.isEmpty { forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups) }
     state.pointee.gate.unlock()
     swap(&taken, &frame.pointee.batch.entries)
     recycle(taken)
+    if hasGroups { noteDrained(frame.pointee.batch.entries) }
     frame.pointee.batch.open(.blocks)
     return true
   }
 
-  /// The next block of the drain, or its end.
+  /// The next block of the drain, or its end. callingGroups: posts of groups are called here.
   @inline(__always)
-  func nextBlock(_ frame: Frame.Pointer) -> Bool {
-    if frame.pointee.callout.kind == .block { settleBlock(frame) }
+  func nextBlock(_ frame: Frame.Pointer, callingGroups: Bool = false) -> Bool {
+    if frame.pointee.callout.kind == .block {
+      settleBlock(frame)
+    } else if !callingGroups && frame.pointee.callout.kind == .scopedPost && nextOfGroup(frame) {
+      return true
+    }
     while !mustEnd(frame), let entry = frame.pointee.batch.first {
       if admits(frame.pointee.mode, entry) {
+        if let group = PostGroup(entry) {
+          if beginGroup(group, frame) {
+            if !callingGroups { return true }
+            if !callGroup(frame) { return false }
+          }
+          continue
+        }
         frame.pointee.batch.skip()
         frame.pointee.callout.set(entry)
         return true
@@ -61,11 +74,75 @@ extension Loop {
     if let node = frame.pointee.callout.block.node { BlockNode.free(node) }
   }
 
+  // MARK: Groups
+
+  private func posts(_ frame: Frame.Pointer) -> ScopePosts.Pointer { withUnsafeMutablePointer(to: &frame.pointee.posts) { $0 } }
+
+  /// Begins the next entry of the batch, a group: its first post is the frame's callout. False if none of its posts is called.
+  @inline(never)
+  private func beginGroup(_ group: PostGroup, _ frame: Frame.Pointer) -> Bool {
+    frame.pointee.batch.skip()
+    frame.pointee.uncalledCount &+= 1
+    if ScopePosts.begin(posts(frame), of: group.scope, count: group.count) { return callNextOfGroup(frame) }
+    for _ in 0..<group.count { frame.pointee.batch.skip() }
+    frame.pointee.uncalledCount &+= group.count
+    return false
+  }
+
+  /// Calls the posts of the group that has begun. False: this is the child of a fork.
+  @inline(never)
+  @_optimize(speed)
+  private func callGroup(_ frame: Frame.Pointer) -> Bool {
+    repeat {
+      if !callBlock(frame) { return false }
+    } while nextOfGroup(frame)
+    return true
+  }
+
+  /// The next post of the group, or its end: then what is left of it is the next entry of the batch.
+  @inline(__always)
+  private func nextOfGroup(_ frame: Frame.Pointer) -> Bool {
+    // Its mode is common still, and for good.
+    let isLeft = frame.pointee.posts.left.load(ordering: .relaxed) != 0
+    if isLeft, !mustEnd(frame), let scope = frame.pointee.posts.scope, !scope.hasEndedPosts {
+      return callNextOfGroup(frame)
+    }
+    settleScopedPost(frame)
+    return false
+  }
+
+  @inline(__always)
+  private func callNextOfGroup(_ frame: Frame.Pointer) -> Bool {
+    guard let post = frame.pointee.batch.takeFirst() else { return false }
+    frame.pointee.posts.left.store(frame.pointee.posts.left.load(ordering: .relaxed) &- 1, ordering: .relaxed)
+    frame.pointee.callout.set(scopedPost: post)
+    return true
+  }
+
+  /// What follows a post of a group, without taking the next one: the scope is left.
+  func settleScopedPost(_ frame: Frame.Pointer) {
+    frame.pointee.callout.clear()
+    let left = Int(frame.pointee.posts.left.load(ordering: .relaxed))
+    if left != 0, let scope = frame.pointee.posts.scope {
+      // In the place of the one that was called.
+      frame.pointee.batch.putBack(PostGroup(of: scope).with(count: left).entry)
+      frame.pointee.uncalledCount &-= 1
+    }
+    ScopePosts.end(posts(frame))
+  }
+
+  /// How many posts of a batch with groups are to be called.
+  private func noteDrained(_ entries: Buffer<Entry>) {
+    state.pointee.drained.store(UInt32(truncatingIfNeeded: PostGroup.countOfPosts(in: entries)), ordering: .relaxed)
+  }
+
   /// What the drain has not run goes ahead of what has been queued since, and of what a nested run has put off.
   func endDrain(_ frame: Frame.Pointer) {
     state.pointee.running.store(0, ordering: .relaxed)
     state.pointee.drained.store(0, ordering: .relaxed)
-    state.pointee.counters.posts.count(frame.pointee.batch.calledCount)
+    assert(frame.pointee.posts.scope == nil, "posts of a scope are settled before the batch ends")
+    state.pointee.counters.posts.count(frame.pointee.batch.calledCount &- frame.pointee.uncalledCount)
+    frame.pointee.uncalledCount = 0
     while !frame.pointee.batch.isEmpty { frame.pointee.batch.keepFirst() }
     frame.pointee.batch.entries.truncate(frame.pointee.batch.keptCount)
     if frame.pointee.batch.keptCount == 0 { return }
@@ -73,14 +150,15 @@ extension Loop {
     var newer = state.pointee.deferred
     state.pointee.deferred = Buffer()
     swap(&state.pointee.deferred, &frame.pointee.batch.entries)
-    var keptCount = 0
-    while let entry = newer[keptCount], state.pointee.deferred.append(entry) { keptCount &+= 1 }
+    // All or none: a group has all of its posts.
+    let isKept = state.pointee.deferred.reserve(state.pointee.deferred.count &+ newer.count)
+    if isKept { for entry in newer.elements { _ = state.pointee.deferred.appendInRoom(entry) } }
     unlock()
     // Out of memory: the blocks cannot be kept, but their info goes back.
-    for entry in newer.elements.dropFirst(keptCount) { if let node = entry.node { BlockNode.free(node) } }
+    if !isKept { for entry in newer.elements { if let node = entry.node { BlockNode.free(node) } } }
     newer.free()
     state.pointee.gate.lock()
-    notePending(LoopState.Pending.blocks)
+    notePending(LoopState.Pending.blocks | LoopState.Pending.groups)
     state.pointee.gate.unlock()
   }
 

@@ -7,7 +7,7 @@ import TreadleBase
 
 /// One run in progress: where its pass stands, and everything that must outlive a callout. Nested runs are a stack of frames.
 /// Touched by the loop's own thread alone.
-package struct Frame {
+package struct Frame: ~Copyable {
   /// Where a run goes on, in the order of the steps (§4 of the rules).
   enum Step: UInt8 {
     case enter
@@ -73,6 +73,9 @@ package struct Frame {
   var batch: Batch
   /// The callout that is being made.
   var callout = Callout()
+  /// The scope whose posts are called, if there is one, and how many entries of the batch of blocks were passed that are no calls.
+  var posts = ScopePosts()
+  var uncalledCount = 0
 
   package enum Flag {
     package static let returnAfterSource: UInt32 = 1

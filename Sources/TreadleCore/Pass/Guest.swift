@@ -93,6 +93,7 @@ extension Loop {
     case .source, .observer: settleItem(frame)
     case .job: _ = settleJob(frame)
     case .block: settleBlock(frame)
+    case .scopedPost: settleScopedPost(frame)
     case .timer: settleTimer(frame)
     case .descriptor, .message:
       if frame.pointee.callout.kind == .message { settleMessage(frame) } else { settleItem(frame) }

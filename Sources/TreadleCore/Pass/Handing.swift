@@ -110,7 +110,7 @@ extension Loop {
     switch frame.pointee.callout.kind {
     case .block: endBlocks(frame, failed == 0 ? .all : .upTo(failed))
     case .job: if failed == 0, let job = frame.pointee.callout.job { _ = job.pointee.handOut?(job, Job.Ask.complete, nil, nil) }
-    case .source, .timer, .observer, .descriptor, .message, .none: break
+    case .source, .timer, .observer, .descriptor, .message, .scopedPost, .none: break
     }
     if failed != 0 { fail() }
   }
@@ -175,7 +175,7 @@ extension Loop {
       lock()
       if let job = callout.job { putBack(job) }
       unlock()
-    case .descriptor, .message, .none: break
+    case .descriptor, .message, .scopedPost, .none: break
     }
     fail()
     frame.pointee.result = Status.state

@@ -88,7 +88,13 @@ extension Loop {
   }
 
   private func list(_ entries: Buffer<Entry>, _ posts: inout Queued.Room, _ count: inout Int) {
-    for entry in entries.elements {
+    var index = 0
+    while let entry = entries[index] {
+      index &+= 1
+      if let group = PostGroup(entry) {
+        if group.hasEnded { index &+= group.count }
+        continue
+      }
       if let code = entry.code {
         posts.set(count, Queued(name: CallName(post: code), since: 0))
       } else if let node = entry.node {

@@ -32,7 +32,7 @@ extension Loop {
     if callout.kind == .job, let job = callout.job {
       return Trace.record(Trace.What.callBegins, number: kind, subject: job.pointee.name.bits, flow: job.pointee.flow)
     }
-    let node = callout.kind == .block ? callout.block.node : nil
+    let node = callout.isPost ? callout.block.node : nil
     let name = node?.pointee.name ?? callout.block.code.map { CallName(post: $0) } ?? .none
     Trace.record(Trace.What.callBegins, number: kind, subject: name.bits, flow: node?.pointee.flow ?? 0)
   }
@@ -41,7 +41,7 @@ extension Loop {
   private func callTimed(_ frame: Frame.Pointer) -> Bool {
     let callout = frame.pointee.callout
     if callout.kind == .descriptor && callout.value & Readiness.failed != 0 { tell(callout, nil, -1) }
-    let block = callout.kind == .block ? callout.block : Entry(first: 0, second: 0)
+    let block = callout.isPost ? callout.block : Entry(first: 0, second: 0)
     let code = block.code ?? block.node?.pointee.code
     let start = Clock.now()
     let outer = state.pointee.calledSince.exchange(start, ordering: .sequentiallyConsistent)
@@ -68,7 +68,7 @@ extension Loop {
     switch kind {
     case .source, .timer: callItem(frame)
     case .observer, .descriptor: callItemWithValue(frame)
-    case .block: callBlock(frame)
+    case .block, .scopedPost: callBlock(frame)
     case .job: callJob(frame)
     case .message: callPort(frame)
     case .none: false

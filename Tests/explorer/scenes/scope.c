@@ -44,6 +44,78 @@ SCENE(a_scope_is_closed_against_a_post, "SCOPE-2, SCOPE-3") {
     REQUIRE(counted(&called) == calls);
 }
 
+/* Plain posts that wait by then: the close waits for the one that runs, and none of the others is called behind it. */
+static void stay_in_scope(void *info) {
+    in_scope(info);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    REQUIRE(counted(&closed) == 0);
+}
+static void post_two(void) {
+    REQUIRE_OK(treadle_scope_enter(scope));
+    REQUIRE_OK(treadle_loop_post(loop, stay_in_scope, NULL));
+    REQUIRE_OK(treadle_loop_post(loop, stay_in_scope, NULL));
+    REQUIRE_OK(treadle_scope_leave(scope));
+}
+static void make_scope_with_posts(void) {
+    make_scope();
+    post_two();
+}
+static void *close_scope(void *info) {
+    REQUIRE_OK(treadle_scope_close(scope, TREADLE_FOREVER));
+    REQUIRE(counted(&closed) == 1);
+    return info;
+}
+SCENE(a_scope_is_closed_against_its_posts_in_their_turn, "SCOPE-2, SCOPE-3") {
+    pthread_t owner = start_owner(make_scope_with_posts);
+    close_scope(NULL);
+    int calls = counted(&called);
+    end(owner);
+    REQUIRE(counted(&called) == calls);
+}
+static void close_from_inside(void *info) {
+    in_scope(info);
+    treadle_status status = treadle_scope_close(scope, TREADLE_FOREVER);
+    REQUIRE(status == TREADLE_DEFERRED && counted(&closed) == 0);
+}
+static void make_scope_that_closes_itself(void) {
+    make_scope();
+    REQUIRE_OK(treadle_scope_enter(scope));
+    REQUIRE_OK(treadle_loop_post(loop, close_from_inside, NULL));
+    REQUIRE_OK(treadle_loop_post(loop, stay_in_scope, NULL));
+    REQUIRE_OK(treadle_scope_leave(scope));
+}
+SCENE(a_scope_is_closed_against_a_post_that_closes_it, "SCOPE-3, SCOPE-4") {
+    pthread_t owner = start_owner(make_scope_that_closes_itself);
+    close_scope(NULL);
+    REQUIRE(counted(&called) <= 1);
+    end(owner);
+}
+
+/* The loop ends with its thread, wherever the posts are by then. */
+static void *own_loop_shortly(void *info) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    make_scope_with_posts();
+    explore_from_here();
+    set(&is_there);
+    treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    return info;
+}
+SCENE(a_scope_is_closed_against_the_loops_end, "SCOPE-2, SCOPE-3, RL-8") {
+    pthread_t owner = start(own_loop_shortly, NULL);
+    await(&is_there);
+    REQUIRE_OK(treadle_scope_enter(scope));
+    treadle_status status = treadle_loop_post(loop, stay_in_scope, NULL);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED);
+    REQUIRE_OK(treadle_scope_leave(scope));
+    close_scope(NULL);
+    int calls = counted(&called);
+    join(owner);
+    REQUIRE(counted(&called) == calls && calls <= 3);
+    REQUIRE_OK(treadle_release(loop));
+    REQUIRE_OK(treadle_release(scope));
+}
+
 /* Who waits for a request of the scope goes on: it was performed, or the close ended it, whether it was queued by then or not. */
 static void perform_in_scope(void *target, void *argument) {
     (void)argument;
@@ -87,11 +159,6 @@ SCENE(a_scope_is_closed_against_its_source, "SCOPE-2, SCOPE-3") {
     REQUIRE_OK(treadle_scope_close(scope, TREADLE_FOREVER));
     REQUIRE(counted(&freed) == 1);
     end(owner);
-}
-static void *close_scope(void *info) {
-    REQUIRE_OK(treadle_scope_close(scope, TREADLE_FOREVER));
-    REQUIRE(counted(&closed) == 1);
-    return info;
 }
 SCENE(a_scope_is_closed_by_two, "SCOPE-2, SCOPE-3") {
     pthread_t owner = start_owner(make_scope_with_source), other = start(close_scope, NULL);

@@ -7,23 +7,48 @@ package import TreadleBase
 
 /// Queueing blocks, from any thread (§9 of the rules).
 extension Loop {
-  /// Queues a plain function for the common modes, and wakes the loop; the handle is the client's, who need not hold the
-  /// loop: its memory stays, and under its gate it is looked at whether the loop is the one meant and has its thread.
+  /// Queues a plain function for the common modes, and wakes the loop, where `postsPlainly`; the handle is the client's, who need not
+  /// hold the loop: its memory stays, and under its gate it is looked at whether the loop is the one meant and has its thread.
   @inline(__always)
   package static func post(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Int32 {
-    if treadle_system_thread().pointee.scope != nil || Watch.isOn { return try postNode(handle, code, info) }
-    return try post(handle, Entry(code: code, info: info))
+    try post(handle, Entry(code: code, info: info), in: nil)
   }
 
-  /// One that belongs to a scope; and while somebody debugs, one that knows when it was queued.
-  @inline(never)
-  private static func postNode(
+  /// Whether a plain post needs no more than its function and info: it belongs to no scope, and nobody debugs.
+  @inline(__always)
+  package static var postsPlainly: Bool { treadle_system_thread().pointee.scope == nil && !Watch.isOn }
+
+  /// `post`, where not: it belongs to a scope, or has to know when it was queued.
+  @inline(__always)
+  package static func postSlowly(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Int32 {
-    let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
-    return try post(handle, BlockNode(code: code, indirect: none, info: info, destroy: nil))
+    guard let scope = Scope.enteredAlone, !Watch.isOn else { return try postOther(handle, code, info) }
+    return try post(handle, code, info, of: scope)
+  }
+
+  /// One of a plugin's scope, of two scopes, or of none; and while somebody debugs.
+  @inline(never)
+  private static func postOther(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Int32 {
+    let owners = try Scope.demandOwners()
+    if Watch.isOn || owners?.second != nil {
+      let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
+      return try post(handle, BlockNode(code: code, indirect: none, info: info, destroy: nil))
+    }
+    guard let scope = owners?.first else { return try post(handle, Entry(code: code, info: info), in: nil) }
+    return try post(handle, code, info, of: scope)
+  }
+
+  @inline(__always)
+  private static func post(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?, of scope: Scope
+  ) throws(Failure) -> Int32 {
+    if scope.isClosing { throw Scope.closedFailure }
+    return try post(handle, Entry(code: code, info: info), in: PostGroup(of: scope))
   }
 
   /// Queues a block that is none of the plain ones, which is taken over unless this throws, and wakes the loop.
@@ -45,27 +70,28 @@ extension Loop {
 
   /// Queues a block that is a node, which is taken over unless this throws, and wakes the loop.
   private static func post(_ handle: UInt, _ node: UnsafeMutablePointer<BlockNode>) throws(Failure) -> Int32 {
-    try post(handle, Entry(node))
+    try post(handle, Entry(node), in: nil)
   }
 
+  /// `group`: one without posts of the scope of a plain post; nil outside of scopes.
   @inline(__always)
-  private static func post(_ handle: UInt, _ entry: Entry) throws(Failure) -> Int32 {
+  private static func post(_ handle: UInt, _ entry: Entry, in group: PostGroup?) throws(Failure) -> Int32 {
     guard let memory = Slab(.loop).find(Handle(bits: handle)) else { throw Handle(bits: handle).failure("loop") }
     let loop = Loop(memory)
-    if loop.queue(entry, as: handle, wakes: true) { return Status.ok }
+    if loop.queue(entry, in: group, as: handle, wakes: true) { return Status.ok }
     throw loop.isAliveAs(handle)
       ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
   }
 
   @inline(__always)
-  private func queue(_ entry: Entry, as handle: UInt, wakes: Bool) -> Bool {
+  private func queue(_ entry: Entry, in group: PostGroup?, as handle: UInt, wakes: Bool) -> Bool {
     let isForeign = !isCurrent
     state.pointee.gate.lock()
     // Looked at here, since a thread that exits takes the gate for the last time after it said so.
-    let isQueued = isAliveAs(handle) && state.pointee.incoming.append(entry)
+    let isQueued = isAliveAs(handle) && (group.map { append(entry, to: $0) } ?? state.pointee.incoming.append(entry))
     var sleep = Sleep.awake
     if isQueued {
-      notePending(LoopState.Pending.blocks)
+      notePending(group == nil ? LoopState.Pending.blocks : LoopState.Pending.blocks | LoopState.Pending.groups)
       if wakes {
         if isForeign {
           state.pointee.incoming.prefetchForAppending()
@@ -100,7 +126,7 @@ extension Loop {
           try withLock { () throws(Failure) in try block.modes.append(modes, of: self, "block") }
         }
         guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
-        if queue(Entry(node), as: handle.bits, wakes: wakes) { return Status.ok }
+        if queue(Entry(node), in: nil, as: handle.bits, wakes: wakes) { return Status.ok }
         treadle_system_free(node)
         if isAlive { throw Failure.noMemory("block") }
       }
@@ -138,11 +164,11 @@ extension Loop {
       state.pointee.gate.lock()
       var discarded = state.pointee.incoming
       state.pointee.incoming = Buffer()
-      forgetPending(LoopState.Pending.blocks)
+      forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
       state.pointee.gate.unlock()
       var older = takeDeferred()
       let isLast = discarded.isEmpty && older.isEmpty
-      state.pointee.counters.discarded.count(older.count &+ discarded.count)
+      state.pointee.counters.discarded.count(PostGroup.countOfPosts(in: older) &+ PostGroup.countOfPosts(in: discarded))
       for entry in older.elements { if let node = entry.node { BlockNode.free(node) } }
       for entry in discarded.elements { if let node = entry.node { BlockNode.free(node) } }
       older.free()
@@ -244,6 +270,6 @@ extension Entry {
   /// The node of a block that is not a plain post.
   @inline(__always)
   var node: UnsafeMutablePointer<BlockNode>? {
-    first == 0 ? info?.assumingMemoryBound(to: BlockNode.self) : nil
+    first == 0 && second & 1 == 0 ? info?.assumingMemoryBound(to: BlockNode.self) : nil
   }
 }

@@ -51,6 +51,16 @@ package struct ThreadStack {
     }
     return false
   }
+
+  /// Whether a post of a scope is on it that is on no list of works (`ScopePosts`).
+  package func hasPost(of scope: Scope) -> Bool {
+    var next = frame
+    while let run = next {
+      if run.pointee.posts.scope?.state == scope.state { return true }
+      next = run.pointee.outer
+    }
+    return false
+  }
 }
 
 /// Something whose calls a thread waits for: what is looked for on the stacks of others.
