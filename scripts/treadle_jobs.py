@@ -62,6 +62,7 @@ TEST = {
     "headers": ["scripts/check-headers"],
     "exports": ["scripts/check-exports"],
     "gdb": ["scripts/check-gdb"],
+    "probes": ["scripts/check-probes"],
     "files": ["scripts/check-files"],
     "imports": ["scripts/check-imports"],
     "layers": ["scripts/check-layers"],

@@ -156,7 +156,7 @@ struct TraceFile {
   }
 
   private mutating func openCall(_ event: Trace.Event) {
-    let category = TraceFile.category(UInt32(truncatingIfNeeded: event.number))
+    let category = Loop.category(UInt32(truncatingIfNeeded: event.number))
     let ring = self.ring
     begin(event.time, Kind.begin) { message in
       message.text(Field.category, category)
@@ -204,18 +204,6 @@ struct TraceFile {
     static let block = Event.Kind.block
     static let request = Event.Kind.request
   }
-  private static func category(_ kind: UInt32) -> StaticString {
-    switch kind {
-    case Event.Kind.perform: "source"
-    case Event.Kind.timer: "timer"
-    case Event.Kind.observer: "observer"
-    case Event.Kind.block: "post"
-    case Event.Kind.request: "request"
-    case Event.Kind.message: "port"
-    default: "descriptor"
-    }
-  }
-
   private static func annotation(_ name: StaticString, _ value: Int64) -> ProtobufMessage {
     var annotation = ProtobufMessage()
     annotation.text(Field.annotationName, name)

@@ -70,4 +70,6 @@ struct treadle_system_left {
 };
 struct treadle_system_left treadle_system_left_ready(int32_t fd, uint32_t events);
 
+#include "CTreadleProbes.h"
+
 #endif

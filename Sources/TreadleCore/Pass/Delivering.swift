@@ -10,7 +10,7 @@ import TreadleBase
 extension Loop {
   /// Calls what is in the batch, until it is empty or the run must end.
   func deliver(_ frame: Frame.Pointer) {
-    if Watch.isOn { return deliverWatched(frame) }
+    if Watch.isObserved { return deliverWatched(frame) }
     switch frame.pointee.batch.kind {
     case .observers: tellObservers(frame)
     case .sources: performSources(frame)

@@ -70,7 +70,7 @@ extension Loop {
     while true {
       while nextOfAny(frame) {
         let kind = frame.pointee.callout.kind
-        if !(Watch.isOn ? callWatched(frame) : call(kind, frame)) { return true }
+        if !(Watch.isObserved ? callWatched(frame) : call(kind, frame)) { return true }
         if kind == .observer { continue }
         frame.pointee.hasCalled = true
         left &-= 1

@@ -78,7 +78,7 @@ extension Loop {
 
   /// Whether the next callout of the batch is one of the host's, and of the kind of the one that is being made.
   private func isFirstOfHost(_ frame: Frame.Pointer, _ host: UnsafeMutableRawPointer) -> Bool {
-    if Watch.isOn { return false }
+    if Watch.isObserved { return false }
     switch frame.pointee.batch.kind {
     case .sources where frame.pointee.callout.kind == .source:
       // A run that returns after a source, and jobs, take their turn when this call has returned.

@@ -50,7 +50,7 @@ extension Loop {
         letOthersQueueMore(frame.pointee.mode)
         openWakeGate()
         state.pointee.counters.passes.count()
-        if Watch.isTracing { tracePass() }
+        if Watch.isObserved { passBegins() }
         frame.pointee.poolMark = Pool.mark
         frame.pointee.handled = false
         frame.pointee.hasCalled = false
@@ -107,6 +107,7 @@ extension Loop {
 
       case .close:
         drainPool(frame)
+        if Watch.isListened { treadle_system_probe_pass_ends(handle.bits) }
         if !hasResult(frame) {
           frame.pointee.step = .open
           continue
@@ -128,8 +129,6 @@ extension Loop {
     }
   }
 
-  @inline(never)
-  private func tracePass() { Trace.record(Trace.What.pass, number: state.pointee.counters.passes.load(ordering: .relaxed)) }
 
   /// Releases what the pass, or what came before it, has put off.
   @inline(__always)

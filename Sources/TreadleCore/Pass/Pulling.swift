@@ -134,7 +134,7 @@ extension Loop {
     while true {
       while nextOfAny(frame) {
         if handOut(frame, &room) { return }
-        if !(Watch.isOn ? callWatched(frame) : call(frame.pointee.callout.kind, frame)) { return }
+        if !(Watch.isObserved ? callWatched(frame) : call(frame.pointee.callout.kind, frame)) { return }
       }
       switch advance(frame) {
       case .batch: break

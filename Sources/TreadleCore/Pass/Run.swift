@@ -123,8 +123,8 @@ extension Loop {
     let returnsOnInterrupt = frame.pointee.flags & Frame.Flag.returnOnInterrupt != 0
     // A run that waits for something heeds no stop: it would not sleep with one.
     let awaited = frame.pointee.awaited
-    if Watch.isTracing { Trace.record(Trace.What.sleepBegins) }
-    defer { if Watch.isTracing { Trace.record(Trace.What.sleepEnds) } }
+    if Watch.isObserved { sleepBegins() }
+    defer { if Watch.isObserved { sleepEnds() } }
     let end = sleep(
       frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &frame.pointee.asked
     ) { awaited.map { $0.isOver } ?? isStopAsked }
@@ -269,6 +269,7 @@ extension Loop {
   /// The innermost run ends so. What it had taken but not handled is put back. True if nobody is told of it any more.
   func endsAtOnce(_ frame: Frame.Pointer) -> Bool {
     if isOfParent { return true }
+    if Watch.isListened { abandonedPassEnds(frame) }
     let failed = state.pointee.stop.bitwiseAnd(~LoopState.Stop.failed, ordering: .relaxed).oldValue & LoopState.Stop.failed
     let isClosed = treadle_system_open_tag() != state.pointee.life
     abandonBatch(frame)

@@ -13,7 +13,8 @@ extension Loop {
   package static func post(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Int32 {
-    try post(handle, Entry(code: code, info: info), in: nil)
+    treadle_system_probe_post(handle, nil, UInt(bitPattern: code))
+    return try post(handle, Entry(code: code, info: info), in: nil)
   }
 
   /// Whether a plain post needs no more than its function and info: it belongs to no scope, and nobody debugs.
@@ -39,7 +40,7 @@ extension Loop {
       let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
       return try post(handle, BlockNode(code: code, indirect: none, info: info, destroy: nil))
     }
-    guard let scope = owners?.first else { return try post(handle, Entry(code: code, info: info), in: nil) }
+    guard let scope = owners?.first else { return try post(handle, code, info) }
     return try post(handle, code, info, of: scope)
   }
 
@@ -48,6 +49,7 @@ extension Loop {
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?, of scope: Scope
   ) throws(Failure) -> Int32 {
     if scope.isClosing { throw Scope.closedFailure }
+    treadle_system_probe_post(handle, nil, UInt(bitPattern: code))
     return try post(handle, Entry(code: code, info: info), in: PostGroup(of: scope))
   }
 
@@ -70,7 +72,8 @@ extension Loop {
 
   /// Queues a block that is a node, which is taken over unless this throws, and wakes the loop.
   private static func post(_ handle: UInt, _ node: UnsafeMutablePointer<BlockNode>) throws(Failure) -> Int32 {
-    try post(handle, Entry(node), in: nil)
+    treadle_system_probe_post(handle, node.pointee.name.label, node.pointee.name.code)
+    return try post(handle, Entry(node), in: nil)
   }
 
   /// `group`: one without posts of the scope of a plain post; nil outside of scopes.
@@ -126,6 +129,7 @@ extension Loop {
           try withLock { () throws(Failure) in try block.modes.append(modes, of: self, "block") }
         }
         guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
+        treadle_system_probe_post(handle.bits, node.pointee.name.label, node.pointee.name.code)
         if queue(Entry(node), in: nil, as: handle.bits, wakes: wakes) { return Status.ok }
         treadle_system_free(node)
         if isAlive { throw Failure.noMemory("block") }

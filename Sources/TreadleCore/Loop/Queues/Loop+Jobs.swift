@@ -20,6 +20,7 @@ extension Loop {
   func enqueue(_ job: UnsafeMutablePointer<Job>) -> Bool {
     let isForeign = !isCurrent
     job.pointee.queuedAt = Clock.lastTick
+    if Watch.isListened { treadle_system_probe_request(handle.bits, job.pointee.name.label, job.pointee.name.code) }
     if Watch.isTracing {
       job.pointee.flow = Trace.nextFlow()
       Trace.record(Trace.What.request, subject: job.pointee.name.bits, flow: job.pointee.flow)

@@ -30,12 +30,16 @@ extension Item {
         // Coalesced: it is queued, or about to be by somebody who will look at the marks after us, or being performed by
         // somebody who has not exchanged them yet.
         if wake && !loop.isWakePending { loop.wake() }
-      } else if loop.isCurrent {
-        try item.queueForOwner(mode, loop, wake: wake)
       } else {
-        try item.queueForOthers(mode, loop, handle.generation, wake: wake)
+        if Watch.isListened { treadle_system_probe_signal(handle.bits) }
+        if loop.isCurrent {
+          try item.queueForOwner(mode, loop, wake: wake)
+        } else {
+          try item.queueForOthers(mode, loop, handle.generation, wake: wake)
+        }
       }
     } else {
+      if Watch.isListened && !before.has(Reference.Mark.signalled) { treadle_system_probe_signal(handle.bits) }
       try item.queueEverywhere(handle.generation, isFresh: !before.has(Reference.Mark.signalled), wake: wake)
     }
     return Status.ok
