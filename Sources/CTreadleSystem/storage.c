@@ -16,6 +16,8 @@ void *treadle_system_chunks[TREADLE_SYSTEM_CHUNKS][TREADLE_SYSTEM_KINDS];
 
 uint32_t treadle_system_trace_sessions;
 uint64_t treadle_system_flows;
+bool treadle_system_trace_counts;
+struct treadle_system_trace_anchor treadle_system_trace_began;
 void *treadle_system_trace_ring_list;
 void *treadle_system_label_table[TREADLE_SYSTEM_LABELS];
 

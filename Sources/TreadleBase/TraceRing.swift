@@ -22,10 +22,11 @@ package enum Trace {
     package static let mark: UInt8 = 11
   }
 
-  /// One event. subject: an item's handle, a `CallName`, or a label that is kept. flow: a number that an event shares with the
-  /// callback to which it leads; 0: none.
+  /// One event. time: in a ring by the counter or the clock (`treadle_system_trace_moment`), in the file by the clock. subject: an
+  /// item's handle, a `CallName`, or a label that is kept. flow: a number that an event shares with the callback to which it leads; 0:
+  /// none.
   package struct Event: BitwiseCopyable {
-    package let time: Int64
+    package var time: Int64
     package let what: UInt8
     package let number: UInt64
     package let subject: UInt
@@ -35,7 +36,7 @@ package enum Trace {
   /// Records an event of the calling thread, at this moment.
   @inline(never)
   package static func record(_ what: UInt8, number: UInt64 = 0, subject: UInt = 0, flow: UInt64 = 0) {
-    TraceRing.current?.append(Event(time: Clock.now(), what: what, number: number, subject: subject, flow: flow))
+    TraceRing.current?.append(Event(time: treadle_system_trace_moment(), what: what, number: number, subject: subject, flow: flow))
   }
 
   /// The same of an item, whose label is noted with it.
@@ -43,7 +44,7 @@ package enum Trace {
   package static func record(_ what: UInt8, number: UInt64 = 0, item: UInt, label: UnsafePointer<CChar>?, flow: UInt64) {
     guard let ring = TraceRing.current else { return }
     if let label { ring.name(item, label) }
-    ring.append(Event(time: Clock.now(), what: what, number: number, subject: item, flow: flow))
+    ring.append(Event(time: treadle_system_trace_moment(), what: what, number: number, subject: item, flow: flow))
   }
 
   /// A number for an arrow.

@@ -50,6 +50,9 @@ struct TraceFile {
   private static let processTrack: UInt64 = 1
 
   private let file: Int32
+  /// Moments by the counter and the clock, as the trace began, and how many nanoseconds a count takes.
+  private let began = treadle_system_trace_anchor_begun()
+  private let scale: Double
   private var buffer = Buffer<UInt8>()
   private var ring: TraceRing?
   private var sequence: UInt64 = 0
@@ -59,7 +62,19 @@ struct TraceFile {
   /// What became of it: 0, or -errno.
   private(set) var result: Int32 = 0
 
-  init(_ file: Int32) { self.file = file }
+  init(_ file: Int32) {
+    self.file = file
+    let now = treadle_system_trace_anchor_now()
+    let counts = now.moment &- began.moment
+    scale = counts > 0 ? Double(now.time &- began.time) / Double(counts) : 1
+  }
+
+  /// An event of a ring, with its time by the clock.
+  private func event(_ index: UInt64, of ring: TraceRing) -> Trace.Event {
+    var event = ring.event(index)
+    event.time = began.time &+ Int64(Double(event.time &- began.moment) * scale)
+    return event
+  }
 
   mutating func write(_ session: UInt32) {
     writeProcess()
@@ -111,14 +126,14 @@ struct TraceFile {
     let (range, lost) = ring.events()
     var last: Int64 = 0
     if lost != 0, !range.isEmpty {
-      begin(ring.event(range.lowerBound).time, Kind.instant) { event in
+      begin(event(range.lowerBound, of: ring).time, Kind.instant) { event in
         event.text(Field.category, "treadle")
         event.text(Field.name, "events before this were not kept")
         event.message(Field.annotation, TraceFile.annotation("events", Int64(truncatingIfNeeded: lost)))
       }
     }
     for index in range {
-      let event = ring.event(index)
+      let event = event(index, of: ring)
       last = event.time
       write(event)
     }

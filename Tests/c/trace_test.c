@@ -287,6 +287,30 @@ TEST(the_environment_asks_for_a_trace, "RL-16 RL-11") {
     CHECK_INT(unlink(trace_file()), 0);
 }
 
+/* They are recorded by the processor's counter where that may be; a moment by both is taken at the beginning and the end. */
+TEST(times_are_those_of_the_clock, "RL-16") {
+    enum { MARKS = 20, ERROR_NS = 1000 * 1000 };
+    int64_t before[MARKS], after[MARKS];
+    start();
+    for (int i = 0; i < MARKS; i++) {
+        before[i] = treadle_time_now();
+        CHECK_INT(treadle_trace_mark("now", i), TREADLE_OK);
+        after[i] = treadle_time_now();
+        CHECK_INT(treadle_thread_sleep_until(treadle_time_now() + 100 * 1000), TREADLE_OK); /* so that the marks are at times of their own */
+    }
+    CHECK_INT(treadle_trace_stop(), TREADLE_OK);
+    read_trace(trace_file());
+    int found = 0;
+    for (int i = 0; i < event_count; i++) {
+        if (strcmp(events[i].name, "now") != 0) continue;
+        int64_t time = (int64_t)events[i].time;
+        CHECK(time >= before[events[i].number] - ERROR_NS && time <= after[events[i].number] + ERROR_NS);
+        found++;
+    }
+    CHECK_INT(found, MARKS);
+    CHECK_INT(unlink(trace_file()), 0);
+}
+
 /* scripts/treadle-trace draws it. */
 TEST(a_trace_is_drawn, "RL-16") {
     static char command[1024], picture[1 << 20];

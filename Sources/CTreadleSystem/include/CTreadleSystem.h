@@ -173,6 +173,7 @@ void treadle_system_forget(void *memory);
  * the lock of reports. */
 void treadle_system_keep_log_handler(void *memory);
 
+int64_t treadle_system_now(void);      /* CLOCK_MONOTONIC, nanoseconds */
 #include "CTreadleWatching.h"
 
 /* The process's state. */
@@ -366,7 +367,6 @@ void treadle_system_native_condition_broadcast(void *condition);
 bool treadle_system_is_refused(int32_t result);
 int32_t treadle_system_errno(void); /* the clients', which travels with what they have called on other threads */
 void treadle_system_set_errno(int32_t value);
-int64_t treadle_system_now(void);      /* CLOCK_MONOTONIC, nanoseconds */
 int64_t treadle_system_tick(void);     /* the same clock at the kernel's last tick, for a quarter of what it costs */
 int64_t treadle_system_wall(void);     /* CLOCK_REALTIME, nanoseconds since 1970 */
 int32_t treadle_system_thread_id(void);

@@ -34,7 +34,25 @@ extern uint32_t treadle_system_trace_sessions;
 extern uint64_t treadle_system_flows;
 extern void *treadle_system_trace_ring_list;
 static inline uint32_t treadle_system_trace_session(void) { return __atomic_load_n(&treadle_system_trace_sessions, __ATOMIC_RELAXED); }
+/* When an event is: by the processor's counter where that is what the kernel's clock is made of, for half of what the clock costs;
+ * else by the clock. An anchor is a moment by both, from which times of the clock are computed as the file is written. */
+struct treadle_system_trace_anchor {
+    int64_t moment, time;
+};
+extern bool treadle_system_trace_counts; /* by the counter */
+extern struct treadle_system_trace_anchor treadle_system_trace_began;
+static inline int64_t treadle_system_trace_moment(void) {
+#ifdef __x86_64__
+    if (__atomic_load_n(&treadle_system_trace_counts, __ATOMIC_RELAXED)) return (int64_t)__builtin_ia32_rdtsc();
+#endif
+    return treadle_system_now();
+}
+struct treadle_system_trace_anchor treadle_system_trace_anchor_now(void);
+/* As the trace that goes on began; the lock is held. */
+static inline struct treadle_system_trace_anchor treadle_system_trace_anchor_begun(void) { return treadle_system_trace_began; }
+void treadle_system_prepare_trace(void); /* before one begins */
 static inline void treadle_system_begin_trace(void) {
+    treadle_system_prepare_trace();
     __atomic_add_fetch(&treadle_system_trace_sessions, 1, __ATOMIC_SEQ_CST);
     treadle_system_watch_change(0, TREADLE_SYSTEM_TRACES);
 }
