@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * nats_test.c: message ports over a nats-server: requests, queue groups, ends of servers and of the plugin. */
+#include "server.h"
+
+TEST(a_request_gets_its_reply, "") {
+    start_nats(-1, NULL);
+    treadle_plugin plugin = start_plugin(NULL);
+    treadle_nats_port local = make_local_in(name_of("an.echo"), echo, MODE), remote = make_remote(name_of("an.echo"));
+    struct answer answer;
+    CHECK_INT(ask(remote, -7, "hello", LONG, &answer), TREADLE_OK);
+    CHECK_TEXT(answer.text, "re -7 hello");
+    CHECK_INT(answer.count, 1);
+    CHECK_INT(ask(remote, 0, "", LONG, &answer), TREADLE_OK);
+    CHECK_TEXT(answer.text, "re 0 ");
+    /* One that wants no reply; the port is in the mode of the requests alone. */
+    CHECK_INT(nats->send(remote, 5, "one-way", 7, 0), TREADLE_OK);
+    CHECK_INT(ask(remote, 1, "after", LONG, &answer), TREADLE_OK);
+    CHECK_INT(messages, 4);
+    treadle_nats_info info = {.struct_size = sizeof info};
+    CHECK_INT(nats->get_info(local, &info), TREADLE_OK);
+    CHECK(info.state == TREADLE_NATS_CONNECTED && info.received >= 4 && info.dropped == 0 && !info.is_remote);
+    CHECK_INT(nats->check(remote), TREADLE_OK);
+    end(local);
+    /* No port serves it any more. */
+    CHECK_REFUSED(ask(remote, 1, "x", LONG, &answer), TREADLE_E_NOT_FOUND, "no port serves");
+    CHECK_INT(answer.count, 0);
+    end(remote);
+    unload(plugin, PLUGIN);
+    stop_nats();
+}
+
+static void stay_silent(treadle_nats_port port, const treadle_nats_message *message, void *info) {
+    (void)port, (void)info, (void)message;
+    atomic_fetch_add(&messages, 1);
+}
+static void reply_wrongly(treadle_nats_port port, const treadle_nats_message *message, void *info) {
+    (void)port, (void)info;
+    CHECK_REFUSED(nats->reply(message->call + 1, "x", 1), TREADLE_E_NOT_FOUND, "call");
+    CHECK_REFUSED(nats->reply(message->call, NULL, 1), TREADLE_E_ARG, "data");
+    CHECK_REFUSED(nats->reply(message->call, "x", 1 << 30), TREADLE_E_RANGE, "size");
+    CHECK_INT(nats->reply(message->call, "once", 4), TREADLE_OK);
+    CHECK_REFUSED(nats->reply(message->call, "twice", 5), TREADLE_E_STATE, "call");
+}
+TEST(a_callback_without_a_reply_gives_an_empty_one, "") {
+    start_nats(-1, NULL);
+    treadle_plugin plugin = start_plugin(NULL);
+    struct answer answer;
+    treadle_nats_port local = make_local_in(name_of("a"), stay_silent, MODE), remote = make_remote(name_of("a"));
+    CHECK_INT(ask(remote, 1, "x", LONG, &answer), TREADLE_OK);
+    CHECK(answer.count == 1 && messages == 1 && !*answer.text);
+    end(local);
+    local = make_local_in(name_of("b"), reply_wrongly, MODE);
+    treadle_nats_port other = make_remote(name_of("b"));
+    CHECK_INT(ask(other, 1, "x", LONG, &answer), TREADLE_OK);
+    CHECK_TEXT(answer.text, "once");
+    /* No pass receives it: it is in no mode that runs. */
+    treadle_loop_remove(treadle_loop_current(), local, MODE);
+    CHECK_REFUSED(ask(other, 1, "x", MILLISECONDS(1), &answer), TREADLE_E_NO_REPLY, "reply_timeout_ns");
+    CHECK_REFUSED(ask(other, 1, "x", 0, &answer), TREADLE_E_NO_REPLY, "reply_timeout_ns");
+    /* The late reply is dropped. */
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), local, MODE), TREADLE_OK);
+    CHECK_INT(ask(other, 1, "y", LONG, &answer), TREADLE_OK);
+    CHECK(answer.count == 1);
+    end(local), end(other), end(remote);
+    unload(plugin, PLUGIN);
+    stop_nats();
+}
+
+TEST(wrong_names_and_arguments_are_refused_by_their_names, "") {
+    static const struct {
+        const char *name, *word;
+    } bad[] = {
+        {NULL, "name is NULL"}, {"", "nats://"}, {"http://host/a", "nats://"}, {"nats://", "no host"}, {"nats:///a", "no host"},
+        {"nats://host", "no subject"}, {"nats://host/", "no subject"}, {"nats://host:4222", "no subject"},
+        {"nats://host:0/a", "port"}, {"nats://host:65536/a", "port"}, {"nats://host:x/a", "port"}, {"nats://host:/a", "port"},
+        {"nats://user:secret@host/a", "credentials"}, {"nats://a,b/c", "more than one server"}, {"nats://h/a..b", "empty part"},
+        {"nats://h/.a", "empty part"}, {"nats://h/a.", "empty part"}, {"nats://h/a.*", "wildcard"}, {"nats://h/>", "wildcard"},
+        {"nats://h/a b", "space"}, {"nats://h/a\r\nPUB b 1", "space"}, {"nats://h h/a", "host"}, {"nats://[::1/a", "]"},
+        {"nats://[]:1/a", "host"}, {"nats://[::1]x/a", "behind its host"},
+    };
+    treadle_plugin plugin = start_plugin(NULL);
+    treadle_nats_port port = NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK_REFUSED(nats->create_remote(bad[i].name, NULL, &port), TREADLE_E_ARG, bad[i].word);
+        CHECK(strstr(nats_error(), "name"));
+        CHECK_REFUSED(nats->create_local(bad[i].name, NULL, &port), TREADLE_E_ARG, bad[i].word);
+    }
+    char longer[300] = "nats://h/";
+    memset(longer + 9, 'a', 250);
+    CHECK_REFUSED(nats->create_remote(longer, NULL, &port), TREADLE_E_RANGE, "name");
+    CHECK_REFUSED(nats->create_remote("nats://h/a", NULL, NULL), TREADLE_E_ARG, "out_port");
+    treadle_nats_context context = {.struct_size = sizeof context, .receive = echo};
+    CHECK_REFUSED(nats->create_remote("nats://h/a", &context, &port), TREADLE_E_ARG, "receive");
+    context.queue = "a b";
+    CHECK_REFUSED(nats->create_local("nats://h/a", &context, &port), TREADLE_E_ARG, "queue");
+    context.struct_size = 1;
+    CHECK_REFUSED(nats->create_local("nats://h/a", &context, &port), TREADLE_E_ARG, "struct_size");
+    CHECK_REFUSED(nats->send(NULL, 0, NULL, 0, 0), TREADLE_E_ARG, "port");
+    CHECK_REFUSED(nats->check((treadle_nats_port)treadle_loop_current()), TREADLE_E_KIND, "port");
+    unload(plugin, PLUGIN);
+}
+
+TEST(a_server_that_is_not_there_is_a_status, "") {
+    start_nats(-1, NULL);
+    treadle_plugin plugin = start_plugin(NULL);
+    treadle_nats_port port = NULL;
+    const char *name = name_of("a");
+    stop_nats();
+    CHECK_REFUSED(nats->create_remote(name, NULL, &port), TREADLE_E_NOT_FOUND, "name: its server");
+    CHECK_REFUSED(nats->create_local(name, NULL, &port), TREADLE_E_NOT_FOUND, "name: its server");
+    CHECK(!port);
+    unload(plugin, PLUGIN);
+}
+
+TEST(credentials_are_settings, "") {
+    start_nats(-1, (const char *const[]){"--user", "somebody", "--pass", "secret", NULL});
+    treadle_plugin plugin = start_plugin(NULL);
+    treadle_nats_port port = NULL;
+    CHECK_REFUSED(nats->create_remote(name_of("a"), NULL, &port), TREADLE_E_NOT_FOUND, "name: its server");
+    CHECK_INT(treadle_plugin_set(plugin, "user", "somebody"), TREADLE_OK);
+    CHECK_INT(treadle_plugin_set(plugin, "password", "wrong"), TREADLE_OK);
+    CHECK_REFUSED(nats->create_remote(name_of("a"), NULL, &port), TREADLE_E_NOT_FOUND, "name: its server");
+    CHECK_INT(treadle_plugin_set(plugin, "password", "secret"), TREADLE_OK);
+    end(make_remote(name_of("a")));
+    CHECK_INT(treadle_plugin_set(plugin, "tls-ca-file", "/nonexistent"), TREADLE_OK);
+    CHECK(nats->create_remote(name_of("a"), NULL, &port) < 0 && strstr(nats_error(), "tls-ca-file"));
+    CHECK_INT(treadle_plugin_set(plugin, "shares-library", "true"), TREADLE_E_STATE);
+    unload(plugin, PLUGIN);
+    stop_nats();
+}
+
+/* The connection is lost while a request waits: it gets an error at once, and the next one its reply from the new server. */
+static void kill_server(treadle_nats_port port, const treadle_nats_message *message, void *info) {
+    (void)port, (void)info, (void)message;
+    stop_nats();
+    atomic_fetch_add(&messages, 1);
+}
+TEST(ports_reconnect_when_the_server_is_back, "") {
+    start_nats(-1, NULL);
+    treadle_plugin plugin = start_plugin(SETTINGS("reconnect-wait-ms", "5", "reconnect-wait-most-ms", "50"));
+    struct answer answer;
+    treadle_nats_port remote = make_remote(name_of("a")), local = make_local_in(name_of("a"), echo, MODE);
+    treadle_nats_port killer = make_local_in(name_of("kill"), kill_server, MODE), to_killer = make_remote(name_of("kill"));
+    CHECK_INT(ask(remote, 1, "before", LONG, &answer), TREADLE_OK);
+    CHECK_REFUSED(ask(to_killer, 1, "now", TREADLE_FOREVER, &answer), TREADLE_E_CLOSED, "connection was lost");
+    CHECK_INT(nats->check(to_killer), TREADLE_E_CLOSED);
+    start_nats(nats_server.port, NULL);
+    /* Both come back by themselves, the server of the name too. */
+    treadle_status status;
+    do {
+        status = ask(remote, 2, "after", LONG, &answer);
+    } while (status == TREADLE_E_NOT_FOUND || status == TREADLE_E_CLOSED);
+    CHECK_INT(status, TREADLE_OK);
+    CHECK_TEXT(answer.text, "re 2 after");
+    treadle_nats_info info = {.struct_size = sizeof info};
+    CHECK_INT(nats->get_info(local, &info), TREADLE_OK);
+    CHECK(info.reconnects >= 1);
+    end(remote), end(local), end(killer), end(to_killer);
+    unload(plugin, PLUGIN);
+    stop_nats();
+}
+
+static atomic_int given_up;
+static void be_given_up(treadle_nats_port port, void *info) {
+    CHECK(!treadle_is_valid(port) && info == &given_up);
+    atomic_fetch_add(&given_up, 1);
+    has_come();
+}
+static atomic_int released;
+static void count_release(void *info) {
+    CHECK(info == &given_up);
+    atomic_fetch_add(&released, 1);
+}
+TEST(a_connection_that_is_given_up_invalidates_its_port, "") {
+    start_nats(-1, NULL);
+    treadle_plugin plugin = start_plugin(SETTINGS("max-reconnects", "2", "reconnect-wait-ms", "1", "reconnect-wait-most-ms", "2"));
+    treadle_nats_port port = NULL;
+    treadle_nats_context context = {.struct_size = sizeof context, .invalidated = be_given_up, .release = count_release, .info = &given_up};
+    CHECK_INT(nats->create_remote("nats://", &context, &port), TREADLE_E_ARG);
+    CHECK_INT(released, 1);
+    CHECK_INT(nats->create_remote(name_of("a"), &context, &port), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), port, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    stop_nats();
+    wait_for(&given_up, 1);
+    CHECK_REFUSED(nats->send(port, 1, "x", 1, 0), TREADLE_E_STATE, "port");
+    CHECK_INT(nats->check(port), TREADLE_E_STATE);
+    CHECK_INT(treadle_release(port), TREADLE_OK);
+    CHECK(given_up == 1 && released == 2);
+    unload(plugin, PLUGIN);
+}
+
+/* A server that is stopped reads nothing: the buffer fills up, and what has no room is refused. */
+TEST(a_full_buffer_refuses_and_then_has_room_again, "") {
+    start_nats(-1, NULL);
+    treadle_plugin plugin = start_plugin(SETTINGS("buffer-bytes", "100000"));
+    treadle_nats_port port = make_remote(name_of("a"));
+    static char bytes[50000];
+    CHECK_INT(kill(nats_server.process, SIGSTOP), 0);
+    treadle_status status;
+    int sent = 0;
+    while ((status = nats->send(port, 0, bytes, sizeof bytes, 0)) == TREADLE_OK) sent++;
+    CHECK_INT(status, TREADLE_E_TIMEOUT);
+    CHECK(strstr(nats_error(), "room") && sent > 0);
+    /* The kernel may take some more for a while. */
+    while ((status = nats->send(port, 0, bytes, sizeof bytes, MILLISECONDS(1))) == TREADLE_OK) {}
+    CHECK_INT(status, TREADLE_E_TIMEOUT);
+    while ((status = nats->request(port, 0, bytes, sizeof bytes, 0, 0, MODE, NULL, NULL)) == TREADLE_E_NO_REPLY) {}
+    CHECK_REFUSED(status, TREADLE_E_TIMEOUT, "send_timeout_ns");
+    treadle_nats_info info = {.struct_size = sizeof info};
+    CHECK_INT(nats->get_info(port, &info), TREADLE_OK);
+    CHECK(info.buffered > 0 && info.buffered <= 110000);
+    CHECK_INT(kill(nats_server.process, SIGCONT), 0);
+    CHECK_INT(nats->send(port, 0, bytes, sizeof bytes, LONG), TREADLE_OK);
+    CHECK_REFUSED(nats->send(port, 0, bytes, 1 << 30, 0), TREADLE_E_RANGE, "size");
+    CHECK_REFUSED(nats->send(port, 0, NULL, 1, 0), TREADLE_E_ARG, "data");
+    CHECK_REFUSED(nats->request(port, 0, NULL, 0, 0, 0, NULL, NULL, NULL), TREADLE_E_ARG, "mode");
+    CHECK_REFUSED(nats->request(port, 0, NULL, 0, 0, 0, TREADLE_COMMON_MODES, NULL, NULL), TREADLE_E_ARG, "mode");
+    end(port);
+    unload(plugin, PLUGIN);
+    stop_nats();
+}
+
+/* --- The end of the plugin ----------------------------------------------------------------------------- */
+
+static atomic_int waiters;
+static void *wait_for_ever(void *argument) {
+    struct answer answer;
+    treadle_nats_port port = make_remote(argument);
+    atomic_fetch_add(&waiters, 1);
+    CHECK_INT(ask(port, 1, "x", TREADLE_FOREVER, &answer), TREADLE_E_CLOSED);
+    CHECK_INT(answer.count, 0);
+    return NULL;
+}
+static void unload_while_requests_wait(int64_t timeout) {
+    pthread_t threads[3];
+    char name[300];
+    start_nats(-1, NULL);
+    treadle_plugin plugin = start_plugin(NULL);
+    treadle_status (*send)(treadle_nats_port, int32_t, const void *, size_t, int64_t) = nats->send;
+    messages = waiters = 0;
+    /* Received, and never replied to: in a mode that is not run again. */
+    treadle_nats_port local = make_local_in(name_of("a"), stay_silent, "never");
+    snprintf(name, sizeof name, "%s", name_of("a"));
+    for (int i = 0; i < 3; i++) CHECK_INT(pthread_create(&threads[i], NULL, wait_for_ever, name), 0);
+    treadle_nats_info info = {.struct_size = sizeof info};
+    while (waiters < 3) sched_yield();
+    do {
+        treadle_loop_run(treadle_loop_current(), "yield", 0, 0);
+        CHECK_INT(nats->get_info(local, &info), TREADLE_OK);
+    } while (info.state != TREADLE_NATS_CONNECTED);
+    treadle_status status;
+    do {
+        status = treadle_plugin_close(plugin, timeout);
+    } while (status == TREADLE_E_TIMEOUT);
+    CHECK_INT(status, TREADLE_OK);
+    for (int i = 0; i < 3; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+    CHECK(!is_mapped(PLUGIN));
+    CHECK_INT(send(local, 0, NULL, 0, 0), TREADLE_E_CLOSED);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    stop_nats();
+}
+TEST(the_plugin_is_unloaded_while_requests_wait, "") { unload_while_requests_wait(SECONDS(100)); }
+TEST(a_close_that_does_not_wait_ends_requests_as_well, "") { unload_while_requests_wait(0); }
+
+TEST(nothing_is_left_after_many_lives, "") {
+    start_nats(-1, NULL);
+    struct holdings before = {0};
+    for (int i = 0; i < 12; i++) {
+        treadle_plugin plugin = start_plugin(NULL);
+        struct answer answer;
+        treadle_nats_port remote = make_remote(name_of("a"));
+        make_local_in(name_of("a"), echo, MODE); /* never ended */
+        CHECK_INT(ask(remote, 1, "x", LONG, &answer), TREADLE_OK);
+        CHECK_INT(treadle_release(remote), TREADLE_OK);
+        unload(plugin, PLUGIN);
+        if (i == 2) before = holdings(1);
+    }
+    struct holdings after = holdings(before.threads);
+    CHECK_INT(after.descriptors, before.descriptors);
+    CHECK_INT(after.threads, before.threads);
+    stop_nats();
+}
+
+TEST_MAIN()
