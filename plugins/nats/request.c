@@ -207,7 +207,8 @@ treadle_status nats_request(struct nats_port *port, const struct nats_request *r
     if (status == TREADLE_OK) status = exchange(port, &wait, inbox, request, until);
     if (added == TREADLE_OK) treadle_loop_remove(wait.loop, port->source, request->mode);
     atomic_store(&wait.status, TREADLE_OK);
-    if (wait.source) treadle_invalidate(wait.source), treadle_release(wait.source);
+    /* Waits for be_cancelled, which may run on a thread that closes the plugin. */
+    if (wait.source) treadle_close(wait.source, TREADLE_FOREVER), treadle_release(wait.source);
     natsSubscription_Destroy(wait.inbox);
     natsInbox_Destroy(inbox);
     if (status == TREADLE_OK && request->reply) {

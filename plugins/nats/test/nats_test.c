@@ -131,6 +131,42 @@ TEST(credentials_are_settings, "") {
     stop_nats();
 }
 
+/* Of several records: libnats must be called until all are read. */
+static size_t size_of_reply;
+static void keep_size(const void *data, size_t size, void *info) {
+    (void)data, (void)info;
+    size_of_reply = size;
+}
+static void send_back(treadle_nats_port port, const treadle_nats_message *message, void *info) {
+    (void)port, (void)info;
+    CHECK_INT(nats->reply(message->call, message->data, message->size), TREADLE_OK);
+}
+TEST(connections_are_encrypted_and_servers_checked, "") {
+    const char *folder = new_folder(), *key = in_folder(folder, "key"), *certificate = in_folder(folder, "certificate");
+    static char name[300], other[300], command[1024], bytes[300000];
+    snprintf(command, sizeof command, "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1 "
+             "-keyout %s -out %s 2>/dev/null", key, certificate);
+    CHECK_INT(system(command), 0);
+    start_nats(-1, (const char *const[]){"--tls", "--tlscert", certificate, "--tlskey", key, NULL});
+    snprintf(name, sizeof name, "tls%s", name_of("a") + 4);
+    snprintf(other, sizeof other, "tls%s", name_of("b") + 4);
+    treadle_plugin plugin = start_plugin(NULL);
+    treadle_nats_port port = NULL;
+    /* A certificate that no authority of the system has signed. */
+    CHECK(nats->create_remote(name, NULL, &port) < 0 && !port);
+    CHECK_INT(treadle_plugin_set(plugin, "tls-ca-file", certificate), TREADLE_OK);
+    treadle_nats_port local = make_local_in(name, send_back, MODE), remote = make_remote(name), unserved = make_remote(other);
+    CHECK_INT(nats->request(remote, 1, bytes, sizeof bytes, LONG, LONG, MODE, keep_size, NULL), TREADLE_OK);
+    CHECK_INT(size_of_reply, sizeof bytes);
+    CHECK_INT(nats->request(unserved, 1, "x", 1, LONG, LONG, MODE, NULL, NULL), TREADLE_E_NOT_FOUND);
+    CHECK_INT(treadle_plugin_set(plugin, "tls-host", "another.example"), TREADLE_OK);
+    CHECK(nats->create_remote(name, NULL, &port) < 0 && !port);
+    end(local), end(remote), end(unserved);
+    unload(plugin, PLUGIN);
+    stop_nats();
+    remove_folder(folder);
+}
+
 /* The connection is lost while a request waits: it gets an error at once, and the next one its reply from the new server. */
 static void kill_server(treadle_nats_port port, const treadle_nats_message *message, void *info) {
     (void)port, (void)info, (void)message;
