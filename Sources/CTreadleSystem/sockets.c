@@ -98,19 +98,20 @@ uint32_t treadle_system_user(void) { return (uint32_t)geteuid(); }
 
 union passing {
     struct cmsghdr head;
-    char room[CMSG_SPACE(sizeof(int))];
+    char room[CMSG_SPACE(TREADLE_SYSTEM_PASSED * sizeof(int))];
 };
 
-int64_t treadle_system_socket_send(int32_t fd, const void *head, size_t head_size, const void *data, size_t size, int32_t passed) {
+int64_t treadle_system_socket_send(int32_t fd, const void *head, size_t head_size, const void *data, size_t size, const int32_t *passed,
+                                   size_t count) {
     struct iovec parts[2] = {{.iov_base = (void *)head, .iov_len = head_size}, {.iov_base = (void *)data, .iov_len = size}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = size ? 2 : 1};
     union passing control;
-    if (passed >= 0) {
+    if (count > 0 && count <= TREADLE_SYSTEM_PASSED) {
         memset(&control, 0, sizeof control);
-        control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.head), &passed, sizeof passed);
+        control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(count * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.head), passed, count * sizeof *passed);
         message.msg_control = &control;
-        message.msg_controllen = sizeof control;
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
     }
     return result(syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
@@ -124,9 +125,9 @@ int32_t treadle_system_socket_receive(int32_t fd, void *buffer, size_t room, str
     struct iovec part = {.iov_base = buffer, .iov_len = room};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     int64_t size = result(syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC));
-    *out = (struct treadle_system_received){.size = size, .passed = -1};
+    *out = (struct treadle_system_received){.size = size, .passed = {-1, -1, -1}};
     if (size < 0) return (int32_t)size;
-    out->is_odd = (message.msg_flags & MSG_CTRUNC) != 0;
+    out->is_cut = (message.msg_flags & MSG_CTRUNC) != 0;
     for (struct cmsghdr *part_of = CMSG_FIRSTHDR(&message); part_of; part_of = CMSG_NXTHDR(&message, part_of)) {
         if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) {
             out->is_odd = true;
@@ -136,8 +137,8 @@ int32_t treadle_system_socket_receive(int32_t fd, void *buffer, size_t room, str
         for (size_t i = 0; i < count; i++) {
             int number;
             memcpy(&number, CMSG_DATA(part_of) + i * sizeof number, sizeof number);
-            if (out->passed < 0) {
-                out->passed = treadle_system_socket_note(number);
+            if (out->count < TREADLE_SYSTEM_PASSED) {
+                out->passed[out->count++] = treadle_system_socket_note(number);
             } else {
                 out->is_odd = true;
                 syscall(SYS_close, number);

@@ -14,6 +14,11 @@ struct MessageConnection: BitwiseCopyable {
   let user: UInt32
   /// It has said which name it means.
   var isGreeted = false
+  /// It has asked for a ring, and has one.
+  var hasAsked = false
+  var ring: MessageRing.Pointer? = nil
+  /// Frames that were received by the socket.
+  var taken: UInt32 = 0
   /// Replies for which the sender had no room; until they are sent, nothing is received from it.
   var replies: UnsafeMutablePointer<WaitingReply>? = nil
   /// Neighbours among those that say nothing; of a free place the next free one. -1: none.
@@ -50,11 +55,12 @@ struct WaitingReply {
 /// The connections of a local port. The lock is held.
 extension MessagePort {
   /// What the kernel says of a connection, by its place and generation; 0 is the socket that listens.
+  /// Another bit says that it is said of the connection's bell.
   static func mark(_ place: Int, _ generation: UInt32) -> UInt64 { UInt64(generation) << 32 | UInt64(place &+ 1) }
 
   /// The place of a mark, if it is the same connection still.
   func place(_ mark: UInt64) -> Int? {
-    let place = Int(mark & 0xFFFF_FFFF) &- 1
+    let place = Int(mark & 0xFFFF_FFFF & ~MessagePort.bell) &- 1
     guard let connection = state.pointee.connections[place], connection.socket.number >= 0,
       connection.generation == UInt32(truncatingIfNeeded: mark >> 32)
     else { return nil }
@@ -77,11 +83,16 @@ extension MessagePort {
     let events = connection.replies == nil ? MessagePort.wantsMessages : MessagePort.wantsRoom
     _ = treadle_system_epoll_control(
       state.pointee.set.number, MessagePort.epollModify, connection.socket.number, events, MessagePort.mark(place, connection.generation))
+    // Its ring was not looked into meanwhile.
+    if connection.replies == nil { connection.ring?.pointee.ringOwnBell() }
   }
   /// Copies in the child of a fork may keep the socket open for a moment: the set must not know it any more.
-  private func unwatch(_ socket: MessageSocket) {
-    _ = treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollDelete, socket.number, 0, 0)
+  private func unwatchAndClose(_ socket: MessageSocket) {
+    unwatch(socket)
     socket.close()
+  }
+  func unwatch(_ socket: MessageSocket) {
+    _ = treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollDelete, socket.number, 0, 0)
   }
 
   // MARK: Accepting
@@ -187,7 +198,8 @@ extension MessagePort {
     guard let connection = state.pointee.connections[place], connection.socket.number >= 0 else { return }
     if !connection.isGreeted { unlink(place) }
     dropReplies(place)
-    unwatch(connection.socket)
+    dropRing(place)
+    unwatchAndClose(connection.socket)
     change(place) {
       $0.socket = .none
       $0.next = state.pointee.freePlace
@@ -215,7 +227,7 @@ extension MessagePort {
 
   /// Nobody connects any more.
   func stopListening() {
-    if state.pointee.listener.number >= 0 { unwatch(state.pointee.listener) }
+    if state.pointee.listener.number >= 0 { unwatchAndClose(state.pointee.listener) }
     state.pointee.listener = .none
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-/// The head of everything that goes over a message port's socket: one message of the socket is one frame, of which the data
-/// follows in the same message, or lies in a file that comes with it.
+/// The head of everything that goes over a message port's socket or its ring (`MessageRing`): one message of the socket is one
+/// frame, of which the data follows in the same message, or lies in a file that comes with it.
 ///
 ///     0      4        6     7      8       16      20  24        32
 ///     magic  version  kind  flags  length  serial  id  reserved  data
@@ -16,6 +16,8 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
     package static let reply: UInt8 = 3
     /// A call of a function (`CallData`), whose answer is a reply.
     package static let call: UInt8 = 4
+    /// A server's, to a sender that has asked for it (`CallData.isRingQuestion`): its end of a ring, three descriptors.
+    package static let ring: UInt8 = 5
   }
   package enum Flag {
     /// Of a message: the sender waits for a reply.
@@ -32,12 +34,15 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
   }
 
   package static let size = 32
+  package static let placeOfKind = 6
   private static let magic: UInt32 = 0x4C44_5254
   private static let version: UInt16 = 1
   /// The most bytes that are sent in the frame itself: a copy of more costs more than a file.
   package static let mostInline = 65536
   package static let mostBytes = 0x6000_0000
   package static let mostName = 255
+  /// The serial of the sender's question for a ring, and of no other message.
+  package static let ringSerial = UInt32.max
 
   package let kind: UInt8
   package let flags: UInt8
@@ -53,6 +58,9 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
     self.serial = serial
     self.id = id
   }
+
+  /// Of a server's frame: it answers the question for a ring.
+  var isAboutRing: Bool { kind == Kind.ring || serial == MessageFrame.ringSerial }
 
   package func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
 
@@ -70,9 +78,9 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
   }
 
   /// What a message of the socket says; nil for what no port of this version sends. `bytes`: as much of it as was received;
-  /// `size`: what it had; `hasFile`: a file came with it.
+  /// `size`: what it had; `files`: how many descriptors came with it.
   package static func parse(
-    _ bytes: UnsafeRawBufferPointer, size: Int, hasFile: Bool, from origin: Origin
+    _ bytes: UnsafeRawBufferPointer, size: Int, files: Int, from origin: Origin
   ) -> MessageFrame? {
     guard size <= bytes.count, size >= MessageFrame.size,
       bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self) == magic,
@@ -82,9 +90,10 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
     let length = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
     if length > UInt64(mostBytes) { return nil }
     let frame = MessageFrame(
-      kind: bytes[6], flags: bytes[7], length: Int(length), serial: bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self),
+      kind: bytes[placeOfKind], flags: bytes[7], length: Int(length), serial: bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self),
       id: bytes.loadUnaligned(fromByteOffset: 20, as: Int32.self))
-    if frame.has(Flag.inFile) != hasFile { return nil }
+    let hasFile = frame.has(Flag.inFile)
+    if files != (frame.kind == Kind.ring ? 3 : hasFile ? 1 : 0) { return nil }
     // The data is there, all of it, and nothing else.
     if hasFile ? (size != MessageFrame.size || frame.length == 0) : size &- MessageFrame.size != frame.length { return nil }
     return frame.isMeaningful(from: origin) ? frame : nil
@@ -100,6 +109,8 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
       flags & ~Flag.inFile == Flag.wantsReply && serial != 0 && id == 0
     case (Kind.reply, .server):
       flags & ~(Flag.abandoned | Flag.inFile) == 0 && serial != 0 && id == 0 && (!has(Flag.abandoned) || flags == Flag.abandoned && length == 0)
+    case (Kind.ring, .server):
+      flags == 0 && serial == 0 && id == 0 && length == 0
     default: false
     }
   }

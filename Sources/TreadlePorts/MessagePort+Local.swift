@@ -123,7 +123,7 @@ extension MessagePort {
 
   /// The sockets of a port that nobody knows of, or whose source ends.
   func closeAll() {
-    if isForked { return }
+    if isForked { return forgetRings() }
     endConnections()
   }
 

@@ -44,25 +44,45 @@ extension MessagePort {
 
   private func serve(_ place: Int, _ event: treadle_system_event) -> Incoming? {
     guard let connection = state.pointee.connections[place] else { return nil }
+    let isRung = event.data & MessagePort.bell != 0
     if connection.replies != nil {
+      if isRung { return nil }
       // Who has gone reads no replies; what he has sent before is received all the same.
       if event.events & MessagePort.hasEnded != 0 { dropReplies(place) } else { sendReplies(place) }
       if let now = state.pointee.connections[place], now.replies == nil { rewatch(place, now) }
       return nil
     }
-    switch connection.socket.receive(from: .sender) {
+    var receipt = MessageSocket.Receipt.nothing
+    if let ring = connection.ring { receipt = receiveByRing(ring, isRung: isRung) }
+    // The ring is empty, so a frame that was in the socket before is the next one.
+    if case .nothing = receipt, !isRung {
+      receipt = connection.socket.receive(from: .sender)
+      if case .frame = receipt { count(place) }
+    }
+    switch receipt {
     case .nothing, .noMemory:
-      if event.events & MessagePort.hasEnded != 0 && event.events & MessagePort.wantsMessages == 0 { disconnect(place) }
+      if !isRung && event.events & MessagePort.hasEnded != 0 && event.events & MessagePort.wantsMessages == 0 { disconnect(place) }
     case .closed: disconnect(place)
     case .frame(var received):
       if received.frame.kind != MessageFrame.Kind.hello && connection.isGreeted {
-        return Incoming(mark: event.data, connection: connection, received: received)
+        if !CallData.isRingQuestion(received) {
+          return Incoming(mark: event.data & ~MessagePort.bell, connection: connection, received: received)
+        }
+        received.payload.free()
+        offerRing(place)
+        return nil
       }
       let isMeant = received.frame.kind == MessageFrame.Kind.hello && !connection.isGreeted && state.pointee.name.equals(received.name)
       received.payload.free()
       if isMeant { greet(place) } else { disconnect(place) }
     }
     return nil
+  }
+
+  /// One more frame was received by the socket.
+  private func count(_ place: Int) {
+    change(place) { $0.taken &+= 1 }
+    if let now = state.pointee.connections[place] { now.ring?.pointee.setTaken(now.taken) }
   }
 
   /// Numbers the messages of the process.
@@ -157,12 +177,29 @@ extension MessagePort {
   private func send(
     _ frame: MessageFrame, to mark: UInt64, _ data: UnsafeRawPointer?, _ file: MessageSocket
   ) throws(Failure) -> Bool {
-    var file = file
-    defer { file.close() }
     lock()
     defer { unlock() }
-    guard let place = place(mark), let connection = state.pointee.connections[place] else { return false }
+    if let place = place(mark) { return try send(frame, place, data, file) }
+    file.close()
+    return false
+  }
+
+  /// The lock is held.
+  func send(_ frame: MessageFrame, _ place: Int, _ data: UnsafeRawPointer?, _ file: MessageSocket) throws(Failure) -> Bool {
+    var file = file
+    defer { file.close() }
+    guard let connection = state.pointee.connections[place] else { return false }
     if connection.replies == nil {
+      // Replies are matched by their serials: they need no order.
+      if file.number < 0, let ring = connection.ring, ring.pointee.isReady {
+        switch ring.pointee.push(frame, data) {
+        case .done: return true
+        case .full: break
+        case .broken:
+          disconnect(place)
+          return false
+        }
+      }
       switch connection.socket.send(frame, data, file: file) {
       case .done: return true
       case .closed: return false

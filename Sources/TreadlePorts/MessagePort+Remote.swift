@@ -18,7 +18,7 @@ extension MessagePort {
       try port.connect(name)
       var context = context
       if context.label == nil { context.label = UnsafePointer(port.state.pointee.name.text) }
-      let item = try port.makeItem(context, info: info, watching: port.state.pointee.socket.number)
+      let item = try port.makeItem(context, info: info, watching: port.watched)
       port.list()
       return item
     } catch {
@@ -48,7 +48,23 @@ extension MessagePort {
     case .wait: throw Failure.system("sendmsg", 0 &- treadle_system_eagain())
     case .failed(let result): throw Failure.system("sendmsg", result)
     }
+    state.pointee.socketSent = 1
+    openSet()
+    if case .closed = askForRing() { throw Failure(Status.notFound, "name", "is served by a port that refuses this user") }
   }
+
+  /// The set of the socket and of a ring's bell; without one, there is the socket alone. The lock is held.
+  private func openSet() {
+    let set = MessageSocket(number: treadle_system_epoll())
+    if set.number < 0 { return }
+    state.pointee.set = set
+    if watch(state.pointee.socket, MessagePort.wantsMessages, 0) >= 0 { return }
+    set.close()
+    state.pointee.set = .none
+  }
+
+  /// What the source of a remote port watches.
+  private var watched: Int32 { state.pointee.set.number >= 0 ? state.pointee.set.number : state.pointee.socket.number }
 
   // MARK: The connection
 
@@ -83,6 +99,10 @@ extension MessagePort {
     if state.pointee.socketUses != 0 { return }
     state.pointee.socket.close()
     state.pointee.socket = .none
+    state.pointee.set.close()
+    state.pointee.set = .none
+    if let ring = state.pointee.ring { MessageRing.free(ring) }
+    state.pointee.ring = nil
   }
 
   /// Whether the other side is there still; if not, the port ends here. The caller holds the item.
@@ -118,8 +138,10 @@ extension MessagePort {
     _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, until: Int64, _ item: Item
   ) throws(Failure) {
     let isSent = try withSocket { socket throws(Failure) in
+      // A thread that only sends learns here of its ring.
+      if awaitsRing && !takeReplies(item) { return false }
       while true {
-        switch socket.send(frame, data, file: file) {
+        switch offer(frame, data, file, by: socket) {
         case .done: return true
         case .closed: return false
         case .failed(let result): throw Failure.system("sendmsg", result)

@@ -171,7 +171,7 @@ struct MessagePortState: ~Copyable {
   var users = Buffer<UInt32>()
   var functions: Buffer<ExportedFunction>
   var listener = MessageSocket.none
-  /// The set of all its sockets, which the source watches.
+  /// The set of all its sockets and bells, which the source watches; a remote port's, too.
   var set = MessageSocket.none
   /// A descriptor to give up when there is none left.
   var reserve = MessageSocket.none
@@ -182,11 +182,18 @@ struct MessagePortState: ~Copyable {
   var firstSilent = -1
   var lastSilent = -1
   var connectionCount = 0
+  /// How many of them have a ring.
+  var ringCount = 0
 
   // Of a remote port; lock.
   var socket = MessageSocket.none
   /// How many threads use the socket outside of the lock: the last one closes it.
   var socketUses = 0
+  /// From the question for a ring on.
+  var ringQuestion = MessagePort.RingQuestion.none
+  var ring: MessageRing.Pointer? = nil
+  /// Frames that were sent by the socket, or are about to be.
+  var socketSent: UInt32 = 0
   var lastSerial: UInt32 = 0
   /// Those who wait for a reply.
   var waits: UnsafeMutablePointer<ReplyWait>? = nil

@@ -35,7 +35,9 @@ struct MessageSocket: BitwiseCopyable {
         serial: frame.serial, id: frame.id
       ).write(to: head)
       while true {
-        let result = treadle_system_socket_send(number, head.baseAddress, MessageFrame.size, data, inFile ? 0 : frame.length, file.number)
+        var passed = file.number
+        let result = treadle_system_socket_send(
+          number, head.baseAddress, MessageFrame.size, data, inFile ? 0 : frame.length, &passed, inFile ? 1 : 0)
         if result >= 0 { return .done }
         let error = Int32(truncatingIfNeeded: result)
         if error == 0 &- treadle_system_eintr() { continue }
@@ -44,6 +46,24 @@ struct MessageSocket: BitwiseCopyable {
         guard let other = try? MessageSocket.makeFile(data, frame.length, isForced: true) else { return .failed(error) }
         defer { other.close() }
         return other.number < 0 ? .failed(error) : send(frame, nil, file: other)
+      }
+    }
+  }
+
+  /// Sends a frame that has descriptors for its data; never waits.
+  func send(_ frame: MessageFrame, passing descriptors: (Int32, Int32, Int32)) -> Outcome {
+    var head: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    var passed = descriptors
+    return withUnsafeMutableBytes(of: &head) { head in
+      frame.write(to: head)
+      return withUnsafeBytes(of: &passed) { passed in
+        let numbers = passed.baseAddress?.assumingMemoryBound(to: Int32.self)
+        while true {
+          let result = treadle_system_socket_send(number, head.baseAddress, MessageFrame.size, nil, 0, numbers, 3)
+          if result >= 0 { return .done }
+          let error = Int32(truncatingIfNeeded: result)
+          if error != 0 &- treadle_system_eintr() { return MessageSocket.outcome(error) }
+        }
       }
     }
   }
@@ -68,6 +88,8 @@ struct MessageSocket: BitwiseCopyable {
   struct Received {
     var frame: MessageFrame
     var payload: MessagePayload
+    /// Of a frame that brings one: the receiver's; nil for one that this process cannot use.
+    var ring: MessageRing.Pointer? = nil
     /// Of a sender's first frame: the name that it means.
     var name: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: payload.data, count: payload.size) }
   }
@@ -104,14 +126,29 @@ struct MessageSocket: BitwiseCopyable {
       }
       return result == 0 &- treadle_system_enomem() || result == 0 &- treadle_system_enobufs() ? .noMemory : .closed
     }
-    defer { treadle_system_socket_close(received.passed) }
+    // What is passed is this function's, until a ring takes it.
+    defer {
+      let passed = (received.passed.0, received.passed.1, received.passed.2)
+      treadle_system_socket_close(passed.0)
+      treadle_system_socket_close(passed.1)
+      treadle_system_socket_close(passed.2)
+    }
     if received.size == 0 || received.is_odd { return .closed }
     let bytes = UnsafeRawBufferPointer(start: buffer, count: MessagePayload.roomOfBuffer)
-    guard let frame = MessageFrame.parse(bytes, size: Int(received.size), hasFile: received.passed >= 0, from: origin) else {
-      return .closed
+    // A process without room for a ring's descriptors goes on without a ring.
+    let isCutRing = received.is_cut && received.size >= MessageFrame.size && bytes[MessageFrame.placeOfKind] == MessageFrame.Kind.ring
+    if received.is_cut && !isCutRing { return .closed }
+    let files = isCutRing ? 3 : Int(received.count)
+    guard let frame = MessageFrame.parse(bytes, size: Int(received.size), files: files, from: origin) else { return .closed }
+    if isCutRing { return .frame(Received(frame: frame, payload: MessagePayload())) }
+    if frame.kind == MessageFrame.Kind.ring {
+      let passed = received.passed
+      received.passed = (-1, -1, -1)
+      let ring = MessageRing.adopt(passed.0, own: passed.1, other: passed.2)
+      return .frame(Received(frame: frame, payload: MessagePayload(), ring: ring))
     }
-    if received.passed < 0 { return .frame(Received(frame: frame, payload: MessagePayload(in: buffer, size: frame.length))) }
-    guard let payload = MessagePayload(file: received.passed, size: frame.length) else { return .closed }
+    if received.count == 0 { return .frame(Received(frame: frame, payload: MessagePayload(in: buffer, size: frame.length))) }
+    guard let payload = MessagePayload(file: received.passed.0, size: frame.length) else { return .closed }
     return .frame(Received(frame: frame, payload: payload))
   }
 }

@@ -48,7 +48,9 @@ extension MessagePort {
       treadle_system_free(memory)
       throw MessagePort.invalidFailure
     }
-    repeat { state.pointee.lastSerial &+= 1 } while state.pointee.lastSerial == 0 || find(state.pointee.lastSerial) != nil
+    repeat {
+      state.pointee.lastSerial &+= 1
+    } while state.pointee.lastSerial == 0 || state.pointee.lastSerial == MessageFrame.ringSerial || find(state.pointee.lastSerial) != nil
     wait.initialize(to: ReplyWait(port: self, loop: loop, serial: state.pointee.lastSerial))
     wait.pointee.next = state.pointee.waits
     state.pointee.waits = wait
@@ -87,11 +89,22 @@ extension MessagePort {
   @discardableResult
   func takeReplies(_ item: Item, whileAwaited: Bool = false) -> Bool {
     let isThere = try? withSocket { socket throws(Failure) in
+      let isBySocket = !whileAwaited || takeEvents()
+      if !takeRepliesByRing() { return false }
+      if !isBySocket { return true }
       for _ in 0..<64 {
         switch socket.receive(from: .server) {
-        case .frame(let received): if !hand(received) && whileAwaited { return true }
+        case .frame(let received):
+          if received.frame.isAboutRing {
+            if !takeRing(received) { return false }
+          } else if !hand(received) && whileAwaited {
+            return true
+          }
         case .nothing, .noMemory: return true
-        case .closed: return false
+        case .closed:
+          // What was in the ring when it was closed.
+          _ = takeRepliesByRing()
+          return false
         }
       }
       return true
@@ -100,7 +113,8 @@ extension MessagePort {
   }
 
   /// False if no thread waits for any other reply.
-  private func hand(_ received: MessageSocket.Received) -> Bool {
+  @discardableResult
+  func hand(_ received: MessageSocket.Received) -> Bool {
     var received = received
     lock()
     let wait = find(received.frame.serial)

@@ -80,7 +80,7 @@ long syscall(long number, ...) {
     va_end(arguments);
     if (number == SYS_epoll_pwait && fails(FAULT_EPOLL_WAIT)) return -1;
     bool is_of_sockets = number == SYS_connect || number == SYS_accept4 || number == SYS_sendmsg || number == SYS_recvmsg ||
-                         number == SYS_memfd_create || number == SYS_write || number == SYS_mmap;
+                         number == SYS_memfd_create || number == SYS_write || number == SYS_mmap || number == SYS_fallocate || number == SYS_statx;
     if (is_of_sockets && fails(FAULT_SOCKET)) return -1;
     return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

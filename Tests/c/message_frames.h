@@ -8,7 +8,7 @@
 
 #include "message_port_raw.h"
 
-enum { CALL_KIND = 4, MOST_DATA = 256 };
+enum { MOST_DATA = 256 };
 
 struct frame {
     struct head head;

@@ -97,7 +97,10 @@ TEST(any_system_call_may_fail, "MSG-8 MSG-9 OBJ-6") {
 TEST(any_memory_may_be_refused, "MSG-8 OBJ-6") {
     if (have_memory_faults()) check_all(FAULT_MEMORY, ENOMEM);
 }
-TEST(a_process_without_descriptors_goes_on, "MSG-9") { check_all(FAULT_SOCKET, EMFILE); }
+TEST(a_process_without_descriptors_goes_on, "MSG-9") {
+    check_all(FAULT_SOCKET, EMFILE);
+    check_all(FAULT_SOCKET | FAULT_EVENTFD | FAULT_EPOLL_CREATE, EMFILE);
+}
 
 #endif
 

@@ -7,6 +7,9 @@
 
 #include "message_ports.h"
 
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -20,7 +23,8 @@ struct head {
     uint64_t reserved;
 };
 _Static_assert(sizeof(struct head) == 32, "as it is sent");
-enum { HELLO = 1, MESSAGE = 2, REPLY = 3, WANTS_REPLY = 1, IN_FILE = 2, ABANDONED = 4 };
+#define RING_SERIAL UINT32_MAX
+enum { HELLO = 1, MESSAGE = 2, REPLY = 3, CALL_KIND = 4, RING = 5, WANTS_REPLY = 1, IN_FILE = 2, ABANDONED = 4 };
 HELPER struct head head_of(uint8_t kind, uint8_t flags, uint64_t length, uint32_t serial) {
     return (struct head){.magic = 0x4C445254, .version = 1, .kind = kind, .flags = flags, .length = length, .serial = serial};
 }
@@ -83,6 +87,85 @@ HELPER bool is_ended(int fd) {
     send_frame(fd, head_of(MESSAGE, WANTS_REPLY, 0, 77), NULL, 0);
     while ((size = recv(fd, bytes, sizeof bytes, 0)) < 0 && errno == ECONNRESET) {}
     return size <= 0;
+}
+
+/* --- Rings --------------------------------------------------------------------------------------------------- */
+
+/* What the two ends share: of each way its indices and flags, a cache line each, and its bytes. */
+enum { RING_BYTES = 65536, MOST_IN_RING = 16384 };
+struct way {
+    _Alignas(64) atomic_uint sent;
+    _Alignas(64) atomic_uint received;
+    _Alignas(64) atomic_uint is_asleep;
+    _Alignas(64) atomic_uint taken;
+};
+struct ring_memory {
+    struct way to_server, to_sender;
+    atomic_uint is_ready;
+    _Alignas(4096) unsigned char bytes_to_server[RING_BYTES], bytes_to_sender[RING_BYTES];
+};
+_Static_assert(sizeof(struct ring_memory) == 4096 + 2 * RING_BYTES && offsetof(struct ring_memory, is_ready) == 512, "as it is shared");
+struct raw_ring {
+    int file, own_bell, other_bell;
+    struct ring_memory *memory;
+};
+
+/* One message of the socket, with up to three descriptors, in their order: how many there were. */
+HELPER int raw_receive(int fd, struct head *head, int passed[3]) {
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(3 * sizeof(int))];
+    } control;
+    char bytes[512];
+    struct iovec part = {.iov_base = bytes, .iov_len = sizeof bytes};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    CHECK(recvmsg(fd, &message, MSG_CMSG_CLOEXEC) >= (ssize_t)sizeof *head);
+    memcpy(head, bytes, sizeof *head);
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    if (!rights) return 0;
+    size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    memcpy(passed, CMSG_DATA(rights), count * sizeof(int));
+    return (int)count;
+}
+HELPER void ask_for_ring(int fd) {
+    static const char question[] = "\5\0\1\0\0\0\0\0\377ringv";
+    CHECK(send_frame(fd, head_of(CALL_KIND, WANTS_REPLY, sizeof question - 1, RING_SERIAL), question, sizeof question - 1) > 0);
+}
+/* A connection with a ring; false if the port has none for it. */
+HELPER bool raw_ring(int fd, struct raw_ring *ring) {
+    struct head head;
+    int passed[3];
+    ask_for_ring(fd);
+    int count = raw_receive(fd, &head, passed);
+    if (head.kind == REPLY) {
+        CHECK_INT(head.serial, RING_SERIAL);
+        CHECK_INT(head.length, 8);
+        CHECK_INT(count, 0);
+        return false;
+    }
+    CHECK_INT(head.kind, RING);
+    CHECK_INT(count, 3);
+    *ring = (struct raw_ring){.file = passed[0], .own_bell = passed[1], .other_bell = passed[2]};
+    ring->memory = mmap(NULL, sizeof *ring->memory, PROT_READ | PROT_WRITE, MAP_SHARED, ring->file, 0);
+    CHECK(ring->memory != MAP_FAILED);
+    return true;
+}
+HELPER void drop_ring(struct raw_ring *ring) {
+    munmap(ring->memory, sizeof *ring->memory);
+    close(ring->file), close(ring->own_bell), close(ring->other_bell);
+}
+HELPER void ring_bell(int fd) {
+    uint64_t none = 0;
+    CHECK_INT(write(fd, &none, sizeof none), sizeof none);
+}
+/* Puts a frame behind what a way has, whose bytes do not go around, and rings. */
+HELPER void put_frame(struct way *way, unsigned char *bytes, int bell, struct head head, const void *data, size_t size) {
+    unsigned at = atomic_load(&way->sent);
+    CHECK(at % RING_BYTES + sizeof head + size <= RING_BYTES);
+    memcpy(bytes + at % RING_BYTES, &head, sizeof head);
+    if (size) memcpy(bytes + at % RING_BYTES + sizeof head, data, size);
+    atomic_store(&way->sent, at + (unsigned)((sizeof head + size + 31) / 32 * 32));
+    ring_bell(bell);
 }
 
 /* Its owner is served well, whatever others do. */

@@ -27,13 +27,18 @@ int32_t treadle_system_epoll(void); /* as treadle_system_epoll_create, noted */
 int32_t treadle_system_socket_peer(int32_t fd, uint32_t *user, int32_t *process);
 uint32_t treadle_system_user(void);
 
-/* One message, of two parts, with a descriptor unless that is negative. Its size. */
-int64_t treadle_system_socket_send(int32_t fd, const void *head, size_t head_size, const void *data, size_t size, int32_t passed);
+/* At most this many descriptors travel with a message: those of a ring. */
+enum { TREADLE_SYSTEM_PASSED = 3 };
+/* One message, of two parts, with some descriptors. Its size. */
+int64_t treadle_system_socket_send(int32_t fd, const void *head, size_t head_size, const void *data, size_t size, const int32_t *passed,
+                                   size_t count);
 
 struct treadle_system_received {
     int64_t size;    /* of the message, of which as much as there is room for was stored; 0: the other end is closed */
-    int32_t passed;  /* a descriptor that came with it; -1: none */
+    int32_t passed[TREADLE_SYSTEM_PASSED]; /* descriptors that came with it; -1: none */
+    int32_t count;   /* of these */
     bool is_odd;     /* it came with more descriptors, which are closed, or with something else */
+    bool is_cut;     /* it came with descriptors for which this process has no room */
 };
 int32_t treadle_system_socket_receive(int32_t fd, void *buffer, size_t room, struct treadle_system_received *out);
 /* Whether the other end is closed: nothing can be sent any more. */
@@ -47,6 +52,17 @@ int32_t treadle_system_sealed_file(const void *data, size_t size);
 /* The bytes of such a file, after a look that it is one, is that large, and has them all; NULL, with -errno in *error. */
 const void *treadle_system_sealed_map(int32_t fd, size_t size, int32_t *error);
 void treadle_system_sealed_unmap(const void *data, size_t size);
+
+/* Memory for a ring that two processes share: a file that neither shrinks nor grows, and its mapping, after a look that it is such a
+ * file, has that size, and has all its pages; NULL if not. The child of a fork does not have the mapping. */
+int32_t treadle_system_ring_file(size_t size);
+void *treadle_system_ring_map(int32_t fd, size_t size);
+void treadle_system_ring_unmap(void *memory, size_t size);
+/* A doorbell: a descriptor that is watched for edges (EPOLLET), of which each ring is one. Ringing never waits. Whether a
+ * descriptor that came from another process is one is found out without asking that process. */
+int32_t treadle_system_bell(void);
+int32_t treadle_system_bell_ring(int32_t fd);
+bool treadle_system_bell_is_one(int32_t fd);
 
 /* errno values that message ports tell apart. */
 int32_t treadle_system_eaddrinuse(void);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import TreadleBase
+import TreadleCore
+
+/// How the two sides of a connection come to a ring, and what goes by it.
+///
+/// The sender asks behind its hello, by a call of a function that no port can export. A server that knows of no rings replies that
+/// there is no such function; one that has none left says so; another one sends the sender's end. All of that goes by the socket,
+/// which stays: for frames larger than `MessageRing.mostData` or with a file, for all others while the ring is full, for the end.
+extension CallData {
+  /// Not UTF-8, so no function can have the name.
+  private static let ringName: (UInt8, UInt8, UInt8, UInt8, UInt8) = (0xFF, 0x72, 0x69, 0x6E, 0x67)
+  static let ringQuestionSize = head + 6
+
+  static func writeRingQuestion(to room: UnsafeMutableRawBufferPointer) {
+    if room.count < ringQuestionSize { return }
+    var bytes = (ringName, UInt8(0x76))
+    room.storeBytes(of: UInt16(5), as: UInt16.self)
+    room.storeBytes(of: UInt16(1), toByteOffset: 2, as: UInt16.self)
+    room.storeBytes(of: UInt32(0), toByteOffset: 4, as: UInt32.self)
+    if let start = room.baseAddress { memcpy(start + head, &bytes, 6) }
+  }
+
+  static func isRingQuestion(_ received: MessageSocket.Received) -> Bool {
+    guard received.frame.kind == MessageFrame.Kind.call, received.frame.serial == MessageFrame.ringSerial,
+      let data = CallData(received.payload.data, received.payload.size), data.name.count == 5, let name = data.name.baseAddress
+    else { return false }
+    var wanted = ringName
+    return memcmp(name, &wanted, 5) == 0
+  }
+}
+
+/// A server's side. The lock is held.
+extension MessagePort {
+  /// So many senders of a port have a ring; any others have their sockets.
+  private static let mostRings = 64
+  /// In the mark of a connection: its bell.
+  static let bell: UInt64 = 1 << 31
+  private static let edges: UInt32 = 1 << 31
+
+  /// A sender asks for a ring, which it does once.
+  func offerRing(_ place: Int) {
+    guard let connection = state.pointee.connections[place] else { return }
+    if connection.hasAsked { return disconnect(place) }
+    change(place) { $0.hasAsked = true }
+    if sendRing(place, connection) { return }
+    var answer: UInt64 = 0
+    withUnsafeMutableBytes(of: &answer) { answer in
+      guard let bytes = answer.baseAddress else { return }
+      CallData.writeHead(Status.notFound, to: bytes)
+      let frame = MessageFrame(kind: MessageFrame.Kind.reply, length: CallData.head, serial: MessageFrame.ringSerial)
+      _ = try? send(frame, place, bytes, .none)
+    }
+  }
+
+  private func sendRing(_ place: Int, _ connection: MessageConnection) -> Bool {
+    if state.pointee.ringCount >= MessagePort.mostRings || connection.replies != nil { return false }
+    guard let (ring, file) = MessageRing.make() else { return false }
+    defer { file.close() }
+    ring.pointee.setTaken(connection.taken)
+    let mark = MessagePort.mark(place, connection.generation) | MessagePort.bell
+    if watch(ring.pointee.ownBell, MessagePort.wantsMessages | MessagePort.edges, mark) >= 0,
+      case .done = ring.pointee.send(file, by: connection.socket)
+    {
+      change(place) { $0.ring = ring }
+      state.pointee.ringCount &+= 1
+      return true
+    }
+    unwatch(ring.pointee.ownBell)
+    MessageRing.free(ring)
+    return false
+  }
+
+  func dropRing(_ place: Int) {
+    guard let ring = state.pointee.connections[place]?.ring else { return }
+    change(place) { $0.ring = nil }
+    state.pointee.ringCount &-= 1
+    unwatch(ring.pointee.ownBell)
+    MessageRing.free(ring)
+  }
+
+  /// What a connection's ring has next. `isRung`: the kernel has told of its bell, and does not tell again before that is rung.
+  func receiveByRing(_ ring: MessageRing.Pointer, isRung: Bool) -> MessageSocket.Receipt {
+    var receipt = ring.pointee.pop()
+    if !isRung { return receipt }
+    if case .nothing = receipt {
+      if ring.pointee.fallAsleep() { return receipt }
+      receipt = ring.pointee.pop()
+    }
+    // There is more, or may be: the sender's next turn comes behind all others'.
+    if !ring.pointee.isEmpty || !ring.pointee.fallAsleep() { ring.pointee.ringOwnBell() }
+    return receipt
+  }
+}
+
+/// The child of a fork has none of its parent's rings, but the memory that says so.
+extension MessagePort {
+  func forgetRings() {
+    for connection in state.pointee.connections.elements { treadle_system_free(connection.ring) }
+    treadle_system_free(state.pointee.ring)
+  }
+}
+
+/// A sender's side.
+extension MessagePort {
+  /// The state of a remote port's question for a ring.
+  enum RingQuestion {
+    case none
+    case asked
+    case answered
+  }
+
+  /// Asks for a ring, on a new connection; only if there is a set in which its bell can be watched. The lock is held.
+  func askForRing() -> MessageSocket.Outcome {
+    if state.pointee.set.number < 0 { return .done }
+    var room: (UInt64, UInt64) = (0, 0)
+    return withUnsafeMutableBytes(of: &room) { room in
+      CallData.writeRingQuestion(to: room)
+      let frame = MessageFrame(
+        kind: MessageFrame.Kind.call, flags: MessageFrame.Flag.wantsReply, length: CallData.ringQuestionSize,
+        serial: MessageFrame.ringSerial)
+      let outcome = state.pointee.socket.send(frame, room.baseAddress)
+      if case .done = outcome {
+        state.pointee.ringQuestion = .asked
+        state.pointee.socketSent &+= 1
+      }
+      return outcome
+    }
+  }
+
+  var awaitsRing: Bool {
+    lock()
+    defer { unlock() }
+    return state.pointee.ringQuestion == .asked
+  }
+
+  /// Takes the answer, with the ring if there is one. False for an answer to no question.
+  func takeRing(_ received: MessageSocket.Received) -> Bool {
+    var received = received
+    received.payload.free()
+    let isRing = received.frame.kind == MessageFrame.Kind.ring
+    lock()
+    let isExpected = state.pointee.ringQuestion == .asked
+    state.pointee.ringQuestion = .answered
+    var isTaken = false
+    if let ring = received.ring, isExpected, !state.pointee.isOver { isTaken = begin(ring) }
+    unlock()
+    if let ring = received.ring, !isTaken { MessageRing.free(ring) }
+    return isExpected || !isRing
+  }
+
+  private func begin(_ ring: MessageRing.Pointer) -> Bool {
+    let events = MessagePort.wantsMessages | MessagePort.edges
+    if watch(ring.pointee.ownBell, events, MessagePort.bell) < 0 { return false }
+    state.pointee.ring = ring
+    ring.pointee.setReady()
+    return true
+  }
+
+  /// Sends a frame by the ring or else the socket, without waiting. The ring is used only while the server has received all that
+  /// was sent by the socket, so that everything is received in its order.
+  func offer(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, by socket: MessageSocket) -> MessageSocket.Outcome {
+    lock()
+    if file.number < 0, frame.length <= MessageRing.mostData, let ring = state.pointee.ring, ring.pointee.taken == state.pointee.socketSent {
+      let outcome = ring.pointee.push(frame, data)
+      if outcome != .full {
+        unlock()
+        return outcome == .done ? .done : .closed
+      }
+    }
+    // Before it is sent: no other thread puts anything into the ring from here on.
+    state.pointee.socketSent &+= 1
+    unlock()
+    let outcome = socket.send(frame, data, file: file)
+    if case .done = outcome { return outcome }
+    lock()
+    state.pointee.socketSent &-= 1
+    unlock()
+    return outcome
+  }
+
+  /// Hands out the replies in the ring. False if the server says what cannot be.
+  func takeRepliesByRing() -> Bool {
+    for _ in 0..<256 {
+      lock()
+      guard let ring = state.pointee.ring else {
+        unlock()
+        return true
+      }
+      let receipt = ring.pointee.pop()
+      if case .nothing = receipt, ring.pointee.fallAsleep() {
+        unlock()
+        return true
+      }
+      unlock()
+      switch receipt {
+      case .frame(let received): hand(received)
+      case .nothing: continue
+      case .closed: return false
+      case .noMemory:
+        lookAgain()
+        return true
+      }
+    }
+    lookAgain()
+    return true
+  }
+
+  private func lookAgain() {
+    lock()
+    state.pointee.ring?.pointee.ringOwnBell()
+    unlock()
+  }
+
+  /// Whether the socket has something, as the set says, which is told of the bell as well.
+  func takeEvents() -> Bool {
+    if state.pointee.set.number < 0 { return true }
+    var events = (treadle_system_event(), treadle_system_event())
+    let count = withUnsafeMutableBytes(of: &events) { events in
+      treadle_system_epoll_wait(
+        state.pointee.set.number, events.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: treadle_system_event.self), 2, 0)
+    }
+    return count > 0 && events.0.data == 0 || count > 1 && events.1.data == 0
+  }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// One end of the memory that the two sides of a connection share: a ring of frames each way, and a bell each way, an eventfd. The
+/// other side may write anything into the memory at any time. So:
+/// - The own indices are kept outside of the memory, which has copies of them for the other end.
+/// - An index of the other end is read once, and checked before it is used.
+/// - A frame is copied before it is parsed.
+/// - A frame begins at a multiple of 32 bytes, so its head is in one piece; its data may go on at the beginning of the ring.
+struct MessageRing: BitwiseCopyable {
+  typealias Pointer = UnsafeMutablePointer<MessageRing>
+
+  /// What came of pushing a frame.
+  enum Outcome {
+    case done
+    /// There is no room.
+    case full
+    /// The other end says what cannot be.
+    case broken
+  }
+
+  /// Bytes of frames, each way; a power of 2.
+  static let capacity: UInt32 = 65536
+  /// The most data of a frame that goes by the ring: a larger one would fill it.
+  static let mostData = 16384
+  private static let unit: UInt32 = 32
+  private static let page = 4096
+  static let size = page + 2 * Int(capacity)
+
+  private let memory: UnsafeMutableRawPointer
+  private let isServer: Bool
+  /// Rung by the other end, and watched by this one for edges.
+  let ownBell: MessageSocket
+  let otherBell: MessageSocket
+  /// How many bytes this end has received and sent: what the memory says of that is for the other end.
+  private var received: UInt32 = 0
+  private var sent: UInt32 = 0
+
+  // MARK: Its life
+
+  /// A new one, with the file that the other end maps, which the caller closes; nil if anything that it takes is refused.
+  static func make() -> (ring: Pointer, file: MessageSocket)? {
+    let file = MessageSocket(number: treadle_system_ring_file(size))
+    let bells = (MessageSocket(number: treadle_system_bell()), MessageSocket(number: treadle_system_bell()))
+    if let ring = make(file, bells.0, bells.1, isServer: true) { return (ring, file) }
+    file.close()
+    return nil
+  }
+
+  /// The other end of one that has come by a connection. The descriptors are this function's.
+  static func adopt(_ file: Int32, own: Int32, other: Int32) -> Pointer? {
+    let bells = (MessageSocket(number: own), MessageSocket(number: other))
+    defer { treadle_system_socket_close(file) }
+    guard treadle_system_bell_is_one(own), treadle_system_bell_is_one(other) else {
+      bells.0.close()
+      bells.1.close()
+      return nil
+    }
+    return make(MessageSocket(number: file), bells.0, bells.1, isServer: false)
+  }
+
+  /// The bells are this function's.
+  private static func make(_ file: MessageSocket, _ own: MessageSocket, _ other: MessageSocket, isServer: Bool) -> Pointer? {
+    guard file.number >= 0, own.number >= 0, other.number >= 0, let room = treadle_system_allocate(MemoryLayout<MessageRing>.size) else {
+      own.close()
+      other.close()
+      return nil
+    }
+    guard let memory = treadle_system_ring_map(file.number, size) else {
+      treadle_system_free(room)
+      own.close()
+      other.close()
+      return nil
+    }
+    let ring = room.bindMemory(to: MessageRing.self, capacity: 1)
+    ring.initialize(to: MessageRing(memory: memory, isServer: isServer, ownBell: own, otherBell: other))
+    return ring
+  }
+
+  private init(memory: UnsafeMutableRawPointer, isServer: Bool, ownBell: MessageSocket, otherBell: MessageSocket) {
+    self.memory = memory
+    self.isServer = isServer
+    self.ownBell = ownBell
+    self.otherBell = otherBell
+  }
+
+  /// Sends the end that is not this one's by a connection, with the file of `make`.
+  func send(_ file: MessageSocket, by socket: MessageSocket) -> MessageSocket.Outcome {
+    socket.send(MessageFrame(kind: MessageFrame.Kind.ring, length: 0), passing: (file.number, otherBell.number, ownBell.number))
+  }
+
+  static func free(_ ring: Pointer) {
+    ring.pointee.ownBell.close()
+    ring.pointee.otherBell.close()
+    treadle_system_ring_unmap(ring.pointee.memory, size)
+    treadle_system_free(ring)
+  }
+
+  // MARK: What both ends see
+
+  /// A cache line each, first of the way to the server, then of the way to the sender.
+  private enum Word: Int {
+    /// Bytes that were sent; the sending end's.
+    case sent = 0
+    /// Bytes that were received; the receiving end's, as the next two.
+    case received = 64
+    /// The receiving end has found nothing, and wants the bell to be rung for the next frame.
+    case isAsleep = 128
+    /// Frames that were received by the socket.
+    case taken = 192
+    /// Once, of both ways: the sender has its end.
+    case isReady = 512
+  }
+  private static let lane = 256
+
+  @inline(__always)
+  private func word(_ word: Word, ofWayTo server: Bool) -> UnsafeMutablePointer<Atomic<UInt32>> {
+    (memory + word.rawValue + (server ? 0 : MessageRing.lane)).assumingMemoryBound(to: Atomic<UInt32>.self)
+  }
+  private func area(ofWayTo server: Bool) -> UnsafeMutableRawPointer {
+    memory + MessageRing.page + (server ? 0 : Int(MessageRing.capacity))
+  }
+
+  /// The sender has its end, so the server may answer by the ring.
+  var isReady: Bool { word(.isReady, ofWayTo: true).pointee.load(ordering: .acquiring) != 0 }
+  func setReady() { word(.isReady, ofWayTo: true).pointee.store(1, ordering: .releasing) }
+
+  /// How many of the sender's frames the server has received by the socket: the way from the one to the other is one sequence,
+  /// since the sender puts nothing into the ring while a frame is in the socket (`MessagePort.offer`), and the server looks into
+  /// the ring before it receives a frame that it knows to be in the socket (`MessagePort.serve`).
+  var taken: UInt32 { word(.taken, ofWayTo: true).pointee.load(ordering: .acquiring) }
+  func setTaken(_ count: UInt32) { word(.taken, ofWayTo: true).pointee.store(count, ordering: .releasing) }
+
+  /// Has the own watcher look again, behind all others that it has to look at.
+  func ringOwnBell() { _ = treadle_system_bell_ring(ownBell.number) }
+
+  private static func room(for length: Int) -> UInt32 {
+    (UInt32(truncatingIfNeeded: MessageFrame.size &+ length) &+ (unit &- 1)) & ~(unit &- 1)
+  }
+
+  // MARK: Sending
+
+  /// Puts a frame into the ring, and rings the bell if the other end sleeps. No wake-up is lost: this end stores how much it has sent
+  /// and then loads whether the other one sleeps; that one stores that it sleeps and then loads how much was sent.
+  mutating func push(_ frame: MessageFrame, _ data: UnsafeRawPointer?) -> Outcome {
+    if frame.length < 0 || frame.length > MessageRing.mostData { return .full }
+    let used = sent &- word(.received, ofWayTo: !isServer).pointee.load(ordering: .acquiring)
+    if used > MessageRing.capacity { return .broken }
+    let room = MessageRing.room(for: frame.length)
+    if room > MessageRing.capacity &- used { return .full }
+    let area = area(ofWayTo: !isServer)
+    frame.write(to: UnsafeMutableRawBufferPointer(start: area + Int(sent & (MessageRing.capacity &- 1)), count: MessageFrame.size))
+    if let data, frame.length > 0 {
+      let at = Int((sent &+ UInt32(MessageFrame.size)) & (MessageRing.capacity &- 1))
+      let first = min(frame.length, Int(MessageRing.capacity) &- at)
+      memcpy(area + at, data, first)
+      if first < frame.length { memcpy(area, data + first, frame.length &- first) }
+    }
+    sent &+= room
+    word(.sent, ofWayTo: !isServer).pointee.store(sent, ordering: .sequentiallyConsistent)
+    let isAsleep = word(.isAsleep, ofWayTo: !isServer)
+    if isAsleep.pointee.load(ordering: .sequentiallyConsistent) != 0 {
+      isAsleep.pointee.store(0, ordering: .relaxed)
+      _ = treadle_system_bell_ring(otherBell.number)
+    }
+    return .done
+  }
+
+  // MARK: Receiving
+
+  var isEmpty: Bool { word(.sent, ofWayTo: isServer).pointee.load(ordering: .acquiring) == received }
+
+  /// Asks for the bell to be rung for the next frame. False if there is one already.
+  func fallAsleep() -> Bool {
+    word(.isAsleep, ofWayTo: isServer).pointee.store(1, ordering: .sequentiallyConsistent)
+    return word(.sent, ofWayTo: isServer).pointee.load(ordering: .sequentiallyConsistent) == received
+  }
+
+  /// Takes the next frame.
+  mutating func pop() -> MessageSocket.Receipt {
+    let there = word(.sent, ofWayTo: isServer).pointee.load(ordering: .acquiring) &- received
+    if there == 0 { return .nothing }
+    if there > MessageRing.capacity || there & (MessageRing.unit &- 1) != 0 { return .closed }
+    let area = area(ofWayTo: isServer)
+    var head: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    memcpy(&head, area + Int(received & (MessageRing.capacity &- 1)), MessageFrame.size)
+    if head.1 > UInt64(MessageRing.mostData) { return .closed }
+    let length = Int(head.1)
+    let room = MessageRing.room(for: length)
+    if room > there { return .closed }
+    guard let buffer = treadle_system_allocate(MessageFrame.size &+ length) else { return .noMemory }
+    memcpy(buffer, &head, MessageFrame.size)
+    let at = Int((received &+ UInt32(MessageFrame.size)) & (MessageRing.capacity &- 1))
+    let first = min(length, Int(MessageRing.capacity) &- at)
+    memcpy(buffer + MessageFrame.size, area + at, first)
+    if first < length { memcpy(buffer + MessageFrame.size + first, area, length &- first) }
+    let bytes = UnsafeRawBufferPointer(start: buffer, count: MessageFrame.size &+ length)
+    guard let frame = MessageFrame.parse(bytes, size: bytes.count, files: 0, from: isServer ? .sender : .server) else {
+      treadle_system_free(buffer)
+      return .closed
+    }
+    received &+= room
+    word(.received, ofWayTo: isServer).pointee.store(received, ordering: .releasing)
+    return .frame(MessageSocket.Received(frame: frame, payload: MessagePayload(in: buffer, size: length)))
+  }
+}
