@@ -61,6 +61,7 @@ TARGETS = [
     *_targets("≤", "scope_memory", ("plain", 1.24)),
     *_targets("≤", "scope_timer", ("plain", 2)),
     *_targets("≤", "message_64", ("plain", 3)),
+    *_targets("≥", "msg_64 msg_4k", ("byhand", 0.9)),
     *_targets("≤", "plugin_call", ("direct", 2)),
     *_targets("≤", "swift_post swift_signal swift_timer swift_timer_made swift_wait", ("c", 1.15)),
     *_targets("≤", "await_perform await_actor", ("libdispatch", 1.15), ("nio", 1)),
