@@ -76,6 +76,13 @@ public func treadle_scope_copy_holders(
         room.store(copy(holder, label, heldFor: time), at: count)
         count &+= 1
       }
+      if PluginRegistry.isStopping(scope) {
+        let stop: StaticString = "stop"
+        let label = UnsafeRawPointer(stop.utf8Start).assumingMemoryBound(to: CChar.self)
+        let holder = ScopeHolder(kind: UInt32(TREADLE_HOLDER_CALL), threadID: 0, handle: 0)
+        room.store(copy(holder, label, heldFor: time), at: count)
+        count &+= 1
+      }
       PluginRegistry.forEachUser(of: scope) { handle, id in
         let holder = ScopeHolder(kind: UInt32(TREADLE_HOLDER_PLUGIN), threadID: 0, handle: handle.bits)
         room.store(copy(holder, id, heldFor: 0), at: count)

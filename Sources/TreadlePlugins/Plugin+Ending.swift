@@ -96,20 +96,36 @@ extension Plugin {
     case PluginState.Phase.starting, PluginState.Phase.stopping: return false
     default: return true
     }
-    plugin.callStop(until: until)
-    try? PluginRegistry.locked { () throws(Failure) in plugin.state.pointee.phase = PluginState.Phase.stopped }
+    let isOver = plugin.callStop(until: until)
+    let hasStopped = try? PluginRegistry.locked { () throws(Failure) in
+      plugin.state.pointee.worker = 0
+      if isOver || plugin.state.pointee.hasStopped { plugin.state.pointee.phase = PluginState.Phase.stopped }
+      return plugin.state.pointee.phase == PluginState.Phase.stopped
+    }
     Rest.announce()
-    return true
+    return hasStopped ?? true
   }
 
-  private func callStop(until: Int64) {
-    guard let stop = state.pointee.description.stop else { return }
+  /// A stop that is to be over later is.
+  func endStop() throws(Failure) {
+    try PluginRegistry.locked { () throws(Failure) in
+      if state.pointee.phase != PluginState.Phase.stopping { return }
+      state.pointee.hasStopped = true
+      if state.pointee.worker == 0 { state.pointee.phase = PluginState.Phase.stopped }
+    }
+    Rest.announce()
+  }
+
+  /// False if it is over later.
+  private func callStop(until: Int64) -> Bool {
+    guard let stop = state.pointee.description.stop else { return true }
     let left = until == Clock.forever ? Clock.forever : max(until &- Clock.now(), 0)
     var status = Status.ok
     _ = try? scope.calling(isWatched: hasTable, evenClosing: true) { () throws(Failure) in
       status = ClientCall.status(stop, state.pointee.instance, UnsafeRawPointer(bitPattern: Int(left)))
     }
     if status < 0 { tell(1, "stop has failed: the plugin is ended all the same") }
+    return status != Status.deferred
   }
 
   /// The scope is closed: nothing of the plugin runs, or is called by Treadle any more.

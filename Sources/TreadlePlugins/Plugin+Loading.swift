@@ -84,7 +84,7 @@ extension Plugin {
       to: PluginState(
         next: nil, scope: scope, image: parts.image, original: original, description: description, path: parts.path, given: given,
         getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
-        worker: 0, instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
+        worker: 0, hasStopped: false, instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
         isReached: false, foundBefore: nil, heir: nil, reason: PluginReason()))
     parts = Parts()
     try enter(Plugin(state: state), inPlaceOf: old)

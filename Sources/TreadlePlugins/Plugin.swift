@@ -37,6 +37,8 @@ package struct PluginState {
   package var phase: UInt32
   /// Lock. The kernel's id of the thread that starts, stops or ends it.
   var worker: Int32
+  /// Lock. It has said that its stop is over.
+  var hasStopped: Bool
   /// Written by the thread that starts it, before the phase says so.
   var instance: UnsafeMutableRawPointer?
   /// Code of the plugin has been called that knows of its host.
@@ -228,6 +230,16 @@ package enum PluginRegistry {
       }
       return count
     }
+  }
+
+  /// Whether its stop has returned, and is to be over later.
+  package static func isStopping(_ scope: Scope) -> Bool {
+    guard scope.isOfPlugin else { return false }
+    let isStopping = try? locked { () throws(Failure) in
+      guard let plugin = find(scope) else { return false }
+      return plugin.state.pointee.phase == PluginState.Phase.stopping && plugin.state.pointee.worker == 0
+    }
+    return isStopping ?? false
   }
 
   /// Calls `body` with each plugin that uses this one.

@@ -56,7 +56,7 @@ package struct GivenHost {
       struct_size: MemoryLayout<treadle_plugin_host>.size, abi: abi, behaviour: behaviour, name: given.pointee.name,
       version: given.pointee.version, plugin: OpaquePointer(bitPattern: scope.handle.bits),
       table: libtreadle_plugin_table().map { OpaquePointer($0) }, get_extension: getExtension, copy_setting: copySetting, log: log,
-      path: path, fail: fail)
+      path: path, fail: fail, stopped: stopped)
   }
 
   /// Nothing of the plugin can call any more.
@@ -119,6 +119,10 @@ package struct GivenHost {
   private static let fail: @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafePointer<CChar>?) -> Void = { host, text in
     guard let text else { return }
     try? during(host) { plugin throws(Failure) in plugin.giveReason(text) }
+  }
+
+  private static let stopped: @convention(c) (UnsafePointer<treadle_plugin_host>?) -> Void = { host in
+    try? during(host) { plugin throws(Failure) in try plugin.endStop() }
   }
 }
 

@@ -308,6 +308,61 @@ TEST(one_that_is_closed_from_inside_ends_afterwards, "PLUG-4 SCOPE-4") {
     CHECK_INT(treadle_release(own), TREADLE_OK);
 }
 
+/* --- A stop that is over later -------------------------------------------------------------------- */
+
+static const treadle_plugin_host *stopping;
+static bool says_at_once;
+static treadle_status defer_stop(const treadle_plugin_host *host, const char *who, const char *what) {
+    (void)who;
+    CHECK(host->struct_size > offsetof(treadle_plugin_host, stopped));
+    stopping = host;
+    if (strcmp(what, "stop") != 0) return TREADLE_OK;
+    if (says_at_once) host->stopped(host);
+    return TREADLE_DEFERRED;
+}
+static void *say_stopped(void *info) {
+    stopping->stopped(stopping);
+    return info;
+}
+TEST(a_stop_may_be_over_later_and_is_named_meanwhile, "PLUG-4 SCOPE-3") {
+    treadle_scope_holder holders[4];
+    size_t count;
+    pthread_t thread;
+    on_step = defer_stop;
+    treadle_plugin plugin = load("provider");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    said[0] = 0;
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(treadle_plugin_close(plugin, MILLISECONDS(5 * i)), TREADLE_E_TIMEOUT);
+        CHECK_INT(treadle_scope_copy_holders(plugin, holders, sizeof(treadle_scope_holder), 4, &count), TREADLE_OK);
+        CHECK(count == 1 && holders[0].kind == TREADLE_HOLDER_CALL && holders[0].thread_id == 0);
+        CHECK_TEXT(holders[0].label, "stop");
+    }
+    CHECK_SAID("?.stop"); /* once */
+    CHECK_INT(pthread_create(&thread, NULL, say_stopped, NULL), 0);
+    unload(plugin);
+    CHECK_SAID("?.deinit");
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK(!is_mapped("provider"));
+    /* It was faster than the stop's return. */
+    says_at_once = true;
+    plugin = load("provider");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    said[0] = 0;
+    unload(plugin);
+    CHECK_SAID("?.stop ?.deinit");
+    /* Before its stop it has no effect. */
+    says_at_once = false;
+    plugin = load("provider");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    stopping->stopped(stopping);
+    CHECK_INT(treadle_plugin_close(plugin, 0), TREADLE_E_TIMEOUT);
+    stopping->stopped(stopping);
+    CHECK_INT(treadle_plugin_close(plugin, 0), TREADLE_OK);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    CHECK(!is_mapped("provider"));
+}
+
 static sem_t inside, go_on;
 static treadle_status stay_inside(const treadle_plugin_host *host, const char *who, const char *what) {
     (void)host, (void)who;

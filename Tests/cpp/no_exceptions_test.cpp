@@ -104,21 +104,28 @@ struct Refusing : PluginBase {
         host().fail("it does not want to");
         return Status::not_supported;
     }
-    void stop(std::chrono::nanoseconds) {}
+    Status stop(std::chrono::nanoseconds timeout) {
+        if (timeout == 0ns) host().stopped();
+        return Status::deferred;
+    }
     Status set(const char *, const char *value) { return *value ? Status::ok : Status::range; }
 };
 } // namespace
 
-TEST(a_plugins_method_fails_by_a_status, "PLUG-2") {
+TEST(a_plugins_method_fails_by_a_status_and_its_stop_may_be_over_later, "PLUG-2 PLUG-4") {
     static std::string why;
+    static int stops;
     auto host = TREADLE_INIT(treadle_plugin_host);
     host.fail = [](const treadle_plugin_host *, const char *text) { why = text; };
+    host.stopped = [](const treadle_plugin_host *) { stops++; };
     const treadle_plugin_description description = detail::PluginFunctions<Refusing>::describe();
     void *instance = nullptr;
     CHECK_EQUAL(description.init(&host, &instance), TREADLE_OK);
     CHECK_EQUAL(description.start(instance), TREADLE_E_NOT_SUPPORTED);
     CHECK_EQUAL(why, "it does not want to");
-    CHECK_EQUAL(description.stop(instance, 0), TREADLE_OK);
+    CHECK_EQUAL(description.stop(instance, 0), TREADLE_DEFERRED);
+    CHECK_EQUAL(description.stop(instance, 1), TREADLE_DEFERRED);
+    CHECK_EQUAL(stops, 1);
     CHECK_EQUAL(description.set(instance, "key", ""), TREADLE_E_RANGE);
     CHECK_EQUAL(description.set(instance, "key", "1"), TREADLE_OK);
     CHECK(!description.save);

@@ -84,7 +84,8 @@ typedef struct treadle_plugin_description {
     /* Begins its work. May be NULL. If it fails, deinit is called without stop. */
     treadle_status (*start)(void *instance);
     /* Ends its work, in timeout_ns at most: it can create nothing more, but its objects still
-     * exist. It cannot refuse to stop: a returned error is only logged. May be NULL. */
+     * exist. It cannot refuse to stop: a returned error is only logged. If it returns TREADLE_DEFERRED its
+     * objects exist until the plugin calls host->stopped; the close waits for that, until its timeout. May be NULL. */
     treadle_status (*stop)(void *instance, int64_t timeout_ns);
     /* Frees the instance. No other code of the plugin runs. */
     void (*deinit)(void *instance);
@@ -260,6 +261,8 @@ struct treadle_plugin_host {
     /* Gives the reason why the plugin's init, start, restore or set is about to fail, on the thread that runs it: the last error of the
      * failed call contains the text, truncated to fit. UTF-8; copied. */
     void (*fail)(const treadle_plugin_host *host, const char *text);
+    /* Says that a stop that returns TREADLE_DEFERRED, or has done so, is over; on any thread. Without effect at any other time. */
+    void (*stopped)(const treadle_plugin_host *host);
 };
 
 #ifdef TREADLE_PLUGIN

@@ -64,7 +64,8 @@ enum {
     TREADLE_HOLDER_REQUEST = 33,
     TREADLE_HOLDER_NOTIFICATION = 34,
     TREADLE_HOLDER_POOLED = 35, /* a release that treadle_pool_add has deferred */
-    TREADLE_HOLDER_CALL = 37,   /* a thread that creates an object in it, runs one of a plugin's own functions, or calls destroy */
+    TREADLE_HOLDER_CALL = 37,   /* a thread that creates an object in it, runs one of a plugin's own functions, or calls destroy; without
+                                 * a thread, and with the label "stop": a plugin's stop that is over later */
     TREADLE_HOLDER_VALUE = 38   /* a value in a thread's dictionary; thread_id: its current or last user */
 };
 

@@ -77,6 +77,11 @@ class PluginHost {
     void fail(const char *text) const noexcept {
         if (native_->struct_size > offsetof(treadle_plugin_host, fail)) native_->fail(native_, text);
     }
+    /// Says that the plugin's stop, which returned Status::deferred or is about to, is over.
+    /// [any] Errors: none. Since 1.0.
+    void stopped() const noexcept {
+        if (native_->struct_size > offsetof(treadle_plugin_host, stopped)) native_->stopped(native_);
+    }
 
   private:
     const treadle_plugin_host *native_;
@@ -133,7 +138,7 @@ class PluginBase {
     /// Begins its work.
     /// [callback] Errors: any exception. Since 1.0.
     void start() {}
-    /// Ends its work; what it has made still lives.
+    /// Ends its work; what it has made still lives, and does until PluginHost::stopped if it returns Status::deferred.
     /// [callback] Errors: any exception, which does not keep it from ending. Since 1.0.
     void stop(std::chrono::nanoseconds) {}
     /// An extension that it provides; null for none.
