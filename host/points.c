@@ -7,37 +7,44 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { MOST_TEXT = 1024 };
+enum { MOST_TEXT = 1024, FIRST_OWN = 10 };
+
+/* Standard output as it was at first: a plugin may close it, or put another stream in its place. */
+static FILE *out;
 
 static void print_json_text(const char *text, size_t length) {
-    putchar('"');
+    fputc('"', out);
     for (size_t i = 0; i < length; i++) {
         unsigned char byte = (unsigned char)text[i];
-        if (byte == '"' || byte == '\\') printf("\\%c", byte);
-        else if (byte < 0x20) printf("\\u%04x", byte);
-        else putchar(byte);
+        if (byte == '"' || byte == '\\') fprintf(out, "\\%c", byte);
+        else if (byte < 0x20) fprintf(out, "\\u%04x", byte);
+        else fputc(byte, out);
     }
-    putchar('"');
+    fputc('"', out);
 }
 
 static void print_json_lines(const char *lines) {
-    fputs(", \"details\": [", stdout);
+    fputs(", \"details\": [", out);
     for (const char *at = lines; *at;) {
         size_t length = strcspn(at, "\n"), indent = strspn(at, " ");
-        if (at != lines) fputs(", ", stdout);
+        if (at != lines) fputs(", ", out);
         print_json_text(at + indent, length - indent);
         at += length + (at[length] == '\n');
     }
-    putchar(']');
+    fputc(']', out);
 }
 
 void begin_points(const char *path) {
+    int copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, FIRST_OWN);
+    out = copy < 0 ? NULL : fdopen(copy, "w");
+    if (!out) out = stdout;
     if (!options.json) return;
-    fputs("{\"path\": ", stdout);
+    fputs("{\"path\": ", out);
     print_json_text(path, strlen(path));
-    fputs(", \"points\": [", stdout);
-    fflush(stdout);
+    fputs(", \"points\": [", out);
+    fflush(out);
 }
 
 bool point_with(const char *details, bool is_good, const char *name, const char *format, ...) {
@@ -46,23 +53,23 @@ bool point_with(const char *details, bool is_good, const char *name, const char 
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    flockfile(stdout);
+    flockfile(out);
     if (options.json) {
-        printf("%s\n  {\"name\": \"%s\", \"ok\": %s, \"text\": ", progress->points ? "," : "", name, is_good ? "true" : "false");
+        fprintf(out, "%s\n  {\"name\": \"%s\", \"ok\": %s, \"text\": ", progress->points ? "," : "", name, is_good ? "true" : "false");
         print_json_text(text, strlen(text));
         if (details) print_json_lines(details);
-        putchar('}');
+        fputc('}', out);
     } else {
-        printf("%s %s\n%s", is_good ? "ok" : "FAILED", text, details ? details : "");
+        fprintf(out, "%s %s\n%s", is_good ? "ok" : "FAILED", text, details ? details : "");
     }
     progress->points++;
     if (!is_good) progress->has_failed = true;
-    fflush(stdout);
-    funlockfile(stdout);
+    fflush(out);
+    funlockfile(out);
     return is_good;
 }
 
 void end_points(void) {
-    if (options.json) printf("\n], \"ok\": %s}\n", progress->has_failed ? "false" : "true");
-    fflush(stdout);
+    if (options.json) fprintf(out, "\n], \"ok\": %s}\n", progress->has_failed ? "false" : "true");
+    fflush(out);
 }

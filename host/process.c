@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-enum { MOST_SIGNAL = 64, MOST_IMAGES = 1024, MOST_HANDLES = 1000, STREAMS = 3 };
+enum { MOST_SIGNAL = 64, MOST_IMAGES = 1024, MOST_HANDLES = 1000, STREAMS = 3, ATTRIBUTES = 3 };
 
 struct process {
     struct sigaction actions[MOST_SIGNAL + 1];
@@ -40,6 +40,8 @@ struct process {
     char thread_name[16];
     struct stat streams[STREAMS]; /* descriptors 0 to 2 */
     int stream_flags[STREAMS];
+    FILE *stream_objects[STREAMS];
+    int attributes[ATTRIBUTES]; /* of prctl */
     char locale[512];
     int rounding, traps, cancellation, keys;
     bool has_denormals; /* the constructor of a library that was built with -ffast-math may switch them off */
@@ -82,7 +84,16 @@ static int count_timers(void) {
     return count;
 }
 
+static const char *const attribute_names[ATTRIBUTES] = {"PR_SET_CHILD_SUBREAPER", "PR_SET_DUMPABLE", "PR_SET_NO_NEW_PRIVS"};
+static void copy_attributes(struct process *process) {
+    prctl(PR_GET_CHILD_SUBREAPER, &process->attributes[0]);
+    process->attributes[1] = prctl(PR_GET_DUMPABLE);
+    process->attributes[2] = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+}
+
 static void copy_streams(struct process *process) {
+    FILE *const objects[STREAMS] = {stdin, stdout, stderr};
+    memcpy(process->stream_objects, objects, sizeof objects);
     for (int i = 0; i < STREAMS; i++) {
         if (fstat(i, &process->streams[i]) != 0) memset(&process->streams[i], 0, sizeof process->streams[i]);
         process->stream_flags[i] = fcntl(i, F_GETFL);
@@ -111,6 +122,7 @@ struct process *copy_process(void) {
     process->niceness = getpriority(PRIO_PROCESS, 0);
     prctl(PR_GET_NAME, process->thread_name);
     copy_streams(process);
+    copy_attributes(process);
     snprintf(process->locale, sizeof process->locale, "%s", setlocale(LC_ALL, NULL));
     process->rounding = fegetround();
     process->traps = fegetexcept();
@@ -210,12 +222,13 @@ static bool is_in_image(const void *memory, const char *own_path) {
 }
 
 static bool compare_streams(const struct process *old, const struct process *new, const char *own_path) {
-    FILE *const streams[STREAMS] = {stdin, stdout, stderr};
+    FILE *const *streams = old->stream_objects;
     static char buffers[STREAMS][BUFSIZ];
     static const char *const names[STREAMS] = {"standard input", "standard output", "standard error"};
     bool is_same = true;
     for (int i = 0; i < STREAMS; i++) {
         const struct stat *before = &old->streams[i], *after = &new->streams[i];
+        if (streams[i] != new->stream_objects[i]) is_same = breach("%s is another stream", names[i]);
         if (before->st_dev != after->st_dev || before->st_ino != after->st_ino || before->st_mode != after->st_mode) {
             is_same = breach("%s is another file, or closed", names[i]);
         } else if (old->stream_flags[i] != new->stream_flags[i]) {
@@ -244,6 +257,9 @@ bool compare_process(struct process *old, const char *own_path, bool may_unmap) 
     if (!compare_timers(old, new)) is_same = false;
     if (!compare_thread(old, new)) is_same = false;
     if (!compare_streams(old, new, own_path)) is_same = false;
+    stdin = old->stream_objects[0], stdout = old->stream_objects[1], stderr = old->stream_objects[2];
+    for (int i = 0; i < ATTRIBUTES; i++)
+        if (old->attributes[i] != new->attributes[i]) is_same = breach("%s of prctl was called", attribute_names[i]);
     for (int i = 0; i < RLIM_NLIMITS; i++)
         if (memcmp(&old->limits[i], &new->limits[i], sizeof old->limits[i]) != 0) is_same = breach("limit %d of setrlimit was changed", i);
     if (!old->has_children && new->has_children) is_same = breach("a child process is left");

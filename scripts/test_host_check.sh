@@ -123,6 +123,10 @@ test_check_names_what_leads_into_it() {
     breaks closed "$same standard input is another file, or closed"
     breaks callback 'no other library points into it: .*/left.so does, to its byte 0x[0-9a-f]+, and its code may be unmapped'
     breaks name "$same the name of the main thread is a breaker, and was treadle-host"
+    breaks mapping 'no memory is left: 65536 more bytes are mapped each time'
+    breaks reaper "$same PR_SET_CHILD_SUBREAPER of prctl was called"
+    breaks output "$same standard output is another stream"
+    says "FAILED $same standard output is another file, or closed"
     breaks cancel "$same the main thread's cancellation was disabled"
     breaks traps "$same what numbers trap was changed"
     ends_with 1 --check hasty.so

@@ -11,6 +11,8 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
@@ -81,6 +83,9 @@ static treadle_status init(const treadle_plugin_host *host, void **out_instance)
     if (strcmp(what, "input") == 0) fcntl(0, F_SETFL, O_NONBLOCK | fcntl(0, F_GETFL));
     if (strcmp(what, "closed") == 0) close(0);
     if (strcmp(what, "callback") == 0) register_callback();
+    if (strcmp(what, "mapping") == 0) mmap(NULL, sizeof room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (strcmp(what, "reaper") == 0) prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (strcmp(what, "output") == 0) stdout = stderr, close(1);
     if (strcmp(what, "cancel") == 0) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &(int){0});
     if (strcmp(what, "traps") == 0) feenableexcept(FE_DIVBYZERO);
     if (strcmp(what, "name") == 0) pthread_setname_np(pthread_self(), "a breaker");
