@@ -13,7 +13,7 @@
 treadle_status nats_hold(struct nats *nats, treadle_nats_port handle, struct nats_port **out_port) {
     void *info = NULL;
     if (atomic_load(&nats->is_stopping)) return nats_fail(TREADLE_E_CLOSED, "port: the plugin is being closed");
-    treadle_status status = treadle_get_info(handle, &info);
+    treadle_status status = treadle_get_context_info(handle, &info);
     if (status != TREADLE_OK) return nats_fail(status, "port is not a port: %s", treadle_status_message(status));
     pthread_mutex_lock(&nats->lock);
     struct nats_port *port = nats->first;
