@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""Building the explorer (Tests/explorer) with the library, and reading what it prints.
+"""Building the explorer (Tests/explorer) with the library, and reading what it prints: for scripts/test-explore and scripts/test-mutants.
 
 The library is compiled as ordinary Swift for the thread sanitizer, with assertions, and linked to the explorer in place of the
 sanitizer's runtime."""

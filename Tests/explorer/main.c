@@ -129,6 +129,7 @@ int main(int argc, char **argv) {
     long limit = 20000;
     double budget = 1.5;
     bool is_x86 = false;
+    const char *mutant_file = NULL; /* a file; "-": the sites are printed */
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc) return 2;
         if (!strcmp(argv[i], "--scene")) only = argv[i + 1];
@@ -136,6 +137,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "--schedules")) limit = strtol(argv[i + 1], NULL, 10);
         else if (!strcmp(argv[i], "--seconds")) budget = strtod(argv[i + 1], NULL);
         else if (!strcmp(argv[i], "--memory")) is_x86 = !strcmp(argv[i + 1], "x86");
+        else if (!strcmp(argv[i], "--mutants")) mutant_file = argv[i + 1];
         else return 2;
     }
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -144,6 +146,7 @@ int main(int argc, char **argv) {
     threads_prepare();
     snapshot_take();
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (mutant_file) return mutants(mutant_file, limit, budget);
     int passed = 0, failed = 0;
     for (struct scene_entry *scene = scenes; scene; scene = scene->next) {
         if (only && strcmp(only, scene->name)) continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * search.h: the search through the schedules of a scene. */
+ * search.h: the search through the schedules of a scene, for main.c and mutants.c. */
 #ifndef SEARCH_H
 #define SEARCH_H
 
@@ -31,5 +31,8 @@ bool run(struct scene_entry *scene);
 void learn_words(void);
 bool sample(struct search *s, uint64_t seed, uint32_t points);
 bool search(struct search *s, uint64_t seed, struct reach *reach); /* false with the run that failed in `shared` */
+
+/* mutants.c */
+int mutants(const char *file, long limit, double budget);
 
 #endif

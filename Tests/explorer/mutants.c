@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * mutants.c: whether the scenes fail if an order is weakened. A mutant is a list of sites and what they ask for instead: nothing is
+ * compiled for it. See scripts/test-mutants. */
+#include "search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { SCENES = 128, FIRST_LIMIT = 300, LINE = WEAKENED * 12 };
+struct sites {
+    uint32_t list[SITES];
+    int8_t orders[SITES];
+    int count;
+};
+/* The sites of each scene that ask for an order. Prints them if asked to. */
+static void find_sites(struct sites *sites, bool are_printed) {
+    int count = 0;
+    for (struct scene_entry *scene = scenes; scene; scene = scene->next, sites++) {
+        if (++count > SCENES) abort();
+        if (scene->fault) continue;
+        struct search s = {.scene = scene, .limit = 300, .until = seconds() + 10};
+        struct reach reach;
+        shared->site_count = 0;
+        shared->records_sites = true;
+        bool is_good = search(&s, 1, &reach);
+        shared->records_sites = false;
+        if (!is_good) {
+            printf("the scene %s fails without a mutant: %s\n", scene->name, shared->message);
+            exit(1);
+        }
+        memcpy(sites->list, shared->sites, sizeof sites->list);
+        memcpy(sites->orders, shared->orders, sizeof sites->orders);
+        sites->count = shared->site_count;
+        for (int i = 0; are_printed && i < sites->count; i++) printf("site %u %d\n", sites->list[i], sites->orders[i]);
+    }
+}
+
+/* A line of the file: the order, then the sites. */
+static void weaken(char *line) {
+    memset(shared->weakened_marks, 0, sizeof shared->weakened_marks);
+    shared->weakened_count = 0;
+    char *at = line, *end;
+    shared->weakened_to = (int)strtol(at, &end, 10);
+    for (at = end; shared->weakened_count < WEAKENED; at = end) {
+        uint32_t site = (uint32_t)strtoul(at, &end, 10);
+        if (end == at) break;
+        shared->weakened[shared->weakened_count++] = site;
+        shared->weakened_marks[site % MARKS] = true;
+    }
+}
+static bool has_weakened(const struct sites *sites) {
+    for (int i = 0; i < sites->count; i++)
+        for (int w = 0; shared->weakened_marks[sites->list[i] % MARKS] && w < shared->weakened_count; w++)
+            if (sites->list[i] == shared->weakened[w]) return true;
+    return false;
+}
+/* The scene that fails; NULL: none. */
+static const char *find_killer(const struct sites *sites, long limit, double budget) {
+    for (struct scene_entry *scene = scenes; scene; scene = scene->next, sites++) {
+        if (!has_weakened(sites)) continue;
+        struct search s = {.scene = scene, .limit = limit, .until = seconds() + budget};
+        struct reach reach;
+        if (!search(&s, 1, &reach)) return scene->name;
+    }
+    return NULL;
+}
+
+/* Each line of the file is a mutant. Prints its number, which scene kills it, and how. */
+int mutants(const char *name, long limit, double budget) {
+    struct sites *sites = mmap(NULL, SCENES * sizeof *sites, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sites == MAP_FAILED) return 2;
+    bool are_asked_for = !strcmp(name, "-");
+    find_sites(sites, are_asked_for);
+    if (are_asked_for) return 0;
+    FILE *file = fopen(name, "r");
+    char *line = malloc(LINE);
+    if (!file || !line) return 2;
+    for (int number = 0; fgets(line, LINE, file); number++) {
+        weaken(line);
+        /* Most are killed soon, by one scene or another. */
+        const char *killer = find_killer(sites, FIRST_LIMIT, budget);
+        if (!killer) killer = find_killer(sites, limit, budget);
+        printf("mutant %d %s %s\n", number, killer ? killer : "-", killer ? shared->message : "");
+    }
+    shared->weakened_count = 0;
+    free(line);
+    return fclose(file) != 0;
+}
