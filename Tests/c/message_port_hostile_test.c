@@ -177,10 +177,8 @@ static void *answer_badly(void *info) {
     struct head asked;
     bad->fd = accept(bad->listener, NULL, NULL);
     CHECK(recv(bad->fd, bytes, sizeof bytes, 0) > 0); /* the greeting */
-    do { /* a question for a ring is not answered */
-        CHECK(recv(bad->fd, bytes, sizeof bytes, 0) >= (ssize_t)sizeof asked);
-        memcpy(&asked, bytes, sizeof asked);
-    } while (asked.serial == RING_SERIAL);
+    receive_asked(bad->fd, bytes, sizeof bytes);
+    memcpy(&asked, bytes, sizeof asked);
     if (bad->head.serial == 1) bad->head.serial = asked.serial;
     memset(bytes, 0, sizeof bytes), memcpy(bytes, &bad->head, sizeof bad->head);
     raw_send(bad->fd, bytes, sizeof bad->head + bad->size, &bad->file, bad->file >= 0, 0);

@@ -131,6 +131,17 @@ HELPER void ask_for_ring(int fd) {
     static const char question[] = "\5\0\1\0\0\0\0\0\377ringv";
     CHECK(send_frame(fd, head_of(CALL_KIND, WANTS_REPLY, sizeof question - 1, RING_SERIAL), question, sizeof question - 1) > 0);
 }
+/* The next frame of a sender, but for its question for a ring, which is not answered. */
+HELPER ssize_t receive_asked(int fd, void *bytes, size_t size) {
+    struct head asked;
+    ssize_t count;
+    do {
+        count = recv(fd, bytes, size, 0);
+        CHECK(count >= (ssize_t)sizeof asked);
+        memcpy(&asked, bytes, sizeof asked);
+    } while (asked.kind == CALL_KIND && asked.serial == RING_SERIAL);
+    return count;
+}
 /* A connection with a ring; false if the port has none for it. */
 HELPER bool raw_ring(int fd, struct raw_ring *ring) {
     struct head head;

@@ -271,7 +271,6 @@ static size_t call_data(char *out, uint16_t name_size, uint16_t text_size, uint3
     if (size) memcpy(out + 8 + strlen(name) + strlen(text), arguments, size);
     return 8 + strlen(name) + strlen(text) + size;
 }
-enum { CALL_KIND = 4 };
 
 TEST(hostile_calls_end_their_connection, "MSG-11 MSG-9") {
     struct callee callee;
@@ -385,7 +384,7 @@ static void *keep_call(void *argument) {
     static char bytes[512];
     int fd = accept(*(int *)argument, NULL, NULL);
     CHECK(recv(fd, bytes, sizeof bytes, 0) > 0);
-    CHECK_INT(recv(fd, bytes, sizeof bytes, 0), sizeof(struct head) + 8 + 4 + 6 + sizeof(struct padded));
+    CHECK_INT(receive_asked(fd, bytes, sizeof bytes), sizeof(struct head) + 8 + 4 + 6 + sizeof(struct padded));
     close(fd);
     return bytes + sizeof(struct head) + 8 + 4 + 6;
 }
@@ -419,7 +418,7 @@ static void *answer_badly(void *argument) {
     struct head head;
     int fd = accept(bad->listener, NULL, NULL);
     CHECK(recv(fd, bytes, sizeof bytes, 0) > 0);
-    CHECK(recv(fd, bytes, sizeof bytes, 0) > 0);
+    CHECK(receive_asked(fd, bytes, sizeof bytes) > 0);
     memcpy(&head, bytes, sizeof head);
     CHECK_INT(head.kind, CALL_KIND);
     send_frame(fd, head_of(REPLY, 0, bad->size, head.serial), bad->words, bad->size);
