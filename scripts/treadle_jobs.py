@@ -30,7 +30,7 @@ TEST = {
     "python": ["env", "TREADLE_SLOW=", "scripts/test-python"],
     "c-address": ["scripts/test-c", "address"],
     "swift-thread": ["scripts/test-swift", "thread"],
-    "explore": ["scripts/test-explore"],
+    "explore": ["scripts/test-explore", "--seconds", "1"],
     "consumers": ["scripts/check-consumers"],
     "c-debug": ["scripts/test-c", "debug", *DEBUG],
     "shapes": ["scripts/test-shapes", "--cheap"],
