@@ -164,7 +164,10 @@ extension MessagePort {
   /// was sent by the socket, so that everything is received in its order.
   func offer(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, by socket: MessageSocket) -> MessageSocket.Outcome {
     lock()
-    if file.number < 0, frame.length <= MessageRing.mostData, let ring = state.pointee.ring, ring.pointee.taken == state.pointee.socketSent {
+    // The memory does not tell that the server has ended; the socket does, and refuses the frame (MSG-7).
+    if file.number < 0, frame.length <= MessageRing.mostData, let ring = state.pointee.ring, ring.pointee.taken == state.pointee.socketSent,
+      !treadle_system_socket_is_hung_up(socket.number)
+    {
       let outcome = ring.pointee.push(frame, data)
       if outcome != .full {
         unlock()

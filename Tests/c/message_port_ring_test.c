@@ -71,6 +71,47 @@ TEST(a_sender_gets_a_ring_and_is_answered_by_it, "MSG-5 MSG-9") {
     CHECK_INT(discard(local), TREADLE_OK);
 }
 
+/* --- The end ------------------------------------------------------------------------------------------------------ */
+
+static void serve_until_killed(const char *name, int ready) {
+    CHECK_INT(treadle_after_fork_child(), TREADLE_OK);
+    treadle_message_port local = serve_here(name, receive_and_keep, &(struct received){0});
+    CHECK(local && write(ready, "", 1) == 1);
+    for (;;) treadle_loop_run(treadle_loop_current(), M, TREADLE_FOREVER, 0);
+}
+/* No loop of the sender's runs meanwhile: the next call says so. */
+TEST(a_message_to_a_server_that_has_ended_is_refused, "MSG-7 MSG-8 MSG-9") {
+    const char *name = new_name();
+    struct received received = {0};
+    treadle_message_port local = serve_here(name, receive_and_keep, &received), remote = make_remote(name);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(treadle_message_port_request(remote, 1, "one", 3, 0, TREADLE_FOREVER, M, NULL, NULL), TREADLE_OK);
+        CHECK_INT(treadle_message_port_send(remote, 1, "one", 3, 0), TREADLE_OK);
+    }
+    CHECK_INT(discard(local), TREADLE_OK);
+    CHECK_INT(treadle_message_port_send(remote, 1, "one", 3, 0), TREADLE_E_CLOSED);
+    CHECK(!treadle_is_valid(remote));
+    treadle_release(remote);
+
+    int ready[2];
+    char byte;
+    name = new_name();
+    CHECK_INT(pipe(ready), 0);
+    pid_t server = fork();
+    CHECK(server >= 0);
+    if (server == 0) serve_until_killed(name, ready[1]);
+    CHECK_INT(read(ready[0], &byte, 1), 1);
+    remote = make_remote(name);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(treadle_message_port_request(remote, 1, "one", 3, 0, TREADLE_FOREVER, M, NULL, NULL), TREADLE_OK);
+    CHECK_INT(kill(server, SIGKILL), 0);
+    CHECK_INT(waitpid(server, NULL, 0), server);
+    CHECK_INT(treadle_message_port_send(remote, 1, "one", 3, 0), TREADLE_E_CLOSED);
+    CHECK(!treadle_is_valid(remote));
+    treadle_release(remote);
+    close(ready[0]), close(ready[1]);
+}
+
 /* --- The order ---------------------------------------------------------------------------------------------------- */
 
 enum { HUGE_SIZE = 100000, LARGE_SIZE = 20000 };
