@@ -5,7 +5,7 @@ import CTreadleSystem
 import Synchronization
 
 /// Recording what loops do, for a trace of one's own run (RL-16). Each thread writes events to a ring of its own, so recording takes no
-/// lock, and keeps the latest. Who writes the file reads the rings of all threads, each word of them as it is.
+/// lock, and keeps the latest. The writer of the file reads the rings of all threads, each word as it is.
 package enum Trace {
   /// What an event says. The file is written from these (`TraceFile`).
   package enum What {
@@ -204,7 +204,7 @@ package struct TraceRing {
     head.pointee.state.store(State.ended, ordering: .releasing)
   }
 
-  // MARK: Who writes the file
+  // MARK: The writer of the file
 
   package static func forEach(_ body: (TraceRing) -> Void) {
     var next = treadle_system_trace_rings().assumingMemoryBound(to: Atomic<UInt>.self).pointee.load(ordering: .acquiring)

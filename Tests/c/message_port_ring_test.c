@@ -73,12 +73,6 @@ TEST(a_sender_gets_a_ring_and_is_answered_by_it, "MSG-5 MSG-9") {
 
 /* --- The end ------------------------------------------------------------------------------------------------------ */
 
-static void serve_until_killed(const char *name, int ready) {
-    CHECK_INT(treadle_after_fork_child(), TREADLE_OK);
-    treadle_message_port local = serve_here(name, receive_and_keep, &(struct received){0});
-    CHECK(local && write(ready, "", 1) == 1);
-    for (;;) treadle_loop_run(treadle_loop_current(), M, TREADLE_FOREVER, 0);
-}
 /* No loop of the sender's runs meanwhile: the next call says so. */
 TEST(a_message_to_a_server_that_has_ended_is_refused, "MSG-7 MSG-8 MSG-9") {
     const char *name = new_name();
@@ -93,14 +87,8 @@ TEST(a_message_to_a_server_that_has_ended_is_refused, "MSG-7 MSG-8 MSG-9") {
     CHECK(!treadle_is_valid(remote));
     treadle_release(remote);
 
-    int ready[2];
-    char byte;
     name = new_name();
-    CHECK_INT(pipe(ready), 0);
-    pid_t server = fork();
-    CHECK(server >= 0);
-    if (server == 0) serve_until_killed(name, ready[1]);
-    CHECK_INT(read(ready[0], &byte, 1), 1);
+    pid_t server = start_process(name);
     remote = make_remote(name);
     for (int i = 0; i < 3; i++)
         CHECK_INT(treadle_message_port_request(remote, 1, "one", 3, 0, TREADLE_FOREVER, M, NULL, NULL), TREADLE_OK);
@@ -109,7 +97,6 @@ TEST(a_message_to_a_server_that_has_ended_is_refused, "MSG-7 MSG-8 MSG-9") {
     CHECK_INT(treadle_message_port_send(remote, 1, "one", 3, 0), TREADLE_E_CLOSED);
     CHECK(!treadle_is_valid(remote));
     treadle_release(remote);
-    close(ready[0]), close(ready[1]);
 }
 
 /* --- The order ---------------------------------------------------------------------------------------------------- */
@@ -167,28 +154,6 @@ TEST(messages_of_all_sizes_come_in_the_order_in_which_they_were_sent, "MSG-6 MSG
 
 /* --- Without a ring ------------------------------------------------------------------------------------------------- */
 
-/* A server in a process in which something is refused. */
-static pid_t start_poor_server(const char *name, void (*become_poor)(void)) {
-    int ready[2];
-    char byte;
-    CHECK_INT(pipe(ready), 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        struct server server = {.name = name, .is_process = true};
-        CHECK_INT(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
-        CHECK(treadle_after_fork_child() >= 0);
-        server_open(&server);
-        become_poor();
-        CHECK_INT(write(ready[1], "r", 1), 1);
-        treadle_loop_run(server.loop, M, TREADLE_FOREVER, 0);
-        _exit(0);
-    }
-    CHECK_INT(read(ready[0], &byte, 1), 1);
-    close(ready[0]), close(ready[1]);
-    return child;
-}
-static void do_nothing(void) {}
 static void refuse_files(void) {
     const struct refusable call = {"memfd_create", SYS_memfd_create, -1, 0, 0};
     CHECK(refuse_call(&call, EPERM));
@@ -208,7 +173,7 @@ static void refuse_descriptors(void) {
 }
 static void use_poor(void (*become_poor)(void)) {
     const char *name = new_name();
-    pid_t child = start_poor_server(name, become_poor);
+    pid_t child = start_process_that(name, become_poor);
     struct raw_ring ring;
     int fd = raw_connect(name);
     greet(fd, name);
@@ -230,7 +195,7 @@ TEST(a_server_that_can_make_no_ring_serves_by_the_socket, "MSG-9") {
 TEST(a_port_has_so_many_rings_and_serves_all_others_too, "MSG-9") {
     enum { RINGS = 64, SENDERS = 70 };
     const char *name = new_name();
-    pid_t server = start_poor_server(name, do_nothing);
+    pid_t server = start_process(name);
     int fds[SENDERS], count = 0;
     struct raw_ring ring;
     for (int i = 0; i < SENDERS; i++) {
@@ -263,7 +228,7 @@ TEST(a_port_has_so_many_rings_and_serves_all_others_too, "MSG-9") {
 /* A sender in such a process. */
 static void send_poorly(void (*become_poor)(void)) {
     const char *name = new_name();
-    pid_t server = start_poor_server(name, do_nothing), child = fork();
+    pid_t server = start_process(name), child = fork();
     if (child == 0) {
         CHECK(treadle_after_fork_child() >= 0);
         treadle_message_port first = make_remote(name);

@@ -151,8 +151,8 @@ HELPER void end_server(struct server *server) {
     CHECK_INT(discard(server->port), TREADLE_OK);
 }
 
-/* The same in a process of its own, which is there when this returns. To be called before anything of Treadle's. */
-HELPER pid_t start_process(const char *name) {
+/* The same in a process of its own, which is there when this returns. `become` is called in it once the port is open; NULL: nothing. */
+HELPER pid_t start_process_that(const char *name, void (*become)(void)) {
     int ready[2];
     char byte;
     CHECK_INT(pipe(ready), 0);
@@ -163,7 +163,9 @@ HELPER pid_t start_process(const char *name) {
         sem_init(&server.is_holding, 0, 0), sem_init(&server.go_on, 0, 0);
         close(ready[0]);
         CHECK_INT(prctl(PR_SET_PDEATHSIG, SIGKILL), 0); /* it lives as long as the test, under whose watchdog it is */
+        CHECK(treadle_after_fork_child() >= 0);
         server_open(&server);
+        if (become) become();
         CHECK_INT(write(ready[1], "r", 1), 1);
         close(ready[1]);
         treadle_loop_run(server.loop, M, TREADLE_FOREVER, 0);
@@ -175,6 +177,7 @@ HELPER pid_t start_process(const char *name) {
     close(ready[0]);
     return child;
 }
+HELPER pid_t start_process(const char *name) { return start_process_that(name, NULL); }
 HELPER int await_process(pid_t child) {
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}

@@ -61,14 +61,19 @@ static treadle_status round_trip(struct nats_port *port, int64_t until) {
 
 /* --- Ending -------------------------------------------------------------------------------------------- */
 
-/* Disconnects it, until the time in good order: what waits to be sent is sent, and the server gives a local port no more messages. */
-void nats_end(struct nats_port *port, int64_t until) {
+/* The waits of a port end with it. False if it has ended before. */
+static bool begin_end(struct nats_port *port) {
     pthread_mutex_lock(&port->lock);
     bool was_over = port->is_over;
     port->is_over = true;
     pthread_mutex_unlock(&port->lock);
-    if (was_over) return;
-    nats_end_waits(port, TREADLE_E_CLOSED);
+    if (!was_over) nats_end_waits(port, TREADLE_E_CLOSED);
+    return !was_over;
+}
+
+/* Disconnects it, until the time in good order: what waits to be sent is sent, and the server gives a local port no more messages. */
+void nats_end(struct nats_port *port, int64_t until) {
+    if (!begin_end(port)) return;
     if (!port->connection) return;
     if (nats_left(until) > 0 && port->subscription && natsConnection_Status(port->connection) == NATS_CONN_STATUS_CONNECTED) {
         natsSubscription_Unsubscribe(port->subscription);
@@ -85,12 +90,7 @@ void nats_end(struct nats_port *port, int64_t until) {
 }
 /* libnats has given the connection up. */
 void nats_lose(struct nats_port *port) {
-    pthread_mutex_lock(&port->lock);
-    bool was_over = port->is_over;
-    port->is_over = true;
-    pthread_mutex_unlock(&port->lock);
-    if (was_over) return;
-    nats_end_waits(port, TREADLE_E_CLOSED);
+    if (!begin_end(port)) return;
     treadle_invalidate(port->source);
     if (!port->invalidated) return;
     bool is_outside = treadle_scope_enter(NULL) == TREADLE_OK;

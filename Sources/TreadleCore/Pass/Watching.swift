@@ -6,8 +6,7 @@ import Synchronization
 import TreadleBase
 
 /// Delivering while somebody debugs, a trace is recorded, or a probe has a listener: each callout is timed and told of, once before
-/// for a descriptor that has failed. It goes
-/// the way that `deliver` goes, with the same steps in between. Events that a host fetches are not timed.
+/// for a descriptor that has failed. It goes the way that `deliver` goes, with the same steps in between. Events that a host fetches are not timed.
 extension Loop {
   @inline(never)
   func deliverWatched(_ frame: Frame.Pointer) {

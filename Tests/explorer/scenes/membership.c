@@ -37,8 +37,8 @@ static void *remove_it(void *info) {
     REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
     return info;
 }
-SCENE(two_remove_a_source, "OBJ-3, SRC0-2") {
-    pthread_t owner = start_owner(add_one), other = start(remove_it, NULL);
+static void remove_against(void *(*other_thread)(void *)) {
+    pthread_t owner = start_owner(add_one), other = start(other_thread, NULL);
     remove_it(NULL);
     join(other);
     REQUIRE_OK(treadle_loop_request_stop(loop, 0));
@@ -46,16 +46,9 @@ SCENE(two_remove_a_source, "OBJ-3, SRC0-2") {
     REQUIRE_OK(treadle_release(source));
     REQUIRE(counted(&freed) == 1);
 }
+SCENE(two_remove_a_source, "OBJ-3, SRC0-2") { remove_against(remove_it); }
 static void *invalidate_it(void *info) {
     REQUIRE_OK(treadle_invalidate(source));
     return info;
 }
-SCENE(removal_against_invalidation, "OBJ-5, SRC0-2") {
-    pthread_t owner = start_owner(add_one), other = start(invalidate_it, NULL);
-    remove_it(NULL);
-    join(other);
-    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
-    join_owner(owner);
-    REQUIRE_OK(treadle_release(source));
-    REQUIRE(counted(&freed) == 1);
-}
+SCENE(removal_against_invalidation, "OBJ-5, SRC0-2") { remove_against(invalidate_it); }

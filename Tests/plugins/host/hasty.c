@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static void *go_on(void *info) {
-    for (;;) usleep(1000);
+    for (;;) pause();
     return info;
 }
 static __attribute__((constructor)) void begin(void) {
