@@ -26,8 +26,18 @@ SLOW = (
 #: Long tests that mean something only in full: they count to a limit, or read what a fuzzer writes. The shipped library runs them so.
 FULL = "handle_life message_port_flood perform_scale pool scale signature_fuzz"
 
+#: Tests that start no thread, or one that does little.
+ALONE = (
+    "allocation closure_input closure_pool delays descriptor descriptor_debug footprint handle_life host label message_port_fault "
+    "message_port_fuzz message_port_kill message_port_name mutation pass_lists plugin_circle plugin_clash plugin_kept plugin_refused "
+    "plugin_versions routine_direct routine_fault routine_loop signature_fuzz"
+)
+
 #: What a way leaves to `make soak`: (ways, tests, reason).
-SOAK = (("debug", SLOW, "make check has two minutes; the other ways run them, and what asserts in them asserts in the short ones"),)
+SOAK = (
+    ("debug", SLOW, "make check has two minutes; the other ways run them, and what asserts in them asserts in the short ones"),
+    ("thread", ALONE, "a thread that is alone races with nobody; the address sanitizer's way runs them, with the same assertions"),
+)
 
 #: The only tests of a way in `make test`, if they are few.
 ONLY = {
