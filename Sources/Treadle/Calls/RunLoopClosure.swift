@@ -3,9 +3,10 @@
 
 import CTreadle
 
-/// A C function pointer, made at run time, with a body of Swift behind it: for libraries whose callbacks have no room for an
-/// info. Any thread may call it, but no signal handler. With the last reference to this object it is invalidated; the pointer
-/// may be called on, and returns the default result then. The arguments are the body's:
+/// A C function pointer, created at run time, with a body of Swift behind it: for libraries whose callbacks have no info
+/// parameter. Any thread may call it, but no signal handler. When the last reference to this object is released it is invalidated.
+/// The pointer may still be called and returns the default result, until, much later, a new closure reuses it (with
+/// `Options.keepsCode`: never). The types of the arguments and the result are the body's:
 ///
 ///     let compare = try RunLoopClosure { (left: UnsafeRawPointer?, right: UnsafeRawPointer?) -> Int32 in … }
 ///

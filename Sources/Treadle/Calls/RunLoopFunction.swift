@@ -39,8 +39,8 @@ public struct RunLoopFunction: Hashable, Sendable, CustomStringConvertible {
     self.closure = closure
   }
 
-  /// The pointer for C, of a type that the compiler cannot check: a `@convention(c)` function, or a raw or opaque pointer. That of
-  /// a closure may be called for ever, and returns the default result once the closure is gone: keep that. Any thread.
+  /// The pointer for C, of a type that the compiler cannot check: a `@convention(c)` function, or a raw or opaque pointer. Keep a
+  /// closure as long as its pointer is called: afterwards the pointer returns the default result, see `RunLoopClosure`. Any thread.
   /// - Throws: `TreadleError` for a type that is no such pointer. Since 1.0.
   @unsafe public func pointer<Pointer>(as type: Pointer.Type) throws(TreadleError) -> Pointer {
     guard MemoryLayout<Pointer>.size == MemoryLayout<UInt>.size else {

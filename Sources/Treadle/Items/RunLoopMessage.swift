@@ -3,8 +3,7 @@
 
 import CTreadle
 
-/// A message that a port has received. It lives as long as this object: who keeps that keeps the message, and what is in it.
-/// Since 1.0.
+/// A message that a port has received. It lives as long as this object, with the ports and descriptors in it. Since 1.0.
 public final class RunLoopMessage: Sendable {
   private let reference: Reference
 

@@ -21,8 +21,9 @@ extension RunLoop {
   /// system's clock. In a timer's callback it is never before the date that is being served (RUN-14). Any thread. Since 1.0.
   public static var recent: RunLoopInstant { RunLoopInstant(nanoseconds: treadle_time_recent()) }
 
-  /// Creates Treadle usable in the child of a fork, from nothing: all loops and objects of the parent are gone here (RL-11).
-  /// - Returns: false where the process is not such a child. Since 1.0.
+  /// Makes Treadle usable in the child of a fork. The parent's loops and objects are stale there, and may be released (RL-11). Any
+  /// thread.
+  /// - Returns: false in any other process. Since 1.0.
   @discardableResult
   public static func startAfterFork() -> Bool { treadle_after_fork_child() == TREADLE_OK }
 }

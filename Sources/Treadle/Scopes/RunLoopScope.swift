@@ -3,8 +3,9 @@
 
 import CTreadle
 
-/// A scope: what is made inside of it belongs to it, and ends with it, whatever was forgotten (SCOPE-1 to SCOPE-5): items,
-/// threads, posts, requests, notifications, releases that were deferred to a pool, further scopes. Since 1.0.
+/// A scope: objects created inside of it belong to it, and end with it, even those that were forgotten (SCOPE-1 to SCOPE-7): items,
+/// threads, closures, invocations, posts, requests, notifications, values in thread dictionaries, releases that were deferred to a
+/// pool, further scopes. When the last reference to this object is released the scope is closed, without a wait. Since 1.0.
 public final class RunLoopScope: Sendable {
   private let reference: Reference
   /// Its name in reports; empty without a label. Since 1.0.
@@ -30,8 +31,8 @@ public final class RunLoopScope: Sendable {
 
   var handle: OpaquePointer { reference.handle }
 
-  /// Calls `body` inside of the scope: what it makes on the calling thread belongs to the scope (SCOPE-1). Not what its
-  /// callbacks make later. Scopes nest, and the innermost counts. Any thread.
+  /// Calls `body` inside of the scope: objects that it creates on the calling thread belong to the scope (SCOPE-1). Objects that its
+  /// callbacks create later do not. Scopes nest: the last entered scope counts (SCOPE-5). Any thread.
   /// - Returns: what the body returns.
   /// - Throws: the body's own error; `TreadleError`, without a call of the body, when the scope is closed. Since 1.0.
   public func enter<Result>(_ body: () throws -> Result) throws -> Result {
@@ -41,13 +42,15 @@ public final class RunLoopScope: Sendable {
     return try body()
   }
 
-  /// Ends the scope and all that belongs to it: items and scopes are closed, posts and requests that wait never run,
-  /// registrations end, threads are stopped and joined. Nothing more is taken. It waits until none of their callbacks
-  /// runs; each body is released once. Otherwise idempotent; several threads may close a scope (SCOPE-2, SCOPE-3). Any thread.
-  /// - Parameter timeout: nil waits for ever, zero or less only looks.
-  /// - Returns: false from inside one of its own callbacks: the scope is closed then when those return that the thread is in.
-  /// - Throws: `TreadleError` when the timeout passes, with the end begun: `holders` tells what goes on, and it can be closed
-  ///   again. Since 1.0.
+  /// Closes the scope and ends all its members, in the reverse order of their creation (SCOPE-7): items, closures and scopes are
+  /// closed, queued posts and requests are not called, registrations are removed, threads are stopped and joined. New members are
+  /// refused. Waits until none of their callbacks runs; each body is released once. May be called again, and by several threads
+  /// (SCOPE-2, SCOPE-3). Any thread.
+  /// - Parameter timeout: nil waits for ever, zero or less does not wait.
+  /// - Returns: false from inside one of its own callbacks: the scope is closed when the calling thread's callbacks of the scope have
+  ///   returned (SCOPE-4).
+  /// - Throws: `TreadleError`, with the closing begun: `.timeout` when the timeout passes, see `holders`, and close it again;
+  ///   `.deadlock` when a holder waits for the calling thread. Since 1.0.
   @discardableResult
   public func close(timeout: Duration? = nil) throws(TreadleError) -> Bool {
     try check(treadle_close(reference.object, timeout.limit)) != TREADLE_DEFERRED
@@ -56,19 +59,19 @@ public final class RunLoopScope: Sendable {
   /// True until the scope's closing begins. Any thread. Since 1.0.
   public var isValid: Bool { treadle_is_valid(reference.object) }
 
-  /// A holder, which keeps a scope from being closed (SCOPE-4). Since 1.0.
+  /// A member of a scope that keeps it from being closed (SCOPE-3). Since 1.0.
   public struct Holder: Sendable, CustomStringConvertible {
-    /// Of which kind it is, such as "timer" or "post". Since 1.0.
+    /// Its kind, such as "timer" or "post". Since 1.0.
     public let kind: String
-    /// Its label; empty without one. Since 1.0.
+    /// Its label, at most 63 bytes of it; empty if it has none. Since 1.0.
     public let label: String
-    /// The kernel's id of the thread that is inside of it; 0: of none, or not known. Since 1.0.
+    /// The kernel id of the thread inside of it; 0 if none, or unknown. Since 1.0.
     public let threadID: Int32
-    /// For how long, since the closing began; zero: it has not. Since 1.0.
+    /// The time since the closing began; zero before. Since 1.0.
     public let held: Duration
-    /// The name of that thread, or the first 31 bytes of it; empty: none. Since 1.0.
+    /// The name of that thread, at most 31 bytes of it; empty if none. Since 1.0.
     public let threadName: String
-    /// The label of the item whose callback that thread runs just now; empty: none. Since 1.0.
+    /// The label of the item whose callback that thread runs, at most 63 bytes of it; empty if none. Since 1.0.
     public let callback: String
 
     /// All of it in a line. Since 1.0.
@@ -80,7 +83,7 @@ public final class RunLoopScope: Sendable {
     }
   }
 
-  /// The holders in the scope now; if it could not be closed in time, those that hold it up (SCOPE-4). Any thread. Since 1.0.
+  /// The scope's holders; if it could not be closed in time, those that hold up the closing (SCOPE-3). Any thread. Since 1.0.
   public var holders: [Holder] { RunLoopScope.holders(of: handle) }
 
   static func holders(of handle: OpaquePointer) -> [Holder] {
@@ -98,7 +101,7 @@ public final class RunLoopScope: Sendable {
 }
 
 extension RunLoopScope: CustomStringConvertible {
-  /// The label, and how many things are in the scope, for debugging. Any thread. Since 1.0.
+  /// The label, the state and the number of holders, for debugging. Any thread. Since 1.0.
   public var description: String {
     let state = isValid ? "open" : holders.isEmpty ? "closed" : "closing"
     return "RunLoopScope(\(label.isEmpty ? "" : "“\(label)”, ")\(state), \(holders.count) inside)"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""Scopes: what is made inside of one ends with it, whatever was forgotten."""
+"""Scopes: objects created inside of one end with it, even those that were forgotten."""
 
 from __future__ import annotations
 
@@ -45,36 +45,36 @@ _NAMED = 4
 
 
 class ScopeHolder(NamedTuple):
-    """Something that is in a scope, and keeps it from being closed while it goes on. Since 1.0."""
+    """A member of a scope that keeps it from being closed. Since 1.0."""
 
-    #: What it is: "source", "timer", "observer", "descriptor", "thread", "invocation", "closure", "routine", "scope" or "host"; or what
-    #: has no object of its own: "post" (of RunLoop.post and RunLoop.perform), "request" (of Thread.perform),
-    #: "notification", "pooled" (of pool.add), "plugin" (that uses this one), "call" (a thread that makes something in it).
+    #: Its kind: "source", "timer", "observer", "descriptor", "thread", "invocation", "closure", "routine", "scope" or "host". Kinds
+    #: without an object: "post" (of RunLoop.post and RunLoop.perform), "request" (of Thread.perform), "notification",
+    #: "pooled" (of pool.add), "plugin" (that uses this one), "call" (a thread that creates an object in it).
     #: Later versions may have more.
     kind: str
-    #: Its label; empty if it has none. Of a long one the first 63 bytes.
+    #: Its label, at most 63 bytes of it; empty if it has none.
     label: str
-    #: The kernel's id of the thread that is inside of it; None if none is, or that is not known.
+    #: The kernel id of the thread inside of it; None if none, or unknown.
     thread_id: Optional[int]
-    #: For how many seconds, since the closing began; 0.0 before.
+    #: The seconds since the closing began; 0.0 before.
     held: float
-    #: The name of that thread; empty if there is none. Of a long one the first 31 bytes.
+    #: The name of that thread, at most 31 bytes of it; empty if none.
     thread_name: str = ""
-    #: The label of the item whose callback that thread runs just now; empty if it has none.
+    #: The label of the item whose callback that thread runs; empty if none.
     callback: str = ""
 
 
 class Scope:
-    """Owns what a thread creates while it has entered a scope belongs to it, and ends with it at the latest. Since 1.0.
+    """Objects that a thread creates while it has entered a scope belong to the scope, and end with it. Since 1.0.
 
         with treadle.Scope("a request") as scope:
-            ...  # items, threads, closures, posts: whatever was forgotten of it is over after this
+            ...  # items, threads, closures, posts: after this all have ended, even those that were forgotten
 
-    To it belong sources, descriptor sources, timers, observers, threads, invocations, closures and scopes; what is posted,
-    performed, deferred by pool.add() and registered with notifications.add(). Not what callbacks make later, unless they
-    enter the scope themselves. Loops, locks, conditions and the package itself belong to no scope.
-    Members of a closed scope are invalid. Their other methods raise StaleHandle, waits for calls that were not performed LoopClosed.
-    A scope that is collected is closed as by close() from one of its callbacks, without a wait. Any thread.
+    Members are sources, descriptor sources, ports, timers, observers, threads, invocations, closures and scopes; posts, requests,
+    calls deferred by pool.add(), registrations of notifications.add(). Objects that callbacks create later belong to the scope only if
+    the callbacks enter it. Loops, locks, conditions and the package itself belong to no scope.
+    Members of a closed scope are invalid. Their other methods raise StaleHandle; waits for calls that were not performed raise
+    LoopClosed. A scope that is collected is closed as by close() from one of its callbacks, without a wait. Any thread.
     """
 
     #: A name for people, shown by repr().
@@ -83,7 +83,7 @@ class Scope:
     _handle = 0
 
     def __init__(self, label: Optional[str] = None, *, timeout: Optional[float] = None) -> None:
-        """Makes a scope, which nobody has entered yet. It belongs to the one that the calling thread has entered.
+        """Creates a scope, not entered yet. It belongs to the scope that the calling thread has entered.
 
         label: a name for people, at most 255 bytes of UTF-8. timeout: how long the end of a with-statement waits, in
         seconds; None waits for ever. Raises InvalidArgument for a longer label, ValueError for NaN, LoopClosed if the scope
@@ -104,8 +104,8 @@ class Scope:
     # Entering
 
     def enter(self) -> None:
-        """From now on, what the calling thread makes belongs to the scope, until leave(). Scopes nest: the one that was
-        entered last counts. A thread that ends leaves all of them; until then it keeps the scope.
+        """Enters the scope: objects that the calling thread creates belong to it, until leave(). Scopes nest: the last
+        entered scope counts. A thread that ends leaves all its scopes; until then it keeps the scope alive.
 
         Raises LoopClosed for a scope that is closed, or is being closed. Any thread. Since 1.0.
         """
@@ -145,14 +145,15 @@ class Scope:
     # Its end
 
     def close(self, timeout: Optional[float] = None) -> bool:
-        """Ends the scope and all that belongs to it: True. It is invalidated, cancelled, removed; threads are stopped and
-        joined, deferred releases are called here. Waits until none of it runs. May be called again.
+        """Closes the scope and ends all its members, in the reverse order of their creation: items and closures are
+        invalidated, queued calls dropped, threads stopped and joined, deferred releases called here. Waits until none of their
+        callbacks runs. May be called again.
 
-        From inside one of its own callbacks it does not wait: False, and the scope is closed when those callbacks return
-        that the calling thread is in.
-        timeout: in seconds, None waits for ever, 0 only looks; then Timeout, whose message names what goes on: everything
-        has been stopped, and close() may be called again. When all has ended it raises the first exception of a cancel
-        callback or of a release. On the main thread Ctrl-C ends the wait. Any thread. Since 1.0.
+        Returns True. From inside one of its own callbacks it does not wait and returns False: the scope is closed when the
+        calling thread's callbacks of the scope have returned.
+        timeout: in seconds, None waits for ever, 0 does not wait. Raises Timeout, whose message names the holders, with the
+        closing begun: call it again. When all members have ended it raises the first exception of a cancel callback or of a
+        release. On the main thread Ctrl-C ends the wait. Any thread. Since 1.0.
         """
         return self._close(timeout_of(timeout, "timeout"))
 

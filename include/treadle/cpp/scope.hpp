@@ -72,8 +72,9 @@ struct ScopeApi {
 } // namespace detail
 
 /// A scope, which the destructor closes. Objects that a thread creates while it has entered the scope belong to it: items,
-/// threads, scopes; posts and performed calls, notifications, deferred releases (SCOPE-1). Objects that callbacks create later do
-/// not, unless the callback enters the scope. Loops, locks, conditions and routines belong to no scope.
+/// threads, routines, scopes; posts and performed calls, notifications, values in thread dictionaries, deferred releases
+/// (SCOPE-1). Objects that callbacks create later do not, unless the callback enters the scope. A routine of a closed scope calls
+/// nothing. Loops, locks, conditions, signatures and messages belong to no scope.
 ///
 ///     treadle::Scope scope("a request");
 ///     const treadle::Scope::Entry inside(scope);
