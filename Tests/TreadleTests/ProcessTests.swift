@@ -86,6 +86,38 @@ struct ProcessTests {
     }
   }
 
+  @Test("RL-16: a trace has what ran between its start and its stop, with marks; mistakes are refused")
+  func trace() async {
+    await #expect(processExitsWith: .success) {
+      func contents(of path: String) -> String {
+        guard let file = fopen(path, "rb") else { return "" }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 1 << 20)
+        return String(decoding: bytes[..<fread(&bytes, 1, bytes.count, file)], as: UTF8.self)
+      }
+      let path = "/tmp/treadle-trace-test-\(getpid()).trace"
+      let loop = try RunLoop.current()
+      let bell = try RunLoopSource(label: "bell of the test") { _ in try RunLoopTrace.mark("inside", -3) }.start()
+      demand(try RunLoopTrace.mark("too early") == false, "a mark without a trace")
+      demand(status { try RunLoopTrace.stop() } == .state, "a stop without a trace")
+      try RunLoopTrace.start(writingTo: path)
+      demand(status { try RunLoopTrace.start(writingTo: path) } == .state, "a second trace")
+      demand(try RunLoopTrace.mark("outside"), "a mark with a trace")
+      bell.signal()
+      try loop.run(for: .zero)
+      try RunLoopTrace.stop()
+      let written = contents(of: path)
+      unlink(path)
+      demand(["bell of the test", "inside", "outside"].allSatisfy(written.contains) && !written.contains("too early"), written)
+      demand(status { try RunLoopTrace.start(writingTo: "a\0b") } == .argument, "a path with a NUL")
+      demand(status { try RunLoopTrace.mark("a\0b") } == .argument, "a label with a NUL")
+      demand(status { try RunLoopTrace.mark(String(repeating: "x", count: 256)) } == .range, "a label that is too long")
+      try RunLoopTrace.start(writingTo: "/no such folder/run.trace")
+      demand(status { try RunLoopTrace.stop() } == .system, "a file that cannot be written")
+      exit(EXIT_SUCCESS)
+    }
+  }
+
   @Test("THR-21 PERF-9: a shutdown ends every run, and everything after it is refused")
   func shutDown() async {
     await #expect(processExitsWith: .success) {

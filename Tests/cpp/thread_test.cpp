@@ -4,9 +4,12 @@
 // thread_test.cpp: threads, their states, attributes and dictionaries, and the last-resort handler.
 #include "check.hpp"
 
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
+#include <unistd.h>
 
 using namespace treadle;
 
@@ -322,6 +325,31 @@ TEST(a_log_function_is_told_what_is_often_a_mistake, "OBJ-7") {
     CHECK(reported);
     reset_log();
     reset_last_resort();
+}
+
+TEST(a_trace_has_what_ran_between_its_start_and_its_stop, "RL-16") {
+    const std::string path = "/tmp/treadle-trace-test-" + std::to_string(getpid()) + ".trace";
+    const auto loop = Loop::current();
+    const Source bell([] { trace_mark("inside", -3); }, 0, "bell of the test");
+    loop.add(bell);
+    CHECK(!trace_mark("too early"));
+    CHECK_ERROR(trace_stop(), state, "");
+    trace_start(path);
+    CHECK_ERROR(trace_start(path), state, "");
+    CHECK(trace_mark("outside"));
+    bell.signal();
+    loop.poll();
+    trace_stop();
+    std::ifstream file(path, std::ios::binary);
+    const std::string written{std::istreambuf_iterator<char>(file), {}};
+    unlink(path.c_str());
+    for (const char *text : {"bell of the test", "inside", "outside"}) CHECK(written.find(text) != written.npos);
+    CHECK(written.find("too early") == written.npos);
+    CHECK_ERROR(trace_start(std::string("a\0b", 3)), argument, "NUL");
+    CHECK_ERROR(trace_mark(nullptr), argument, "");
+    CHECK_ERROR(trace_mark(std::string(256, 'x').c_str()), range, "");
+    trace_start("/no such folder/run.trace");
+    CHECK_ERROR(trace_stop(), system, "");
 }
 
 TEST(an_exception_of_a_thread_terminates_without_a_handler, "THR-19") {

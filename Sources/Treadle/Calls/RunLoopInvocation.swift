@@ -131,7 +131,7 @@ public final class RunLoopInvocation<Result>: Sendable {
     }
   }
 
-  /// Takes a call back that has not begun: the function is not called, and who waits for it gets an error. Any thread.
+  /// Cancels a call that has not begun: the function is not called, and its waiter gets an error. Any thread.
   /// - Returns: false when no call is queued: there is none, it runs, or it is over. Since 1.0.
   @discardableResult
   public func cancel() -> Bool { treadle_invocation_cancel(handle) == TREADLE_OK }

@@ -5,9 +5,10 @@ import CTreadle
 
 /// Items of a loop as sequences.
 extension RunLoop {
-  /// Watches a descriptor, which is never read (SRC1-2), and only while the next element is waited for: so a consumer that is
-  /// slow costs the loop nothing, and one that does not drain the descriptor is reported again. Use a non-blocking descriptor.
-  /// Any thread.
+  /// Watches a descriptor, which is never read (SRC1-2), and only while a task waits for the next element: a slow task costs the
+  /// loop nothing, and a task that does not drain the descriptor gets the next element at once. Use a non-blocking descriptor. A mode
+  /// has one source for a descriptor (SRC1-7): to wait for data and for room in different tasks, give the second
+  /// sequence a duplicate of the descriptor (`dup`). Any thread.
   /// - Parameters:
   ///   - descriptor: stays the client's to close, after the iteration has ended.
   ///   - readiness: `.readable`, `.writable` or both.

@@ -51,10 +51,10 @@ public class RunLoopItem: @unchecked Sendable {
     return order
   }
 
-  /// Adds the item to a mode of the calling thread's loop: so one line makes and starts it. Any thread.
+  /// Adds the item to a mode of the calling thread's loop, so that one line can create and add it. Any thread.
   /// - Returns: the item.
-  /// - Throws: as `RunLoop.add`; `TreadleError` where it is ignored, since it is invalid, or in another loop, or the thread
-  ///   has no loop any more. Since 1.0.
+  /// - Throws: as `RunLoop.add`; `TreadleError` of the code `.state` when the item is invalid or in another loop, or when the
+  ///   thread's loop has been torn down. Since 1.0.
   @discardableResult
   public final func start(in mode: RunLoopMode = .default) throws(TreadleError) -> Self {
     let loop = try checkHandle(treadle_loop_current())

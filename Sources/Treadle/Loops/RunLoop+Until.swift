@@ -21,20 +21,20 @@ extension RunLoop {
 
   /// Runs the loop in the default mode until a date, or until nothing is left to wait for. At least one pass is made (NSR-2). A
   /// stop ends a pass, not this: with `.distantFuture` only an empty mode ends it (NSR-3). On the loop's own thread.
-  /// - Throws: as above. Since 1.0.
+  /// - Throws: `TreadleError` when the system refuses to wait, or after `shutDown`. Since 1.0.
   public func run(until limit: RunLoopInstant) throws(TreadleError) {
     while try run(before: limit), RunLoopInstant.now < limit {}
   }
 
   /// Runs the loop in a mode once, until an input source was handled or until a date, without saying which (NSR-4). On the
   /// loop's own thread.
-  /// - Throws: as above; on another thread. Since 1.0.
+  /// - Throws: `TreadleError` on another thread, when the system refuses to wait, or after `shutDown`. Since 1.0.
   public func acceptInput(in mode: RunLoopMode = .default, before limit: RunLoopInstant) throws(TreadleError) {
     _ = try runOnce(in: mode, before: limit)
   }
 
-  /// Creates one pass of a mode without blocking, in which timers fire that are due and sources are performed that were
-  /// signalled; then tells when the next timer fires (NSR-5). On the loop's own thread.
+  /// Makes one pass of a mode without blocking: calls the due timers and the signalled sources. Returns the date of the next timer
+  /// (NSR-5). On the loop's own thread.
   /// - Returns: `.distantFuture` with input sources alone; nil when the mode is empty, and on another thread than the loop's.
   /// - Throws: `TreadleError` when the system refuses, or after `shutDown`. Since 1.0.
   public func limitDate(in mode: RunLoopMode = .default) throws(TreadleError) -> RunLoopInstant? {

@@ -6,9 +6,9 @@ import CTreadle
 /// What concerns the whole process.
 extension RunLoop {
   /// Ends all run loops of the process, for good: every loop is stopped at all levels, no callback starts any more on
-  /// any thread, and those that run on other threads are waited for. Runs that end so throw, as does every later
-  /// run, start and perform; who waits for a perform gets the error. Bodies of threads go on. Also from a callback,
-  /// which does not wait for itself (THR-21). Any thread.
+  /// any thread, and those that run on other threads are waited for. The runs that it ends throw, and so does every later
+  /// run, start and perform; a thread or task that waits for a perform gets the error. Bodies of threads continue. A callback may
+  /// call it: it does not wait for itself (THR-21). Any thread.
   /// - Parameter timeout: nil waits for ever, zero or less does not wait.
   /// - Returns: false when it was done before and nothing runs.
   /// - Throws: `TreadleError` when the timeout passes, with everything closed; in the child of a fork. Since 1.0.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 //
-// process.hpp: the whole process: its end, a fork, and uncaught exceptions.
+// process.hpp: the whole process: its end, a fork, uncaught exceptions, the debug log and traces.
 #ifndef TREADLE_CPP_PROCESS_HPP
 #define TREADLE_CPP_PROCESS_HPP
 
 #include <chrono>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -30,6 +32,11 @@ inline std::string_view version() noexcept { return treadle_version_string(); }
 inline bool report_error(const char *kind, const char *message) noexcept {
     return treadle_report_error(kind, message) == TREADLE_OK;
 }
+
+/// Adds a mark to the trace that is being recorded, on the calling thread's track: a label and a number. label: UTF-8, at most 255
+/// bytes. False, without an effect, if there is no trace (RL-16).
+/// [any] Errors: Error of Status::argument for a null pointer or a label that is not UTF-8, Status::range for a longer one. Since 1.0.
+inline bool trace_mark(const char *label, std::int64_t value = 0) { return detail::effect(treadle_trace_mark(label, value)); }
 
 #ifndef TREADLE_PLUGIN // for programs alone
 /// Makes Treadle usable in the child of a fork. The parent's handles are stale there, and may be destroyed. False
@@ -84,6 +91,18 @@ template <class F> detail::if_callback<F, void, std::string_view> set_log(F &&f)
 /// Sets the default again: messages with TREADLE_DEBUG=1 in the environment, to standard error.
 /// [any] Errors: Error of Status::no_memory. Since 1.0.
 inline void reset_log() { detail::check(treadle_set_log(nullptr, nullptr, nullptr)); }
+
+/// Starts to record what the loops of the process do; trace_stop() writes the file, in Perfetto's format. `%p` in the path stands
+/// for the process's id. TREADLE_TRACE=file in the environment records a whole run (RL-16).
+/// [any] Errors: Error of Status::argument for a path with NUL, Status::state while there is a trace, Status::no_memory. Since 1.0.
+inline void trace_start(const std::string &path) {
+    detail::check(treadle_trace_start(detail::c_text(path, "treadle::trace_start")));
+}
+
+/// Ends the trace and writes its file. A trace that is not stopped is written when the process exits (RL-16).
+/// [any] Errors: Error of Status::state if there is no trace; with the trace ended, Status::system if the file cannot be written.
+/// Since 1.0.
+inline void trace_stop() { detail::check(treadle_trace_stop()); }
 #endif
 
 } // inline namespace
