@@ -36,7 +36,7 @@ ALONE = (
 #: What a way leaves to `make soak`: (ways, tests, reason).
 SOAK = (
     ("debug", SLOW, "make check has two minutes; the other ways run them, and what asserts in them asserts in the short ones"),
-    ("thread", ALONE, "a thread that is alone races with nobody; the address sanitizer's way runs them, with the same assertions"),
+    ("thread", ALONE, "a single thread races with no other; the address sanitizer's way runs them, with the same assertions"),
 )
 
 #: The only tests of a way in `make test`, if they are few.
