@@ -70,16 +70,17 @@ typedef struct treadle_descriptor_context {
  *  enabled after a pause (SRC1-8, SRC1-11). To find closed descriptors, set TREADLE_DEBUG=1 in the environment, or a log
  *  function (treadle_set_log): before each sleep the loop then checks every watched descriptor, and reports TREADLE_FAILED,
  *  alone and once, to the source of a closed one.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, not exactly one of ready,
- *  its routine and a host, another callback or info besides a host, a token without one, a descriptor that is negative or not
- *  open (without get_fd); TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, none or several of ready,
+ *  ready_routine and host, another callback or info together with a host, a token without one, a descriptor that is negative or
+ *  not open (without get_fd); TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
                                                      treadle_descriptor *out_descriptor);
 
 /** Creates a descriptor source and adds it to the default mode of the calling thread's loop, in one call that costs less than
  *  two: ready is called with info while fd is ready for events (TREADLE_READABLE, TREADLE_WRITABLE or both), as with a context.
- *  The client owns fd, as in the context. The loop holds the source; out_descriptor may be NULL, else release the handle
- *  (OBJ-3). While the thread's loop is being torn down, returns TREADLE_IGNORED, with a source in no mode.
+ *  The client owns fd, as in the context. The loop holds the source. out_descriptor may be NULL; otherwise it receives one
+ *  reference, which the caller releases (OBJ-3). While the thread's loop is being torn down, returns TREADLE_IGNORED, with a
+ *  source in no mode.
  *  [any] Errors: TREADLE_E_ARG for a NULL ready, no or unknown events, a descriptor that is negative or not open;
  *  TREADLE_E_EXISTS if another source watches the same descriptor in that mode (SRC1-7); TREADLE_E_NOMEM; TREADLE_E_SYSTEM,
  *  with os_errno, if the kernel refuses; TREADLE_E_STATE if the thread can get no loop any more. Since 1.0. */

@@ -4,10 +4,10 @@
  * lock.h: locks and conditions over those of POSIX threads.
  *
  * A program of C alone can use pthread_mutex_t and pthread_cond_t as well: these are for programs of several languages, which
- * use one lock through one interface (THR-20). A host that calls C by its symbols alone cannot allocate and initialise a
- * pthread_mutex_t, which only C's headers can, and ownership of it has no reference count. So Treadle exports what such hosts
- * need, one function for each operation of POSIX: create, lock, unlock, wait, signal, broadcast. The native objects of threads,
- * locks and conditions come from treadle_get_pthread; the typed forms are inline. */
+ * use one lock through one interface (THR-20). A host that calls C without C's headers cannot allocate and initialise a
+ * pthread_mutex_t, and a pthread_mutex_t has no reference count. So Treadle exports what such hosts need, one function for each
+ * operation of POSIX: create, lock, unlock, wait, signal, broadcast. The native objects of threads, locks and conditions come
+ * from treadle_get_pthread; the typed forms are inline. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
 #include "../treadle.h" /* includes the calls through the table */
 #endif

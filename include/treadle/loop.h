@@ -21,7 +21,7 @@ enum {
 
 /** Flags of treadle_loop_request_stop. Unknown ones are refused. Since 1.0. */
 enum {
-    TREADLE_STOP_ALL_LEVELS = 1, /* unwind every nested run, not only the innermost */
+    TREADLE_STOP_ALL_LEVELS = 1, /* end every nested run, not only the innermost */
     TREADLE_STOP_AT_ONCE = 2     /* end the run after the callback that runs: the rest of its pass is not called */
 };
 
@@ -98,11 +98,11 @@ TREADLE_API treadle_status treadle_loop_prepare(treadle_loop loop, const char *m
  *  checked after each callback. At least one callback is called if any is ready. With TREADLE_FOREVER and SIZE_MAX it continues
  *  as long as there is something to do.
  *  Returns TREADLE_OK when the budget is used up. The run is then still in progress, as it is in a callback, and the next
- *  dispatch of the mode continues after the last callback, so none is starved, however small the budget is. Between the two the
- *  pollable descriptors are readable, runs of any mode are allowed, and a stop applies to the next dispatch. If the dispatch was
- *  made inside of a callback and no next one follows, the run ends when that callback returns; events that it had not reached
- *  stay pending. Otherwise returns TREADLE_RUN_TIMED_OUT when there is nothing to do, or another result of treadle_loop_run with
- *  TREADLE_RUN_WHEN_EMPTY (ABI-13).
+ *  dispatch of the mode continues after the last callback, so none is starved, however small the budget is. Between two
+ *  dispatches the pollable descriptors are readable, runs of any mode are allowed, and a stop applies to the next dispatch. If
+ *  the dispatch was made inside of a callback and no next one follows, the run ends when that callback returns; events that it
+ *  had not reached stay pending. Otherwise returns TREADLE_RUN_TIMED_OUT when there is nothing to do, or another result of
+ *  treadle_loop_run with TREADLE_RUN_WHEN_EMPTY (ABI-13).
  *  [owner] Errors: TREADLE_E_ARG for a mode that is NULL, and the common modes; those of treadle_loop_run. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_dispatch(treadle_loop loop, const char *mode, int64_t budget_ns, size_t budget_items);
 
@@ -116,8 +116,9 @@ TREADLE_API treadle_status treadle_loop_stop(treadle_loop loop);
  *  by the run that it ends; with TREADLE_STOP_ALL_LEVELS, by the outermost of the runs that it ends (STOP-9).
  *  Without TREADLE_STOP_AT_ONCE the run completes its pass, which calls everything that it has collected (STOP-3). With the flag the
  *  run calls nothing after the current callback but its Exit observers. Collected posts, requests, signals and due timers stay
- *  queued: a later run calls them, or the end of the thread destroys them (treadle_loop_counters.discarded). A run of a call
- *  that waits, such as treadle_perform with TREADLE_PERFORM_WAIT, ends with the wait, as with every stop.
+ *  queued: a later run calls them, or the end of the thread destroys them (treadle_loop_counters.discarded). A run inside of a
+ *  call that waits, such as treadle_invocation_perform with TREADLE_WAIT_RUNNING, is not ended by any stop: it ends with the
+ *  wait.
  *  [any, signal-safe] Errors: TREADLE_E_ARG for NULL and unknown flags; TREADLE_E_STALE, TREADLE_E_KIND. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_request_stop(treadle_loop loop, uint32_t flags);
 
@@ -145,9 +146,9 @@ TREADLE_API treadle_status treadle_loop_get_current_mode(treadle_loop loop, char
                                                           size_t *out_length);
 
 /** The names of all modes that exist, each once, each followed by NUL, in unspecified order. Copies
- *  whole names only, as many as fit; stores the length that all need. A mode comes into existence
- *  when an item is added to it or a block queued for it (RL-7). A mode that is empty, has nothing queued for it, is not
- *  common and not being run may be removed when there are several such modes; it is created again when it is next named.
+ *  whole names only, as many as fit; stores the length that all need. A mode comes into existence when an item is added to it
+ *  or work is queued for it (RL-7). A mode that is empty, has nothing queued for it, is not common and not being run may be
+ *  removed when there are several such modes; it is created again when it is next named.
  *  [any] Since 1.0. */
 TREADLE_API treadle_status treadle_loop_get_modes(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
 

@@ -159,7 +159,7 @@ TREADLE_API treadle_status treadle_message_port_request(treadle_message_port por
                                                         treadle_message_port_reply_fn reply, void *info);
 
 /** Replies to the message whose callback is running on the calling thread; call: the message's member of that name. This never
- *  waits: if the sender has no room, the reply is kept until it has, and no other message of that sender is received before.
+ *  waits: if the sender has no room, the reply is kept until it has. Until then no other message of that sender is received.
  *  TREADLE_IGNORED if the sender does not wait for a reply, or has ended (MSG-5).
  *  [any] Errors: TREADLE_E_NOT_FOUND if call is not that of a callback that runs on this thread; TREADLE_E_STATE if it was
  *  replied to already;
@@ -177,9 +177,9 @@ typedef struct treadle_port_value {
  *  result, as treadle_message_port_request waits for a reply. The signature must be the exporter's, except for names and frame
  *  offsets. Arguments may be numbers, booleans, structs and arrays of those, and pointers that are qualified as O (the memory is
  *  copied to the callee), N (and copied back) or o (only copied back; zeros at the call), "O*" and "N*" as C strings. The callee
- *  gets the address of a copy, aligned to 16, until it returns. Other pointers,
- *  function pointers, closures among them, and variadic arguments are refused; V changes nothing. Padding in structs is sent as
- *  zeros. The o arguments of a call have 16 MiB together at most.
+ *  gets the address of a copy, aligned to 16, until it returns. All other pointers are refused, function pointers and closures
+ *  included, and so are variadic arguments. V has no effect. Padding in structs is sent as zeros. The o arguments of a call
+ *  have 16 MiB together at most.
  *  result: result_size bytes, the size of the signature's result; NULL drops it. The result and the arguments are written only
  *  with TREADLE_OK. timeout_ns: limits the wait for room, and the wait for the reply; TREADLE_FOREVER sets no limit. mode: as in
  *  treadle_message_port_request. After a timeout the function may have been called, or may still be running.

@@ -88,9 +88,9 @@ enum {
  *  [any] Errors: TREADLE_E_STALE if the object no longer exists (OBJ-1). Since 1.0. */
 TREADLE_API treadle_status treadle_get_kind(treadle_object object, uint32_t *out_kind);
 
-/** Stores the POSIX object of a thread, a lock or a condition, as an integer: cast it (THR-20). Of a thread its pthread_t, valid
- *  until the thread is joined; for a detached thread, until it ends. Of a lock the address of its pthread_mutex_t, of a condition
- *  that of its pthread_cond_t, valid while the object lives.
+/** Stores the POSIX object of a thread, a lock or a condition, as an integer: cast it (THR-20). For a thread it is the
+ *  pthread_t, valid until the thread is joined, or until it ends if it is detached. For a lock it is the address of the
+ *  pthread_mutex_t, for a condition that of the pthread_cond_t, valid while the object lives.
  *  [any] Errors: TREADLE_E_STATE if the thread does not execute; TREADLE_E_KIND for any other kind of object. Since 1.0. */
 TREADLE_API treadle_status treadle_get_pthread(treadle_object object, uintptr_t *out_pthread);
 

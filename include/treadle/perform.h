@@ -80,7 +80,7 @@ TREADLE_API treadle_status treadle_perform(treadle_object on, const treadle_requ
 
 /** Cancels the calling thread's delayed requests that match `like`: with the same target and function (or routine, or host and
  *  token), by identity, and the same argument, by identity or by the equal function of the queued request. If `like` has
- *  neither fn, routine nor host, all requests of its target match (PERF-15). equal may call everything: requests that it
+ *  neither fn, routine nor host, all requests of its target match (PERF-15). equal may call every function; requests that it
  *  cancels or adds are not compared any more. The releases are called after all comparisons, and may make new requests. The
  *  releases of `like` itself are not called, and its equal, modes, delay and flags are ignored.
  *  [any] TREADLE_IGNORED when no request matches. Errors: TREADLE_E_ARG for NULL, a bad struct_size, or several of fn, routine

@@ -18,7 +18,7 @@ TREADLE_BEGIN_DECLS
 /** The version of the interface between plugins and hosts: the major version in the upper half, the minor one in the lower.
  *  Since 1.0. */
 #define TREADLE_PLUGIN_ABI 0x10000u
-/** The level of the interface's behaviour. A host of a later level behaves as in the level for which a plugin was built.
+/** The level of the interface's behaviour. A host of a later level treats a plugin as the plugin's own level says.
  *  Since 1.0. */
 #define TREADLE_PLUGIN_BEHAVIOUR 1u
 
@@ -101,7 +101,7 @@ typedef struct treadle_plugin_description {
 } treadle_plugin_description;
 
 /** Returns a setting of a plugin that may have been built for another version: the distance of its settings is the struct_size of the
- *  first one. Of a smaller struct only the members in its struct_size may be read. NULL for an index behind the last.
+ *  first one. If that is smaller than the struct, read only the members that it covers. NULL for an index behind the last.
  *  [any] Errors: none. Since 1.0. */
 static inline const treadle_plugin_setting *treadle_plugin_get_setting(const treadle_plugin_description *description, uint32_t index) {
     if (index >= description->setting_count) return NULL;
@@ -130,7 +130,7 @@ typedef struct treadle_plugin_config {
     treadle_plugin_query_fn query; /* the query function of a plugin in the program; exactly one of the two */
     const char *host_name;         /* of the program, for the plugin; UTF-8; NULL: none */
     const char *host_version;      /* the same */
-    const char *const *settings;   /* keys and their values by turns, NULL at the end; NULL: none */
+    const char *const *settings;   /* keys, each followed by its value, NULL at the end; NULL: none */
     treadle_plugin_extension_fn get_extension; /* may be NULL */
     treadle_plugin_log_fn log;     /* NULL: messages are dropped */
     void *info;                    /* for both; lives until the plugin is closed */
@@ -140,12 +140,12 @@ typedef struct treadle_plugin_config {
 
 /** Loads a plugin without starting it: only the library's constructors and the query function run. The file that is checked is
  *  the file that is loaded: it is opened once, checked, and mapped under its descriptor (PLUG-8). It must be a regular
- *  and complete file. Only root and the process's user may be able to change it, each directory and link of its path (in a directory
- *  with the sticky bit: the entry), each directory of its DT_RUNPATH or DT_RPATH, and the libraries that it finds there. A search path
- *  with an empty or relative directory, $LIB or $PLATFORM is refused. Libraries beside the plugin ($ORIGIN) are mapped before it, and
- *  need a soname; a library that the plugin opens itself later is not found by $ORIGIN. A plugin, or a library
- *  that it brings along, that defines functions of Treadle, or needs them from the loader, was built without TREADLE_PLUGIN and is
- *  refused (PLUG-1). Without /proc the file is loaded by its path.
+ *  and complete file. It is refused if users other than root and the process's user can change it, a directory or link of its
+ *  path (in a directory with the sticky bit: the entry), a directory of its DT_RUNPATH or DT_RPATH, or a library that it finds
+ *  there. A search path with an empty or relative directory, $LIB or $PLATFORM is refused. Libraries beside the plugin
+ *  ($ORIGIN) are mapped before it, and need a soname; a library that the plugin opens itself later is not found by $ORIGIN. A
+ *  plugin, or a library that it brings along, that defines functions of Treadle, or needs them from the loader, was built
+ *  without TREADLE_PLUGIN and is refused (PLUG-1). Without /proc the file is loaded by its path.
  *  It is mapped with RTLD_NOW and RTLD_LOCAL: all its symbols are resolved at once, and no other library is bound to it. The
  *  handle is that of the plugin's scope; release it. The plugin lives until it is closed, even after all releases. It belongs to
  *  the scope that the calling thread has entered, and is closed with it; the handle is then stale.
@@ -172,7 +172,7 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_start(treadle_plugin
  *  it (TREADLE_PLUGIN_MAY_UNMAP), its file does not forbid it, it contains no Swift runtime, its own code did not close it, and
  *  the loader reports it as unmapped. Otherwise the library stays mapped for ever, and the log says why. A closure's function
  *  pointer that the plugin has passed to other code stays callable in either case: it returns the closure's default result.
- *  While another plugin uses it, it is not changed: treadle_scope_copy_holders names the user. From inside of one of its own
+ *  While another plugin uses it, it is not ended: treadle_scope_copy_holders names that plugin. From inside of one of its own
  *  functions or callbacks this returns TREADLE_DEFERRED; the rest happens when they have returned. Treadle tracks the calls
  *  that it makes, but not direct calls of an extension's functions: while one of these runs, its plugin must not be closed.
  *  Pass a closure's pointer instead of such a function if this can happen. timeout_ns: 0 or less does not wait; TREADLE_FOREVER
@@ -261,7 +261,7 @@ struct treadle_plugin_host {
     /* Gives the reason why the plugin's init, start, restore or set is about to fail, on the thread that runs it: the last error of the
      * failed call contains the text, truncated to fit. UTF-8; copied. */
     void (*fail)(const treadle_plugin_host *host, const char *text);
-    /* Says that a stop that returns TREADLE_DEFERRED, or has done so, is over; on any thread. Without effect at any other time. */
+    /* Reports the end of a stop that returns, or has returned, TREADLE_DEFERRED. Any thread. No effect at any other time. */
     void (*stopped)(const treadle_plugin_host *host);
 };
 

@@ -61,10 +61,11 @@ typedef void (*treadle_log_fn)(const char *message, void *info);
  *  descriptor that was created and released, and never added to a loop; a callback of a run that took longer than the
  *  milliseconds, with or without decimals, in the environment's TREADLE_SLOW_MS. TREADLE_SLOW_MS alone switches on the last
  *  kind of message only. There are at most 4,096 messages.
- *  TREADLE_WATCHDOG_MS, alone or besides, starts a watchdog (RL-14): a thread that names a callback which has not returned for so
- *  many milliseconds, while it runs, and its thread's stack, a line for each frame. For the stack it sends that thread a real-time
- *  signal without a handler, from SIGRTMAX - 2 downwards; only in this case Treadle installs a signal handler, and a system call
- *  that signals always interrupt, such as poll, returns EINTR in the callback.
+ *  TREADLE_WATCHDOG_MS, alone or besides, starts a watchdog (RL-14). The watchdog is a thread. If a callback has not returned
+ *  after that many milliseconds, it writes the callback's name and the stack of the callback's thread, a line for each frame,
+ *  while the callback still runs. To get the stack, it sends that thread a real-time signal: the first one without a handler,
+ *  from SIGRTMAX - 2 downwards. Only in this case does Treadle install a signal handler. A system call that every signal
+ *  interrupts, such as poll, then returns EINTR in the callback.
  *  While the debug log is on, or one of these variables is set, callbacks of runs are timed, at the cost of two clock readings
  *  each: treadle_describe then shows how many times each item was called and for how long in total, treadle_loop_get_counters the
  *  longest callback. Otherwise the cost is one test of a flag for each batch of callbacks.
@@ -74,7 +75,8 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_log(treadle_log_fn log,
 /** Starts a trace of the process's own run: from now on each thread that uses a loop records its runs, passes, sleeps and
  *  callbacks, and each thread its posts, requests, signals and marks, the latest 8,176 events of each of 128 threads (RL-16).
  *  TREADLE_TRACE=file in the environment starts one with the library's first use, which is written when the process exits. The
- *  child of a fork has none, or one of its own in file.PID. `%p` in the path stands for the process's id.
+ *  child of a fork records nothing until it calls treadle_after_fork_child. A trace of TREADLE_TRACE then goes on in file.PID.
+ *  `%p` in the path stands for the process's id.
  *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_STATE while there is one; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_trace_start(const char *path);
 
@@ -84,8 +86,9 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_trace_start(const char *pat
  *  the file cannot be written. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_trace_stop(void);
 
-/** Adds a mark of the client's own to the trace, on the calling thread's track, with a number. label: UTF-8, at most 255 bytes,
- *  kept for ever, of at most 1,024 different ones. Without a trace it does nothing else, and returns TREADLE_IGNORED (RL-16).
+/** Adds a mark of the client's own to the trace, on the calling thread's track, with a number. label: UTF-8, at most 255 bytes.
+ *  A label is kept for ever; there may be 1,024 different ones. Without a trace it does nothing else, and returns
+ *  TREADLE_IGNORED (RL-16).
  *  [any] Errors: TREADLE_E_ARG for NULL or a label that is not UTF-8; TREADLE_E_RANGE for a longer one. Since 1.0. */
 TREADLE_API treadle_status treadle_trace_mark(const char *label, int64_t value);
 

@@ -60,12 +60,12 @@ typedef struct treadle_scope_holder {
 
 /** Kinds of holders without a handle. New ones may be added. Since 1.0. */
 enum {
-    TREADLE_HOLDER_POST = 32, /* those of treadle_loop_post that a pass has taken are listed when their turn is near */
+    TREADLE_HOLDER_POST = 32, /* posts of treadle_loop_post that a pass has collected are listed only shortly before they are called */
     TREADLE_HOLDER_REQUEST = 33,
     TREADLE_HOLDER_NOTIFICATION = 34,
     TREADLE_HOLDER_POOLED = 35, /* a release that treadle_pool_add has deferred */
     TREADLE_HOLDER_CALL = 37,   /* a thread that creates an object in it, runs one of a plugin's own functions, or calls destroy; without
-                                 * a thread, and with the label "stop": a plugin's stop that is over later */
+                                 * a thread, and with the label "stop": a plugin's stop that has returned TREADLE_DEFERRED */
     TREADLE_HOLDER_VALUE = 38   /* a value in a thread's dictionary; thread_id: its current or last user */
 };
 

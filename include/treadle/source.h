@@ -53,9 +53,9 @@ typedef struct treadle_source_context {
 TREADLE_API treadle_status treadle_source_create(const treadle_source_context *context, treadle_source *out_source);
 
 /** Creates a source with a perform and its info alone, and adds it to the default mode of the calling thread's loop, in one
- *  call that costs less than two. The loop holds it; out_source may be NULL, for a source that only keeps the mode from being
- *  empty, else release the handle (OBJ-3, MODE-7). While the thread's loop is being torn down, returns TREADLE_IGNORED, with a
- *  source in no mode.
+ *  call that costs less than two. The loop holds the source. out_source may be NULL, for a source that only keeps the mode from
+ *  being empty (MODE-7); otherwise it receives one reference, which the caller releases (OBJ-3). While the thread's loop is
+ *  being torn down, returns TREADLE_IGNORED, with a source in no mode.
  *  [any] Errors: TREADLE_E_ARG for a NULL perform; TREADLE_E_NOMEM; TREADLE_E_SYSTEM; TREADLE_E_STATE if the thread can get
  *  no loop any more. Since 1.0. */
 TREADLE_API treadle_status treadle_source_start(treadle_perform_fn perform, void *info, treadle_source *out_source);

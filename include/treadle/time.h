@@ -17,11 +17,11 @@ TREADLE_BEGIN_DECLS
 TREADLE_API int64_t treadle_time_now(void);
 
 /** A recent time of the same clock, at a lower cost: the calling thread reads the clock once for many calls (RUN-14). Use it
- *  as the base of dates that need not be exact to the nanosecond, such as the timeouts of a thousand connections; a timer
- *  then fires that much sooner after the call, but never before its date. In a callback of the thread's loop it is the time
- *  of the callback's first call of this function, or of its first delay; it is read anew after a nested run has begun or
- *  ended. Outside of callbacks it is read anew after each tick of the system's clock, every 1 to 10 milliseconds. A thread
- *  without a loop gets the present time. On one thread it never goes back.
+ *  as the base of dates that need not be exact to the nanosecond, such as the timeouts of a thousand connections; counted from
+ *  the call, a timer then fires earlier by the age of the recent time, but never before its date. In a callback of the thread's
+ *  loop it is the time of the callback's first call of this function, or of its first delay; it is read anew after a nested run
+ *  has begun or ended. Outside of callbacks it is read anew after each tick of the system's clock, every 1 to 10 milliseconds.
+ *  A thread without a loop gets the present time. On one thread it never goes back.
  *
  *  Every delay that a callback passes to treadle_timer_start, treadle_timer_arm or TREADLE_PERFORM_AFTER counts from this
  *  time. So all delays of one callback count from the same time, which is not before the callback's start. Outside of

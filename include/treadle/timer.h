@@ -56,11 +56,10 @@ typedef struct treadle_timer_context {
  *  With TREADLE_TIMER_WALL_CLOCK its grid and its dates, here and in treadle_timer_set_next_fire and
  *  treadle_timer_get_next_fire, are nanoseconds since 1970 on CLOCK_REALTIME. If that clock is set, or the system was
  *  suspended, the timer still fires when the clock shows its date (TMR-24), also in a sleeping loop.
- *  treadle_loop_get_next_fire returns a monotonic date for it, as for every timer. A mode with such a timer has an epoll
- *  set, as one with
- *  descriptors.
+ *  treadle_loop_get_next_fire returns a monotonic date for it, as for every timer. A mode with such a timer has an epoll set,
+ *  like a mode with descriptors.
  *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, unknown flags, both fire and its routine, a callback or info
- *  besides a host, a token without one; TREADLE_E_RANGE for a negative interval; TREADLE_E_CLOSED if the host is quiet;
+ *  together with a host, a token without one; TREADLE_E_RANGE for a negative interval; TREADLE_E_CLOSED if the host is quiet;
  *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_timer_create(const treadle_timer_context *context, treadle_timer *out_timer);
 
