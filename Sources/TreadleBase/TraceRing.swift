@@ -14,19 +14,19 @@ package enum Trace {
     package static let pass: UInt8 = 3
     package static let sleepBegins: UInt8 = 4
     package static let sleepEnds: UInt8 = 5
-    package static let callBegins: UInt8 = 6
-    package static let callEnds: UInt8 = 7
-    package static let post: UInt8 = 8
-    package static let request: UInt8 = 9
-    package static let signal: UInt8 = 10
-    package static let mark: UInt8 = 11
+    package static let call: UInt8 = 6
+    package static let post: UInt8 = 7
+    package static let request: UInt8 = 8
+    package static let signal: UInt8 = 9
+    package static let mark: UInt8 = 10
   }
 
-  /// One event. time: in a ring by the counter or the clock (`treadle_system_trace_moment`), in the file by the clock. subject: an
-  /// item's handle, a `CallName`, or a label that is kept. flow: a number that an event shares with the callback to which it leads; 0:
-  /// none.
+  /// One event, or a callback from its begin to its end. Times: in a ring by the counter or the clock (`treadle_system_trace_moment`),
+  /// in the file by the clock. end: of a callback that has returned; nil: none. subject: an item's handle, a `CallName`, or a label that
+  /// is kept. flow: a number that an event shares with the callback to which it leads; 0: none.
   package struct Event: BitwiseCopyable {
     package var time: Int64
+    package var end: Int64? = nil
     package let what: UInt8
     package let number: UInt64
     package let subject: UInt
@@ -36,24 +36,41 @@ package enum Trace {
   /// Records an event of the calling thread, at this moment.
   @inline(never)
   package static func record(_ what: UInt8, number: UInt64 = 0, subject: UInt = 0, flow: UInt64 = 0) {
-    TraceRing.current?.append(Event(time: treadle_system_trace_moment(), what: what, number: number, subject: subject, flow: flow))
+    TraceRing.current?.append(treadle_system_trace_moment(), what, number: number, subject: subject, flow: flow)
   }
 
   /// The same of an item, whose label is noted with it.
   @inline(never)
   package static func record(_ what: UInt8, number: UInt64 = 0, item: UInt, label: UnsafePointer<CChar>?, flow: UInt64) {
     guard let ring = TraceRing.current else { return }
-    if let label { ring.name(item, label) }
-    ring.append(Event(time: treadle_system_trace_moment(), what: what, number: number, subject: item, flow: flow))
+    ring.name(item, label)
+    ring.append(treadle_system_trace_moment(), what, number: number, subject: item, flow: flow)
+  }
+
+  /// The same of an event at an earlier moment, since which the thread has recorded nothing.
+  @inline(never)
+  package static func record(_ what: UInt8, at moment: Int64, subject: UInt, flow: UInt64) {
+    TraceRing.current?.append(moment, what, number: 0, subject: subject, flow: flow)
+  }
+
+  /// A pass begins: where the callback returned that is the last event, if it is, without a reading of the counter.
+  @inline(never)
+  package static func recordPass(_ number: UInt64) {
+    guard let ring = TraceRing.current else { return }
+    ring.append(ring.endOfLastCall ?? treadle_system_trace_moment(), What.pass, number: number, subject: 0, flow: 0)
   }
 
   /// A number for an arrow.
   package static func nextFlow() -> UInt64 { treadle_system_next_flow() }
   /// That of a signal of a source, which both ends know.
+  @inline(__always)
   package static func flow(of source: UInt, _ time: UInt64) -> UInt64 {
-    var mixed = (UInt64(source) ^ time &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
-    mixed ^= mixed >> 29
-    return mixed | 1 << 63
+    (UInt64(source) ^ time &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9 | 1 << 63
+  }
+  /// That of a plain post, which both ends know: the number of its place in the loop's queue, of all that there ever were.
+  @inline(__always)
+  package static func flow(ofPost place: UInt64, to loop: UInt) -> UInt64 {
+    (UInt64(loop) ^ place &* 0xD6E8_FEB8_6659_FD93) &* 0xA3B1_9535_4A39_B70D | 1 << 63
   }
 
   /// The calling thread ends: its ring keeps what it has until the trace is written.
@@ -84,6 +101,9 @@ package struct TraceRing {
     /// How many events were ever recorded, and how many before this trace.
     let count: Atomic<UInt64>
     let first: Atomic<UInt64>
+    /// When a callback returned, and how many events there were then: another begins at the same moment if there are no more. Owner.
+    var lastEnd: Int64
+    var lastCount: UInt64
     /// Guards the names.
     let gate: Gate
     var names: Buffer<TraceName>
@@ -104,6 +124,11 @@ package struct TraceRing {
   private static var headSize: Int { (MemoryLayout<Head>.size &+ 63) & ~63 }
   private static var size: Int { headSize &+ (seenCount &+ Int(capacity) &* wordsOfEvent) &* 8 }
 
+  /// The second word of a callback: what it is, its kind, and how long it took, in the bits from here on; all of these are set while it
+  /// has not returned.
+  private static let durationShift: UInt64 = 16
+  private static let longest: UInt64 = 0xFFFF_FFFF_FFFF
+
   private let memory: UnsafeMutableRawPointer
   init(_ memory: UnsafeMutableRawPointer) { self.memory = memory }
   private var head: UnsafeMutablePointer<Head> { memory.assumingMemoryBound(to: Head.self) }
@@ -116,14 +141,13 @@ package struct TraceRing {
   // MARK: The calling thread's
 
   /// The calling thread's ring for the trace that goes on; nil where there are too many threads, or no memory.
-  static var current: TraceRing? {
+  @inline(__always)
+  package static var current: TraceRing? {
     let session = treadle_system_trace_session()
-    if let memory = treadle_system_thread().pointee.trace {
-      let ring = TraceRing(memory)
-      if ring.head.pointee.session.load(ordering: .relaxed) != session { ring.begin(session) }
-      return ring
-    }
-    return take(session)
+    guard let memory = treadle_system_thread().pointee.trace else { return take(session) }
+    let ring = TraceRing(memory)
+    if ring.head.pointee.session.load(ordering: .relaxed) != session { ring.begin(session) }
+    return ring
   }
 
   @inline(never)
@@ -162,30 +186,72 @@ package struct TraceRing {
     return ring
   }
 
+  @inline(never)
   private func begin(_ session: UInt32) {
     for place in 0..<TraceRing.seenCount { seen[place] = 0 }
     head.pointee.gate.lock()
     head.pointee.names.removeAll()
     head.pointee.gate.unlock()
     head.pointee.thread.store(Runtime.threadID, ordering: .relaxed)
-    head.pointee.first.store(head.pointee.count.load(ordering: .relaxed), ordering: .relaxed)
+    head.pointee.first.store(count, ordering: .relaxed)
+    head.pointee.lastEnd = 0
     head.pointee.session.store(session, ordering: .releasing)
   }
 
-  func append(_ event: Trace.Event) {
-    let index = head.pointee.count.load(ordering: .relaxed)
+  /// How many events there ever were.
+  @inline(__always)
+  package var count: UInt64 { head.pointee.count.load(ordering: .relaxed) }
+
+  /// The number of the event.
+  @inline(__always)
+  @discardableResult
+  func append(_ time: Int64, _ what: UInt8, number: UInt64, subject: UInt, flow: UInt64) -> UInt64 {
+    let index = count
     let words = self.words(index)
-    words[0].store(UInt64(bitPattern: event.time), ordering: .relaxed)
-    words[1].store(event.number << 8 | UInt64(event.what), ordering: .relaxed)
-    words[2].store(UInt64(event.subject), ordering: .relaxed)
-    words[3].store(event.flow, ordering: .relaxed)
+    words[0].store(UInt64(bitPattern: time), ordering: .relaxed)
+    words[1].store(number << 8 | UInt64(what), ordering: .relaxed)
+    words[2].store(UInt64(subject), ordering: .relaxed)
+    words[3].store(flow, ordering: .relaxed)
     head.pointee.count.store(index &+ 1, ordering: .releasing)
+    return index
+  }
+
+  // One record for a callback: what comes during it follows it, and how long it took is filled in when it has returned.
+
+  /// A callback begins. kind: as events of hosts number them. Its number, for `endCall`.
+  @inline(__always)
+  package func beginCall(at time: Int64, kind: UInt32, subject: UInt, flow: UInt64) -> UInt64 {
+    append(time, Trace.What.call, number: UInt64(kind & 255) | TraceRing.longest << 8, subject: subject, flow: flow)
+  }
+
+  /// It has returned, unless its place serves another event by now.
+  @inline(__always)
+  package func endCall(_ index: UInt64, kind: UInt32, from begin: Int64, to end: Int64) {
+    if count &- index > TraceRing.capacity { return }
+    let duration = min(UInt64(max(end &- begin, 0)), TraceRing.longest &- 1)
+    words(index)[1].store(
+      duration << TraceRing.durationShift | UInt64(kind & 255) << 8 | UInt64(Trace.What.call), ordering: .relaxed)
+  }
+
+  /// The moment at which a callback has returned is where a pass begins that follows.
+  @inline(__always)
+  package func noteEnd(_ moment: Int64) {
+    head.pointee.lastEnd = moment
+    head.pointee.lastCount = count
+  }
+  var endOfLastCall: Int64? {
+    head.pointee.lastEnd != 0 && head.pointee.lastCount == count ? head.pointee.lastEnd : nil
   }
 
   /// An item's label, noted once while the item is among the last that were.
-  func name(_ item: UInt, _ label: UnsafePointer<CChar>) {
+  @inline(__always)
+  package func name(_ item: UInt, _ label: @autoclosure () -> UnsafePointer<CChar>?) {
     let place = Int((item ^ item >> 32) % UInt(TraceRing.seenCount))
-    if seen[place] == item { return }
+    if seen[place] != item, let label = label() { note(item, label, place) }
+  }
+
+  @inline(never)
+  private func note(_ item: UInt, _ label: UnsafePointer<CChar>, _ place: Int) {
     seen[place] = item
     var name = TraceName(item: item)
     withUnsafeMutableBytes(of: &name.text) { room in
@@ -230,9 +296,13 @@ package struct TraceRing {
   package func event(_ index: UInt64) -> Trace.Event {
     let words = self.words(index)
     let second = words[1].load(ordering: .relaxed)
-    return Trace.Event(
-      time: Int64(bitPattern: words[0].load(ordering: .relaxed)), what: UInt8(truncatingIfNeeded: second), number: second >> 8,
+    let what = UInt8(truncatingIfNeeded: second)
+    var event = Trace.Event(
+      time: Int64(bitPattern: words[0].load(ordering: .relaxed)), what: what, number: what == Trace.What.call ? second >> 8 & 255 : second >> 8,
       subject: UInt(words[2].load(ordering: .relaxed)), flow: words[3].load(ordering: .relaxed))
+    let duration = second >> TraceRing.durationShift
+    if what == Trace.What.call && duration != TraceRing.longest { event.end = event.time &+ Int64(duration) }
+    return event
   }
 
   /// Calls `body` with the label of an item, if it was noted.

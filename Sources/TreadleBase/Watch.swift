@@ -18,6 +18,9 @@ package enum Watch {
   /// A probe has a listener (`CTreadleProbes.h`).
   @inline(__always)
   package static var isListened: Bool { treadle_system_listener_count() != 0 }
+  /// Somebody debugs, which a trace alone is not.
+  @inline(__always)
+  package static var isDebugging: Bool { treadle_system_watched() & ~UInt32(TREADLE_SYSTEM_TRACES) != 0 }
   /// A trace is recorded.
   @inline(__always)
   package static var isTracing: Bool { treadle_system_watched() & UInt32(TREADLE_SYSTEM_TRACES) != 0 }

@@ -56,9 +56,14 @@ struct TraceFile {
   private var buffer = Buffer<UInt8>()
   private var ring: TraceRing?
   private var sequence: UInt64 = 0
-  /// The slices that are open on the track, by what began them, and how many.
-  private var open = InlineArray<64, UInt8>(repeating: 0)
+  /// The slices that are open on the track, and how many.
+  private var open = InlineArray<64, Open>(repeating: Open(what: 0, end: nil))
   private var depth = 0
+  /// A slice that is open. end: of a callback, whose end is known from the beginning.
+  private struct Open: BitwiseCopyable {
+    let what: UInt8
+    let end: Int64?
+  }
   /// What became of it: 0, or -errno.
   private(set) var result: Int32 = 0
 
@@ -72,9 +77,11 @@ struct TraceFile {
   /// An event of a ring, with its time by the clock.
   private func event(_ index: UInt64, of ring: TraceRing) -> Trace.Event {
     var event = ring.event(index)
-    event.time = began.time &+ Int64(Double(event.time &- began.moment) * scale)
+    event.time = clock(event.time)
+    event.end = event.end.map { clock($0) }
     return event
   }
+  private func clock(_ moment: Int64) -> Int64 { began.time &+ Int64(Double(moment &- began.moment) * scale) }
 
   mutating func write(_ session: UInt32) {
     writeProcess()
@@ -137,22 +144,25 @@ struct TraceFile {
       last = event.time
       write(event)
     }
-    while depth > 0 { end(last) }
+    while depth > 0 {
+      last = max(last, top?.end ?? last)
+      end(last)
+    }
   }
 
   // MARK: Events
 
   private mutating func write(_ event: Trace.Event) {
+    endCalls(before: event)
     switch event.what {
     case Trace.What.runBegins: open(event, "run", "loop")
     case Trace.What.runEnds: close(Trace.What.runBegins, event.time)
     case Trace.What.pass:
-      if top == Trace.What.pass { end(event.time) }
+      if top?.what == Trace.What.pass { end(event.time) }
       open(event, "pass", "loop")
     case Trace.What.sleepBegins: open(event, "sleep", "loop")
     case Trace.What.sleepEnds: close(Trace.What.sleepBegins, event.time)
-    case Trace.What.callBegins: openCall(event)
-    case Trace.What.callEnds: close(Trace.What.callBegins, event.time)
+    case Trace.What.call: openCall(event)
     case Trace.What.post: instant(event, "post")
     case Trace.What.request: instant(event, "request")
     case Trace.What.signal: instant(event, "signal")
@@ -167,7 +177,7 @@ struct TraceFile {
       message.text(Field.name, name)
       if event.number != 0 { message.message(Field.annotation, TraceFile.annotation("number", Int64(truncatingIfNeeded: event.number))) }
     }
-    push(event.what)
+    push(event)
   }
 
   private mutating func openCall(_ event: Trace.Event) {
@@ -178,7 +188,7 @@ struct TraceFile {
       TraceFile.name(&message, event, ring, category)
       if event.flow != 0 { message.fixed64(Field.lastFlow, event.flow) }
     }
-    push(event.what)
+    push(event)
   }
 
   private mutating func instant(_ event: Trace.Event, _ category: StaticString) {
@@ -228,16 +238,27 @@ struct TraceFile {
 
   // MARK: Slices
 
-  private var top: UInt8 { depth > 0 && depth <= 64 ? open[depth &- 1] : 0 }
-  private mutating func push(_ what: UInt8) {
-    if depth < 64 { open[depth] = what }
+  private var top: Open? { depth > 0 && depth <= 64 ? open[depth &- 1] : nil }
+  private mutating func push(_ event: Trace.Event) {
+    if depth < 64 { open[depth] = Open(what: event.what, end: event.end) }
     depth &+= 1
+  }
+
+  /// Ends the callbacks that have returned before the event. What comes at the same moment is inside of them if callbacks may do it.
+  private mutating func endCalls(before event: Trace.Event) {
+    while let top, let last = top.end, last < event.time || last == event.time && TraceFile.isOfLoop(event.what) { end(last) }
+  }
+  private static func isOfLoop(_ what: UInt8) -> Bool {
+    switch what {
+    case Trace.What.post, Trace.What.request, Trace.What.signal, Trace.What.mark, Trace.What.runBegins: false
+    default: true
+    }
   }
 
   /// Ends the slices inside of the innermost one of a kind, and that; nothing if its begin is not kept.
   private mutating func close(_ what: UInt8, _ time: Int64) {
     var place = min(depth, 64)
-    while place > 0 && open[place &- 1] != what { place &-= 1 }
+    while place > 0 && open[place &- 1].what != what { place &-= 1 }
     if place == 0 { return }
     while depth >= place { end(time) }
   }

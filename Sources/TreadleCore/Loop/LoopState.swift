@@ -71,7 +71,9 @@ struct LoopState: ~Copyable {
   var modesToLookAt: UInt32
   /// Where the last group of `incoming` begins, or began in a queue before that. Gate.
   var lastGroup: Int
-  private let restOfSecondLine: (UInt64, UInt64)
+  /// How many entries were ever taken out of `incoming`: with it, each has a place of its own, for traces. Gate.
+  var takenCount: UInt64
+  private let restOfSecondLine: UInt64
 
   // What the owner writes, or looks at in every pass, and others now and then.
 

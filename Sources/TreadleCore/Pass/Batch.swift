@@ -26,6 +26,10 @@ struct Batch {
   /// Observers: what they are told. Timers: what "due" means.
   var activity: UInt32 = 0
   var now: Int64 = 0
+  /// Blocks, for traces: the place of the first entry among all that were ever taken out of the loop's queue, as the first of those
+  /// that no earlier drain had taken has it, and which that is.
+  var firstPlace: UInt64 = 0
+  var firstNew = Int.max
   /// The jobs that this pass performs, while there may be one left.
   var jobs = JobCursor()
   /// What sorting takes.
@@ -59,6 +63,12 @@ struct Batch {
     return entry
   }
 
+  /// Blocks: the place of the one that was taken last, or of the next one; nil where an earlier drain had taken it, or put it back.
+  @inline(__always)
+  var placeOfTaken: UInt64? { index > firstNew ? firstPlace &+ UInt64(truncatingIfNeeded: index &- 1) : nil }
+  @inline(__always)
+  var placeOfFirst: UInt64? { index >= firstNew ? firstPlace &+ UInt64(truncatingIfNeeded: index) : nil }
+
   /// The last so many that were taken are the next ones again.
   mutating func putBack(_ count: Int) { index = max(index &- count, 0) }
 
@@ -67,6 +77,8 @@ struct Batch {
     putBack(1)
     entries.set(index, entry)
   }
+
+  mutating func replaceFirst(_ entry: Entry) { entries.set(index, entry) }
 
   /// Leaves the next block to later drains, or all posts of a group, in the part of the batch that has been passed, which is always
   /// long enough.

@@ -20,7 +20,8 @@ extension Loop {
     nameNothing()
     var taken = state.pointee.deferred.isEmpty ? Buffer() : takeDeferred()
     state.pointee.gate.lock()
-    let count = taken.count &+ state.pointee.incoming.count
+    let olderCount = taken.count
+    let count = olderCount &+ state.pointee.incoming.count
     let hasGroups = state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.groups != 0
     state.pointee.drained.store(UInt32(truncatingIfNeeded: count), ordering: .relaxed)
     noteTaken(state.pointee.incoming.count)
@@ -31,6 +32,9 @@ extension Loop {
       for entry in state.pointee.incoming.elements { _ = taken.appendInRoom(entry) }
       state.pointee.incoming.removeAll()
     }
+    frame.pointee.batch.firstNew = olderCount
+    frame.pointee.batch.firstPlace = state.pointee.takenCount &- UInt64(truncatingIfNeeded: olderCount)
+    state.pointee.takenCount = state.pointee.takenCount &+ UInt64(truncatingIfNeeded: taken.count &- olderCount)
     // Without memory to join the two, the newer ones wait for the next drain.
     if state.pointee.incoming.isEmpty { forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups) }
     state.pointee.gate.unlock()
@@ -62,10 +66,27 @@ extension Loop {
         frame.pointee.callout.set(entry)
         return true
       }
-      frame.pointee.batch.keepFirst()
+      keepFirst(frame)
     }
     endDrain(frame)
     return closeBatch(frame)
+  }
+
+  /// A block that the mode does not admit waits for a later drain. While a trace is recorded, a plain post becomes a node, which knows
+  /// what arrow leads to it.
+  @inline(__always)
+  func keepFirst(_ frame: Frame.Pointer) {
+    if Watch.isTracing { keepArrow(frame) }
+    frame.pointee.batch.keepFirst()
+  }
+
+  @inline(never)
+  private func keepArrow(_ frame: Frame.Pointer) {
+    guard let entry = frame.pointee.batch.first, let code = entry.code, let place = frame.pointee.batch.placeOfFirst else { return }
+    let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
+    var block = BlockNode(code: code, indirect: none, info: entry.info, destroy: nil)
+    block.flow = Trace.flow(ofPost: place, to: handle.bits)
+    if let node = BlockNode.allocateUnrecorded(block) { frame.pointee.batch.replaceFirst(Entry(node)) }
   }
 
   @inline(__always)
@@ -143,7 +164,7 @@ extension Loop {
     assert(frame.pointee.posts.scope == nil, "posts of a scope are settled before the batch ends")
     state.pointee.counters.posts.count(frame.pointee.batch.calledCount &- frame.pointee.uncalledCount)
     frame.pointee.uncalledCount = 0
-    while !frame.pointee.batch.isEmpty { frame.pointee.batch.keepFirst() }
+    while !frame.pointee.batch.isEmpty { keepFirst(frame) }
     frame.pointee.batch.entries.truncate(frame.pointee.batch.keptCount)
     if frame.pointee.batch.keptCount == 0 { return }
     lock()

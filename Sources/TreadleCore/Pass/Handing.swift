@@ -90,7 +90,7 @@ extension Loop {
       }
       return false
     case .blocks:
-      while let entry = frame.pointee.batch.first, !admits(frame.pointee.mode, entry) { frame.pointee.batch.keepFirst() }
+      while let entry = frame.pointee.batch.first, !admits(frame.pointee.mode, entry) { keepFirst(frame) }
       return frame.pointee.batch.first?.node.map { BlockNode.isOf($0, host) } ?? false
     default: return false
     }

@@ -10,25 +10,89 @@ import TreadleBase
 extension Loop {
   @inline(never)
   func deliverWatched(_ frame: Frame.Pointer) {
-    while nextOfAny(frame) && callWatched(frame) {}
+    var last = CallEnd()
+    while nextOfAny(frame) {
+      let isTraced = Watch.isTracing && !Watch.isTiming && !Watch.isListened
+      if !(isTraced ? callTraced(frame, &last) : callWatched(frame)) { return }
+    }
   }
 
   /// Calls the frame's callout, timed, traced, or between two probes.
   @inline(never)
   func callWatched(_ frame: Frame.Pointer) -> Bool {
     let isListened = Watch.isListened
-    if Watch.isTracing { traceBegin(frame.pointee.callout) }
     if isListened { probeBegin(frame.pointee.callout) }
+    let traced = Watch.isTracing ? TraceRing.current.map { beginTraced(frame, $0, at: treadle_system_trace_moment()) } : nil
     let goesOn = Watch.isTiming ? callTimed(frame) : call(frame.pointee.callout.kind, frame)
+    if let traced { _ = end(traced) }
     if isListened { treadle_system_probe_call_ends(handle.bits) }
-    if Watch.isTracing { Trace.record(Trace.What.callEnds) }
     return goesOn
+  }
+
+  // MARK: Traces
+
+  /// When the last callback of a batch returned, and how many events its thread had recorded then. While these are all, the next
+  /// callback begins at that moment: one reading of the counter serves both.
+  private struct CallEnd {
+    var moment: Int64 = 0
+    var count = UInt64.max
+  }
+
+  /// A callback that is recorded.
+  private struct TracedCall {
+    let ring: TraceRing
+    let number: UInt64
+    let begin: Int64
+    let kind: UInt32
+  }
+
+  /// Calls the frame's callout, which is recorded.
+  @inline(__always)
+  private func callTraced(_ frame: Frame.Pointer, _ last: inout CallEnd) -> Bool {
+    guard let ring = TraceRing.current else { return call(frame.pointee.callout.kind, frame) }
+    let traced = beginTraced(frame, ring, at: ring.count == last.count ? last.moment : treadle_system_trace_moment())
+    let goesOn = call(frame.pointee.callout.kind, frame)
+    last = end(traced)
+    ring.noteEnd(last.moment)
+    return goesOn
+  }
+
+  @inline(__always)
+  private func beginTraced(_ frame: Frame.Pointer, _ ring: TraceRing, at moment: Int64) -> TracedCall {
+    let callout = frame.pointee.callout
+    let kind = Loop.eventKind(callout.kind)
+    let number: UInt64
+    if let item = callout.item {
+      let subject = item.handle.bits
+      ring.name(subject, item.label)
+      let flow = callout.kind == .source ? Trace.flow(of: subject, item.signalTime) : 0
+      number = ring.beginCall(at: moment, kind: kind, subject: subject, flow: flow)
+    } else {
+      number = ring.beginCall(at: moment, kind: kind, subject: Loop.callName(callout).bits, flow: flow(of: callout, frame))
+    }
+    return TracedCall(ring: ring, number: number, begin: moment, kind: kind)
+  }
+
+  @inline(__always)
+  private func end(_ call: TracedCall) -> CallEnd {
+    let moment = treadle_system_trace_moment()
+    call.ring.endCall(call.number, kind: call.kind, from: call.begin, to: moment)
+    return CallEnd(moment: moment, count: call.ring.count)
+  }
+
+  /// The number of the arrow that leads to a block or job; 0: none.
+  @inline(__always)
+  private func flow(of callout: Callout, _ frame: Frame.Pointer) -> UInt64 {
+    if callout.kind == .job { return callout.job?.pointee.flow ?? 0 }
+    if callout.kind != .block { return 0 }
+    if let node = callout.block.node { return node.pointee.flow }
+    return frame.pointee.batch.placeOfTaken.map { Trace.flow(ofPost: $0, to: handle.bits) } ?? 0
   }
 
   @inline(never)
   func passBegins() {
     let number = state.pointee.counters.passes.load(ordering: .relaxed)
-    if Watch.isTracing { Trace.record(Trace.What.pass, number: number) }
+    if Watch.isTracing { Trace.recordPass(number) }
     if Watch.isListened { treadle_system_probe_pass_begins(handle.bits, number) }
   }
 
@@ -60,21 +124,11 @@ extension Loop {
   }
 
   /// What a block or a job is called by.
+  @inline(__always)
   private static func callName(_ callout: Callout) -> CallName {
     if callout.kind == .job { return callout.job?.pointee.name ?? .none }
     if !callout.isPost { return .none }
     return callout.block.node?.pointee.name ?? callout.block.code.map { CallName(post: $0) } ?? .none
-  }
-
-  private func traceBegin(_ callout: Callout) {
-    let kind = UInt64(Loop.eventKind(callout.kind))
-    if let item = callout.item {
-      let flow = callout.kind == .source ? Trace.flow(of: item.handle.bits, item.signalTime) : 0
-      return Trace.record(Trace.What.callBegins, number: kind, item: item.handle.bits, label: item.label, flow: flow)
-    }
-    let node = callout.isPost ? callout.block.node : nil
-    let flow = callout.kind == .job ? callout.job?.pointee.flow : node?.pointee.flow
-    Trace.record(Trace.What.callBegins, number: kind, subject: Loop.callName(callout).bits, flow: flow ?? 0)
   }
 
   @inline(never)

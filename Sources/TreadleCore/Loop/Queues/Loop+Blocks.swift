@@ -17,7 +17,7 @@ extension Loop {
     return try post(handle, Entry(code: code, info: info), in: nil)
   }
 
-  /// Whether a plain post needs no more than its function and info: it belongs to no scope, and nobody debugs.
+  /// Whether a plain post needs no more than its function and info: it belongs to no scope, nobody debugs, and no trace is recorded.
   @inline(__always)
   package static var postsPlainly: Bool { treadle_system_thread().pointee.scope == nil && !Watch.isOn }
 
@@ -36,12 +36,27 @@ extension Loop {
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Int32 {
     let owners = try Scope.demandOwners()
+    if owners == nil && Watch.isTracing && !Watch.isDebugging { return try postTraced(handle, code, info) }
     if Watch.isOn || owners?.second != nil {
       let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
       return try post(handle, BlockNode(code: code, indirect: none, info: info, destroy: nil))
     }
     guard let scope = owners?.first else { return try post(handle, code, info) }
     return try post(handle, code, info, of: scope)
+  }
+
+  /// A plain post, which is recorded: the place in the queue that it gets is the number of its arrow.
+  private static func postTraced(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
+  ) throws(Failure) -> Int32 {
+    // Before the loop can have called it.
+    let moment = treadle_system_trace_moment()
+    var place: UInt64 = 0
+    treadle_system_probe_post(handle, nil, UInt(bitPattern: code))
+    let result = try post(handle, Entry(code: code, info: info), in: nil, place: &place)
+    let flow = Trace.flow(ofPost: place, to: handle)
+    Trace.record(Trace.What.post, at: moment, subject: CallName(post: code).bits, flow: flow)
+    return result
   }
 
   @inline(__always)
@@ -76,24 +91,29 @@ extension Loop {
     return try post(handle, Entry(node), in: nil)
   }
 
-  /// `group`: one without posts of the scope of a plain post; nil outside of scopes.
+  /// `group`: one without posts of the scope of a plain post; nil outside of scopes. `place`: of the entry in the queue, for traces.
   @inline(__always)
-  private static func post(_ handle: UInt, _ entry: Entry, in group: PostGroup?) throws(Failure) -> Int32 {
+  private static func post(
+    _ handle: UInt, _ entry: Entry, in group: PostGroup?, place: UnsafeMutablePointer<UInt64>? = nil
+  ) throws(Failure) -> Int32 {
     guard let memory = Slab(.loop).find(Handle(bits: handle)) else { throw Handle(bits: handle).failure("loop") }
     let loop = Loop(memory)
-    if loop.queue(entry, in: group, as: handle, wakes: true) { return Status.ok }
+    if loop.queue(entry, in: group, as: handle, wakes: true, place) { return Status.ok }
     throw loop.isAliveAs(handle)
       ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
   }
 
   @inline(__always)
-  private func queue(_ entry: Entry, in group: PostGroup?, as handle: UInt, wakes: Bool) -> Bool {
+  private func queue(
+    _ entry: Entry, in group: PostGroup?, as handle: UInt, wakes: Bool, _ place: UnsafeMutablePointer<UInt64>? = nil
+  ) -> Bool {
     let isForeign = !isCurrent
     state.pointee.gate.lock()
     // Looked at here, since a thread that exits takes the gate for the last time after it said so.
     let isQueued = isAliveAs(handle) && (group.map { append(entry, to: $0) } ?? state.pointee.incoming.append(entry))
     var sleep = Sleep.awake
     if isQueued {
+      if let place { place.pointee = state.pointee.takenCount &+ UInt64(truncatingIfNeeded: state.pointee.incoming.count &- 1) }
       notePending(group == nil ? LoopState.Pending.blocks : LoopState.Pending.blocks | LoopState.Pending.groups)
       if wakes {
         if isForeign {
@@ -238,14 +258,19 @@ package struct BlockNode {
   }
 
   static func allocate(_ block: BlockNode) -> UnsafeMutablePointer<BlockNode>? {
-    guard let memory = treadle_system_allocate(MemoryLayout<BlockNode>.size) else { return nil }
-    let node = memory.bindMemory(to: BlockNode.self, capacity: 1)
-    node.initialize(to: block)
+    guard let node = allocateUnrecorded(block) else { return nil }
     node.pointee.queuedAt = Clock.lastTick
     if Watch.isTracing {
       node.pointee.flow = Trace.nextFlow()
       Trace.record(Trace.What.post, subject: node.pointee.name.bits, flow: node.pointee.flow)
     }
+    return node
+  }
+
+  static func allocateUnrecorded(_ block: BlockNode) -> UnsafeMutablePointer<BlockNode>? {
+    guard let memory = treadle_system_allocate(MemoryLayout<BlockNode>.size) else { return nil }
+    let node = memory.bindMemory(to: BlockNode.self, capacity: 1)
+    node.initialize(to: block)
     return node
   }
 
