@@ -130,26 +130,10 @@ int32_t treadle_system_create_file(const char *path) {
     if (length < 0 || (size_t)length >= sizeof whole) return -ENAMETOOLONG;
     return (int32_t)result(syscall(SYS_openat, AT_FDCWD, whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
 }
-int32_t treadle_system_write_all(int32_t fd, const void *bytes, size_t size) {
-    const char *next = bytes;
-    while (size > 0) {
-        int64_t count = result(syscall(SYS_write, fd, next, size));
-        if (count == -EINTR) continue;
-        if (count < 0) return (int32_t)count;
-        next += count, size -= (size_t)count;
-    }
-    return 0;
-}
 int64_t treadle_system_watchdog_limit(void) { return __atomic_load_n(&watchdog_limit, __ATOMIC_RELAXED); }
 /* What is asked for by who debugs; a trace is begun and ended in other ways. */
 uint32_t treadle_system_asked_for(void) { return __atomic_load_n(&asked_for, __ATOMIC_RELAXED); }
 int64_t treadle_system_slow_limit(void) { return __atomic_load_n(&slow_limit, __ATOMIC_RELAXED); }
-int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {
-    int saved = errno;
-    int64_t value = result(syscall(SYS_write, fd, bytes, size));
-    errno = saved;
-    return value;
-}
 int64_t treadle_system_read8(int32_t fd) {
     uint64_t counter;
     /* The descriptor may be a blocking one, and somebody else may have read it in the meantime. */

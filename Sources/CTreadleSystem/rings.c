@@ -24,7 +24,7 @@ int32_t treadle_system_ring_file(size_t size) {
     if (fd < 0) return fd;
     treadle_system_socket_note(fd);
     /* All pages are there from now on: an access would otherwise end the process if there is no memory for one. */
-    int32_t error = (int32_t)result(syscall(SYS_fallocate, fd, 0L, 0L, (long)size));
+    int32_t error = treadle_system_allocate_file(fd, size);
     if (error >= 0) error = (int32_t)result(fcntl(fd, F_ADD_SEALS, ring_seals));
     if (error >= 0) return fd;
     treadle_system_socket_close(fd);

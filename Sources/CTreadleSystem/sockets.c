@@ -172,13 +172,8 @@ int32_t treadle_system_sealed_file(const void *data, size_t size) {
     int32_t fd = (int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (fd < 0) return fd;
     treadle_system_socket_note(fd);
-    size_t done = 0;
-    while (done < size) {
-        int64_t written = result(syscall(SYS_write, fd, (const char *)data + done, size - done));
-        if (written == -EINTR) continue;
-        if (written <= 0) return closing(fd, written < 0 ? (int32_t)written : -EIO);
-        done += (size_t)written;
-    }
+    int32_t error = treadle_system_write_all(fd, data, size);
+    if (error < 0) return closing(fd, error);
     return closing(fd, (int32_t)result(fcntl(fd, F_ADD_SEALS, all_seals)));
 }
 

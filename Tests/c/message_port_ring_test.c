@@ -257,6 +257,28 @@ TEST(a_sender_that_can_use_no_ring_sends_by_the_socket, "MSG-9") {
     send_poorly(leave_four);
 }
 
+/* Files in memory count for the limit, whose signal ends a program that does not know it. */
+TEST(a_limit_of_files_sizes_ends_no_program, "MSG-8 MSG-9") {
+    enum { LIMIT = 50000, LARGE = 100000 };
+    static char large[LARGE];
+    const struct rlimit limit = {LIMIT, LIMIT};
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct server server;
+    start_server(&server, new_name());
+    treadle_message_port remote = make_remote(server.name);
+    CHECK_SERVED(remote);
+    CHECK_ERROR(treadle_message_port_send(remote, SILENT, large, sizeof large, LONG), TREADLE_E_SYSTEM, "memfd_create");
+    treadle_error_info error = {.struct_size = sizeof error};
+    treadle_last_error(&error);
+    CHECK_INT(error.os_errno, EFBIG);
+    sigset_t pending;
+    CHECK_INT(sigpending(&pending), 0);
+    CHECK_INT(sigismember(&pending, SIGXFSZ), 0);
+    CHECK_SERVED(remote);
+    CHECK_INT(discard(remote), TREADLE_OK);
+    end_server(&server);
+}
+
 /* --- Forks ----------------------------------------------------------------------------------------------------------------- */
 
 TEST(the_child_of_a_fork_has_no_ring_of_its_parents, "MSG-7 MSG-9") {

@@ -4,6 +4,9 @@
  * trace_test.c: a trace of one's own run: what is recorded, what it is refused for, whose it is. */
 #include "trace_file.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+
 static void nothing(void *info) { (void)info; }
 static void no_request(void *target, void *argument) { (void)target, (void)argument; }
 static void mark_it(treadle_source source, void *info) {
@@ -98,6 +101,40 @@ TEST(what_a_trace_is_refused_for, "RL-16 OBJ-6") {
     CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, "file of the trace");
     /* That ended it. */
     start();
+    stop();
+}
+
+/* A signal of the file's would end a program that does not know it. */
+static void *stop_reading(void *path) {
+    int fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    close(fd);
+    return NULL;
+}
+TEST(a_trace_that_cannot_be_written_ends_no_program, "RL-16 OBJ-6") {
+    const struct rlimit limit = {50000, 50000};
+    treadle_error_info error = {.struct_size = sizeof error};
+    pthread_t reader;
+    char path[64];
+    snprintf(path, sizeof path, "%s.pipe", trace_file());
+    CHECK_INT(mkfifo(path, 0600), 0);
+    CHECK_INT(treadle_trace_start(path), TREADLE_OK);
+    for (int i = 0; i < 8000; i++) CHECK_INT(treadle_trace_mark("more than a pipe has room for", i), TREADLE_OK);
+    CHECK_INT(pthread_create(&reader, NULL, stop_reading, path), 0);
+    CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, "file of the trace");
+    treadle_last_error(&error);
+    CHECK_INT(error.os_errno, EPIPE);
+    CHECK_INT(pthread_join(reader, NULL), 0);
+    CHECK_INT(unlink(path), 0);
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    start();
+    for (int i = 0; i < 8000; i++) CHECK_INT(treadle_trace_mark("more than a small file has room for", i), TREADLE_OK);
+    CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, "file of the trace");
+    treadle_last_error(&error);
+    CHECK_INT(error.os_errno, EFBIG);
+    CHECK_INT(unlink(trace_file()), 0);
+    start();
+    CHECK_INT(treadle_trace_mark("goes on", 1), TREADLE_OK);
     stop();
 }
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * writing.c: writing to files that may be anything, and making files in memory, without a signal for the program: SIGPIPE where
+ * nobody reads any more, SIGXFSZ where the limit of files' sizes (RLIMIT_FSIZE) is passed, which counts for files in memory too.
+ * Both end a program that does not know them. */
+#include "CTreadleSystem.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t result(long value) { return value < 0 ? -errno : value; }
+
+struct held_signals {
+    sigset_t set, mask, pending;
+};
+
+static void hold_signals(struct held_signals *held) {
+    sigemptyset(&held->set);
+    sigaddset(&held->set, SIGPIPE);
+    sigaddset(&held->set, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &held->set, &held->mask);
+    if (sigpending(&held->pending) < 0) held->pending = held->set;
+}
+/* The kernel raises both for the thread that writes: a signal that is pending now and was not before is taken away. */
+static void release_signals(struct held_signals *held, int64_t value) {
+    int number = value == -EPIPE ? SIGPIPE : value == -EFBIG ? SIGXFSZ : 0;
+    if (number != 0 && sigismember(&held->pending, number) == 0) {
+        const struct timespec at_once = {0};
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, number);
+        /* Not the C library's, which is a cancellation point. */
+        while (syscall(SYS_rt_sigtimedwait, &one, NULL, &at_once, (long)(_NSIG / 8)) < 0 && errno == EINTR) {}
+    }
+    pthread_sigmask(SIG_SETMASK, &held->mask, NULL);
+}
+
+int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {
+    int saved = errno;
+    struct held_signals held;
+    hold_signals(&held);
+    int64_t value = result(syscall(SYS_write, fd, bytes, size));
+    release_signals(&held, value);
+    errno = saved;
+    return value;
+}
+
+int32_t treadle_system_write_all(int32_t fd, const void *bytes, size_t size) {
+    const char *next = bytes;
+    while (size > 0) {
+        int64_t count = treadle_system_write(fd, next, size);
+        if (count == -EINTR) continue;
+        if (count <= 0) return count < 0 ? (int32_t)count : -EIO;
+        next += count, size -= (size_t)count;
+    }
+    return 0;
+}
+
+int32_t treadle_system_allocate_file(int32_t fd, size_t size) {
+    struct held_signals held;
+    hold_signals(&held);
+    int64_t value = result(syscall(SYS_fallocate, fd, 0L, 0L, (long)size));
+    release_signals(&held, value);
+    return (int32_t)value;
+}
