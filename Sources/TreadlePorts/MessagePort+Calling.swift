@@ -56,10 +56,7 @@ extension MessagePort {
       try MessagePort.request(handle, request)
     }
     guard let status = answer.status else {
-      if let held = try? hold(handle) {
-        held.item.invalidate()
-        held.letGo()
-      }
+      try? using(handle) { held in held.item.invalidate() }
       throw Failure(Status.closed, "port", "has received an invalid reply to a call")
     }
     if status != Status.ok { throw failure(status) }

@@ -17,9 +17,8 @@ extension MessagePort {
     let handle = MessagePortRegistry.retainForClient(wanted, of: owner, isRemote: isRemote)
     if handle == 0 || !isRemote { return handle }
     // One whose other side has gone is as good as none.
-    let held = try hold(handle)
-    let isUsable = held.port.look(held.item)
-    held.letGo()
+    var isUsable = false
+    try using(handle) { held in isUsable = held.port.look(held.item) }
     if !isUsable { try Item.release(.descriptor, handle, "port") }
     return isUsable ? handle : 0
   }
@@ -179,9 +178,7 @@ extension MessagePort {
 
   /// Who is told of the end from here on; told now, if it is past and nobody was.
   package static func setInvalidated(_ handle: UInt, _ invalidated: Invalidated?) throws(Failure) {
-    let held = try hold(handle)
-    defer { held.letGo() }
-    try held.port.setInvalidated(invalidated)
+    try using(handle) { held throws(Failure) in try held.port.setInvalidated(invalidated) }
   }
 
   private func setInvalidated(_ invalidated: Invalidated?) throws(Failure) {

@@ -117,27 +117,36 @@ extension MessagePort {
   }
 
   package static func check(_ handle: UInt) throws(Failure) {
-    let held = try hold(handle)
-    defer { held.letGo() }
-    if !held.port.look(held.item) { throw invalidFailure }
+    try using(handle) { held throws(Failure) in if !held.port.look(held.item) { throw invalidFailure } }
   }
 
   /// The source of a remote port is ready: replies, of whatever thread's messages, or the other side's end.
   func listen() -> Bool {
     if isForked { return true }
-    guard let item = try? Item.hold(.descriptor, handle, "port") else { return true }
-    defer { item.letGo() }
-    if !takeReplies(item, whileAwaited: true) { item.invalidate() }
+    // Fails only for a port that has ended.
+    try? MessagePort.using(handle) { held in if !takeReplies(held.item, whileAwaited: true) { held.item.invalidate() } }
     return true
   }
 
   // MARK: Sending
 
-  /// Sends one message, and waits until there is room for it. The caller holds the item.
+  /// Sends one message, and waits until there is room for it. The caller holds the item; the file is closed here, before a client is
+  /// told of the port's end.
   func send(
     _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, until: Int64, _ item: Item
   ) throws(Failure) {
-    let isSent = try withSocket { socket throws(Failure) in
+    if try offer(frame, data, file, until: until, item) { return }
+    takeReplies(item)
+    item.invalidate()
+    throw MessagePort.goneFailure
+  }
+
+  /// False if the other side has gone.
+  private func offer(
+    _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, until: Int64, _ item: Item
+  ) throws(Failure) -> Bool {
+    defer { file.close() }
+    return try withSocket { socket throws(Failure) in
       // A thread that only sends learns here of its ring.
       if awaitsRing && !takeReplies(item) { return false }
       while true {
@@ -153,10 +162,6 @@ extension MessagePort {
         }
       }
     }
-    if isSent { return }
-    takeReplies(item)
-    item.invalidate()
-    throw MessagePort.goneFailure
   }
 
   /// Sends a message that wants no reply.
@@ -164,12 +169,11 @@ extension MessagePort {
     _ handle: UInt, id: Int32, _ data: UnsafeRawPointer?, _ size: Int, timeout: Int64
   ) throws(Failure) {
     let until = Clock.after(timeout, from: Clock.now())
-    let held = try hold(handle)
-    defer { held.letGo() }
-    try held.port.checkSending(held.item, data, size)
-    let file = try MessageSocket.makeFile(data, size)
-    defer { file.close() }
-    try held.port.send(MessageFrame(kind: MessageFrame.Kind.message, length: size, id: id), data, file, until: until, held.item)
+    try using(handle) { held throws(Failure) in
+      try held.port.checkSending(held.item, data, size)
+      let file = try MessageSocket.makeFile(data, size)
+      try held.port.send(MessageFrame(kind: MessageFrame.Kind.message, length: size, id: id), data, file, until: until, held.item)
+    }
   }
 
   func checkSending(_ item: Item, _ data: UnsafeRawPointer?, _ size: Int) throws(Failure) {

@@ -41,28 +41,23 @@ extension MessagePort {
 
   package static func request(_ handle: UInt, _ request: Request) throws(Failure) {
     let until = Clock.after(request.sendTimeout, from: Clock.now())
-    let held = try hold(handle)
-    defer { held.letGo() }
-    try held.port.checkSending(held.item, request.data, request.size)
-    if strcmp(request.mode.bytes, treadle_system_common_modes_name()) == 0 {
-      throw Failure(Status.argument, "mode", "is the name of the common modes themselves")
+    try using(handle) { held throws(Failure) in
+      try held.port.checkSending(held.item, request.data, request.size)
+      if strcmp(request.mode.bytes, treadle_system_common_modes_name()) == 0 {
+        throw Failure(Status.argument, "mode", "is the name of the common modes themselves")
+      }
+      let loop = try Loop.current()
+      // The other side's replies, and its end, are seen in the mode.
+      let isAdded = try loop.add(held.item, request.mode) == Status.ok
+      defer { if isAdded && !held.port.isForked { _ = try? loop.remove(held.item, request.mode) } }
+      try held.port.exchange(request, on: loop, until: until, held.item)
     }
-    let loop = try Loop.current()
-    // The other side's replies, and its end, are seen in the mode.
-    let isAdded = try loop.add(held.item, request.mode) == Status.ok
-    defer { if isAdded && !held.port.isForked { _ = try? loop.remove(held.item, request.mode) } }
-    try held.port.exchange(request, on: loop, until: until, held.item)
   }
 
   private func exchange(_ request: Request, on loop: Loop, until: Int64, _ item: Item) throws(Failure) {
-    let file = try MessageSocket.makeFile(request.data, request.size)
-    defer { if !isForked { file.close() } }
     let wait = try beginWait(on: loop)
     do throws(Failure) {
-      let frame = MessageFrame(
-        kind: request.isCall ? MessageFrame.Kind.call : MessageFrame.Kind.message, flags: MessageFrame.Flag.wantsReply, length: request.size, serial: wait.pointee.serial,
-        id: request.id)
-      try send(frame, request.data, file, until: until, item)
+      try send(request, serial: wait.pointee.serial, until: until, item)
       try runUntilReplied(wait, on: loop, request)
     } catch {
       if !isForked { endWait(wait) }
@@ -79,6 +74,14 @@ extension MessagePort {
       if treadle_system_is_closed_now() { throw Shutdown.failure }
       throw Failure(Status.noReply, "reply_timeout_ns", "passed, and the reply had not come")
     }
+  }
+
+  private func send(_ request: Request, serial: UInt32, until: Int64, _ item: Item) throws(Failure) {
+    let file = try MessageSocket.makeFile(request.data, request.size)
+    let frame = MessageFrame(
+      kind: request.isCall ? MessageFrame.Kind.call : MessageFrame.Kind.message, flags: MessageFrame.Flag.wantsReply,
+      length: request.size, serial: serial, id: request.id)
+    try send(frame, request.data, file, until: until, item)
   }
 
   /// Runs the loop until the reply is there, or will not come in time.

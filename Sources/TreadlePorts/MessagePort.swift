@@ -122,6 +122,20 @@ package struct MessagePort {
     throw Failure(Status.kind, "port", "is a descriptor source, not a message port")
   }
 
+  /// Holds a port during `body`, which may run clients. A close of the port from inside knows by the record that it would wait for
+  /// this call; if a client ends the thread, the port is let go all the same.
+  static func using(_ handle: UInt, _ body: (Held) throws(Failure) -> Void) throws(Failure) {
+    var held = try hold(handle)
+    var failure: Failure?
+    withUnsafeMutablePointer(to: &held) { held in
+      ObjectCall.recorded(handle, held, { $0.assumingMemoryBound(to: Held.self).pointee.letGo() }) {
+        do throws(Failure) { try body(held.pointee) } catch { failure = error }
+      }
+    }
+    held.letGo()
+    if let failure { throw failure }
+  }
+
   static let invalidFailure = Failure(Status.state, "port", "is invalid")
   static let goneFailure = Failure(Status.closed, "port", "has lost its other side")
 

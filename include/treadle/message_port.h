@@ -149,10 +149,11 @@ TREADLE_API treadle_status treadle_message_port_send(treadle_message_port port, 
  *  other items. The wait ends with the reply, its timeout or the other side's end; stop requests do not end it. A late reply is
  *  dropped (MSG-6). A port that this thread's loop serves itself replies only if it is in mode. reply: called with the reply;
  *  NULL: the reply is dropped. send_timeout_ns: as in treadle_message_port_send. reply_timeout_ns: counts from the sending; 0
- *  or less makes one pass; TREADLE_FOREVER sets no limit.
+ *  or less makes one pass; TREADLE_FOREVER sets no limit. A close of the port on the calling thread meanwhile, also in reply, is
+ *  one from inside of its callbacks (treadle_close).
  *  [any] Errors: TREADLE_E_TIMEOUT if there was no room in time, with nothing sent; TREADLE_E_NO_REPLY if the reply did not
- *  arrive in time; TREADLE_E_CLOSED if the other side has ended, or its thread ended before it replied; TREADLE_E_CALLBACK
- *  if a host's callback did not complete meanwhile; TREADLE_E_ARG for a NULL mode, or that of the common modes; the others of
+ *  arrive in time; TREADLE_E_CLOSED if the other side has ended, its thread ended before it replied, or it could not send the
+ *  reply; TREADLE_E_CALLBACK if a host's callback did not complete meanwhile; TREADLE_E_ARG for a NULL mode, or that of the common modes; the others of
  *  treadle_message_port_send. Since 1.0. */
 TREADLE_API treadle_status treadle_message_port_request(treadle_message_port port, int32_t id, const void *data, size_t size,
                                                         int64_t send_timeout_ns, int64_t reply_timeout_ns, const char *mode,

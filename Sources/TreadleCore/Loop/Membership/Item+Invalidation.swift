@@ -33,7 +33,7 @@ extension Item {
     if hasTrait(Trait.indirect), let context, let ending = context.pointee.ending {
       if before.has(Reference.Mark.valid) {
         leaveEverything()
-        ending(context.pointee.main.object)
+        tellEnding(ending, context.pointee.main.object)
       }
       return drop()
     }
@@ -44,6 +44,15 @@ extension Item {
     } else {
       if before.has(Reference.Mark.valid) { leaveEverything() }
       drop()
+    }
+  }
+
+  /// The end may call a client, which may end the thread: the reference that holds the item is dropped all the same.
+  @inline(never)
+  private func tellEnding(_ ending: IndirectCallback.Drop, _ object: UnsafeMutableRawPointer?) {
+    var item = self
+    withUnsafeMutablePointer(to: &item) { item in
+      ObjectCall.recorded(handle.bits, item, { $0.assumingMemoryBound(to: Item.self).pointee.drop() }) { ending(object) }
     }
   }
 
