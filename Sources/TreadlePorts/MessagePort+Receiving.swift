@@ -49,7 +49,7 @@ extension MessagePort {
       if isRung { return nil }
       // Who has gone reads no replies; what he has sent before is received all the same.
       if event.events & MessagePort.hasEnded != 0 { dropReplies(place) } else { sendReplies(place) }
-      if let now = state.pointee.connections[place], now.replies == nil { rewatch(place, now) }
+      if let now = state.pointee.connections[place], now.socket.number >= 0, now.replies == nil { rewatch(place, now) }
       return nil
     }
     var receipt = MessageSocket.Receipt.nothing
@@ -165,7 +165,8 @@ extension MessagePort {
     if call.serial == 0 || call.isReplied { return }
     call.isReplied = true
     let frame = MessageFrame(kind: MessageFrame.Kind.reply, flags: flags, length: 0, serial: call.serial)
-    _ = try? send(frame, to: call.connection, nil, .none)
+    // A sender whose reply cannot be sent is told that by the end of its connection.
+    do throws(Failure) { _ = try send(frame, to: call.connection, nil, .none) } catch { disconnect(mark: call.connection) }
   }
 
   func send(_ call: MessageCall, _ data: UnsafeRawPointer?, _ size: Int, _ file: MessageSocket) throws(Failure) -> Bool {
@@ -228,7 +229,11 @@ extension MessagePort {
   /// The sender has room again.
   private func sendReplies(_ place: Int) {
     while let connection = state.pointee.connections[place], let reply = connection.replies {
-      if case .wait = connection.socket.send(reply.pointee.frame, WaitingReply.data(reply), file: reply.pointee.file) { return }
+      switch connection.socket.send(reply.pointee.frame, WaitingReply.data(reply), file: reply.pointee.file) {
+      case .wait: return
+      case .failed: return disconnect(place)
+      case .done, .closed: break
+      }
       change(place) { $0.replies = reply.pointee.next }
       WaitingReply.free(reply)
     }

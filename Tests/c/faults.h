@@ -27,7 +27,8 @@ enum fault_kind {
     FAULT_THREAD_KEY = 128,
     FAULT_FORK_HOOK = 256,
     FAULT_ADVICE = 512,
-    FAULT_SOCKET = 1024 /* what message ports need */
+    FAULT_SOCKET = 1024, /* what message ports need */
+    FAULT_SENDING = 2048
 };
 
 static _Thread_local struct {
@@ -82,6 +83,7 @@ long syscall(long number, ...) {
     bool is_of_sockets = number == SYS_connect || number == SYS_accept4 || number == SYS_sendmsg || number == SYS_recvmsg ||
                          number == SYS_memfd_create || number == SYS_write || number == SYS_mmap || number == SYS_fallocate || number == SYS_statx;
     if (is_of_sockets && fails(FAULT_SOCKET)) return -1;
+    if (number == SYS_sendmsg && fails(FAULT_SENDING)) return -1;
     return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 int socket(int family, int type, int protocol) { return fails(FAULT_SOCKET) ? -1 : REAL(socket)(family, type, protocol); }

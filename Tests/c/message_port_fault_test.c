@@ -12,6 +12,7 @@
 
 /* A call that succeeds, or fails for want of something, with a message. */
 #define SANE(call) sane((call), #call)
+static bool may_wait_in_vain;
 static treadle_status sane(treadle_status status, const char *call) {
     treadle_error_info error = {.struct_size = sizeof error};
     if (status >= 0) return status;
@@ -21,10 +22,12 @@ static treadle_status sane(treadle_status status, const char *call) {
     switch (status) {
     case TREADLE_E_NOMEM:
     case TREADLE_E_SYSTEM:
-    case TREADLE_E_NO_REPLY: /* the other side met the fault */
     case TREADLE_E_CLOSED:
     case TREADLE_E_NOT_FOUND:
     case TREADLE_E_STATE: return status;
+    case TREADLE_E_NO_REPLY:
+        if (may_wait_in_vain) return status;
+        check_failed(__FILE__, __LINE__, "%s waited for a reply that was lost", call);
     default: check_failed(__FILE__, __LINE__, "%s returned %s", call, treadle_status_name(status));
     }
 }
@@ -39,14 +42,15 @@ static void receive(treadle_message_port port, const treadle_message_port_messag
 }
 static void count_reply(const void *data, size_t size, void *info) { (void)data, (void)info, replied += size == LARGE || size == 5; }
 
-/* Everything that ports do, once. A reply that meets a fault never comes: patience is how long it is waited for. */
+/* Everything that ports do, once. A reply that cannot be sent ends its connection: patience is for faults that stay, of which the
+ * sender cannot learn, either. */
 static void use(const char *name, const char *other_name, int64_t patience) {
     treadle_message_port_context context = {.struct_size = sizeof context, .receive = receive, .users = (const uint32_t[]){1, 2}, .user_count = 2};
     treadle_message_port local = NULL, remote = NULL;
     treadle_loop loop = treadle_loop_current();
     if (SANE(treadle_message_port_create_local(name, &context, &local)) == TREADLE_OK) {
         SANE(treadle_loop_add(loop, local, M));
-        SANE(treadle_loop_add(loop, local, REPLIES));
+        if (SANE(treadle_loop_add(loop, local, REPLIES)) < 0) may_wait_in_vain = true, patience = MILLISECONDS(20); /* it is not served */
         if (SANE(treadle_message_port_create_remote(name, NULL, &remote)) == TREADLE_OK) {
             SANE(treadle_message_port_request(remote, 1, "small", 5, LONG, patience, REPLIES, count_reply, NULL));
             SANE(treadle_message_port_request(remote, 1, large, LARGE, LONG, patience, REPLIES, count_reply, NULL));
@@ -74,8 +78,9 @@ static void check_all(unsigned kind, int error) {
     int descriptors = count_descriptors(), rounds = 0;
     for (int n = 1; has_hit; n++) {
         for (int for_ever = 0; for_ever < 2; for_ever++) {
+            may_wait_in_vain = for_ever;
             arm(kind, error, n, for_ever);
-            use(name, other, MILLISECONDS(20));
+            use(name, other, for_ever ? MILLISECONDS(20) : LONG);
             has_hit = disarm() > 0;
             CHECK_INT(count_descriptors(), descriptors);
             replied = received = 0;
@@ -96,6 +101,39 @@ TEST(any_system_call_may_fail, "MSG-8 MSG-9 OBJ-6") {
 }
 TEST(any_memory_may_be_refused, "MSG-8 OBJ-6") {
     if (have_memory_faults()) check_all(FAULT_MEMORY, ENOMEM);
+}
+/* A sender whose reply is lost would wait for ever. The server sends by the socket, since it has no bell for a ring. */
+static bool does_reply;
+static void fail_to_reply(treadle_message_port port, const treadle_message_port_message *message, void *info) {
+    (void)port, (void)info;
+    arm(FAULT_SENDING, ENOBUFS, 1, true);
+    if (does_reply) CHECK_ERROR(treadle_message_port_reply(message->call, "reply", 5), TREADLE_E_SYSTEM, "sendmsg");
+}
+static sem_t is_served;
+static void *serve_badly(void *info) {
+    struct server *server = info;
+    server->loop = treadle_loop_current();
+    server->port = make_local(server->name, fail_to_reply, NULL);
+    CHECK_INT(treadle_retain(server->loop), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(server->loop, server->port, M), TREADLE_OK);
+    sem_post(&is_served);
+    arm(FAULT_EVENTFD, EMFILE, 1, true);
+    treadle_loop_run(server->loop, M, TREADLE_FOREVER, 0);
+    disarm();
+    return NULL;
+}
+TEST(a_reply_that_cannot_be_sent_ends_the_connection, "MSG-5 MSG-8") {
+    for (int replies = 0; replies < 2; replies++) {
+        struct server server = {.name = new_name()};
+        does_reply = replies == 1;
+        sem_init(&is_served, 0, 0);
+        CHECK_INT(pthread_create(&server.thread, NULL, serve_badly, &server), 0);
+        await(&is_served);
+        treadle_message_port remote = make_remote(server.name);
+        CHECK_INT(request_text(remote, 1, "a question", LONG, NULL), TREADLE_E_CLOSED);
+        CHECK_INT(discard(remote), TREADLE_OK);
+        end_server(&server);
+    }
 }
 TEST(a_process_without_descriptors_goes_on, "MSG-9") {
     check_all(FAULT_SOCKET, EMFILE);
