@@ -56,6 +56,7 @@ void treadle_system_sealed_unmap(const void *data, size_t size);
 /* Memory for a ring that two processes share: a file that neither shrinks nor grows, and its mapping, after a look that it is such a
  * file, has that size, and has all its pages; NULL if not. The child of a fork does not have the mapping. */
 int32_t treadle_system_ring_file(size_t size);
+int32_t treadle_system_allocate_file(int32_t fd, size_t size); /* without a signal for the program */
 void *treadle_system_ring_map(int32_t fd, size_t size);
 void treadle_system_ring_unmap(void *memory, size_t size);
 /* A doorbell: a descriptor that is watched for edges (EPOLLET), of which each ring is one. Ringing never waits. Whether a

@@ -378,10 +378,7 @@ void treadle_system_call_clients(void (*body)(void *), void *context); /* no exc
 void treadle_system_forget_calls(void); /* those on the calling thread's stack are the parent's, of a fork */
 /* Calls a client's function of at most four integers or pointers in the same way; the result of one that has none means nothing. */
 uintptr_t treadle_system_call_client(void *TREADLE_SYSTEM_NONNULL code, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
-/* Without a signal for the program (writing.c). */
-int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size); /* one write; errno is kept */
-int32_t treadle_system_write_all(int32_t fd, const void *bytes, size_t size);
-int32_t treadle_system_allocate_file(int32_t fd, size_t size);
+int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size); /* one write (writing.c); errno is kept */
 int64_t treadle_system_read8(int32_t fd);   /* reads an 8-byte counter, never waiting for it: its size, or -errno */
 
 int32_t treadle_system_eventfd(void);

@@ -64,6 +64,8 @@ const char *TREADLE_SYSTEM_NONNULL treadle_system_trace_path(void);
 /* There too: the process ends. */
 void libtreadle_trace_ends(void) __attribute__((weak));
 int32_t treadle_system_create_file(const char *path); /* empties it if it is there; %p in the path is the process's id */
+/* Writing without a signal for the program (writing.c). */
+int32_t treadle_system_write_all(int32_t fd, const void *bytes, size_t size);
 /* There too: a callout that is timed has begun, and there is to be a watchdog. */
 void libtreadle_guard(void) __attribute__((weak));
 static inline void treadle_system_guard(void) {
