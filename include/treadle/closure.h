@@ -59,8 +59,8 @@ enum {
     /* The function pointer is never reused for another closure, even long after this one was
      * invalidated, nor by a later life of its plugin: for libraries that keep a pointer for ever.
      * Each costs one of the pool's stubs for good. With TREADLE_CLOSURE_MAY_ALLOCATE half of the pool is
-     * left to other closures, and pointers of one signature and default result share what is kept when
-     * their closures are gone: on x86-64 and 64-bit Arm with pages of up to 16 KiB, two million
+     * left to other closures, and after their closures' end pointers of the same signature and default result share memory: on
+     * x86-64 and 64-bit Arm with pages of up to 16 KiB, two million
      * pointers of a process cost no more than their addresses, if at most 64 default results of a
      * signature occur. Further ones cost memory, about 200 bytes each. */
     TREADLE_CLOSURE_KEEP_CODE = 2

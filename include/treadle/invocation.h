@@ -79,7 +79,7 @@ enum {
     TREADLE_WAIT_RUNNING = 2 /* as _BLOCK, and run the caller's loop in TREADLE_CALL_MODE meanwhile */
 };
 
-/** Where and how an invocation is performed. Since 1.0. */
+/** How, and on which thread, an invocation is performed. Since 1.0. */
 typedef struct treadle_invocation_options {
     size_t struct_size;            /* sizeof(treadle_invocation_options) */
     treadle_loop loop;             /* on the thread of this loop, or */

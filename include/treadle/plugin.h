@@ -3,8 +3,8 @@
  *
  * plugin.h: plugins: shared libraries that can be unloaded without harm to their host; for hosts, and for authors of plugins.
  *
- * A plugin is compiled with TREADLE_PLUGIN defined, and links nothing of Treadle: every function of these headers is there
- * as in any program, and goes through the table that the host has given it. */
+ * A plugin is compiled with TREADLE_PLUGIN defined, and is not linked with Treadle. It calls the functions of these headers as
+ * any program does; the calls go through the table that the host has given it. */
 #if defined(TREADLE_PLUGIN) && !defined(TREADLE_H)
 #include "../treadle.h" /* includes the calls through the table */
 #endif
@@ -253,7 +253,7 @@ struct treadle_plugin_host {
     /* Returns an extension of the host, or of a started plugin that this one lists: valid until stop has returned. NULL if
      * there is none, or its provider uses this plugin. The provider is not closed before this plugin. */
     const void *(*get_extension)(const treadle_plugin_host *host, const char *id);
-    /* As treadle_plugin_copy_setting, of its own. */
+    /* treadle_plugin_copy_setting for the plugin's own settings. */
     treadle_status (*copy_setting)(const treadle_plugin_host *host, const char *key, char *buffer, size_t capacity, size_t *out_length);
     /* Logs a message: calls the program's treadle_plugin_log_fn. */
     void (*log)(const treadle_plugin_host *host, uint32_t level, const char *text);

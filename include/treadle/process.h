@@ -61,11 +61,11 @@ typedef void (*treadle_log_fn)(const char *message, void *info);
  *  descriptor that was created and released, and never added to a loop; a callback of a run that took longer than the
  *  milliseconds, with or without decimals, in the environment's TREADLE_SLOW_MS. TREADLE_SLOW_MS alone switches on the last
  *  kind of message only. There are at most 4,096 messages.
- *  TREADLE_WATCHDOG_MS, alone or besides, starts a watchdog (RL-14). The watchdog is a thread. If a callback has not returned
- *  after that many milliseconds, it writes the callback's name and the stack of the callback's thread, a line for each frame,
- *  while the callback still runs. To get the stack, it sends that thread a real-time signal: the first one without a handler,
- *  from SIGRTMAX - 2 downwards. Only in this case does Treadle install a signal handler. A system call that every signal
- *  interrupts, such as poll, then returns EINTR in the callback.
+ *  TREADLE_WATCHDOG_MS, alone or with TREADLE_DEBUG, starts a watchdog (RL-14). The watchdog is a thread. If a callback has not
+ *  returned after that many milliseconds, it writes the callback's name and the stack of the callback's thread, a line for each
+ *  frame, while the callback still runs. To get the stack, it sends that thread a real-time signal: the first one without a
+ *  handler, from SIGRTMAX - 2 downwards. Only in this case does Treadle install a signal handler. A system call that every
+ *  signal interrupts, such as poll, then returns EINTR in the callback.
  *  While the debug log is on, or one of these variables is set, callbacks of runs are timed, at the cost of two clock readings
  *  each: treadle_describe then shows how many times each item was called and for how long in total, treadle_loop_get_counters the
  *  longest callback. Otherwise the cost is one test of a flag for each batch of callbacks.
@@ -75,8 +75,8 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_log(treadle_log_fn log,
 /** Starts a trace of the process's own run: from now on each thread that uses a loop records its runs, passes, sleeps and
  *  callbacks, and each thread its posts, requests, signals and marks, the latest 8,176 events of each of 128 threads (RL-16).
  *  TREADLE_TRACE=file in the environment starts one with the library's first use, which is written when the process exits. The
- *  child of a fork records nothing until it calls treadle_after_fork_child. A trace of TREADLE_TRACE then goes on in file.PID.
- *  `%p` in the path stands for the process's id.
+ *  child of a fork records nothing until it calls treadle_after_fork_child. After that call a trace of TREADLE_TRACE continues
+ *  in file.PID. `%p` in the path stands for the process's id.
  *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_STATE while there is one; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_trace_start(const char *path);
 

@@ -47,9 +47,9 @@ typedef struct treadle_source_context {
 } treadle_source_context;
 
 /** Creates a source. The context is copied; retain(info) is called once (SRC0-2).
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, both a callback and its routine, either or info with a
- *  host, a token or host_wants without one; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM.
- *  Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, a callback together with its routine, a callback, routine or info
+ *  together with a host, a token or host_wants without a host; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW;
+ *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_source_create(const treadle_source_context *context, treadle_source *out_source);
 
 /** Creates a source with a perform and its info alone, and adds it to the default mode of the calling thread's loop, in one

@@ -110,7 +110,7 @@ enum {
     TREADLE_RUN_STOPPED = 2,        /* this run was stopped */
     TREADLE_RUN_TIMED_OUT = 3,      /* the timeout passed */
     TREADLE_RUN_HANDLED_SOURCE = 4, /* a source was handled, and the caller asked to return then */
-    TREADLE_RUN_INTERRUPTED = 5,    /* a signal arrived during the sleep, and the caller asked */
+    TREADLE_RUN_INTERRUPTED = 5,    /* a signal arrived during the sleep, and the caller asked to return then */
     /* The call is valid and has no effect, by the rules: an item is added twice, an absent item is
      * removed, an item is added to the loop of a thread that has ended. */
     TREADLE_IGNORED = 16,
