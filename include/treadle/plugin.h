@@ -245,7 +245,7 @@ typedef struct treadle_plugin_table treadle_plugin_table;
 struct treadle_plugin_host {
     size_t struct_size; /* the size of the host's struct */
     uint32_t abi;       /* the highest version that both know */
-    uint32_t behaviour; /* the level that the host keeps to for this plugin */
+    uint32_t behaviour; /* the level of behaviour that this plugin was built for */
     const char *name;   /* the program's; never NULL */
     const char *version;
     treadle_plugin plugin; /* the plugin itself: borrowed */
