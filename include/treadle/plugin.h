@@ -151,9 +151,9 @@ typedef struct treadle_plugin_config {
  *  the scope that the calling thread has entered, and is closed with it; the handle is then stale.
  *  [any] Errors: TREADLE_E_PLUGIN for a file that is refused, that is not a plugin, or whose description is invalid, a version
  *  that this host does not support, a plugin that was built without TREADLE_PLUGIN; TREADLE_E_EXISTS for an id that is loaded
- *  already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for a setting's value that its type does not
- *  allow, or none, as treadle_plugin_set; for NULL, a bad struct_size, not one of path and query, a host_name or host_version that is
- *  not UTF-8, unknown flags; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if the file does not exist; TREADLE_E_CLOSED as
+ *  already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for a setting without a value or with one
+ *  that its type does not allow, for NULL, a bad struct_size, none or both of path and query, a host_name or host_version that
+ *  is not UTF-8, unknown flags; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if the file does not exist; TREADLE_E_CLOSED as
  *  treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
 
