@@ -65,7 +65,7 @@ bool start_all(void);
 void reload_changed(void);
 /* From the last to the first, users before those that they use. False if one has not ended in time. */
 bool close_all(void);
-bool close_one(struct plugin *plugin);
+bool close_one(struct plugin *plugin, int64_t timeout_ns);
 bool is_other_file(const struct stat *one, const struct stat *other);
 void forget(struct plugin *plugin);
 
@@ -113,6 +113,23 @@ void leave_call(void);
 /* Remembers and forgets where a plugin's code is. */
 void note_code(const char *id, const void *address);
 void forget_code(const char *id);
+
+/* --- busy.c: lengths of time on a busy machine ----------------------------------------------------- */
+
+enum { THREADS_OF_SPAN = 256 };
+/* A span of time, and how long each thread had waited for a processor as it began. It should be short: of a thread that ends during it
+ * nobody knows how long it has waited. */
+struct span {
+    int64_t began;
+    size_t count;
+    struct {
+        int id;
+        int64_t waited;
+    } threads[THREADS_OF_SPAN];
+};
+void begin_span(struct span *span);
+/* Nanoseconds since then, without those for which the thread that waited longest was ready to run and had no processor. */
+int64_t length_of(const struct span *span);
 
 /* --- check.c, pressure.c: the proof of a plugin's contract ---------------------------------------- */
 

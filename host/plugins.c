@@ -219,7 +219,7 @@ bool start_all(void) {
         }
         note_fault(plugin);
         is_good = plugin->is_of_directory && is_good;
-        close_one(plugin);
+        close_one(plugin, options.timeout_ns);
     }
     return is_good;
 }
@@ -247,7 +247,7 @@ static void load_again(struct plugin *plugin) {
     }
     note_fault(plugin);
     plugin->file = new.file;
-    close_one(&new);
+    close_one(&new, options.timeout_ns);
     if (new.original) fclose(new.original);
 }
 
@@ -314,10 +314,10 @@ void reload_changed(void) {
 
 /* --- Closing ------------------------------------------------------------------------------------- */
 
-bool close_one(struct plugin *plugin) {
+bool close_one(struct plugin *plugin, int64_t timeout_ns) {
     if (!plugin->handle) return true;
     enter_call(plugin->id, "while it was closed");
-    treadle_status status = treadle_plugin_close(plugin->handle, options.timeout_ns);
+    treadle_status status = treadle_plugin_close(plugin->handle, timeout_ns);
     leave_call();
     if (status != TREADLE_OK) return false;
     forget(plugin);
@@ -363,7 +363,7 @@ bool close_all(void) {
     for (size_t i; (i = find_unused(&uses, is_done)) < plugin_count;) {
         is_done[i] = true;
         if (find_user(plugins[i].handle)) continue;
-        if (!close_one(&plugins[i])) {
+        if (!close_one(&plugins[i], options.timeout_ns)) {
             is_late[i] = true;
             continue;
         }

@@ -52,6 +52,22 @@ test_check_of_bad_ones() {
     says 'FAILED it does not crash: Segmentation fault, while the main loop ran'
 }
 
+# A stop whose thread has to wait for a processor is not at fault.
+test_check_on_a_busy_machine() {
+    local processor spinning=() i
+    processor=$(taskset -cp $BASHPID | sed 's/.*[ ,-]//')
+    taskset -cp "$processor" $BASHPID
+    touch "$scratch/once"
+    for ((i = 0; i < 8; i++)); do
+        timeout 8 sh -c 'while :; do :; done' &
+        spinning+=($!)
+    done
+    ONCE=$scratch/once ends_with 0 --check --timeout 1 slow.so
+    for i in "${spinning[@]}"; do kill "$i" || true; done
+    [ ! -e "$scratch/once" ] || fail 'no stop took its time'
+    says 'ok stop returns, and all of it ends, within the timeout: .*'
+}
+
 # The plugins of the C tests: those that break the contract are named, and the others do no harm. Not these: restless, whose threads
 # never end; bringer, whose libraries the C tests build; meeter, settler and visitor, which meet other plugins of their tests only.
 finds() { # PLUGIN LINE ARGUMENT...

@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * slow.c: its stop takes three seconds, however little it is given. */
+ * slow.c: its stop takes three seconds, however little it is given; with ONCE, that names a file, the first stop takes 0.4 s of a
+ * processor, and the others nothing. */
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "people.h"
 
 static treadle_status init(const treadle_plugin_host *host, void **out_instance) { return *out_instance = NULL, meet_people(host); }
+static double processor_time(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
 static treadle_status stop(void *instance, int64_t timeout_ns) {
     (void)instance, (void)timeout_ns;
+    const char *once = getenv("ONCE");
+    double until = processor_time() + 0.4;
+    if (once && unlink(once) == 0)
+        while (processor_time() < until) {}
+    if (once) return TREADLE_OK;
     people->print("the slow one stops");
     nanosleep(&(struct timespec){3, 0}, NULL);
     people->print("the slow one has stopped");
