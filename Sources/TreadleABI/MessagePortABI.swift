@@ -65,9 +65,12 @@ private func create(
       })
   } catch {
     free(functions)
+    if error.status != Status.exists { throw error }
     // Another thread of this process has been quicker.
-    if error.status == Status.exists, try giveExisting(name, owner, isRemote, out) { return Status.ignored }
-    throw error
+    if try giveExisting(name, owner, isRemote, out) { return Status.ignored }
+    if !isRemote { throw error }
+    // And that port has ended since.
+    return try create(name, context, isRemote: true, out, &place)
   }
   return Status.ok
 }

@@ -14,7 +14,7 @@ extension MessagePort {
     var wanted = try MessagePortName(name)
     defer { wanted.free() }
     let owner = owner ?? treadle_system_user()
-    let handle = MessagePortRegistry.retainForClient(wanted, of: owner, isRemote: isRemote)
+    let handle = try MessagePortRegistry.retainForClient(wanted, of: owner, isRemote: isRemote)
     if handle == 0 || !isRemote { return handle }
     // One whose other side has gone is as good as none.
     var isUsable = false
@@ -23,37 +23,58 @@ extension MessagePort {
     return isUsable ? handle : 0
   }
 
-  /// Makes one. Nobody in this process has the name, unless somebody takes it just now.
+  /// Makes one. Fails with `Status.exists` where another thread of this process has been quicker, too.
   package static func makeLocal(
     _ name: UnsafePointer<CChar>?, _ plan: Plan, _ context: Context, info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Item {
     let port = try make(plan, isRemote: false)
     // The source's, from its making on; until then this function's.
     do throws(Failure) {
-      try port.open(name)
-      var context = context
-      // Nobody else knows of the port yet.
-      if context.label == nil { context.label = UnsafePointer(port.state.pointee.name.text) }
-      let item = try port.makeItem(context, info: info, watching: port.state.pointee.set.number)
-      port.list()
-      return item
+      try port.open()
+      if let name {
+        try port.claim(name) { () throws(Failure) in port.state.pointee.listener = try port.listen(port.state.pointee.name) }
+      }
+      return try port.makeItem(context, info: info, watching: port.state.pointee.set.number)
     } catch {
-      port.letGo()
+      port.giveUp()
       throw error
     }
   }
 
-  /// The sockets of a new port.
-  private func open(_ name: UnsafePointer<CChar>?) throws(Failure) {
+  /// What a new port has without a name.
+  private func open() throws(Failure) {
     let number = treadle_system_epoll()
     if number < 0 { throw Failure.system("epoll_create1", number) }
     lock()
-    defer { unlock() }
     state.pointee.set = MessageSocket(number: number)
     makeReserve()
-    guard let name else { return }
-    state.pointee.name = try MessagePortName(name)
-    state.pointee.listener = try listen(state.pointee.name)
+    unlock()
+  }
+
+  /// Takes a name for a new port: in this process, where another thread that wants it waits until the port is made, and by `open`.
+  /// One step, or two threads would both find that there is none.
+  func claim(_ text: UnsafePointer<CChar>, _ open: () throws(Failure) -> Void) throws(Failure) {
+    // Nobody else knows of the port yet.
+    state.pointee.name = try MessagePortName(text)
+    MessagePortRegistry.lock()
+    defer { MessagePortRegistry.unlock() }
+    if MessagePortRegistry.find(state.pointee.name, of: state.pointee.owner, isRemote: isRemote) != nil {
+      throw Failure(Status.exists, "name", "is already that of another port")
+    }
+    lock()
+    defer { unlock() }
+    try open()
+    state.pointee.maker = UnsafeMutableRawPointer(treadle_system_thread())
+    MessagePortRegistry.add(self)
+  }
+
+  /// The port is not made.
+  func giveUp() {
+    MessagePortRegistry.lock()
+    MessagePortRegistry.remove(self)
+    MessagePortRegistry.unlock()
+    letGo()
+    Rest.announce()
   }
 
   /// A socket that listens for a name, and is watched. The kernel knows each name once.
@@ -68,15 +89,6 @@ extension MessagePort {
       throw Failure.system("epoll_ctl", result)
     }
     return socket
-  }
-
-  /// From here on it is found by its name.
-  func list() {
-    MessagePortRegistry.lock()
-    lock()
-    if !state.pointee.isOver && state.pointee.name.text != nil { MessagePortRegistry.add(self) }
-    unlock()
-    MessagePortRegistry.unlock()
   }
 
   /// Gives it another name. False if that is its name.

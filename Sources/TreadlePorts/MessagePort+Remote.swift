@@ -8,30 +8,23 @@ package import TreadleCore
 
 /// The port that sends to a name: being made, its connection, sending.
 extension MessagePort {
-  /// Makes one, which is connected. If this process has one already, that is returned instead, with a reference for the client.
+  /// Makes one, which is connected. Fails with `Status.exists` where another thread of this process has been quicker.
   package static func makeRemote(
     _ name: UnsafePointer<CChar>?, _ plan: Plan, _ context: Context, info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Item {
     guard let name else { throw Failure(Status.argument, "name", "is NULL") }
     let port = try make(plan, isRemote: true)
     do throws(Failure) {
-      try port.connect(name)
-      var context = context
-      if context.label == nil { context.label = UnsafePointer(port.state.pointee.name.text) }
-      let item = try port.makeItem(context, info: info, watching: port.watched)
-      port.list()
-      return item
+      try port.claim(name) { () throws(Failure) in try port.connect(port.state.pointee.name) }
+      return try port.makeItem(context, info: info, watching: port.watched)
     } catch {
-      port.letGo()
+      port.giveUp()
       throw error
     }
   }
 
-  private func connect(_ text: UnsafePointer<CChar>) throws(Failure) {
-    let name = try MessagePortName(text)
-    lock()
-    defer { unlock() }
-    state.pointee.name = name
+  /// The lock is held.
+  private func connect(_ name: MessagePortName) throws(Failure) {
     let number = name.withAddress(of: state.pointee.owner) { treadle_system_socket_connect($0, $1) }
     if number == 0 &- treadle_system_econnrefused() { throw Failure(Status.notFound, "name", "is not served by any port") }
     if number < 0 { throw Failure.system("connect", number) }

@@ -72,11 +72,22 @@ package struct MessagePort {
   /// The source of a port: from here on it is the source's, which ends it.
   func makeItem(_ context: Context, info: UnsafeMutableRawPointer?, watching number: Int32) throws(Failure) -> Item {
     var context = context
+    // Nobody else changes the name yet.
+    if context.label == nil { context.label = UnsafePointer(state.pointee.name.text) }
     context.main = IndirectCallback(object: UnsafeMutableRawPointer(state), invoke: MessagePort.serve, drop: MessagePort.drop)
     context.ending = MessagePort.end
-    let item = try Item.descriptor(
-      code: nil, info: info, context: context, number: number, events: Readiness.readable, isAcknowledged: false)
+    var made: Item?
+    var failure: Failure?
+    // The client's retain may end the thread.
+    ObjectCall.recorded(0, UnsafeMutableRawPointer(state), { MessagePort($0).giveUp() }) {
+      do throws(Failure) {
+        made = try Item.descriptor(
+          code: nil, info: info, context: context, number: number, events: Readiness.readable, isAcknowledged: false)
+      } catch { failure = error }
+    }
+    guard let item = made else { throw failure ?? Failure.noMemory("port") }
     state.pointee.item.store(UInt64(item.handle.bits), ordering: .releasing)
+    Rest.announce()
     return item
   }
 
@@ -172,6 +183,8 @@ struct MessagePortState: ~Copyable {
   /// The others in the list of those with a name (`MessagePortRegistry`). Its lock.
   var next: UnsafeMutablePointer<MessagePortState>? = nil
   var isListed = false
+  /// The thread that makes it (`treadle_system_thread`), while there is no item.
+  var maker: UnsafeMutableRawPointer? = nil
 
   // Lock.
   var name = MessagePortName()

@@ -3,6 +3,7 @@
 
 import CTreadleSystem
 import TreadleBase
+import TreadleCore
 
 /// The ports of this process that have a name: each is there once (MSG-1, MSG-3). The list keeps none alive.
 enum MessagePortRegistry {
@@ -15,23 +16,36 @@ enum MessagePortRegistry {
   static func lock() { mutex.pointee.lock(.process) }
   static func unlock() { mutex.pointee.unlock(.process) }
 
-  /// The handle of a valid port of that name, with a reference for the client; 0 for none.
-  static func retainForClient(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) -> UInt {
+  /// The handle of a valid port of that name, with a reference for the client; 0 for none. Waits for one that another thread makes.
+  static func retainForClient(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) throws(Failure) -> UInt {
+    while true {
+      let seen = Rest.epoch
+      if let handle = try retainMade(name, of: owner, isRemote: isRemote) { return handle }
+      Rest.wait(seen, until: Clock.forever)
+    }
+  }
+
+  /// Nil for one that is not made yet.
+  private static func retainMade(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) throws(Failure) -> UInt? {
     lock()
     defer { unlock() }
     guard let port = find(name, of: owner, isRemote: isRemote) else { return 0 }
     let handle = port.handle
+    if handle == 0 {
+      if port.state.pointee.maker != UnsafeMutableRawPointer(treadle_system_thread()) { return nil }
+      throw Failure(Status.deadlock, "name", "is that of a port whose creation has called this function")
+    }
     do throws(Failure) { try Slab(.descriptor).retainForClient(handle, "port") } catch { return 0 }
     return handle
   }
 
   // MARK: Under the lock
 
-  private static func find(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) -> MessagePort? {
+  static func find(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) -> MessagePort? {
     var next = first.pointee
     while let state = next {
       let port = MessagePort(UnsafeMutableRawPointer(state))
-      if state.pointee.isRemote == isRemote && state.pointee.owner == owner && port.isNamed(name) { return port }
+      if state.pointee.isRemote == isRemote && state.pointee.owner == owner && port.isNamed(name) && port.counts { return port }
       next = state.pointee.next
     }
     return nil
@@ -59,4 +73,7 @@ extension MessagePort {
     defer { unlock() }
     return !state.pointee.isOver && state.pointee.name.equals(name)
   }
+
+  /// Whether it is valid, or being made.
+  fileprivate var counts: Bool { handle == 0 || (try? Item.isValid(.descriptor, handle, "port")) == true }
 }

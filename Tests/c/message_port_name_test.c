@@ -29,6 +29,72 @@ TEST(a_name_of_this_process_is_the_same_port, "MSG-1 MSG-3") {
     CHECK_INT(discard(local), TREADLE_OK);
 }
 
+/* A port is made in one step for other threads: one that wants it meanwhile waits, and gets it. The first is held up in its retain. */
+struct making {
+    const char *name;
+    bool is_remote;
+    treadle_message_port port;
+    pthread_t other;
+    atomic_int other_id, retained, released;
+};
+static treadle_status make_any(const struct making *making, const treadle_message_port_context *context, treadle_message_port *port) {
+    return (making->is_remote ? treadle_message_port_create_remote : treadle_message_port_create_local)(making->name, context, port);
+}
+static void count_end(void *info) { atomic_fetch_add(&((struct making *)info)->released, 1); }
+static void *want_too(void *info) {
+    struct making *making = info;
+    treadle_message_port_context context = {.struct_size = sizeof context, .info = info, .release = count_end};
+    treadle_message_port port = NULL;
+    atomic_store(&making->other_id, gettid());
+    CHECK_INT(make_any(making, &context, &port), TREADLE_IGNORED);
+    return port;
+}
+static void *start_other(void *info) {
+    struct making *making = info;
+    const treadle_message_port_context context = {.struct_size = sizeof context};
+    treadle_message_port port = NULL;
+    atomic_fetch_add(&making->retained, 1);
+    CHECK_ERROR(make_any(making, &context, &port), TREADLE_E_DEADLOCK, "creation");
+    CHECK_INT(pthread_create(&making->other, NULL, want_too, making), 0);
+    while (atomic_load(&making->other_id) == 0 || !is_in_kernel_wait(atomic_load(&making->other_id))) sched_yield();
+    return info;
+}
+static void make_twice(bool is_remote) {
+    struct making making = {.name = new_name(), .is_remote = is_remote};
+    treadle_message_port served = is_remote ? make_local(making.name, NULL, NULL) : NULL;
+    treadle_message_port_context context = {.struct_size = sizeof context, .info = &making, .retain = start_other, .release = count_end};
+    void *other = NULL;
+    CHECK_INT(make_any(&making, &context, &making.port), TREADLE_OK);
+    CHECK_INT(pthread_join(making.other, &other), 0);
+    CHECK(other == making.port);
+    CHECK_INT(treadle_release(other), TREADLE_OK);
+    CHECK_INT(atomic_load(&making.released), 0);
+    CHECK_INT(discard(making.port), TREADLE_OK);
+    CHECK(atomic_load(&making.retained) == 1 && atomic_load(&making.released) == 1);
+    if (served) CHECK_INT(discard(served), TREADLE_OK);
+}
+TEST(threads_that_want_one_name_at_once_get_one_port, "MSG-1 MSG-3") {
+    make_twice(false);
+    make_twice(true);
+}
+static void *exit_in_retain(void *info) { (void)info, pthread_exit(NULL); }
+static void *make_and_exit(void *info) {
+    treadle_message_port_context context = {.struct_size = sizeof context, .retain = exit_in_retain};
+    treadle_message_port port = NULL;
+    make_any(info, &context, &port);
+    return info;
+}
+TEST(a_thread_that_ends_while_it_makes_a_port_leaves_the_name_free, "MSG-1 MSG-3 THR-19") {
+    struct making making = {.name = new_name()};
+    CHECK(on_thread(make_and_exit, &making) == NULL);
+    treadle_message_port local = make_local(making.name, NULL, NULL);
+    making.is_remote = true;
+    CHECK(on_thread(make_and_exit, &making) == NULL);
+    treadle_message_port remote = make_remote(making.name);
+    CHECK_INT(discard(remote), TREADLE_OK);
+    CHECK_INT(discard(local), TREADLE_OK);
+}
+
 TEST(a_name_of_another_process_is_taken, "MSG-1") {
     const char *name = new_name();
     pid_t child = start_process(name);
