@@ -17,9 +17,9 @@ public func treadle_message_port_create_local(
     let context = try ClientStruct.copy(context, "context")
     try refuseUnless(context.owner == 0, "owner", "is for remote ports")
     try refuseUnless(context.has_owner == 0, "has_owner", "is for remote ports")
-    if context.user_count > 1024 { throw Failure(Status.range, "user_count", "is more than 1,024") }
+    if context.user_count < 0 || context.user_count > 1024 { throw Failure(Status.range, "user_count", "is more than 1,024") }
     try refuseUnless(context.users != nil || context.user_count == 0, "users", "is NULL, but user_count is not 0")
-    if context.function_count > 1024 { throw Failure(Status.range, "function_count", "is more than 1,024") }
+    if context.function_count < 0 || context.function_count > 1024 { throw Failure(Status.range, "function_count", "is more than 1,024") }
     try refuseUnless(context.functions != nil || context.function_count == 0, "functions", "is NULL, but function_count is not 0")
     return try create(name, context, isRemote: false, out, &place)
   }

@@ -234,8 +234,14 @@ TEST(calls_that_do_not_fit_are_refused, "MSG-11") {
     CHECK_ERROR(treadle_message_port_create_local(new_name(), &context, &made), TREADLE_E_ARG, "functions");
     context.functions = NULL;
     CHECK_ERROR(treadle_message_port_create_local(new_name(), &context, &made), TREADLE_E_ARG, "functions");
-    context.function_count = 1025;
-    CHECK_ERROR(treadle_message_port_create_local(new_name(), &context, &made), TREADLE_E_RANGE, "function_count");
+    const size_t too_many[] = {1025, SIZE_MAX / 2 + 1, SIZE_MAX - 15, SIZE_MAX};
+    for (size_t i = 0; i < sizeof too_many / sizeof *too_many; i++) {
+        context.functions = functions, context.function_count = too_many[i];
+        CHECK_ERROR(treadle_message_port_create_local(new_name(), &context, &made), TREADLE_E_RANGE, "function_count");
+        context.functions = NULL, context.function_count = 0, context.users = (const uint32_t[]){1}, context.user_count = too_many[i];
+        CHECK_ERROR(treadle_message_port_create_local(new_name(), &context, &made), TREADLE_E_RANGE, "user_count");
+        context.users = NULL, context.user_count = 0;
+    }
     context = (treadle_message_port_context){.struct_size = sizeof context, .functions = functions, .function_count = 1};
     CHECK_ERROR(treadle_message_port_create_remote(callee.name, &context, &made), TREADLE_E_ARG, "functions");
     treadle_release(local);
