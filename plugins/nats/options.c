@@ -64,7 +64,8 @@ static natsStatus set_credentials(natsOptions *options, const char **key) {
     if (status == NATS_OK) status = set_pair(options, "nkey", "nkey-seed-file", key, natsOptions_SetNKeyFromSeed);
     return status;
 }
-static natsStatus set_tls(natsOptions *options, const char **key) {
+/* The engine itself takes tls:// for nats://, and a server without TLS for as good as one with it. */
+static natsStatus set_tls(const struct nats_port *port, natsOptions *options, const char **key) {
     natsStatus status = set_text(options, "tls-ca-file", key, natsOptions_LoadCATrustedCertificates);
     if (status == NATS_OK)
         status = set_pair(options, "tls-certificate-file", "tls-key-file", key, natsOptions_LoadCertificatesChain);
@@ -74,7 +75,8 @@ static natsStatus set_tls(natsOptions *options, const char **key) {
     if (!nats_boolean_setting("tls-verify")) status = natsOptions_SkipServerVerification(options, true);
     if (status != NATS_OK) return status;
     *key = "tls";
-    return nats_boolean_setting("tls") ? natsOptions_SetSecure(options, true) : NATS_OK;
+    bool is_wanted = strncmp(port->name.url, "tls://", 6) == 0 || nats_boolean_setting("tls");
+    return is_wanted ? natsOptions_SetSecure(options, true) : NATS_OK;
 }
 static natsStatus set_limits(struct nats_port *port, natsOptions *options, const char **key) {
     *key = "limits";
@@ -99,7 +101,7 @@ treadle_status nats_make_options(struct nats_port *port, natsOptions **out) {
     status = natsOptions_SetURL(options, port->name.url);
     if (status == NATS_OK) status = set_text(options, "client-name", &key, natsOptions_SetName);
     if (status == NATS_OK) status = set_limits(port, options, &key);
-    if (status == NATS_OK) status = set_tls(options, &key);
+    if (status == NATS_OK) status = set_tls(port, options, &key);
     if (status == NATS_OK) status = set_credentials(options, &key);
     if (status == NATS_OK) key = "the connection";
     if (status == NATS_OK) status = nats_io_use(port, options);

@@ -70,9 +70,10 @@ HANDLER(check) {
     treadle_nats_info state = {.struct_size = sizeof state};
     if (!port) return TREADLE_OK;
     treadle_status status = nats_get_info(port, &state);
-    if (status == TREADLE_OK && state.state == TREADLE_NATS_RECONNECTING)
+    if (status == TREADLE_OK && (state.state == TREADLE_NATS_CLOSED || !treadle_is_valid(port->source)))
+        status = nats_fail(TREADLE_E_STATE, "port is invalid");
+    else if (status == TREADLE_OK && state.state == TREADLE_NATS_RECONNECTING)
         status = nats_fail(TREADLE_E_CLOSED, "port is not connected now");
-    if (status == TREADLE_OK && state.state == TREADLE_NATS_CLOSED) status = nats_fail(TREADLE_E_STATE, "port is invalid");
     return return_for(call, port, status);
 }
 HANDLER(get_info) {

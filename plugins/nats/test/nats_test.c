@@ -167,6 +167,34 @@ TEST(connections_are_encrypted_and_servers_checked, "") {
     remove_folder(folder);
 }
 
+TEST(a_port_that_is_invalid_says_so, "") {
+    start_nats(-1, NULL);
+    treadle_plugin plugin = start_plugin(NULL);
+    treadle_nats_port remote = make_remote(name_of("a"));
+    CHECK_INT(treadle_invalidate((treadle_object)remote), TREADLE_OK);
+    CHECK_REFUSED(nats->check(remote), TREADLE_E_STATE, "invalid");
+    CHECK_REFUSED(nats->send(remote, 1, "x", 1, LONG), TREADLE_E_STATE, "invalid");
+    end(remote);
+    unload(plugin, PLUGIN);
+    stop_nats();
+}
+
+/* No credentials and no messages go in the clear to a server that has no TLS, or says so. */
+TEST(a_tls_name_wants_tls_of_the_server, "") {
+    static char name[300];
+    start_nats(-1, NULL);
+    snprintf(name, sizeof name, "tls%s", name_of("a") + 4);
+    treadle_plugin plugin = start_plugin(NULL);
+    treadle_nats_port port = NULL;
+    CHECK_REFUSED(nats->create_remote(name, NULL, &port), TREADLE_E_SYSTEM, "name: its server");
+    CHECK_REFUSED(nats->create_local(name, NULL, &port), TREADLE_E_SYSTEM, "name: its server");
+    CHECK(!port);
+    CHECK_INT(treadle_plugin_set(plugin, "tls", "true"), TREADLE_OK);
+    CHECK_REFUSED(nats->create_remote(name_of("a"), NULL, &port), TREADLE_E_SYSTEM, "name: its server");
+    unload(plugin, PLUGIN);
+    stop_nats();
+}
+
 /* The connection is lost while a request waits: it gets an error at once, and the next one its reply from the new server. */
 static void kill_server(treadle_nats_port port, const treadle_nats_message *message, void *info) {
     (void)port, (void)info, (void)message;
