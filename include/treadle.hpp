@@ -5,7 +5,7 @@
 // (gcc or clang). Coroutines of C++20 can co_await a loop, and a call on one (await.hpp).
 //
 //   - Objects are reference-counted handles: Loop, Source, Descriptor, Timer, Observer, Port, Message, MessagePort,
-//     Routine, Thread, Lock, Condition. Copying adds a reference, the destructor releases it. native() is the C handle.
+//     Routine, Closure, Thread, Lock, Condition. Copying adds a reference, the destructor releases it. native() is the C handle.
 //   - Callbacks are any callables: lambdas, functions, std::function, objects that can only be moved. They are
 //     destroyed once, after their last call, on the thread that ends their use. Lambdas that capture
 //     nothing or one pointer cost no memory. A callback gets its object as a const reference that lives until
@@ -42,6 +42,7 @@
 #include "treadle/cpp/message_port.hpp"
 #include "treadle/cpp/observer.hpp"
 #include "treadle/cpp/routine.hpp"
+#include "treadle/cpp/closure.hpp"
 #include "treadle/cpp/thread.hpp"
 #include "treadle/cpp/perform.hpp"
 #include "treadle/cpp/lock.hpp"

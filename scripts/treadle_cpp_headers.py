@@ -67,7 +67,8 @@ def public_declarations(path: Path, with_values: bool = False) -> list[Declarati
         if token == "}":
             scopes.pop()
         elif token == "{":
-            if opens := SCOPE.match(statement):
+            # Of a specialization for function types, `class Name<R(P...)>`, the parentheses are no function's.
+            if opens := SCOPE.match(re.sub(r"<[^<>]*>", "<>", statement)):
                 reachable = scope.visible and not re.search(r"\bnamespace detail\b", statement)
                 name = re.match(r"(?:class |TREADLE_TYPE |\[\[nodiscard\]\] )*(\w+)", statement[opens.end() :].strip())
                 name = name[1] if name and opens[1] != "namespace" else ""

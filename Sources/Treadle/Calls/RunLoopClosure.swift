@@ -29,8 +29,9 @@ public final class RunLoopClosure: Sendable {
   ///   - scope: the closure's scope; nil: the scope that the thread has entered.
   ///   - body: called for each call. An error that it throws is passed to the last-resort handler (THR-19), and the caller gets the
   ///     default result. Released when the closure is over and no call runs or waits.
-  /// - Throws: `TreadleError` for a type whose encoding is wrong, for a delivery that is, when the pool of function pointers is
-  ///   used up, when the loop's thread has finished, when the scope is closed, or when out of memory. Since 1.0.
+  /// - Throws: `TreadleError` for a type whose encoding is wrong, or a delivery whose options do not fit together, when the pool of
+  ///   function pointers is exhausted, when the scope is closed, or when out of memory. If the loop's thread has ended, there is no
+  ///   error: callers get the default result. Since 1.0.
   public init<each Argument: RunLoopValue, Result: RunLoopValue>(
     _ delivery: Delivery = .inline, default defaultResult: Result? = nil, options: Options = [], scope: RunLoopScope? = nil,
     _ body: @escaping @Sendable (repeat each Argument) throws -> Result
