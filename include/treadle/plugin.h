@@ -231,8 +231,8 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_set(treadle_plugin p
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_copy_setting(treadle_plugin plugin, const char *key, char *buffer, size_t capacity,
                                                        size_t *out_length);
 
-/** Copies out the plugins that are loaded, in the order in which they were, each with a reference, to be released: the first
- *  capacity of them; stores how many there are. With capacity 0 buffer may be NULL.
+/** Stores references to the loaded plugins, in the order of loading: the first capacity of them, each for the caller to
+ *  release. Stores the number of all. With capacity 0 buffer may be NULL.
  *  [any] Errors: TREADLE_E_ARG for NULL. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_copy_all(treadle_plugin *buffer, size_t capacity, size_t *out_count);
 

@@ -268,8 +268,8 @@ TREADLE_API treadle_status treadle_thread_get_policy(treadle_thread thread, uint
 
 /** Stores a value under a key in the thread's dictionary, replacing a previous value (THR-12). release (may
  *  be NULL) is called once with the value: when it is replaced or removed, after the thread's will-exit
- *  notification, or when the scope is closed that the calling thread has entered, to which the value belongs
- *  (scope.h); but not while treadle_thread_use_value uses it.
+ *  notification, or when its scope is closed, the one that the calling thread has entered (scope.h); but not while
+ *  treadle_thread_use_value uses it.
  *  [any] Errors, with release called: TREADLE_E_ARG for a NULL key; TREADLE_E_STATE when the thread has
  *  finished; TREADLE_E_CLOSED if that scope is closed; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, void *value,
