@@ -105,11 +105,18 @@ actor Connection {
   }
 
   private func sendRest() async {
-    guard let room = try? loop.readiness(of: socket, for: .writable) else { return finish() }
+    // A mode has one source for a descriptor, which is the input's: the wait for room watches a duplicate.
+    let duplicate = dup(socket)
+    guard duplicate >= 0, let room = try? loop.readiness(of: duplicate, for: .writable) else {
+      if duplicate >= 0 { close(duplicate) }
+      return finish()
+    }
     for await _ in room {
       send()
       if unsent.isEmpty || !input.isValid { break }
     }
+    room.end()
+    close(duplicate)
     isWriting = false
   }
 }

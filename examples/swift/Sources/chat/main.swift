@@ -19,6 +19,9 @@ func listen(on port: UInt16) -> Int32 {
   let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
   var yes: Int32 = 1
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+  // What a guest does not read in time is counted in its connection, and not kept by the kernel.
+  var sendBuffer: Int32 = 1 << 16
+  setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &sendBuffer, socklen_t(MemoryLayout<Int32>.size))
   var address = sockaddr_in()
   address.sin_family = sa_family_t(AF_INET)
   address.sin_port = port.bigEndian
