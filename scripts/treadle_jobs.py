@@ -61,6 +61,7 @@ TEST = {
     "exports": ["scripts/check-exports"],
     "gdb": ["scripts/check-gdb"],
     "probes": ["scripts/check-probes"],
+    "trace-format": ["scripts/check-trace"],
     "files": ["scripts/check-files"],
     "imports": ["scripts/check-imports"],
     "layers": ["scripts/check-layers"],

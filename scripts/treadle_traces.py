@@ -52,6 +52,16 @@ def part(message: bytes, wanted: int) -> bytes:
     return next((value for found, value in fields(message) if found == wanted and isinstance(value, bytes)), b"")
 
 
+# What is a number for people; a callback's handle, or its function's address, is none.
+NUMBERS = ("number", "value", "events")
+
+
+def annotated(event: bytes) -> int:
+    """The number of a pass, the value of a mark, how many events were not kept; 0 if there is none."""
+    annotation = part(event, 4)
+    return number(annotation, 4) if text(annotation, 10) in NUMBERS else 0
+
+
 @dataclass
 class Slice:
     start: int
@@ -117,7 +127,7 @@ class Trace:
                 ended.end = time
             return
         one = Slice(
-            time, time, text(event, 23), text(event, 22), len(lane.open), number(event, 47) or number(event, 48), number(part(event, 4), 4)
+            time, time, text(event, 23), text(event, 22), len(lane.open), number(event, 47) or number(event, 48), annotated(event)
         )
         if one.number >> 63:
             one.number -= 1 << 64
