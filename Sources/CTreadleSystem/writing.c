@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * writing.c: writing to files that may be anything, and making files in memory, without a signal for the program: SIGPIPE where
- * the reader has left, SIGXFSZ where the limit of files' sizes (RLIMIT_FSIZE) is passed, which counts for files in memory too.
+ * writing.c: writing to files that may be anything, and making files in memory, without a signal for the program: SIGPIPE where the
+ * reader has left, SIGXFSZ where the limit of files' sizes (RLIMIT_FSIZE) is passed, which counts for files in memory too.
  * Both end a program that does not know them. */
 #include "CTreadleSystem.h"
 
@@ -27,17 +27,17 @@ static void hold_signals(struct held_signals *held) {
     pthread_sigmask(SIG_BLOCK, &held->set, &held->mask);
     if (sigpending(&held->pending) < 0) held->pending = held->set;
 }
-/* The kernel raises both for the thread that writes, SIGPIPE also where it has written a part before the reader left: a signal that is
- * pending now and was not before is taken away. */
-static void release_signals(struct held_signals *held, bool is_done) {
-    if (!is_done) {
-        const struct timespec at_once = {0};
-        const int numbers[] = {SIGPIPE, SIGXFSZ};
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-            if (sigismember(&held->pending, numbers[i])) sigdelset(&held->set, numbers[i]);
-        /* Not the C library's, which is a cancellation point. */
-        while (syscall(SYS_rt_sigtimedwait, &held->set, NULL, &at_once, (long)(_NSIG / 8)) > 0 || errno == EINTR) {}
-    }
+/* What is pending now and was not before is taken away: the kernel raises both signals for the thread that writes, SIGPIPE also
+ * after a part was written. */
+static void take_raised(struct held_signals *held) {
+    const struct timespec at_once = {0};
+    if (sigismember(&held->pending, SIGPIPE)) sigdelset(&held->set, SIGPIPE);
+    if (sigismember(&held->pending, SIGXFSZ)) sigdelset(&held->set, SIGXFSZ);
+    /* Not the C library's, which is a cancellation point. */
+    while (syscall(SYS_rt_sigtimedwait, &held->set, NULL, &at_once, (long)(_NSIG / 8)) > 0 || errno == EINTR) {}
+}
+static void release_signals(struct held_signals *held, bool may_have_raised) {
+    if (may_have_raised) take_raised(held);
     pthread_sigmask(SIG_SETMASK, &held->mask, NULL);
 }
 
@@ -46,7 +46,7 @@ int64_t treadle_system_write(int32_t fd, const void *bytes, size_t size) {
     struct held_signals held;
     hold_signals(&held);
     int64_t value = result(syscall(SYS_write, fd, bytes, size));
-    release_signals(&held, value == (int64_t)size);
+    release_signals(&held, value < 0 || (size_t)value < size);
     errno = saved;
     return value;
 }
@@ -66,6 +66,6 @@ int32_t treadle_system_allocate_file(int32_t fd, size_t size) {
     struct held_signals held;
     hold_signals(&held);
     int64_t value = result(syscall(SYS_fallocate, fd, 0L, 0L, (long)size));
-    release_signals(&held, value == 0);
+    release_signals(&held, value < 0);
     return (int32_t)value;
 }

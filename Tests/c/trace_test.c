@@ -5,6 +5,7 @@
 #include "trace_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 
 static void nothing(void *info) { (void)info; }
@@ -105,10 +106,10 @@ TEST(what_a_trace_is_refused_for, "RL-16 OBJ-6") {
 }
 
 /* A signal of the file's would end a program that does not know it. */
-static void *stop_reading(void *path) {
-    int fd = open(path, O_RDONLY);
-    CHECK(fd >= 0);
-    close(fd);
+static void *stop_reading(void *info) {
+    struct pollfd reader = {.fd = *(int *)info, .events = POLLIN};
+    CHECK_INT(poll(&reader, 1, -1), 1); /* a part of it is there */
+    close(reader.fd);
     return NULL;
 }
 TEST(a_trace_that_cannot_be_written_ends_no_program, "RL-16 OBJ-6") {
@@ -118,9 +119,11 @@ TEST(a_trace_that_cannot_be_written_ends_no_program, "RL-16 OBJ-6") {
     char path[64];
     snprintf(path, sizeof path, "%s.pipe", trace_file());
     CHECK_INT(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDONLY | O_NONBLOCK);
+    CHECK(fd >= 0 && fcntl(fd, F_SETPIPE_SZ, 4096) >= 4096);
     CHECK_INT(treadle_trace_start(path), TREADLE_OK);
     for (int i = 0; i < 8000; i++) CHECK_INT(treadle_trace_mark("more than a pipe has room for", i), TREADLE_OK);
-    CHECK_INT(pthread_create(&reader, NULL, stop_reading, path), 0);
+    CHECK_INT(pthread_create(&reader, NULL, stop_reading, &fd), 0);
     CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, "file of the trace");
     treadle_last_error(&error);
     CHECK_INT(error.os_errno, EPIPE);
