@@ -56,9 +56,8 @@ struct TraceFile {
   private var buffer = Buffer<UInt8>()
   private var ring: TraceRing?
   private var sequence: UInt64 = 0
-  /// The slices that are open on the track, and how many.
-  private var open = InlineArray<64, Open>(repeating: Open(what: 0, end: nil))
-  private var depth = 0
+  /// The slices that are open on the track.
+  private var open = Buffer<Open>()
   /// A slice that is open. end: of a callback, whose end is known from the beginning.
   private struct Open: BitwiseCopyable {
     let what: UInt8
@@ -90,6 +89,7 @@ struct TraceFile {
     }
     flush()
     buffer.free()
+    open.free()
   }
 
   // MARK: Tracks
@@ -116,7 +116,7 @@ struct TraceFile {
   private mutating func write(_ ring: TraceRing) {
     self.ring = ring
     sequence &+= 1
-    depth = 0
+    open.removeAll()
     var thread = ProtobufMessage()
     thread.number(Field.pid, UInt64(treadle_system_process_id()))
     thread.number(Field.tid, UInt64(UInt32(bitPattern: ring.threadID)))
@@ -144,7 +144,7 @@ struct TraceFile {
       last = event.time
       write(event)
     }
-    while depth > 0 {
+    while !open.isEmpty {
       last = max(last, top?.end ?? last)
       end(last)
     }
@@ -238,10 +238,9 @@ struct TraceFile {
 
   // MARK: Slices
 
-  private var top: Open? { depth > 0 && depth <= 64 ? open[depth &- 1] : nil }
+  private var top: Open? { open[open.count &- 1] }
   private mutating func push(_ event: Trace.Event) {
-    if depth < 64 { open[depth] = Open(what: event.what, end: event.end) }
-    depth &+= 1
+    if !open.append(Open(what: event.what, end: event.end)) { result = 0 &- treadle_system_enomem() }
   }
 
   /// Ends the callbacks that have returned before the event. What comes at the same moment is inside of them if callbacks may do it.
@@ -257,15 +256,15 @@ struct TraceFile {
 
   /// Ends the slices inside of the innermost one of a kind, and that; nothing if its begin is not kept.
   private mutating func close(_ what: UInt8, _ time: Int64) {
-    var place = min(depth, 64)
-    while place > 0 && open[place &- 1].what != what { place &-= 1 }
+    var place = open.count
+    while place > 0 && open[place &- 1]?.what != what { place &-= 1 }
     if place == 0 { return }
-    while depth >= place { end(time) }
+    while open.count >= place { end(time) }
   }
 
   private mutating func end(_ time: Int64) {
     begin(time, Kind.end) { _ in }
-    depth &-= 1
+    open.truncate(open.count &- 1)
   }
 
   /// A packet with an event of the track.

@@ -50,6 +50,33 @@ TEST(runs_passes_sleeps_and_callbacks_are_slices, "RL-16") {
     CHECK_INT(discard(timer), TREADLE_OK);
 }
 
+/* Each slice ends where its callback did, however deep it lies in others. */
+enum { LEVELS = 40 };
+static void go_down(void *info) {
+    int *level = info, own = ++*level;
+    CHECK_INT(treadle_trace_mark("down", own), TREADLE_OK);
+    if (own < LEVELS) {
+        CHECK_INT(treadle_loop_post(treadle_loop_current(), go_down, info), TREADLE_OK);
+        CHECK(treadle_loop_run(treadle_loop_current(), MODE, 0, 0) >= 0);
+    }
+    CHECK_INT(treadle_trace_mark("up", own), TREADLE_OK);
+}
+TEST(slices_lie_in_others_to_any_depth, "RL-16 RUN-12") {
+    int level = 0, depth = 0, depths[LEVELS + 1] = {0};
+    start();
+    CHECK_INT(treadle_loop_post(treadle_loop_current(), go_down, &level), TREADLE_OK);
+    CHECK(treadle_loop_run(treadle_loop_current(), MODE, 0, 0) >= 0);
+    stop();
+    CHECK_INT(count(INSTANT, "up"), LEVELS);
+    for (int i = 0; i < event_count; i++) {
+        const struct event *event = &events[i];
+        depth += event->type == BEGIN ? 1 : event->type == END ? -1 : 0;
+        if (event->type == INSTANT && !strcmp(event->name, "down")) depths[event->number] = depth;
+        if (event->type == INSTANT && !strcmp(event->name, "up")) CHECK_INT(depth, depths[event->number]);
+    }
+    CHECK(depths[LEVELS] > 64);
+}
+
 TEST(an_arrow_leads_from_thread_to_thread, "RL-16") {
     struct worker worker;
     treadle_source source;
