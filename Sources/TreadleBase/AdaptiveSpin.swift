@@ -25,9 +25,6 @@ package struct AdaptiveSpin: ~Copyable {
   private static let shortest: Int32 = 1_000
   private static let shortSleep: Int64 = 250_000
 
-  @inline(__always)
-  private static var processor: UInt32 { UInt32(truncatingIfNeeded: treadle_system_processor() &+ 1) }
-
   package func reset() {
     partner.store(0, ordering: .relaxed)
     budget.store(0, ordering: .relaxed)
@@ -39,6 +36,20 @@ package struct AdaptiveSpin: ~Copyable {
     let processor = AdaptiveSpin.processor
     if partner.load(ordering: .relaxed) != processor { partner.store(processor, ordering: .relaxed) }
   }
+
+  /// The partner is another process, and acts on a processor that it says itself: 1 + its number. What is not true costs a wait in
+  /// vain, like a partner that is late.
+  @inline(__always)
+  package func note(_ processor: UInt32) {
+    if partner.load(ordering: .relaxed) != processor { partner.store(processor, ordering: .relaxed) }
+  }
+
+  /// What a partner tells others (`note`).
+  @inline(__always)
+  package static var processor: UInt32 { UInt32(truncatingIfNeeded: treadle_system_processor() &+ 1) }
+
+  /// Whether a wait for the partner may pay.
+  package var mayPay: Bool { isElsewhere && budget.load(ordering: .relaxed) >= 0 }
 
   /// The partner's last act does not count any more. False if there was none to count.
   @inline(__always)

@@ -16,6 +16,8 @@ package enum Clock {
 
   /// A date so far from now, limited to what the clock can express.
   @inline(__always)
+  package static func after(_ delay: Int64) -> Int64 { delay == forever ? forever : after(delay, from: now()) }
+
   package static func after(_ delay: Int64, from now: Int64) -> Int64 {
     if delay == forever { return forever }
     let (sum, overflow) = now.addingReportingOverflow(delay)

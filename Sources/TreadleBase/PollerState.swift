@@ -69,7 +69,7 @@ package struct Registration: BitwiseCopyable {
 
 /// What the kernel's set carries for each entry: a number and the serial of its registration. An event whose serial is not
 /// the one that is registered is of an entry that was taken out since, or of a stale one.
-package struct EpollData {
+package struct EpollData: BitwiseCopyable {
   package let bits: UInt64
 
   @inline(__always)

@@ -28,9 +28,20 @@ extension MessagePort {
 
   /// The next message of any sender; nil for none. So much besides, connections and their ends, that others get their turn. The lock is held.
   private func nextMessage() -> Incoming? {
+    let loop = state.pointee.looked.count == 0 ? nil : Loop.existing
     for _ in 0..<32 {
       var event = treadle_system_event()
-      if state.pointee.isOver || treadle_system_epoll_wait(state.pointee.set.number, &event, 1, 0) <= 0 { return nil }
+      if state.pointee.isOver { return nil }
+      if let loop, isTurnOfLooked(), let (place, mark) = nextLooked(loop) {
+        event.data = mark | MessagePort.bell
+        if let incoming = serve(place, event) { return incoming }
+        continue
+      }
+      if treadle_system_epoll_wait(state.pointee.set.number, &event, 1, 0) <= 0 {
+        // Those whose turn was another's.
+        if let loop, nextLooked(loop) != nil { continue }
+        return nil
+      }
       if event.data == 0 {
         accept()
       } else if let place = place(event.data), let incoming = serve(place, event) {
@@ -53,7 +64,7 @@ extension MessagePort {
       return nil
     }
     var receipt = MessageSocket.Receipt.nothing
-    if let ring = connection.ring { receipt = receiveByRing(ring, isRung: isRung) }
+    if let ring = connection.ring { receipt = receiveByRing(ring, event.data & ~MessagePort.bell, isRung: isRung) }
     // The ring is empty, so a frame that was in the socket before is the next one.
     if case .nothing = receipt, !isRung {
       receipt = connection.socket.receive(from: .sender)

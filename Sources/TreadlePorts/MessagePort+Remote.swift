@@ -94,7 +94,7 @@ extension MessagePort {
     state.pointee.socket = .none
     state.pointee.set.close()
     state.pointee.set = .none
-    if let ring = state.pointee.ring { MessageRing.free(ring) }
+    if let ring = state.pointee.ring { MessageRing.end(ring) }
     state.pointee.ring = nil
   }
 
@@ -116,8 +116,10 @@ extension MessagePort {
   /// The source of a remote port is ready: replies, of whatever thread's messages, or the other side's end.
   func listen() -> Bool {
     if isForked { return true }
+    let loop = Loop.existing
+    if let loop, takeLookedReply(loop) { return true }
     // Fails only for a port that has ended.
-    try? MessagePort.using(handle) { held in if !takeReplies(held.item, whileAwaited: true) { held.item.invalidate() } }
+    try? MessagePort.using(handle) { held in if !takeReplies(held.item, whileAwaited: true, loop) { held.item.invalidate() } }
     return true
   }
 
@@ -128,6 +130,7 @@ extension MessagePort {
   func send(
     _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, until: Int64, _ item: Item
   ) throws(Failure) {
+    if file.number < 0 && sendByRing(frame, data) { return }
     if try offer(frame, data, file, until: until, item) { return }
     takeReplies(item)
     item.invalidate()
@@ -161,7 +164,7 @@ extension MessagePort {
   package static func send(
     _ handle: UInt, id: Int32, _ data: UnsafeRawPointer?, _ size: Int, timeout: Int64
   ) throws(Failure) {
-    let until = Clock.after(timeout, from: Clock.now())
+    let until = Clock.after(timeout)
     try using(handle) { held throws(Failure) in
       try held.port.checkSending(held.item, data, size)
       let file = try MessageSocket.makeFile(data, size)

@@ -40,7 +40,7 @@ extension MessagePort {
   }
 
   package static func request(_ handle: UInt, _ request: Request) throws(Failure) {
-    let until = Clock.after(request.sendTimeout, from: Clock.now())
+    let until = Clock.after(request.sendTimeout)
     try using(handle) { held throws(Failure) in
       try held.port.checkSending(held.item, request.data, request.size)
       if strcmp(request.mode.bytes, treadle_system_common_modes_name()) == 0 {
@@ -48,7 +48,7 @@ extension MessagePort {
       }
       let loop = try Loop.current()
       // The other side's replies, and its end, are seen in the mode.
-      let isAdded = try loop.add(held.item, request.mode) == Status.ok
+      let isAdded = try loop.attend(held.item, in: request.mode)
       defer { if isAdded && !held.port.isForked { _ = try? loop.remove(held.item, request.mode) } }
       try held.port.exchange(request, on: loop, until: until, held.item)
     }
@@ -86,7 +86,7 @@ extension MessagePort {
 
   /// Runs the loop until the reply is there, or will not come in time.
   private func runUntilReplied(_ wait: ReplyWait.Pointer, on loop: Loop, _ request: Request) throws(Failure) {
-    let until = Clock.after(request.replyTimeout, from: Clock.now())
+    let until = Clock.after(request.replyTimeout)
     let awaited = Awaited(
       UnsafeMutableRawPointer(wait),
       isOngoing: { memory in

@@ -70,7 +70,7 @@ extension MessagePort {
       return true
     }
     unwatch(ring.pointee.ownBell)
-    MessageRing.free(ring)
+    MessageRing.end(ring)
     return false
   }
 
@@ -79,15 +79,20 @@ extension MessagePort {
     change(place) { $0.ring = nil }
     state.pointee.ringCount &-= 1
     unwatch(ring.pointee.ownBell)
-    MessageRing.free(ring)
+    MessageRing.end(ring)
   }
 
-  /// What a connection's ring has next. `isRung`: the kernel has told of its bell, and does not tell again before that is rung.
-  func receiveByRing(_ ring: MessageRing.Pointer, isRung: Bool) -> MessageSocket.Receipt {
+  /// What a connection's ring has next. `isRung`: the kernel has told of its bell, and does not tell again before that is rung; or
+  /// the bell was left out.
+  func receiveByRing(_ ring: MessageRing.Pointer, _ mark: UInt64, isRung: Bool) -> MessageSocket.Receipt {
     var receipt = ring.pointee.pop()
+    if case .frame = receipt, let loop = Loop.existing {
+      loop.noteCaller(onProcessor: ring.pointee.processorOfOther)
+      if leavesOutBell(ring, mark, loop) { return receipt }
+    }
     if !isRung { return receipt }
     if case .nothing = receipt {
-      if ring.pointee.fallAsleep() { return receipt }
+      if let loop = Loop.existing, isLooked(ring, by: loop) || ring.pointee.fallAsleep() { return receipt }
       receipt = ring.pointee.pop()
     }
     // There is more, or may be: the sender's next turn comes behind all others'.
@@ -148,7 +153,7 @@ extension MessagePort {
     var isTaken = false
     if let ring = received.ring, isExpected, !state.pointee.isOver { isTaken = begin(ring) }
     unlock()
-    if let ring = received.ring, !isTaken { MessageRing.free(ring) }
+    if let ring = received.ring, !isTaken { MessageRing.end(ring) }
     return isExpected || !isRing
   }
 
@@ -160,13 +165,22 @@ extension MessagePort {
     return true
   }
 
+  /// Sends a message whose sender waits for its reply by the ring, if it has room.
+  func sendByRing(_ frame: MessageFrame, _ data: UnsafeRawPointer?) -> Bool {
+    if frame.serial == 0 { return false }
+    lock()
+    defer { unlock() }
+    guard !state.pointee.isOver, let ring = state.pointee.ring, ring.pointee.taken == state.pointee.socketSent else { return false }
+    return ring.pointee.push(frame, data) == .done
+  }
+
   /// Sends a frame by the ring or else the socket, without waiting. The ring is used only while the server has received all that
   /// was sent by the socket, so that everything is received in its order.
   func offer(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, by socket: MessageSocket) -> MessageSocket.Outcome {
     lock()
-    // The memory does not tell that the server has ended; the socket does, and refuses the frame (MSG-7).
+    // The memory does not tell that the server has ended; the socket does, and refuses the frame (MSG-7). A wait for a reply is told.
     if file.number < 0, frame.length <= MessageRing.mostData, let ring = state.pointee.ring, ring.pointee.taken == state.pointee.socketSent,
-      !treadle_system_socket_is_hung_up(socket.number)
+      frame.serial != 0 || !treadle_system_socket_is_hung_up(socket.number)
     {
       let outcome = ring.pointee.push(frame, data)
       if outcome != .full {
@@ -185,8 +199,9 @@ extension MessagePort {
     return outcome
   }
 
-  /// Hands out the replies in the ring. False if the server says what cannot be.
-  func takeRepliesByRing() -> Bool {
+  /// Hands out the replies in the ring. False if the server says what cannot be. `loop`: the calling thread's, if its innermost run
+  /// calls the port.
+  func takeRepliesByRing(_ loop: Loop?) -> Bool {
     for _ in 0..<256 {
       lock()
       guard let ring = state.pointee.ring else {
@@ -194,7 +209,8 @@ extension MessagePort {
         return true
       }
       let receipt = ring.pointee.pop()
-      if case .nothing = receipt, ring.pointee.fallAsleep() {
+      if case .frame = receipt, let loop { loop.noteCaller(onProcessor: ring.pointee.processorOfOther) }
+      if case .nothing = receipt, loop.map({ leavesOutBell(ring, 0, $0) }) == true || ring.pointee.fallAsleep() {
         unlock()
         return true
       }

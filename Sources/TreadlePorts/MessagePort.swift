@@ -76,6 +76,7 @@ package struct MessagePort {
     if context.label == nil { context.label = UnsafePointer(state.pointee.name.text) }
     context.main = IndirectCallback(object: UnsafeMutableRawPointer(state), invoke: MessagePort.serve, drop: MessagePort.drop)
     context.ending = MessagePort.end
+    context.joining = MessagePort.joining
     var made: Item?
     var failure: Failure?
     // The client's retain may end the thread.
@@ -194,6 +195,11 @@ struct MessagePortState: ~Copyable {
   /// Somebody was told that, or nobody will be.
   var isTold = false
 
+  /// The loop that looks for itself whether rings have frames, as an address (`MessagePort+Looking`); 0 for none. And how many times in a
+  /// row such a ring had one.
+  var lookingLoop: UInt = 0
+  var looksInARow: UInt32 = 0
+
   // Of a local port; lock, but for `users` and `functions`, which are constant.
   var users = Buffer<UInt32>()
   var functions: Buffer<ExportedFunction>
@@ -211,6 +217,7 @@ struct MessagePortState: ~Copyable {
   var connectionCount = 0
   /// How many of them have a ring.
   var ringCount = 0
+  var looked = LookedConnections()
 
   // Of a remote port; lock.
   var socket = MessageSocket.none

@@ -4,6 +4,7 @@
 import CTreadleSystem
 import Synchronization
 import TreadleBase
+import TreadleCore
 
 /// One end of the memory that the two sides of a connection share: a ring of frames each way, and a bell each way, an eventfd. The
 /// other side may write anything into the memory at any time. So:
@@ -11,7 +12,7 @@ import TreadleBase
 /// - An index of the other end is read once, and checked before it is used.
 /// - A frame is copied before it is parsed.
 /// - A frame begins at a multiple of 32 bytes, so its head is in one piece; its data may go on at the beginning of the ring.
-struct MessageRing: BitwiseCopyable {
+struct MessageRing: ~Copyable {
   typealias Pointer = UnsafeMutablePointer<MessageRing>
 
   /// What came of pushing a frame.
@@ -36,9 +37,14 @@ struct MessageRing: BitwiseCopyable {
   /// Rung by the other end, and watched by this one for edges.
   let ownBell: MessageSocket
   let otherBell: MessageSocket
-  /// How many bytes this end has received and sent: what the memory says of that is for the other end.
-  private var received: UInt32 = 0
+  /// How many bytes this end has received and sent: what the memory says of that is for the other end. The port's lock; a loop that
+  /// looks out for frames reads the first without.
+  private let received = Atomic<UInt32>(0)
   private var sent: UInt32 = 0
+  /// The port's, and one of a loop that looks out for frames.
+  private let references = Atomic<UInt32>(1)
+  /// The loop that looks out for frames (`Lookout`), as an address; 0 for none. Written by its thread.
+  let lookingLoop = Atomic<UInt>(0)
 
   // MARK: Its life
 
@@ -93,7 +99,14 @@ struct MessageRing: BitwiseCopyable {
     socket.send(MessageFrame(kind: MessageFrame.Kind.ring, length: 0), passing: (file.number, otherBell.number, ownBell.number))
   }
 
-  static func free(_ ring: Pointer) {
+  /// The port's reference goes. A loop of another thread that looks out for frames drops its own when it comes to that.
+  static func end(_ ring: Pointer) {
+    Loop.endLookout(ring)
+    drop(ring)
+  }
+
+  private static func drop(_ ring: Pointer) {
+    if ring.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
     ring.pointee.ownBell.close()
     ring.pointee.otherBell.close()
     treadle_system_ring_unmap(ring.pointee.memory, size)
@@ -102,10 +115,12 @@ struct MessageRing: BitwiseCopyable {
 
   // MARK: What both ends see
 
-  /// A cache line each, first of the way to the server, then of the way to the sender.
+  /// A cache line for each end, first of the way to the server, then of the way to the sender.
   private enum Word: Int {
-    /// Bytes that were sent; the sending end's.
+    /// Bytes that were sent; the sending end's, as the next one.
     case sent = 0
+    /// 1 + the processor that the sending end ran on; 0: not said. A hint.
+    case processor = 4
     /// Bytes that were received; the receiving end's, as the next two.
     case received = 64
     /// The receiving end has found nothing, and wants the bell to be rung for the next frame.
@@ -161,6 +176,10 @@ struct MessageRing: BitwiseCopyable {
       if first < frame.length { memcpy(area, data + first, frame.length &- first) }
     }
     sent &+= room
+    let processor = word(.processor, ofWayTo: !isServer)
+    if processor.pointee.load(ordering: .relaxed) != AdaptiveSpin.processor {
+      processor.pointee.store(AdaptiveSpin.processor, ordering: .relaxed)
+    }
     word(.sent, ofWayTo: !isServer).pointee.store(sent, ordering: .sequentiallyConsistent)
     let isAsleep = word(.isAsleep, ofWayTo: !isServer)
     if isAsleep.pointee.load(ordering: .sequentiallyConsistent) != 0 {
@@ -172,16 +191,40 @@ struct MessageRing: BitwiseCopyable {
 
   // MARK: Receiving
 
-  var isEmpty: Bool { word(.sent, ofWayTo: isServer).pointee.load(ordering: .acquiring) == received }
+  private var receivedSoFar: UInt32 { received.load(ordering: .relaxed) }
+  var isEmpty: Bool { word(.sent, ofWayTo: isServer).pointee.load(ordering: .acquiring) == receivedSoFar }
 
   /// Asks for the bell to be rung for the next frame. False if there is one already.
   func fallAsleep() -> Bool {
     word(.isAsleep, ofWayTo: isServer).pointee.store(1, ordering: .sequentiallyConsistent)
-    return word(.sent, ofWayTo: isServer).pointee.load(ordering: .sequentiallyConsistent) == received
+    return word(.sent, ofWayTo: isServer).pointee.load(ordering: .sequentiallyConsistent) == receivedSoFar
+  }
+
+  /// Where the other end says that it runs.
+  var processorOfOther: UInt32 { word(.processor, ofWayTo: isServer).pointee.load(ordering: .relaxed) }
+
+  /// Has the calling thread's loop look out for frames, in place of the bell. False if it may not.
+  static func lookOut(_ ring: Pointer, by loop: Loop) -> Bool {
+    let received = withUnsafePointer(to: ring.pointee.received) { UnsafeMutablePointer(mutating: $0) }
+    let isLooking = loop.lookOut(
+      sent: ring.pointee.word(.sent, ofWayTo: ring.pointee.isServer), received: received, object: UnsafeMutableRawPointer(ring), handOver: handOver)
+    if !isLooking { return false }
+    ring.pointee.references.add(1, ordering: .relaxed)
+    ring.pointee.lookingLoop.store(loop.identity, ordering: .relaxed)
+    ring.pointee.word(.isAsleep, ofWayTo: ring.pointee.isServer).pointee.store(0, ordering: .relaxed)
+    return true
+  }
+
+  private static let handOver: Lookout.HandOver = { memory in
+    let ring = memory.assumingMemoryBound(to: MessageRing.self)
+    ring.pointee.lookingLoop.store(0, ordering: .relaxed)
+    if !ring.pointee.fallAsleep() { ring.pointee.ringOwnBell() }
+    drop(ring)
   }
 
   /// Takes the next frame.
-  mutating func pop() -> MessageSocket.Receipt {
+  func pop() -> MessageSocket.Receipt {
+    let received = receivedSoFar
     let there = word(.sent, ofWayTo: isServer).pointee.load(ordering: .acquiring) &- received
     if there == 0 { return .nothing }
     if there > MessageRing.capacity || there & (MessageRing.unit &- 1) != 0 { return .closed }
@@ -203,8 +246,12 @@ struct MessageRing: BitwiseCopyable {
       treadle_system_free(buffer)
       return .closed
     }
-    received &+= room
-    word(.received, ofWayTo: isServer).pointee.store(received, ordering: .releasing)
+    // The reply to it is written there, by this processor.
+    let next = self.area(ofWayTo: !isServer) + Int(sent & (MessageRing.capacity &- 1))
+    treadle_system_prefetch_for_writing(next)
+    treadle_system_prefetch_for_writing(next + 64)
+    self.received.store(received &+ room, ordering: .relaxed)
+    word(.received, ofWayTo: isServer).pointee.store(received &+ room, ordering: .releasing)
     return .frame(MessageSocket.Received(frame: frame, payload: MessagePayload(in: buffer, size: length)))
   }
 }

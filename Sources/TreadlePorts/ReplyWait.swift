@@ -86,11 +86,12 @@ extension MessagePort {
 
   /// Takes in what has come: each reply goes to the thread that waits for it, one for which nobody waits is dropped. Takes it all,
   /// or `whileAwaited`: a source that is still ready is performed again. False when the other side has gone. The caller holds the item.
+  /// `loop`: the calling thread's, if its innermost run calls the port.
   @discardableResult
-  func takeReplies(_ item: Item, whileAwaited: Bool = false) -> Bool {
+  func takeReplies(_ item: Item, whileAwaited: Bool = false, _ loop: Loop? = nil) -> Bool {
     let isThere = try? withSocket { socket throws(Failure) in
       let isBySocket = !whileAwaited || takeEvents()
-      if !takeRepliesByRing() { return false }
+      if !takeRepliesByRing(loop) { return false }
       if !isBySocket { return true }
       for _ in 0..<64 {
         switch socket.receive(from: .server) {
@@ -103,7 +104,7 @@ extension MessagePort {
         case .nothing, .noMemory: return true
         case .closed:
           // What was in the ring when it was closed.
-          _ = takeRepliesByRing()
+          _ = takeRepliesByRing(nil)
           return false
         }
       }

@@ -3,7 +3,7 @@
  *
  * message_port_kill_test.c: either side of an exchange is killed at each step of it. The steps are all system calls that it
  * makes, before and after each: its parent stops it there (ptrace), until one exchange goes through to its end. */
-#include "message_ports.h"
+#include "message_port_look.h"
 
 #include <malloc.h>
 #include <sys/ptrace.h>
@@ -137,12 +137,16 @@ static bool is_answered(int step, const char *part, treadle_status status) {
     return status == TREADLE_OK;
 }
 
-/* What a loop needs for its modes is there after that. */
+/* What a loop needs for its modes, and to look for messages in memory, is there after that. */
 static void exchange_here(void) {
     const char *name = new_name();
+    struct received received = {0};
+    struct sender sender;
+    end_look(look_for(&sender, new_name(), &received), &sender);
     int count = 0;
     treadle_message_port local = serve_here(name, answer_and_stop, &count), remote = make_remote(name);
     CHECK_INT(request_text(remote, ECHO, "first", LONG, NULL), TREADLE_OK);
+    for (int i = 0; i < 2; i++) CHECK_INT(call_add(remote), TREADLE_E_NOT_FOUND); /* the second one finds what the first one made */
     CHECK_INT(discard(remote), TREADLE_OK);
     CHECK_INT(discard(local), TREADLE_OK);
 }
@@ -202,6 +206,7 @@ TEST(the_sender_is_killed_at_each_step, "MSG-7 MSG-9") {
     struct held held = {0};
     const char *name = new_name();
     struct server server = {.name = name};
+    exchange_here();
     server_open(&server);
     CHECK_INT(treadle_loop_add(server.loop, server.port, REPLIES), TREADLE_OK);
     treadle_message_port remote = make_remote(name);

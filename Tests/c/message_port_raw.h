@@ -95,6 +95,7 @@ HELPER bool is_ended(int fd) {
 enum { RING_BYTES = 65536, MOST_IN_RING = 16384 };
 struct way {
     _Alignas(64) atomic_uint sent;
+    atomic_uint processor; /* 1 + that of the sending end */
     _Alignas(64) atomic_uint received;
     _Alignas(64) atomic_uint is_asleep;
     _Alignas(64) atomic_uint taken;
@@ -169,13 +170,17 @@ HELPER void ring_bell(int fd) {
     uint64_t none = 0;
     CHECK_INT(write(fd, &none, sizeof none), sizeof none);
 }
-/* Puts a frame behind what a way has, whose bytes do not go around, and rings. */
-HELPER void put_frame(struct way *way, unsigned char *bytes, int bell, struct head head, const void *data, size_t size) {
+/* Puts a frame behind what a way has, which does not go around inside of it, without ringing. */
+HELPER void put_frame_silently(struct way *way, unsigned char *bytes, struct head head, const void *data, size_t size) {
     unsigned at = atomic_load(&way->sent);
     CHECK(at % RING_BYTES + sizeof head + size <= RING_BYTES);
     memcpy(bytes + at % RING_BYTES, &head, sizeof head);
     if (size) memcpy(bytes + at % RING_BYTES + sizeof head, data, size);
     atomic_store(&way->sent, at + (unsigned)((sizeof head + size + 31) / 32 * 32));
+}
+/* The same, and rings. */
+HELPER void put_frame(struct way *way, unsigned char *bytes, int bell, struct head head, const void *data, size_t size) {
+    put_frame_silently(way, bytes, head, data, size);
     ring_bell(bell);
 }
 

@@ -15,6 +15,7 @@ package struct Context {
   package typealias Equal = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Int32
   package typealias Schedule =
     @convention(c) (OpaquePointer?, OpaquePointer?, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void
+  package typealias Joining = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer) -> Void
   package typealias GetDescriptor = @convention(c) (UnsafeMutableRawPointer?) -> Int32
 
   /// The item's plain C callback, for which its cell has no room besides the context.
@@ -36,6 +37,8 @@ package struct Context {
   /// Of an item that is more than its kind: called with the main callback's object, once, when the item has become invalid and
   /// left its modes, or nobody refers to it any more. No lock is held.
   package var ending: IndirectCallback.Drop? = nil
+  /// The same whenever it has joined a mode of a loop, whose `identity` is given.
+  package var joining: Joining? = nil
   package var schedule: Schedule? = nil
   package var cancel: Schedule? = nil
   package var scheduleIndirect = IndirectCallback(object: nil, invoke: nil, drop: nil)

@@ -28,6 +28,10 @@ package struct Loop {
   @inline(__always)
   var answers: UnsafeMutablePointer<AdaptiveSpin> { withUnsafeMutablePointer(to: &state.pointee.answers) { $0 } }
 
+  /// Tells loops that exist at the same time apart.
+  @inline(__always)
+  package var identity: UInt { UInt(bitPattern: state) }
+
   package var counters: UnsafeMutablePointer<LoopCounters> { withUnsafeMutablePointer(to: &state.pointee.counters) { $0 } }
 
   /// The loop that a client's handle means, as of now, for calls that are safe on a loop whose thread is gone, and on
@@ -159,6 +163,8 @@ package struct Loop {
     state.pointee.isChasing = false
     state.pointee.isOverrun = false
     state.pointee.dropDepth = 0
+    state.pointee.looks = 0
+    state.pointee.lastSerial = 0
     state.pointee.ownTime = 0
     state.pointee.lastReading = 0
     state.pointee.readingTick = 0

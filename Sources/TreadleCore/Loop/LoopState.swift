@@ -117,6 +117,13 @@ struct LoopState: ~Copyable {
   var goingOn: UInt32
   /// How many releases of delayed requests, each asked for in the one before, the end of the thread is calling. Owner.
   var dropDepth: UInt32
+  /// What is looked at in memory before a sleep (`Lookouts.swift`), once there was anything, how much, and how many times in a row
+  /// something was found. Owner.
+  var lookouts: UnsafeMutablePointer<Lookout>?
+  var lookoutCount: UInt32
+  var looks: UInt32
+  /// The last serial of a registration in a mode that the loop has given up. Lock.
+  var lastSerial: UInt32
   /// How long the last pause of a chasing loop was, in nanoseconds. Owner.
   var chasePause: Int64
   /// The last `SignalTime` that the owner gave. Owner.

@@ -136,7 +136,8 @@ extension Loop {
       Loop.eventKind(kind), value: frame.pointee.callout.value, token: token, loop: handlePointer, subject: item.handle.bits,
       mode: frame.pointee.mode.name)
     if kind == .timer { event.late = Clock.now() &- item.due.pointee.date }
-    if kind == .descriptor { event.descriptor = item.descriptorNumber(in: frame.pointee.mode) }
+    // An item that is more than a descriptor source asks for no number.
+    if kind == .descriptor && item.context?.pointee.ending == nil { event.descriptor = item.descriptorNumber(in: frame.pointee.mode) }
     if let message = frame.pointee.callout.message { event.argument = UnsafeMutableRawPointer(message.handlePointer) }
     return event
   }

@@ -46,6 +46,7 @@ extension Loop {
   @_optimize(size)
   @inline(never)
   func armPollables(isWoken wasWoken: Bool) {
+    if hasLookouts { handOverLookouts(but: nil) }
     let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
     var isReady = wasWoken
     var until = Clock.forever

@@ -156,6 +156,8 @@ package enum Readiness {
   private static let kernelHalfClosed: UInt32 = 0x2000
   /// Of a descriptor that is always ready.
   static let kernelAlways = kernelIn | kernelOut
+  /// Of what is found in memory.
+  static let kernelReadable = kernelIn
 
   @inline(__always)
   static func toKernel(_ events: UInt16) -> UInt32 {

@@ -29,6 +29,7 @@ extension Mode {
   /// The mode is given up, or the thread is gone.
   func closePoller() {
     guard let memory = state.pointee.poller.exchange(nil, ordering: .sequentiallyConsistent) else { return }
+    if let loop { loop.state.pointee.lastSerial = max(loop.state.pointee.lastSerial, memory.pointee.lastSerial) }
     Poller(state: memory).free()
   }
 

@@ -27,12 +27,14 @@ extension Mode {
   /// The loop's one kernel wait: until a date, or without one not at all. Returns the number of events, or -errno.
   func waitForDescriptors(_ poller: Poller, until date: Int64?) -> Int32 {
     guard let loop else { return 0 }
+    if loop.hasLookouts { loop.handOverLookouts(but: date == nil ? self : nil) }
     let hasAlwaysReady = poller.state.pointee.alwaysReadyCount.load(ordering: .acquiring) > 0
     let mayHaveStale = poller.state.pointee.mayHaveStale.load(ordering: .acquiring)
     var result = poller.wait(loop, until: hasAlwaysReady ? nil : date)
     if mayHaveStale && result > 0 { result = dropStale(poller, result) }
     if poller.state.pointee.clockWasSet { loop.noteClock(poller) }
     if hasAlwaysReady { appendAlwaysReady(poller) }
+    if loop.hasLookouts { loop.appendNews(self, poller) }
     return result
   }
 

@@ -34,6 +34,8 @@ struct Poller {
     }
     let state = memory.bindMemory(to: PollerState.self, capacity: 1)
     state.initialize(to: PollerState(epoll: epoll))
+    // What is known of a mode that was given up is of none that comes after it in its slot.
+    state.pointee.lastSerial = loop.state.pointee.lastSerial
     let poller = Poller(state: state)
     let result = poller.putOwn(of: loop)
     if result < 0 {
@@ -215,6 +217,13 @@ struct Poller {
   var hasEvents: Bool { state.pointee.nextEvent < state.pointee.events.count }
 
   func forgetEvents() { state.pointee.nextEvent = state.pointee.events.count }
+
+  /// All have been handled: room for others.
+  func removeTakenEvents() {
+    if hasEvents { return }
+    state.pointee.events.removeAll()
+    state.pointee.nextEvent = 0
+  }
 
   /// Behind what the kernel reported. What there is no memory for is lost.
   func report(_ data: EpollData, _ events: UInt32) {

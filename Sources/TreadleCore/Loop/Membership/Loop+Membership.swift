@@ -86,6 +86,9 @@ extension Loop {
       if descriptor < 0 { throw Failure(Status.argument, "get_fd", "returned a negative descriptor") }
     }
     if try !join(item, mode, descriptor: descriptor) { return false }
+    if descriptor >= 0, let context = item.context, let joining = context.pointee.joining {
+      joining(context.pointee.main.object, UnsafeMutableRawPointer(state))
+    }
     if isWaitedFor { lookAtNew(item.kind, mode) }
     return true
   }

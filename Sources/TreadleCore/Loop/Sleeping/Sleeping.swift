@@ -53,6 +53,7 @@ extension Loop {
     state.pointee.waiting.store(1, ordering: .releasing)
     defer { state.pointee.waiting.store(0, ordering: .releasing) }
     if !returnOnInterrupt && spin(mode, until: deadline, isOver) { return .somethingToDo }
+    if !returnOnInterrupt && hasLookouts && reportNews(mode, asked: &asked) { return .somethingToDo }
     // A signal handler may have forked, too: the kernel's set is the parent's.
     while treadle_system_open_tag() == state.pointee.life {
       let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
@@ -128,17 +129,19 @@ extension Loop {
   @inline(__always)
   private func endOwnSleep() { state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent) }
 
-  /// True if a wake-up or the end of the run came while the loop waited for its callers; false if it has to sleep.
+  /// Waits awake for the loop's callers, in this process and in others. True if a wake-up or the end of the run came meanwhile; false
+  /// if it has to sleep, or there is news (`Lookouts.swift`).
   @inline(__always)
   private func spin(_ mode: Mode, until deadline: Int64, _ isOver: () -> Bool) -> Bool {
     // What comes from now on does not come because this loop was too quick; callers that do not wait for it are another
     // matter.
     if !state.pointee.isOverrun { state.pointee.isChasing = false }
     guard state.pointee.callers.takeNote() else { return false }
+    if hasLookouts && hasNews(mode) { return false }
     let changes = state.pointee.changes.load(ordering: .acquiring)
     let isDue = state.pointee.callers.spin(limit: min(deadline, mode.earliestDate)) {
       state.pointee.wakePending.load(ordering: .acquiring) != 0 || isOver()
-        || state.pointee.changes.load(ordering: .acquiring) != changes
+        || state.pointee.changes.load(ordering: .acquiring) != changes || hasLookouts && hasNews(mode)
     }
     // What has changed may end no sleep.
     return isDue && (isWoken || isOver())

@@ -120,6 +120,7 @@ extension Loop {
     state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent)
     var patience = Patience()
     while state.pointee.kicking.load(ordering: .sequentiallyConsistent) != 0 { patience.wait() }
+    closeLookouts()
     lock()
     forgetPollables()
     for slot in state.pointee.modes.elements { Mode(slot: slot)?.closePoller() }

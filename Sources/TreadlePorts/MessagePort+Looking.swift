@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import Synchronization
+import TreadleBase
+import TreadleCore
+
+/// Which rings of a port have their bells left out, since the loop that receives looks out for frames itself (`Lookout`).
+///
+/// That is so only while every mode that has the port is of that one loop. It looks for other loops' modes behind noting itself
+/// (`state.lookingLoop`), and whoever adds the port to a mode looks at the note behind that (`joining`): one of the two sees the other,
+/// and from then on every bell is asked for. The lock is held, where the text does not say otherwise.
+extension MessagePort {
+  /// So many messages in a row come from rings that are looked at; then the kernel is asked for others.
+  private static let mostInARow: UInt32 = 16
+
+  /// Whether the bell of a ring is left out from here on, by the calling thread's loop, whose innermost run calls the port. `mark`:
+  /// that of the ring's connection.
+  @inline(__always)
+  func leavesOutBell(_ ring: MessageRing.Pointer, _ mark: UInt64, _ loop: Loop) -> Bool {
+    if isLooked(ring, by: loop) { return true }
+    return ring.pointee.lookingLoop.load(ordering: .relaxed) != loop.identity && startLooking(ring, mark, loop)
+  }
+
+  /// Whether its bell is left out by the calling thread's loop.
+  @inline(__always)
+  func isLooked(_ ring: MessageRing.Pointer, by loop: Loop) -> Bool {
+    state.pointee.lookingLoop == loop.identity && ring.pointee.lookingLoop.load(ordering: .relaxed) == loop.identity
+  }
+
+  @inline(never)
+  private func startLooking(_ ring: MessageRing.Pointer, _ mark: UInt64, _ loop: Loop) -> Bool {
+    let before = state.pointee.lookingLoop
+    state.pointee.lookingLoop = loop.identity
+    if MessageRing.lookOut(ring, by: loop) {
+      if !isRemote { state.pointee.looked.add(mark) { isLooked($0, by: loop) && $0 != mark } }
+      return true
+    }
+    // One that has other rings of the port in view has them still.
+    if before != loop.identity { state.pointee.lookingLoop = 0 }
+    return false
+  }
+
+  private func isLooked(_ mark: UInt64, by loop: Loop) -> Bool {
+    guard let place = place(mark), let ring = state.pointee.connections[place]?.ring else { return false }
+    return isLooked(ring, by: loop)
+  }
+
+  /// Takes the reply that the calling thread's loop has found in the ring. False if there is none, or it is the socket's turn. Takes the
+  /// lock.
+  func takeLookedReply(_ loop: Loop) -> Bool {
+    lock()
+    guard let ring = state.pointee.ring, isLooked(ring, by: loop), isTurnOfLooked(), case .frame(let received) = ring.pointee.pop() else {
+      unlock()
+      return false
+    }
+    loop.noteCaller(onProcessor: ring.pointee.processorOfOther)
+    unlock()
+    hand(received)
+    return true
+  }
+
+  /// Whether the next message is to come from a ring that is looked at; if not, the kernel is to be asked.
+  func isTurnOfLooked() -> Bool {
+    state.pointee.looksInARow &+= 1
+    if state.pointee.looksInARow <= MessagePort.mostInARow { return true }
+    state.pointee.looksInARow = 0
+    return false
+  }
+
+  /// The next connection of a local port whose ring the calling thread's loop looks at, and has a frame.
+  func nextLooked(_ loop: Loop) -> (place: Int, mark: UInt64)? {
+    for _ in 0..<state.pointee.looked.count {
+      let mark = state.pointee.looked.next()
+      guard let place = place(mark), let connection = state.pointee.connections[place], let ring = connection.ring else { continue }
+      if connection.replies == nil && !ring.pointee.isEmpty && isLooked(ring, by: loop) { return (place, mark) }
+    }
+    return nil
+  }
+
+  /// A port has joined a mode of a loop. No lock is held.
+  static let joining: Context.Joining = { memory, loop in
+    if let memory { MessagePort(memory).askForBells(unlessBy: UInt(bitPattern: loop)) }
+  }
+
+  private func askForBells(unlessBy loop: UInt) {
+    if isForked { return }
+    lock()
+    defer { unlock() }
+    if state.pointee.lookingLoop == 0 || state.pointee.lookingLoop == loop { return }
+    state.pointee.lookingLoop = 0
+    if let ring = state.pointee.ring { MessagePort.askForBell(ring) }
+    for connection in state.pointee.connections.elements {
+      if let ring = connection.ring { MessagePort.askForBell(ring) }
+    }
+  }
+
+  private static func askForBell(_ ring: MessageRing.Pointer) {
+    if !ring.pointee.fallAsleep() { ring.pointee.ringOwnBell() }
+  }
+}
+
+/// The connections of a local port whose rings its loop looks at, or has looked at: as many as a loop may look at.
+struct LookedConnections: BitwiseCopyable {
+  private var marks = InlineArray<4, UInt64>(repeating: 0)
+  private(set) var count = 0
+  private var last = 0
+
+  /// The next one in turn.
+  mutating func next() -> UInt64 {
+    last = last &+ 1 < count ? last &+ 1 : 0
+    return marks[last]
+  }
+
+  /// In place of those that are no more.
+  mutating func add(_ mark: UInt64, _ isStill: (UInt64) -> Bool) {
+    var kept = 0
+    for index in 0..<count where isStill(marks[index]) {
+      marks[kept] = marks[index]
+      kept &+= 1
+    }
+    if kept == marks.count { kept &-= 1 }
+    marks[kept] = mark
+    count = kept &+ 1
+  }
+}
