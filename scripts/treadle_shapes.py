@@ -61,14 +61,30 @@ def _up_for(seconds: int) -> "list[str]":
     return _unshare("--time", *offsets)
 
 
+def _seconds_in(year: int) -> float:
+    return time.mktime((year, 6, 15, 12, 0, 0, 0, 0, -1))
+
+
+CLOCK = OUTPUT / "programs/clock.so"
+
+
+def _compile(source: str, output: Path, *options: str) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    command = ["cc", "-O1", "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", *options, "-o", str(output)]
+    subprocess.run([*command, str(ROOT / "Tests/shapes" / source)], check=True)
+
+
 @contextlib.contextmanager
 def _clock_in(year: int):
-    """The machine's own clock is elsewhere meanwhile, which no other program on it may mind."""
+    """Programs see the clock of another year, by a library before the C library; or, with TREADLE_TEST_SET_CLOCK, the machine's own
+    clock is set meanwhile, which no other program on it may mind."""
     if not os.environ.get("TREADLE_TEST_SET_CLOCK"):
-        raise Unfit("the machine's clock is set only where TREADLE_TEST_SET_CLOCK is")
+        _compile("clock.c", CLOCK, "-fPIC", "-shared")
+        yield
+        return
     ahead = time.time() - time.monotonic()
     try:
-        time.clock_settime(time.CLOCK_REALTIME, time.mktime((year, 6, 15, 12, 0, 0, 0, 0, -1)))
+        time.clock_settime(time.CLOCK_REALTIME, _seconds_in(year))
     except OSError as error:
         raise Unfit(f"the clock may not be set: {error.strerror}") from None
     try:
@@ -112,17 +128,26 @@ def _temporary_elsewhere():
 
 @contextlib.contextmanager
 def _in_container():
-    source, launcher = ROOT / "Tests/shapes/container.c", OUTPUT / "programs/container"
-    launcher.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cc", "-O1", "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", launcher, source], check=True)
+    _compile("container.c", OUTPUT / "programs/container")
     yield
+
+
+def _shape_of_clock(what: str, year: int) -> Shape:
+    if os.environ.get("TREADLE_TEST_SET_CLOCK"):
+        return Shape(f"{what} (the machine's own)", around=lambda: _clock_in(year))
+    shift = int(_seconds_in(year) - time.time())
+    return Shape(
+        f"{what} (a library before the C library)", around=lambda: _clock_in(year),
+        environment={"LD_PRELOAD": str(CLOCK), "SHAPE_CLOCK_SHIFT": str(shift)},
+        names={name: "the test itself stands before the clock" for name in ("recent_time", "timer", "timer_start", "timer_wall")},
+    )
 
 
 SHAPES = {
     "up-10-seconds": Shape("a machine that came up ten seconds ago (time namespace)", before=lambda: _up_for(10)),
     "up-400-days": Shape("a machine that has been up for 400 days (time namespace)", before=lambda: _up_for(400 * DAY)),
-    "clock-1979": Shape("a clock before 1980", around=lambda: _clock_in(1979)),
-    "clock-2040": Shape("a clock after 2038", around=lambda: _clock_in(2040)),
+    "clock-1979": _shape_of_clock("a clock before 1980", 1979),
+    "clock-2040": _shape_of_clock("a clock after 2038", 2040),
     "one-processor": Shape("one processor", prepare=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})),
     "busy": Shape("as many spinning processes as processors", around=treadle_machine.spinning, is_cheap=False),
     "loopback-only": Shape(
