@@ -248,6 +248,7 @@ TEST(every_token_is_retired_once_or_used_up, "ABI-2 ABI-3 OBJ-4 RL-8") {
     for (uintptr_t i = 0; i < ACTORS + LOOPS; i++)
         CHECK_INT(pthread_create(&all[i], NULL, i < ACTORS ? be_actor : be_loops, (void *)(i < ACTORS ? i : i - ACTORS)), 0);
     treadle_thread_sleep_for(seconds ? SECONDS(atoi(seconds)) : MILLISECONDS(scaled(2000)));
+    while (events == 0 || lived == 0) sched_yield(); /* on a busy machine it takes longer until all threads have had a turn */
     atomic_store(&is_over, true);
     for (int i = 0; i < ACTORS + LOOPS; i++) pthread_join(all[i], NULL);
     for (unsigned number = 1; number <= last_token && number < TOKENS; number++)
