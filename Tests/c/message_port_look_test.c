@@ -102,13 +102,13 @@ TEST(a_paused_port_keeps_no_loop_awake, "MSG-9 SRC1-11") {
     treadle_loop loop = treadle_loop_current();
     treadle_message_port port = look_for(&sender, new_name(), &received);
     put_text(&sender, "while paused");
-    CHECK_INT(treadle_descriptor_set_events(port, 0), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_set_events((treadle_descriptor)port, 0), TREADLE_OK);
     uint64_t passes = count_passes(loop);
     CHECK_INT(treadle_loop_run(loop, M, MILLISECONDS(5), TREADLE_RUN_WHEN_EMPTY), TREADLE_RUN_TIMED_OUT);
     CHECK(count_passes(loop) - passes < 10);
     CHECK_INT(received.count, 1);
     CHECK(wants_bell(&sender));
-    CHECK_INT(treadle_descriptor_set_events(port, TREADLE_READABLE), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_set_events((treadle_descriptor)port, TREADLE_READABLE), TREADLE_OK);
     poll_mode(M), poll_mode(M);
     CHECK_TEXT(received.data, "while paused");
     end_look(port, &sender);
