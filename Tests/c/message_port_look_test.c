@@ -29,8 +29,9 @@ TEST(a_loop_that_sleeps_has_asked_for_the_bell, "MSG-9 WAKE-1") {
     struct received received = {0};
     struct sender sender;
     treadle_message_port port = look_for(&sender, new_name(), &received);
-    CHECK_INT(treadle_loop_run(treadle_loop_current(), M, MILLISECONDS(2), 0), TREADLE_RUN_TIMED_OUT);
-    CHECK(wants_bell(&sender));
+    /* A run that gets no processor until its date does not sleep. */
+    do CHECK_INT(treadle_loop_run(treadle_loop_current(), M, MILLISECONDS(2), 0), TREADLE_RUN_TIMED_OUT);
+    while (!wants_bell(&sender));
     send_text(&sender, "bell");
     CHECK_INT(treadle_loop_run(treadle_loop_current(), M, LONG, TREADLE_RUN_RETURN_AFTER_SOURCE), TREADLE_RUN_HANDLED_SOURCE);
     CHECK_TEXT(received.data, "bell");
@@ -103,11 +104,12 @@ TEST(a_paused_port_keeps_no_loop_awake, "MSG-9 SRC1-11") {
     treadle_message_port port = look_for(&sender, new_name(), &received);
     put_text(&sender, "while paused");
     CHECK_INT(treadle_descriptor_set_events((treadle_descriptor)port, 0), TREADLE_OK);
-    uint64_t passes = count_passes(loop);
-    CHECK_INT(treadle_loop_run(loop, M, MILLISECONDS(5), TREADLE_RUN_WHEN_EMPTY), TREADLE_RUN_TIMED_OUT);
-    CHECK(count_passes(loop) - passes < 10);
+    do {
+        uint64_t passes = count_passes(loop);
+        CHECK_INT(treadle_loop_run(loop, M, MILLISECONDS(5), TREADLE_RUN_WHEN_EMPTY), TREADLE_RUN_TIMED_OUT);
+        CHECK(count_passes(loop) - passes < 10);
+    } while (!wants_bell(&sender));
     CHECK_INT(received.count, 1);
-    CHECK(wants_bell(&sender));
     CHECK_INT(treadle_descriptor_set_events((treadle_descriptor)port, TREADLE_READABLE), TREADLE_OK);
     poll_mode(M), poll_mode(M);
     CHECK_TEXT(received.data, "while paused");
