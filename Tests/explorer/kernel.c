@@ -3,7 +3,7 @@
  *
  * kernel.c: what the library asks of the kernel, as far as it concerns waiting: futexes, epoll, eventfds, timers, the clock and
  * barriers. All else goes to the real one. The linker leads the library's calls here (--wrap). */
-#include "world.h"
+#include "files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,30 +35,13 @@ static int64_t date_of(const struct timespec *t) { return t->tv_sec * 1000000000
 
 /* --- Descriptors ------------------------------------------------------------------------------------ */
 
-enum { FIRST = 1000, FILES = 32, WATCHED = 16 };
-enum file_kind { CLOSED, EVENT, TIMER, EPOLL };
-struct watched {
-    int fd; /* -1: unused */
-    uint32_t events;
-    uint64_t data;
-    bool is_armed; /* edge-triggered or one-shot: it reports once more */
-};
-struct file {
-    enum file_kind kind;
-    uint64_t count; /* of an eventfd */
-    int64_t date;   /* of a timer */
-    struct watched list[WATCHED];
-    struct told told; /* what those who made it ready had done before */
-};
-static struct file files[FILES];
+struct file files[FILES];
 
-static struct file *file_of(int fd) {
-    return fd >= FIRST && fd < FIRST + FILES && files[fd - FIRST].kind != CLOSED ? &files[fd - FIRST] : NULL;
-}
-static int open_file(enum file_kind kind) {
+struct file *file_of(int fd) { return fd >= FIRST && fd < FIRST + FILES && files[fd - FIRST].kind != CLOSED ? &files[fd - FIRST] : NULL; }
+int open_file(enum file_kind kind) {
     for (int i = 0; i < FILES; i++) {
         if (files[i].kind != CLOSED) continue;
-        files[i] = (struct file){.kind = kind, .date = NEVER};
+        files[i] = (struct file){.kind = kind, .date = NEVER, .peer = -1};
         for (int w = 0; w < WATCHED; w++) files[i].list[w].fd = -1;
         return FIRST + i;
     }
@@ -75,6 +58,7 @@ static uint32_t readiness(const struct file *f) {
             if (g && w->is_armed && (readiness(g) & w->events)) return EPOLLIN;
         }
         return 0;
+    case SOCKET: return socket_readiness(f);
     default: return 0;
     }
 }
@@ -96,19 +80,13 @@ void wake_pollers(void) {
     }
 }
 /* Something happened to a file: those who want to be told once are told anew. */
-static void changed(int fd) {
+void file_has_changed(int fd) {
     struct file *f = file_of(fd);
     tell(&f->told);
     for (int i = 0; i < FILES; i++)
         for (int w = 0; files[i].kind == EPOLL && w < WATCHED; w++)
             if (files[i].list[w].fd == fd && (files[i].list[w].events & EPOLLET)) files[i].list[w].is_armed = true;
     wake_pollers();
-}
-
-static long answer(long result) {
-    if (result >= 0) return result;
-    errno = (int)-result;
-    return -1;
 }
 
 int __wrap_eventfd(unsigned initial, int flags) {
@@ -127,7 +105,7 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *new, stru
     int64_t date = date_of(&new->it_value);
     f->date = date == 0 ? NEVER : date;
     note("  timer %d is due at %ld", fd, (long)date);
-    changed(fd);
+    file_has_changed(fd);
     return 0;
 }
 int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
@@ -155,6 +133,8 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
 static int close_file(int fd) {
     struct file *f = file_of(fd);
     point(NULL, true, SITE, "close");
+    if (f->copies-- > 0) return 0;
+    close_socket(fd);
     for (int i = 0; i < world.count; i++)
         if (world.threads[i].state == BLOCKED && world.threads[i].object == f) fail("descriptor %d is closed while a thread waits for it", fd);
     f->kind = CLOSED;
@@ -169,7 +149,7 @@ static long write_event(int fd, const void *bytes) {
     if (file_of(fd) != f || f->kind != EVENT) fail("a write to descriptor %d, which is closed", fd);
     note("  wakes by descriptor %d", fd);
     f->count += *(const uint64_t *)bytes;
-    changed(fd);
+    file_has_changed(fd);
     return 8;
 }
 static long read_event(int fd, void *bytes) {
@@ -267,6 +247,9 @@ int __wrap_fcntl(int fd, int command, long argument) {
     if (fd < FIRST) return __real_fcntl(fd, command, argument);
     if (!file_of(fd)) return (int)answer(-EBADF);
     if (command == F_GETFD) return FD_CLOEXEC;
+    if (command == F_DUPFD_CLOEXEC) return file_of(fd)->copies++, fd;
+    if (command == F_ADD_SEALS) return 0;
+    if (command == F_GET_SEALS) return F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
     fail("fcntl %d of a descriptor of the explorer's", command);
 }
 
@@ -287,7 +270,19 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
         case FUTEX_UNLOCK_PI: return answer(futex_unlock((void *)a));
         default: fail("futex operation %ld", b);
         }
-    case SYS_mmap: return a; /* reserves a tag (treadle_system_new_tag), which is free in each run */
+    case SYS_mmap:
+        if (file_of((int)e)) return map_file((int)e);
+        return a; /* reserves a tag (treadle_system_new_tag), which is free in each run */
+    case SYS_munmap: return unmap_file((void *)a);
+    case SYS_memfd_create: return answer(open_file(MEMORY));
+    case SYS_fallocate: return answer(size_file((int)a, (size_t)d));
+    case SYS_statx: return answer(identify_file((int)a, (void *)e));
+    case SYS_connect: return answer(socket_connect((int)a, (const void *)b, (size_t)c));
+    case SYS_accept4: return answer(socket_accept((int)a));
+    case SYS_sendmsg: return answer(socket_send((int)a, (const void *)b));
+    case SYS_recvmsg: return answer(socket_receive((int)a, (void *)b));
+    case SYS_shutdown: return answer(socket_shut((int)a));
+    case SYS_ppoll: return answer(socket_poll((void *)a));
     case SYS_epoll_pwait: return answer(wait_for_events((int)a, (struct epoll_event *)b, (int)c, (int)d));
     case SYS_close: return file_of((int)a) ? close_file((int)a) : (int)a >= FIRST ? answer(-EBADF) : __real_syscall(number, a);
     case SYS_write: return file_of((int)a) ? write_event((int)a, (const void *)b) : __real_syscall(number, a, b, c);

@@ -39,6 +39,9 @@ void explore_from_here(void);
 pthread_t start(void *(*body)(void *), void *argument);
 void join(pthread_t thread);
 
+/* Whether it is as if each thread ran on a processor of its own, so that loops wait awake for those of others. */
+void give_each_thread_a_processor(bool have);
+
 /* An event that one thread sets and others wait for. It orders what was written before. All zeros: not set. */
 struct event {
     int is_set;

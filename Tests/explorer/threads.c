@@ -179,7 +179,10 @@ int __wrap_pthread_setname_np(pthread_t thread, const char *name) { return (void
 int __wrap_pthread_setschedprio(pthread_t thread, int priority) { return (void)thread, (void)priority, 0; }
 int __wrap_setpriority(int which, unsigned who, int priority) { return (void)which, (void)who, (void)priority, 0; }
 int __wrap_sched_yield(void) { return yield_point(), 0; }
-int __wrap_sched_getcpu(void) { return 0; }
+/* One processor for all, on which nobody waits awake for another, unless the scene says otherwise. */
+static bool have_processors;
+void give_each_thread_a_processor(bool have) { have_processors = have; }
+int __wrap_sched_getcpu(void) { return have_processors ? world.current : 0; }
 int __wrap_pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
     return (void)before, (void)parent, (void)child, 0;
 }

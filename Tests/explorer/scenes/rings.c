@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * rings.c: message ports whose loops look for messages in the memory that both sides share, and have the bell left out meanwhile,
+ * against their way to sleep. Both sides are in one process here, on a processor each. */
+#include "owner.h"
+
+#include <string.h>
+
+#define NAME "scene"
+static treadle_message_port local, remote;
+static counter requests, replies, ends;
+
+static void answer_request(treadle_message_port self, const treadle_message_port_message *message, void *info) {
+    (void)self, (void)info;
+    count(&requests);
+    if (!message->flags) return;
+    treadle_status status = treadle_message_port_reply(message->call, message->data, message->size);
+    REQUIRE(status == TREADLE_OK || (status == TREADLE_IGNORED && counted(&ends)));
+}
+static void serve(void) {
+    treadle_message_port_context context = {.struct_size = sizeof context, .receive = answer_request};
+    give_each_thread_a_processor(true);
+    REQUIRE_OK(treadle_message_port_create_local(NAME, &context, &local));
+    add(local);
+}
+static void *run_server(void *info) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    serve();
+    set(&is_there);
+    result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+    return info;
+}
+static void take_reply(const void *data, size_t size, void *info) {
+    (void)info;
+    REQUIRE(size == 4 && memcmp(data, "text", 4) == 0);
+    count(&replies);
+}
+static treadle_status ask(treadle_message_port port) {
+    return treadle_message_port_request(port, 1, "text", 4, TREADLE_FOREVER, TREADLE_FOREVER, "replies", take_reply, NULL);
+}
+/* Both sides have the ring, and have seen each other on another processor. */
+static pthread_t start_server(void) {
+    pthread_t server = start(run_server, NULL);
+    await(&is_there);
+    REQUIRE_OK(treadle_message_port_create_remote(NAME, NULL, &remote));
+    REQUIRE_OK(treadle_loop_add(treadle_loop_current(), remote, "replies"));
+    for (int i = 0; i < 3; i++) REQUIRE_OK(ask(remote));
+    return server;
+}
+static void end(pthread_t server) {
+    REQUIRE(treadle_invalidate(remote) >= 0);
+    REQUIRE_OK(treadle_release(remote));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(server);
+    REQUIRE_OK(treadle_release(local));
+}
+
+/* From here on neither side waits awake any more: behind its next message the server hands over what it looked at, and sleeps. */
+static pthread_t start_tired_server(void) {
+    pthread_t server = start_server();
+    give_each_thread_a_processor(false);
+    explore_from_here();
+    return server;
+}
+
+SCENE(a_request_meets_a_server_on_its_way_to_sleep, "MSG-6 MSG-9 WAKE-1") {
+    pthread_t server = start_tired_server();
+    for (int i = 0; i < 2; i++) REQUIRE_OK(ask(remote));
+    REQUIRE(counted(&replies) == 5);
+    end(server);
+}
+
+/* Whatever the server does besides, it looks again before it sleeps. */
+static void do_nothing_at_all(void *info) { (void)info; }
+SCENE(a_post_and_a_message_meet_a_loop_on_its_way_to_sleep, "MSG-6 MSG-9 BLK-2") {
+    pthread_t server = start_tired_server();
+    REQUIRE_OK(treadle_message_port_send(remote, 1, "text", 4, TREADLE_FOREVER));
+    REQUIRE_OK(treadle_loop_post(loop, do_nothing_at_all, NULL));
+    REQUIRE_OK(ask(remote));
+    REQUIRE(counted(&requests) == 5);
+    end(server);
+}
+
+static void end_port(void *info) {
+    (void)info;
+    count(&ends);
+    REQUIRE_OK(treadle_invalidate(local));
+}
+SCENE(a_port_ends_while_both_sides_look, "MSG-7 MSG-8") {
+    pthread_t server = start_server();
+    explore_from_here();
+    REQUIRE_OK(treadle_loop_post(loop, end_port, NULL));
+    treadle_status status = ask(remote);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED);
+    REQUIRE(counted(&replies) == (status == TREADLE_OK ? 4 : 3));
+    if (status == TREADLE_OK) status = ask(remote);
+    REQUIRE(status == TREADLE_E_CLOSED);
+    end(server);
+}
