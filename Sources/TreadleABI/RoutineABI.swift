@@ -179,20 +179,22 @@ public func treadle_routine_call(
     guard result != nil || result_size == 0 else { throw Failure(Status.argument, "result", "is NULL") }
     let result = result_size == 0 ? nil : result
     guard let event, ClientStruct.size(event) < MemoryLayout<treadle_event>.size else {
-      call(routine, event, result)
+      try call(routine, event, result)
       return Status.ok
     }
     // What an older version does not have is zero.
     var known = try ClientStruct.copyKnownPart(event, "event")
     known.struct_size = MemoryLayout<treadle_event>.size
-    withUnsafePointer(to: known) { call(routine, $0, result) }
+    try withUnsafePointer(to: known) { known throws(Failure) in try call(routine, known, result) }
     return Status.ok
   }
 }
 
 /// The two structs are one: the C header's and the core's.
-private func call(_ routine: Routine, _ event: UnsafePointer<treadle_event>?, _ result: UnsafeMutableRawPointer?) {
-  routine.call(UnsafeRawPointer(event)?.assumingMemoryBound(to: Event.self), result: result)
+private func call(_ routine: Routine, _ event: UnsafePointer<treadle_event>?, _ result: UnsafeMutableRawPointer?) throws(Failure) {
+  if !routine.call(UnsafeRawPointer(event)?.assumingMemoryBound(to: Event.self), result: result) {
+    throw Routine.closedFailure("routine")
+  }
 }
 
 /// The routine that a context names, as the core's items see it, with a reference that the item owns and

@@ -95,14 +95,16 @@ package struct Slab {
   @inline(never)
   package func isOver(_ handle: Handle) -> Bool {
     guard let memory = locate(handle) else { return true }
-    return Slab.reference(memory).pointee.generation != handle.generation
+    return Slab.reference(memory).pointee.seen.generation != handle.generation
   }
 
   /// The same; if it is not, `Rest` tells when it is.
   @inline(never)
   package func isOverOrAwaited(_ handle: Handle) -> Bool {
     guard let memory = locate(handle) else { return true }
-    return Slab.reference(memory).pointee.exchange(handle.generation, needs: 0, set: Reference.Mark.awaited, clear: 0) == nil
+    if Slab.reference(memory).pointee.exchange(handle.generation, needs: 0, set: Reference.Mark.awaited, clear: 0) != nil { return false }
+    // Nothing was exchanged: the look acquires what belongs to the end.
+    return Slab.reference(memory).pointee.seen.generation != handle.generation
   }
 
   /// The object that a client's handle means, with a reference that the caller drops.

@@ -22,7 +22,7 @@ extension Routine {
       })
   }
 
-  private var handle: Handle {
+  var handle: Handle {
     Handle(kind: .routine, slot: cell.pointee.slot, generation: cell.pointee.reference.generation)
   }
 

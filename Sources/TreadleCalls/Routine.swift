@@ -55,7 +55,10 @@ package struct Routine {
     let routine = Routine(try Slab(.routine).hold(handle, subject))
     if routine.cell.pointee.ended.load(ordering: .relaxed) == 0 { return routine }
     routine.drop()
-    throw Failure(Status.stale, subject, "belonged to a scope that is closed")
+    throw closedFailure(subject)
+  }
+  package static func closedFailure(_ subject: StaticString) -> Failure {
+    Failure(Status.stale, subject, "belonged to a scope that is closed")
   }
 
   /// Returns a reference that the client owns.
@@ -63,14 +66,25 @@ package struct Routine {
     Routine(try Slab(.routine).surrender(handle, "routine")).drop()
   }
 
-  /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called.
+  /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called. The life is over when that
+  /// has returned: the close of the routine's scope waits for it.
   package func drop() {
     guard cell.pointee.reference.drop().isGone else { return }
     let body = cell.pointee.body
-    let (destroy, info) = (cell.pointee.destroyed.load(ordering: .acquiring) == 0 ? body.pointee.destroy : nil, body.pointee.info)
-    Slab(.routine).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
+    var destroying = Destroying(
+      destroy: cell.pointee.destroyed.load(ordering: .acquiring) == 0 ? body.pointee.destroy : nil, info: body.pointee.info)
     Arena.free(body)
-    destroy?(info)
+    let (slot, handle) = (cell.pointee.slot, self.handle)
+    ObjectCall.during(handle.bits, &destroying) { memory in
+      guard let call = memory?.assumingMemoryBound(to: Destroying.self).pointee else { return }
+      call.destroy?(call.info)
+    }
+    Slab(.routine).free(slot, UnsafeMutableRawPointer(cell))
+  }
+
+  private struct Destroying {
+    let destroy: RoutineBody.Destroy?
+    let info: UnsafeMutableRawPointer?
   }
 
   /// The routine as the core's items see it; takes over the caller's reference.
@@ -97,13 +111,12 @@ package struct Routine {
   package var result: SignatureValue { cell.pointee.body.pointee.signature.result }
 
   /// Calls the function. Without an event the arguments that it would supply are 0. `result` has room for
-  /// the result's type; nil drops the result.
+  /// the result's type; nil drops the result. False, with nothing called, if its scope was closed meanwhile.
   @inline(__always)
-  package func call(_ event: UnsafePointer<Event>?, result: UnsafeMutableRawPointer?) {
-    if cell.pointee.isScoped {
-      _ = callScoped(event, result: result)
-      return
-    }
+  @discardableResult
+  package func call(_ event: UnsafePointer<Event>?, result: UnsafeMutableRawPointer?) -> Bool {
+    if cell.pointee.isScoped { return callScoped(event, result: result) }
     RoutineBody.call(cell.pointee.body, event, result: result)
+    return true
   }
 }

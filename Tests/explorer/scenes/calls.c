@@ -79,6 +79,7 @@ static treadle_status answer(treadle_call *call, void *info) {
     count(&handling);
     REQUIRE(!info || counted(&freed) == 0);
     *(int *)call->result = *(const int *)call->arguments[0] + 1;
+    use_released();
     count(&called);
     REQUIRE(!info || counted(&freed) == 0);
     atomic_fetch_sub_explicit(&handling, 1, memory_order_relaxed);
@@ -139,5 +140,79 @@ SCENE(a_scope_is_closed_while_its_closure_is_called, "SCOPE-2, SCOPE-3") {
     int calls = counted(&called);
     join(other);
     REQUIRE(counted(&called) == calls);
+    REQUIRE_OK(treadle_release(scope));
+}
+
+/* Callers wait for room before a call that is handled on a loop, and then for its end. */
+static void make_closure_with_room_for_one(void) {
+    treadle_closure_config config = {.struct_size = sizeof config, .signature = "ii", .handler = answer, .info = &closure, .queue_limit = 1,
+                                     .destroy = count_release, .delivery = TREADLE_DELIVERY_SYNC, .loop = loop};
+    REQUIRE_OK(treadle_closure_create(&config, &closure));
+    void (*code)(void);
+    REQUIRE_OK(treadle_closure_get_code(closure, &code));
+    function = (int (*)(int))code;
+    REQUIRE_OK(treadle_set_last_resort(say_nothing, NULL, NULL));
+}
+static void *call_it_for_sure(void *info) {
+    REQUIRE(function(7) == 8);
+    return info;
+}
+SCENE(two_callers_of_a_closure_with_room_for_one, "PERF-7") {
+    pthread_t owner = start_owner(make_closure_with_room_for_one), other = start(call_it_for_sure, NULL);
+    REQUIRE(function(7) == 8);
+    join(other);
+    REQUIRE(counted(&called) == 2);
+    REQUIRE_OK(treadle_closure_invalidate(closure));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(closure));
+    REQUIRE(counted(&freed) == 1);
+}
+
+/* Out of a plugin and into it: its scope is closed while a routine of it is called, and while it creates a closure. */
+static void run_in_scope(void) {
+    REQUIRE(counted(&dropped) == 0);
+    count(&called);
+    use_released();
+    REQUIRE(counted(&dropped) == 0);
+}
+static treadle_routine routine;
+static void make_scope(void) {
+    treadle_scope_config config = {.struct_size = sizeof config, .destroy = note_drop};
+    REQUIRE_OK(treadle_scope_create(&config, &scope));
+}
+static void *call_routine(void *info) {
+    treadle_status status = treadle_routine_call(routine, NULL, NULL, 0);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED || status == TREADLE_E_STALE);
+    REQUIRE(counted(&called) == (status == TREADLE_OK));
+    return info;
+}
+SCENE(a_scope_is_closed_while_its_routine_is_called, "SCOPE-2, SCOPE-3") {
+    make_scope();
+    REQUIRE_OK(treadle_scope_enter(scope));
+    treadle_routine_config config = {.struct_size = sizeof config, .code = run_in_scope, .signature = "v", .destroy = count_release, .info = &routine};
+    REQUIRE_OK(treadle_routine_create(&config, &routine));
+    REQUIRE_OK(treadle_scope_leave(scope));
+    explore_from_here();
+    pthread_t other = start(call_routine, NULL);
+    REQUIRE_OK(treadle_close(scope, TREADLE_FOREVER));
+    REQUIRE(counted(&freed) == 1 && counted(&dropped) == 1);
+    join(other);
+    REQUIRE_OK(treadle_release(scope));
+}
+static void *create_closure(void *info) {
+    treadle_closure_config config = {.struct_size = sizeof config, .signature = "ii", .handler = answer, .info = &closure, .destroy = count_release, .scope = scope};
+    treadle_status status = treadle_closure_create(&config, &closure);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED || status == TREADLE_E_STALE);
+    return info;
+}
+SCENE(a_scope_is_closed_while_a_closure_is_created_in_it, "SCOPE-2, SCOPE-3") {
+    make_scope();
+    explore_from_here();
+    pthread_t other = start(create_closure, NULL);
+    REQUIRE_OK(treadle_close(scope, TREADLE_FOREVER));
+    REQUIRE(counted(&dropped) == 1);
+    join(other);
+    REQUIRE(counted(&freed) == 1);
     REQUIRE_OK(treadle_release(scope));
 }

@@ -54,8 +54,12 @@ static inline void stop_loop(void *info) {
     count(&called);
     REQUIRE_OK(treadle_loop_stop(loop));
 }
+/* What is released with an item, plain memory: a callback that is not ordered before the release races with it. */
+static int released_with_it;
+static inline void use_released(void) { (void)*(volatile int *)&released_with_it; }
 static inline void count_release(void *info) {
     (void)info;
+    released_with_it = 1;
     count(&freed);
 }
 
