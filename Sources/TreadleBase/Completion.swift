@@ -6,7 +6,8 @@ import Synchronization
 
 /// Something whose end threads wait for: a request, a call that is carried to a loop, room in a queue, a thread that gets
 /// ready, a host's future. It ends once, with an outcome; what was written before is seen by whoever has seen the end. One
-/// word, a futex; all-zero bytes are one that is open.
+/// word, a futex; all-zero bytes are one that is open. All that threads agree on is in this word, whose changes have one
+/// order: so its operations only have to release what was written before the end, and to acquire that.
 package struct Completion: ~Copyable {
   private static let open: UInt32 = 0
   /// Open, and somebody sleeps.
@@ -23,24 +24,24 @@ package struct Completion: ~Copyable {
   package func reset() { word.store(Completion.open, ordering: .relaxed) }
 
   @inline(__always)
-  package var isOver: Bool { word.load(ordering: .sequentiallyConsistent) >= Completion.over }
-  /// Once it is over.
+  package var isOver: Bool { word.load(ordering: .acquiring) >= Completion.over }
+  /// For a thread that has seen `isOver`, which acquires.
   @inline(__always)
-  package var outcome: UInt32 { word.load(ordering: .acquiring) }
+  package var outcome: UInt32 { word.load(ordering: .relaxed) }
 
   /// Ends it. Its memory may be gone as soon as the outcome is there: all that follows is a wake-up of its address, which at
   /// worst wakes somebody for no reason.
   @inline(__always)
   package borrowing func end(_ outcome: UInt32 = Completion.over) {
     let address = Futex.address(of: word)
-    if word.exchange(outcome, ordering: .sequentiallyConsistent) == Completion.awaited { Futex.wake(address, Int32.max) }
+    if word.exchange(outcome, ordering: .releasing) == Completion.awaited { Futex.wake(address, Int32.max) }
   }
 
   /// Ends one that several may end, of which the first counts. The caller keeps the memory.
   package borrowing func endFirst(_ outcome: UInt32) {
-    var now = word.load(ordering: .acquiring)
+    var now = word.load(ordering: .relaxed)
     while now < Completion.over {
-      let (isFirst, original) = word.compareExchange(expected: now, desired: outcome, ordering: .sequentiallyConsistent)
+      let (isFirst, original) = word.compareExchange(expected: now, desired: outcome, ordering: .releasing)
       if isFirst {
         if now == Completion.awaited { Futex.wake(Futex.address(of: word), Int32.max) }
         return
@@ -51,7 +52,7 @@ package struct Completion: ~Copyable {
 
   /// Ends it if nobody waits for it; false if somebody does, or it is over.
   package borrowing func endUnlessAwaited() -> Bool {
-    word.compareExchange(expected: Completion.open, desired: Completion.over, ordering: .sequentiallyConsistent).exchanged
+    word.compareExchange(expected: Completion.open, desired: Completion.over, ordering: .releasing).exchanged
   }
 
   /// Waits until it is over, or a time has passed; with a `spin`, which adapts to whoever is to end it, looks for the end a
@@ -60,7 +61,8 @@ package struct Completion: ~Copyable {
     if isOver { return }
     if let spin, spin.pointee.isElsewhere, spin.pointee.spin(limit: until, { isOver }) { return }
     let start = spin?.pointee.sleepBegins() ?? 0
-    _ = word.compareExchange(expected: Completion.open, desired: Completion.awaited, ordering: .sequentiallyConsistent)
+    // Releases what the waiter tells of its wait (`Turnstile`).
+    _ = word.compareExchange(expected: Completion.open, desired: Completion.awaited, ordering: .releasing)
     while !isOver {
       Futex.wait(word, while: Completion.awaited, until: until)
       if !isRepeated || until != Clock.forever && Clock.now() >= until { break }

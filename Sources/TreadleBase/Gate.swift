@@ -33,14 +33,12 @@ package struct Gate: ~Copyable {
   @inline(never)
   private borrowing func wait() {
     let id = Inheritance.ownID
-    for _ in 0..<Gate.yields {
+    for _ in 0..<TREADLE_SYSTEM_GATE_YIELDS {
       if holder.spin(id) { return }
       treadle_system_yield()
     }
     Inheritance.wait(for: holder, as: id)
   }
-
-  private static let yields = 16
 }
 
 /// A word with the kernel's id of the thread that has it, or 0.
@@ -52,7 +50,7 @@ extension Atomic where Value == UInt32 {
 
   /// Tries for a few microseconds.
   func spin(_ id: UInt32) -> Bool {
-    for _ in 0..<128 {
+    for _ in 0..<TREADLE_SYSTEM_GATE_LOOKS {
       if load(ordering: .relaxed) == 0 && take(id) { return true }
       treadle_system_pause()
     }

@@ -12,6 +12,11 @@ import Synchronization
 ///
 /// Clients' references and our own are counted apart, so that a client which releases once too often cannot take what a
 /// mode or a running callback holds. All-zero bytes are a free slot of generation 0.
+///
+/// The orders: each change but `holdAgain` and `abandonClients` is a read-modify-write that acquires and releases, so a thread that changes the word sees all that was
+/// written before each earlier change. Protocols that pair this word with another one (`Calling.swift`, `Membership`, `Rest`)
+/// change the word on both sides, and so need no more. Only `signal` and `seenInOrder` are sequentially consistent: the loop's
+/// note of a wake-up is the other word there, which the two sides do not both change.
 package struct Reference: ~Copyable {
   private let word: Atomic<UInt64>
 
@@ -69,7 +74,11 @@ package struct Reference: ~Copyable {
   fileprivate static let lastGeneration: UInt64 = 0xFF_FFFF
 
   @inline(__always)
-  package var seen: Seen { Seen(bits: word.load(ordering: .sequentiallyConsistent)) }
+  package var seen: Seen { Seen(bits: word.load(ordering: .acquiring)) }
+  /// For a thread that has queued a signalled source and looks whether a wake-up is wanted for it. Of the threads that signal with a
+  /// wake-up, one that `signal` orders later finds the loop's note of a wake-up cleared, and wakes the loop itself.
+  @inline(__always)
+  package var seenInOrder: Seen { Seen(bits: word.load(ordering: .sequentiallyConsistent)) }
   @inline(__always)
   package var generation: UInt32 { Seen(bits: word.load(ordering: .relaxed)).generation }
   @inline(__always)
@@ -127,7 +136,7 @@ package struct Reference: ~Copyable {
     var now = word.load(ordering: .relaxed)
     while Seen(bits: now).isLive(generation) {
       let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: Seen(bits: now).withOneMore & ~marks, ordering: .sequentiallyConsistent)
+        expected: now, desired: Seen(bits: now).withOneMore & ~marks, ordering: .acquiringAndReleasing)
       if isExchanged { return Seen(bits: now) }
       now = original
     }
@@ -145,10 +154,10 @@ package struct Reference: ~Copyable {
   /// Drops one, or several at a time; what is left.
   @inline(__always)
   package borrowing func drop(_ count: UInt64 = 1) -> Seen {
-    let (before, left) = word.subtract(Reference.one &* count, ordering: .sequentiallyConsistent)
+    let (before, left) = word.subtract(Reference.one &* count, ordering: .acquiringAndReleasing)
     assert(Seen(bits: before).own >= count, "a reference of ours is dropped once")
     if Seen(bits: before).own < Reference.manyOwn { return Seen(bits: left) }
-    return Seen(bits: word.add(Reference.one &* count, ordering: .sequentiallyConsistent).newValue)
+    return Seen(bits: word.add(Reference.one &* count, ordering: .acquiringAndReleasing).newValue)
   }
 
   /// Drops one or several references, unless they are the last of our own of an object without a mark: then nothing, for the
@@ -161,7 +170,7 @@ package struct Reference: ~Copyable {
       if own == count && now & mark == 0 { return nil }
       let left = own < Reference.manyOwn ? now &- Reference.one &* count : now
       let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: left, ordering: .sequentiallyConsistent)
+        expected: now, desired: left, ordering: .acquiringAndReleasing)
       if isExchanged { return Seen(bits: left) }
       now = original
     }
@@ -208,17 +217,18 @@ package struct Reference: ~Copyable {
     while Seen(bits: now).isLive(generation), Seen(bits: now).clients != 0 {
       let left = (asOurs ? Seen(bits: now).withOneMore : now) &- Reference.client
       let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: left, ordering: .sequentiallyConsistent)
+        expected: now, desired: left, ordering: .acquiringAndReleasing)
       if isExchanged { return Seen(bits: left) }
       now = original
     }
     return nil
   }
 
-  /// Takes all references from clients, who get none any more. The caller has one of our own.
+  /// Takes all references from clients, who get none any more. The caller has one of our own, whose drop orders what follows; a client
+  /// that finds no reference looks at nothing else.
   package borrowing func abandonClients() {
-    word.bitwiseOr(Mark.abandoned, ordering: .sequentiallyConsistent)
-    word.bitwiseAnd(~(Reference.mostClients << 25), ordering: .sequentiallyConsistent)
+    word.bitwiseOr(Mark.abandoned, ordering: .relaxed)
+    word.bitwiseAnd(~(Reference.mostClients << 25), ordering: .relaxed)
   }
 
   // MARK: Marks
@@ -231,7 +241,7 @@ package struct Reference: ~Copyable {
     while true {
       let isCleared = evenIfOwned || Seen(bits: now).clients == 0
       let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: isCleared ? now & ~marks : now, ordering: .sequentiallyConsistent)
+        expected: now, desired: isCleared ? now & ~marks : now, ordering: .acquiringAndReleasing)
       if isExchanged { return isCleared }
       now = original
     }
@@ -245,7 +255,7 @@ package struct Reference: ~Copyable {
     var now = word.load(ordering: .relaxed)
     while Seen(bits: now).generation == generation, now & needs == needs {
       let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: now & ~clear | set, ordering: .sequentiallyConsistent)
+        expected: now, desired: now & ~clear | set, ordering: .acquiringAndReleasing)
       if isExchanged { return Seen(bits: now) }
       now = original
     }
@@ -271,13 +281,13 @@ package struct Reference: ~Copyable {
   @inline(__always)
   @discardableResult
   package borrowing func set(_ marks: UInt64) -> Seen {
-    Seen(bits: word.bitwiseOr(marks, ordering: .sequentiallyConsistent).oldValue)
+    Seen(bits: word.bitwiseOr(marks, ordering: .acquiringAndReleasing).oldValue)
   }
 
   /// Clears marks of an object that the caller holds; what was there before.
   @inline(__always)
   @discardableResult
   package borrowing func clear(_ marks: UInt64) -> Seen {
-    Seen(bits: word.bitwiseAnd(~marks, ordering: .sequentiallyConsistent).oldValue)
+    Seen(bits: word.bitwiseAnd(~marks, ordering: .acquiringAndReleasing).oldValue)
   }
 }

@@ -304,15 +304,7 @@ static inline void treadle_system_prefetch_for_writing(void *address) {
     __builtin_prefetch(address, 1);
 #endif
 }
-/* Between an atomic exchange and a look at something else: what was written before the exchange is seen by others
- * before the look. On x86 the exchange itself is enough; the explorer (Tests/explorer) looks at other processors' way. */
-static inline void treadle_system_fence_after_exchange(void) {
-#if (defined(__x86_64__) || defined(__i386__)) && !defined(TREADLE_EXPLORED)
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-#else
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
+#include "CTreadleOrders.h"
 void treadle_system_yield(void);
 int32_t treadle_system_processor(void); /* the one that the calling thread runs on, or -1 */
 

@@ -67,14 +67,14 @@ package struct ScopePosts: ~Copyable {
 }
 
 extension Scope {
-  /// Whether no post of the scope is called any more but those that run.
-  package var hasEndedPosts: Bool { state.pointee.hasEndedPosts.load(ordering: .acquiring) }
+  /// Whether no post of the scope is called any more but those that run. Decided under the lock; a look without it orders nothing.
+  package var hasEndedPosts: Bool { state.pointee.hasEndedPosts.load(ordering: .relaxed) }
 
   /// No post of the scope is called from here on but those that run.
   package func endPosts() {
     if hasEndedPosts { return }
     lock()
-    state.pointee.hasEndedPosts.store(true, ordering: .releasing)
+    state.pointee.hasEndedPosts.store(true, ordering: .relaxed)
     unlock()
   }
 

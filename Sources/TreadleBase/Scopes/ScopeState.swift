@@ -193,14 +193,14 @@ package struct Scope {
     defer { unlock() }
     if phase >= Phase.finishing || !isEmptyLocked { return false }
     state.pointee.finisher = Runtime.threadID
-    state.pointee.phase.store(Phase.finishing, ordering: .sequentiallyConsistent)
+    state.pointee.phase.store(Phase.finishing, ordering: .releasing)
     treadle_system_thread().pointee.finishing &+= 1
     return true
   }
 
   package func endFinishing() {
     treadle_system_thread().pointee.finishing &-= 1
-    state.pointee.phase.store(Phase.closed, ordering: .sequentiallyConsistent)
+    state.pointee.phase.store(Phase.closed, ordering: .releasing)
   }
 
   /// The thread has ended inside of them.

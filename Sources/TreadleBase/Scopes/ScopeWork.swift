@@ -30,6 +30,9 @@ package struct ScopeWork: ~Copyable {
     package static let value: UInt32 = 38
   }
 
+  /// The carrier and the closing agree by exchanges of this one word whose turn it is; what they then use was given to them under the
+  /// lock of a queue or of the scope. So these exchanges order nothing, but for `putBack` and the closing's own: of a work that is put
+  /// back and a scope whose closing has begun, one of the two threads sees what the other wrote.
   enum Phase {
     static let waiting: UInt32 = 0
     static let running: UInt32 = 1
@@ -152,9 +155,7 @@ package struct ScopeWork: ~Copyable {
 
   /// The content's turn has come; false if the scope has ended it.
   package static func begin(_ work: Pointer) -> Bool {
-    work.pointee.phase.compareExchange(
-      expected: Phase.waiting, desired: Phase.running, ordering: .sequentiallyConsistent
-    ).exchanged
+    work.pointee.phase.compareExchange(expected: Phase.waiting, desired: Phase.running, ordering: .relaxed).exchanged
   }
 
   /// A call of the client's for a work, which is on a thread's stack.
@@ -221,15 +222,14 @@ package struct ScopeWork: ~Copyable {
   private static func finish(_ work: Pointer) -> Bool {
     if isCancelled(work) { return false }
     // From waiting, which the closing may exchange as well, or from running, which nobody else does.
-    let (isFinished, before) = work.pointee.phase.compareExchange(
-      expected: Phase.waiting, desired: Phase.over, ordering: .sequentiallyConsistent)
+    let (isFinished, before) = work.pointee.phase.compareExchange(expected: Phase.waiting, desired: Phase.over, ordering: .relaxed)
     if isFinished { return true }
-    if before == Phase.running { work.pointee.phase.store(Phase.over, ordering: .sequentiallyConsistent) }
+    if before == Phase.running { work.pointee.phase.store(Phase.over, ordering: .relaxed) }
     return before == Phase.running
   }
 
   package static func isCancelled(_ work: Pointer) -> Bool {
-    work.pointee.phase.load(ordering: .sequentiallyConsistent) == Phase.cancelled
+    work.pointee.phase.load(ordering: .relaxed) == Phase.cancelled
   }
 
   static func giveBack(_ work: Pointer) {

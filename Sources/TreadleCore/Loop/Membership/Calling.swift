@@ -40,7 +40,8 @@ extension Loop {
   @discardableResult
   func dropLeft() -> Bool {
     treadle_system_fence_after_exchange()
-    return state.pointee.left.load(ordering: .sequentiallyConsistent) == 0 ? false : dropLeftNow()
+    // The fence orders it; what it says is looked at under the lock.
+    return state.pointee.left.load(ordering: .relaxed) == 0 ? false : dropLeftNow()
   }
 
   /// Drops what was left, for one who has named an item and not looked yet whether it is a member: it is named when this
@@ -67,7 +68,8 @@ extension Loop {
   var hasLeft: Bool { state.pointee.left.load(ordering: .relaxed) != 0 }
 
   /// Nothing is called any more. True if anything was dropped. A call that is over may stay named until the next item is, but
-  /// not while anything else is called, or the loop sleeps: who closes the item would wait for that.
+  /// not while anything else is called, or the loop sleeps: who closes the item would wait for that. The store is sequentially
+  /// consistent for x86, where it is the fence (`treadle_system_fence_after_exchange`), as that of `leave`.
   @inline(__always)
   @discardableResult
   func nameNothing() -> Bool {
@@ -84,7 +86,8 @@ extension Loop {
     let isOver = tag != 0 && tag != state.pointee.calling.load(ordering: .relaxed)
     if isOver {
       state.pointee.left.store(0, ordering: .relaxed)
-      state.pointee.calling.store(0, ordering: .sequentiallyConsistent)
+      // A thread that takes an item out looks at this under the lock.
+      state.pointee.calling.store(0, ordering: .relaxed)
     }
     unlock()
     if isOver { Item(tag: tag)?.drop() }
@@ -104,10 +107,11 @@ extension Loop {
     return id
   }
 
-  /// Whether the owner calls an item, or is about to; asked behind the exchange.
+  /// Whether the owner calls an item, or is about to; asked behind the exchange. It acquires what the owner did with an item that
+  /// is not called any more.
   @inline(__always)
   private func isCalling(_ item: Item) -> Bool {
-    state.pointee.calling.load(ordering: .sequentiallyConsistent) == item.tag
+    state.pointee.calling.load(ordering: .acquiring) == item.tag
   }
 
   /// Leaves the reference of a mode, out of which an item was taken, to the owner if he calls the item. What the caller has

@@ -77,7 +77,7 @@ extension Item {
     loop.noteCaller()
     // Of two who signal at once the first queues the source. If only the second wants the loop woken, it may ask before the
     // source is queued: the first, who looks after queueing, then wakes for both.
-    let sleep = wake || cell.pointee.reference.seen.has(Reference.Mark.wakeWanted) ? loop.markWoken() : Sleep.awake
+    let sleep = wake || cell.pointee.reference.seenInOrder.has(Reference.Mark.wakeWanted) ? loop.markWoken() : Sleep.awake
     loop.state.pointee.gate.unlock()
     if Watch.isTracing { traceSignal(generation, time) }
     if sleep != Sleep.awake { loop.endSleep(sleep) }

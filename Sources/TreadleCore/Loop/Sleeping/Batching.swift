@@ -64,10 +64,11 @@ extension Loop {
     repeat { for _ in 0..<8 { treadle_system_pause() } } while Clock.now() < until
   }
 
-  /// Whether anything was queued for the mode by others. Owner, without the gate.
+  /// Whether anything was queued for the mode by others. Owner, without the gate: a guess, by which nothing but the pause is
+  /// decided, so the loads order nothing.
   @inline(__always)
-  func hasWork(_ mode: Mode) -> Bool {
-    state.pointee.pending.load(ordering: .acquiring) != 0
-      || mode.state.pointee.signalledCount.load(ordering: .acquiring) != 0
+  private func hasWork(_ mode: Mode) -> Bool {
+    state.pointee.pending.load(ordering: .relaxed) != 0
+      || mode.state.pointee.signalledCount.load(ordering: .relaxed) != 0
   }
 }

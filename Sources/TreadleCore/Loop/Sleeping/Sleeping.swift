@@ -32,8 +32,9 @@ extension Loop {
   func openWakeGate() {
     state.pointee.isWokenByOwner = false
     state.pointee.hasReading = false
-    // Exchanged, not stored: another wake-up may have come since the load, and what was queued for it must be found as well.
-    if state.pointee.wakePending.load(ordering: .acquiring) != 0 {
+    // Exchanged, not stored: another wake-up may have come since the load, and what was queued for it must be found as well. A
+    // wake-up that the load misses is found before the sleep.
+    if state.pointee.wakePending.load(ordering: .relaxed) != 0 {
       _ = state.pointee.wakePending.exchange(0, ordering: .sequentiallyConsistent)
     }
   }
@@ -50,13 +51,15 @@ extension Loop {
     assertOwner()
     // What is dropped here may call the client, who may queue something.
     nameNothing()
+    // A client that sees the loop wait sees what it did before.
     state.pointee.waiting.store(1, ordering: .releasing)
-    defer { state.pointee.waiting.store(0, ordering: .releasing) }
+    defer { state.pointee.waiting.store(0, ordering: .relaxed) }
     if !returnOnInterrupt && spin(mode, until: deadline, isOver) { return .somethingToDo }
     if !returnOnInterrupt && hasLookouts && reportNews(mode, asked: &asked) { return .somethingToDo }
     // A signal handler may have forked, too: the kernel's set is the parent's.
     while treadle_system_open_tag() == state.pointee.life {
-      let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
+      // Acquires the changes that are counted here already: what follows looks at them.
+      let changes = state.pointee.changes.load(ordering: .acquiring)
       let until = min(deadline, mode.nextWake())
       let poller = mode.poller ?? (returnOnInterrupt ? mode.pollerForInterrupts() : nil)
       if returnOnInterrupt, let poller { mode.armInterrupt(poller) }
@@ -126,8 +129,10 @@ extension Loop {
     return true
   }
 
+  /// A thread that still sees the sleep may end it once more, which at worst ends a later sleep for no reason: so the store orders
+  /// nothing.
   @inline(__always)
-  private func endOwnSleep() { state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent) }
+  private func endOwnSleep() { state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed) }
 
   /// Waits awake for the loop's callers, in this process and in others. True if a wake-up or the end of the run came meanwhile; false
   /// if it has to sleep, or there is news (`Lookouts.swift`).
@@ -138,12 +143,12 @@ extension Loop {
     if !state.pointee.isOverrun { state.pointee.isChasing = false }
     guard state.pointee.callers.takeNote() else { return false }
     if hasLookouts && hasNews(mode) { return false }
-    let changes = state.pointee.changes.load(ordering: .acquiring)
+    let changes = state.pointee.changes.load(ordering: .relaxed)
     let isDue = state.pointee.callers.spin(limit: min(deadline, mode.earliestDate)) {
-      state.pointee.wakePending.load(ordering: .acquiring) != 0 || isOver()
-        || state.pointee.changes.load(ordering: .acquiring) != changes || hasLookouts && hasNews(mode)
+      state.pointee.wakePending.load(ordering: .relaxed) != 0 || isOver()
+        || state.pointee.changes.load(ordering: .relaxed) != changes || hasLookouts && hasNews(mode)
     }
-    // What has changed may end no sleep.
+    // What has changed may end no sleep. The wait decides nothing, so it orders nothing either.
     return isDue && (isWoken || isOver())
   }
 }

@@ -50,7 +50,8 @@ extension Loop {
 
   /// Stops the innermost run (STOP-2). Ignored without one (STOP-1).
   package func stop() -> Int32 {
-    if state.pointee.depth.load(ordering: .sequentiallyConsistent) == 0 { return Status.ignored }
+    // A run that begins or ends at the same time may or may not be meant.
+    if state.pointee.depth.load(ordering: .relaxed) == 0 { return Status.ignored }
     askToStop(LoopState.Stop.innermost)
     return Status.ok
   }
@@ -92,7 +93,7 @@ extension Loop {
   private func claimSleeper() -> UInt32 {
     state.pointee.kicking.add(1, ordering: .sequentiallyConsistent)
     let sleep = state.pointee.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
-    if sleep == Sleep.awake { state.pointee.kicking.subtract(1, ordering: .sequentiallyConsistent) }
+    if sleep == Sleep.awake { state.pointee.kicking.subtract(1, ordering: .relaxed) }
     return sleep
   }
 
@@ -101,11 +102,13 @@ extension Loop {
   func endSleep(_ sleep: UInt32) {
     if sleep == Sleep.awake { return }
     if sleep == Sleep.inPoller {
-      _ = treadle_system_eventfd_write(state.pointee.wakeDescriptor.load(ordering: .acquiring))
+      // The owner has written it before the sleep that the claim's exchange has read.
+      _ = treadle_system_eventfd_write(state.pointee.wakeDescriptor.load(ordering: .relaxed))
     } else {
       Futex.wake(Futex.address(of: state.pointee.sleeping), 1)
     }
-    state.pointee.kicking.subtract(1, ordering: .sequentiallyConsistent)
+    // Behind the last use of what `closeSleep` closes.
+    state.pointee.kicking.subtract(1, ordering: .releasing)
   }
 
   /// A descriptor that interrupts runs which return on interrupts; -1 for none.
@@ -124,8 +127,8 @@ extension Loop {
     lock()
     forgetPollables()
     for slot in state.pointee.modes.elements { Mode(slot: slot)?.closePoller() }
-    let wake = state.pointee.wakeDescriptor.exchange(-1, ordering: .sequentiallyConsistent)
-    let timer = state.pointee.timerDescriptor.exchange(-1, ordering: .sequentiallyConsistent)
+    let wake = state.pointee.wakeDescriptor.exchange(-1, ordering: .relaxed)
+    let timer = state.pointee.timerDescriptor.exchange(-1, ordering: .relaxed)
     unlock()
     if wake >= 0 { _ = treadle_system_close(wake) }
     if timer >= 0 { _ = treadle_system_close(timer) }
