@@ -14,19 +14,54 @@ static uint64_t cut(uint64_t value, int size) { return size == 8 ? value : value
 
 /* --- Operations ----------------------------------------------------------------------------------- */
 
-/* What is asked for at a site; a mutant asks for less. */
-static int order_at(int order, const void *site) {
-    uint32_t address = (uint32_t)(uintptr_t)site;
+/* What is asked for at a site, and what a mutant leaves of it. */
+struct order {
+    int asked, left;
+    bool looks_again; /* a mutant: the load finds what the thread knew before */
+};
+static bool is_weakened(uint32_t address) {
     for (int i = 0; shared->weakened_marks[address % MARKS] && i < shared->weakened_count; i++)
-        if (shared->weakened[i] == address) return shared->weakened_to;
-    if (!shared->records_sites || order == RELAXED) return order;
+        if (shared->weakened[i] == address) return true;
+    return false;
+}
+static int record_site(uint32_t address, int order) {
     int i = 0;
     while (i < shared->site_count && shared->sites[i] != address) i++;
     if (i == SITES) fail("the explorer has no room for more sites");
-    if (i == shared->site_count) shared->site_count++;
+    if (i == shared->site_count) shared->are_looks[shared->site_count++] = false;
     shared->sites[i] = address;
     shared->orders[i] = (int8_t)order;
-    return order;
+    return i;
+}
+/* On x86 each load acquires and each store releases. */
+static int at_least(int order) { return shared->is_x86 && order == RELAXED ? BOTH : order; }
+static struct order order_at(int order, const void *site) {
+    uint32_t address = (uint32_t)(uintptr_t)site;
+    if (is_weakened(address)) {
+        bool looks_again = shared->weakened_to == LOOK_AGAIN;
+        return (struct order){order, at_least(looks_again ? order : shared->weakened_to), looks_again};
+    }
+    if (shared->records_sites && order != RELAXED) record_site(address, order);
+    return (struct order){order, at_least(order), false};
+}
+/* The newest value that the thread has seen of a word; NULL: none. */
+static struct store *last_seen(struct location *l, const struct vthread *thread) {
+    int self = (int)(thread - world.threads);
+    for (uint32_t i = l->count; i > 0 && i + HISTORY > l->count; i--)
+        if (l->ring[(i - 1) % HISTORY].seen.at[self]) return &l->ring[(i - 1) % HISTORY];
+    return NULL;
+}
+
+/* Whether a mutant has made a difference: an operation ordered less than it would have. */
+static bool is_in(const vector *a, const vector *b) {
+    for (int i = 0; i < THREADS; i++)
+        if (a->at[i] > b->at[i]) return false;
+    return true;
+}
+static void acquire_by(struct vthread *thread, const struct store *s, struct order order) {
+    bool is_lost = acquires(order.asked) && !acquires(order.left) && !(is_in(&s->before, &thread->before) && is_in(&s->view, &thread->view));
+    if (is_lost || (acquires(order.left) && s->is_poor && !is_in(&s->whole, &thread->before))) shared->differences++;
+    acquire(thread, s, order.left);
 }
 
 static bool waits_awake(struct vthread *thread, const volatile void *address, uint64_t value) {
@@ -41,7 +76,9 @@ static void goes_on(struct vthread *thread) {
     thread->same_loads = thread->loads = 0;
 }
 
-static struct store *pick(struct location *l, struct vthread *thread, int order, bool (*fits)(uint64_t, uint64_t), uint64_t other) {
+static struct store *pick(struct location *l, struct vthread *thread, struct order by, bool (*fits)(uint64_t, uint64_t), uint64_t other) {
+    int order = by.left;
+    if (order != by.asked && by.asked == STRICT && may_miss(thread, newest(l), order) && !may_miss(thread, newest(l), STRICT)) shared->differences++;
     struct store *candidates[HISTORY];
     int count = 0;
     for (uint32_t i = l->count; i > 0 && i + HISTORY > l->count; i--) {
@@ -52,22 +89,26 @@ static struct store *pick(struct location *l, struct vthread *thread, int order,
     return candidates[count > 1 && thread->same_loads == 0 ? choose_value(count) : 0];
 }
 
-static uint64_t load(const volatile void *address, int size, int order, const void *site) {
+static uint64_t load(const volatile void *address, int size, int asked, const void *site) {
+    if (world.is_alone) return memory_read(address, size); /* there are more words than the model has room for */
     struct vthread *thread = me();
-    order = order_at(order, site);
+    struct order by = order_at(asked, site);
+    int order = by.left;
     point((const void *)address, false, site, "load");
     thread = me();
-    if (shared->is_x86 && order == RELAXED) order = ACQUIRE;
     if (waits_awake(thread, address, memory_read(address, size))) {
         thread->loads = 0;
         yield_point();
     }
     struct location *l = location_at(address, size);
     tick(thread);
-    struct store *s = pick(l, thread, order, NULL, 0);
+    struct store *known = by.looks_again || shared->records_sites ? last_seen(l, thread) : NULL;
+    if (known && shared->records_sites && order != RELAXED) shared->are_looks[record_site((uint32_t)(uintptr_t)site, order)] = true;
+    if (known && by.looks_again && known != newest(l)) shared->differences++;
+    struct store *s = known && by.looks_again ? known : pick(l, thread, (struct order){by.asked, order, false}, NULL, 0);
     access_atomically((const void *)address, (size_t)size, false, site);
     see(thread, s);
-    acquire(thread, s, order);
+    acquire_by(thread, s, by);
     if (order == STRICT) world.order++;
     if (s == newest(l)) {
         note("  load%d %p = %#lx", order, (const void *)address, (unsigned long)s->value);
@@ -79,7 +120,8 @@ static uint64_t load(const volatile void *address, int size, int order, const vo
 }
 
 /* A new store; `before`: the one that a read-modify-write operation has read. */
-static void add(struct location *l, struct vthread *thread, uint64_t value, int order, const struct store *before, const void *site) {
+static void add(struct location *l, struct vthread *thread, uint64_t value, struct order by, const struct store *before, const void *site) {
+    int order = by.left;
     access_atomically((const void *)l->address, l->size, true, site);
     struct store s = {.value = value, .writer = (int8_t)(thread - world.threads), .at = thread->before.at[thread - world.threads]};
     s.before = releases(order) ? thread->before : thread->released;
@@ -88,36 +130,43 @@ static void add(struct location *l, struct vthread *thread, uint64_t value, int 
         join_vector(&s.before, &before->before);
         join_vector(&s.view, &before->view);
     }
+    s.is_poor = before && before->is_poor;
+    if (s.is_poor) s.whole = before->whole;
+    if (releases(by.asked) && !releases(order)) {
+        s.is_poor = true;
+        join_vector(&s.whole, &thread->before);
+    }
     if (order == STRICT) s.order = ++world.order;
+    else if (by.asked == STRICT) s.strict_order = world.order + 1;
     l->ring[l->count++ % HISTORY] = s;
     see(thread, newest(l));
     memory_write((volatile void *)l->address, l->size, value);
     goes_on(thread);
 }
 
-static void store(volatile void *address, int size, uint64_t value, int order, const void *site) {
-    order = order_at(order, site);
+static void store(volatile void *address, int size, uint64_t value, int asked, const void *site) {
+    struct order by = order_at(asked, site);
+    int order = by.left;
     point((const void *)address, true, site, "store");
     struct vthread *thread = me();
-    if (shared->is_x86 && order == RELAXED) order = RELEASE;
     struct location *l = location_at(address, size);
     tick(thread);
-    add(l, thread, cut(value, size), order, NULL, site);
+    add(l, thread, cut(value, size), by, NULL, site);
     if (shared->is_x86 && order == STRICT) fence(thread, STRICT);
     note("  store%d %p = %#lx", order, (const void *)address, (unsigned long)value);
 }
 
-static void modify(struct location *l, struct vthread *thread, uint64_t value, int order, const void *site) {
+static void modify(struct location *l, struct vthread *thread, uint64_t value, struct order by, const void *site) {
     struct store before = *newest(l);
     see(thread, newest(l));
-    acquire(thread, &before, order);
-    add(l, thread, value, order, &before, site);
+    acquire_by(thread, &before, by);
+    add(l, thread, value, by, &before, site);
     if (shared->is_x86) fence(thread, STRICT);
 }
 
 enum { EXCHANGE, ADD, SUBTRACT, AND, OR, XOR };
-static uint64_t update(volatile void *address, int size, uint64_t value, int operation, int order, const void *site) {
-    order = order_at(order, site);
+static uint64_t update(volatile void *address, int size, uint64_t value, int operation, int asked, const void *site) {
+    struct order by = order_at(asked, site);
     point((const void *)address, true, site, "update");
     struct vthread *thread = me();
     struct location *l = location_at(address, size);
@@ -130,25 +179,24 @@ static uint64_t update(volatile void *address, int size, uint64_t value, int ope
     case OR: new = old | value; break;
     case XOR: new = old ^ value; break;
     }
-    modify(l, thread, cut(new, size), order, site);
-    note("  update%d %p: %#lx, then %#lx", order, (const void *)address, (unsigned long)old, (unsigned long)cut(new, size));
+    modify(l, thread, cut(new, size), by, site);
+    note("  update%d %p: %#lx, then %#lx", by.left, (const void *)address, (unsigned long)old, (unsigned long)cut(new, size));
     return old;
 }
 
 static bool differs(uint64_t a, uint64_t b) { return a != b; }
-static uint64_t compare(volatile void *address, int size, uint64_t expected, uint64_t desired, int order, int failing, const void *site) {
-    int asked = order;
-    order = order_at(order, site);
-    if (order != asked) failing = order == RELAXED ? RELAXED : failing == STRICT ? ACQUIRE : failing;
+static uint64_t compare(volatile void *address, int size, uint64_t expected, uint64_t desired, int asked, int failing, const void *site) {
+    struct order by = order_at(asked, site), by_failing = {failing, at_least(failing), false};
+    if (by.left != asked) by_failing.left = by.left == RELAXED ? RELAXED : failing == STRICT ? ACQUIRE : failing;
     point((const void *)address, true, site, "compare");
     struct vthread *thread = me();
-    if (shared->is_x86 && failing == RELAXED) failing = ACQUIRE;
+    if (shared->is_x86 && by_failing.left == RELAXED) by_failing.left = BOTH;
     struct location *l = location_at(address, size);
     tick(thread);
     expected = cut(expected, size);
     if (newest(l)->value == expected) {
-        modify(l, thread, cut(desired, size), order, site);
-        note("  compare%d %p: %#lx, then %#lx", order, (const void *)address, (unsigned long)expected, (unsigned long)desired);
+        modify(l, thread, cut(desired, size), by, site);
+        note("  compare%d %p: %#lx, then %#lx", by.left, (const void *)address, (unsigned long)expected, (unsigned long)desired);
         return expected;
     }
     if (waits_awake(thread, address, newest(l)->value)) {
@@ -157,14 +205,14 @@ static uint64_t compare(volatile void *address, int size, uint64_t expected, uin
         l = location_at(address, size);
     }
     if (newest(l)->value == expected) {
-        modify(l, thread, cut(desired, size), order, site);
+        modify(l, thread, cut(desired, size), by, site);
         return expected;
     }
-    struct store *s = pick(l, thread, failing, differs, expected);
+    struct store *s = pick(l, thread, by_failing, differs, expected);
     access_atomically((const void *)address, (size_t)size, false, site);
     see(thread, s);
-    acquire(thread, s, failing);
-    note("  compare%d %p: %#lx is not %#lx", order, (const void *)address, (unsigned long)s->value, (unsigned long)expected);
+    acquire_by(thread, s, by_failing);
+    note("  compare%d %p: %#lx is not %#lx", by.left, (const void *)address, (unsigned long)s->value, (unsigned long)expected);
     return s->value;
 }
 
@@ -172,8 +220,10 @@ uint64_t kernel_read(const void *address) { return memory_read(address, 4); }
 void kernel_write(void *address, uint32_t value) {
     struct location *l = location_at(address, 4);
     tick(me());
-    modify(l, me(), value, STRICT, __builtin_return_address(0));
+    modify(l, me(), value, (struct order){STRICT, STRICT, false}, __builtin_return_address(0));
 }
+
+bool is_left_out(int order, const void *site) { return order_at(order, site).left != order; }
 
 /* --- What the compiler calls ------------------------------------------------------------------------ */
 
@@ -207,10 +257,16 @@ OPERATIONS(16, uint16_t)
 OPERATIONS(32, uint32_t)
 OPERATIONS(64, uint64_t)
 
-void __tsan_atomic_thread_fence(int order) {
-    order = order_at(order, SITE);
-    point(NULL, false, SITE, "fence");
-    fence(me(), order);
-    note("  fence%d", order);
+static void pass_fence(int order, const void *site) {
+    struct order by = order_at(order, site);
+    point(NULL, false, site, "fence");
+    if (by.left != by.asked) shared->differences++;
+    fence(me(), by.left);
+    note("  fence%d", by.left);
+}
+void __tsan_atomic_thread_fence(int order) { pass_fence(order, SITE); }
+/* In the library: behind an exchange, which is a fence by itself on x86. */
+void treadle_system_explored_fence(void) {
+    if (!shared->is_x86) pass_fence(STRICT, SITE);
 }
 void __tsan_atomic_signal_fence(int order) { (void)order; }

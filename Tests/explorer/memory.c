@@ -109,6 +109,7 @@ bool may_miss(const struct vthread *thread, const struct store *s, int order) {
     for (int i = 0; i < THREADS; i++)
         if (s->seen.at[i] && s->seen.at[i] <= thread->view.at[i]) return false;
     if (s->order && s->order <= thread->fence_order) return false;
-    if (order != STRICT) return true;
-    return s->order == 0 && (s->writer < 0 || s->at > world.fence_view.at[s->writer]);
+    bool is_missed = order != STRICT || (s->order == 0 && (s->writer < 0 || s->at > world.fence_view.at[s->writer]));
+    if (s->strict_order && (order == STRICT ? is_missed : s->strict_order <= thread->fence_order)) shared->differences++;
+    return is_missed;
 }

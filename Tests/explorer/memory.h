@@ -9,7 +9,7 @@
 
 enum { HISTORY = 8 };
 /* In the order of the compiler's constants. */
-enum { RELAXED, CONSUME, ACQUIRE, RELEASE, BOTH, STRICT };
+enum { RELAXED, CONSUME, ACQUIRE, RELEASE, BOTH, STRICT, LOOK_AGAIN };
 
 struct store {
     uint64_t value;
@@ -18,6 +18,10 @@ struct store {
     uint32_t order;      /* among sequentially consistent operations; 0: it is none */
     uint32_t at;         /* the writer's clock */
     int8_t writer;       /* -1: it was there before */
+    /* Of a mutant: the store releases less than `whole`, or is not sequentially consistent, as it would be with this order. */
+    bool is_poor;
+    vector whole;
+    uint32_t strict_order;
 };
 struct location {
     uintptr_t address; /* 0: unused */

@@ -3,7 +3,7 @@
  *
  * threads.c: threads as fibers of the one thread that there is, and pthread's functions for them. Each fiber has its own copy
  * of the program's thread-local storage, which is moved to its place when the fiber goes on. */
-#include "world.h"
+#include "memory.h"
 
 #include "scene.h"
 #include <errno.h>
@@ -84,6 +84,7 @@ void switch_to(int thread) {
 static int create(void *(*body)(void *), void *argument) {
     if (world.count == THREADS) fail("the explorer has no room for more threads");
     int number = world.count++;
+    world.is_alone = false;
     struct vthread *t = &world.threads[number];
     t->tls = storages + (size_t)number * (tls_size + 64);
     memset(t->tls, 0, tls_size);
@@ -145,9 +146,9 @@ static _Noreturn void end(void *value) {
 }
 static void begin(void) { end(me()->body(me()->argument)); }
 
-uint32_t id_of(int thread) { return (uint32_t)(FIRST_ID + thread); }
+uint32_t id_of(int thread) { return (uint32_t)(FIRST_ID + world.forks * THREADS + thread); }
 int thread_of(uint32_t id) {
-    int number = (int)id - FIRST_ID;
+    int number = (int)id - (int)id_of(0);
     return number >= 0 && number < world.count && world.threads[number].state != ENDED ? number : -1;
 }
 
@@ -183,10 +184,33 @@ int __wrap_sched_yield(void) { return yield_point(), 0; }
 static bool have_processors;
 void give_each_thread_a_processor(bool have) { have_processors = have; }
 int __wrap_sched_getcpu(void) { return have_processors ? world.current : 0; }
+int __wrap_getpid(void) { return (int)id_of(0); }
+
+/* --- Forks ------------------------------------------------------------------------------------------
+ * The run goes on as the child, with the calling thread alone: the others stay where they are. */
+
+static void (*after_fork[KEYS])(void);
+static int after_fork_count;
 int __wrap_pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-    return (void)before, (void)parent, (void)child, 0;
+    if (before || parent || after_fork_count == KEYS) return EAGAIN; /* the library has none */
+    if (child) after_fork[after_fork_count++] = child;
+    return 0;
 }
-int __wrap_getpid(void) { return FIRST_ID; }
+void become_child(void) {
+    point(NULL, true, __builtin_return_address(0), "fork");
+    for (int i = 0; i < world.count; i++) {
+        struct vthread *t = &world.threads[i];
+        if (t == me()) continue;
+        tick(t); /* the child's memory has all that was written until now */
+        join_vector(&me()->before, &t->before);
+        join_vector(&me()->view, &t->before);
+        t->state = ENDED;
+    }
+    world.forks++;
+    world.is_alone = true;
+    note(" goes on as the child of a fork");
+    for (int i = 0; i < after_fork_count; i++) after_fork[i]();
+}
 
 /* Swift's `swift_once`: who comes meanwhile would wait for the one fiber's thread, which is its own. */
 void __real_swift_once(long *predicate, void (*function)(void *), void *context);
@@ -205,6 +229,8 @@ void __wrap_swift_once(long *predicate, void (*function)(void *), void *context)
 
 static void *run_body(void *body) {
     ((void (*)(void))body)();
+    for (int i = 1; i < world.count; i++)
+        if (world.threads[i].is_detached && world.threads[i].state != ENDED) block(ON_JOIN, &world.threads[i], NEVER);
     world.is_over = true;
     for (int i = 1; i < world.count; i++)
         if (world.threads[i].state != ENDED) fail("a thread has not ended with the scene");

@@ -110,12 +110,14 @@ struct shared {
     /* Where the library asks for an order, by the address behind the call. */
     bool records_sites;
     uint32_t sites[SITES];
-    int8_t orders[SITES]; /* what is asked for there */
+    int8_t orders[SITES];     /* what is asked for there */
+    bool are_looks[SITES];    /* a thread has looked at the same word before */
     int site_count;
     /* A mutant: those that ask for less, and for what. */
     uint32_t weakened[WEAKENED];
     int weakened_count, weakened_to;
     bool weakened_marks[MARKS]; /* by the last bits of the address: whether it may be one of them */
+    long differences;           /* how often that has ordered less, or hidden something new */
 };
 extern struct shared *shared;
 
@@ -136,7 +138,8 @@ struct world {
     /* The memory model: sequentially consistent operations in their order, and what was visible at fences. */
     uint32_t order;
     vector fence_view;
-    int blocked_calls;
+    int forks;
+    bool is_alone; /* the child of a fork, with one thread */
 };
 extern struct world world;
 static inline struct vthread *me(void) { return &world.threads[world.current]; }
@@ -173,6 +176,8 @@ void touch_plainly(const void *address, size_t size);
 /* atomics.c */
 uint64_t kernel_read(const void *address);
 void kernel_write(void *address, uint32_t value);
+/* Notes a site that asks for an order; the kernel's barrier is one. Whether it is left out (a mutant). */
+bool is_left_out(int order, const void *site);
 
 /* race.c. `site`: the address behind the access. */
 void watch_for_races(const void *memory, size_t size);

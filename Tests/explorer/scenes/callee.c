@@ -11,6 +11,7 @@ static void run_for_a_while(treadle_source self, void *info) {
     count(&running);
     REQUIRE(!info || counted(&freed) == 0);
     count(&called);
+    if (info) use_released();
     REQUIRE(!info || counted(&freed) == 0);
     atomic_fetch_sub_explicit(&running, 1, memory_order_relaxed);
 }

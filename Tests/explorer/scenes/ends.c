@@ -4,6 +4,9 @@
  * ends.c: the end of a thread and of its loop against what others want of it. */
 #include "owner.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 /* Each post is called or discarded, and its info given back once. */
 static counter ran;
 static void note_run(void *info) {
@@ -96,4 +99,39 @@ SCENE(a_wait_for_a_perform, "PERF-7") {
     REQUIRE(counted(&called) == 1);
     stop_worker(NULL);
     join_worker();
+}
+
+/* The descriptor by which a loop is woken is not closed while another thread writes to it. */
+static void *wake_it(void *info) {
+    REQUIRE_OK(treadle_loop_wake(loop));
+    return info;
+}
+SCENE(a_wake_up_against_the_end_of_a_loop_that_sleeps_in_epoll, "RL-8, RL-9") {
+    pthread_t owner = start_owner(watch_a_descriptor), other = start(wake_it, NULL);
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join(other);
+    join_owner(owner);
+}
+/* The loop ends by itself, while a thread that has claimed its sleep has not written yet. */
+static int readable;
+static void stop_when_ready(treadle_descriptor self, uint32_t events, void *info) {
+    (void)self, (void)events;
+    stop_loop(info);
+}
+static void watch_one_that_stops(void) {
+    readable = __wrap_eventfd(0, 0);
+    REQUIRE_OK(treadle_descriptor_start(readable, TREADLE_READABLE, stop_when_ready, NULL, NULL));
+}
+SCENE(a_wake_up_against_the_end_of_a_loop_that_a_descriptor_stops, "RL-8, RL-9") {
+    pthread_t owner = start_owner(watch_one_that_stops), other = start(wake_it, NULL);
+    REQUIRE(syscall(SYS_write, readable, &(uint64_t){1}, sizeof(uint64_t)) == sizeof(uint64_t));
+    join(other);
+    join_owner(owner);
+}
+SCENE(two_wake_up_a_loop_that_sleeps_in_epoll_and_ends, "RL-8, RL-9") {
+    pthread_t owner = start_owner(watch_a_descriptor), first = start(wake_it, NULL), second = start(wake_it, NULL);
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join(first);
+    join(second);
+    join_owner(owner);
 }

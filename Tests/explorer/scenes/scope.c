@@ -145,6 +145,7 @@ SCENE(a_scope_is_closed_against_a_request_that_waits, "SCOPE-2, PERF-9") { close
 
 static void run_in_scope(treadle_source self, void *info) {
     (void)self;
+    use_released();
     in_scope(info);
 }
 static void make_scope_with_source(void) {
@@ -165,4 +166,27 @@ SCENE(a_scope_is_closed_by_two, "SCOPE-2, SCOPE-3") {
     close_scope(NULL);
     join(other);
     end(owner);
+}
+
+/* A delayed request is compared with a description while the close looks for it: one of the two ends it. */
+static treadle_request described(void) {
+    return (treadle_request){.struct_size = sizeof(treadle_request), .fn = perform_in_scope, .target = &scope};
+}
+SCENE(a_scope_is_closed_against_a_cancel_of_its_request, "SCOPE-2, PERF-15") {
+    make_scope();
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_scope_enter(scope));
+    treadle_request request = described(), description = described();
+    request.release_target = count_release;
+    request.flags = TREADLE_PERFORM_AFTER;
+    request.delay_ns = 3600000000000;
+    REQUIRE_OK(treadle_perform(NULL, &request));
+    REQUIRE_OK(treadle_scope_leave(scope));
+    explore_from_here();
+    pthread_t other = start(close_scope, NULL);
+    treadle_status status = treadle_perform_cancel(&description);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    join(other);
+    REQUIRE(counted(&freed) == 1 && counted(&called) == 0);
+    REQUIRE_OK(treadle_release(scope));
 }

@@ -102,3 +102,48 @@ SCENE(an_item_is_made_while_its_scope_is_closed, "SCOPE-2, SCOPE-3") {
     REQUIRE_OK(treadle_loop_request_stop(loop, 0));
     join_owner(owner);
 }
+
+/* A registration that is added while its scope is closed is removed, or refused: its destroy is called once, before the close ends. */
+static void never(uint32_t name, void *object, void *info) { (void)name, (void)object, (void)info; }
+static void *register_in_scope(void *info) {
+    treadle_notification_config config = {.struct_size = sizeof config, .name = TREADLE_NOTIFY_THREAD_WILL_EXIT, .fn = never, .destroy = count_release,
+                                          .info = &closed, .scope = scopes[0]};
+    uint64_t token;
+    treadle_status status = treadle_notification_add(&config, &token);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED || status == TREADLE_E_STALE);
+    if (status != TREADLE_OK) REQUIRE(counted(&freed) == 1);
+    return info;
+}
+SCENE(a_registration_against_the_close_of_its_scope, "SCOPE-2, NOTE-1") {
+    make_an_empty_one();
+    explore_from_here();
+    pthread_t other = start(register_in_scope, NULL);
+    REQUIRE_OK(treadle_close(scopes[0], TREADLE_FOREVER));
+    int released = counted(&freed);
+    join(other);
+    REQUIRE(counted(&closed) == 1 && counted(&freed) == 1 && released <= 1);
+    REQUIRE_OK(treadle_release(scopes[0]));
+}
+/* Of a loop that is created while the scope is closed the posts of the scope are found as well. */
+static void *own_a_new_loop(void *info) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    if (treadle_scope_enter(scopes[0]) == TREADLE_OK) {
+        treadle_status status = treadle_loop_post(loop, count_release, NULL);
+        REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED);
+        REQUIRE_OK(treadle_scope_leave(scopes[0]));
+    }
+    treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    REQUIRE_OK(treadle_release(loop));
+    return info;
+}
+SCENE(a_scope_is_closed_while_a_thread_creates_its_loop, "SCOPE-2, RL-2") {
+    make_an_empty_one();
+    explore_from_here();
+    pthread_t other = start(own_a_new_loop, NULL);
+    REQUIRE_OK(treadle_close(scopes[0], TREADLE_FOREVER));
+    int calls = counted(&freed);
+    join(other);
+    REQUIRE(counted(&freed) == calls && counted(&closed) == 1);
+    REQUIRE_OK(treadle_release(scopes[0]));
+}

@@ -55,6 +55,7 @@ SCENE(one_signals_and_another_wakes, "SRC0-6, SRC0-13") {
 static void count_call(treadle_source self, void *info) {
     (void)self, (void)info;
     REQUIRE(counted(&freed) == 0);
+    use_released();
     count(&called);
     REQUIRE(counted(&freed) == 0);
 }
@@ -105,4 +106,24 @@ SCENE(a_signal_against_adding, "SRC0-6") {
     join_owner(owner);
     REQUIRE_OK(treadle_release(source));
     REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
+}
+
+/* Of two signals that become one, the wake-up of either counts, whoever queues the source. */
+static counter woken;
+static void stop_once_woken(treadle_source self, void *info) {
+    (void)self, (void)info;
+    if (counted(&woken)) stop_loop(NULL);
+}
+static void add_one_that_stops_once_woken(void) {
+    source = make_source(stop_once_woken, NULL, NULL);
+    add(source);
+}
+SCENE(a_wake_up_beside_a_silent_signal, "SRC0-6, SRC0-13") {
+    pthread_t owner = start_owner(add_one_that_stops_once_woken), other = start(signal_silently, NULL);
+    REQUIRE_OK(treadle_loop_wake(loop)); /* by which the second signal may find a wake-up noted */
+    count(&woken);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+    join(other);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
 }

@@ -12,6 +12,7 @@ static void never(treadle_source self, void *info) {
 static void count_call(treadle_source self, void *info) {
     (void)self, (void)info;
     REQUIRE(counted(&freed) == 0);
+    use_released();
     count(&called);
 }
 static void make_one(void) { source = make_source(count_call, count_release, NULL); }

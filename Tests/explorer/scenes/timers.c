@@ -38,6 +38,7 @@ static void count_fire(treadle_timer self, void *info) {
     (void)self, (void)info;
     REQUIRE(counted(&freed) == 0 && count(&firing) == 1);
     count(&called);
+    use_released();
     atomic_fetch_sub_explicit(&firing, 1, memory_order_relaxed);
     REQUIRE(counted(&freed) == 0);
 }
@@ -94,3 +95,75 @@ SCENE(a_timer_is_fired_by_two, "NST-3, TMR-19") {
     stop_and_join(owner);
     REQUIRE(counted(&called) >= 1 && counted(&called) <= 2);
 }
+
+/* A one-shot timer is given up by its loop and by its client. */
+SCENE(a_timer_fires_while_it_is_released, "TMR-7, OBJ-4") {
+    pthread_t owner = start_owner(add_one_that_is_due);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE(counted(&called) <= 1 && counted(&freed) == 1);
+}
+SCENE(a_timer_fires_while_it_is_invalidated_and_released, "TMR-7, OBJ-5") {
+    pthread_t owner = start_owner(add_one_that_is_due), other = start(invalidate_timer, NULL);
+    join(other);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE(counted(&called) <= 1 && counted(&freed) == 1);
+}
+
+static treadle_observer observer;
+static void count_notice(treadle_observer self, uint32_t activity, void *info) {
+    (void)self, (void)activity;
+    REQUIRE(info == &observer && counted(&freed) == 0);
+    count(&called);
+    use_released();
+    REQUIRE(counted(&freed) == 0);
+}
+static void add_an_observer_for_once(void) {
+    treadle_observer_context context = {.struct_size = sizeof context, .notify = count_notice, .release = count_release, .info = &observer,
+                                        .activities = TREADLE_BEFORE_WAITING, .once = 1};
+    REQUIRE_OK(treadle_observer_create(&context, &observer));
+    add(observer);
+}
+SCENE(an_observer_is_notified_while_it_is_released, "OBS-6, OBS-8") {
+    pthread_t owner = start_owner(add_an_observer_for_once);
+    REQUIRE_OK(treadle_release(observer));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE(counted(&called) <= 1 && counted(&freed) == 1);
+}
+SCENE(an_observer_is_closed_while_it_is_notified, "OBS-8, OBJ-9") {
+    pthread_t owner = start_owner(add_an_observer_for_once);
+    REQUIRE_OK(treadle_close(observer, TREADLE_FOREVER));
+    REQUIRE(counted(&freed) == 1);
+    REQUIRE_OK(treadle_release(observer));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+}
+
+/* A timer that nobody can set any more, and that has no date, is freed at once, not with its loop. */
+static void *set_for_ever(void *unused) {
+    treadle_status status = treadle_timer_set_next_fire(timer, TREADLE_FOREVER);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_STALE || status == TREADLE_IGNORED);
+    if (status == TREADLE_OK) count(&called);
+    return unused;
+}
+SCENE(a_timer_gets_no_date_while_it_is_released, "TMR-7, OBJ-4") {
+    pthread_t owner = start_owner(add_a_late_one_that_counts), other = start(set_for_ever, NULL);
+    REQUIRE_OK(treadle_release(timer));
+    join(other);
+    REQUIRE(counted(&freed) == counted(&called));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE(counted(&freed) == 1);
+}
+
+static void add_one_without_a_date(void) {
+    treadle_timer_context context = {.struct_size = sizeof context, .fire = stop_in_time, .release = count_release, .info = &timer,
+                                     .fire_at = TREADLE_FOREVER};
+    REQUIRE_OK(treadle_timer_create(&context, &timer));
+    add(timer);
+}
+SCENE(a_timer_without_a_date_gets_one, "TMR-11") { set_and_join(start_owner(add_one_without_a_date)); }
