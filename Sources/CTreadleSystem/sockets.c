@@ -163,6 +163,10 @@ int32_t treadle_system_socket_wait(int32_t fd, int64_t until) {
     struct pollfd one = {.fd = fd, .events = POLLOUT};
     return poll_until(&one, until);
 }
+void treadle_system_socket_rest(int32_t fd, int64_t until) {
+    struct pollfd one = {.fd = fd};
+    poll_until(&one, until);
+}
 
 /* --- Files that nobody can change ------------------------------------------------------------------- */
 
@@ -207,4 +211,5 @@ int32_t treadle_system_enfile(void) { return ENFILE; }
 int32_t treadle_system_epipe(void) { return EPIPE; }
 int32_t treadle_system_econnreset(void) { return ECONNRESET; }
 int32_t treadle_system_enobufs(void) { return ENOBUFS; }
+int32_t treadle_system_etoomanyrefs(void) { return ETOOMANYREFS; }
 int32_t treadle_system_emsgsize(void) { return EMSGSIZE; }

@@ -145,19 +145,29 @@ extension MessagePort {
     return try withSocket { socket throws(Failure) in
       // A thread that only sends learns here of its ring.
       if awaitsRing && !takeReplies(item) { return false }
+      var pause: Int64 = 100_000
       while true {
         switch offer(frame, data, file, by: socket) {
         case .done: return true
         case .closed: return false
+        case .failed(let result) where result == 0 &- treadle_system_etoomanyrefs():
+          // As many files of the user's are on their way as a process may have open. The kernel does not tell when one has arrived.
+          if treadle_system_socket_is_hung_up(socket.number) { return false }
+          try MessagePort.demandTime(until)
+          treadle_system_socket_rest(socket.number, min(until, Clock.now() &+ pause))
+          pause = min(2 &* pause, 10_000_000)
         case .failed(let result): throw Failure.system("sendmsg", result)
         case .wait:
-          if until != Clock.forever && Clock.now() >= until {
-            throw Failure(Status.timeout, "timeout_ns", "passed, and the other side had no room for the message")
-          }
+          try MessagePort.demandTime(until)
           _ = treadle_system_socket_wait(socket.number, until)
         }
       }
     }
+  }
+
+  private static func demandTime(_ until: Int64) throws(Failure) {
+    if until == Clock.forever || Clock.now() < until { return }
+    throw Failure(Status.timeout, "timeout_ns", "passed, and the other side had no room for the message")
   }
 
   /// Sends a message that wants no reply.

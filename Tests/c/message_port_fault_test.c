@@ -135,6 +135,33 @@ TEST(a_reply_that_cannot_be_sent_ends_the_connection, "MSG-5 MSG-8") {
         end_server(&server);
     }
 }
+/* The kernel limits how many files of a user's are on their way, by whatever process: that is want of room, which passes. */
+static void *end_while_sending(void *info) {
+    while (!atomic_load(&((struct server *)info)->messages)) sched_yield();
+    CHECK_INT(treadle_invalidate(((struct server *)info)->port), TREADLE_OK);
+    return NULL;
+}
+TEST(too_many_files_on_their_way_are_want_of_room, "MSG-6 MSG-8") {
+    struct server server = {.name = new_name()};
+    pthread_t other;
+    server.port = make_local(server.name, NULL, NULL);
+    treadle_message_port remote = make_remote(server.name);
+    arm(FAULT_SENDING, ETOOMANYREFS, 1, false);
+    CHECK_INT(treadle_message_port_send(remote, SILENT, large, LARGE, LONG), TREADLE_OK);
+    CHECK_INT(disarm(), 1);
+    arm(FAULT_SENDING, ETOOMANYREFS, 1, true);
+    CHECK_ERROR(treadle_message_port_send(remote, SILENT, large, LARGE, 0), TREADLE_E_TIMEOUT, "no room");
+    CHECK_ERROR(treadle_message_port_send(remote, SILENT, large, LARGE, MILLISECONDS(1)), TREADLE_E_TIMEOUT, "no room");
+    CHECK(disarm() > 2);
+    CHECK_INT(pthread_create(&other, NULL, end_while_sending, &server), 0);
+    arm(FAULT_SENDING, ETOOMANYREFS, 1, true);
+    atomic_store(&server.messages, 1);
+    CHECK_INT(treadle_message_port_send(remote, SILENT, large, LARGE, SECONDS(2)), TREADLE_E_CLOSED);
+    disarm();
+    CHECK_INT(pthread_join(other, NULL), 0);
+    CHECK_INT(treadle_release(remote), TREADLE_OK);
+    CHECK_INT(treadle_release(server.port), TREADLE_OK);
+}
 TEST(a_process_without_descriptors_goes_on, "MSG-9") {
     check_all(FAULT_SOCKET, EMFILE);
     check_all(FAULT_SOCKET | FAULT_EVENTFD | FAULT_EPOLL_CREATE, EMFILE);

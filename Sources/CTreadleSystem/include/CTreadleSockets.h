@@ -46,6 +46,7 @@ bool treadle_system_socket_is_hung_up(int32_t fd);
 void treadle_system_socket_shut(int32_t fd); /* ends the connection, also for who waits in this process */
 /* Waits for room, or the other end's close, until an absolute monotonic time; a signal ends it too. */
 int32_t treadle_system_socket_wait(int32_t fd, int64_t until);
+void treadle_system_socket_rest(int32_t fd, int64_t until); /* waits for the date, or the other end's end */
 
 /* A file in memory with these bytes, which nobody can change any more. */
 int32_t treadle_system_sealed_file(const void *data, size_t size);
@@ -73,6 +74,7 @@ int32_t treadle_system_enfile(void);
 int32_t treadle_system_epipe(void);
 int32_t treadle_system_econnreset(void);
 int32_t treadle_system_enobufs(void);
+int32_t treadle_system_etoomanyrefs(void);
 int32_t treadle_system_emsgsize(void);
 
 #endif
