@@ -77,30 +77,30 @@ extension Loop {
   @inline(__always)
   func enter(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
     if item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode) { return false }
-    if item.isOf(.source) && item.context != nil { return try enterAndTell(item, mode) }
+    if item.isOf(.source) && item.context != nil { return try enterAndTell(item, mode, -1) { item.tellScheduled(self, mode) } }
     var descriptor: Int32 = -1
     if item.isOf(.descriptor) {
       // What has no effect does not ask the client.
       if item.isMember(of: mode) { return false }
       descriptor = item.askForDescriptor()
       if descriptor < 0 { throw Failure(Status.argument, "get_fd", "returned a negative descriptor") }
+      if let context = item.context, let joining = context.pointee.joining {
+        return try enterAndTell(item, mode, descriptor) { joining(context.pointee.main.object, UnsafeMutableRawPointer(state)) }
+      }
     }
     if try !join(item, mode, descriptor: descriptor) { return false }
-    if descriptor >= 0, let context = item.context, let joining = context.pointee.joining {
-      joining(context.pointee.main.object, UnsafeMutableRawPointer(state))
-    }
     if isWaitedFor { lookAtNew(item.kind, mode) }
     return true
   }
 
-  /// A source that may want to be told is kept for the length of that call.
+  /// An item that may want to be told is kept for the length of that call: once it is in the mode, another thread may end it.
   @inline(never)
-  private func enterAndTell(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
+  private func enterAndTell(_ item: Item, _ mode: Mode, _ descriptor: Int32, _ tell: () -> Void) throws(Failure) -> Bool {
     item.holdAgain()
     defer { item.drop() }
-    if try !join(item, mode, descriptor: -1) { return false }
-    item.tellScheduled(self, mode)
-    if isWaitedFor { lookAtNew(.source, mode) }
+    if try !join(item, mode, descriptor: descriptor) { return false }
+    tell()
+    if isWaitedFor { lookAtNew(item.kind, mode) }
     return true
   }
 
