@@ -215,7 +215,7 @@ static void act_on_loop(treadle_loop loop) {
         atomic_fetch_add(&jobs_made, 1);
         treadle_status status = post_block(loop, &block);
         if (status == TREADLE_OK) expect(treadle_loop_wake(loop), 0);
-        expect(status, ALSO(TREADLE_E_CLOSED));
+        expect(status, 0);
     }
 }
 static void act_on_thread(treadle_thread thread) {

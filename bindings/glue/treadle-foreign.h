@@ -75,7 +75,7 @@ static inline void treadle_foreign_post_(treadle_foreign *foreign) {
     post.info = treadle_foreign_retain_(foreign);
     post.destroy = treadle_foreign_release_;
     treadle_status status = treadle_loop_post_in(foreign->loop, &post);
-    if (status < 0 && status != TREADLE_E_CLOSED) treadle_report_error(treadle_status_name(status), "a turn of a loop inside of a run loop was lost");
+    if (status < 0) treadle_report_error(treadle_status_name(status), "a turn of a loop inside of a run loop was lost");
 }
 static inline void treadle_foreign_ready_(treadle_descriptor descriptor, uint32_t events, void *info) {
     treadle_foreign *foreign = (treadle_foreign *)info;

@@ -53,13 +53,13 @@ TREADLE_API treadle_status treadle_loop_post(treadle_loop loop, treadle_post_fn 
 
 /** Queues a post for some modes, and wakes the loop unless TREADLE_POST_WITHOUT_WAKE is set. The post is called in a pass
  *  of one of its modes; posts that a mode admits are called in the order of posting (BLK-3 to BLK-5). Posts that remain
- *  when the thread exits are discarded (RL-8).
+ *  when the thread exits are discarded (RL-8). If the loop's thread has ended, returns TREADLE_IGNORED and calls destroy.
  *  A host's token is consumed by its event; it is retired only if the post was discarded, or the host did not complete the
  *  event.
  *  [any] Errors, with destroy called unless the post cannot be read, and a token not retired: TREADLE_E_ARG for NULL or a
  *  bad struct_size (these two), neither or several of fn, routine and host, a NULL mode, more than 65,535 modes, unknown
- *  flags, a token without a host, a label that is not UTF-8; TREADLE_E_RANGE for a longer label; TREADLE_E_CLOSED if the loop's
- *  thread has ended (RL-9), or the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  flags, a token without a host, a label that is not UTF-8; TREADLE_E_RANGE for a longer label; TREADLE_E_CLOSED if the host is quiet;
+ *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_post_in(treadle_loop loop, const treadle_post *post);
 
 TREADLE_END_DECLS

@@ -62,7 +62,7 @@ final class LoopLane: @unchecked Sendable {
     post.fn = { _ in }
     post.flags = UInt32(TREADLE_POST_WITHOUT_WAKE)
     let status = treadle_loop_post_in(loop.handle, &post)
-    return status == TREADLE_E_CLOSED || status == TREADLE_E_STALE
+    return status == TREADLE_IGNORED || status == TREADLE_E_STALE
   }
 
   /// The kernel's id of the loop's thread.

@@ -93,7 +93,7 @@ public final class RunLoop: Sendable {
     post.info = try CallableBody.pass(body)
     post.destroy = CallableBody.giveBack
     post.flags = wakes ? 0 : UInt32(TREADLE_POST_WITHOUT_WAKE)
-    try check(queue(&post, in: modes))
+    if try check(queue(&post, in: modes)) == TREADLE_IGNORED { throw TreadleError(.closed, "the loop's thread has ended") }
   }
 
   /// Has a post queued, with its modes.

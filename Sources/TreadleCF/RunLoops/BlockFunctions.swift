@@ -70,7 +70,5 @@ private func perform(_ loop: UInt, _ modes: UnsafePointer<UnsafePointer<CChar>?>
   // Called also when the block is refused.
   queued.destroy = { treadle_cf_block_release(UInt(bitPattern: $0)) }
   queued.flags = UInt32(TREADLE_POST_WITHOUT_WAKE)
-  // A loop whose thread has ended never runs it, and nobody is told.
-  let status = treadle_loop_post_in(handle(loop), &queued)
-  if status != TREADLE_E_CLOSED { check(status, "CFRunLoopPerformBlock") }
+  check(treadle_loop_post_in(handle(loop), &queued), "CFRunLoopPerformBlock")
 }

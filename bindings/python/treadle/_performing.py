@@ -57,11 +57,13 @@ def enqueue(
         return future
     if names is None:
         status = native.treadle_host_post(host.handle, block.token, loop._handle)
+        if status == _capi.E_CLOSED and not host.is_closing:
+            status = _capi.IGNORED
     else:
         post = _capi.treadle_post(ctypes.sizeof(_capi.treadle_post), names, count)
         post.host, post.token = host.handle, block.token
         status = native.treadle_loop_post_in(loop._handle, post)
-    if status == _capi.E_CLOSED and not host.is_closing:
+    if status == _capi.IGNORED:
         _discard(block)
     elif status < 0:
         _registry.calls.pop(block.token, None)

@@ -44,7 +44,7 @@ template <auto run, auto drop, class Step> treadle_status queue_step(treadle_loo
     const void *const outer = std::exchange(queueing_step, self);
     const treadle_status status = treadle_loop_post_in(loop, &post);
     queueing_step = outer;
-    return status;
+    return status == TREADLE_IGNORED ? TREADLE_E_CLOSED : status;
 }
 
 /// Throws what queue_step returned, or what became of a queued step.

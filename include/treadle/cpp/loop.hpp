@@ -292,7 +292,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         if constexpr (Call::in_pointer) {
             Call call(std::forward<F>(f), "treadle::Loop::post");
             const treadle_status status = treadle_loop_post(native_, &run_post<Call>, call.info());
-            return detail::accepted(status);
+            return status != TREADLE_E_CLOSED && detail::check(status) >= 0;
         } else {
             return queue(std::forward<F>(f), nullptr, 0);
         }
@@ -351,7 +351,7 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         post.info = call.info();
         post.destroy = Call::release();
         call.taken(); // in every case the library calls destroy
-        return detail::accepted(treadle_loop_post_in(native_, &post));
+        return detail::effect(treadle_loop_post_in(native_, &post));
     }
 };
 

@@ -214,7 +214,7 @@ inline bool Loop::post(const Routine &routine, const std::vector<Mode> &modes) c
     post.modes = list.names();
     post.mode_count = list.count();
     post.routine = detail::need(routine, "treadle::Loop::post");
-    return detail::accepted(treadle_loop_post_in(native_, &post));
+    return detail::effect(treadle_loop_post_in(native_, &post));
 }
 
 } // inline namespace

@@ -149,9 +149,6 @@ inline treadle_status check(treadle_status status) {
 /// Whether a call had an effect: false for TREADLE_IGNORED.
 inline bool effect(treadle_status status) { return check(status) != TREADLE_IGNORED; }
 
-/// Whether a loop takes a post: false if its thread has ended.
-inline bool accepted(treadle_status status) { return status != TREADLE_E_CLOSED && check(status) >= 0; }
-
 /// Whether a wait ended before its timeout.
 inline bool in_time(treadle_status status) { return status != TREADLE_E_TIMEOUT && check(status) >= 0; }
 

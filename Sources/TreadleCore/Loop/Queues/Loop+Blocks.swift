@@ -99,7 +99,8 @@ extension Loop {
     guard let memory = Slab(.loop).find(Handle(bits: handle)) else { throw Handle(bits: handle).failure("loop") }
     let loop = Loop(memory)
     if loop.queue(entry, in: group, as: handle, wakes: true, place) { return Status.ok }
-    throw loop.isAliveAs(handle) ? Failure.noMemory("block") : Loop.endedFailure
+    throw loop.isAliveAs(handle)
+      ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
   }
 
   @inline(__always)
@@ -138,28 +139,29 @@ extension Loop {
     state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) & ~bits, ordering: .releasing)
   }
 
-  /// Nobody calls anything there any more (RL-9).
-  private static var endedFailure: Failure { Failure(Status.closed, "loop", "has lost its thread") }
-
   /// Queues a block for some modes. One that does not wake the loop does not keep it from sleeping either (BLK-2). Takes the
   /// block over only on success. The caller holds the loop.
   package func perform(_ block: BlockNode, modes: ModeNames, wakes: Bool) throws(Failure) -> Int32 {
     var block = try block.scoped()
     do throws(Failure) {
-      if !isAlive { throw Loop.endedFailure }
-      if !modes.isEmpty {
-        try withLock { () throws(Failure) in try block.modes.append(modes, of: self, "block") }
+      if isAlive {
+        if !modes.isEmpty {
+          try withLock { () throws(Failure) in try block.modes.append(modes, of: self, "block") }
+        }
+        guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
+        treadle_system_probe_post(handle.bits, node.pointee.name.label, node.pointee.name.code)
+        if queue(Entry(node), in: nil, as: handle.bits, wakes: wakes) { return Status.ok }
+        treadle_system_free(node)
+        if isAlive { throw Failure.noMemory("block") }
       }
-      guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
-      treadle_system_probe_post(handle.bits, node.pointee.name.label, node.pointee.name.code)
-      if queue(Entry(node), in: nil, as: handle.bits, wakes: wakes) { return Status.ok }
-      treadle_system_free(node)
-      throw isAlive ? Failure.noMemory("block") : Loop.endedFailure
     } catch {
       block.modes.free()
       if block.indirect.takeBack() { throw error }
       return Status.ok
     }
+    // The thread is gone: the block is accepted, and never runs (RL-9).
+    block.dispose()
+    return Status.ignored
   }
 
   /// Whether a mode admits a block now (BLK-4).
