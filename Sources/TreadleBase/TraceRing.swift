@@ -200,7 +200,7 @@ package struct TraceRing {
 
   /// How many events there ever were.
   @inline(__always)
-  package var count: UInt64 { head.pointee.count.load(ordering: .relaxed) }
+  private var count: UInt64 { head.pointee.count.load(ordering: .relaxed) }
 
   /// The number of the event.
   @inline(__always)
@@ -233,13 +233,15 @@ package struct TraceRing {
       duration << TraceRing.durationShift | UInt64(kind & 255) << 8 | UInt64(Trace.What.call), ordering: .relaxed)
   }
 
-  /// The moment at which a callback has returned is where a pass begins that follows.
+  /// The moment at which a callback has returned is where the pass or callback begins that follows.
   @inline(__always)
   package func noteEnd(_ moment: Int64) {
     head.pointee.lastEnd = moment
     head.pointee.lastCount = count
   }
-  var endOfLastCall: Int64? {
+  /// That moment; nil if anything was recorded since.
+  @inline(__always)
+  package var endOfLastCall: Int64? {
     head.pointee.lastEnd != 0 && head.pointee.lastCount == count ? head.pointee.lastEnd : nil
   }
 

@@ -6,14 +6,16 @@ import Synchronization
 import TreadleBase
 
 /// Delivering while somebody debugs, a trace is recorded, or a probe has a listener: each callout is timed and told of, once before
-/// for a descriptor that has failed. It goes the way that `deliver` goes, with the same steps in between. Events that a host fetches are not timed.
+/// for a descriptor that has failed. It goes the way that `deliver` goes, with the same steps in between. Events that a host fetches
+/// are not timed.
 extension Loop {
   @inline(never)
   func deliverWatched(_ frame: Frame.Pointer) {
-    var last = CallEnd()
+    var isFirst = true
     while nextOfAny(frame) {
       let isTraced = Watch.isTracing && !Watch.isTiming && !Watch.isListened
-      if !(isTraced ? callTraced(frame, &last) : callWatched(frame)) { return }
+      if !(isTraced ? callTraced(frame, isFirst) : callWatched(frame)) { return }
+      isFirst = false
     }
   }
 
@@ -24,19 +26,12 @@ extension Loop {
     if isListened { probeBegin(frame.pointee.callout) }
     let traced = Watch.isTracing ? TraceRing.current.map { beginTraced(frame, $0, at: treadle_system_trace_moment()) } : nil
     let goesOn = Watch.isTiming ? callTimed(frame) : call(frame.pointee.callout.kind, frame)
-    if let traced { _ = end(traced) }
+    if let traced { end(traced) }
     if isListened { treadle_system_probe_call_ends(handle.bits) }
     return goesOn
   }
 
   // MARK: Traces
-
-  /// When the last callback of a batch returned, and how many events its thread had recorded then. While these are all, the next
-  /// callback begins at that moment: one reading of the counter serves both.
-  private struct CallEnd {
-    var moment: Int64 = 0
-    var count = UInt64.max
-  }
 
   /// A callback that is recorded.
   private struct TracedCall {
@@ -46,14 +41,14 @@ extension Loop {
     let kind: UInt32
   }
 
-  /// Calls the frame's callout, which is recorded.
+  /// Calls the frame's callout, which is recorded. But for the first of its batch it begins at the moment at which the one before it
+  /// returned, if nothing was recorded since: one reading of the counter serves both.
   @inline(__always)
-  private func callTraced(_ frame: Frame.Pointer, _ last: inout CallEnd) -> Bool {
+  private func callTraced(_ frame: Frame.Pointer, _ isFirst: Bool) -> Bool {
     guard let ring = TraceRing.current else { return call(frame.pointee.callout.kind, frame) }
-    let traced = beginTraced(frame, ring, at: ring.count == last.count ? last.moment : treadle_system_trace_moment())
+    let traced = beginTraced(frame, ring, at: (isFirst ? nil : ring.endOfLastCall) ?? treadle_system_trace_moment())
     let goesOn = call(frame.pointee.callout.kind, frame)
-    last = end(traced)
-    ring.noteEnd(last.moment)
+    ring.noteEnd(end(traced))
     return goesOn
   }
 
@@ -73,11 +68,13 @@ extension Loop {
     return TracedCall(ring: ring, number: number, begin: moment, kind: kind)
   }
 
+  /// Returns the moment.
   @inline(__always)
-  private func end(_ call: TracedCall) -> CallEnd {
+  @discardableResult
+  private func end(_ call: TracedCall) -> Int64 {
     let moment = treadle_system_trace_moment()
     call.ring.endCall(call.number, kind: call.kind, from: call.begin, to: moment)
-    return CallEnd(moment: moment, count: call.ring.count)
+    return moment
   }
 
   /// The number of the arrow that leads to a block or job; 0: none.
