@@ -71,20 +71,10 @@ package struct Routine {
   package func drop() {
     guard cell.pointee.reference.drop().isGone else { return }
     let body = cell.pointee.body
-    var destroying = Destroying(
-      destroy: cell.pointee.destroyed.load(ordering: .acquiring) == 0 ? body.pointee.destroy : nil, info: body.pointee.info)
+    var destroying = Destroying(cell.pointee.destroyed.load(ordering: .acquiring) == 0 ? body.pointee.destroy : nil, body.pointee.info)
     Arena.free(body)
-    let (slot, handle) = (cell.pointee.slot, self.handle)
-    ObjectCall.during(handle.bits, &destroying) { memory in
-      guard let call = memory?.assumingMemoryBound(to: Destroying.self).pointee else { return }
-      call.destroy?(call.info)
-    }
-    Slab(.routine).free(slot, UnsafeMutableRawPointer(cell))
-  }
-
-  private struct Destroying {
-    let destroy: RoutineBody.Destroy?
-    let info: UnsafeMutableRawPointer?
+    destroying.call(for: handle)
+    Slab(.routine).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))
   }
 
   /// The routine as the core's items see it; takes over the caller's reference.

@@ -7,7 +7,7 @@ import TreadleBase
 /// What a routine consists of, in one block with its frame and its list of supplied arguments. Constant
 /// once the routine has a handle.
 struct RoutineBody {
-  typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+  typealias Destroy = Destroying.Function
 
   let signature: Signature
   var code: DirectShape.Code

@@ -89,22 +89,13 @@ package struct Invocation {
       return
     }
     let body = cell.pointee.body
-    var destroying = Destroying(destroy: body.pointee.destroy, info: body.pointee.info)
+    var destroying = Destroying(body.pointee.destroy, body.pointee.info)
     for index in 0..<body.pointee.signature.argumentCount {
       treadle_system_free(body.pointee.buffers[index].copy)
     }
     Arena.free(body)
     let slot = cell.pointee.slot
-    let handle = Handle(kind: .invocation, slot: slot, generation: cell.pointee.reference.generation)
-    ObjectCall.during(handle.bits, &destroying) { memory in
-      guard let call = memory?.assumingMemoryBound(to: Destroying.self).pointee else { return }
-      call.destroy?(call.info)
-    }
+    destroying.call(for: Handle(kind: .invocation, slot: slot, generation: cell.pointee.reference.generation))
     Slab(.invocation).free(slot, UnsafeMutableRawPointer(cell))
-  }
-
-  private struct Destroying {
-    let destroy: InvocationBody.Destroy?
-    let info: UnsafeMutableRawPointer?
   }
 }

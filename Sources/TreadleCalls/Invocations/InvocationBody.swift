@@ -7,7 +7,7 @@ import TreadleBase
 
 /// What an invocation consists of, in one block with its frame, its room for the result and its buffers.
 struct InvocationBody: ~Copyable {
-  typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+  typealias Destroy = Destroying.Function
 
   /// Guards what says so. Never held while client code runs.
   let mutex: Mutex
