@@ -7,9 +7,9 @@ import TreadleCore
 
 /// Which rings of a port have their bells left out, since the loop that receives looks out for frames itself (`Lookout`).
 ///
-/// That is so only while every mode that has the port is of that one loop. It looks for other loops' modes behind noting itself
-/// (`state.lookingLoop`), and whoever adds the port to a mode looks at the note behind that (`joining`): one of the two sees the other,
-/// and from then on every bell is asked for. The lock is held, where the text does not say otherwise.
+/// That is so only while every mode that has the port is of that one loop. The loop first writes itself into `state.lookingLoop`, then
+/// looks for modes of other loops. A thread that adds the port to a mode first adds it, then reads that word (`joining`). So one of
+/// the two sees the other, and asks for all bells. The lock is held, unless a comment says otherwise.
 extension MessagePort {
   /// So many messages in a row come from rings that are looked at; then the kernel is asked for others.
   private static let mostInARow: UInt32 = 16
@@ -80,7 +80,7 @@ extension MessagePort {
 
   /// A port has joined a mode of a loop. No lock is held.
   static let joining: Context.Joining = { memory, loop in
-    if let memory { MessagePort(memory).askForBells(unlessBy: UInt(bitPattern: loop)) }
+    if let memory { MessagePort(memory).askForBells(unlessBy: loop) }
   }
 
   private func askForBells(unlessBy loop: UInt) {
@@ -89,14 +89,8 @@ extension MessagePort {
     defer { unlock() }
     if state.pointee.lookingLoop == 0 || state.pointee.lookingLoop == loop { return }
     state.pointee.lookingLoop = 0
-    if let ring = state.pointee.ring { MessagePort.askForBell(ring) }
-    for connection in state.pointee.connections.elements {
-      if let ring = connection.ring { MessagePort.askForBell(ring) }
-    }
-  }
-
-  private static func askForBell(_ ring: MessageRing.Pointer) {
-    if !ring.pointee.fallAsleep() { ring.pointee.ringOwnBell() }
+    state.pointee.ring?.pointee.askForBell()
+    for connection in state.pointee.connections.elements { connection.ring?.pointee.askForBell() }
   }
 }
 

@@ -86,13 +86,14 @@ extension MessagePort {
   /// the bell was left out.
   func receiveByRing(_ ring: MessageRing.Pointer, _ mark: UInt64, isRung: Bool) -> MessageSocket.Receipt {
     var receipt = ring.pointee.pop()
-    if case .frame = receipt, let loop = Loop.existing {
+    let loop = Loop.existing
+    if case .frame = receipt, let loop {
       loop.noteCaller(onProcessor: ring.pointee.processorOfOther)
       if leavesOutBell(ring, mark, loop) { return receipt }
     }
     if !isRung { return receipt }
     if case .nothing = receipt {
-      if let loop = Loop.existing, isLooked(ring, by: loop) || ring.pointee.fallAsleep() { return receipt }
+      if loop.map({ isLooked(ring, by: $0) }) == true || ring.pointee.fallAsleep() { return receipt }
       receipt = ring.pointee.pop()
     }
     // There is more, or may be: the sender's next turn comes behind all others'.
@@ -165,21 +166,27 @@ extension MessagePort {
     return true
   }
 
+  /// The ring, unless the server has yet to receive what was sent by the socket: so everything is received in its order. The lock is
+  /// held.
+  private var ringInTurn: MessageRing.Pointer? {
+    guard let ring = state.pointee.ring, ring.pointee.taken == state.pointee.socketSent else { return nil }
+    return ring
+  }
+
   /// Sends a message whose sender waits for its reply by the ring, if it has room.
   func sendByRing(_ frame: MessageFrame, _ data: UnsafeRawPointer?) -> Bool {
     if frame.serial == 0 { return false }
     lock()
     defer { unlock() }
-    guard !state.pointee.isOver, let ring = state.pointee.ring, ring.pointee.taken == state.pointee.socketSent else { return false }
+    guard !state.pointee.isOver, let ring = ringInTurn else { return false }
     return ring.pointee.push(frame, data) == .done
   }
 
-  /// Sends a frame by the ring or else the socket, without waiting. The ring is used only while the server has received all that
-  /// was sent by the socket, so that everything is received in its order.
+  /// Sends a frame by the ring or else the socket, without waiting.
   func offer(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, by socket: MessageSocket) -> MessageSocket.Outcome {
     lock()
     // The memory does not tell that the server has ended; the socket does, and refuses the frame (MSG-7). A wait for a reply is told.
-    if file.number < 0, frame.length <= MessageRing.mostData, let ring = state.pointee.ring, ring.pointee.taken == state.pointee.socketSent,
+    if file.number < 0, frame.length <= MessageRing.mostData, let ring = ringInTurn,
       frame.serial != 0 || !treadle_system_socket_is_hung_up(socket.number)
     {
       let outcome = ring.pointee.push(frame, data)

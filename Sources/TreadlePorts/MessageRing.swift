@@ -200,6 +200,11 @@ struct MessageRing: ~Copyable {
     return word(.sent, ofWayTo: isServer).pointee.load(ordering: .sequentiallyConsistent) == receivedSoFar
   }
 
+  /// The same, and rings the bell if there is a frame already.
+  func askForBell() {
+    if !fallAsleep() { ringOwnBell() }
+  }
+
   /// Where the other end says that it runs.
   var processorOfOther: UInt32 { word(.processor, ofWayTo: isServer).pointee.load(ordering: .relaxed) }
 
@@ -218,7 +223,7 @@ struct MessageRing: ~Copyable {
   private static let handOver: Lookout.HandOver = { memory in
     let ring = memory.assumingMemoryBound(to: MessageRing.self)
     ring.pointee.lookingLoop.store(0, ordering: .relaxed)
-    if !ring.pointee.fallAsleep() { ring.pointee.ringOwnBell() }
+    ring.pointee.askForBell()
     drop(ring)
   }
 

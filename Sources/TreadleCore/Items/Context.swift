@@ -15,7 +15,7 @@ package struct Context {
   package typealias Equal = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Int32
   package typealias Schedule =
     @convention(c) (OpaquePointer?, OpaquePointer?, UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void
-  package typealias Joining = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer) -> Void
+  package typealias Joining = @convention(c) (UnsafeMutableRawPointer?, UInt) -> Void
   package typealias GetDescriptor = @convention(c) (UnsafeMutableRawPointer?) -> Int32
 
   /// The item's plain C callback, for which its cell has no room besides the context.
@@ -37,7 +37,8 @@ package struct Context {
   /// Of an item that is more than its kind: called with the main callback's object, once, when the item has become invalid and
   /// left its modes, or nobody refers to it any more. No lock is held.
   package var ending: IndirectCallback.Drop? = nil
-  /// The same whenever it has joined a mode of a loop, whose `identity` is given.
+  /// Of an item that is more than its kind: called with the main callback's object, and the `identity` of a loop, whenever the item
+  /// has joined a mode of that loop. No lock is held.
   package var joining: Joining? = nil
   package var schedule: Schedule? = nil
   package var cancel: Schedule? = nil

@@ -85,7 +85,7 @@ extension Loop {
       descriptor = item.askForDescriptor()
       if descriptor < 0 { throw Failure(Status.argument, "get_fd", "returned a negative descriptor") }
       if let context = item.context, let joining = context.pointee.joining {
-        return try enterAndTell(item, mode, descriptor) { joining(context.pointee.main.object, UnsafeMutableRawPointer(state)) }
+        return try enterAndTell(item, mode, descriptor) { joining(context.pointee.main.object, identity) }
       }
     }
     if try !join(item, mode, descriptor: descriptor) { return false }
