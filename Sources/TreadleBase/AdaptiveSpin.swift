@@ -32,10 +32,7 @@ package struct AdaptiveSpin: ~Copyable {
 
   /// The partner acts, on the calling thread.
   @inline(__always)
-  package func note() {
-    let processor = AdaptiveSpin.processor
-    if partner.load(ordering: .relaxed) != processor { partner.store(processor, ordering: .relaxed) }
-  }
+  package func note() { note(AdaptiveSpin.processor) }
 
   /// The partner is another process, and acts on a processor that it says itself: 1 + its number. What is not true costs a wait in
   /// vain, like a partner that is late.

@@ -14,10 +14,12 @@ package enum Clock {
   @inline(__always)
   package static var lastTick: Int64 { treadle_system_tick() }
 
-  /// A date so far from now, limited to what the clock can express.
+  /// A date so far from now; the clock is not read for `forever`.
   @inline(__always)
   package static func after(_ delay: Int64) -> Int64 { delay == forever ? forever : after(delay, from: now()) }
 
+  /// The same from a moment that is known, limited to what the clock can express.
+  @inline(__always)
   package static func after(_ delay: Int64, from now: Int64) -> Int64 {
     if delay == forever { return forever }
     let (sum, overflow) = now.addingReportingOverflow(delay)

@@ -13,10 +13,10 @@ import Synchronization
 /// Clients' references and our own are counted apart, so that a client which releases once too often cannot take what a
 /// mode or a running callback holds. All-zero bytes are a free slot of generation 0.
 ///
-/// The orders: each change but `holdAgain` and `abandonClients` is a read-modify-write that acquires and releases, so a thread that changes the word sees all that was
-/// written before each earlier change. Protocols that pair this word with another one (`Calling.swift`, `Membership`, `Rest`)
-/// change the word on both sides, and so need no more. Only `signal` and `seenInOrder` are sequentially consistent: the loop's
-/// note of a wake-up is the other word there, which the two sides do not both change.
+/// The orders: each change but `holdAgain` and `abandonClients` is a read-modify-write that acquires and releases, so a thread that
+/// changes the word sees all that was written before each earlier change. Protocols that pair this word with another one
+/// (`Calling.swift`, `Membership`, `Rest`) change the word on both sides, and so need no more. Only `signal` and `seenInOrder`
+/// are sequentially consistent: the loop's note of a wake-up is the other word there, which the two sides do not both change.
 package struct Reference: ~Copyable {
   private let word: Atomic<UInt64>
 
