@@ -10,31 +10,22 @@ static void answer_or_die(treadle_message_port port, const treadle_message_port_
     if (--*(int *)info == 0) kill(getpid(), SIGKILL);
     treadle_message_port_reply(message->call, message->data, message->size);
 }
-static pid_t serve_and_die(const char *name, int *count) {
-    int ready[2];
-    char byte;
-    CHECK_INT(pipe(ready), 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        CHECK(treadle_after_fork_child() >= 0);
-        treadle_message_port port = make_local(name, answer_or_die, count);
-        CHECK_INT(treadle_loop_add(treadle_loop_current(), port, M), TREADLE_OK);
-        CHECK_INT(write(ready[1], "r", 1), 1);
-        treadle_loop_run(treadle_loop_current(), M, TREADLE_FOREVER, 0);
-        _exit(1);
-    }
-    CHECK_INT(read(ready[0], &byte, 1), 1);
-    close(ready[0]), close(ready[1]);
-    return child;
+struct mortal {
+    const char *name;
+    int left; /* requests until it dies */
+};
+static treadle_message_port open_mortal(void *info) {
+    struct mortal *mortal = info;
+    treadle_message_port port = make_local(mortal->name, answer_or_die, &mortal->left);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), port, M), TREADLE_OK);
+    return port;
 }
 /* The sender's loop looks for a reply that never comes. */
 TEST(a_server_that_dies_while_its_sender_looks_is_seen, "MSG-7 MSG-8") {
     for (int requests = 1; requests <= 60; requests += requests < 10 ? 1 : 10) {
-        int left = requests;
-        const char *name = new_name();
-        pid_t server = serve_and_die(name, &left);
-        treadle_message_port remote = make_remote(name);
+        struct mortal mortal = {new_name(), requests};
+        pid_t server = start_serving(open_mortal, &mortal);
+        treadle_message_port remote = make_remote(mortal.name);
         for (int i = 1; i < requests; i++) CHECK_SERVED(remote);
         CHECK_INT(request_text(remote, ECHO, "last", LONG, NULL), TREADLE_E_CLOSED);
         CHECK(!treadle_is_valid(remote));

@@ -151,31 +151,47 @@ HELPER void end_server(struct server *server) {
     CHECK_INT(discard(server->port), TREADLE_OK);
 }
 
-/* The same in a process of its own, which is there when this returns. `become` is called in it once the port is open; NULL: nothing. */
-HELPER pid_t start_process_that(const char *name, void (*become)(void)) {
+/* A process that serves a port until it is killed, or stops its loop: `open` creates the port, in M of the loop of the process. It is open
+ * when this returns. */
+HELPER pid_t start_serving(treadle_message_port (*open)(void *info), void *info) {
     int ready[2];
     char byte;
     CHECK_INT(pipe(ready), 0);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        struct server server = {.name = name, .is_process = true};
-        sem_init(&server.is_holding, 0, 0), sem_init(&server.go_on, 0, 0);
         close(ready[0]);
         CHECK_INT(prctl(PR_SET_PDEATHSIG, SIGKILL), 0); /* it lives as long as the test, under whose watchdog it is */
         CHECK(treadle_after_fork_child() >= 0);
-        server_open(&server);
-        if (become) become();
+        treadle_message_port port = open(info);
         CHECK_INT(write(ready[1], "r", 1), 1);
         close(ready[1]);
-        treadle_loop_run(server.loop, M, TREADLE_FOREVER, 0);
-        discard(server.port);
+        treadle_loop_run(treadle_loop_current(), M, TREADLE_FOREVER, 0);
+        discard(port);
         _exit(0);
     }
     close(ready[1]);
     CHECK_INT(read(ready[0], &byte, 1), 1);
     close(ready[0]);
     return child;
+}
+/* The same server in a process of its own. `become` is called in it once the port is open; NULL: nothing. */
+struct process {
+    const char *name;
+    void (*become)(void);
+};
+HELPER treadle_message_port open_process(void *info) {
+    static struct server server;
+    const struct process *process = info;
+    server = (struct server){.name = process->name, .is_process = true};
+    sem_init(&server.is_holding, 0, 0), sem_init(&server.go_on, 0, 0);
+    server_open(&server);
+    if (process->become) process->become();
+    return server.port;
+}
+HELPER pid_t start_process_that(const char *name, void (*become)(void)) {
+    struct process process = {name, become};
+    return start_serving(open_process, &process);
 }
 HELPER pid_t start_process(const char *name) { return start_process_that(name, NULL); }
 HELPER int await_process(pid_t child) {

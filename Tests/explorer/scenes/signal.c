@@ -108,7 +108,7 @@ SCENE(a_signal_against_adding, "SRC0-6") {
     REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
 }
 
-/* Of two signals that become one, the wake-up of either counts, whoever queues the source. */
+/* Of two signals that become one, the wake-up of either counts, whichever thread queues the source. */
 static counter woken;
 static void stop_once_woken(treadle_source self, void *info) {
     (void)self, (void)info;
