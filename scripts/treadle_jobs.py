@@ -115,9 +115,9 @@ class Result:
         return f"===== {self.name} (build/tests/{self.name}.log)\n{self.text[-20000:]}\n===== {report}" if self.failed else report
 
 
-#: Lines that name what failed, in the reports of the runners: those of C and C++, unittest, Swift, sanitizers, and make.
+#: Lines that name what failed, in the reports of the runners: those of C and C++, their checks, unittest, Swift, sanitizers, and make.
 NAMES_A_FAILURE = re.compile(
-    r"^(?:FAIL|ERROR): |: failed$|: check failed|recorded an issue|^[✘✗]|^not ok|ended with [1-9]|ended by signal"
+    r"^\S+\.(?:c|h|cpp|hpp):\d+: |^(?:FAIL|ERROR): |: failed$|: check failed|recorded an issue|^[✘✗]|^not ok|ended with [1-9]|ended by signal"
     r"|^[A-Z]\w*(?:Error|Exception): |(?:WARNING|ERROR|SUMMARY): \w+Sanitizer|\b(?:error|Fatal error): "
 )
 

@@ -22,21 +22,27 @@
 static treadle_status return_status(treadle_call *call, treadle_status status) {
     return treadle_call_set_result(call, &status, sizeof status);
 }
+/* The ports of a plugin that is being closed end under the calls with them: what fails then has failed by that. */
+static treadle_status return_in(treadle_call *call, struct nats *nats, treadle_status status) {
+    if (status < 0 && atomic_load(&nats->is_stopping)) status = nats_fail(TREADLE_E_CLOSED, "the plugin is being closed");
+    return return_status(call, status);
+}
 /* The port that is the first argument, held; NULL with the result set if there is none. */
 static struct nats_port *port_of(treadle_call *call, void *info) {
     struct nats_port *port = NULL;
     treadle_status status = nats_hold(info, ARGUMENT(treadle_nats_port, 0), &port);
-    if (status != TREADLE_OK) return_status(call, status);
+    if (status != TREADLE_OK) return_in(call, info, status);
     return port;
 }
 static treadle_status return_for(treadle_call *call, struct nats_port *port, treadle_status status) {
+    struct nats *nats = port->nats;
     nats_let_go(port);
-    return return_status(call, status);
+    return return_in(call, nats, status);
 }
 
 static treadle_status create(treadle_call *call, struct nats *nats, bool is_remote) {
-    return return_status(call, nats_create(nats, is_remote, ARGUMENT(char *, 0), ARGUMENT(treadle_nats_context *, 1),
-                                           ARGUMENT(treadle_nats_port *, 2)));
+    return return_in(call, nats, nats_create(nats, is_remote, ARGUMENT(char *, 0), ARGUMENT(treadle_nats_context *, 1),
+                                             ARGUMENT(treadle_nats_port *, 2)));
 }
 HANDLER(create_local) { return create(call, info, false); }
 HANDLER(create_remote) { return create(call, info, true); }

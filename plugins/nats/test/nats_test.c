@@ -328,6 +328,35 @@ static void unload_while_requests_wait(int64_t timeout) {
 TEST(the_plugin_is_unloaded_while_requests_wait, "") { unload_while_requests_wait(SECONDS(100)); }
 TEST(a_close_that_does_not_wait_ends_requests_as_well, "") { unload_while_requests_wait(0); }
 
+/* A close finds each thread anywhere in a request. */
+static void *ask_until_closed(void *argument) {
+    struct answer answer;
+    treadle_nats_port port = make_remote(argument);
+    treadle_status status;
+    atomic_fetch_add(&waiters, 1);
+    do {
+        status = ask(port, 1, "x", TREADLE_FOREVER, &answer);
+    } while (status == TREADLE_E_NOT_FOUND);
+    CHECK_INT(status, TREADLE_E_CLOSED);
+    return NULL;
+}
+TEST(a_close_in_the_middle_of_requests_has_one_status, "") {
+    char name[300];
+    start_nats(-1, NULL);
+    snprintf(name, sizeof name, "%s", name_of("unserved"));
+    for (int round = 0; round < 12; round++) {
+        pthread_t threads[4];
+        treadle_plugin plugin = start_plugin(NULL);
+        waiters = 0;
+        for (int i = 0; i < 4; i++) CHECK_INT(pthread_create(&threads[i], NULL, ask_until_closed, name), 0);
+        while (waiters < 4) sched_yield();
+        for (int i = 0; i < 20 * round; i++) sched_yield();
+        unload(plugin, PLUGIN);
+        for (int i = 0; i < 4; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+    }
+    stop_nats();
+}
+
 TEST(nothing_is_left_after_many_lives, "") {
     start_nats(-1, NULL);
     struct holdings before = {0};

@@ -72,13 +72,15 @@ HELPER const char *name_of(const char *subject) {
 
 /* --- The plugin ---------------------------------------------------------------------------------------- */
 
-static const treadle_nats *nats;
+/* A copy: the functions may be called after the plugin's end. */
+static treadle_nats extension;
+static const treadle_nats *const nats = &extension;
 HELPER treadle_plugin start_plugin(const char *const *settings) {
     /* However slow the machine is. */
     const char *all[32] = {"connect-timeout-ms", "100000"};
     for (int i = 0; settings && settings[i]; i++) all[2 + i] = settings[i];
     treadle_plugin plugin = load(PLUGIN, all);
-    nats = start(plugin, TREADLE_NATS);
+    extension = *(const treadle_nats *)start(plugin, TREADLE_NATS);
     return plugin;
 }
 HELPER const char *nats_error(void) {
