@@ -376,6 +376,49 @@ class OtherSignals(TestCase):
         """
         self.assertRuns(script)
 
+    def test_no_signal_is_lost_where_a_run_begins_or_ends(self) -> None:
+        """ABI-4: somebody else's descriptor is told of each, also of those that come while ours takes its place, or is taken back."""
+        script = """if True:
+            import signal, socket, treadle
+            from treadle import _signals
+            loop = treadle.RunLoop.current()
+            loop.add(treadle.Source())
+            first, second = socket.socketpair(), socket.socketpair()
+            for end in (*first, *second):
+                end.setblocking(False)
+            signal.signal(signal.SIGUSR1, lambda number, frame: None)
+            raised = 0
+            class Raising:
+                SIGINT = signal.SIGINT
+                @staticmethod
+                def set_wakeup_fd(*arguments, **keywords):
+                    global raised
+                    previous = signal.set_wakeup_fd(*arguments, **keywords)
+                    signal.raise_signal(signal.SIGUSR1)
+                    raised += 1
+                    return previous
+            _signals.signal = Raising
+            def told(end):
+                try:
+                    return end.recv(100)
+                except BlockingIOError:
+                    return b""
+            for replaced_by in (first, second): # by a callback of the run
+                raised = 0
+                signal.set_wakeup_fd(first[0].fileno())
+                loop.perform(signal.set_wakeup_fd, replaced_by[0].fileno())
+                loop.run(seconds=0)
+                assert signal.set_wakeup_fd(-1) == replaced_by[0].fileno()
+                seen = told(first[1]) + told(second[1])
+                assert seen == bytes([signal.SIGUSR1]) * raised and raised == 3, (seen, raised)
+            raised = 0
+            signal.set_wakeup_fd(first[0].fileno())
+            loop.run(seconds=0)
+            seen = told(first[1])
+            assert seen == bytes([signal.SIGUSR1]) * raised and raised == 3, (seen, raised)
+        """
+        self.assertRuns(script)
+
     def test_a_descriptor_that_a_callback_sets_stays(self) -> None:
         """ABI-4: as asyncio sets its own; one that it takes back is not set again."""
         script = """if True:

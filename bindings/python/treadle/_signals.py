@@ -91,7 +91,7 @@ class MainRun:
 
     def __exit__(self, *exception: object) -> None:
         global _outermost, _left
-        _take_back(self.others)
+        self.others = _take_back(self.others)
         if exception[0] is not None:
             was_interrupted()  # what ended this run is not to interrupt the next one
         elif self.others != -1:
@@ -107,14 +107,20 @@ def watch_again() -> None:
         _outermost.install(_pipe[1])
 
 
-def _take_back(others: int = -1) -> None:
-    """No signal writes to our pipe any more, but to that of others; a descriptor that a callback has set stays."""
-    current = signal.set_wakeup_fd(-1)
-    if current == -1 or _pipe is not None and current == _pipe[1]:
-        current = others if current != -1 else -1
-    if current != -1:
-        with contextlib.suppress(OSError, ValueError):  # it was closed meanwhile
-            signal.set_wakeup_fd(current)
+def _take_back(others: int = -1) -> int:
+    """No signal writes to our pipe any more, but to that of others; a descriptor that a callback has set stays. Meanwhile a signal
+    writes to ours: there is no moment in which it writes to none. The descriptor that is set now."""
+    if _pipe is None:
+        return -1
+    current = signal.set_wakeup_fd(_pipe[1], warn_on_full_buffer=False)
+    if current == _pipe[1]:
+        current = others
+    try:
+        signal.set_wakeup_fd(current)
+    except (OSError, ValueError):  # it was closed meanwhile
+        signal.set_wakeup_fd(-1)
+        return -1
+    return current
 
 
 def _hook(arguments: Any) -> None:
