@@ -152,11 +152,11 @@ TEST(too_many_files_on_their_way_are_want_of_room, "MSG-6 MSG-8") {
     arm(FAULT_SENDING, ETOOMANYREFS, 1, true);
     CHECK_ERROR(treadle_message_port_send(remote, SILENT, large, LARGE, 0), TREADLE_E_TIMEOUT, "no room");
     CHECK_ERROR(treadle_message_port_send(remote, SILENT, large, LARGE, MILLISECONDS(1)), TREADLE_E_TIMEOUT, "no room");
-    CHECK(disarm() > 2);
+    CHECK(disarm() >= 2);
     CHECK_INT(pthread_create(&other, NULL, end_while_sending, &server), 0);
     arm(FAULT_SENDING, ETOOMANYREFS, 1, true);
     atomic_store(&server.messages, 1);
-    CHECK_INT(treadle_message_port_send(remote, SILENT, large, LARGE, SECONDS(2)), TREADLE_E_CLOSED);
+    CHECK_INT(treadle_message_port_send(remote, SILENT, large, LARGE, LONG), TREADLE_E_CLOSED);
     disarm();
     CHECK_INT(pthread_join(other, NULL), 0);
     CHECK_INT(treadle_release(remote), TREADLE_OK);
