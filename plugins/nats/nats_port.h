@@ -9,7 +9,7 @@
  * (natsConnection_SubscribeSync) until the loop takes them. libnats has one thread for its timers, and one for each connection that it tries
  * to get back.
  *
- * Locks, in the order in which they are taken: a port's sending, its reading, nats.lock, a port's lock, its io_lock. libnats calls what takes io_lock
+ * Locks, in the order in which they are taken: a port's ending, its sending, its reading, nats.lock, a port's lock, its io_lock. libnats calls what takes io_lock
  * with its own locks held; libnats is not called under it, nor under nats.lock. */
 #ifndef TREADLE_NATS_PORT_H
 #define TREADLE_NATS_PORT_H
@@ -37,6 +37,7 @@ struct nats_wait {
     treadle_source source; /* ends the wait's run */
     treadle_loop loop;
     _Atomic treadle_status status; /* TREADLE_IGNORED: it goes on */
+    bool is_abandoned; /* before status is TREADLE_E_CLOSED: the reply says that the other port has ended */
 };
 
 struct nats {
@@ -67,9 +68,11 @@ struct nats_port {
     natsSubscription *subscription; /* of a local port */
     pthread_mutex_t reading;        /* one thread calls libnats's parser at a time */
     pthread_mutex_t sending;        /* one thread at a time waits for room */
+    pthread_mutex_t ending;         /* one thread disconnects it; others that end it wait for that */
 
     pthread_mutex_t lock;
     struct nats_wait *waits;
+    struct nats_delivery *deliveries; /* of a local port: messages whose callbacks run */
     bool is_over;
 
     pthread_mutex_t io_lock;
@@ -124,6 +127,7 @@ treadle_status nats_get_info(struct nats_port *port, treadle_nats_info *info);
 
 /* request.c: sending, and waiting for replies. */
 treadle_status nats_publish(struct nats_port *port, const char *subject, const char *reply, int32_t id, const void *data, size_t size);
+void nats_publish_end(struct nats_port *port, const char *reply);
 treadle_status nats_send(struct nats_port *port, int32_t id, const void *data, size_t size, int64_t timeout_ns);
 struct nats_request {
     int32_t id;
@@ -140,6 +144,7 @@ void nats_end_waits(struct nats_port *port, treadle_status status);
 
 /* receive.c: serving a name. */
 void nats_receive(struct nats_port *port);
+void nats_abandon(struct nats_port *port);
 treadle_status nats_reply(uint64_t call, const void *data, size_t size);
 
 /* The time after so much; TREADLE_FOREVER stays. */
@@ -152,6 +157,12 @@ static inline int64_t nats_left(int64_t until) {
     if (until == TREADLE_FOREVER) return until;
     int64_t left = until - treadle_time_now();
     return left > 0 ? left : 0;
+}
+/* False if the lock is not free in time. */
+static inline bool nats_lock_until(pthread_mutex_t *lock, int64_t until) {
+    struct timespec limit = {until / 1000000000, until % 1000000000};
+    if (until == TREADLE_FOREVER) return pthread_mutex_lock(lock) == 0;
+    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &limit) == 0;
 }
 
 #endif

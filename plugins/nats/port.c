@@ -17,9 +17,12 @@ treadle_status nats_hold(struct nats *nats, treadle_nats_port handle, struct nat
     if (status != TREADLE_OK) return nats_fail(status, "port is not a port: %s", treadle_status_message(status));
     pthread_mutex_lock(&nats->lock);
     struct nats_port *port = nats->first;
-    while (port && port != info) port = port->next;
+    /* The memory of a port that has ended meanwhile may be another one's. */
+    while (port && (port != info || port->source != (treadle_descriptor)handle)) port = port->next;
     if (port) atomic_fetch_add(&port->references, 1);
     pthread_mutex_unlock(&nats->lock);
+    /* Its last reference is being released. */
+    if (!port && !treadle_is_valid(handle)) return nats_fail(TREADLE_E_STALE, "port has been released");
     if (!port) return nats_fail(TREADLE_E_KIND, "port is not a port of this plugin");
     *out_port = port;
     return TREADLE_OK;
@@ -29,7 +32,7 @@ void nats_let_go(struct nats_port *port) {
     natsSubscription_Destroy(port->subscription);
     natsConnection_Destroy(port->connection);
     nats_io_close(port);
-    pthread_mutex_destroy(&port->reading), pthread_mutex_destroy(&port->sending);
+    pthread_mutex_destroy(&port->reading), pthread_mutex_destroy(&port->sending), pthread_mutex_destroy(&port->ending);
     pthread_mutex_destroy(&port->lock), pthread_mutex_destroy(&port->io_lock);
     free(port);
 }
@@ -61,6 +64,12 @@ static treadle_status round_trip(struct nats_port *port, int64_t until) {
 
 /* --- Ending -------------------------------------------------------------------------------------------- */
 
+static bool is_over(struct nats_port *port) {
+    pthread_mutex_lock(&port->lock);
+    bool is_over = port->is_over;
+    pthread_mutex_unlock(&port->lock);
+    return is_over;
+}
 /* The waits of a port end with it. False if it has ended before. */
 static bool begin_end(struct nats_port *port) {
     pthread_mutex_lock(&port->lock);
@@ -71,14 +80,27 @@ static bool begin_end(struct nats_port *port) {
     return !was_over;
 }
 
-/* Disconnects it, until the time in good order: what waits to be sent is sent, and the server gives a local port no more messages. */
-void nats_end(struct nats_port *port, int64_t until) {
-    if (!begin_end(port)) return;
-    if (!port->connection) return;
-    if (nats_left(until) > 0 && port->subscription && natsConnection_Status(port->connection) == NATS_CONN_STATUS_CONNECTED) {
-        natsSubscription_Unsubscribe(port->subscription);
+/* The server gives a local port no more messages. The senders of those that it has got and not replied to get its end; without time,
+ * those of what has been read. */
+static void stop_receiving(struct nats_port *port, int64_t until) {
+    int64_t left = nats_left(until);
+    nats_abandon(port);
+    nats_io_hold_back(port, false);
+    if (left > 0 && natsConnection_Status(port->connection) == NATS_CONN_STATUS_CONNECTED) {
+        /* libnats has a thread of its own for that. In place of natsSubscription_Unsubscribe, which drops what comes meanwhile. */
+        struct nats_signals signals;
+        nats_begin_writing(&signals);
+        natsSubscription_DrainTimeout(port->subscription, left == TREADLE_FOREVER ? -1 : left / MS + 1);
+        nats_end_writing(&signals);
         round_trip(port, until);
+    } else {
+        nats_io_pump(port);
     }
+    nats_abandon(port);
+}
+/* Disconnects it, until the time in good order: what waits to be sent is sent. */
+static void disconnect(struct nats_port *port, int64_t until) {
+    if (port->subscription) stop_receiving(port, until);
     nats_io_flush(port, until);
     struct nats_signals signals;
     nats_begin_writing(&signals);
@@ -87,6 +109,12 @@ void nats_end(struct nats_port *port, int64_t until) {
     pthread_mutex_unlock(&port->reading);
     nats_end_writing(&signals);
     nats_io_ring(port);
+}
+/* Ends it, and returns when it has ended, by whichever thread; without time, another thread may go on with that. */
+void nats_end(struct nats_port *port, int64_t until) {
+    if (!nats_lock_until(&port->ending, until)) return;
+    if (begin_end(port) && port->connection) disconnect(port, until);
+    pthread_mutex_unlock(&port->ending);
 }
 /* libnats has given the connection up. */
 void nats_lose(struct nats_port *port) {
@@ -112,15 +140,17 @@ static void unlist(struct nats_port *port) {
     if (*at) *at = port->next;
     pthread_mutex_unlock(&port->nats->lock);
 }
+static void call_release(treadle_release_fn release, void *info) {
+    if (!release) return;
+    bool is_outside = treadle_scope_enter(NULL) == TREADLE_OK;
+    release(info);
+    if (is_outside) treadle_scope_leave(NULL);
+}
 static void release(void *info) {
     struct nats_port *port = info;
     unlist(port);
     nats_end(port, 0);
-    if (port->release) {
-        bool is_outside = treadle_scope_enter(NULL) == TREADLE_OK;
-        port->release(port->info);
-        if (is_outside) treadle_scope_leave(NULL);
-    }
+    call_release(port->release, port->info);
     nats_let_go(port);
 }
 
@@ -163,7 +193,11 @@ static treadle_status create_source(struct nats_port *port, const char *label) {
     treadle_descriptor_context context = TREADLE_INIT(treadle_descriptor_context);
     context.info = port, context.release = release, context.ready = ready, context.label = label;
     context.fd = port->poller, context.events = TREADLE_READABLE;
-    treadle_status status = treadle_descriptor_create(&context, &port->source);
+    treadle_descriptor source = NULL;
+    treadle_status status = treadle_descriptor_create(&context, &source);
+    pthread_mutex_lock(&port->nats->lock);
+    port->source = source;
+    pthread_mutex_unlock(&port->nats->lock);
     return status == TREADLE_OK ? status : nats_fail(status, "label, or the source: %s", treadle_status_message(status));
 }
 
@@ -179,7 +213,7 @@ static struct nats_port *allocate(struct nats *nats, bool is_remote, const struc
     if (!port) return NULL;
     port->nats = nats, port->is_remote = is_remote, port->name = *name;
     atomic_init(&port->references, 1);
-    pthread_mutex_init(&port->reading, NULL), pthread_mutex_init(&port->sending, NULL);
+    pthread_mutex_init(&port->reading, NULL), pthread_mutex_init(&port->sending, NULL), pthread_mutex_init(&port->ending, NULL);
     pthread_mutex_init(&port->lock, NULL), pthread_mutex_init(&port->io_lock, NULL);
     port->poller = port->bell = port->room = port->socket = -1;
     return port;
@@ -189,6 +223,7 @@ static struct nats_port *allocate(struct nats *nats, bool is_remote, const struc
 static treadle_status make_port(struct nats_port *port, const treadle_nats_context *context, treadle_nats_port *out_port) {
     treadle_status status = nats_io_open(port);
     if (status == TREADLE_OK) status = connect_port(port, context ? context->queue : NULL);
+    if (status == TREADLE_OK && is_over(port)) status = nats_fail(TREADLE_E_NOT_FOUND, "name: its server was lost again");
     if (status != TREADLE_OK) return status;
     if (context) port->info = context->info, port->receive = context->receive, port->invalidated = context->invalidated;
     list(port);
@@ -222,7 +257,7 @@ treadle_status nats_create(struct nats *nats, bool is_remote, const char *name, 
         if (status != TREADLE_OK) nats_end(port, 0);
         nats_let_go(port);
     }
-    if (status != TREADLE_OK && context && context->release) context->release(context->info);
+    if (status != TREADLE_OK && context) call_release(context->release, context->info);
     return status;
 }
 

@@ -8,8 +8,9 @@
 
 #include "nats_port.h"
 
-/* A header of NATS: the id of a message of a port's. Without one it is 0. */
+/* Headers of NATS. The id of a message of a port's, 0 without one; and in the reply of a port that has ended in place of replying. */
 #define ID_HEADER "Treadle-Id"
+#define END_HEADER "Treadle-End"
 
 /* --- Sending ------------------------------------------------------------------------------------------- */
 
@@ -39,6 +40,19 @@ treadle_status nats_publish(struct nats_port *port, const char *subject, const c
     natsStatus sent = publish(port, subject, reply, id, data, size);
     return sent == NATS_OK ? TREADLE_OK : nats_fail_by(sent, "port");
 }
+/* Other clients of NATS get an empty reply. */
+void nats_publish_end(struct nats_port *port, const char *reply) {
+    natsMsg *message = NULL;
+    natsStatus status = natsMsg_Create(&message, reply, NULL, NULL, 0);
+    if (status == NATS_OK) status = natsMsgHeader_Set(message, END_HEADER, "1");
+    if (status == NATS_OK) status = natsConnection_PublishMsg(port->connection, message);
+    if (status == NATS_NO_SERVER_SUPPORT) natsConnection_Publish(port->connection, reply, NULL, 0);
+    natsMsg_Destroy(message);
+}
+static bool is_end(natsMsg *reply) {
+    const char *value;
+    return natsMsgHeader_Get(reply, END_HEADER, &value) == NATS_OK;
+}
 
 static treadle_status check_port(struct nats_port *port) {
     pthread_mutex_lock(&port->lock);
@@ -65,11 +79,7 @@ static treadle_status try_to_send(struct nats_port *port, const char *reply, con
 static treadle_status send_in_time(struct nats_port *port, const char *reply, const struct nats_request *request, int64_t until) {
     treadle_status status = try_to_send(port, reply, request);
     if (status != TREADLE_E_TIMEOUT) return status;
-    struct timespec limit = {until / 1000000000, until % 1000000000};
-    if (until == TREADLE_FOREVER)
-        pthread_mutex_lock(&port->sending);
-    else if (pthread_mutex_clocklock(&port->sending, CLOCK_MONOTONIC, &limit) != 0)
-        return status;
+    if (!nats_lock_until(&port->sending, until)) return status;
     while (true) {
         nats_io_pump(port);
         status = try_to_send(port, reply, request);
@@ -117,7 +127,10 @@ void nats_take_replies(struct nats_port *port) {
     for (struct nats_wait *wait = port->waits; wait; wait = wait->next) {
         if (!is_going_on(wait) || wait->reply) continue;
         natsStatus status = natsSubscription_NextMsg(&wait->reply, wait->inbox, 0);
-        if (status == NATS_OK) end_wait(wait, TREADLE_OK);
+        if (status == NATS_OK) {
+            wait->is_abandoned = is_end(wait->reply);
+            end_wait(wait, wait->is_abandoned ? TREADLE_E_CLOSED : TREADLE_OK);
+        }
         if (status == NATS_NO_RESPONDERS) end_wait(wait, TREADLE_E_NOT_FOUND);
     }
     pthread_mutex_unlock(&port->lock);
@@ -157,7 +170,10 @@ static treadle_status run_until_replied(struct nats_wait *wait, const struct nat
     return TREADLE_OK;
 }
 
-static treadle_status status_of(treadle_status status) {
+static treadle_status result_of(const struct nats_wait *wait) {
+    treadle_status status = atomic_load(&wait->status);
+    if (status == TREADLE_E_CLOSED && wait->is_abandoned)
+        return nats_fail(status, "port: the port that received the message has ended, and did not reply");
     switch (status) {
     case TREADLE_OK: return status;
     case TREADLE_IGNORED: return nats_fail(TREADLE_E_NO_REPLY, "reply_timeout_ns passed, and the reply had not come");
@@ -172,7 +188,7 @@ static treadle_status exchange(struct nats_port *port, struct nats_wait *wait, c
     enlist(port, wait);
     treadle_status status = send_in_time(port, inbox, request, until);
     if (status == TREADLE_OK) status = run_until_replied(wait, request);
-    if (status == TREADLE_OK) status = status_of(atomic_load(&wait->status));
+    if (status == TREADLE_OK) status = result_of(wait);
     atomic_store(&wait->status, TREADLE_OK); /* what comes now is too late */
     leave(port, wait);
     return status;

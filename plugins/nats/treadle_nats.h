@@ -38,7 +38,7 @@ typedef struct treadle_nats_message {
 } treadle_nats_message;
 
 /** Called for a received message, on the thread of a loop that the port is in, at most once a pass. If it returns without a
- *  reply, the sender gets an empty one. It must return: it cannot end its thread. */
+ *  reply, the sender gets an empty one; if the port ends first, TREADLE_E_CLOSED. It must return: it cannot end its thread. */
 typedef void (*treadle_nats_receive_fn)(treadle_nats_port port, const treadle_nats_message *message, void *info);
 /** Called once when the engine has given up the connection (setting max-reconnects), on the thread that detects it. The port is
  *  invalid then. */
@@ -103,21 +103,22 @@ typedef struct treadle_nats {
      *  sending; 0 or less makes one pass; TREADLE_FOREVER sets no limit: then the end of a serving process by a
      *  signal is never detected, since NATS does not report it.
      *  [any] Errors: TREADLE_E_TIMEOUT if there was no room in time, with nothing sent; TREADLE_E_NO_REPLY if the reply did not
-     *  arrive in time; TREADLE_E_NOT_FOUND if no port serves the name; TREADLE_E_CLOSED if the connection was lost meanwhile (the
-     *  message may have been received), or the plugin is being closed; TREADLE_E_ARG for a NULL mode, or that of the common modes;
+     *  arrive in time; TREADLE_E_NOT_FOUND if no port serves the name; TREADLE_E_CLOSED if the port that received the message has
+     *  ended and did not reply, the connection was lost meanwhile (the message may have been received), or the plugin is being closed; TREADLE_E_ARG for a NULL mode, or that of the common modes;
      *  the others of send. */
     treadle_status (*request)(treadle_nats_port port, int32_t id, const void *data, size_t size, int64_t send_timeout_ns,
                               int64_t reply_timeout_ns, const char *mode, treadle_message_port_reply_fn reply, void *info);
 
     /** Replies to the message whose callback is running on the calling thread. This never waits. TREADLE_IGNORED if the sender
-     *  does not wait for a reply.
+     *  does not wait for a reply, or the port has ended, which the sender was told.
      *  [any] Errors: TREADLE_E_NOT_FOUND if call is not that of a callback that runs on this thread; TREADLE_E_STATE if it was
      *  replied to already; TREADLE_E_RANGE for more than the server allows; TREADLE_E_CLOSED if the connection is lost, and its
      *  buffer full; TREADLE_E_ARG for NULL data of a size; TREADLE_E_NOMEM. */
     treadle_status (*reply)(uint64_t call, const void *data, size_t size);
 
     /** Ends a port: it is invalid, its callbacks are over as treadle_invalidate says, and it is disconnected. When this returns, the
-     *  server gives it no more messages; those that it has got and not received are lost. Idempotent.
+     *  server gives it no more messages. The senders of those that it has got and not replied to get TREADLE_E_CLOSED, clients that
+     *  are no ports an empty reply; without a connection nobody is told. Idempotent.
      *  [any] Waits for the server, setting connect-timeout-ms. Errors: TREADLE_E_STALE. */
     treadle_status (*invalidate)(treadle_nats_port port);
 
