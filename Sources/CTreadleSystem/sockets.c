@@ -181,28 +181,55 @@ int32_t treadle_system_sealed_file(const void *data, size_t size) {
     return closing(fd, (int32_t)result(fcntl(fd, F_ADD_SEALS, all_seals)));
 }
 
-/* A file of the sender's is mapped only if no access to the mapping can fail: it can neither shrink nor be written, it is
- * of ordinary pages, and it has one for every byte. */
-const void *treadle_system_sealed_map(int32_t fd, size_t size, int32_t *error) {
-    const int needed = F_SEAL_SHRINK | F_SEAL_WRITE;
+static bool is_tmpfs(int32_t fd) {
     const long tmpfs = 0x01021994;
-    struct stat status;
     struct statfs system;
-    *error = -EINVAL;
+    return fstatfs(fd, &system) == 0 && system.f_type == tmpfs;
+}
+/* Whether no access to a mapping of a sender's file can fail: it can neither shrink nor be written, it is of ordinary pages, and it
+ * has one for every byte. Only the kernel's files in memory have seals, so no other file system is asked for anything. */
+static bool is_sealed(int32_t fd, size_t size) {
+    const int needed = F_SEAL_SHRINK | F_SEAL_WRITE;
+    struct stat status;
     int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & needed) != needed) return NULL;
-    if (fstat(fd, &status) < 0 || fstatfs(fd, &system) < 0 || system.f_type != tmpfs) return NULL;
-    if (size == 0 || status.st_size < 0 || (uint64_t)status.st_size < size) return NULL;
-    if (lseek(fd, 0, SEEK_HOLE) < (off_t)size) return NULL;
+    if (seals < 0 || (seals & needed) != needed) return false;
+    if (fstat(fd, &status) < 0 || !is_tmpfs(fd)) return false;
+    if (size == 0 || status.st_size < 0 || (uint64_t)status.st_size < size) return false;
+    return lseek(fd, 0, SEEK_HOLE) >= (off_t)size;
+}
+const void *treadle_system_sealed_map(int32_t fd, size_t size) {
+    if (!is_sealed(fd, size)) return NULL;
     long mapped = syscall(SYS_mmap, NULL, size, (long)PROT_READ, (long)MAP_PRIVATE, (long)fd, 0L);
-    if (mapped == -1) {
-        *error = -errno;
-        return NULL;
-    }
-    *error = 0;
-    return (const void *)mapped;
+    return mapped == -1 ? NULL : (const void *)mapped;
 }
 void treadle_system_sealed_unmap(const void *data, size_t size) { syscall(SYS_munmap, data, size); }
+
+static bool read_all(int32_t fd, void *room, size_t size) {
+    for (size_t done = 0; done < size;) {
+        int64_t count = result(syscall(SYS_pread64, fd, (char *)room + done, size - done, (long)done));
+        if (count == -EINTR) continue;
+        if (count <= 0) return false;
+        done += (size_t)count;
+    }
+    return true;
+}
+bool treadle_system_sealed_read(int32_t fd, void *room, size_t size) { return is_sealed(fd, size) && read_all(fd, room, size); }
+
+/* --- Files that are lent ----------------------------------------------------------------------------- */
+
+int32_t treadle_system_lent_file(size_t size) {
+    int32_t fd = (int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (fd < 0) return fd;
+    treadle_system_socket_note(fd);
+    int32_t error = treadle_system_size_file(fd, size);
+    /* The receiver, who may write to it as well, can neither have it grow nor seal it. */
+    if (error >= 0) error = (int32_t)result(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW));
+    return closing(fd, error);
+}
+/* Reading such a file never waits for another process, and where bytes are missing it ends early: the sender may do with it what it can. */
+bool treadle_system_lent_read(int32_t fd, void *room, size_t size) {
+    return fcntl(fd, F_GET_SEALS) >= 0 && is_tmpfs(fd) && read_all(fd, room, size);
+}
 
 int32_t treadle_system_eaddrinuse(void) { return EADDRINUSE; }
 int32_t treadle_system_econnrefused(void) { return ECONNREFUSED; }

@@ -62,6 +62,29 @@ int32_t treadle_system_write_all(int32_t fd, const void *bytes, size_t size) {
     return 0;
 }
 
+int32_t treadle_system_write_at_start(int32_t fd, const void *bytes, size_t size) {
+    struct held_signals held;
+    size_t done = 0;
+    int64_t value = 0;
+    hold_signals(&held);
+    while (done < size) {
+        value = result(syscall(SYS_pwrite64, fd, (const char *)bytes + done, size - done, (long)done));
+        if (value == -EINTR) continue;
+        if (value <= 0) break;
+        done += (size_t)value;
+    }
+    release_signals(&held, done < size);
+    return done == size ? 0 : value < 0 ? (int32_t)value : -EIO;
+}
+
+int32_t treadle_system_size_file(int32_t fd, size_t size) {
+    struct held_signals held;
+    hold_signals(&held);
+    int64_t value = result(syscall(SYS_ftruncate, fd, (long)size));
+    release_signals(&held, value < 0);
+    return (int32_t)value;
+}
+
 int32_t treadle_system_allocate_file(int32_t fd, size_t size) {
     struct held_signals held;
     hold_signals(&held);

@@ -31,12 +31,12 @@ struct WaitingReply {
   var next: UnsafeMutablePointer<WaitingReply>?
   let frame: MessageFrame
   /// The data of a large one; else it lies behind.
-  let file: MessageSocket
+  var file: MessageFile
 
-  var room: Int { file.number < 0 ? frame.length : 0 }
+  var room: Int { file.isThere ? 0 : frame.length }
 
-  static func make(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket) -> UnsafeMutablePointer<WaitingReply>? {
-    let inside = file.number < 0 ? frame.length : 0
+  static func make(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageFile) -> UnsafeMutablePointer<WaitingReply>? {
+    let inside = file.isThere ? 0 : frame.length
     guard let memory = treadle_system_allocate(MemoryLayout<WaitingReply>.stride &+ inside) else { return nil }
     let reply = memory.bindMemory(to: WaitingReply.self, capacity: 1)
     reply.initialize(to: WaitingReply(next: nil, frame: frame, file: file))

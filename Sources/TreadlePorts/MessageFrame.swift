@@ -26,6 +26,8 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
     package static let inFile: UInt8 = 2
     /// Of a reply: the thread that was to give it has ended.
     package static let abandoned: UInt8 = 4
+    /// The file is lent (`MessageFile`): its sender waits for the ring to say that the data is copied.
+    package static let lent: UInt8 = 8
   }
   /// Which end a frame has come from.
   package enum Origin {
@@ -39,6 +41,8 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
   private static let version: UInt16 = 1
   /// The most bytes that are sent in the frame itself: a copy of more costs more than a file.
   package static let mostInline = 65536
+  /// The most data in a file that is lent, and the most that is copied from any file: more is mapped.
+  package static let mostLent = 1 << 20
   package static let mostBytes = 0x6000_0000
   package static let mostName = 255
   /// The serial of the sender's question for a ring, and of no other message.
@@ -96,6 +100,7 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
     if files != (frame.kind == Kind.ring ? 3 : hasFile ? 1 : 0) { return nil }
     // The data is there, all of it, and nothing else.
     if hasFile ? (size != MessageFrame.size || frame.length == 0) : size &- MessageFrame.size != frame.length { return nil }
+    if frame.has(Flag.lent) && (!hasFile || frame.length > mostLent) { return nil }
     return frame.isMeaningful(from: origin) ? frame : nil
   }
 
@@ -104,11 +109,12 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
     case (Kind.hello, .sender):
       flags == 0 && serial == 0 && id == 0 && length > 0 && length <= MessageFrame.mostName
     case (Kind.message, .sender):
-      flags & ~(Flag.wantsReply | Flag.inFile) == 0 && has(Flag.wantsReply) == (serial != 0)
+      flags & ~(Flag.wantsReply | Flag.inFile | Flag.lent) == 0 && has(Flag.wantsReply) == (serial != 0)
     case (Kind.call, .sender):
-      flags & ~Flag.inFile == Flag.wantsReply && serial != 0 && id == 0
+      flags & ~(Flag.inFile | Flag.lent) == Flag.wantsReply && serial != 0 && id == 0
     case (Kind.reply, .server):
-      flags & ~(Flag.abandoned | Flag.inFile) == 0 && serial != 0 && id == 0 && (!has(Flag.abandoned) || flags == Flag.abandoned && length == 0)
+      flags & ~(Flag.abandoned | Flag.inFile | Flag.lent) == 0 && serial != 0 && id == 0
+        && (!has(Flag.abandoned) || flags == Flag.abandoned && length == 0)
     case (Kind.ring, .server):
       flags == 0 && serial == 0 && id == 0 && length == 0
     default: false

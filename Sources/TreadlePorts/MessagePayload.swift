@@ -4,7 +4,8 @@
 import CTreadleSystem
 import TreadleBase
 
-/// The bytes of one message that has come in: in the memory that the frame was received in, or a file's. Its owner frees it once.
+/// The bytes of one message that has come in: in the memory that the frame was received in, or a copy of a file, or the mapping of a
+/// large one. Its owner frees it once.
 struct MessagePayload: BitwiseCopyable {
   /// Nil for none.
   private(set) var data: UnsafeRawPointer? = nil
@@ -22,9 +23,20 @@ struct MessagePayload: BitwiseCopyable {
   }
 
   /// The bytes of a file that the other side has sent; nil if it is none that can be read without danger, or there is no room.
-  init?(file: Int32, size: Int) {
-    var error: Int32 = 0
-    guard let mapped = treadle_system_sealed_map(file, size, &error) else { return nil }
+  /// To copy a few is quicker than to map them, and the memory for the copies is used again.
+  init?(file: Int32, size: Int, isLent: Bool) {
+    if size <= MessageFrame.mostLent {
+      guard let buffer = treadle_system_allocate(MessageFrame.size &+ size) else { return nil }
+      let room = buffer + MessageFrame.size
+      if !(isLent ? treadle_system_lent_read(file, room, size) : treadle_system_sealed_read(file, room, size)) {
+        treadle_system_free(buffer)
+        return nil
+      }
+      self.init(in: buffer, size: size)
+      return
+    }
+    guard let mapped = treadle_system_sealed_map(file, size) else { return nil }
+    self.init()
     data = mapped
     self.size = size
     isMapped = true

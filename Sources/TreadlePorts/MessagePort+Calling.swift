@@ -150,7 +150,7 @@ extension MessagePort {
 
   /// Without an answer, for want of memory or descriptors, the caller gets an empty one, which is none.
   private func answerCall(_ call: inout MessageCall, _ bytes: UnsafeRawBufferPointer) {
-    guard let file = try? MessageSocket.makeFile(bytes.baseAddress, bytes.count) else { return }
+    guard let file = try? makeFile(bytes.baseAddress, bytes.count, for: call.connection) else { return }
     call.isReplied = (try? send(call, bytes.baseAddress, bytes.count, file)) != nil
   }
 }

@@ -68,7 +68,7 @@ extension MessagePort {
     // The ring is empty, so a frame that was in the socket before is the next one.
     if case .nothing = receipt, !isRung {
       receipt = connection.socket.receive(from: .sender)
-      if case .frame = receipt { count(place) }
+      if case .frame(let received) = receipt { count(place, received.frame) }
     }
     switch receipt {
     case .nothing, .noMemory:
@@ -91,9 +91,11 @@ extension MessagePort {
   }
 
   /// One more frame was received by the socket.
-  private func count(_ place: Int) {
+  private func count(_ place: Int, _ frame: MessageFrame) {
     change(place) { $0.taken &+= 1 }
-    if let now = state.pointee.connections[place] { now.ring?.pointee.setTaken(now.taken) }
+    guard let now = state.pointee.connections[place], let ring = now.ring else { return }
+    ring.pointee.setTaken(now.taken)
+    if frame.has(MessageFrame.Flag.lent) { ring.pointee.countCopy() }
   }
 
   /// Numbers the messages of the process.
@@ -160,7 +162,7 @@ extension MessagePort {
     try checkData(data, size)
     if call.pointee.isReplied { throw Failure(Status.state, "call", "has its reply") }
     if call.pointee.serial == 0 { return false }
-    let file = try MessageSocket.makeFile(data, size)
+    let file = try call.pointee.port.makeFile(data, size, for: call.pointee.connection)
     let isSent = try call.pointee.port.send(call.pointee, data, size, file)
     call.pointee.isReplied = true
     return isSent
@@ -180,14 +182,14 @@ extension MessagePort {
     do throws(Failure) { _ = try send(frame, to: call.connection, nil, .none) } catch { disconnect(mark: call.connection) }
   }
 
-  func send(_ call: MessageCall, _ data: UnsafeRawPointer?, _ size: Int, _ file: MessageSocket) throws(Failure) -> Bool {
+  func send(_ call: MessageCall, _ data: UnsafeRawPointer?, _ size: Int, _ file: MessageFile) throws(Failure) -> Bool {
     let frame = MessageFrame(kind: MessageFrame.Kind.reply, length: size, serial: call.serial)
     return try send(frame, to: call.connection, data, file)
   }
 
   /// Sends a reply, or leaves it here until its sender has room. The file is this function's. False if the sender has gone.
   private func send(
-    _ frame: MessageFrame, to mark: UInt64, _ data: UnsafeRawPointer?, _ file: MessageSocket
+    _ frame: MessageFrame, to mark: UInt64, _ data: UnsafeRawPointer?, _ file: MessageFile
   ) throws(Failure) -> Bool {
     lock()
     defer { unlock() }
@@ -197,13 +199,14 @@ extension MessagePort {
   }
 
   /// The lock is held.
-  func send(_ frame: MessageFrame, _ place: Int, _ data: UnsafeRawPointer?, _ file: MessageSocket) throws(Failure) -> Bool {
+  func send(_ frame: MessageFrame, _ place: Int, _ data: UnsafeRawPointer?, _ file: MessageFile) throws(Failure) -> Bool {
     var file = file
-    defer { file.close() }
+    var isSent = false
+    defer { finishLocked(file, state.pointee.connections[place]?.ring, isSent: isSent) }
     guard let connection = state.pointee.connections[place] else { return false }
     if connection.replies == nil {
       // Replies are matched by their serials: they need no order.
-      if file.number < 0, let ring = connection.ring, ring.pointee.isReady {
+      if !file.isThere, let ring = connection.ring, ring.pointee.isReady {
         switch ring.pointee.push(frame, data) {
         case .done: return true
         case .full: break
@@ -213,7 +216,9 @@ extension MessagePort {
         }
       }
       switch connection.socket.send(frame, data, file: file) {
-      case .done: return true
+      case .done:
+        isSent = true
+        return true
       case .closed: return false
       case .failed(let result): throw Failure.system("sendmsg", result)
       case .wait: break
@@ -243,7 +248,10 @@ extension MessagePort {
       switch connection.socket.send(reply.pointee.frame, WaitingReply.data(reply), file: reply.pointee.file) {
       case .wait: return
       case .failed: return disconnect(place)
-      case .done, .closed: break
+      case .done:
+        finishLocked(reply.pointee.file, connection.ring, isSent: true)
+        reply.pointee.file = .none
+      case .closed: break
       }
       change(place) { $0.replies = reply.pointee.next }
       WaitingReply.free(reply)

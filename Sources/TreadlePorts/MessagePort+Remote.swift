@@ -125,12 +125,12 @@ extension MessagePort {
 
   // MARK: Sending
 
-  /// Sends one message, and waits until there is room for it. The caller holds the item; the file is closed here, before a client is
+  /// Sends one message, and waits until there is room for it. The caller holds the item; the file is finished here, before a client is
   /// told of the port's end.
   func send(
-    _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, until: Int64, _ item: Item
+    _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageFile, until: Int64, _ item: Item
   ) throws(Failure) {
-    if file.number < 0 && sendByRing(frame, data) { return }
+    if !file.isThere && sendByRing(frame, data) { return }
     if try offer(frame, data, file, until: until, item) { return }
     takeReplies(item)
     item.invalidate()
@@ -139,16 +139,19 @@ extension MessagePort {
 
   /// False if the other side has gone.
   private func offer(
-    _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, until: Int64, _ item: Item
+    _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageFile, until: Int64, _ item: Item
   ) throws(Failure) -> Bool {
-    defer { file.close() }
+    var isSent = false
+    defer { finish(file, for: 0, isSent: isSent) }
     return try withSocket { socket throws(Failure) in
       // A thread that only sends learns here of its ring.
       if awaitsRing && !takeReplies(item) { return false }
       var pause: Int64 = 100_000
       while true {
         switch offer(frame, data, file, by: socket) {
-        case .done: return true
+        case .done:
+          isSent = true
+          return true
         case .closed: return false
         case .failed(let result) where result == 0 &- treadle_system_etoomanyrefs():
           // As many files of the user's are on their way as a process may have open. The kernel does not tell when one has arrived.
@@ -177,7 +180,7 @@ extension MessagePort {
     let until = Clock.after(timeout)
     try using(handle) { held throws(Failure) in
       try held.port.checkSending(held.item, data, size)
-      let file = try MessageSocket.makeFile(data, size)
+      let file = try held.port.makeFile(data, size, for: 0)
       try held.port.send(MessageFrame(kind: MessageFrame.Kind.message, length: size, id: id), data, file, until: until, held.item)
     }
   }

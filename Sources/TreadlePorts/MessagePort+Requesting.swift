@@ -77,7 +77,7 @@ extension MessagePort {
   }
 
   private func send(_ request: Request, serial: UInt32, until: Int64, _ item: Item) throws(Failure) {
-    let file = try MessageSocket.makeFile(request.data, request.size)
+    let file = try makeFile(request.data, request.size, for: 0)
     let frame = MessageFrame(
       kind: request.isCall ? MessageFrame.Kind.call : MessageFrame.Kind.message, flags: MessageFrame.Flag.wantsReply,
       length: request.size, serial: serial, id: request.id)

@@ -183,10 +183,10 @@ extension MessagePort {
   }
 
   /// Sends a frame by the ring or else the socket, without waiting.
-  func offer(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageSocket, by socket: MessageSocket) -> MessageSocket.Outcome {
+  func offer(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageFile, by socket: MessageSocket) -> MessageSocket.Outcome {
     lock()
     // The memory does not tell that the server has ended; the socket does, and refuses the frame (MSG-7). A wait for a reply is told.
-    if file.number < 0, frame.length <= MessageRing.mostData, let ring = ringInTurn,
+    if !file.isThere, frame.length <= MessageRing.mostData, let ring = ringInTurn,
       frame.serial != 0 || !treadle_system_socket_is_hung_up(socket.number)
     {
       let outcome = ring.pointee.push(frame, data)

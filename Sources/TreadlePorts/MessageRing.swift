@@ -41,6 +41,12 @@ struct MessageRing: ~Copyable {
   /// looks out for frames reads the first without.
   private let received = Atomic<UInt32>(0)
   private var sent: UInt32 = 0
+  /// How many lent files this end has copied, and sent; the file that it has sent last; whether a thread has that in hand. The port's
+  /// lock.
+  private var copied: UInt32 = 0
+  private var lent: UInt32 = 0
+  private var kept = MessageSocket.none
+  private var isLending = false
   /// The port's, and one of a loop that looks out for frames.
   private let references = Atomic<UInt32>(1)
   /// The loop that looks out for frames (`Lookout`), as an address; 0 for none. Written by its thread.
@@ -84,6 +90,7 @@ struct MessageRing: ~Copyable {
     }
     let ring = room.bindMemory(to: MessageRing.self, capacity: 1)
     ring.initialize(to: MessageRing(memory: memory, isServer: isServer, ownBell: own, otherBell: other))
+    ring.pointee.word(.copied, ofWayTo: isServer).pointee.store(1, ordering: .releasing)
     return ring
   }
 
@@ -109,6 +116,7 @@ struct MessageRing: ~Copyable {
     if ring.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
     ring.pointee.ownBell.close()
     ring.pointee.otherBell.close()
+    ring.pointee.kept.close()
     treadle_system_ring_unmap(ring.pointee.memory, size)
     treadle_system_free(ring)
   }
@@ -127,6 +135,8 @@ struct MessageRing: ~Copyable {
     case isAsleep = 128
     /// Frames that were received by the socket.
     case taken = 192
+    /// 1 + how many lent files the receiving end has copied; 0 if it knows of none.
+    case copied = 196
     /// Once, of both ways: the sender has its end.
     case isReady = 512
   }
@@ -187,6 +197,29 @@ struct MessageRing: ~Copyable {
       _ = treadle_system_bell_ring(otherBell.number)
     }
     return .done
+  }
+
+  // MARK: Files that are lent
+
+  /// The file for the next large frame, which is the caller's until `endLending`; none if there is no such file yet. Nil if the other
+  /// end has yet to copy what is in it, or does not copy.
+  mutating func beginLending() -> MessageSocket? {
+    if isLending || word(.copied, ofWayTo: !isServer).pointee.load(ordering: .acquiring) != lent &+ 1 { return nil }
+    isLending = true
+    defer { kept = .none }
+    return kept
+  }
+
+  mutating func endLending(_ file: MessageSocket, isSent: Bool) {
+    isLending = false
+    if isSent { lent &+= 1 }
+    kept = file
+  }
+
+  /// This end has copied what was in a file of the other end's.
+  mutating func countCopy() {
+    copied &+= 1
+    word(.copied, ofWayTo: isServer).pointee.store(copied &+ 1, ordering: .releasing)
   }
 
   // MARK: Receiving

@@ -26,13 +26,12 @@ struct MessageSocket: BitwiseCopyable {
   // MARK: Sending
 
   /// Sends a frame with its data, in the frame or, where that is much, as a file; never waits.
-  func send(_ frame: MessageFrame, _ data: UnsafeRawPointer?, file: MessageSocket = .none) -> Outcome {
+  func send(_ frame: MessageFrame, _ data: UnsafeRawPointer?, file: MessageFile = .none) -> Outcome {
     var head: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
     return withUnsafeMutableBytes(of: &head) { head in
-      let inFile = file.number >= 0
+      let inFile = file.isThere
       MessageFrame(
-        kind: frame.kind, flags: inFile ? frame.flags | MessageFrame.Flag.inFile : frame.flags, length: frame.length,
-        serial: frame.serial, id: frame.id
+        kind: frame.kind, flags: frame.flags | file.flags, length: frame.length, serial: frame.serial, id: frame.id
       ).write(to: head)
       while true {
         var passed = file.number
@@ -43,9 +42,9 @@ struct MessageSocket: BitwiseCopyable {
         if error == 0 &- treadle_system_eintr() { continue }
         if error != 0 &- treadle_system_emsgsize() || inFile { return MessageSocket.outcome(error) }
         // The system's sockets are told to be smaller than usual.
-        guard let other = try? MessageSocket.makeFile(data, frame.length, isForced: true) else { return .failed(error) }
+        guard frame.length > 0, let other = try? MessageFile.seal(data, frame.length) else { return .failed(error) }
         defer { other.close() }
-        return other.number < 0 ? .failed(error) : send(frame, nil, file: other)
+        return send(frame, nil, file: other)
       }
     }
   }
@@ -72,14 +71,6 @@ struct MessageSocket: BitwiseCopyable {
     if error == 0 &- treadle_system_eagain() { return .wait }
     let isClosed = error == 0 &- treadle_system_epipe() || error == 0 &- treadle_system_econnreset()
     return isClosed ? .closed : .failed(error)
-  }
-
-  /// A file for the data of a frame that is too large for the frame itself, for the caller to close; none for one that is not.
-  static func makeFile(_ data: UnsafeRawPointer?, _ size: Int, isForced: Bool = false) throws(Failure) -> MessageSocket {
-    if size == 0 || size <= MessageFrame.mostInline && !isForced { return .none }
-    let file = treadle_system_sealed_file(data, size)
-    if file < 0 { throw Failure.system("memfd_create", file) }
-    return MessageSocket(number: file)
   }
 
   // MARK: Receiving
@@ -148,7 +139,8 @@ struct MessageSocket: BitwiseCopyable {
       return .frame(Received(frame: frame, payload: MessagePayload(), ring: ring))
     }
     if received.count == 0 { return .frame(Received(frame: frame, payload: MessagePayload(in: buffer, size: frame.length))) }
-    guard let payload = MessagePayload(file: received.passed.0, size: frame.length) else { return .closed }
+    let isLent = frame.has(MessageFrame.Flag.lent)
+    guard let payload = MessagePayload(file: received.passed.0, size: frame.length, isLent: isLent) else { return .closed }
     return .frame(Received(frame: frame, payload: payload))
   }
 }

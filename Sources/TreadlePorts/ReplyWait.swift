@@ -96,6 +96,7 @@ extension MessagePort {
       for _ in 0..<64 {
         switch socket.receive(from: .server) {
         case .frame(let received):
+          if received.frame.has(MessageFrame.Flag.lent) { countCopy() }
           if received.frame.isAboutRing {
             if !takeRing(received) { return false }
           } else if !hand(received) && whileAwaited {
@@ -111,6 +112,12 @@ extension MessagePort {
       return true
     }
     return isThere == true
+  }
+
+  private func countCopy() {
+    lock()
+    state.pointee.ring?.pointee.countCopy()
+    unlock()
   }
 
   /// False if no thread waits for any other reply.

@@ -36,6 +36,8 @@ static const struct frame sent_frames[] = {
     FRAME(CALL_KIND, WANTS_REPLY, 9, "\4\0\3\0\0\0\0\0none"
                                      "iii"),
     ODD_LENGTH(MESSAGE, IN_FILE, 0, 100000, ""),
+    ODD_LENGTH(MESSAGE, IN_FILE | LENT, 0, 100000, ""),
+    FRAME(MESSAGE, LENT, 0, "words"),
     ODD_LENGTH(MESSAGE, WANTS_REPLY, 7, UINT64_MAX, "words"),
     ODD_LENGTH(MESSAGE, WANTS_REPLY, 7, (uint64_t)0 - 27, "words"),
     ODD_LENGTH(MESSAGE, WANTS_REPLY, 7, 0x60000001, "words"),
@@ -48,6 +50,8 @@ static const struct frame answered_frames[] = {
     FRAME(REPLY, 0, 2, "another's"),
     FRAME(MESSAGE, 0, 0, "not its to send"),
     ODD_LENGTH(REPLY, IN_FILE, 1, 100000, ""),
+    ODD_LENGTH(REPLY, IN_FILE | LENT, 1, 100000, ""),
+    FRAME(REPLY, LENT, 1, "reply"),
     ODD_LENGTH(REPLY, 0, 1, UINT64_MAX, "reply"),
 };
 

@@ -24,7 +24,7 @@ struct head {
 };
 _Static_assert(sizeof(struct head) == 32, "as it is sent");
 #define RING_SERIAL UINT32_MAX
-enum { HELLO = 1, MESSAGE = 2, REPLY = 3, CALL_KIND = 4, RING = 5, WANTS_REPLY = 1, IN_FILE = 2, ABANDONED = 4 };
+enum { HELLO = 1, MESSAGE = 2, REPLY = 3, CALL_KIND = 4, RING = 5, WANTS_REPLY = 1, IN_FILE = 2, ABANDONED = 4, LENT = 8 };
 HELPER struct head head_of(uint8_t kind, uint8_t flags, uint64_t length, uint32_t serial) {
     return (struct head){.magic = 0x4C445254, .version = 1, .kind = kind, .flags = flags, .length = length, .serial = serial};
 }
@@ -99,6 +99,7 @@ struct way {
     _Alignas(64) atomic_uint received;
     _Alignas(64) atomic_uint is_asleep;
     _Alignas(64) atomic_uint taken;
+    atomic_uint copied; /* 1 + how many lent files; 0: knows of none */
 };
 struct ring_memory {
     struct way to_server, to_sender;

@@ -50,9 +50,18 @@ void treadle_system_socket_rest(int32_t fd, int64_t until); /* waits for the dat
 
 /* A file in memory with these bytes, which nobody can change any more. */
 int32_t treadle_system_sealed_file(const void *data, size_t size);
-/* The bytes of such a file, after a look that it is one, is that large, and has them all; NULL, with -errno in *error. */
-const void *treadle_system_sealed_map(int32_t fd, size_t size, int32_t *error);
+/* The bytes of such a file, after a look that it is one, is that large, and has them all; NULL if not, or without memory. */
+const void *treadle_system_sealed_map(int32_t fd, size_t size);
 void treadle_system_sealed_unmap(const void *data, size_t size);
+/* Copies them, after the same look. */
+bool treadle_system_sealed_read(int32_t fd, void *room, size_t size);
+/* A file in memory of that size, which neither shrinks nor grows, without pages yet. Its sender writes to it again, so its receiver
+ * copies its bytes; false if it is no file in memory, or is shorter. */
+int32_t treadle_system_lent_file(size_t size);
+bool treadle_system_lent_read(int32_t fd, void *room, size_t size);
+/* Without a signal for the program. */
+int32_t treadle_system_write_at_start(int32_t fd, const void *bytes, size_t size);
+int32_t treadle_system_size_file(int32_t fd, size_t size);
 
 /* Memory for a ring that two processes share: a file that neither shrinks nor grows, and its mapping, after a look that it is such a
  * file, has that size, and has all its pages; NULL if not. The child of a fork does not have the mapping. */
