@@ -88,8 +88,8 @@ static void come_and_go(const char *const *names, int rounds, int calls) {
     treadle_loop_run(loop, TREADLE_DEFAULT_MODE, MILLISECONDS(1), 0);
     CHECK(calls_out > 0);
     CHECK_INT(count_maps(), 0);
-    /* The threads that called have ended since; the plugin's own were joined. */
-    CHECK(count_entries("/proc/self/task") <= tasks - 4);
+    /* The threads that called have ended since, and the plugin's own were joined; each may be listed for a moment. */
+    while (count_entries("/proc/self/task") > tasks - 4) sched_yield();
     CHECK(count_entries("/proc/self/fd") <= descriptors + 4); /* a loop takes its own when it first needs them */
     CHECK(is_instrumented() || resident_kilobytes() - memory < 4000);
 }

@@ -80,14 +80,10 @@ HELPER void unload(treadle_plugin plugin, const char *name) {
     CHECK(!is_mapped(name));
 }
 
-/* Runs the loop until *value is so much; the deadline is a watchdog. */
+/* Runs the loop until *value is so much, under the watchdog. */
 HELPER void wait_for(const atomic_int *value, int least) {
-    int64_t until = treadle_time_now() + SECONDS(60);
-    while (atomic_load(value) < least) {
-        int64_t left = until - treadle_time_now();
-        if (left <= 0) check_failed(__FILE__, __LINE__, "waited for 60 s: %d of %d have come", atomic_load(value), least);
-        CHECK(treadle_loop_run(home, TREADLE_DEFAULT_MODE, left, TREADLE_RUN_WHEN_EMPTY) > 0);
-    }
+    while (atomic_load(value) < least)
+        CHECK(treadle_loop_run(home, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY) > 0);
 }
 
 /* --- Files ------------------------------------------------------------------------------------------- */
@@ -141,7 +137,7 @@ HELPER void read_rows(const char *file, char *rows) {
 /* --- What the process holds -------------------------------------------------------------------------- */
 
 struct holdings {
-    int descriptors, threads, mappings;
+    int descriptors, mappings;
 };
 HELPER int count_entries(const char *folder) {
     int count = 0;
@@ -151,8 +147,12 @@ HELPER int count_entries(const char *folder) {
     closedir(opened);
     return count;
 }
-/* A thread that was joined is in the kernel's list for a moment still. */
-HELPER struct holdings holdings(int threads) {
+/* Until the process has no more threads. One that was joined is in the kernel's list for a moment still. */
+HELPER void await_threads(int most) {
+    while (count_entries("/proc/self/task") > most) sched_yield();
+}
+/* The only thread is the caller. */
+HELPER struct holdings holdings(void) {
     struct holdings held = {0};
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[PATH_MAX + 128];
@@ -163,7 +163,7 @@ HELPER struct holdings holdings(int threads) {
 #endif
     fclose(maps);
     held.descriptors = count_entries("/proc/self/fd");
-    while ((held.threads = count_entries("/proc/self/task")) > threads && threads > 0) sched_yield();
+    await_threads(1);
     return held;
 }
 
