@@ -26,6 +26,9 @@ SLOW = (
 #: Long tests that mean something only in full: they count to a limit, or read what a fuzzer writes. The shipped library runs them so.
 FULL = "handle_life message_port_flood perform_scale pool scale signature_fuzz"
 
+#: Tests of races that repeat longest, whose protocols have scenes of the explorer. `make test` has a fifth of a way's rounds of them.
+RACES = "port_race signal_burst stale_close"
+
 #: Tests that start no thread, or one that does little.
 ALONE = (
     "allocation closure_input closure_pool delays descriptor descriptor_debug footprint handle_life host label message_port_fault "
@@ -62,6 +65,13 @@ ONLY = {
 def is_full(way: str, name: str) -> bool:
     """Whether a way repeats a test in full, whatever its scale."""
     return way == "shared" and name in FULL.split()
+
+
+def rounds(way: str, name: str, soak: bool, scale: float) -> float:
+    """How often a way repeats a test (1: in full), of which the scale is what the way's tests have."""
+    if is_full(way, name):
+        return 1
+    return scale / 5 if name in RACES.split() and not soak else scale
 
 
 def runs(way: str, name: str, soak: bool) -> bool:

@@ -27,7 +27,7 @@ TEST = {
     "python": ["env", "TREADLE_SLOW=", "scripts/test-python"],
     "c-address": ["scripts/test-c", "address"],
     "consumers": ["scripts/check-consumers"],
-    "explore": ["scripts/test-explore", "--seconds", "0.5"],
+    "explore": ["scripts/test-explore", "--seconds", "0.25"],
     "host": ["scripts/test-host"],
     "cpp": ["scripts/test-cpp", "shared"],
     "plugins": ["scripts/test-plugins"],
