@@ -86,9 +86,11 @@ extension MessagePort {
     // Its ring was not looked into meanwhile.
     if connection.replies == nil { connection.ring?.pointee.ringOwnBell() }
   }
-  /// Copies in the child of a fork may keep the socket open for a moment: the set must not know it any more.
+  /// A child process may have a copy of the socket, for a moment or for as long as it lives (`_Fork`, `clone`): so the set is told, and
+  /// the other end.
   private func unwatchAndClose(_ socket: MessageSocket) {
     unwatch(socket)
+    treadle_system_socket_shut(socket.number)
     socket.close()
   }
   func unwatch(_ socket: MessageSocket) {
@@ -225,9 +227,18 @@ extension MessagePort {
     }
   }
 
-  /// Nobody connects any more.
+  /// Nobody connects any more. Senders that were not accepted are told as well, even if a child process has a copy of the socket.
   func stopListening() {
-    if state.pointee.listener.number >= 0 { unwatchAndClose(state.pointee.listener) }
+    let listener = state.pointee.listener
+    if listener.number < 0 { return }
     state.pointee.listener = .none
+    unwatch(listener)
+    treadle_system_socket_shut(listener.number)
+    while true {
+      let number = treadle_system_socket_accept(listener.number)
+      if number < 0 { break }
+      treadle_system_socket_close(number)
+    }
+    listener.close()
   }
 }

@@ -4,6 +4,8 @@
  * message_port_end_test.c: the end of message ports: by a call, with the last reference, with a process or a thread. */
 #include "message_ports.h"
 
+#include <sys/syscall.h>
+
 static void count_end(treadle_message_port port, void *info) { (void)port, ++*(int *)info; }
 static treadle_message_port make_told(const char *name, int *ends, bool is_remote) {
     treadle_message_port port = NULL;
@@ -136,6 +138,62 @@ TEST(a_thread_may_end_while_it_waits, "MSG-6 THR-19") {
     CHECK_REPLY(reply, "me");
     end_server(&server);
     CHECK_INT(discard(remote), TREADLE_OK);
+}
+
+/* A copy of every socket: a child that the C library does not tell of its fork, and that does not run another program. */
+struct copier {
+    const char *name;
+    int wait[2];
+    pid_t child;
+};
+static void copy_sockets(struct copier *copier) {
+    char byte;
+    CHECK_INT(pipe(copier->wait), 0);
+    copier->child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    CHECK(copier->child >= 0);
+    if (copier->child != 0) return;
+    close(copier->wait[1]);
+    while (read(copier->wait[0], &byte, 1) < 0) {}
+    _exit(0);
+}
+static void end_copier(struct copier *copier) {
+    int status = 0;
+    CHECK(close(copier->wait[0]) == 0 && close(copier->wait[1]) == 0);
+    CHECK_INT(waitpid(copier->child, &status, 0), copier->child);
+    CHECK_INT(status, 0);
+}
+static void copy_and_end(treadle_message_port port, const treadle_message_port_message *message, void *info) {
+    (void)message;
+    copy_sockets(info);
+    CHECK_INT(treadle_invalidate(port), TREADLE_OK);
+}
+static void *request_until_the_end(void *info) {
+    const struct copier *copier = info;
+    treadle_message_port remote = make_remote(copier->name);
+    CHECK_INT(request_text(remote, 1, "wait", LONG, NULL), TREADLE_E_CLOSED);
+    CHECK_INT(treadle_message_port_check(remote), TREADLE_E_STATE);
+    CHECK_INT(treadle_release(remote), TREADLE_OK);
+    return NULL;
+}
+TEST(a_child_with_copies_of_the_sockets_does_not_delay_the_end, "MSG-7 MSG-9") {
+    struct copier copier = {.name = new_name()};
+    treadle_message_port remote, local = serve_here(copier.name, copy_and_end, &copier);
+    pthread_t sender;
+    CHECK_INT(pthread_create(&sender, NULL, request_until_the_end, &copier), 0);
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), M, TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
+    CHECK_INT(pthread_join(sender, NULL), 0);
+    CHECK_INT(treadle_message_port_create_remote(copier.name, NULL, &remote), TREADLE_E_NOT_FOUND);
+    end_copier(&copier);
+    CHECK_INT(treadle_release(local), TREADLE_OK);
+    /* A sender that is not accepted yet, of a port that gets another name. */
+    local = make_local(copier.name, NULL, NULL);
+    remote = make_remote(copier.name);
+    copy_sockets(&copier);
+    CHECK_INT(treadle_message_port_set_name(local, new_name()), TREADLE_OK);
+    CHECK_INT(treadle_message_port_check(remote), TREADLE_E_STATE);
+    end_copier(&copier);
+    CHECK_INT(treadle_release(remote), TREADLE_OK);
+    CHECK_INT(discard(local), TREADLE_OK);
 }
 
 TEST_MAIN()
