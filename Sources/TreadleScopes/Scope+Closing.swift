@@ -68,6 +68,7 @@ extension Scope {
 
   /// Something has come to rest, and perhaps the last of a scope for which nobody waits.
   private static func endDeferred() {
+    if treadle_system_deferred_scopes() == 0 { return }
     let thread = treadle_system_thread()
     if thread.pointee.is_ending_scopes || treadle_system_tag() == 0 { return }
     assert(LockOrder.isClear, "no lock is held where something comes to rest")

@@ -448,4 +448,15 @@ TEST(members_that_have_ended_cost_nothing, "SCOPE-1") {
     CHECK_INT(treadle_release(scope), TREADLE_OK);
 }
 
+/* The work to end a scope does not grow with the number of other scopes. With work of that kind this takes many times the watchdog's
+ * limit. */
+TEST(scopes_end_among_many_others, "SCOPE-1 SCOPE-2") {
+    enum { SCOPES = 200000 };
+    static treadle_scope scopes[SCOPES];
+    int failures = 0;
+    for (int i = 0; i < SCOPES; i++) scopes[i] = make_scope(NULL);
+    for (int i = 0; i < SCOPES; i++) failures += treadle_release(scopes[(i * 7919L) % SCOPES]) != TREADLE_OK;
+    CHECK_INT(failures, 0);
+}
+
 TEST_MAIN()

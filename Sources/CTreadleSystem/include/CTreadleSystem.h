@@ -188,6 +188,7 @@ struct treadle_system_process {
     uint32_t calls;     /* of clients, outside of runs, on all threads (ClientCall) */
     uint32_t notified;  /* 1 once anybody has registered for a notification */
     void (*scopes_end)(void); /* looks for scopes whose end nobody waits for, or NULL: there was none */
+    uint32_t deferred_scopes; /* how many such scopes there are */
 };
 extern struct treadle_system_process treadle_system_process_state __attribute__((visibility("hidden")));
 static inline struct treadle_system_process *TREADLE_SYSTEM_NONNULL treadle_system_process(void) { return &treadle_system_process_state; }
@@ -233,6 +234,13 @@ static inline void treadle_system_set_scopes_end(void (*end)(void)) {
 }
 static inline void (*treadle_system_scopes_end(void))(void) {
     return __atomic_load_n(&treadle_system_process_state.scopes_end, __ATOMIC_SEQ_CST);
+}
+/* Sequentially consistent: a scope is counted, then looked at; whatever is in it comes to rest, then the count is read. */
+static inline uint32_t treadle_system_count_deferred_scopes(uint32_t change) {
+    return __atomic_add_fetch(&treadle_system_process_state.deferred_scopes, change, __ATOMIC_SEQ_CST);
+}
+static inline uint32_t treadle_system_deferred_scopes(void) {
+    return __atomic_load_n(&treadle_system_process_state.deferred_scopes, __ATOMIC_SEQ_CST);
 }
 static inline uint32_t treadle_system_count_call(uint32_t change) {
     return __atomic_add_fetch(&treadle_system_process_state.calls, change, __ATOMIC_SEQ_CST);

@@ -181,6 +181,7 @@ package struct Scope {
     if now == Phase.open || until != nil && now == Phase.closing {
       if let until { state.pointee.deferredUntil = until }
       state.pointee.phase.store(until != nil ? Phase.deferred : Phase.closing, ordering: .sequentiallyConsistent)
+      if until != nil { _ = treadle_system_count_deferred_scopes(1) }
     }
     unlock()
   }
@@ -192,6 +193,7 @@ package struct Scope {
     lock()
     defer { unlock() }
     if phase >= Phase.finishing || !isEmptyLocked { return false }
+    if phase == Phase.deferred { _ = treadle_system_count_deferred_scopes(UInt32.max) }
     state.pointee.finisher = Runtime.threadID
     state.pointee.phase.store(Phase.finishing, ordering: .releasing)
     treadle_system_thread().pointee.finishing &+= 1
