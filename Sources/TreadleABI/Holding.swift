@@ -27,6 +27,6 @@ extension Loop {
     if let loop = Loop.existing, loop.handle.bits == handle { return try body(loop) }
     let loop = try Loop.hold(handle, subject)
     defer { loop.letGo() }
-    return try body(loop)
+    return try loop.droppedIfThreadEnds { () throws(Failure) in try body(loop) }
   }
 }

@@ -71,7 +71,7 @@ public func treadle_invalidate(_ item: UnsafeMutableRawPointer?) -> treadle_stat
     if handle.kind == .closure {
       let closure = try Closure.retained(handle.bits)
       defer { closure.drop() }
-      _ = closure.retire()
+      _ = closure.droppedIfThreadEnds { closure.retire() }
       return Status.ok
     }
     let kind = try itemKind(item)
@@ -87,7 +87,7 @@ public func treadle_close(_ object: UnsafeMutableRawPointer?, _ timeout_ns: Int6
     if handle.kind == .closure {
       let closure = try Closure.retained(handle.bits)
       defer { closure.drop() }
-      try closure.close(timeout: timeout_ns)
+      try closure.droppedIfThreadEnds { () throws(Failure) in try closure.close(timeout: timeout_ns) }
       return Status.ok
     }
     if handle.kind == .scope {
@@ -196,7 +196,9 @@ public func treadle_describe(
       if handle.kind == .loop {
         try Loop.holding(handle.bits, "loop") { loop throws(Failure) in try loop.report(&text) }
       } else if let kind = handle.kind, kind.isItem {
-        try Item.holding(kind, handle.bits, kind.name) { item throws(Failure) in try item.report(&text) }
+        try Item.holding(kind, handle.bits, kind.name) { item throws(Failure) in
+          try item.droppedIfThreadEnds { () throws(Failure) in try item.report(&text) }
+        }
       } else if handle.kind == .thread {
         try Thread.holding(OpaquePointer(object)) { thread throws(Failure) in try thread.report(&text) }
       } else {
@@ -223,7 +225,7 @@ public func treadle_loop_add(
       }
       if !Watch.isTelling { return try loop.add(taking: held, ModeName(mode)) }
       defer { held.letGo() }
-      let result = try loop.add(held, ModeName(mode))
+      let result = try held.droppedIfThreadEnds { () throws(Failure) in try loop.add(held, ModeName(mode)) }
       if result == Status.ignored { Log.tellGone(loop, held) }
       return result
     }
@@ -254,6 +256,8 @@ private func holdingBoth<Result>(
   _ loop: OpaquePointer?, _ item: UnsafeMutableRawPointer?, _ body: (Loop, Item) throws(Failure) -> Result
 ) throws(Failure) -> Result {
   try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
-    try holding(item) { item throws(Failure) in try body(loop, item) }
+    try holding(item) { item throws(Failure) in
+      try item.droppedIfThreadEnds { () throws(Failure) in try body(loop, item) }
+    }
   }
 }

@@ -13,7 +13,7 @@ extension Scope {
   ) throws(Failure) -> Result {
     let scope = try Scope.hold(handle, subject)
     defer { scope.letGo() }
-    return try body(scope)
+    return try scope.droppedIfThreadEnds { () throws(Failure) in try body(scope) }
   }
 }
 

@@ -17,18 +17,19 @@ package struct ObjectCall {
 
   package typealias Abandon = @convention(c) (UnsafeMutableRawPointer) -> Void
 
-  /// `body` makes the `ClientCall`: when its thread ends inside, the record outside of that is on the stack still.
+  /// `body` makes the `ClientCall`: when its thread ends inside, the record outside of that is on the stack still. `abandon` gets
+  /// `counted` then, to let go of what the caller would have let go of behind `body`.
   @inline(__always)
-  package static func recorded(
-    _ handle: UInt, _ counted: UnsafeMutableRawPointer? = nil, _ abandon: Abandon? = nil, _ body: () -> Void
-  ) {
+  package static func recorded<Result, Refusal: Error>(
+    _ handle: UInt, _ counted: UnsafeMutableRawPointer? = nil, _ abandon: Abandon? = nil, _ body: () throws(Refusal) -> Result
+  ) throws(Refusal) -> Result {
     let thread = treadle_system_thread()
     var call = ObjectCall(
       end: ObjectCall.end, handle: handle, outer: thread.pointee.object_call, abandon: abandon, counted: counted)
-    withUnsafeMutablePointer(to: &call) { record in
+    return try withUnsafeMutablePointer(to: &call) { record throws(Refusal) in
       thread.pointee.object_call = UnsafeMutableRawPointer(record)
-      body()
-      thread.pointee.object_call = record.pointee.outer
+      defer { thread.pointee.object_call = record.pointee.outer }
+      return try body()
     }
   }
 

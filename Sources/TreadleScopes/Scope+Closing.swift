@@ -55,7 +55,7 @@ extension Scope {
     defer { scope.letGo() }
     // One with a guardian lives until it is closed.
     if scope.isWithoutClients && scope.phase < Phase.finishing && scope.state.pointee.guardian == nil {
-      scope.endLater(until: Clock.now())
+      scope.droppedIfThreadEnds { scope.endLater(until: Clock.now()) }
     }
   }
 
@@ -86,7 +86,9 @@ extension Scope {
     Slab(.scope).forEachLive { _, memory in
       let scope = Scope(memory)
       guard scope.holdIfLiving() else { return true }
-      if scope.phase == Phase.deferred { _ = scope.step(isFirst: false, until: scope.state.pointee.deferredUntil) }
+      if scope.phase == Phase.deferred {
+        _ = scope.droppedIfThreadEnds { scope.step(isFirst: false, until: scope.state.pointee.deferredUntil) }
+      }
       scope.letGo()
       return true
     }

@@ -16,28 +16,52 @@ extension Scope {
 
   /// Ends what can be ended now. Not the first one of a closing only looks: it must not move what is looked at by those who wait.
   func step(isFirst: Bool, until: Int64) -> Found {
+    var steps = Steps(here: Step(self, isFirst: isFirst, until: until))
+    let found = withUnsafeMutablePointer(to: &steps) { steps in
+      ObjectCall.recorded(0, steps, { $0.assumingMemoryBound(to: Steps.self).pointee.abandon() }) { steps.pointee.take() }
+    }
+    steps.outer.free()
+    return found
+  }
+
+  /// A step of a scope, and of one inside of it, and so on: all but the outermost scope are held.
+  private struct Steps {
     var outer = Buffer<Step>()
-    defer { outer.free() }
-    var here = Step(self, isFirst: isFirst, until: until)
-    var found = here.begin()
-    while true {
-      if found == nil, let inner = here.goOn() {
-        let next = Step(inner, isFirst: here.isFirst || here.member?.isTold == false, until: Clock.now())
-        if outer.append(here) {
-          here = next
-          found = here.begin()
-        } else {
-          here.take(inner, inner.step(isFirst: next.isFirst, until: next.until))
+    var here: Step
+
+    init(here: Step) { self.here = here }
+
+    mutating func take() -> Found {
+      var found = here.begin()
+      while true {
+        if found == nil, let inner = here.goOn() {
+          let next = Step(inner, isFirst: here.isFirst || here.member?.isTold == false, until: Clock.now())
+          if outer.append(here) {
+            here = next
+            found = here.begin()
+          } else {
+            here.take(inner, inner.step(isFirst: next.isFirst, until: next.until))
+          }
+          continue
         }
-        continue
+        let end = found ?? here.finish()
+        guard let last = outer[outer.count &- 1] else { return end }
+        outer.truncate(outer.count &- 1)
+        let inner = here.scope
+        here = last
+        here.take(inner, end)
+        found = nil
       }
-      let end = found ?? here.finish()
-      guard let last = outer[outer.count &- 1] else { return end }
-      outer.truncate(outer.count &- 1)
-      let inner = here.scope
-      here = last
-      here.take(inner, end)
-      found = nil
+    }
+
+    /// The thread has ended inside.
+    mutating func abandon() {
+      while let last = outer[outer.count &- 1] {
+        outer.truncate(outer.count &- 1)
+        here.scope.letGo()
+        here = last
+      }
+      outer.free()
     }
   }
 

@@ -136,6 +136,12 @@ package struct Scope {
     Rest.announce()
   }
 
+  /// Runs `body`, which may call clients: where one of them ends the thread, a reference that the caller holds is dropped.
+  @inline(__always)
+  package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
+    try ObjectCall.recorded(0, UnsafeMutableRawPointer(state), { Scope($0).letGo() }, body)
+  }
+
   package func abandonClients() { state.pointee.reference.abandonClients() }
   package var isWithoutClients: Bool { state.pointee.reference.seen.clients == 0 }
 

@@ -53,10 +53,12 @@ extension Closure {
     let closure = try Closure.retained(handle.bits)
     defer { closure.drop() }
     closure.awaitEnd()
-    _ = closure.retire()
-    if let carrier = closure.body.pointee.carrier { Carrier.cancelWaiting(carrier) }
     closure.abandonClients()
-    return ClosureFrame.isOnThisThread(closure.body)
+    return closure.droppedIfThreadEnds {
+      _ = closure.retire()
+      if let carrier = closure.body.pointee.carrier { Carrier.cancelWaiting(carrier) }
+      return ClosureFrame.isOnThisThread(closure.body)
+    }
   }
 
   /// Whether the calling thread is in a call of it.
@@ -74,7 +76,19 @@ extension Closure {
     let body = self.body
     if let carrier = body.pointee.carrier { Carrier.end(carrier) }
     var handler = body.pointee.handler
-    ObjectCall.during(body.pointee.handle.bits, &handler) { $0?.assumingMemoryBound(to: ClosureHandler.self).pointee.dispose() }
+    ObjectCall.during(body.pointee.handle.bits, &handler, UnsafeMutableRawPointer(body), Closure.abandonEnd) {
+      $0?.assumingMemoryBound(to: ClosureHandler.self).pointee.dispose()
+    }
+    finishEnd()
+  }
+
+  /// `destroy` has ended the thread.
+  private static let abandonEnd: ObjectCall.Abandon = { memory in
+    Closure(memory.assumingMemoryBound(to: ClosureBody.self).pointee.handle)?.finishEnd()
+  }
+
+  private func finishEnd() {
+    let body = self.body
     StubPool.give(body.pointee.stub)
     body.pointee.isDrained.store(1, ordering: .sequentiallyConsistent)
     if body.pointee.isAwaited.load(ordering: .sequentiallyConsistent) != 0 { Rest.announce() }

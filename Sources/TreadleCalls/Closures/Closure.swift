@@ -75,12 +75,20 @@ package struct Closure {
   /// Returns a reference that the client owns. The last one retires the closure.
   package static func releaseForClient(_ handle: UInt) throws(Failure) {
     let closure = Closure(try Slab(.closure).surrender(handle, "closure"))
-    if closure.cell.pointee.reference.seen.clients == 0 { _ = closure.retire() }
+    if closure.cell.pointee.reference.seen.clients == 0 { _ = closure.droppedIfThreadEnds { closure.retire() } }
     closure.drop()
   }
 
   func awaitEnd() { cell.pointee.reference.set(Reference.Mark.awaited) }
   func abandonClients() { cell.pointee.reference.abandonClients() }
+
+  /// Runs `body`, which may call clients: where one of them ends the thread, a reference that the caller holds is dropped.
+  package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
+    var held = self
+    return try withUnsafeMutablePointer(to: &held) { held throws(Refusal) in
+      try ObjectCall.recorded(0, held, { $0.assumingMemoryBound(to: Closure.self).pointee.drop() }, body)
+    }
+  }
 
   /// Drops one of our own references.
   package func drop() {

@@ -42,9 +42,19 @@ extension Item {
     {
       departure.finish(dropping: 1)
     } else {
-      if before.has(Reference.Mark.valid) { leaveEverything() }
-      drop()
+      leaveEverythingAndDrop()
     }
+  }
+
+  /// An item that was invalid before is in modes still if a cancel has ended the thread that took it out. Each of the item's own
+  /// cancels may do that.
+  @inline(never)
+  private func leaveEverythingAndDrop() {
+    var item = self
+    withUnsafeMutablePointer(to: &item) { item in
+      ObjectCall.recorded(0, item, { $0.assumingMemoryBound(to: Item.self).pointee.leaveEverythingAndDrop() }) { leaveEverything() }
+    }
+    drop()
   }
 
   /// The end may call a client, which may end the thread: the reference that holds the item is dropped all the same.

@@ -14,8 +14,10 @@ extension Loop {
     let isNew = try holding(item) { () throws(Failure) in try join(item, record, descriptor: -1) }
     var hasJoined = false
     var failure: Failure?
-    forEachCommonMode { mode in
-      do throws(Failure) { if try follow(item, into: mode) { hasJoined = true } } catch { failure = error }
+    item.droppedIfThreadEnds {
+      forEachCommonMode { mode in
+        do throws(Failure) { if try follow(item, into: mode) { hasJoined = true } } catch { failure = error }
+      }
     }
     if let failure {
       // Nothing changed: what was added is taken back.
@@ -37,9 +39,29 @@ extension Loop {
   /// Un-records the item, and removes it from every mode of the set.
   func removeFromCommonModes(_ item: Item, _ record: Mode) -> Int32 {
     guard leave(item, record) == Status.ok else { return Status.ignored }
-    // To leave a mode does not fail.
-    forEachCommonMode { mode in _ = try? follow(item, into: mode) }
+    followOut(item)
     return Status.ok
+  }
+
+  private struct Following {
+    let loop: Loop
+    let item: Item
+  }
+
+  /// Has an item leave the common modes that is not recorded any more. Each cancel may end the thread: the item leaves the others all
+  /// the same.
+  private func followOut(_ item: Item) {
+    var following = Following(loop: self, item: item)
+    withUnsafeMutablePointer(to: &following) { following in
+      ObjectCall.recorded(
+        0, following,
+        { memory in
+          let following = memory.assumingMemoryBound(to: Following.self).pointee
+          following.loop.followOut(following.item)
+        }
+        // To leave a mode does not fail.
+      ) { forEachCommonMode { mode in _ = try? follow(item, into: mode) } }
+    }
   }
 
   /// Makes a common mode have an item exactly if the item is recorded. Recording and following it are two steps, since the
@@ -100,27 +122,53 @@ extension Loop {
   /// since adding calls the client.
   @_optimize(size)
   private func addRecorded(_ kind: Kind, to mode: Mode) throws(Failure) {
-    var recorded = Buffer<UInt32>()
-    defer { recorded.free() }
+    var recorded = Recorded(kind: kind)
     let isComplete = try withLock { () throws(Failure) -> Bool in
       guard let record else { return true }
       var next = record.list(kind).pointee.first
       while let member = Item(kind, slot: next) {
         let item = member.primary
-        if !recorded.append(item.slot) { return false }
+        if !recorded.slots.append(item.slot) { return false }
         item.holdAgain()
         next = member.cell.pointee.next
       }
       return true
     }
     var failure: Failure?
-    for slot in recorded.elements {
-      guard let item = Item(kind, slot: slot) else { continue }
-      do throws(Failure) { try follow(item, into: mode) } catch { failure = error }
-      item.drop()
+    withUnsafeMutablePointer(to: &recorded) { recorded in
+      ObjectCall.recorded(0, recorded, { $0.assumingMemoryBound(to: Recorded.self).pointee.drop() }) {
+        while let item = recorded.pointee.next {
+          do throws(Failure) { try follow(item, into: mode) } catch { failure = error }
+          recorded.pointee.dropFirst()
+        }
+      }
     }
+    recorded.drop()
     if let failure { throw failure }
     if !isComplete { throw Failure.noMemory("mode") }
+  }
+}
+
+/// Recorded items, with a reference each.
+private struct Recorded {
+  let kind: Kind
+  var slots = Buffer<UInt32>()
+  private var index = 0
+
+  init(kind: Kind) { self.kind = kind }
+
+  var next: Item? { slots[index].flatMap { Item(kind, slot: $0) } }
+
+  mutating func dropFirst() {
+    let item = next
+    index &+= 1
+    item?.drop()
+  }
+
+  /// Those that are left, and the room for them.
+  mutating func drop() {
+    while next != nil { dropFirst() }
+    slots.free()
   }
 }
 
@@ -130,23 +178,24 @@ extension Loop {
   /// Whether the mode has a source that equals this one. Calls clients, so no lock is held around it.
   func containsEqual(_ item: Item, _ mode: Mode) -> Bool {
     guard let context = item.context, let equal = context.pointee.equal else { return false }
-    var candidates = Buffer<UInt64>()
-    defer { candidates.free() }
+    var candidates = Recorded(kind: item.kind)
     lock()
     _ = mode.state.pointee.comparable.find(item.valueHash) { slot in
       guard let other = item.sibling(UInt32(truncatingIfNeeded: slot))?.primary else { return false }
-      if other.slot != item.slot, mayEqual(other, item), candidates.append(Mention(other).bits) { other.holdAgain() }
+      if other.slot != item.slot, mayEqual(other, item), candidates.slots.append(other.slot) { other.holdAgain() }
       return false
     }
     unlock()
     var found = false
-    for bits in candidates.elements {
-      guard let other = item.sibling(Mention(bits: bits).slot) else { continue }
-      if !found && other.isValid {
-        found = ClientCall.status(equal, item.cell.pointee.info, other.cell.pointee.info) != 0
+    withUnsafeMutablePointer(to: &candidates) { candidates in
+      ObjectCall.recorded(0, candidates, { $0.assumingMemoryBound(to: Recorded.self).pointee.drop() }) {
+        while !found, let other = candidates.pointee.next {
+          found = other.isValid && ClientCall.status(equal, item.cell.pointee.info, other.cell.pointee.info) != 0
+          candidates.pointee.dropFirst()
+        }
       }
-      other.drop()
     }
+    candidates.drop()
     return found
   }
 

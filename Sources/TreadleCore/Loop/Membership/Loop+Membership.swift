@@ -71,37 +71,70 @@ extension Loop {
       return mode
     }
     defer { mode.drop() }
-    return try enter(item, mode)
+    return try droppingIfThreadEnds(mode) { () throws(Failure) in try enter(item, mode) }
   }
 
   @inline(__always)
   func enter(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
+    if item.context != nil && (item.isOf(.source) || item.isOf(.descriptor)) { return try enterCalling(item, mode) }
+    // What has no effect does not look whether the number is open.
+    if item.isOf(.descriptor) && item.isMember(of: mode) { return false }
+    if try !join(item, mode, descriptor: item.isOf(.descriptor) ? item.watched.pointee.number : -1) { return false }
+    if isWaitedFor { lookAtNew(item.kind, mode) }
+    return true
+  }
+
+  /// One that may call its client: whose descriptor, equality or schedule is asked or told.
+  private struct Entering {
+    let loop: Loop
+    let item: Item
+    let mode: Mode
+    var hasJoined = false
+
+    /// The client has ended the thread. One reference of the item's is left: up to the join the caller's, behind it that of
+    /// `enterAndTell`.
+    static let abandon: ObjectCall.Abandon = { memory in
+      let entering = memory.assumingMemoryBound(to: Entering.self).pointee
+      if entering.hasJoined { entering.loop.lookAtJoined(entering.item, entering.mode) }
+      entering.item.drop()
+    }
+  }
+
+  @inline(never)
+  private func enterCalling(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
+    var entering = Entering(loop: self, item: item, mode: mode)
+    return try withUnsafeMutablePointer(to: &entering) { entering throws(Failure) in
+      try ObjectCall.recorded(0, entering, Entering.abandon) { () throws(Failure) in
+        try enterAndTell(item, mode) { entering.pointee.hasJoined = true }
+      }
+    }
+  }
+
+  /// An item that may want to be told is kept for the length of that call: once it is in the mode, another thread may end it.
+  private func enterAndTell(_ item: Item, _ mode: Mode, _ noteJoined: () -> Void) throws(Failure) -> Bool {
     if item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode) { return false }
-    if item.isOf(.source) && item.context != nil { return try enterAndTell(item, mode, -1) { item.tellScheduled(self, mode) } }
     var descriptor: Int32 = -1
     if item.isOf(.descriptor) {
       // What has no effect does not ask the client.
       if item.isMember(of: mode) { return false }
       descriptor = item.askForDescriptor()
       if descriptor < 0 { throw Failure(Status.argument, "get_fd", "returned a negative descriptor") }
-      if let context = item.context, let joining = context.pointee.joining {
-        return try enterAndTell(item, mode, descriptor) { joining(context.pointee.main.object, identity) }
-      }
     }
-    if try !join(item, mode, descriptor: descriptor) { return false }
-    if isWaitedFor { lookAtNew(item.kind, mode) }
-    return true
-  }
-
-  /// An item that may want to be told is kept for the length of that call: once it is in the mode, another thread may end it.
-  @inline(never)
-  private func enterAndTell(_ item: Item, _ mode: Mode, _ descriptor: Int32, _ tell: () -> Void) throws(Failure) -> Bool {
     item.holdAgain()
     defer { item.drop() }
     if try !join(item, mode, descriptor: descriptor) { return false }
-    tell()
-    if isWaitedFor { lookAtNew(item.kind, mode) }
+    noteJoined()
+    if item.isOf(.source) {
+      item.tellScheduled(self, mode)
+    } else if let context = item.context, let joining = context.pointee.joining {
+      joining(context.pointee.main.object, identity)
+    }
+    lookAtJoined(item, mode)
     return true
+  }
+
+  private func lookAtJoined(_ item: Item, _ mode: Mode) {
+    if isWaitedFor { lookAtNew(item.kind, mode) }
   }
 
   /// A sleeping loop takes a new member into account.
@@ -182,7 +215,9 @@ extension Loop {
   package func remove(_ item: Item, _ name: ModeName) throws(Failure) -> Int32 {
     guard let mode = try holdMode(name) else { return Status.ignored }
     defer { letGo(mode) }
-    return mode.isRecord ? removeFromCommonModes(item, mode) : leave(item, mode)
+    return droppingIfThreadEnds(mode) {
+      mode.isRecord ? removeFromCommonModes(item, mode) : leave(item, mode)
+    }
   }
 
   /// Takes an item out of one mode, and tells it.
@@ -255,7 +290,9 @@ extension Loop {
   package func contains(_ item: Item, _ name: ModeName) throws(Failure) -> Bool {
     guard let mode = try holdMode(name) else { return false }
     defer { letGo(mode) }
-    return item.isMember(of: mode) || item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode)
+    if item.isMember(of: mode) { return true }
+    if !item.hasTrait(Item.Trait.comparable) { return false }
+    return droppingIfThreadEnds(mode) { containsEqual(item, mode) }
   }
 
   /// At the end of the thread: every item leaves, sources first, with their cancel (RL-8).
@@ -290,32 +327,5 @@ extension Loop {
       _ = leave(item, mode)
       item.drop()
     }
-  }
-}
-
-/// What follows a removal when all locks are free: the source's cancel (SRC0-3), and the mode's reference.
-struct Departure {
-  fileprivate let item: Item
-  /// Whose reference, of a mode, is to be dropped: mostly the item's (`Loop.handOver`).
-  fileprivate let dropped: Item?
-  /// What the source left, if it is told: then all three are held once more.
-  fileprivate let told: Mode?
-
-  /// `dropping`: how many references the caller has to drop besides.
-  @inline(__always)
-  func finish(dropping count: UInt64 = 0) {
-    if let told { tell(told) }
-    if let dropped, dropped.tag == item.tag { return item.drop(count &+ 1) }
-    dropped?.drop()
-    if count != 0 { item.drop(count) }
-  }
-
-  @inline(never)
-  private func tell(_ mode: Mode) {
-    guard let loop = mode.loop else { return }
-    item.tellCancelled(loop, mode)
-    item.drop()
-    mode.drop()
-    loop.letGo()
   }
 }

@@ -125,6 +125,11 @@ public func threadExits() {
   thread.pointee.client_frame = nil
   treadle_system_forget_calls()
   Item.abandonFiredByHand()
+  if thread.pointee.is_ending_scopes {
+    // What has come to rest since was not looked for.
+    thread.pointee.is_ending_scopes = false
+    Rest.announce()
+  }
   if thread.pointee.ending_message != 0 { Message.endAbandoned() }
   let isConcerned =
     thread.pointee.loop != nil || thread.pointee.hosts != 0 || thread.pointee.thread != nil || thread.pointee.pools != nil

@@ -12,7 +12,7 @@ extension Item {
   package consuming func close(timeout: Int64, _ subject: StaticString) throws(Failure) {
     let generation = self.generation
     cell.pointee.reference.set(Reference.Mark.awaited)
-    invalidate()
+    droppedIfThreadEnds { invalidate() }
     let isInCallback = isInCallbackHere
     let target = RestTarget(handle: handle.bits)
     drop()
@@ -39,10 +39,22 @@ extension Item {
   /// thread's stack. The reference that holds it is dropped here.
   package consuming func endInScope() -> Bool {
     cell.pointee.reference.set(Reference.Mark.awaited)
-    invalidate()
-    cell.pointee.reference.abandonClients()
+    invalidateInScope()
     let isHere = isInCallbackHere
-    drop()
+    leaveClients()
     return isHere
+  }
+
+  /// The client may end the thread: what follows is done all the same.
+  private func invalidateInScope() {
+    var item = self
+    withUnsafeMutablePointer(to: &item) { item in
+      ObjectCall.recorded(0, item, { $0.assumingMemoryBound(to: Item.self).pointee.leaveClients() }) { invalidate() }
+    }
+  }
+
+  private func leaveClients() {
+    cell.pointee.reference.abandonClients()
+    drop()
   }
 }
