@@ -53,7 +53,10 @@ extension MessagePort {
           guard let answer = memory?.assumingMemoryBound(to: Answer.self) else { return }
           answer.pointee.status = MessagePort.read(answer.pointee.call, data, size)
         }, info: answer, isCall: true)
-      try MessagePort.request(handle, request)
+      // While the caller waits, its loop may call a function that ends the thread, the one that is called here as well.
+      try ObjectCall.recorded(0, data, { treadle_system_free($0) }) { () throws(Failure) in
+        try call.function.freedIfThreadEnds { () throws(Failure) in try MessagePort.request(handle, request) }
+      }
     }
     guard let status = answer.status else {
       try? using(handle) { held in held.item.invalidate() }

@@ -57,7 +57,10 @@ extension MessagePort {
   private func exchange(_ request: Request, on loop: Loop, until: Int64, _ item: Item) throws(Failure) {
     let wait = try beginWait(on: loop)
     do throws(Failure) {
-      try send(request, serial: wait.pointee.serial, until: until, item)
+      // A port that is found to be over tells its client, who may end the thread.
+      try ObjectCall.recorded(0, wait, ReplyWait.abandon) { () throws(Failure) in
+        try send(request, serial: wait.pointee.serial, until: until, item)
+      }
       try runUntilReplied(wait, on: loop, request)
     } catch {
       if !isForked { endWait(wait) }
@@ -92,11 +95,7 @@ extension MessagePort {
       isOngoing: { memory in
         ReplyWait.isOngoing(memory.assumingMemoryBound(to: ReplyWait.self)) && !treadle_system_is_closed_now()
       },
-      abandon: { memory in
-        let wait = memory.assumingMemoryBound(to: ReplyWait.self)
-        let port = wait.pointee.port
-        if !port.isForked { port.endWait(wait) }
-      })
+      abandon: ReplyWait.abandon)
     repeat {
       do throws(Failure) {
         try loop.run(until: awaited, in: request.mode, deadline: until, interrupt: state.pointee.host?.interruptCallback)

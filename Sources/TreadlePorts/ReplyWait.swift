@@ -34,6 +34,13 @@ struct ReplyWait: ~Copyable {
     self.serial = serial
   }
 
+  /// The thread that waits has ended inside of a call.
+  static let abandon: ObjectCall.Abandon = { memory in
+    let wait = memory.assumingMemoryBound(to: ReplyWait.self)
+    let port = wait.pointee.port
+    if !port.isForked { port.endWait(wait) }
+  }
+
   static func isOngoing(_ wait: Pointer) -> Bool { wait.pointee.phase.load(ordering: .acquiring) == Phase.waiting }
 }
 

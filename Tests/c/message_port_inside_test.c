@@ -151,4 +151,39 @@ TEST(a_thread_that_ends_when_it_is_told_of_the_end_leaves_nothing, "MSG-7 OBJ-4 
     }
 }
 
+static void take_and_leave(const char *bytes) {
+    CHECK(bytes[0] == 'x');
+    pthread_exit(NULL);
+}
+static treadle_message_port own_remote;
+static void *call_oneself(void *info) {
+    static const treadle_port_function own[] = {{"take", "vO^c", (void (*)(void))take_and_leave}};
+    treadle_message_port_context context = {.struct_size = sizeof context, .functions = own, .function_count = 1};
+    treadle_message_port local = NULL;
+    static char bytes[60000] = "x";
+    treadle_port_value values[] = {{bytes, sizeof bytes}};
+    const char *name = new_name();
+    (void)info;
+    CHECK_INT(treadle_message_port_create_local(name, &context, &local), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), local, REPLIES), TREADLE_OK);
+    CHECK_INT(treadle_release(local), TREADLE_OK);
+    own_remote = make_remote(name);
+    treadle_port_call(own_remote, "take", "vO^c", values, 1, NULL, 0, LONG, REPLIES);
+    CHECK(!"it returned");
+    return NULL;
+}
+TEST(a_function_that_ends_its_caller_s_thread_leaves_nothing_of_the_call, "MSG-11 OBJ-4 THR-19") {
+    long before = 0;
+    treadle_loop_current();
+    for (int round = 0; round < 6; round++) {
+        on_thread(call_oneself, NULL);
+        CHECK_INT(treadle_close(own_remote, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(treadle_release(own_remote), TREADLE_OK);
+        if (round == 1) before = (long)bytes_in_use();
+    }
+    /* Less than the bytes of one call. */
+    long left = (long)bytes_in_use() - before;
+    if (left > 50000) check_failed(__FILE__, __LINE__, "%ld bytes are left", left);
+}
+
 TEST_MAIN()

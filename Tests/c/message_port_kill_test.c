@@ -5,7 +5,6 @@
  * makes, before and after each: its parent stops it there (ptrace), until one exchange goes through to its end. */
 #include "message_port_look.h"
 
-#include <malloc.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -71,13 +70,6 @@ static int count_lines(const char *path, const char *part) {
     while (fgets(line, sizeof line, file)) count += strstr(line, part) != NULL;
     fclose(file);
     return count;
-}
-static size_t bytes_in_use(void) {
-#if __GLIBC_PREREQ(2, 33)
-    return mallinfo2().uordblks; /* 0 under a sanitizer, which has its own way to tell */
-#else
-    return 0;
-#endif
 }
 /* name: that of the port, which the sockets at its end have, too. */
 static struct held what_is_held(const char *name) {
