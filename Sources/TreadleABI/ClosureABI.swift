@@ -121,7 +121,12 @@ private func checkSignature(_ signature: Signature, _ place: inout Place?) throw
 
 /// The loop that calls are carried to, held.
 private func holdTarget(_ config: treadle_closure_config) throws(Failure) -> Loop {
-  if config.loop != nil { return try Loop.hold(bits(config.loop), "loop") }
+  if config.loop != nil {
+    let loop = try Loop.hold(bits(config.loop), "loop")
+    if loop.isAlive { return loop }
+    loop.letGo()
+    throw Failure(Status.closed, "loop", "is that of a thread that has finished")
+  }
   return try Thread.holding(config.thread) { thread throws(Failure) in try thread.holdLoopForCalls() }
 }
 

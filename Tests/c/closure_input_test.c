@@ -166,6 +166,25 @@ static void count_destroyed(void *info) {
     CHECK(!info);
     destroyed++;
 }
+static void *retain_loop(void *info) {
+    (void)info;
+    CHECK_INT(treadle_loop_retain(treadle_loop_current()), TREADLE_OK);
+    return treadle_loop_current();
+}
+TEST(the_loop_of_a_thread_that_has_finished_takes_no_calls, "RL-9 PERF-9") {
+    treadle_loop loop = on_thread(retain_loop, NULL);
+    int before = destroyed;
+    for (uint32_t delivery = TREADLE_DELIVERY_ASYNC; delivery <= TREADLE_DELIVERY_RUNNING; delivery++) {
+        treadle_closure_config config = CLOSURE_CONFIG(
+            .signature = "ii", .handler = nothing, .delivery = delivery, .loop = loop, .destroy = count_destroyed);
+        treadle_closure closure = (void *)1;
+        CHECK_ERROR(treadle_closure_create(&config, &closure), TREADLE_E_CLOSED, "loop");
+        CHECK(closure == NULL);
+    }
+    CHECK_INT(destroyed, before + 3);
+    CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+    CHECK_INT(treadle_retain(loop), TREADLE_E_STALE);
+}
 TEST(a_host_gives_no_handler, "ABI-2") {
     treadle_host_config config = {.struct_size = sizeof config, .dispatch = dispatch};
     treadle_host host = NULL;

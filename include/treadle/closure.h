@@ -104,7 +104,8 @@ typedef struct treadle_closure_config {
  *  for a default result of another size, or a queue_limit above 1,048,576; TREADLE_E_SIGNATURE, also for a variadic signature,
  *  or for "O" before a pointer that is not a C string; TREADLE_E_NOT_SUPPORTED when this machine has no stubs and flags do not
  *  allow libffi's, or its libffi has no closures; TREADLE_E_NOMEM also when the pool is exhausted and flags do not allow
- *  libffi's; TREADLE_E_CLOSED when the thread has finished, or the host is quiet; TREADLE_E_TOO_NEW. Since 1.0. */
+ *  libffi's; TREADLE_E_CLOSED when the thread, or that of the loop, has finished, or the host is quiet; TREADLE_E_TOO_NEW.
+ *  Since 1.0. */
 TREADLE_API treadle_status treadle_closure_create(const treadle_closure_config *config, treadle_closure *out_closure);
 
 /** Stores the function pointer, to be cast to the signature's type. It may be called at any time: after the closure was
