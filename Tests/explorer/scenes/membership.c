@@ -52,3 +52,32 @@ static void *invalidate_it(void *info) {
     return info;
 }
 SCENE(removal_against_invalidation, "OBJ-5, SRC0-2") { remove_against(invalidate_it); }
+
+/* A descriptor that is ready as long as anybody looks. Behind its end no pass finds it ready, however far the thread has come that ends
+ * it. The mark of its end is set first, and the callback waits for that. */
+int __wrap_sched_yield(void);
+static treadle_descriptor always_ready;
+static counter turns;
+static void yield_until_invalid(treadle_descriptor self, uint32_t events, void *info) {
+    (void)events, (void)info;
+    while (treadle_is_valid(self)) __wrap_sched_yield();
+}
+static void count_turns(treadle_observer self, uint32_t activity, void *info) {
+    (void)self, (void)activity, (void)info;
+    if (!treadle_is_valid(always_ready)) REQUIRE(count(&turns) <= 3);
+}
+static void watch_one_that_is_always_ready(void) {
+    treadle_observer observer;
+    treadle_observer_context context = {.struct_size = sizeof context, .notify = count_turns, .activities = TREADLE_BEFORE_TIMERS};
+    REQUIRE_OK(treadle_descriptor_start(__wrap_eventfd(1, 0), TREADLE_READABLE, yield_until_invalid, NULL, &always_ready));
+    REQUIRE_OK(treadle_observer_create(&context, &observer));
+    add(observer);
+    REQUIRE_OK(treadle_release(observer));
+}
+SCENE(a_descriptor_that_is_being_ended_does_not_keep_its_loop_awake, "SRC1-11, OBJ-5") {
+    pthread_t owner = start_owner(watch_one_that_is_always_ready);
+    REQUIRE_OK(treadle_invalidate(always_ready));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(always_ready));
+}

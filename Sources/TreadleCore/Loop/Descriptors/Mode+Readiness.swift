@@ -91,8 +91,13 @@ extension Mode {
     else { return nil }
     let item = member.primary
     let watched = member.watched.pointee.events
+    if !item.isValid {
+      // The thread that ends it has not come to this membership yet. The loop must not turn for it until then.
+      unwatch(member)
+      return nil
+    }
     // Without a serial it is one that is always ready, unless that was paused.
-    guard item.isValid, watched != 0 else { return nil }
+    if watched == 0 { return nil }
     loop.name(item)
     member.watched.pointee.strikes &+= 1
     var events = Readiness.fromKernel(event.events, watched: UInt32(watched))
