@@ -21,6 +21,8 @@ struct MessageConnection: BitwiseCopyable {
   var taken: UInt32 = 0
   /// Replies for which the sender had no room; until they are sent, nothing is received from it.
   var replies: UnsafeMutablePointer<WaitingReply>? = nil
+  /// They wait for the end of the port's pause (`MessagePort+Pausing`), not for room in the socket.
+  var isPaused = false
   /// Neighbours among those that say nothing; of a free place the next free one. -1: none.
   var previous = -1
   var next = -1
@@ -80,7 +82,8 @@ extension MessagePort {
     treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollAdd, socket.number, events, mark)
   }
   func rewatch(_ place: Int, _ connection: MessageConnection) {
-    let events = connection.replies == nil ? MessagePort.wantsMessages : MessagePort.wantsRoom
+    let isPaused = state.pointee.connections[place]?.isPaused == true
+    let events = connection.replies == nil ? MessagePort.wantsMessages : isPaused ? 0 : MessagePort.wantsRoom
     _ = treadle_system_epoll_control(
       state.pointee.set.number, MessagePort.epollModify, connection.socket.number, events, MessagePort.mark(place, connection.generation))
     // Its ring was not looked into meanwhile.
@@ -212,7 +215,10 @@ extension MessagePort {
 
   func dropReplies(_ place: Int) {
     var next = state.pointee.connections[place]?.replies
-    change(place) { $0.replies = nil }
+    change(place) {
+      $0.replies = nil
+      $0.isPaused = false
+    }
     while let reply = next {
       next = reply.pointee.next
       WaitingReply.free(reply)

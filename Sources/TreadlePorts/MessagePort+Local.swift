@@ -150,6 +150,7 @@ extension MessagePort {
       disconnectAll()
       state.pointee.reserve.close()
       state.pointee.reserve = .none
+      closePauseTimer()
       state.pointee.set.close()
       state.pointee.set = .none
       unlock()

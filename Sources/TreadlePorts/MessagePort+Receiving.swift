@@ -44,6 +44,8 @@ extension MessagePort {
       }
       if event.data == 0 {
         accept()
+      } else if event.data == MessagePort.pauseMark {
+        endPause()
       } else if let place = place(event.data), let incoming = serve(place, event) {
         return incoming
       }
@@ -220,6 +222,8 @@ extension MessagePort {
         isSent = true
         return true
       case .closed: return false
+      case .failed(let result) where result == 0 &- treadle_system_etoomanyrefs():
+        if !pause(place) { throw Failure.system("sendmsg", result) }
       case .failed(let result): throw Failure.system("sendmsg", result)
       case .wait: break
       }
@@ -243,10 +247,12 @@ extension MessagePort {
   }
 
   /// The sender has room again.
-  private func sendReplies(_ place: Int) {
+  func sendReplies(_ place: Int) {
     while let connection = state.pointee.connections[place], let reply = connection.replies {
       switch connection.socket.send(reply.pointee.frame, WaitingReply.data(reply), file: reply.pointee.file) {
       case .wait: return
+      case .failed(let result) where result == 0 &- treadle_system_etoomanyrefs() && pause(place):
+        return rewatch(place, connection)
       case .failed: return disconnect(place)
       case .done:
         finishLocked(reply.pointee.file, connection.ring, isSent: true)

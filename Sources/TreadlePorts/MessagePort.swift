@@ -208,6 +208,10 @@ struct MessagePortState: ~Copyable {
   var set = MessageSocket.none
   /// A descriptor to give up when there is none left.
   var reserve = MessageSocket.none
+  /// A timer in the set, whether it is set, and for how long it was set last (`MessagePort+Pausing`).
+  var pauseTimer = MessageSocket.none
+  var isPausing = false
+  var pauseLength: Int64 = 0
   var connections = Buffer<MessageConnection>()
   /// The first of the places in `connections` that are free; -1 for none.
   var freePlace = -1

@@ -162,6 +162,85 @@ TEST(too_many_files_on_their_way_are_want_of_room, "MSG-6 MSG-8") {
     CHECK_INT(treadle_release(remote), TREADLE_OK);
     CHECK_INT(treadle_release(server.port), TREADLE_OK);
 }
+/* The same for replies, which wait in the port: it tries again by a timer. They get through once the loop has slept meanwhile. */
+static int sleeps;
+static void count_sleeps(treadle_observer observer, uint32_t activity, void *info) {
+    (void)observer, (void)activity, (void)info;
+    if (fault.hits > 0) sleeps++;
+}
+static void let_pass(treadle_timer timer, void *info) {
+    (void)timer;
+    if (fault.hits >= 5 && sleeps > 0) *(int *)info += disarm(), sleeps = 0;
+}
+static void reply_into_the_crowd(treadle_message_port port, const treadle_message_port_message *message, void *info) {
+    (void)port;
+    arm(FAULT_SENDING | *(unsigned *)info, ETOOMANYREFS, 1, true);
+    if (*(unsigned *)info) CHECK_ERROR(treadle_message_port_reply(message->call, large, LARGE), TREADLE_E_SYSTEM, "sendmsg");
+    else CHECK_INT(treadle_message_port_reply(message->call, large, LARGE), TREADLE_OK);
+    if (*(unsigned *)info) disarm();
+}
+static void fill_in_the_crowd(char *bytes) {
+    memset(bytes, 'x', LARGE);
+    arm(FAULT_SENDING, ETOOMANYREFS, 1, true);
+}
+static treadle_message_port serve_the_crowd(const char *name, unsigned *faults) {
+    static const treadle_port_function fill[] = {{"fill", "vo^c", (void (*)(void))fill_in_the_crowd}};
+    treadle_message_port_context context = {
+        .struct_size = sizeof context, .receive = reply_into_the_crowd, .info = faults, .functions = fill, .function_count = 1};
+    treadle_message_port local = NULL;
+    CHECK_INT(treadle_message_port_create_local(name, &context, &local), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), local, REPLIES), TREADLE_OK);
+    return local;
+}
+static void reply_in_the_crowd(void) {
+    const char *name = new_name();
+    unsigned faults = 0;
+    int passed = 0;
+    treadle_message_port local = serve_the_crowd(name, &faults), remote = make_remote(name);
+    treadle_timer timer = make_timer(let_pass, &passed, 1, MILLISECONDS(1));
+    treadle_observer observer = make_observer(count_sleeps, NULL, TREADLE_BEFORE_WAITING);
+    CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, REPLIES), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_observer(treadle_loop_current(), observer, REPLIES), TREADLE_OK);
+    replied = sleeps = 0;
+    CHECK_INT(treadle_message_port_request(remote, 1, "small", 5, LONG, LONG, REPLIES, count_reply, NULL), TREADLE_OK);
+    CHECK_INT(replied, 1);
+    CHECK(passed >= 5);
+    /* What the callee returns waits as well. */
+    static char bytes[LARGE];
+    treadle_port_value values[] = {{bytes, sizeof bytes}};
+    passed = 0;
+    CHECK_INT(treadle_port_call(remote, "fill", "vo^c", values, 1, NULL, 0, LONG, REPLIES), TREADLE_OK);
+    CHECK(bytes[0] == 'x' && bytes[LARGE - 1] == 'x' && passed >= 5);
+    /* A sender that goes meanwhile leaves nothing behind. */
+    CHECK_INT(discard(timer), TREADLE_OK);
+    CHECK_INT(discard(observer), TREADLE_OK);
+    CHECK_ERROR(treadle_message_port_request(remote, 1, "small", 5, LONG, 0, REPLIES, count_reply, NULL), TREADLE_E_NO_REPLY, "reply");
+    int descriptors = count_descriptors();
+    CHECK_INT(discard(remote), TREADLE_OK);
+    while (count_descriptors() > descriptors - 3) poll_mode(REPLIES); /* the remote port's, those of its connection, and the reply's file */
+    disarm();
+    CHECK_INT(discard(local), TREADLE_OK);
+}
+TEST(a_reply_waits_while_too_many_files_are_on_their_way, "MSG-5 MSG-8 MSG-11") {
+    treadle_loop_current();
+    for (int round = 0, before = 0; round < 2; round++) {
+        reply_in_the_crowd();
+        if (round == 0) before = count_descriptors();
+        else CHECK_INT(count_descriptors(), before);
+    }
+}
+TEST(a_reply_that_cannot_wait_fails, "MSG-5 MSG-8") {
+    unsigned faults = FAULT_TIMER;
+    for (int round = 0, before = 0; round < 2; round++) {
+        const char *name = new_name();
+        treadle_message_port local = serve_the_crowd(name, &faults), remote = make_remote(name);
+        CHECK_INT(request_text(remote, 1, "small", LONG, NULL), TREADLE_OK);
+        CHECK_INT(discard(remote), TREADLE_OK);
+        CHECK_INT(discard(local), TREADLE_OK);
+        if (round == 0) before = count_descriptors();
+        else CHECK_INT(count_descriptors(), before);
+    }
+}
 TEST(a_process_without_descriptors_goes_on, "MSG-9") {
     check_all(FAULT_SOCKET, EMFILE);
     check_all(FAULT_SOCKET | FAULT_EVENTFD | FAULT_EPOLL_CREATE, EMFILE);

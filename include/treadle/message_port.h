@@ -161,7 +161,8 @@ TREADLE_API treadle_status treadle_message_port_request(treadle_message_port por
                                                         treadle_message_port_reply_fn reply, void *info);
 
 /** Replies to the message whose callback is running on the calling thread; call: the message's member of that name. This never
- *  waits: if the sender has no room, the reply is kept until it has. Until then no other message of that sender is received.
+ *  waits: if the sender has no room, or as many files of the user's processes are on their way as the system allows, the reply is
+ *  kept until there is room. Until then no other message of that sender is received.
  *  TREADLE_IGNORED if the sender does not wait for a reply, or has ended (MSG-5).
  *  [any] Errors: TREADLE_E_NOT_FOUND if call is not that of a callback that runs on this thread; TREADLE_E_STATE if it was
  *  replied to already;
