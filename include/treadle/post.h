@@ -47,8 +47,8 @@ typedef struct treadle_post {
  *  fastest way to run a function on another thread's loop. After an error the caller owns info: a plain post has no destroy.
  *  Posts are called in their order (BLK-3), before the pass performs signalled sources (PASS-4, PASS-5), and do not count as a
  *  handled source (BLK-7). Constant time; no allocation once the loop's queue has grown; no system call unless the loop sleeps.
- *  [any] Errors: TREADLE_E_ARG for a NULL fn; TREADLE_E_CLOSED if the loop's thread has ended, and fn is not called;
- *  TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for a NULL fn; TREADLE_E_CLOSED if the loop's thread has ended, where treadle_loop_post_in can
+ *  call destroy (RL-9), or the entered scope is closed: fn is not called; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_post(treadle_loop loop, treadle_post_fn fn, void *info);
 
 /** Queues a post for some modes, and wakes the loop unless TREADLE_POST_WITHOUT_WAKE is set. The post is called in a pass
