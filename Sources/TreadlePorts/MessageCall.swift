@@ -46,6 +46,8 @@ struct MessageCall {
   /// A host has completed it.
   var isComplete = true
 
+  /// In place: it is large.
+  @inline(__always)
   init(_ port: MessagePort, _ payload: MessagePayload) {
     abandon = MessageCall.end
     outer = treadle_system_thread().pointee.message_call

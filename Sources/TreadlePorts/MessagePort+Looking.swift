@@ -49,14 +49,15 @@ extension MessagePort {
   /// Takes the reply that the calling thread's loop has found in the ring. False if there is none, or it is the socket's turn. Takes the
   /// lock.
   func takeLookedReply(_ loop: Loop) -> Bool {
+    var received = MessageSocket.Received()
     lock()
-    guard let ring = state.pointee.ring, isLooked(ring, by: loop), isTurnOfLooked(), case .frame(let received) = ring.pointee.pop() else {
+    guard let ring = state.pointee.ring, isLooked(ring, by: loop), isTurnOfLooked(), ring.pointee.pop(&received) == .frame else {
       unlock()
       return false
     }
     loop.noteCaller(onProcessor: ring.pointee.processorOfOther)
     unlock()
-    hand(received)
+    hand(&received)
     return true
   }
 

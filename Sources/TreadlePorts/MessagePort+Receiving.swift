@@ -10,86 +10,94 @@ import TreadleCore
 /// has told of behind all others that are ready.
 extension MessagePort {
   private struct Incoming {
-    let mark: UInt64
-    let connection: MessageConnection
-    let received: MessageSocket.Received
+    var mark: UInt64 = 0
+    var process: Int32 = 0
+    var user: UInt32 = 0
+    var received = MessageSocket.Received()
   }
 
   /// Serves what is ready, up to one message. False if a host did not complete that.
   func receive() -> Bool {
     if isForked { return true }
+    var incoming = Incoming()
     lock()
-    let incoming = nextMessage()
+    let isThere = nextMessage(&incoming)
     unlock()
-    guard let incoming else { return true }
+    if !isThere { return true }
     hold()
-    return deliver(incoming)
+    return deliver(&incoming)
   }
 
-  /// The next message of any sender; nil for none. So much besides, connections and their ends, that others get their turn. The lock is held.
-  private func nextMessage() -> Incoming? {
+  /// The next message of any sender. False for none. So much besides, connections and their ends, that others get their turn. The lock is
+  /// held.
+  private func nextMessage(_ incoming: inout Incoming) -> Bool {
     let loop = state.pointee.looked.count == 0 ? nil : Loop.existing
     for _ in 0..<32 {
       var event = treadle_system_event()
-      if state.pointee.isOver { return nil }
+      if state.pointee.isOver { return false }
       if let loop, isTurnOfLooked(), let (place, mark) = nextLooked(loop) {
         event.data = mark | MessagePort.bell
-        if let incoming = serve(place, event) { return incoming }
+        if serve(place, event, &incoming) { return true }
         continue
       }
       if treadle_system_epoll_wait(state.pointee.set.number, &event, 1, 0) <= 0 {
         // Those whose turn was another's.
         if let loop, nextLooked(loop) != nil { continue }
-        return nil
+        return false
       }
       if event.data == 0 {
         accept()
       } else if event.data == MessagePort.pauseMark {
         endPause()
-      } else if let place = place(event.data), let incoming = serve(place, event) {
-        return incoming
+      } else if let place = place(event.data), serve(place, event, &incoming) {
+        return true
       }
     }
-    return nil
+    return false
   }
 
   private static let hasEnded: UInt32 = 0x018
 
-  private func serve(_ place: Int, _ event: treadle_system_event) -> Incoming? {
-    guard let connection = state.pointee.connections[place] else { return nil }
+  /// Serves a connection. True if that is a message of its sender's.
+  private func serve(_ place: Int, _ event: treadle_system_event, _ incoming: inout Incoming) -> Bool {
+    guard let connection = state.pointee.connections[place] else { return false }
     let isRung = event.data & MessagePort.bell != 0
     if connection.replies != nil {
-      if isRung { return nil }
+      if isRung { return false }
       // Who has gone reads no replies; what he has sent before is received all the same.
       if event.events & MessagePort.hasEnded != 0 { dropReplies(place) } else { sendReplies(place) }
       if let now = state.pointee.connections[place], now.socket.number >= 0, now.replies == nil { rewatch(place, now) }
-      return nil
+      return false
     }
     var receipt = MessageSocket.Receipt.nothing
-    if let ring = connection.ring { receipt = receiveByRing(ring, event.data & ~MessagePort.bell, isRung: isRung) }
+    if let ring = connection.ring { receipt = receiveByRing(ring, event.data & ~MessagePort.bell, &incoming.received, isRung: isRung) }
     // The ring is empty, so a frame that was in the socket before is the next one.
-    if case .nothing = receipt, !isRung {
-      receipt = connection.socket.receive(from: .sender)
-      if case .frame(let received) = receipt { count(place, received.frame) }
+    if receipt == .nothing && !isRung {
+      receipt = connection.socket.receive(&incoming.received, from: .sender)
+      if receipt == .frame { count(place, incoming.received.frame) }
     }
     switch receipt {
     case .nothing, .noMemory:
       if !isRung && event.events & MessagePort.hasEnded != 0 && event.events & MessagePort.wantsMessages == 0 { disconnect(place) }
     case .closed: disconnect(place)
-    case .frame(var received):
-      if received.frame.kind != MessageFrame.Kind.hello && connection.isGreeted {
-        if !CallData.isRingQuestion(received) {
-          return Incoming(mark: event.data & ~MessagePort.bell, connection: connection, received: received)
+    case .frame:
+      let isHello = incoming.received.frame.kind == MessageFrame.Kind.hello
+      if !isHello && connection.isGreeted {
+        if !CallData.isRingQuestion(incoming.received) {
+          incoming.mark = event.data & ~MessagePort.bell
+          incoming.process = connection.process
+          incoming.user = connection.user
+          return true
         }
-        received.payload.free()
+        incoming.received.payload.free()
         offerRing(place)
-        return nil
+        return false
       }
-      let isMeant = received.frame.kind == MessageFrame.Kind.hello && !connection.isGreeted && state.pointee.name.equals(received.name)
-      received.payload.free()
+      let isMeant = isHello && !connection.isGreeted && state.pointee.name.equals(incoming.received.name)
+      incoming.received.payload.free()
       if isMeant { greet(place) } else { disconnect(place) }
     }
-    return nil
+    return false
   }
 
   /// One more frame was received by the socket.
@@ -104,7 +112,7 @@ extension MessagePort {
   private static func nextNumber() -> UInt64 { treadle_system_next_message() }
 
   /// Calls the client with a message. The port is held, and let go here.
-  private func deliver(_ incoming: Incoming) -> Bool {
+  private func deliver(_ incoming: inout Incoming) -> Bool {
     var call = MessageCall(self, incoming.received.payload)
     call.connection = incoming.mark
     call.serial = incoming.received.frame.serial
@@ -114,8 +122,8 @@ extension MessagePort {
     call.view.call = call.number
     call.view.id = incoming.received.frame.id
     call.view.flags = call.serial == 0 ? 0 : 1
-    call.view.senderProcess = incoming.connection.process
-    call.view.senderUser = incoming.connection.user
+    call.view.senderProcess = incoming.process
+    call.view.senderUser = incoming.user
     if incoming.received.frame.kind == MessageFrame.Kind.call {
       if !callFunction(&call) { disconnect(mark: call.connection) }
     } else if state.pointee.receive != nil || state.pointee.host != nil {

@@ -84,17 +84,19 @@ extension MessagePort {
 
   /// What a connection's ring has next. `isRung`: the kernel has told of its bell, and does not tell again before that is rung; or
   /// the bell was left out.
-  func receiveByRing(_ ring: MessageRing.Pointer, _ mark: UInt64, isRung: Bool) -> MessageSocket.Receipt {
-    var receipt = ring.pointee.pop()
+  func receiveByRing(
+    _ ring: MessageRing.Pointer, _ mark: UInt64, _ received: inout MessageSocket.Received, isRung: Bool
+  ) -> MessageSocket.Receipt {
+    var receipt = ring.pointee.pop(&received)
     let loop = Loop.existing
-    if case .frame = receipt, let loop {
+    if receipt == .frame, let loop {
       loop.noteCaller(onProcessor: ring.pointee.processorOfOther)
       if leavesOutBell(ring, mark, loop) { return receipt }
     }
     if !isRung { return receipt }
-    if case .nothing = receipt {
+    if receipt == .nothing {
       if loop.map({ isLooked(ring, by: $0) }) == true || ring.pointee.fallAsleep() { return receipt }
-      receipt = ring.pointee.pop()
+      receipt = ring.pointee.pop(&received)
     }
     // There is more, or may be: the sender's next turn comes behind all others'.
     if !ring.pointee.isEmpty || !ring.pointee.fallAsleep() { ring.pointee.ringOwnBell() }
@@ -144,8 +146,7 @@ extension MessagePort {
   }
 
   /// Takes the answer, with the ring if there is one. False for an answer to no question.
-  func takeRing(_ received: MessageSocket.Received) -> Bool {
-    var received = received
+  func takeRing(_ received: inout MessageSocket.Received) -> Bool {
     received.payload.free()
     let isRing = received.frame.kind == MessageFrame.Kind.ring
     lock()
@@ -209,21 +210,22 @@ extension MessagePort {
   /// Hands out the replies in the ring. False if the server says what cannot be. `loop`: the calling thread's, if its innermost run
   /// calls the port.
   func takeRepliesByRing(_ loop: Loop?) -> Bool {
+    var received = MessageSocket.Received()
     for _ in 0..<256 {
       lock()
       guard let ring = state.pointee.ring else {
         unlock()
         return true
       }
-      let receipt = ring.pointee.pop()
-      if case .frame = receipt, let loop { loop.noteCaller(onProcessor: ring.pointee.processorOfOther) }
-      if case .nothing = receipt, loop.map({ leavesOutBell(ring, 0, $0) }) == true || ring.pointee.fallAsleep() {
+      let receipt = ring.pointee.pop(&received)
+      if receipt == .frame, let loop { loop.noteCaller(onProcessor: ring.pointee.processorOfOther) }
+      if receipt == .nothing, loop.map({ leavesOutBell(ring, 0, $0) }) == true || ring.pointee.fallAsleep() {
         unlock()
         return true
       }
       unlock()
       switch receipt {
-      case .frame(let received): hand(received)
+      case .frame: hand(&received)
       case .nothing: continue
       case .closed: return false
       case .noMemory:

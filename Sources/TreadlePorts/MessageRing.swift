@@ -261,7 +261,7 @@ struct MessageRing: ~Copyable {
   }
 
   /// Takes the next frame.
-  func pop() -> MessageSocket.Receipt {
+  func pop(_ out: inout MessageSocket.Received) -> MessageSocket.Receipt {
     let received = receivedSoFar
     let there = word(.sent, ofWayTo: isServer).pointee.load(ordering: .acquiring) &- received
     if there == 0 { return .nothing }
@@ -290,6 +290,7 @@ struct MessageRing: ~Copyable {
     treadle_system_prefetch_for_writing(next + 64)
     self.received.store(received &+ room, ordering: .relaxed)
     word(.received, ofWayTo: isServer).pointee.store(received &+ room, ordering: .releasing)
-    return .frame(MessageSocket.Received(frame: frame, payload: MessagePayload(in: buffer, size: length)))
+    out = MessageSocket.Received(frame: frame, payload: MessagePayload(in: buffer, size: length))
+    return .frame
   }
 }

@@ -75,17 +75,18 @@ struct MessageSocket: BitwiseCopyable {
 
   // MARK: Receiving
 
-  /// A frame that has come, with what it carries.
+  /// A frame that has come, with what it carries. The receiving functions write it where their caller wants it, and leave it as it is
+  /// if there is none.
   struct Received {
-    var frame: MessageFrame
-    var payload: MessagePayload
+    var frame = MessageFrame(kind: 0, length: 0)
+    var payload = MessagePayload()
     /// Of a frame that brings one: the receiver's; nil for one that this process cannot use.
     var ring: MessageRing.Pointer? = nil
     /// Of a sender's first frame: the name that it means.
     var name: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: payload.data, count: payload.size) }
   }
   enum Receipt {
-    case frame(Received)
+    case frame
     case nothing
     /// The other end is closed, or has sent what no port sends.
     case closed
@@ -94,15 +95,15 @@ struct MessageSocket: BitwiseCopyable {
   }
 
   /// Receives one frame, without waiting.
-  func receive(from origin: MessageFrame.Origin) -> Receipt {
+  func receive(_ out: inout Received, from origin: MessageFrame.Origin) -> Receipt {
     guard let buffer = MessagePayload.makeBuffer() else { return .noMemory }
-    let receipt = receive(into: buffer, from: origin)
-    if case .frame(let received) = receipt, received.payload.isIn(buffer) { return receipt }
+    let receipt = receive(&out, into: buffer, from: origin)
+    if receipt == .frame && out.payload.isIn(buffer) { return receipt }
     treadle_system_free(buffer)
     return receipt
   }
 
-  private func receive(into buffer: UnsafeMutableRawPointer, from origin: MessageFrame.Origin) -> Receipt {
+  private func receive(_ out: inout Received, into buffer: UnsafeMutableRawPointer, from origin: MessageFrame.Origin) -> Receipt {
     var received = treadle_system_received()
     var attempts = 0
     while true {
@@ -131,16 +132,19 @@ struct MessageSocket: BitwiseCopyable {
     if received.is_cut && !isCutRing { return .closed }
     let files = isCutRing ? 3 : Int(received.count)
     guard let frame = MessageFrame.parse(bytes, size: Int(received.size), files: files, from: origin) else { return .closed }
-    if isCutRing { return .frame(Received(frame: frame, payload: MessagePayload())) }
-    if frame.kind == MessageFrame.Kind.ring {
+    if isCutRing {
+      out = Received(frame: frame)
+    } else if frame.kind == MessageFrame.Kind.ring {
       let passed = received.passed
       received.passed = (-1, -1, -1)
-      let ring = MessageRing.adopt(passed.0, own: passed.1, other: passed.2)
-      return .frame(Received(frame: frame, payload: MessagePayload(), ring: ring))
+      out = Received(frame: frame, ring: MessageRing.adopt(passed.0, own: passed.1, other: passed.2))
+    } else if received.count == 0 {
+      out = Received(frame: frame, payload: MessagePayload(in: buffer, size: frame.length))
+    } else {
+      let isLent = frame.has(MessageFrame.Flag.lent)
+      guard let payload = MessagePayload(file: received.passed.0, size: frame.length, isLent: isLent) else { return .closed }
+      out = Received(frame: frame, payload: payload)
     }
-    if received.count == 0 { return .frame(Received(frame: frame, payload: MessagePayload(in: buffer, size: frame.length))) }
-    let isLent = frame.has(MessageFrame.Flag.lent)
-    guard let payload = MessagePayload(file: received.passed.0, size: frame.length, isLent: isLent) else { return .closed }
-    return .frame(Received(frame: frame, payload: payload))
+    return .frame
   }
 }

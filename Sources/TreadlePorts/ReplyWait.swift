@@ -100,13 +100,14 @@ extension MessagePort {
       let isBySocket = !whileAwaited || takeEvents()
       if !takeRepliesByRing(loop) { return false }
       if !isBySocket { return true }
+      var received = MessageSocket.Received()
       for _ in 0..<64 {
-        switch socket.receive(from: .server) {
-        case .frame(let received):
+        switch socket.receive(&received, from: .server) {
+        case .frame:
           if received.frame.has(MessageFrame.Flag.lent) { countCopy() }
           if received.frame.isAboutRing {
-            if !takeRing(received) { return false }
-          } else if !hand(received) && whileAwaited {
+            if !takeRing(&received) { return false }
+          } else if !hand(&received) && whileAwaited {
             return true
           }
         case .nothing, .noMemory: return true
@@ -129,8 +130,7 @@ extension MessagePort {
 
   /// False if no thread waits for any other reply.
   @discardableResult
-  func hand(_ received: MessageSocket.Received) -> Bool {
-    var received = received
+  func hand(_ received: inout MessageSocket.Received) -> Bool {
     lock()
     let wait = find(received.frame.serial)
     if let wait {

@@ -40,6 +40,7 @@ import Testing
     var sent: UInt32 = 0
     var taken: UInt32 = 0
     var wasFull = false
+    var received = MessageSocket.Received()
     let bytes = (0..<MessageRing.mostData).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     while taken < 20000 {
       let length = Int(sent &* 2_654_435_761 % UInt32(sent % 50 == 0 ? MessageRing.mostData + 1 : 300))
@@ -49,7 +50,7 @@ import Testing
         continue
       }
       if sent - taken < 400 { wasFull = true }
-      guard case .frame(var received) = ends.server.pointee.pop() else {
+      guard ends.server.pointee.pop(&received) == .frame else {
         Issue.record("frame \(taken) is not there")
         return
       }
@@ -75,7 +76,8 @@ import Testing
     #expect(count == 3)
     while push(0) == .done { count += 1 }
     #expect(ends.server.pointee.isEmpty == false)
-    while case .frame(var received) = ends.server.pointee.pop() {
+    var received = MessageSocket.Received()
+    while ends.server.pointee.pop(&received) == .frame {
       received.payload.free()
       count -= 1
     }
@@ -124,7 +126,8 @@ import Testing
     #expect(ends.sender.pointee.push(message(0, 1), nil) == .done)
     #expect(!isRung())
     #expect(!fallsAsleep())
-    guard case .frame = ends.server.pointee.pop() else {
+    var received = MessageSocket.Received()
+    guard ends.server.pointee.pop(&received) == .frame else {
       Issue.record("the frame is not there")
       return
     }
@@ -155,6 +158,7 @@ import Testing
     defer { ends.free() }
     var taken = 0
     var broken = 0
+    var received = MessageSocket.Received()
     for _ in 0..<300_000 {
       let isBySender = next() & 1 == 0
       let end = isBySender ? ends.server : ends.sender
@@ -169,8 +173,8 @@ import Testing
       }
       var isBroken = outcome == .broken
       taking: for _ in 0..<8 {
-        switch end.pointee.pop() {
-        case .frame(var received):
+        switch end.pointee.pop(&received) {
+        case .frame:
           taken += 1
           if received.frame.length > MessageRing.mostData || received.payload.size != received.frame.length { Issue.record("seed \(seed)") }
           let sum = UnsafeRawBufferPointer(start: received.payload.data, count: received.payload.size).reduce(0) { $0 &+ Int($1) }

@@ -44,6 +44,8 @@ static void put_too_much(struct raw_ring *ring) {
 }
 static void put_end_of_numbers(struct raw_ring *ring) { put(ring, head_of(MESSAGE, 0, UINT64_MAX - 30, 0)); }
 static void put_file(struct raw_ring *ring) { put(ring, head_of(MESSAGE, IN_FILE, 4, 0)); }
+static void put_lent(struct raw_ring *ring) { put(ring, head_of(MESSAGE, LENT, 4, 0)); }
+static void put_lent_file(struct raw_ring *ring) { put(ring, head_of(MESSAGE, IN_FILE | LENT, 4, 0)); }
 static void put_greeting(struct raw_ring *ring) { put(ring, head_of(HELLO, 0, 4, 0)); }
 static void put_reply(struct raw_ring *ring) { put(ring, head_of(REPLY, 0, 4, 1)); }
 static void put_ring(struct raw_ring *ring) { put(ring, head_of(RING, 0, 0, 0)); }
@@ -57,7 +59,8 @@ TEST(a_ring_whose_other_end_lies_ends_its_connection_alone, "MSG-9") {
     struct { void (*lie)(struct raw_ring *); const char *what; } lies[] = {
         {jump, "more than a ring has"}, {jump_back, "less than nothing"}, {stop_between, "a part of a unit"},
         {put_nothing, "a head of zeroes"}, {put_more_than_there_is, "data that is not there"}, {put_too_much, "too much data"},
-        {put_end_of_numbers, "a length that overflows"}, {put_file, "a file that cannot come"}, {put_greeting, "a greeting"},
+        {put_end_of_numbers, "a length that overflows"}, {put_file, "a file that cannot come"}, {put_lent, "a lent file that is none"},
+        {put_lent_file, "a lent file that cannot come"}, {put_greeting, "a greeting"},
         {put_reply, "a reply"}, {put_ring, "a ring"}, {put_kind, "an unknown kind"}, {say_received, "more received than sent"},
     };
     int before = 0;
