@@ -48,20 +48,21 @@ extension MessagePort {
       }
       let loop = try Loop.current()
       // The other side's replies, and its end, are seen in the mode.
-      let isAdded = try loop.attend(held.item, in: request.mode)
+      var isAdded = false
       defer { if isAdded && !held.port.isForked { _ = try? loop.remove(held.item, request.mode) } }
-      try held.port.exchange(request, on: loop, until: until, held.item)
+      let mode = try loop.attend(held.item, in: request.mode, isAdded: &isAdded)
+      try held.port.exchange(request, on: loop, mode, until: until, held.item)
     }
   }
 
-  private func exchange(_ request: Request, on loop: Loop, until: Int64, _ item: Item) throws(Failure) {
+  private func exchange(_ request: Request, on loop: Loop, _ mode: Mode?, until: Int64, _ item: Item) throws(Failure) {
     let wait = try beginWait(on: loop)
     do throws(Failure) {
       // A port that is found to be over tells its client, who may end the thread.
       try ObjectCall.recorded(0, wait, ReplyWait.abandon) { () throws(Failure) in
         try send(request, serial: wait.pointee.serial, until: until, item)
       }
-      try runUntilReplied(wait, on: loop, request)
+      try runUntilReplied(wait, on: loop, mode, request)
     } catch {
       if !isForked { endWait(wait) }
       throw error
@@ -88,7 +89,8 @@ extension MessagePort {
   }
 
   /// Runs the loop until the reply is there, or will not come in time.
-  private func runUntilReplied(_ wait: ReplyWait.Pointer, on loop: Loop, _ request: Request) throws(Failure) {
+  private func runUntilReplied(_ wait: ReplyWait.Pointer, on loop: Loop, _ mode: Mode?, _ request: Request) throws(Failure) {
+    var known = mode
     let until = Clock.after(request.replyTimeout)
     let awaited = Awaited(
       UnsafeMutableRawPointer(wait),
@@ -98,7 +100,9 @@ extension MessagePort {
       abandon: ReplyWait.abandon)
     repeat {
       do throws(Failure) {
-        try loop.run(until: awaited, in: request.mode, deadline: until, interrupt: state.pointee.host?.interruptCallback)
+        // A client that was called meanwhile may have named other modes.
+        defer { known = nil }
+        try loop.run(until: awaited, in: request.mode, known: known, deadline: until, interrupt: state.pointee.host?.interruptCallback)
       } catch {
         if error.status != Status.callback { throw error }
         // A host's callback did not complete: that ends the client's run, as it would have without this one.

@@ -74,10 +74,15 @@ extension Loop {
     try run(until: awaited, in: try findOrMakeCallMode(), deadline: deadline)
   }
 
-  /// The same in a mode of the client's, which is made if there is none; `interrupt`: what a signal leads to that ends a sleep.
+  /// The same in a mode of the client's, which is made if there is none; `interrupt`: what a signal leads to that ends a sleep. `known`:
+  /// the mode, if the owner has just found it.
   @inline(never)
-  package func run(until awaited: Awaited, in name: ModeName, deadline: Int64, interrupt: IndirectCallback?) throws(Failure) {
-    guard let mode = try modeToRun(name, isMade: true) else { return }
+  package func run(
+    until awaited: Awaited, in name: ModeName, known: Mode?, deadline: Int64, interrupt: IndirectCallback?
+  ) throws(Failure) {
+    var mode = known
+    if mode == nil { mode = try modeToRun(name, isMade: true) }
+    guard let mode else { return }
     try run(until: awaited, in: mode, deadline: deadline, interrupt: interrupt)
   }
 

@@ -61,14 +61,16 @@ extension Loop {
     return true
   }
 
-  /// A run of a mode is about to begin that is to receive from an item: adds it, unless it is there, and looks out for it in that mode.
-  /// True if it was added.
-  package func attend(_ item: Item, in name: ModeName) throws(Failure) -> Bool {
-    let known = try ownMode(name)
-    var isAdded = false
-    if known.map({ item.isIn($0) }) != true { isAdded = try add(item, name) == Status.ok }
-    if hasLookouts, let mode = try ownMode(name) { moveLookouts(of: item, to: mode, isNew: isAdded) }
-    return isAdded
+  /// A run of a mode is about to begin that is to receive from an item: adds it, unless it is there, and looks out for it in that mode,
+  /// which is the owner's until it names another one, or a client is called. Nil if there is none.
+  package func attend(_ item: Item, in name: ModeName, isAdded: inout Bool) throws(Failure) -> Mode? {
+    var mode = try ownMode(name)
+    if mode.map({ item.isIn($0) }) != true {
+      isAdded = try add(item, name) == Status.ok
+      mode = try ownMode(name)
+    }
+    if hasLookouts, let mode { moveLookouts(of: item, to: mode, isNew: isAdded) }
+    return mode
   }
 
   private func moveLookouts(of item: Item, to mode: Mode, isNew: Bool) {
