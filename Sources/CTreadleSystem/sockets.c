@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -35,6 +36,10 @@ int32_t treadle_system_socket_close(int32_t fd) {
     if (fd < 0) return 0;
     if (fd < NOTED) __atomic_and_fetch(&noted[fd / 64], ~((uint64_t)1 << fd % 64), __ATOMIC_RELAXED);
     return (int32_t)result(syscall(SYS_close, fd));
+}
+bool treadle_system_descriptor_is_late(int32_t fd) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && fd >= 0 && (rlim_t)fd >= limit.rlim_cur / 2;
 }
 /* In the child. */
 void treadle_system_sockets_close_in_child(void) {

@@ -46,10 +46,12 @@ extension MessagePort {
     if case .closed = askForRing() { throw Failure(Status.notFound, "name", "is served by a port that refuses this user") }
   }
 
-  /// The set of the socket and of a ring's bell; without one, there is the socket alone. The lock is held.
+  /// The set of the socket and of a ring's bell; without one, there is the socket alone: so if half of the process's descriptors are
+  /// used. The lock is held.
   private func openSet() {
     let set = MessageSocket(number: treadle_system_epoll())
     if set.number < 0 { return }
+    if treadle_system_descriptor_is_late(set.number) { return set.close() }
     state.pointee.set = set
     if watch(state.pointee.socket, MessagePort.wantsMessages, 0) >= 0 { return }
     set.close()

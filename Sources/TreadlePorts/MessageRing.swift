@@ -54,11 +54,17 @@ struct MessageRing: ~Copyable {
 
   // MARK: Its life
 
-  /// A new one, with the file that the other end maps, which the caller closes; nil if anything that it takes is refused.
+  /// A new one, with the file that the other end maps, which the caller closes; nil if anything that it takes is refused, or half of
+  /// the process's descriptors are used.
   static func make() -> (ring: Pointer, file: MessageSocket)? {
     let file = MessageSocket(number: treadle_system_ring_file(size))
     let bells = (MessageSocket(number: treadle_system_bell()), MessageSocket(number: treadle_system_bell()))
-    if let ring = make(file, bells.0, bells.1, isServer: true) { return (ring, file) }
+    if treadle_system_descriptor_is_late(bells.1.number) {
+      bells.0.close()
+      bells.1.close()
+    } else if let ring = make(file, bells.0, bells.1, isServer: true) {
+      return (ring, file)
+    }
     file.close()
     return nil
   }

@@ -163,13 +163,25 @@ static void refuse_bells(void) {
     poll_mode(M); /* the loop has its own */
     CHECK(refuse_call(&call, ENOSYS));
 }
+static void limit_descriptors(int most) {
+    struct rlimit limit = {(rlim_t)most, (rlim_t)most};
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+static int next_descriptor(void) {
+    int next = dup(0);
+    CHECK(next >= 0 && close(next) == 0);
+    return next;
+}
+/* The process may open so many descriptors more, with low numbers: those above are used. */
+static void leave_descriptors(int count) {
+    int most = 3 * (next_descriptor() + count);
+    for (int i = 0; i < most; i++)
+        if (fcntl(i, F_GETFD) < 0 && --count < 0) CHECK_INT(dup2(0, i), i);
+    limit_descriptors(most);
+}
 static void refuse_descriptors(void) {
     poll_mode(M);
-    /* One more connection has room, and a file, but no bells. */
-    int next = dup(0);
-    struct rlimit limit = {(rlim_t)next + 2, (rlim_t)next + 2};
-    close(next);
-    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    leave_descriptors(2); /* one more connection has room, and a file, but no bells */
 }
 static void use_poor(void (*become_poor)(void)) {
     const char *name = new_name();
@@ -192,10 +204,16 @@ TEST(a_server_that_can_make_no_ring_serves_by_the_socket, "MSG-9") {
     if (!is_way("valgrind")) use_poor(refuse_descriptors); /* its limit of descriptors is one of its own */
 }
 
+/* Enough for all rings. */
+static void allow_descriptors(void) {
+    struct rlimit limit;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_cur < 512) limit_descriptors(512);
+}
 TEST(a_port_has_so_many_rings_and_serves_all_others_too, "MSG-9") {
     enum { RINGS = 64, SENDERS = 70 };
     const char *name = new_name();
-    pid_t server = start_process(name);
+    pid_t server = start_process_that(name, allow_descriptors);
     int fds[SENDERS], count = 0;
     struct raw_ring ring;
     for (int i = 0; i < SENDERS; i++) {
@@ -244,17 +262,61 @@ static void send_poorly(void (*become_poor)(void)) {
     kill(server, SIGKILL);
     await_process(server);
 }
-static void leave_four(void) {
-    int next = dup(0);
-    struct rlimit limit = {(rlim_t)next + 4, (rlim_t)next + 4}; /* the socket, the set, and two of three */
-    close(next);
-    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
-}
+static void leave_four(void) { leave_descriptors(4); /* the socket, the set, and two of three */ }
 TEST(a_sender_that_can_use_no_ring_sends_by_the_socket, "MSG-9") {
     send_poorly(refuse_files);
     if (is_way("valgrind")) return; /* its limit of descriptors is one of its own */
     send_poorly(refuse_descriptors);
     send_poorly(leave_four);
+}
+
+/* --- Few descriptors ------------------------------------------------------------------------------------------------ */
+
+static void allow_24_more(void) {
+    poll_mode(M);
+    limit_descriptors(next_descriptor() + 24);
+}
+TEST(a_server_with_few_descriptors_serves_many_senders_by_their_sockets, "MSG-8 MSG-9") {
+    enum { SENDERS = 14 };
+    if (is_way("valgrind")) return; /* its limit of descriptors is one of its own */
+    const char *name = new_name();
+    pid_t server = start_process_that(name, allow_24_more);
+    int fds[SENDERS], rings = 0;
+    for (int i = 0; i < SENDERS; i++) {
+        struct raw_ring ring;
+        fds[i] = raw_connect(name);
+        greet(fds[i], name);
+        if (raw_ring(fds[i], &ring)) drop_ring(&ring), rings++;
+    }
+    CHECK(rings < SENDERS / 2);
+    for (int i = 0; i < SENDERS; i++) CHECK(!is_ended(fds[i]));
+    treadle_message_port remote = make_remote(name);
+    for (int i = 0; i < 10; i++) CHECK_SERVED(remote);
+    CHECK_INT(discard(remote), TREADLE_OK);
+    for (int i = 0; i < SENDERS; i++) close(fds[i]);
+    kill(server, SIGKILL);
+    await_process(server);
+}
+
+TEST(a_process_with_few_descriptors_has_a_remote_port_for_each, "MSG-8 MSG-9") {
+    enum { PORTS = 8 };
+    if (is_way("valgrind")) return; /* its limit of descriptors is one of its own */
+    const char *names[PORTS];
+    pid_t servers[PORTS];
+    for (int i = 0; i < PORTS; i++) servers[i] = start_process(names[i] = new_name());
+    pid_t child = fork();
+    if (child == 0) {
+        treadle_message_port remotes[PORTS];
+        CHECK(treadle_after_fork_child() >= 0);
+        poll_mode(REPLIES);
+        limit_descriptors(next_descriptor() + PORTS + 6);
+        for (int i = 0; i < PORTS; i++) remotes[i] = make_remote(names[i]);
+        for (int i = 0; i < PORTS; i++) CHECK_SERVED(remotes[i]);
+        for (int i = 0; i < PORTS; i++) discard(remotes[i]);
+        _exit(0);
+    }
+    CHECK_INT(await_process(child), 0);
+    for (int i = 0; i < PORTS; i++) kill(servers[i], SIGKILL), await_process(servers[i]);
 }
 
 /* Files in memory count for the limit, whose signal ends a program that does not know it. */

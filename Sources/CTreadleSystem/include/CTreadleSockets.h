@@ -17,6 +17,9 @@ int32_t treadle_system_socket_note(int32_t fd); /* the same; a number that there
 bool treadle_system_socket_is_noted(int32_t fd);
 int32_t treadle_system_socket_close(int32_t fd);
 void treadle_system_sockets_close_in_child(void);
+/* Whether a descriptor that was opened just now is in the upper half of those that the process may have: the kernel gives the lowest free
+ * number, so as many are open. What a port can do without is for others then. */
+bool treadle_system_descriptor_is_late(int32_t fd);
 
 /* A socket that listens under a name of the abstract namespace, and one that is connected to that. */
 int32_t treadle_system_socket_listen(const void *name, size_t length);
