@@ -78,15 +78,26 @@ extension Loop {
     return job.pointee.modes.contains(mode)
   }
 
-  /// Whether a thread that only runs this loop in the call mode performs it.
+  /// Whether a thread that only runs this loop in the call mode performs it. Nobody else knows of the job yet.
   func admitsInCallMode(_ job: UnsafeMutablePointer<Job>) -> Bool {
-    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .acquiring)) else { return false }
     lock()
     defer { unlock() }
-    return admits(mode, job)
+    return callModeAdmits(job)
+  }
+
+  /// The same of a job that is in the queue. Nil if it has been taken out: then its modes may be gone.
+  func admitsInCallMode(queued job: UnsafeMutablePointer<Job>) -> Bool? {
+    lock()
+    defer { unlock() }
+    return moveIncomingJobs(job) ? callModeAdmits(job) : nil
   }
 
   // MARK: The lock is held
+
+  private func callModeAdmits(_ job: UnsafeMutablePointer<Job>) -> Bool {
+    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .acquiring)) else { return false }
+    return admits(mode, job)
+  }
 
   /// Moves what others have queued to the list of those that wait. Whether `wanted` was queued by then, if that is asked.
   @discardableResult

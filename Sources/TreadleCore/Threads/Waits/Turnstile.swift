@@ -19,9 +19,10 @@ package struct Turnstile: ~Copyable {
   /// the thread of the call's loop waits for the calling one, in a way that keeps it from this call.
   package static func pass(_ turnstile: Pointer, of call: CarriedCall, until: Int64) throws(Failure) -> Bool {
     if turnstile.pointee.completion.isOver { return true }
-    guard let loop = call.queuedOn else { return true }
+    // A call that the loop has taken has had room by then, and one that was cancelled needs none.
+    guard let loop = call.queuedOn, let isAdmitted = loop.admitsInCallMode(queued: call.job) else { return true }
     let caller = try Thread.current()
-    var edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(call.job), runsLoop: false)
+    var edge = WaitEdge(for: loop, isAdmitted: isAdmitted, runsLoop: false)
     return try withUnsafeMutablePointer(to: &edge) { edge throws(Failure) in
       let token = try WaitGraph.begin(edge, of: caller)
       defer { WaitGraph.end(token) }
