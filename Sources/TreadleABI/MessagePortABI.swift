@@ -65,12 +65,9 @@ private func create(
       })
   } catch {
     free(functions)
-    if error.status != Status.exists { throw error }
-    // Another thread of this process has been quicker.
-    if try giveExisting(name, owner, isRemote, out) { return Status.ignored }
-    if !isRemote { throw error }
-    // And that port has ended since.
-    return try create(name, context, isRemote: true, out, &place)
+    if error.status != Status.ignored { throw error }
+    // Another thread of this process has been quicker: its port is found now, unless it was given up or has ended since.
+    return try create(name, context, isRemote: isRemote, out, &place)
   }
   return Status.ok
 }

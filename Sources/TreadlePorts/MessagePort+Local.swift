@@ -23,7 +23,7 @@ extension MessagePort {
     return isUsable ? handle : 0
   }
 
-  /// Makes one. Fails with `Status.exists` where another thread of this process has been quicker, too.
+  /// Makes one. Fails with `Status.ignored` where another thread of this process has been quicker.
   package static func makeLocal(
     _ name: UnsafePointer<CChar>?, _ plan: Plan, _ context: Context, info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Item {
@@ -59,22 +59,35 @@ extension MessagePort {
     MessagePortRegistry.lock()
     defer { MessagePortRegistry.unlock() }
     if MessagePortRegistry.find(state.pointee.name, of: state.pointee.owner, isRemote: isRemote) != nil {
-      throw Failure(Status.exists, "name", "is already that of another port")
+      throw Failure(Status.ignored, "name", "is already that of another port")
     }
+    if !isRemote { MessagePortRegistry.freeName(state.pointee.name, of: state.pointee.owner) }
     lock()
     defer { unlock() }
     try open()
-    state.pointee.maker = UnsafeMutableRawPointer(treadle_system_thread())
+    state.pointee.maker = treadle_system_thread_id()
     MessagePortRegistry.add(self)
   }
 
   /// The port is not made.
   func giveUp() {
-    MessagePortRegistry.lock()
-    MessagePortRegistry.remove(self)
-    MessagePortRegistry.unlock()
+    leaveName()
     letGo()
     Rest.announce()
+  }
+
+  /// In one step: a thread of this process that finds no port of the name can serve it.
+  private func leaveName() {
+    MessagePortRegistry.lock()
+    MessagePortRegistry.remove(self)
+    stopServing()
+    MessagePortRegistry.unlock()
+  }
+
+  func stopServing() {
+    lock()
+    stopListening()
+    unlock()
   }
 
   /// A socket that listens for a name, and is watched. The kernel knows each name once.
@@ -105,6 +118,7 @@ extension MessagePort {
     defer { name.free() }
     MessagePortRegistry.lock()
     defer { MessagePortRegistry.unlock() }
+    MessagePortRegistry.freeName(name, of: state.pointee.owner)
     lock()
     defer { unlock() }
     if state.pointee.isOver { throw MessagePort.invalidFailure }
@@ -125,9 +139,7 @@ extension MessagePort {
   func finish() {
     // Its sockets were closed in the child of a fork.
     if isForked { return }
-    MessagePortRegistry.lock()
-    MessagePortRegistry.remove(self)
-    MessagePortRegistry.unlock()
+    leaveName()
     endConnections()
     tell()
   }

@@ -8,7 +8,7 @@ package import TreadleCore
 
 /// The port that sends to a name: being made, its connection, sending.
 extension MessagePort {
-  /// Makes one, which is connected. Fails with `Status.exists` where another thread of this process has been quicker.
+  /// Makes one, which is connected. Fails with `Status.ignored` where another thread of this process has been quicker.
   package static func makeRemote(
     _ name: UnsafePointer<CChar>?, _ plan: Plan, _ context: Context, info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Item {

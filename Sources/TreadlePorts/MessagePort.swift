@@ -184,8 +184,8 @@ struct MessagePortState: ~Copyable {
   /// The others in the list of those with a name (`MessagePortRegistry`). Its lock.
   var next: UnsafeMutablePointer<MessagePortState>? = nil
   var isListed = false
-  /// The thread that makes it (`treadle_system_thread`), while there is no item.
-  var maker: UnsafeMutableRawPointer? = nil
+  /// The kernel's id of the thread that makes it, while there is no item.
+  var maker: Int32 = 0
 
   // Lock.
   var name = MessagePortName()

@@ -32,7 +32,7 @@ enum MessagePortRegistry {
     guard let port = find(name, of: owner, isRemote: isRemote) else { return 0 }
     let handle = port.handle
     if handle == 0 {
-      if port.state.pointee.maker != UnsafeMutableRawPointer(treadle_system_thread()) { return nil }
+      if port.state.pointee.maker != treadle_system_thread_id() { return nil }
       throw Failure(Status.deadlock, "name", "is that of a port whose creation has called this function")
     }
     do throws(Failure) { try Slab(.descriptor).retainForClient(handle, "port") } catch { return 0 }
@@ -49,6 +49,16 @@ enum MessagePortRegistry {
       next = state.pointee.next
     }
     return nil
+  }
+
+  /// Has local ports of a name that are invalid, and end on another thread at this moment, serve it no longer.
+  static func freeName(_ name: MessagePortName, of owner: UInt32) {
+    var next = first.pointee
+    while let state = next {
+      let port = MessagePort(UnsafeMutableRawPointer(state))
+      if !state.pointee.isRemote && state.pointee.owner == owner && !port.counts && port.isNamed(name) { port.stopServing() }
+      next = state.pointee.next
+    }
   }
 
   static func add(_ port: MessagePort) {

@@ -43,6 +43,8 @@ int __wrap_socket(int family, int type, int protocol) { return (void)family, (vo
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length) {
     struct file *f = socket_of(fd);
     if (!f || length > NAME) return (int)answer(-EBADF);
+    for (int i = 0; i < FILES; i++)
+        if (files[i].kind == SOCKET && files[i].name_length == length && !memcmp(files[i].name, address, length)) return (int)answer(-EADDRINUSE);
     memcpy(f->name, address, f->name_length = length);
     return 0;
 }

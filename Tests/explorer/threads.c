@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unwind.h>
 
 enum { STACK = 512 * 1024, FIRST_ID = 7000 };
 
@@ -175,7 +176,18 @@ int __wrap_pthread_join(pthread_t thread, void **value) {
 }
 int __wrap_pthread_detach(pthread_t thread) { return world.threads[thread - 1].is_detached = true, 0; }
 pthread_t __wrap_pthread_self(void) { return (pthread_t)(world.current + 1); }
-void __wrap_pthread_exit(void *value) { end(value); }
+/* The frames are unwound, as by libc: the library sees the end of the thread in those from which it calls clients. */
+static _Unwind_Reason_Code go_on_unwinding(
+    int version, _Unwind_Action actions, _Unwind_Exception_Class kind, struct _Unwind_Exception *exception, struct _Unwind_Context *context, void *value) {
+    (void)version, (void)kind, (void)exception, (void)context;
+    if (actions & _UA_END_OF_STACK) end(value);
+    return _URC_NO_REASON;
+}
+void __wrap_pthread_exit(void *value) {
+    static struct _Unwind_Exception exceptions[THREADS]; /* not on the stack that is unwound */
+    _Unwind_ForcedUnwind(&exceptions[world.current], go_on_unwinding, value);
+    fail("a thread cannot be unwound");
+}
 int __wrap_pthread_setname_np(pthread_t thread, const char *name) { return (void)thread, (void)name, 0; }
 int __wrap_pthread_setschedprio(pthread_t thread, int priority) { return (void)thread, (void)priority, 0; }
 int __wrap_setpriority(int which, unsigned who, int priority) { return (void)which, (void)who, (void)priority, 0; }
