@@ -59,6 +59,13 @@ int32_t treadle_system_processor(void) {
 }
 int32_t treadle_system_close(int32_t fd) { return (int32_t)result(syscall(SYS_close, fd)); }
 int32_t treadle_system_duplicate(int32_t fd) { return (int32_t)result(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
+int32_t treadle_system_above_standard(int32_t fd) {
+    if (fd < 0 || fd > STDERR_FILENO) return fd;
+    int32_t copy = treadle_system_duplicate(fd);
+    if (copy < 0) return fd; /* there is no other */
+    treadle_system_close(fd);
+    return copy;
+}
 int32_t treadle_system_is_open(int32_t fd) { return fcntl(fd, F_GETFD) < 0 && errno == EBADF ? -EBADF : 0; }
 static int64_t slow_limit = INT64_MAX, watchdog_limit = INT64_MAX;
 static uint32_t asked_for;
@@ -128,7 +135,7 @@ int32_t treadle_system_create_file(const char *path) {
     int length = id ? snprintf(whole, sizeof whole, "%.*s%d%s", (int)(id - path), path, (int)getpid(), id + 2)
                     : snprintf(whole, sizeof whole, "%s", path);
     if (length < 0 || (size_t)length >= sizeof whole) return -ENAMETOOLONG;
-    return (int32_t)result(syscall(SYS_openat, AT_FDCWD, whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    return treadle_system_above_standard((int32_t)result(syscall(SYS_openat, AT_FDCWD, whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)));
 }
 int64_t treadle_system_watchdog_limit(void) { return __atomic_load_n(&watchdog_limit, __ATOMIC_RELAXED); }
 /* What is asked for by who debugs; a trace is begun and ended in other ways. */
@@ -147,7 +154,7 @@ int64_t treadle_system_read8(int32_t fd) {
     return result(syscall(SYS_read, fd, &counter, sizeof counter));
 }
 
-int32_t treadle_system_eventfd(void) { return (int32_t)result(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }
+int32_t treadle_system_eventfd(void) { return treadle_system_above_standard((int32_t)result(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))); }
 int32_t treadle_system_eventfd_write(int32_t fd) {
     int saved = errno; /* a signal handler may be the caller */
     const uint64_t one = 1;
@@ -156,7 +163,7 @@ int32_t treadle_system_eventfd_write(int32_t fd) {
     return value;
 }
 
-int32_t treadle_system_epoll_create(void) { return (int32_t)result(epoll_create1(EPOLL_CLOEXEC)); }
+int32_t treadle_system_epoll_create(void) { return treadle_system_above_standard((int32_t)result(epoll_create1(EPOLL_CLOEXEC))); }
 int32_t treadle_system_epoll_control(int32_t epoll, int32_t operation, int32_t fd, uint32_t events, uint64_t data) {
     struct epoll_event event = {.events = events, .data.u64 = data};
     return (int32_t)result(epoll_ctl(epoll, operation, fd, &event));
@@ -196,7 +203,9 @@ struct treadle_system_left treadle_system_left_ready(int32_t fd, uint32_t events
     return left;
 }
 
-int32_t treadle_system_timerfd(void) { return (int32_t)result(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)); }
+int32_t treadle_system_timerfd(void) {
+    return treadle_system_above_standard((int32_t)result(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)));
+}
 int32_t treadle_system_timerfd_set(int32_t timer, int64_t date) {
     /* A date of all zeros would disarm it. */
     struct itimerspec at = {.it_value = timespec_of(date == INT64_MAX ? 0 : date > 0 ? date : 1)};
@@ -206,7 +215,7 @@ int32_t treadle_system_timerfd_set(int32_t timer, int64_t date) {
 int32_t treadle_system_clock_watch(void) {
     /* For a date that never comes, but is cancelled. */
     struct itimerspec never = {.it_value = {.tv_sec = (time_t)1 << 33}};
-    int32_t timer = (int32_t)result(timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC));
+    int32_t timer = treadle_system_above_standard((int32_t)result(timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC)));
     if (timer < 0) return timer;
     int32_t set = (int32_t)result(timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL));
     if (set == 0) return timer;

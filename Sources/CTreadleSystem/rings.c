@@ -22,7 +22,7 @@ static const int ring_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 int32_t treadle_system_ring_file(size_t size) {
     int32_t fd = (int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (fd < 0) return fd;
-    treadle_system_socket_note(fd);
+    fd = treadle_system_socket_note(fd);
     /* All pages are there from now on: an access would otherwise end the process if there is no memory for one. */
     int32_t error = treadle_system_allocate_file(fd, size);
     if (error >= 0) error = (int32_t)result(fcntl(fd, F_ADD_SEALS, ring_seals));

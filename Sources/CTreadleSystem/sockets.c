@@ -26,6 +26,7 @@ enum { NOTED = 1 << 20 };
 static uint64_t noted[NOTED / 64];
 
 int32_t treadle_system_socket_note(int32_t fd) {
+    fd = treadle_system_above_standard(fd);
     if (fd >= 0 && fd < NOTED) __atomic_or_fetch(&noted[fd / 64], (uint64_t)1 << fd % 64, __ATOMIC_RELAXED);
     return fd;
 }
@@ -180,7 +181,7 @@ static const int all_seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_
 int32_t treadle_system_sealed_file(const void *data, size_t size) {
     int32_t fd = (int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (fd < 0) return fd;
-    treadle_system_socket_note(fd);
+    fd = treadle_system_socket_note(fd);
     int32_t error = treadle_system_write_all(fd, data, size);
     if (error < 0) return closing(fd, error);
     return closing(fd, (int32_t)result(fcntl(fd, F_ADD_SEALS, all_seals)));
@@ -225,7 +226,7 @@ bool treadle_system_sealed_read(int32_t fd, void *room, size_t size) { return is
 int32_t treadle_system_lent_file(size_t size) {
     int32_t fd = (int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (fd < 0) return fd;
-    treadle_system_socket_note(fd);
+    fd = treadle_system_socket_note(fd);
     int32_t error = treadle_system_size_file(fd, size);
     /* The receiver, who may write to it as well, can neither have it grow nor seal it. */
     if (error >= 0) error = (int32_t)result(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW));

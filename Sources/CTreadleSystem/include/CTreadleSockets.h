@@ -11,9 +11,14 @@
 
 /* Results are 0 or more, or -errno. None of these waits, but for the one that says so; none is a cancellation point. */
 
+/* A descriptor of the library's own, under another number if it has one of 0 to 2: in a program that runs without standard streams,
+ * whoever prints or reads would do so there. The original is then closed. */
+int32_t treadle_system_above_standard(int32_t fd);
+
 /* Descriptors of message ports, which the child of a fork must not keep open: whoever has the other end would not see its end.
- * A descriptor is noted when it is there, and closed by the third. The fourth closes all of them, in the child; safe there. */
-int32_t treadle_system_socket_note(int32_t fd); /* the same; a number that there is no room to note, or an error, as it is */
+ * A descriptor is noted when it is there, and closed by the third. The fourth closes all of them, in the child; safe there.
+ * The first returns the descriptor, as treadle_system_above_standard does, also one that there is no room to note, or an error. */
+__attribute__((warn_unused_result)) int32_t treadle_system_socket_note(int32_t fd);
 bool treadle_system_socket_is_noted(int32_t fd);
 int32_t treadle_system_socket_close(int32_t fd);
 void treadle_system_sockets_close_in_child(void);
