@@ -61,6 +61,11 @@ SCENE(a_handle_is_passed_to_be_retained, "OBJ-11") { create_and_release(retain_i
 SCENE(a_handle_is_passed_to_be_invalidated, "OBJ-5, OBJ-11") { create_and_release(invalidate_it); }
 SCENE(a_handle_is_passed_to_be_signalled, "OBJ-11") { create_and_release(signal_it); }
 SCENE(a_handle_is_passed_to_be_added, "OBJ-11") { create_and_release(add_it); }
+/* The slot had an object before: the pointer to new memory of slots would order what the order of the retain has to. */
+SCENE(a_handle_in_an_old_slot_is_passed_to_be_retained, "OBJ-11") {
+    REQUIRE_OK(treadle_release(make_source(count_call, NULL, NULL)));
+    create_and_release(retain_it);
+}
 
 /* One that is in a mode from its beginning. */
 static void count_ready(treadle_descriptor self, uint32_t events, void *info) { (void)self, (void)events, (void)info; }
