@@ -167,3 +167,17 @@ static void add_one_without_a_date(void) {
     add(timer);
 }
 SCENE(a_timer_without_a_date_gets_one, "TMR-11") { set_and_join(start_owner(add_one_without_a_date)); }
+
+/* A timer that has no date after it has fired, and that its client has released meanwhile, is freed then, not with its loop. */
+static void look_whether_it_is_freed(void *unused) {
+    (void)unused;
+    REQUIRE(!counted(&called) || counted(&freed) == 1);
+    REQUIRE_OK(treadle_loop_stop(loop));
+}
+SCENE(a_timer_is_idle_by_firing_while_it_is_released, "TMR-7, OBJ-4") {
+    pthread_t owner = start_owner(add_one_that_is_due);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE_OK(treadle_loop_post(loop, look_whether_it_is_freed, NULL));
+    join_owner(owner);
+    REQUIRE(counted(&freed) == 1);
+}
