@@ -88,9 +88,13 @@ extension Scope {
 
   private func takeLocked(_ tie: UnsafeMutablePointer<ScopeTie>) -> Thing {
     let work = tie.pointee.work
-    let isTaken = work.pointee.phase.compareExchange(
-      expected: ScopeWork.Phase.waiting, desired: ScopeWork.Phase.cancelled, ordering: .sequentiallyConsistent
-    ).exchanged
+    // The load is first, since every step of a closing meets the works that run, and should not take their word from their threads.
+    // The exchange acquires, since a comparison may have used the content (`ScopeWork.putBack`), which is released next.
+    let isTaken =
+      work.pointee.phase.load(ordering: .sequentiallyConsistent) == ScopeWork.Phase.waiting
+      && work.pointee.phase.compareExchange(
+        expected: ScopeWork.Phase.waiting, desired: ScopeWork.Phase.cancelled, successOrdering: .acquiring, failureOrdering: .relaxed
+      ).exchanged
     if isTaken {
       ScopeWork.retain(work)
       let place = tie.pointee.place

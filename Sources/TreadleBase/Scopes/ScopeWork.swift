@@ -31,8 +31,8 @@ package struct ScopeWork: ~Copyable {
   }
 
   /// The carrier and the closing agree by exchanges of this one word whose turn it is; what they then use was given to them under the
-  /// lock of a queue or of the scope. So these exchanges order nothing, but for `putBack` and the closing's own: of a work that is put
-  /// back and a scope whose closing has begun, one of the two threads sees what the other wrote.
+  /// lock of a queue or of the scope. So these exchanges order nothing, but for `putBack` and the closing's own look: of a work that is
+  /// put back and a scope whose closing has begun, one of the two threads sees what the other wrote.
   enum Phase {
     static let waiting: UInt32 = 0
     static let running: UInt32 = 1
