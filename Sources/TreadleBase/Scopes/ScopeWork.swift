@@ -246,7 +246,13 @@ package struct ScopeWork: ~Copyable {
   }
 
   /// The token of a registration, once; 0 if it has none yet, was asked for it before, or is none.
-  package static func takeToken(_ work: Pointer) -> UInt64 { work.pointee.token.exchange(0, ordering: .sequentiallyConsistent) }
+  package static func takeToken(_ work: Pointer) -> UInt64 {
+    // `register` stores the token, then loads the scope's phase; a closing stores the phase, then loads the token here: one of the two
+    // sees what the other stored. The exchange orders nothing: it decides which of two closings has the token, and what that leads to
+    // is under a lock.
+    if work.pointee.token.load(ordering: .sequentiallyConsistent) == 0 { return 0 }
+    return work.pointee.token.exchange(0, ordering: .relaxed)
+  }
 
   // MARK: Waiting for it
 
