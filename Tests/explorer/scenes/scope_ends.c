@@ -124,6 +124,29 @@ SCENE(a_registration_against_the_close_of_its_scope, "SCOPE-2, NOTE-1") {
     REQUIRE(counted(&closed) == 1 && counted(&freed) == 1 && released <= 1);
     REQUIRE_OK(treadle_release(scopes[0]));
 }
+
+/* The same of a value that another thread stores in the dictionary of this one, which does not end. */
+static void *set_value_in_scope(void *thread) {
+    if (treadle_scope_enter(scopes[0]) != TREADLE_OK) return NULL;
+    treadle_status status = treadle_thread_set_value(thread, "key", &closed, count_release);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED);
+    REQUIRE_OK(treadle_scope_leave(scopes[0]));
+    REQUIRE(status == TREADLE_OK || counted(&freed) == 1);
+    count(&called);
+    return NULL;
+}
+SCENE(a_value_against_the_close_of_its_scope, "SCOPE-2, THR-12") {
+    make_an_empty_one();
+    treadle_thread thread = treadle_thread_current();
+    explore_from_here();
+    pthread_t other = start(set_value_in_scope, thread);
+    REQUIRE_OK(treadle_close(scopes[0], TREADLE_FOREVER));
+    join(other);
+    REQUIRE(counted(&closed) == 1 && counted(&freed) == counted(&called));
+    void *value;
+    REQUIRE(treadle_thread_get_value(thread, "key", &value) == TREADLE_E_NOT_FOUND);
+    REQUIRE_OK(treadle_release(scopes[0]));
+}
 /* Of a loop that is created while the scope is closed the posts of the scope are found as well. */
 static void *own_a_new_loop(void *info) {
     loop = treadle_loop_current();
