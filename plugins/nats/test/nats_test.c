@@ -115,7 +115,7 @@ TEST(a_server_that_is_not_there_is_a_status, "") {
 }
 
 TEST(credentials_are_settings, "") {
-    start_nats(-1, (const char *const[]){"--user", "somebody", "--pass", "secret", NULL});
+    start_nats(-1, "authorization { user: somebody, password: secret, timeout: 1000 }");
     treadle_plugin plugin = start_plugin(NULL);
     treadle_nats_port port = NULL;
     CHECK_REFUSED(nats->create_remote(name_of("a"), NULL, &port), TREADLE_E_NOT_FOUND, "name: its server");
@@ -143,11 +143,12 @@ static void send_back(treadle_nats_port port, const treadle_nats_message *messag
 }
 TEST(connections_are_encrypted_and_servers_checked, "") {
     const char *folder = new_folder(), *key = in_folder(folder, "key"), *certificate = in_folder(folder, "certificate");
-    static char name[300], other[300], command[1024], bytes[300000];
+    static char name[300], other[300], command[1024], configuration[1024], bytes[300000];
     snprintf(command, sizeof command, "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1 "
              "-keyout %s -out %s 2>/dev/null", key, certificate);
     CHECK_INT(system(command), 0);
-    start_nats(-1, (const char *const[]){"--tls", "--tlscert", certificate, "--tlskey", key, NULL});
+    snprintf(configuration, sizeof configuration, "tls { cert_file: '%s', key_file: '%s', timeout: 1000 }", certificate, key);
+    start_nats(-1, configuration);
     snprintf(name, sizeof name, "tls%s", name_of("a") + 4);
     snprintf(other, sizeof other, "tls%s", name_of("b") + 4);
     treadle_plugin plugin = start_plugin(NULL);

@@ -37,12 +37,14 @@ HELPER void await_ready(void) {
         if (strstr(line, "Server is ready")) return;
     }
 }
-/* port: -1 for any. options: of the command, NULL at the end. */
-HELPER void start_nats(int port, const char *const *options) {
+/* port: -1 for any. configuration: the text of its file, or NULL. The server gives clients 2 s for credentials and for a TLS
+ * handshake, which pass on a busy machine: a configuration that asks for one sets its timeout. */
+HELPER void start_nats(int port, const char *configuration) {
     int output[2];
     char number[16];
-    const char *arguments[16] = {"nats-server", "-a", "127.0.0.1", "-p", number};
-    for (int i = 0; options && options[i]; i++) arguments[5 + i] = options[i];
+    const char *folder = configuration ? new_folder() : NULL, *file = folder ? in_folder(folder, "configuration") : NULL;
+    const char *arguments[] = {"nats-server", "-a", "127.0.0.1", "-p", number, file ? "-c" : NULL, file, NULL};
+    if (file) append(file, configuration);
     snprintf(number, sizeof number, "%d", port);
     CHECK(pipe2(output, O_CLOEXEC) == 0);
     nats_server.process = fork();
@@ -57,6 +59,7 @@ HELPER void start_nats(int port, const char *const *options) {
     nats_server.output = output[0];
     await_ready();
     CHECK(nats_server.port > 0);
+    if (folder) remove_folder(folder);
 }
 HELPER void stop_nats(void) {
     int status;
