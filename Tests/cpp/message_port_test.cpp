@@ -94,16 +94,20 @@ TEST(another_process_asks, "MSG-6 MSG-9") {
 
 TEST(both_timeouts_are_told_apart_and_a_late_reply_is_dropped, "MSG-6 MSG-8") {
     const std::string name = new_name();
-    Semaphore go;
+    Semaphore entered, go;
     int count = 0;
     auto serve = [&](const IncomingMessage &message) {
-        if (count++ == 0) go.wait();
+        if (count++ == 0) {
+            entered.post();
+            go.wait();
+        }
         message.reply("reply " + std::to_string(message.id()));
     };
     const Server server(name, serve);
     const MessagePort remote = MessagePort::remote(name);
     CHECK_ERROR(remote.request(1, "", replies, forever, 0s), no_reply, "reply_timeout_ns");
-    // Nobody takes messages meanwhile: the queue is full some time.
+    // Nobody takes messages from here on: the queue is full some time, and stays so.
+    entered.wait();
     int sent = 0;
     while (remote.send_for(0s, 2, std::string(50000, 'm'))) sent++;
     CHECK(sent > 0);

@@ -147,9 +147,14 @@ class Running(TestCase):
     def test_activities_of_a_run(self) -> None:
         """OBS-1, RUN-1, PASS-2, PASS-3: each activity, in CFRunLoop's order."""
         seen: List[Activity] = []
-        timer = Timer(lambda timer: None, delay=0.002)
-        observer = Observer(lambda observer, activity: seen.append(activity))
-        with observer:
+        timer = Timer(lambda timer: None, delay=10_000)
+
+        def note(_observer: Observer, activity: Activity) -> None:
+            seen.append(activity)
+            if activity == Activity.BEFORE_WAITING:  # not before, or the first pass could fire it
+                timer.next_fire = time.monotonic()
+
+        with Observer(note) as observer:
             self.loop.add(observer, "m")
             self.loop.add(timer, "m")
             self.loop.run("m")
@@ -205,9 +210,16 @@ class Stopping(TestCase):
         """WAKE-6: also in the observers around the sleep."""
         loop = RunLoop.current()
         seen: List[bool] = []
-        with Observer(lambda observer, activity: seen.append(loop.is_waiting)) as observer:
+        timer = Timer(lambda timer: seen.append(loop.is_waiting), delay=10_000)
+
+        def note(_observer: Observer, activity: Activity) -> None:
+            seen.append(loop.is_waiting)
+            if activity == Activity.BEFORE_WAITING:  # not before, or the first pass could fire it
+                timer.next_fire = time.monotonic()
+
+        with Observer(note) as observer:
             loop.add(observer, "m")
-            loop.add(Timer(lambda timer: seen.append(loop.is_waiting), delay=0.001), "m")
+            loop.add(timer, "m")
             loop.run("m")
         self.assertEqual(seen, [False] * 7)
 

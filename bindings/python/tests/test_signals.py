@@ -282,11 +282,11 @@ class OtherSignals(TestCase):
             signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
             loop = treadle.RunLoop.current()
             loop.add(treadle.Source())
-            start = time.monotonic()
-            result = loop.run(seconds=0.2)
+            while len(seen) < 2:
+                start = time.monotonic()
+                result = loop.run(seconds=0.2)
+                assert 0.2 <= time.monotonic() - start
             signal.setitimer(signal.ITIMER_REAL, 0)
-            assert 0.2 <= time.monotonic() - start < 10
-            assert len(seen) >= 2, seen
             print(result.name)
         """
         self.assertEqual(self.assertRuns(script), "TIMED_OUT\n")
