@@ -98,12 +98,13 @@ struct UntilTests {
       let loop = try RunLoop.current(), log = Log()
       let observer = try RunLoopObserver(of: .beforeWaiting, once: true) { _, _ in
         try loop.post(wakes: false) { log.add("posted") }
+        // Not before: the first pass would fire it, and the run would end without a wait.
+        try RunLoopTimer(after: .milliseconds(1)) { _ in
+          log.add("slept")
+          loop.stop()
+        }.start()
       }.start()
       let source = try RunLoopSource { _ in }.start()
-      try RunLoopTimer(after: .milliseconds(1)) { _ in
-        log.add("slept")
-        loop.stop()
-      }.start()
       #expect(try loop.run(for: patience) == .stopped)
       try loop.run(for: .zero)
       #expect(log.all == ["slept", "posted"])

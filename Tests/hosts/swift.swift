@@ -73,8 +73,11 @@ func observer() throws {
   let names: [RunLoopActivity: String] = [
     .entry: "E", .beforeTimers: "t", .beforeSources: "s", .beforeWaiting: "w", .afterWaiting: "a", .exit: "X",
   ]
-  try RunLoopObserver { _, activity in told.note(names[activity] ?? "?") }.start()
-  try RunLoopTimer(after: .milliseconds(20)) { _ in told.note("!") }.start()
+  let timer = try RunLoopTimer(after: .seconds(100)) { _ in told.note("!") }.start()
+  try RunLoopObserver { _, activity in
+    told.note(names[activity] ?? "?")
+    if activity == .beforeWaiting { timer.nextFire = .now }  // not before, or the first pass could fire it
+  }.start()
   require(try RunLoop.current().run() == .finished)
   require(told.words == "Etswa!X", told.words)
 }
