@@ -237,6 +237,17 @@ bool treadle_system_lent_read(int32_t fd, void *room, size_t size) {
     return fcntl(fd, F_GET_SEALS) >= 0 && is_tmpfs(fd) && read_all(fd, room, size);
 }
 
+/* --- Memory for copies of files ------------------------------------------------------------------------ */
+
+/* That of the last message, whose pages are there already: an allocator may give so much memory back to the system each time. */
+static void *spare_room;
+
+void *treadle_system_copy_room(size_t size) {
+    void *room = __atomic_exchange_n(&spare_room, NULL, __ATOMIC_ACQ_REL);
+    return room ? room : treadle_system_allocate(size);
+}
+void treadle_system_copy_room_end(void *room) { treadle_system_free(__atomic_exchange_n(&spare_room, room, __ATOMIC_ACQ_REL)); }
+
 int32_t treadle_system_eaddrinuse(void) { return EADDRINUSE; }
 int32_t treadle_system_econnrefused(void) { return ECONNREFUSED; }
 int32_t treadle_system_emfile(void) { return EMFILE; }

@@ -10,9 +10,16 @@ struct MessagePayload: BitwiseCopyable {
   /// Nil for none.
   private(set) var data: UnsafeRawPointer? = nil
   private(set) var size = 0
-  /// What the frame was received in.
+  /// What the frame was received in, or copied to.
   private var buffer: UnsafeMutableRawPointer? = nil
-  private var isMapped = false
+  private var place = Place.frame
+
+  private enum Place {
+    case frame
+    /// The buffer has room for any copy.
+    case copy
+    case mapping
+  }
 
   init() {}
 
@@ -23,23 +30,26 @@ struct MessagePayload: BitwiseCopyable {
   }
 
   /// The bytes of a file that the other side has sent; nil if it is none that can be read without danger, or there is no room.
-  /// To copy a few is quicker than to map them, and the memory for the copies is used again.
+  /// To copy a few is quicker than to map them.
   init?(file: Int32, size: Int, isLent: Bool) {
     if size <= MessageFrame.mostLent {
-      guard let buffer = treadle_system_allocate(MessageFrame.size &+ size) else { return nil }
-      let room = buffer + MessageFrame.size
+      guard let room = treadle_system_copy_room(MessageFrame.mostLent) else { return nil }
       if !(isLent ? treadle_system_lent_read(file, room, size) : treadle_system_sealed_read(file, room, size)) {
-        treadle_system_free(buffer)
+        treadle_system_copy_room_end(room)
         return nil
       }
-      self.init(in: buffer, size: size)
+      self.init()
+      data = UnsafeRawPointer(room)
+      self.size = size
+      buffer = room
+      place = .copy
       return
     }
     guard let mapped = treadle_system_sealed_map(file, size) else { return nil }
     self.init()
     data = mapped
     self.size = size
-    isMapped = true
+    place = .mapping
   }
 
   func isIn(_ buffer: UnsafeMutableRawPointer) -> Bool { self.buffer == buffer }
@@ -59,8 +69,11 @@ struct MessagePayload: BitwiseCopyable {
 
   mutating func free() {
     let last = take()
-    if last.isMapped { treadle_system_sealed_unmap(last.data, last.size) }
-    treadle_system_free(last.buffer)
+    switch last.place {
+    case .frame: treadle_system_free(last.buffer)
+    case .copy: treadle_system_copy_room_end(last.buffer)
+    case .mapping: treadle_system_sealed_unmap(last.data, last.size)
+    }
   }
 
   /// In the child of a fork, which has copies: what can be left is.

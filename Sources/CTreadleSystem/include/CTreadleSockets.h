@@ -67,6 +67,9 @@ bool treadle_system_sealed_read(int32_t fd, void *room, size_t size);
  * copies its bytes; false if it is no file in memory, or is shorter. */
 int32_t treadle_system_lent_file(size_t size);
 bool treadle_system_lent_read(int32_t fd, void *room, size_t size);
+/* Memory for such a copy, of one size for all; NULL without any. The process keeps one that was ended for the next. */
+void *treadle_system_copy_room(size_t size);
+void treadle_system_copy_room_end(void *room);
 /* Without a signal for the program. */
 int32_t treadle_system_write_at_start(int32_t fd, const void *bytes, size_t size);
 int32_t treadle_system_size_file(int32_t fd, size_t size);
