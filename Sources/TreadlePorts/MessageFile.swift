@@ -29,11 +29,13 @@ struct MessageFile: BitwiseCopyable {
     return MessageFile(file: MessageSocket(number: number), isLent: false)
   }
 
-  /// A lent one with other data, which takes over the file; nil, and it is closed, if it cannot hold them.
+  /// A lent one with other data, which takes over the file; nil, and it is closed, if it cannot hold them, or is new and half of the
+  /// process's descriptors are used.
   static func lend(_ kept: MessageSocket, _ data: UnsafeRawPointer?, _ size: Int) -> MessageFile? {
     let file = kept.number >= 0 ? kept : MessageSocket(number: treadle_system_lent_file(MessageFrame.mostLent))
     if file.number < 0 { return nil }
-    if treadle_system_write_at_start(file.number, data, size) >= 0 { return MessageFile(file: file, isLent: true) }
+    let isToBeKept = kept.number >= 0 || !treadle_system_descriptor_is_late(file.number)
+    if isToBeKept && treadle_system_write_at_start(file.number, data, size) >= 0 { return MessageFile(file: file, isLent: true) }
     file.close()
     return nil
   }

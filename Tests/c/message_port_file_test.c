@@ -7,6 +7,7 @@
 #include "refuse.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum { SIZE_OF = 100000, MOST_LENT = 1 << 20 };
@@ -111,6 +112,25 @@ TEST(a_lent_file_is_written_to_again_once_it_is_copied, "MSG-9") {
     close(other), close(first);
     end_asker(&asker);
     CHECK_INT(count_descriptors(), before);
+}
+
+TEST(a_process_with_few_descriptors_keeps_no_files, "MSG-8 MSG-9") {
+    struct asker asker;
+    struct rlimit limit;
+    bool is_lent;
+    if (is_way("valgrind")) return; /* its limit of descriptors is one of its own */
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    start_asker(&asker, 1);
+    int next = dup(0);
+    CHECK(next >= 0 && close(next) == 0);
+    const struct rlimit few = {(rlim_t)next + 8, limit.rlim_max};
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int file = ask(&asker, &is_lent);
+    CHECK(!is_lent && close(file) == 0);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    file = ask(&asker, &is_lent);
+    CHECK(is_lent && close(file) == 0);
+    end_asker(&asker);
 }
 
 TEST(a_sender_that_knows_of_no_lent_files_gets_sealed_ones, "MSG-9") {
