@@ -76,7 +76,9 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_log(treadle_log_fn log,
  *  callbacks, and each thread its posts, requests, signals and marks, the latest 8,176 events of each of 128 threads (RL-16).
  *  TREADLE_TRACE=file in the environment starts one with the library's first use, which is written when the process exits. The
  *  child of a fork records nothing until it calls treadle_after_fork_child. After that call a trace of TREADLE_TRACE continues
- *  in file.PID. `%p` in the path stands for the process's id.
+ *  in file.PID. `%p` in the path stands for the process's id. The file is opened when the trace is written: a relative path counts
+ *  from the working directory at that time, and a path that cannot be written is an error of treadle_trace_stop, or at the exit a
+ *  message of the debug log.
  *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_STATE while there is one; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_trace_start(const char *path);
 
