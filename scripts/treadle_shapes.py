@@ -164,7 +164,10 @@ SHAPES = {
     "256-descriptors": Shape(
         "at most 256 open descriptors", prepare=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
     ),
-    "no-standard-input": Shape("standard input closed", before=lambda: ["sh", "-c", 'exec "$0" "$@" <&-']),
+    "no-standard-input": Shape(
+        "standard input closed", before=lambda: ["sh", "-c", 'exec "$0" "$@" <&-'],
+        names={name: "libuv closes no descriptor below 3" for name in ("glue_uv", "libraries_uv")},
+    ),
     "odd-path": Shape("a path with spaces and text beyond ASCII", moves=True),
     "temporary-elsewhere": Shape(
         "TMPDIR elsewhere, with a space", around=_temporary_elsewhere, environment={"TMPDIR": str(OUTPUT / "temporary files")}

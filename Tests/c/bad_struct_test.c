@@ -184,7 +184,7 @@ static void *under_the_limit(void *info) {
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &lowered), 0);
     static int copies[65536];
     int count = 0;
-    while (count < 65536 && (copies[count] = dup(0)) >= 0) count++;
+    while (count < 65536 && (copies[count] = dup(2)) >= 0) count++;
     CHECK_INT(errno, EMFILE);
     treadle_loop loop = treadle_loop_current(); /* may need a descriptor itself */
     treadle_status status = loop ? treadle_loop_add_descriptor(loop, descriptor, "limited") : TREADLE_E_SYSTEM;

@@ -190,7 +190,7 @@ TEST(a_descriptor_that_stays_open_takes_no_more, "SRC1-8") {
 
 TEST(a_loop_without_descriptors_needs_no_kernel_object, "RL-4 RUN-14") {
     treadle_loop loop = treadle_loop_current();
-    int descriptors = dup(0), before = atomic_load(&waits);
+    int descriptors = fcntl(2, F_DUPFD, 3), before = atomic_load(&waits);
     CHECK_INT(close(descriptors), 0);
     /* On a slow machine a date may have passed when the loop would wait for it: a later one is tried then. */
     for (int64_t delay = MILLISECONDS(1); atomic_load(&waits) == before; delay *= 4) {
@@ -199,7 +199,7 @@ TEST(a_loop_without_descriptors_needs_no_kernel_object, "RL-4 RUN-14") {
         CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
         CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
     }
-    int next = dup(0); /* the same number as before: the loop has opened nothing */
+    int next = fcntl(2, F_DUPFD, 3); /* the same number as before: the loop has opened nothing */
     CHECK_INT(next, descriptors);
     CHECK_INT(close(next), 0);
 }

@@ -150,7 +150,7 @@ TEST(descriptors_that_come_are_closed, "MSG-9") {
         int passed[16], fd = raw_connect(server.name);
         struct head head = head_of(MESSAGE, 0, 0, 0);
         greet(fd, server.name);
-        for (int j = 0; j < 16; j++) passed[j] = dup(0);
+        for (int j = 0; j < 16; j++) passed[j] = dup(2);
         raw_send(fd, &head, sizeof head, passed, (size_t)(i % 16) + 1, 0);
         CHECK(is_ended(fd));
         for (int j = 0; j < 16; j++) close(passed[j]);

@@ -168,7 +168,7 @@ static void limit_descriptors(int most) {
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 static int next_descriptor(void) {
-    int next = dup(0);
+    int next = fcntl(2, F_DUPFD, 3); /* the library's have no lower ones */
     CHECK(next >= 0 && close(next) == 0);
     return next;
 }
@@ -176,7 +176,7 @@ static int next_descriptor(void) {
 static void leave_descriptors(int count) {
     int most = 3 * (next_descriptor() + count);
     for (int i = 0; i < most; i++)
-        if (fcntl(i, F_GETFD) < 0 && --count < 0) CHECK_INT(dup2(0, i), i);
+        if (fcntl(i, F_GETFD) < 0 && --count < 0) CHECK_INT(dup2(2, i), i);
     limit_descriptors(most);
 }
 static void refuse_descriptors(void) {

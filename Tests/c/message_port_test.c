@@ -127,11 +127,13 @@ TEST(too_much_and_nothing_are_refused, "MSG-6") {
     CHECK_ERROR(treadle_message_port_reply(0, NULL, 0), TREADLE_E_NOT_FOUND, "call");
     CHECK_ERROR(treadle_message_port_reply(1, NULL, 0), TREADLE_E_NOT_FOUND, "call");
     treadle_source source = make_source(NULL, NULL);
-    treadle_descriptor descriptor = make_descriptor(NULL, NULL, 0, TREADLE_READABLE);
+    int number = eventfd(0, EFD_CLOEXEC); /* there may be no standard input */
+    treadle_descriptor descriptor = make_descriptor(NULL, NULL, number, TREADLE_READABLE);
     CHECK_ERROR(treadle_message_port_send((void *)source, 1, NULL, 0, 0), TREADLE_E_KIND, "port");
     CHECK_ERROR(treadle_message_port_send((void *)descriptor, 1, NULL, 0, 0), TREADLE_E_KIND, "port");
     CHECK_INT(treadle_release(source), TREADLE_OK);
     CHECK_INT(treadle_release(descriptor), TREADLE_OK);
+    close(number);
     CHECK_INT(discard(remote), TREADLE_OK);
     CHECK_INT(discard(local), TREADLE_OK);
     CHECK_ERROR(treadle_message_port_send(remote, 1, NULL, 0, 0), TREADLE_E_STALE, "port");

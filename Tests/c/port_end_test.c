@@ -20,7 +20,7 @@ static void look_at_invalid(uint32_t name, void *object, void *info) {
 TEST(a_port_that_ends_is_told_of_once_when_it_has_left_all_loops, "PORT-2 NOTE-1 OBJ-5") {
     int before = count_descriptors();
     treadle_port port = make_port_of(trace_message, "", 0), other = make_port_of(NULL, NULL, 0);
-    treadle_component descriptor = {.kind = TREADLE_COMPONENT_DESCRIPTOR};
+    treadle_component descriptor = {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2};
     uint64_t token = tell_of_ports(port, look_at_invalid, treadle_loop_current());
     add_port(port, MODE);
     add_port(port, "second");
@@ -156,7 +156,7 @@ TEST(a_thread_may_end_inside_of_a_callback, "RL-8 THR-7 PORT-2") {
     int before = count_descriptors();
     atomic_int told = 0;
     treadle_port port = make_port_of(exit_thread, NULL, 0), carried = make_port_of(NULL, NULL, 0);
-    treadle_component components[] = {{.kind = TREADLE_COMPONENT_PORT, .port = carried}, {.kind = TREADLE_COMPONENT_DESCRIPTOR}};
+    treadle_component components[] = {{.kind = TREADLE_COMPONENT_PORT, .port = carried}, {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2}};
     uint64_t token = tell_of_ports(NULL, count_told, &told);
     for (int i = 0; i < 3; i++) CHECK_INT(send_parts(port, 1, components, 2, NULL), TREADLE_OK);
     CHECK_INT(treadle_port_release(carried), TREADLE_OK);
@@ -187,7 +187,7 @@ TEST(a_thread_may_end_as_a_message_gives_up_its_ports, "PORT-2 OBJ-3 THR-7") {
     int before = count_descriptors();
     treadle_port port = make_port_of(NULL, NULL, 0);
     for (int i = 0; i < 2; i++) {
-        treadle_component components[5] = {{.kind = TREADLE_COMPONENT_DESCRIPTOR}};
+        treadle_component components[5] = {{.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2}};
         for (int k = 1; k < 5; k++) {
             treadle_port_context context = {.struct_size = sizeof context, .release = release_and_exit};
             components[k].kind = TREADLE_COMPONENT_PORT;

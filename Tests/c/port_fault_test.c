@@ -24,13 +24,13 @@ TEST(no_descriptor_is_left_for_a_message, "MPORT-2") {
     int pipes[2];
     treadle_port port = make_port_of(NULL, NULL, 0), carried = make_port_of(NULL, NULL, 0);
     treadle_component components[] = {{.kind = TREADLE_COMPONENT_PORT, .port = carried},
-                                      {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 0}, {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 0}};
+                                      {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2}, {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2}};
     struct rlimit limit;
     CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0); /* only the soft one: valgrind has its own descriptors below the hard one */
     limit.rlim_cur = (rlim_t)count_descriptors() + 16;
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
     while (pipe(pipes) == 0) {}
-    while (dup(0) >= 0) {}
+    while (dup(2) >= 0) {}
     int before = count_open();
     CHECK_ERROR(send_parts(port, 1, components, 3, carried), TREADLE_E_SYSTEM, "fcntl");
     treadle_error_info info = {.struct_size = sizeof info};
@@ -56,7 +56,7 @@ static treadle_status go_through(void) {
     if ((status = treadle_port_create(&context, &port)) != TREADLE_OK) return status;
     if ((status = treadle_port_create(&context, &reply)) != TREADLE_OK) goto end_of_port;
     treadle_component components[] = {{.kind = TREADLE_COMPONENT_BYTES, .bytes = bytes, .length = sizeof bytes},
-                                      {.kind = TREADLE_COMPONENT_DESCRIPTOR}, {.kind = TREADLE_COMPONENT_PORT, .port = reply}};
+                                      {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2}, {.kind = TREADLE_COMPONENT_PORT, .port = reply}};
     if ((status = treadle_loop_add_port(loop, port, MODE)) < 0) goto end;
     if ((status = treadle_loop_add_port(loop, port, "second")) < 0) goto end;
     if ((status = treadle_loop_add_port(loop, port, TREADLE_COMMON_MODES)) < 0) goto end;

@@ -136,7 +136,7 @@ struct storm {
 };
 static void *send_until_closed(void *info) {
     struct storm *storm = info;
-    treadle_component components[] = {{.kind = TREADLE_COMPONENT_PORT, .port = storm->carried}, {.kind = TREADLE_COMPONENT_DESCRIPTOR}};
+    treadle_component components[] = {{.kind = TREADLE_COMPONENT_PORT, .port = storm->carried}, {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2}};
     treadle_message_content content = {.struct_size = sizeof content, .components = components, .component_count = 2, .reply_port = storm->carried};
     pthread_barrier_wait(storm->start);
     for (;;) {

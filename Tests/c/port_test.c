@@ -193,7 +193,7 @@ TEST(a_message_is_gone_when_its_callback_has_returned, "MPORT-3 OBJ-11") {
 TEST(a_port_without_a_callback_takes_and_drops, "PORT-3") {
     int before = count_descriptors();
     treadle_port port = make_port_of(NULL, NULL, 0);
-    treadle_component descriptor = {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 0};
+    treadle_component descriptor = {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2};
     add_port(port, MODE);
     CHECK_INT(send_parts(port, 1, &descriptor, 1, NULL), TREADLE_OK);
     CHECK_INT(count_descriptors(), before + 1);
@@ -272,7 +272,7 @@ TEST(what_cannot_be_sent_is_refused_and_leaves_nothing_behind, "MPORT-2") {
     int before = count_descriptors();
     treadle_port port = make_port_of(NULL, NULL, 0), gone = make_port_of(NULL, NULL, 0);
     treadle_source source = make_source(NULL, NULL);
-    treadle_component good[] = {{.kind = TREADLE_COMPONENT_PORT, .port = port}, {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 0}, {.kind = 9}};
+    treadle_component good[] = {{.kind = TREADLE_COMPONENT_PORT, .port = port}, {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2}, {.kind = 9}};
     end_port(gone);
     CHECK_ERROR(send_parts(port, 1, good, 3, port), TREADLE_E_ARG, "components[].kind");
     good[2] = (treadle_component){.kind = TREADLE_COMPONENT_BYTES, .length = 1};

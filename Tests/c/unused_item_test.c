@@ -21,7 +21,7 @@ static treadle_object make(int kind, const char *label) {
     treadle_object item = NULL;
     treadle_source_context source = {.struct_size = sizeof source, .label = label};
     treadle_timer_context timer = {.struct_size = sizeof timer, .fire = on_timer, .label = label, .fire_at = 1};
-    treadle_descriptor_context descriptor = {.struct_size = sizeof descriptor, .ready = on_ready, .fd = 0, .events = TREADLE_READABLE,
+    treadle_descriptor_context descriptor = {.struct_size = sizeof descriptor, .ready = on_ready, .fd = 2, .events = TREADLE_READABLE,
                                              .label = label};
     treadle_observer_context observer = {.struct_size = sizeof observer, .notify = on_activity, .activities = TREADLE_EXIT, .label = label};
     switch (kind) {

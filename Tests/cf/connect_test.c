@@ -174,7 +174,7 @@ TEST(a_listener_without_descriptors_does_not_spin, "SOCK-3") {
     trace_clear();
     CHECK_INT(getrlimit(RLIMIT_NOFILE, &saved), 0);
     lowered = saved;
-    int free_number = dup(0);
+    int free_number = dup(2);
     CHECK(free_number > 0 && close(free_number) == 0);
     lowered.rlim_cur = (rlim_t)free_number;
     CHECK_INT(setrlimit(RLIMIT_NOFILE, &lowered), 0);

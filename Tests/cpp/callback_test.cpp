@@ -88,7 +88,7 @@ TEST(callables_with_a_state_keep_it, "SRC0-1") {
 
 TEST(a_callback_is_destroyed_once, "SRC0-2 OBJ-3 OBJ-4 TMR-7 OBS-8") {
     const Loop loop = Loop::current();
-    int fd = dup(0);
+    int fd = dup(2);
     {
         const auto counted = [held = Counted()] { (void)held; };
         const int others = Counted::alive;
