@@ -156,7 +156,7 @@ struct ClosureTests {
       #expect(try await waiting == -1)
       #expect(try call(closure, 1) == -1)
       #expect(try closure.info.dropped > 0)
-      #expect(status { _ = try adder(.carried(to: idle.loop)) } == .closed || closure.isValid)
+      #expect(status { _ = try adder(.carried(to: idle.loop)) } == .closed)
     }
   }
 

@@ -62,19 +62,36 @@ SCENE(a_handle_is_passed_to_be_invalidated, "OBJ-5, OBJ-11") { create_and_releas
 SCENE(a_handle_is_passed_to_be_signalled, "OBJ-11") { create_and_release(signal_it); }
 SCENE(a_handle_is_passed_to_be_added, "OBJ-11") { create_and_release(add_it); }
 /* The slot had an object before: the pointer to new memory of slots would order what the order of the retain has to. */
-SCENE(a_handle_in_an_old_slot_is_passed_to_be_retained, "OBJ-11") {
-    REQUIRE_OK(treadle_release(make_source(count_call, NULL, NULL)));
-    create_and_release(retain_it);
-}
+static void use_a_slot(void) { REQUIRE_OK(treadle_release(make_source(count_call, NULL, NULL))); }
+SCENE(a_handle_in_an_old_slot_is_passed_to_be_retained, "OBJ-11") { use_a_slot(), create_and_release(retain_it); }
+SCENE(a_handle_in_an_old_slot_is_passed_to_be_invalidated, "OBJ-5, OBJ-11") { use_a_slot(), create_and_release(invalidate_it); }
+SCENE(a_handle_in_an_old_slot_is_passed_to_be_added, "OBJ-11") { use_a_slot(), create_and_release(add_it); }
 
 /* One that is in a mode from its beginning. */
 static void count_ready(treadle_descriptor self, uint32_t events, void *info) { (void)self, (void)events, (void)info; }
 static void *look_at_it(void *unused) {
     void *info = NULL;
     treadle_object found = received();
-    if (found && treadle_is_valid(found)) REQUIRE_OK(treadle_get_context_info(found, &info));
-    REQUIRE(!found || info == &source);
+    if (found && treadle_is_valid(found)) {
+        REQUIRE_OK(treadle_get_context_info(found, &info));
+        REQUIRE(info == &source);
+    }
     return unused;
+}
+static void count_fire(treadle_timer self, void *info) { (void)self, (void)info; }
+SCENE(the_handle_of_a_started_timer_is_passed, "OBJ-11") {
+    treadle_timer timer;
+    REQUIRE(treadle_loop_current() != NULL);
+    REQUIRE_OK(treadle_timer_start(1000, 0, count_fire, &source, &timer));
+    REQUIRE_OK(treadle_close(timer, TREADLE_FOREVER)); /* its slot is an old one from now on */
+    REQUIRE_OK(treadle_release(timer));
+    explore_from_here();
+    pthread_t other = start(look_at_it, NULL);
+    REQUIRE_OK(treadle_timer_start(1000, 0, count_fire, &source, &timer));
+    pass(timer);
+    join(other);
+    REQUIRE_OK(treadle_close(timer, TREADLE_FOREVER));
+    REQUIRE_OK(treadle_release(timer));
 }
 SCENE(the_handle_of_a_started_descriptor_is_passed, "OBJ-11") {
     REQUIRE(treadle_loop_current() != NULL);

@@ -118,11 +118,13 @@ extension Loop {
     interruptSleep()
   }
 
-  /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for them.
+  /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for them. Of this
+  /// exchange and that of `claimSleeper` the later one sees the earlier: either nobody gets a sleep any more, or who has got one was
+  /// counted before.
   func closeSleep() {
-    state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent)
+    _ = state.pointee.sleeping.exchange(Sleep.awake, ordering: .acquiring)
     var patience = Patience()
-    while state.pointee.kicking.load(ordering: .sequentiallyConsistent) != 0 { patience.wait() }
+    while state.pointee.kicking.load(ordering: .acquiring) != 0 { patience.wait() }
     closeLookouts()
     lock()
     forgetPollables()
