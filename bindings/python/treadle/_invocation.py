@@ -171,7 +171,10 @@ class Invocation(Future[Any]):
                     self.set_result(result)
             elif state is InvocationState.CANCELLED and self._is_unwanted:
                 super().cancel()
-                self.set_running_or_notify_cancel()
+                # Of who cancels and who is told of it, one notifies: a second time is an error.
+                own = object()
+                if self.__dict__.setdefault("_notifier", own) is own:
+                    self.set_running_or_notify_cancel()
             else:
                 text = "the loop's thread ended before it called the function"
                 is_dropped = state is InvocationState.DROPPED
