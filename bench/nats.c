@@ -16,6 +16,7 @@
 #include <nats/nats.h>
 #include <treadle.h>
 
+#include "median.h"
 #include "../plugins/nats/treadle_nats.h"
 
 enum { SIZE = 64, REQUESTS = 200, MOST_SAMPLES = 10000, WAYS = 3 };
@@ -144,15 +145,6 @@ static double microseconds(int way) {
     for (int i = 0; i < REQUESTS; i++) ask(way);
     return (double)(now() - begun) / REQUESTS / 1000;
 }
-static int by_size(const void *a, const void *b) {
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-static double median(double *values, int count) {
-    qsort(values, (size_t)count, sizeof *values, by_size);
-    return values[count / 2];
-}
-
 int main(int count, char **arguments) {
     static double times[WAYS][MOST_SAMPLES], ratios[WAYS][MOST_SAMPLES];
     static const char *const names[WAYS] = {"libnats to libnats", "treadle-nats to libnats", "treadle-nats to treadle-nats"};

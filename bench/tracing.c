@@ -9,6 +9,8 @@
 
 #include <treadle.h>
 
+#include "median.h"
+
 enum { SOURCES = 64, POSTS = 512, PASSES = 512, MOST_SAMPLES = 10000 };
 static const int64_t works[] = {0, 200, 1000};
 enum { WORKS = sizeof works / sizeof *works };
@@ -84,15 +86,6 @@ static const struct {
              {"the same with its signal", signal_and_call},
              {"post from the loop's own thread, and its callback", post_and_call},
              {"run of one pass, with one callback and its signal", pass_of_one}};
-
-static int by_size(const void *a, const void *b) {
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-static double median(double *values, int count) {
-    qsort(values, (size_t)count, sizeof *values, by_size);
-    return values[count / 2];
-}
 
 static double turns_in_a_nanosecond(void) {
     double rates[21];

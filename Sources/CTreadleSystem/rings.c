@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 static int64_t result(long value) { return value < 0 ? -errno : value; }
@@ -20,9 +19,8 @@ static int64_t result(long value) { return value < 0 ? -errno : value; }
 static const int ring_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 int32_t treadle_system_ring_file(size_t size) {
-    int32_t fd = (int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    int32_t fd = treadle_system_memory_file();
     if (fd < 0) return fd;
-    fd = treadle_system_socket_note(fd);
     /* All pages are there from now on: an access would otherwise end the process if there is no memory for one. */
     int32_t error = treadle_system_allocate_file(fd, size);
     if (error >= 0) error = (int32_t)result(fcntl(fd, F_ADD_SEALS, ring_seals));
@@ -33,12 +31,10 @@ int32_t treadle_system_ring_file(size_t size) {
 
 /* The file is mapped only if it can never shrink, is of ordinary pages, and has one for every byte. */
 void *treadle_system_ring_map(int32_t fd, size_t size) {
-    const long tmpfs = 0x01021994;
     struct stat status;
-    struct statfs system;
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & ring_seals) != ring_seals) return NULL;
-    if (fstat(fd, &status) < 0 || fstatfs(fd, &system) < 0 || system.f_type != tmpfs) return NULL;
+    if (fstat(fd, &status) < 0 || !treadle_system_is_memory_file(fd)) return NULL;
     if (status.st_size < 0 || (uint64_t)status.st_size != size || (uint64_t)status.st_blocks * 512 < size) return NULL;
     long mapped = syscall(SYS_mmap, NULL, size, (long)(PROT_READ | PROT_WRITE), (long)MAP_SHARED, (long)fd, 0L);
     if (mapped == -1) return NULL;

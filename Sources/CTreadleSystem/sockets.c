@@ -178,20 +178,23 @@ void treadle_system_socket_rest(int32_t fd, int64_t until) {
 
 static const int all_seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
+int32_t treadle_system_memory_file(void) {
+    return treadle_system_socket_note((int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
+}
+bool treadle_system_is_memory_file(int32_t fd) {
+    const long tmpfs = 0x01021994;
+    struct statfs system;
+    return fstatfs(fd, &system) == 0 && system.f_type == tmpfs;
+}
+
 int32_t treadle_system_sealed_file(const void *data, size_t size) {
-    int32_t fd = (int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    int32_t fd = treadle_system_memory_file();
     if (fd < 0) return fd;
-    fd = treadle_system_socket_note(fd);
     int32_t error = treadle_system_write_all(fd, data, size);
     if (error < 0) return closing(fd, error);
     return closing(fd, (int32_t)result(fcntl(fd, F_ADD_SEALS, all_seals)));
 }
 
-static bool is_tmpfs(int32_t fd) {
-    const long tmpfs = 0x01021994;
-    struct statfs system;
-    return fstatfs(fd, &system) == 0 && system.f_type == tmpfs;
-}
 /* Whether no access to a mapping of a sender's file can fail: it can neither shrink nor be written, it is of ordinary pages, and it
  * has one for every byte. Only the kernel's files in memory have seals, so no other file system is asked for anything. */
 static bool is_sealed(int32_t fd, size_t size) {
@@ -199,7 +202,7 @@ static bool is_sealed(int32_t fd, size_t size) {
     struct stat status;
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & needed) != needed) return false;
-    if (fstat(fd, &status) < 0 || !is_tmpfs(fd)) return false;
+    if (fstat(fd, &status) < 0 || !treadle_system_is_memory_file(fd)) return false;
     if (size == 0 || status.st_size < 0 || (uint64_t)status.st_size < size) return false;
     return lseek(fd, 0, SEEK_HOLE) >= (off_t)size;
 }
@@ -224,9 +227,8 @@ bool treadle_system_sealed_read(int32_t fd, void *room, size_t size) { return is
 /* --- Files that are lent ----------------------------------------------------------------------------- */
 
 int32_t treadle_system_lent_file(size_t size) {
-    int32_t fd = (int32_t)result(syscall(SYS_memfd_create, "treadle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    int32_t fd = treadle_system_memory_file();
     if (fd < 0) return fd;
-    fd = treadle_system_socket_note(fd);
     int32_t error = treadle_system_size_file(fd, size);
     /* The receiver, who may write to it as well, can neither have it grow nor seal it. */
     if (error >= 0) error = (int32_t)result(fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW));
@@ -234,7 +236,7 @@ int32_t treadle_system_lent_file(size_t size) {
 }
 /* Reading such a file never waits for another process, and where bytes are missing it ends early: the sender may do with it what it can. */
 bool treadle_system_lent_read(int32_t fd, void *room, size_t size) {
-    return fcntl(fd, F_GET_SEALS) >= 0 && is_tmpfs(fd) && read_all(fd, room, size);
+    return fcntl(fd, F_GET_SEALS) >= 0 && treadle_system_is_memory_file(fd) && read_all(fd, room, size);
 }
 
 /* --- Memory for copies of files ------------------------------------------------------------------------ */

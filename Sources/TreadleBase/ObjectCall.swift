@@ -33,6 +33,15 @@ package struct ObjectCall {
     }
   }
 
+  /// Records a call with a copy of a value, which `abandon` gets.
+  @inline(__always)
+  package static func recorded<Value, Result, Refusal: Error>(
+    _ handle: UInt, holding value: Value, _ abandon: Abandon, _ body: () throws(Refusal) -> Result
+  ) throws(Refusal) -> Result {
+    var held = value
+    return try withUnsafeMutablePointer(to: &held) { held throws(Refusal) in try recorded(handle, held, abandon, body) }
+  }
+
   /// Puts nothing on the heap, which would be lost where the client ends its thread.
   package static func during<Value>(
     _ handle: UInt, _ value: inout Value, _ counted: UnsafeMutableRawPointer? = nil, _ abandon: Abandon? = nil,

@@ -10,23 +10,23 @@ import TreadleBase
 ///   data and then counts that in the ring; until then the sender does not write to the file again. What either side does to it
 ///   meanwhile spoils that one message.
 struct MessageFile: BitwiseCopyable {
-  private let file: MessageSocket
+  let descriptor: MessageSocket
   let isLent: Bool
 
-  static let none = MessageFile(file: .none, isLent: false)
+  static let none = MessageFile(descriptor: .none, isLent: false)
 
-  var number: Int32 { file.number }
-  var isThere: Bool { file.number >= 0 }
+  var number: Int32 { descriptor.number }
+  var isThere: Bool { descriptor.number >= 0 }
   /// What a frame with it says.
   var flags: UInt8 { !isThere ? 0 : isLent ? MessageFrame.Flag.inFile | MessageFrame.Flag.lent : MessageFrame.Flag.inFile }
 
-  func close() { file.close() }
+  func close() { descriptor.close() }
 
   /// A sealed one, for the caller to close.
   static func seal(_ data: UnsafeRawPointer?, _ size: Int) throws(Failure) -> MessageFile {
     let number = treadle_system_sealed_file(data, size)
     if number < 0 { throw Failure.system("memfd_create", number) }
-    return MessageFile(file: MessageSocket(number: number), isLent: false)
+    return MessageFile(descriptor: MessageSocket(number: number), isLent: false)
   }
 
   /// A lent one with other data, which takes over the file; nil, and it is closed, if it cannot hold them, or is new and half of the
@@ -35,13 +35,10 @@ struct MessageFile: BitwiseCopyable {
     let file = kept.number >= 0 ? kept : MessageSocket(number: treadle_system_lent_file(MessageFrame.mostLent))
     if file.number < 0 { return nil }
     let isToBeKept = kept.number >= 0 || !treadle_system_descriptor_is_late(file.number)
-    if isToBeKept && treadle_system_write_at_start(file.number, data, size) >= 0 { return MessageFile(file: file, isLent: true) }
+    if isToBeKept && treadle_system_write_at_start(file.number, data, size) >= 0 { return MessageFile(descriptor: file, isLent: true) }
     file.close()
     return nil
   }
-
-  /// The file of a lent one.
-  var kept: MessageSocket { file }
 }
 
 /// `mark`: that of the connection, at a local port; 0 at a remote one.
@@ -78,9 +75,9 @@ extension MessagePort {
     unlock()
   }
 
-  /// The same, with the lock held.
+  /// What `finish` does, with the lock held.
   func finishLocked(_ file: MessageFile, _ ring: MessageRing.Pointer?, isSent: Bool) {
     guard file.isLent, let ring else { return file.close() }
-    ring.pointee.endLending(file.kept, isSent: isSent)
+    ring.pointee.endLending(file.descriptor, isSent: isSent)
   }
 }

@@ -269,7 +269,7 @@ TEST(ends_are_told, "ABI-9 STOP-2") {
     CHECK_INT(treadle_loop_post(program.loop, posted, NULL), TREADLE_OK);
     uv_run(&uv, UV_RUN_NOWAIT);
     while (atomic_load(&program.posted) == -1000) treadle_loop_run(program.loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
-    inner->fd = dup(2); /* its number is whoever's comes next */
+    inner->fd = dup(2); /* the next descriptor gets its number */
     treadle_uv_stop(inner);
     end_theirs();
 }

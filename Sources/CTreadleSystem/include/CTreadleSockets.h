@@ -12,7 +12,7 @@
 /* Results are 0 or more, or -errno. None of these waits, but for the one that says so; none is a cancellation point. */
 
 /* A descriptor of the library's own, under another number if it has one of 0 to 2: in a program that runs without standard streams,
- * whoever prints or reads would do so there. The original is then closed. */
+ * what the program prints would go there. The original is then closed. */
 int32_t treadle_system_above_standard(int32_t fd);
 
 /* Descriptors of message ports, which the child of a fork must not keep open: whoever has the other end would not see its end.
@@ -55,6 +55,10 @@ void treadle_system_socket_shut(int32_t fd); /* ends the connection, also for wh
 /* Waits for room, or the other end's close, until an absolute monotonic time; a signal ends it too. */
 int32_t treadle_system_socket_wait(int32_t fd, int64_t until);
 void treadle_system_socket_rest(int32_t fd, int64_t until); /* waits for the date, or the other end's end */
+
+/* An empty file in memory, noted; and whether a descriptor is that of such a file, of ordinary pages. */
+int32_t treadle_system_memory_file(void);
+bool treadle_system_is_memory_file(int32_t fd);
 
 /* A file in memory with these bytes, which nobody can change any more. */
 int32_t treadle_system_sealed_file(const void *data, size_t size);

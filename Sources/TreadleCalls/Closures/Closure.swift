@@ -84,10 +84,7 @@ package struct Closure {
 
   /// Runs `body`, which may call clients: where one of them ends the thread, a reference that the caller holds is dropped.
   package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
-    var held = self
-    return try withUnsafeMutablePointer(to: &held) { held throws(Refusal) in
-      try ObjectCall.recorded(0, held, { $0.assumingMemoryBound(to: Closure.self).pointee.drop() }, body)
-    }
+    try ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Closure.self).pointee.drop() }, body)
   }
 
   /// Drops one of our own references.

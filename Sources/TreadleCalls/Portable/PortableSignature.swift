@@ -33,10 +33,7 @@ package struct PortableSignature: BitwiseCopyable {
 
   /// Runs `body`, which may call clients: where one of them ends the thread, this is freed. Otherwise its owner does that as usual.
   package func freedIfThreadEnds(_ body: () throws(Failure) -> Void) throws(Failure) {
-    var held = self
-    try withUnsafeMutablePointer(to: &held) { held throws(Failure) in
-      try ObjectCall.recorded(0, held, { $0.assumingMemoryBound(to: PortableSignature.self).pointee.free() }, body)
-    }
+    try ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: PortableSignature.self).pointee.free() }, body)
   }
 
   private func checkTypes() throws(Failure) {

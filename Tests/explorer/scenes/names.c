@@ -16,7 +16,7 @@ static treadle_status create_named(const char *name, int place, treadle_retain_f
     return treadle_message_port_create_local(name, &context, &ports[place]);
 }
 static treadle_status create(int place, treadle_retain_fn retain) { return create_named(NAME, place, retain); }
-/* Whoever finds the port finds all of it. */
+/* A thread that finds the port finds all of it. */
 static void look_at(treadle_message_port port) {
     char name[8];
     size_t length = 0;

@@ -34,17 +34,14 @@ struct Departure {
   @inline(never)
   private func tell(dropping count: UInt64) {
     guard let told, let loop = told.loop else { return }
-    var telling = Telling(departure: self, count: count)
-    withUnsafeMutablePointer(to: &telling) { telling in
-      ObjectCall.recorded(
-        0, telling,
-        { memory in
-          let telling = memory.assumingMemoryBound(to: Telling.self).pointee
-          telling.departure.endTelling()
-          telling.departure.drop(telling.count)
-        }
-      ) { item.tellCancelled(loop, told) }
-    }
+    ObjectCall.recorded(
+      0, holding: Telling(departure: self, count: count),
+      { memory in
+        let telling = memory.assumingMemoryBound(to: Telling.self).pointee
+        telling.departure.endTelling()
+        telling.departure.drop(telling.count)
+      }
+    ) { item.tellCancelled(loop, told) }
     endTelling()
   }
 

@@ -9,29 +9,20 @@ import TreadleBase
 extension Item {
   @inline(__always)
   package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
-    var held = self
-    return try withUnsafeMutablePointer(to: &held) { held throws(Refusal) in
-      try ObjectCall.recorded(0, held, { $0.assumingMemoryBound(to: Item.self).pointee.drop() }, body)
-    }
+    try ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.drop() }, body)
   }
 }
 
 extension Loop {
   @inline(__always)
   package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
-    var held = self
-    return try withUnsafeMutablePointer(to: &held) { held throws(Refusal) in
-      try ObjectCall.recorded(0, held, { $0.assumingMemoryBound(to: Loop.self).pointee.drop() }, body)
-    }
+    try ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Loop.self).pointee.drop() }, body)
   }
 
   /// The same of a mode that `holdMode` has returned.
   @inline(__always)
   func droppingIfThreadEnds<Result, Refusal: Error>(_ mode: Mode, _ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
     if mode.state == state.pointee.defaultMode { return try body() }
-    var held = mode
-    return try withUnsafeMutablePointer(to: &held) { held throws(Refusal) in
-      try ObjectCall.recorded(0, held, { $0.assumingMemoryBound(to: Mode.self).pointee.drop() }, body)
-    }
+    return try ObjectCall.recorded(0, holding: mode, { $0.assumingMemoryBound(to: Mode.self).pointee.drop() }, body)
   }
 }

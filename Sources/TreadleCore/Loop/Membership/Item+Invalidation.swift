@@ -50,20 +50,14 @@ extension Item {
   /// cancels may do that.
   @inline(never)
   private func leaveEverythingAndDrop() {
-    var item = self
-    withUnsafeMutablePointer(to: &item) { item in
-      ObjectCall.recorded(0, item, { $0.assumingMemoryBound(to: Item.self).pointee.leaveEverythingAndDrop() }) { leaveEverything() }
-    }
+    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.leaveEverythingAndDrop() }) { leaveEverything() }
     drop()
   }
 
   /// The end may call a client, which may end the thread: the reference that holds the item is dropped all the same.
   @inline(never)
   private func tellEnding(_ ending: IndirectCallback.Drop, _ object: UnsafeMutableRawPointer?) {
-    var item = self
-    withUnsafeMutablePointer(to: &item) { item in
-      ObjectCall.recorded(handle.bits, item, { $0.assumingMemoryBound(to: Item.self).pointee.drop() }) { ending(object) }
-    }
+    ObjectCall.recorded(handle.bits, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.drop() }) { ending(object) }
   }
 
   /// PORT-2. Not held any more when that is told: a client who has no reference finds that it is gone.

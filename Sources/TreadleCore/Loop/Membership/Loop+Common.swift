@@ -51,17 +51,14 @@ extension Loop {
   /// Has an item leave the common modes that is not recorded any more. Each cancel may end the thread: the item leaves the others all
   /// the same.
   private func followOut(_ item: Item) {
-    var following = Following(loop: self, item: item)
-    withUnsafeMutablePointer(to: &following) { following in
-      ObjectCall.recorded(
-        0, following,
-        { memory in
-          let following = memory.assumingMemoryBound(to: Following.self).pointee
-          following.loop.followOut(following.item)
-        }
-        // To leave a mode does not fail.
-      ) { forEachCommonMode { mode in _ = try? follow(item, into: mode) } }
-    }
+    ObjectCall.recorded(
+      0, holding: Following(loop: self, item: item),
+      { memory in
+        let following = memory.assumingMemoryBound(to: Following.self).pointee
+        following.loop.followOut(following.item)
+      }
+      // To leave a mode does not fail.
+    ) { forEachCommonMode { mode in _ = try? follow(item, into: mode) } }
   }
 
   /// Makes a common mode have an item exactly if the item is recorded. Recording and following it are two steps, since the

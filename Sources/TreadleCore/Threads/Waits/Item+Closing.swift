@@ -47,10 +47,7 @@ extension Item {
 
   /// The client may end the thread: what follows is done all the same.
   private func invalidateInScope() {
-    var item = self
-    withUnsafeMutablePointer(to: &item) { item in
-      ObjectCall.recorded(0, item, { $0.assumingMemoryBound(to: Item.self).pointee.leaveClients() }) { invalidate() }
-    }
+    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.leaveClients() }) { invalidate() }
   }
 
   private func leaveClients() {
