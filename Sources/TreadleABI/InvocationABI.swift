@@ -184,7 +184,7 @@ private func withTarget(
     return try Loop.holding(bits(options.loop), "loop") { loop throws(Failure) in try body(.loop(loop)) }
   }
   if options.thread != nil {
-    return try Thread.holding(options.thread) { thread throws(Failure) in try body(.thread(thread)) }
+    return try Thread.holdingForCalls(options.thread) { thread throws(Failure) in try body(.thread(thread)) }
   }
   return try body(.caller)
 }

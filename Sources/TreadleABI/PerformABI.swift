@@ -47,7 +47,7 @@ private func perform(
   }
   let thread = try Thread.hold(handle.bits, "on")
   defer { thread.letGo() }
-  return try thread.perform(request, modes: modes, wait: wait)
+  return try thread.droppedIfThreadEnds { () throws(Failure) in try thread.perform(request, modes: modes, wait: wait) }
 }
 
 @implementation @_cdecl("treadle_perform_cancel")

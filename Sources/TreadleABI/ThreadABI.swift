@@ -17,6 +17,14 @@ extension Thread {
     defer { thread.letGo() }
     return try body(thread)
   }
+
+  /// The same where `body` may call the client, who may end the calling thread.
+  @inline(__always)
+  static func holdingForCalls<Result>(
+    _ handle: OpaquePointer?, _ body: (Thread) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try holding(handle) { thread throws(Failure) in try thread.droppedIfThreadEnds { () throws(Failure) in try body(thread) } }
+  }
 }
 
 @implementation @_cdecl("treadle_thread_create")

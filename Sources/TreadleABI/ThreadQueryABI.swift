@@ -154,7 +154,7 @@ public func treadle_thread_set_value(
   status("treadle_thread_set_value") { () throws(Failure) in
     do throws(Failure) {
       let key = try needKey(key)
-      try Thread.holding(thread) { thread throws(Failure) in try thread.setValue(key, value, release: release) }
+      try Thread.holdingForCalls(thread) { thread throws(Failure) in try thread.setValue(key, value, release: release) }
       return Status.ok
     } catch {
       release?(value)
@@ -185,7 +185,7 @@ public func treadle_thread_use_value(
   status("treadle_thread_use_value") { () throws(Failure) in
     let key = try needKey(key)
     guard let use else { throw Failure(Status.argument, "use", "is NULL") }
-    try Thread.holding(thread) { thread throws(Failure) in try thread.useValue(key, use, info) }
+    try Thread.holdingForCalls(thread) { thread throws(Failure) in try thread.useValue(key, use, info) }
     return Status.ok
   }
 }
@@ -194,7 +194,7 @@ public func treadle_thread_use_value(
 public func treadle_thread_remove_value(_ thread: OpaquePointer?, _ key: UnsafePointer<CChar>?) -> treadle_status {
   status("treadle_thread_remove_value") { () throws(Failure) in
     let key = try needKey(key)
-    return try Thread.holding(thread) { $0.removeValue(key) }
+    return try Thread.holdingForCalls(thread) { $0.removeValue(key) }
   }
 }
 

@@ -92,9 +92,16 @@ package enum Log {
       return
     }
     let text = UnsafeRawPointer(line + prefix.utf8CodeUnitCount).assumingMemoryBound(to: CChar.self)
-    _ = ClientCall.during(code, text, handler.pointee.info)
+    ObjectCall.recorded(0, UnsafeMutableRawPointer(handler), endUse) {
+      _ = ClientCall.during(code, text, handler.pointee.info)
+    }
     // It may have forked: in the child, the handler and the lock are not what they were.
-    if treadle_system_tag() != tag { return }
+    if treadle_system_tag() == tag { endUse(UnsafeMutableRawPointer(handler)) }
+  }
+
+  /// The function has returned, or ends its thread.
+  private static let endUse: ObjectCall.Abandon = { memory in
+    let handler = memory.assumingMemoryBound(to: Handler.self)
     if withState({ _ in handler.pointee.endUse() }) { Handler.free(handler) }
   }
 }

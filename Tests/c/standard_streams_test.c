@@ -15,6 +15,8 @@ static void reply_here(treadle_message_port port, const treadle_message_port_mes
     (void)port, (void)info;
     treadle_message_port_reply(message->call, message->data, message->size);
 }
+static atomic_bool is_connected;
+static sem_t may_leave;
 static void *ask_for_a_port(void *name) {
     static char large[100000];
     treadle_message_port remote = make_remote(name);
@@ -22,6 +24,8 @@ static void *ask_for_a_port(void *name) {
     /* By now there is a ring. */
     CHECK_INT(request_text(remote, 1, "ask", LONG, NULL), TREADLE_OK);
     CHECK_INT(request_text(remote, 1, "again", LONG, NULL), TREADLE_OK);
+    is_connected = true;
+    await(&may_leave);
     CHECK_INT(discard(remote), TREADLE_OK);
     return NULL;
 }
@@ -47,14 +51,16 @@ static void run_without_streams(void) {
     if (treadle_loop_open_pollable(loop, M, &pollable) != TREADLE_OK || pollable <= 2) _exit(11);
     treadle_message_port local = serve_here(name, reply_here, NULL);
     check_closed(30);
-    if (pthread_create(&sender, NULL, ask_for_a_port, (void *)name) != 0) _exit(12);
-    /* What comes and goes meanwhile is seen as well. */
+    if (sem_init(&may_leave, 0, 0) != 0 || pthread_create(&sender, NULL, ask_for_a_port, (void *)name) != 0) _exit(12);
     treadle_timer ticks = make_timer(stop_here, NULL, treadle_time_now(), MILLISECONDS(1));
     if (treadle_loop_add(loop, ticks, M) != TREADLE_OK) _exit(13);
-    while (pthread_tryjoin_np(sender, NULL) != 0) {
+    /* A descriptor that the kernel has just made has a low number until it is moved: neither thread is in a call when it is looked. */
+    while (!is_connected)
         if (treadle_loop_run(loop, M, TREADLE_FOREVER, TREADLE_RUN_RETURN_AFTER_SOURCE) < 0) _exit(15);
-        check_closed(40);
-    }
+    check_closed(40);
+    sem_post(&may_leave);
+    while (pthread_tryjoin_np(sender, NULL) != 0)
+        if (treadle_loop_run(loop, M, TREADLE_FOREVER, TREADLE_RUN_RETURN_AFTER_SOURCE) < 0) _exit(15);
     check_closed(50);
     if (discard(local) != TREADLE_OK || discard(ticks) != TREADLE_OK || discard(timer) != TREADLE_OK) _exit(14);
     _exit(0);

@@ -50,18 +50,24 @@ package enum LastResort {
     guard let handler else { return printLine(kind, message) }
     var isDealtWith: Bool?
     if let code = handler.pointee.code {
-      let answer = ClientCall.during(code, UnsafeRawPointer(bitPattern: thread.bits), kind, message, handler.pointee.info)
+      let answer = ObjectCall.recorded(0, UnsafeMutableRawPointer(handler), endUse) {
+        ClientCall.during(code, UnsafeRawPointer(bitPattern: thread.bits), kind, message, handler.pointee.info)
+      }
       // A bool, which is in the lowest byte alone.
       isDealtWith = answer.map { UInt8(truncatingIfNeeded: $0) != 0 }
     }
     // It may have forked: in the child, the handler and the lock are not what they were.
-    if treadle_system_tag() == tag {
-      lock.pointee.lock(.process)
-      let isLast = handler.pointee.endUse()
-      lock.pointee.unlock(.process)
-      if isLast { Handler.free(handler) }
-    }
+    if treadle_system_tag() == tag { endUse(UnsafeMutableRawPointer(handler)) }
     return isDealtWith ?? printLine(kind, message)
+  }
+
+  /// The handler has returned, or ends its thread.
+  private static let endUse: ObjectCall.Abandon = { memory in
+    let handler = memory.assumingMemoryBound(to: Handler.self)
+    lock.pointee.lock(.process)
+    let isLast = handler.pointee.endUse()
+    lock.pointee.unlock(.process)
+    if isLast { Handler.free(handler) }
   }
 
   /// The default: one line on standard error, of what a pipe takes in one piece. Nothing is dealt with by that.

@@ -51,10 +51,29 @@ extension Item {
       memcpy(memory + MemoryLayout<Context>.size, label, length)
       attached.pointee.label = UnsafePointer((memory + MemoryLayout<Context>.size).assumingMemoryBound(to: CChar.self))
     }
-    // What retain answers is what the callbacks receive (SRC0-2).
-    if let retain = context.retain { cell.pointee.info = UnsafeMutableRawPointer(bitPattern: ClientCall.guarded(retain, cell.pointee.info)) }
+    if let retain = context.retain { retainInfo(retain, with: attached) }
     setContext(attached)
     return true
+  }
+
+  /// What retain answers is what the callbacks receive (SRC0-2). If it ends the thread, the item does not come to be.
+  private func retainInfo(_ retain: Context.Retain, with context: UnsafeMutablePointer<Context>) {
+    let unmade = Unmade(item: self, context: context)
+    let info = ObjectCall.recorded(0, holding: unmade, { $0.assumingMemoryBound(to: Unmade.self).pointee.giveBack() }) {
+      ClientCall.guarded(retain, cell.pointee.info)
+    }
+    cell.pointee.info = UnsafeMutableRawPointer(bitPattern: info)
+  }
+
+  /// An item that nobody knows of yet. What its context refers to is its creator's.
+  private struct Unmade {
+    let item: Item
+    let context: UnsafeMutablePointer<Context>
+
+    func giveBack() {
+      treadle_system_free(context)
+      item.slab.giveBack(item.slot, UnsafeMutableRawPointer(item.cell))
+    }
   }
 
   /// The context, made if the item had none. The item's lock is held.

@@ -129,3 +129,31 @@ SCENE(the_handle_of_a_new_loop_is_passed, "RL-2, BLK-2") {
 
 /* One thread closes while another releases the last reference. */
 SCENE(a_handle_is_passed_to_be_closed, "OBJ-9, OBJ-11") { create_and_release(close_it); }
+
+/* A message, which its receiver keeps. */
+static void keep_it(treadle_port self, treadle_message message, void *info) {
+    (void)self, (void)info;
+    REQUIRE_OK(treadle_retain(message));
+    pass(message);
+    REQUIRE_OK(treadle_loop_stop(treadle_loop_current()));
+}
+static void *read_it(void *unused) {
+    treadle_message found = received();
+    treadle_message_info about = {.struct_size = sizeof about};
+    if (!found || treadle_message_get_info(found, &about) != TREADLE_OK) return unused;
+    REQUIRE(about.id == 1 && about.length == sizeof(int) && *(const int *)about.bytes == 7);
+    return unused;
+}
+SCENE(the_handle_of_a_message_is_passed, "OBJ-11, MPORT-3") {
+    treadle_port port;
+    treadle_port_context context = {.struct_size = sizeof context, .receive = keep_it};
+    REQUIRE_OK(treadle_port_create(&context, &port));
+    REQUIRE_OK(treadle_loop_add(treadle_loop_current(), port, TREADLE_DEFAULT_MODE));
+    explore_from_here();
+    pthread_t other = start(read_it, NULL);
+    REQUIRE_OK(treadle_port_send_bytes(port, 1, &(int){7}, sizeof(int), 0));
+    REQUIRE(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0) == TREADLE_RUN_STOPPED);
+    join(other);
+    REQUIRE_OK(treadle_release(received()));
+    REQUIRE_OK(treadle_release(port));
+}

@@ -127,3 +127,32 @@ SCENE(a_wake_up_beside_a_silent_signal, "SRC0-6, SRC0-13") {
     join_owner(owner);
     REQUIRE_OK(treadle_release(source));
 }
+
+/* The same, where the first of a run clears the wake-up that may be found. */
+static struct event is_prepared, may_run;
+static void *own_a_woken_loop(void *unused) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    add_one_that_stops_once_woken();
+    set(&is_prepared);
+    await(&may_run);
+    result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+    return unused;
+}
+static void *signal_and_wake_once(void *unused) {
+    count(&woken);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+    return unused;
+}
+SCENE(a_silent_signal_beside_a_wake_up, "SRC0-6, SRC0-13, WAKE-1") {
+    pthread_t owner = start(own_a_woken_loop, NULL);
+    await(&is_prepared);
+    REQUIRE_OK(treadle_loop_wake(loop)); /* the run that begins clears it */
+    pthread_t other = start(signal_and_wake_once, NULL);
+    explore_from_here();
+    set(&may_run);
+    signal_silently(NULL);
+    join(other);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+}

@@ -57,6 +57,11 @@ package struct Thread {
     Thread(try Slab(.thread).hold(handle, subject))
   }
   package func letGo() { drop() }
+  /// `letGo` for a caller in whose `body` the client ends the calling thread.
+  @inline(__always)
+  package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
+    try ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Thread.self).pointee.drop() }, body)
+  }
 
   package var handle: Handle {
     Handle(kind: .thread, slot: state.pointee.slot, generation: state.pointee.reference.generation)

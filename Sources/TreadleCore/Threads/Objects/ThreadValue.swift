@@ -63,7 +63,7 @@ extension Thread {
     // The values of one that is gone have gone, or are about to.
     guard let thread = try? hold(UInt(token), "thread") else { return }
     defer { thread.letGo() }
-    if let entry = thread.takeOut(work) { thread.letGo(entry) }
+    if let entry = thread.takeOut(work) { thread.droppedIfThreadEnds { thread.letGo(entry) } }
   }
 
   private func takeOut(_ work: ScopeWork.Pointer) -> ValueTable.Pointer? {
@@ -88,12 +88,22 @@ extension Thread {
     entry?.pointee.references &+= 1
     unlock()
     guard let entry else { throw Thread.noValue }
-    if let work = entry.pointee.work {
-      ScopeWork.during(work) { use(entry.pointee.value, info) }
-    } else {
-      use(entry.pointee.value, info)
+    ObjectCall.recorded(0, holding: Used(thread: self, entry: entry), { $0.assumingMemoryBound(to: Used.self).pointee.letGo() }) {
+      if let work = entry.pointee.work {
+        ScopeWork.during(work) { _ = ClientCall.guarded(use, entry.pointee.value, info) }
+      } else {
+        _ = ClientCall.guarded(use, entry.pointee.value, info)
+      }
     }
     letGo(entry)
+  }
+
+  /// A value that a client uses.
+  private struct Used {
+    let thread: Thread
+    let entry: ValueTable.Pointer
+
+    func letGo() { thread.letGo(entry) }
   }
 
   package func removeValue(_ key: UnsafePointer<CChar>) -> Int32 {
@@ -128,6 +138,10 @@ extension Thread {
     if !isLast { return }
     let (value, release, work) = (entry.pointee.value, entry.pointee.release, entry.pointee.work)
     treadle_system_free(entry)
-    if let work { ScopeWork.end(work) } else { release?(value) }
+    if let work {
+      ScopeWork.end(work)
+    } else if let release {
+      _ = ClientCall.guarded(release, value)
+    }
   }
 }

@@ -54,7 +54,9 @@ extension CarriedCall {
   package func performDirectly(on loop: Loop?) throws(Failure) -> Int32 {
     retain()
     var direct = DirectCall(call: self, loop: loop?.handlePointer)
-    let isOpen = ClientCall.during(&direct) { $0?.assumingMemoryBound(to: DirectCall.self).pointee.run() }
+    let isOpen = ObjectCall.recorded(0, holding: self, CarriedCall.abandonDirect) {
+      ClientCall.during(&direct) { $0?.assumingMemoryBound(to: DirectCall.self).pointee.run() }
+    }
     let isComplete = direct.isComplete
     if isForked { return Status.forked }
     if !isOpen {
@@ -63,6 +65,15 @@ extension CarriedCall {
     }
     treadle_system_set_errno(state.pointee.errno)
     return isComplete ? Status.ok : Status.callback
+  }
+
+  /// The calling thread ends inside of the function: the call is over as one whose loop's thread does, and nobody returns to its
+  /// caller.
+  private static let abandonDirect: ObjectCall.Abandon = { memory in
+    let call = memory.assumingMemoryBound(to: CarriedCall.self).pointee
+    if call.isForked { return }
+    call.finish(Phase.dropped)
+    call.state.pointee.abandon(call.room)
   }
 
   private func performAndWait(

@@ -17,7 +17,7 @@ package struct CarriedCall {
   package typealias End = @convention(c) (UnsafeMutableRawPointer, UInt32) -> Void
   /// Nobody knows the room any more, nor the memory that it is in, which goes back to where the owner has it from.
   package typealias Free = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void
-  /// The waiting thread has ended inside of the wait, in the wait's run: `perform` never returns then.
+  /// The caller's thread has ended, in the wait's run or in the function that it called directly: `perform` never returns then.
   package typealias Abandon = @convention(c) (UnsafeMutableRawPointer) -> Void
 
   /// `Job.Phase`, but for what nobody is told.

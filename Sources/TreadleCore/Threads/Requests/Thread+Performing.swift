@@ -111,20 +111,28 @@ extension Request {
       return Status.closed
     }
     var call = DirectRequest(request: self)
-    let tag = treadle_system_tag()
-    let isOpen = ClientCall.during(&call) { $0?.assumingMemoryBound(to: DirectRequest.self).pointee.call() }
-    let isComplete = call.isComplete
-    // In the child of a fork that the function made, what it was given is the parent's.
-    if treadle_system_tag() != tag { return Status.forked }
-    dispose()
-    return isOpen ? isComplete ? Status.ok : Status.callback : Status.closed
+    let isOpen = ObjectCall.recorded(0, holding: call, { $0.assumingMemoryBound(to: DirectRequest.self).pointee.finish() }) {
+      ClientCall.during(&call) { $0?.assumingMemoryBound(to: DirectRequest.self).pointee.call() }
+    }
+    if call.isForked { return Status.forked }
+    call.finish()
+    return isOpen ? call.isComplete ? Status.ok : Status.callback : Status.closed
   }
 }
 
 /// A request that is performed by its own caller.
 private struct DirectRequest {
   let request: Request
-  var isComplete = true
+  private let tag = treadle_system_tag()
+  private(set) var isComplete = true
+
+  init(request: Request) { self.request = request }
+
+  /// The function forked, and this is the child: what it was given is the parent's.
+  var isForked: Bool { treadle_system_tag() != tag }
+
+  /// It has returned, or ends its thread.
+  func finish() { if !isForked { request.dispose() } }
 
   mutating func call() { isComplete = request.perform(on: Loop.existing?.handlePointer, mode: nil) }
 }
