@@ -19,7 +19,7 @@ public func treadle_closure_create(
       try Runtime.start()
       out.pointee = pointer(try Scope.making(in: bits(known.scope)) { () throws(Failure) in try makeClosure(known, &place) })
     } catch {
-      known.destroy?(known.info)
+      ClientCall.giveBack(known.destroy, known.info)
       throw error
     }
     return Status.ok

@@ -24,7 +24,7 @@ public func treadle_invocation_create(
           try Invocation.create(signature, code: code, destroy: known.destroy, info: known.info)
         })
     } catch {
-      known.destroy?(known.info)
+      ClientCall.giveBack(known.destroy, known.info)
       throw error
     }
     return Status.ok

@@ -17,7 +17,7 @@ public func treadle_set_last_resort(
       try LastResort.set(isDefault ? nil : Handler(code: code, info: info, destroy: destroy))
       return Status.ok
     } catch {
-      destroy?(info)
+      ClientCall.giveBack(destroy, info)
       throw error
     }
   }
@@ -50,7 +50,7 @@ public func treadle_set_log(
       try Log.set(isDefault ? nil : Handler(code: code, info: info, destroy: destroy))
       return Status.ok
     } catch {
-      destroy?(info)
+      ClientCall.giveBack(destroy, info)
       throw error
     }
   }

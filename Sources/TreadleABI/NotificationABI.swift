@@ -20,7 +20,7 @@ public func treadle_notification_add(
       try Scope.within(bits(known.scope)) { () throws(Failure) in try register(known) { out.pointee = $0 } }
       return Status.ok
     } catch {
-      known.destroy?(known.info)
+      ClientCall.giveBack(known.destroy, known.info)
       throw error
     }
   }

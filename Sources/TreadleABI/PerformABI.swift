@@ -84,8 +84,8 @@ func takingOver(
     request = try makeRequest(ClientStruct.copy(given, subject))
     host = try hostOf(known.host, known.token)
   } catch {
-    known.release_target?(known.target)
-    known.release_argument?(known.argument)
+    ClientCall.giveBack(known.release_target, known.target)
+    ClientCall.giveBack(known.release_argument, known.argument)
     throw error
   }
   let result: Int32

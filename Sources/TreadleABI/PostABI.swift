@@ -53,7 +53,7 @@ public func treadle_loop_post_in(
         }
       }
     } catch {
-      known.destroy?(known.info)
+      ClientCall.giveBack(known.destroy, known.info)
       throw error
     }
   }

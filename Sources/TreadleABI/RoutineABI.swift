@@ -121,7 +121,7 @@ public func treadle_routine_create(
       try Runtime.start()
       out.pointee = pointer(try Scope.making { () throws(Failure) in try makeRoutine(known, &place) })
     } catch {
-      known.destroy?(known.info)
+      ClientCall.giveBack(known.destroy, known.info)
       throw error
     }
     return Status.ok

@@ -31,7 +31,7 @@ public func treadle_scope_create(
       out.pointee = pointer(try Scope.making { () throws(Failure) in try Scope.create(label: known.label, destroy: known.destroy, info: known.info).handle })
       return Status.ok
     } catch {
-      known.destroy?(known.info)
+      ClientCall.giveBack(known.destroy, known.info)
       throw error
     }
   }

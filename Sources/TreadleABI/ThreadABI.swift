@@ -43,7 +43,7 @@ public func treadle_thread_create(
         try Scope.making(in: bits(known.scope)) { () throws(Failure) in try makeThread(known, isDetached: known.flags & 1 != 0).handle })
       return Status.ok
     } catch {
-      known.destroy?(known.info)
+      ClientCall.giveBack(known.destroy, known.info)
       throw error
     }
   }

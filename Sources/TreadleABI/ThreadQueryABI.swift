@@ -157,7 +157,7 @@ public func treadle_thread_set_value(
       try Thread.holdingForCalls(thread) { thread throws(Failure) in try thread.setValue(key, value, release: release) }
       return Status.ok
     } catch {
-      release?(value)
+      ClientCall.giveBack(release, value)
       throw error
     }
   }

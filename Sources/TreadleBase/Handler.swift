@@ -80,6 +80,6 @@ package struct Handler {
   /// The one end of what came with it.
   package func dispose() {
     retire?(host, token)
-    destroy?(info)
+    ClientCall.giveBack(destroy, info)
   }
 }

@@ -37,7 +37,7 @@ package struct PoolEntry: BitwiseCopyable {
 
   /// Calls the client. The entry is on no stack any more.
   package func release() {
-    code?(object)
+    ClientCall.giveBack(code, object)
     codeOfHost?(object, token)
   }
 }

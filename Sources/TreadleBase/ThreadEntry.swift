@@ -42,6 +42,6 @@ package struct ThreadEntry {
   /// It has run, or never will.
   package func dispose() {
     retire?(host, token)
-    destroy?(info)
+    ClientCall.giveBack(destroy, info)
   }
 }

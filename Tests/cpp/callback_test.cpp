@@ -276,31 +276,31 @@ TEST(an_exception_that_escapes_is_reported_and_terminates, "THR-19 PERF-11") {
 }
 
 // Callbacks of C that a C++ program gives to the C interface itself: nothing of the wrapper is around them.
+// Also where there is a handler outside of the library: nothing unwinds through its frames.
+template <class F> static void check_plain(F &&f) {
+    for (const bool is_caught : {false, true}) {
+        const Ended ended = end_by([&](const Loop &loop) {
+            if (!is_caught) return f(loop);
+            try {
+                f(loop);
+            } catch (const Unusual &) {
+            }
+        });
+        CHECK(WIFEXITED(ended.status));
+        CHECK_EQUAL(WEXITSTATUS(ended.status), 42);
+        CHECK_EQUAL(ended.errors, "terminated with an exception\n");
+    }
+}
 TEST(an_exception_of_a_plain_callback_terminates, "THR-19") {
-    // Also where there is a handler outside of the library: nothing unwinds through its frames.
-    const auto check = [](auto &&f) {
-        for (const bool is_caught : {false, true}) {
-            const Ended ended = end_by([&](const Loop &loop) {
-                if (!is_caught) return f(loop);
-                try {
-                    f(loop);
-                } catch (const Unusual &) {
-                }
-            });
-            CHECK(WIFEXITED(ended.status));
-            CHECK_EQUAL(WEXITSTATUS(ended.status), 42);
-            CHECK_EQUAL(ended.errors, "terminated with an exception\n");
-        }
-    };
-    check([](const Loop &loop) {
+    check_plain([](const Loop &loop) {
         treadle_loop_post(loop.native(), [](void *) { throw Unusual(); }, nullptr);
         treadle_loop_run(loop.native(), TREADLE_DEFAULT_MODE, 0, 0);
     });
-    check([](const Loop &loop) {
+    check_plain([](const Loop &loop) {
         treadle_timer_start(0, 0, [](treadle_timer, void *) { throw Unusual(); }, nullptr, nullptr);
         treadle_loop_run(loop.native(), TREADLE_DEFAULT_MODE, 0, 0);
     });
-    check([](const Loop &) {
+    check_plain([](const Loop &) {
         treadle_source_context context{};
         context.struct_size = sizeof context;
         context.release = [](void *) { throw Unusual(); };
@@ -308,7 +308,7 @@ TEST(an_exception_of_a_plain_callback_terminates, "THR-19") {
         treadle_source_create(&context, &source);
         treadle_source_release(source);
     });
-    check([](const Loop &loop) {
+    check_plain([](const Loop &loop) {
         treadle_source_context context{};
         context.struct_size = sizeof context;
         context.schedule = [](treadle_source, treadle_loop, const char *, void *) { throw Unusual(); };
@@ -316,12 +316,60 @@ TEST(an_exception_of_a_plain_callback_terminates, "THR-19") {
         treadle_source_create(&context, &source);
         treadle_loop_add_source(loop.native(), source, TREADLE_DEFAULT_MODE);
     });
-    check([](const Loop &) {
+    check_plain([](const Loop &) {
         treadle_thread thread = nullptr;
         auto config = TREADLE_INIT(treadle_thread_config);
         config.fn = [](void *) -> void * { throw Unusual(); };
         treadle_thread_create(&config, &thread);
         treadle_thread_start(thread);
         treadle_thread_join(thread, TREADLE_FOREVER, nullptr);
+    });
+    check_plain([](const Loop &) {
+        treadle_thread_set_value(treadle_thread_current(), "key", nullptr, nullptr);
+        treadle_thread_use_value(treadle_thread_current(), "key", [](void *, void *) { throw Unusual(); }, nullptr);
+    });
+}
+
+// What comes with a function is given back by the call that refuses, replaces or removes it.
+TEST(an_exception_of_a_release_terminates, "THR-19") {
+    static constexpr treadle_release_fn release = [](void *) { throw Unusual(); };
+    check_plain([](const Loop &) { treadle_thread_set_value(nullptr, "key", nullptr, release); });
+    check_plain([](const Loop &) {
+        treadle_thread_set_value(treadle_thread_current(), "key", nullptr, release);
+        treadle_thread_remove_value(treadle_thread_current(), "key");
+    });
+    check_plain([](const Loop &) {
+        auto config = TREADLE_INIT(treadle_routine_config);
+        treadle_routine routine = nullptr;
+        config.destroy = release;
+        treadle_routine_create(&config, &routine);
+    });
+    check_plain([](const Loop &) {
+        treadle_set_log(nullptr, nullptr, release);
+        treadle_set_log(nullptr, nullptr, nullptr);
+    });
+    check_plain([](const Loop &) {
+        treadle_set_last_resort(nullptr, nullptr, release);
+        treadle_set_last_resort(nullptr, nullptr, nullptr);
+    });
+    check_plain([](const Loop &) {
+        auto request = TREADLE_INIT(treadle_request);
+        request.fn = [](void *, void *) {};
+        request.flags = TREADLE_PERFORM_AFTER;
+        request.delay_ns = TREADLE_FOREVER;
+        request.release_target = release;
+        treadle_perform(nullptr, &request);
+        treadle_perform_cancel(&request);
+    });
+    check_plain([](const Loop &) {
+        auto request = TREADLE_INIT(treadle_request);
+        request.release_argument = release;
+        treadle_perform(nullptr, &request);
+    });
+    check_plain([](const Loop &) {
+        std::uint64_t pool = 0;
+        treadle_pool_push(&pool);
+        treadle_pool_add(nullptr, release);
+        treadle_pool_pop(pool);
     });
 }

@@ -58,6 +58,14 @@ package enum ClientCall {
     Int32(truncatingIfNeeded: guarded(code, a, b, c, d))
   }
 
+  /// Gives back what a client's function came with.
+  @inline(__always)
+  package static func giveBack(
+    _ release: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, _ info: UnsafeMutableRawPointer?
+  ) {
+    if let release { _ = guarded(release, info) }
+  }
+
   /// Work that calls a client, not counted.
   package static func guarded<Value>(_ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void) {
     withUnsafeMutablePointer(to: &value) { treadle_system_call_clients(body, $0) }

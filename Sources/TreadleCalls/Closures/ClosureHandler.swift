@@ -2,6 +2,7 @@
 // Copyright the Treadle authors
 
 package import TreadleCore
+import TreadleBase
 
 /// Who handles the calls of a closure: a C function with its info, or a host that knows the closure by a token.
 package struct ClosureHandler {
@@ -50,6 +51,6 @@ package struct ClosureHandler {
   /// No call will come any more.
   func dispose() {
     host?.retireCallToken(token)
-    destroy?(info)
+    ClientCall.giveBack(destroy, info)
   }
 }

@@ -14,7 +14,7 @@ extension Thread {
   ) throws(Failure) {
     let work = try ScopeWork.make(ScopeWork.Sort.value, Owned(value: value, release: release), isQueued: false) {
       let owned = $0.assumingMemoryBound(to: Owned.self).pointee
-      owned.release?(owned.value)
+      ClientCall.giveBack(owned.release, owned.value)
     }
     // Whoever knows the key may take it out at once.
     if let work { ScopeWork.retain(work) }
@@ -138,10 +138,6 @@ extension Thread {
     if !isLast { return }
     let (value, release, work) = (entry.pointee.value, entry.pointee.release, entry.pointee.work)
     treadle_system_free(entry)
-    if let work {
-      ScopeWork.end(work)
-    } else if let release {
-      _ = ClientCall.guarded(release, value)
-    }
+    if let work { ScopeWork.end(work) } else { ClientCall.giveBack(release, value) }
   }
 }

@@ -212,8 +212,8 @@ package struct Request {
   /// It was performed, or never will be.
   package func dispose() {
     retire?(host, token)
-    releaseTarget?(target)
-    releaseArgument?(argument)
+    ClientCall.giveBack(releaseTarget, target)
+    ClientCall.giveBack(releaseArgument, argument)
     indirect.drop?(indirect.object)
   }
 
