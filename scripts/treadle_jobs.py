@@ -19,6 +19,9 @@ BUILDS = {
     "cf": ["scripts/build-cf", "--output", "build/lib"],
 }
 
+#: Jobs that use none of these builds, and begin before they are there.
+EARLY = {"c-thread", "swift-thread"}
+
 #: What make test runs. The long ones first, so that the short ones fill the end; those that use a build of another after it.
 TEST = {
     "c-thread": ["scripts/test-c", "thread"],
@@ -154,13 +157,14 @@ def build() -> bool:
 
 
 def run_all(jobs: "dict[str, list[str]]", at_a_time: int, until: float = float("inf")) -> "tuple[list[Result], list[str]]":
-    """Runs jobs, so many at a time, and prints each result. Returns the results, and the names of the jobs that had not
-    begun when the clock (time.monotonic) passed until."""
+    """Builds the shipped libraries, runs jobs, so many at a time, and prints each result. Returns the results, and the names of
+    the jobs that had not begun when the clock (time.monotonic) passed until. A failed build is a failed job, and those that
+    use it do not run."""
     results: "list[Result]" = []
     left: "list[str]" = []
 
     def one(name: str, command: "list[str]") -> None:
-        if time.monotonic() > until:
+        if (name not in EARLY and not built.result()) or time.monotonic() > until:
             left.append(name)
             return
         # Programs of one job run one at a time: it is the jobs that run side by side.
@@ -168,7 +172,10 @@ def run_all(jobs: "dict[str, list[str]]", at_a_time: int, until: float = float("
         results.append(result)
         print(result, flush=True)
 
-    with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+    with concurrent.futures.ThreadPoolExecutor(1) as builder, concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+        built = builder.submit(build)
         for done in [pool.submit(one, name, command) for name, command in jobs.items()]:
             done.result()
+    if not built.result():
+        results.append(Result("build", 0, 1, 0, 0, "the shipped libraries were not built"))
     return results, left

@@ -96,7 +96,7 @@ TEST(another_process_answers_and_any_size_comes_through, "MSG-6 MSG-9") {
     struct reply reply = {0};
     pid_t child = start_process(name);
     treadle_message_port remote = make_remote(name);
-    static const size_t sizes[] = {0, 1, 31, 32, 33, 4095, 4096, 65535, 65536, 65537, 131072, 1 << 20, (64 << 20) + 3};
+    const size_t sizes[] = {0, 1, 31, 32, 33, 4095, 4096, 65535, 65536, 65537, 131072, 1 << 20, ((size_t)scaled(64) << 20) + 3};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char *bytes = malloc(sizes[i] + 1), text[32];
         for (size_t j = 0; j < sizes[i]; j++) bytes[j] = (char)(j * 31 + i);
@@ -109,6 +109,7 @@ TEST(another_process_answers_and_any_size_comes_through, "MSG-6 MSG-9") {
         CHECK_INT(reply.size, sizes[i]);
         for (size_t j = 0; j < reply.size; j++) CHECK(reply.data[j] == (char)(j * 7 + reply.size));
     }
+    drop_reply(&reply);
     CHECK_INT(treadle_message_port_send(remote, STOP, NULL, 0, LONG), TREADLE_OK);
     CHECK_INT(await_process(child), 0);
     CHECK_INT(discard(remote), TREADLE_OK);
