@@ -16,7 +16,8 @@ import Synchronization
 /// The orders: each change but `holdAgain` and `abandonClients` is a read-modify-write that acquires and releases, so a thread that
 /// changes the word sees all that was written before each earlier change. Protocols that pair this word with another one
 /// (`Calling.swift`, `Membership`, `Rest`) change the word on both sides, and so need no more. Only `signal` and `seenInOrder`
-/// are sequentially consistent: the loop's note of a wake-up is the other word there, which the two sides do not both change.
+/// are sequentially consistent, since the loop's note of a wake-up is the other word there, which the two sides do not both change,
+/// and `update`.
 package struct Reference: ~Copyable {
   private let word: Atomic<UInt64>
 
@@ -277,7 +278,12 @@ package struct Reference: ~Copyable {
     return nil
   }
 
-  /// Sets marks of an object that the caller holds; what was there before.
+  /// An exchange that changes nothing, for its order alone: the later of two threads that exchange the word sees what the earlier wrote.
+  /// Sequentially consistent, since compilers for x86 make no instruction at all of a weaker one.
+  @inline(__always)
+  package borrowing func update() { word.bitwiseOr(0, ordering: .sequentiallyConsistent) }
+
+  /// Sets marks of an object that the caller holds; what was there before. At least one: see `update`.
   @inline(__always)
   @discardableResult
   package borrowing func set(_ marks: UInt64) -> Seen {

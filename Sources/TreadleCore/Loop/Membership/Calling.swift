@@ -53,7 +53,7 @@ extension Loop {
   private func dropMoreLeft(naming item: Item) -> Bool {
     repeat {
       name(item)
-      item.cell.pointee.reference.set(0)
+      item.cell.pointee.reference.update()
     } while dropLeft()
     return true
   }

@@ -247,7 +247,7 @@ extension Loop {
     guard member.isIn(mode), mode.isOf(self) else { return nil }
     unlink(member, of: item, from: mode)
     // Between the end of the membership and the look at who is called (`Calling.swift`).
-    item.cell.pointee.reference.set(0)
+    item.cell.pointee.reference.update()
     return depart(item, from: mode)
   }
 

@@ -119,7 +119,7 @@ extension Mode {
     if endsTurn { state.pointee.lastOfTurn.store(0, ordering: .relaxed) }
     let item = member.primary
     loop.name(item)
-    item.cell.pointee.reference.set(0)
+    item.cell.pointee.reference.update()
     loop.state.pointee.gate.unlock()
     return (item, member)
   }
