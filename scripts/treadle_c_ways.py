@@ -23,8 +23,9 @@ SLOW = (
     "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
 )
 
-#: Long tests that mean something only in full: they count to a limit, or read what a fuzzer writes. The shipped library runs them so.
-FULL = "handle_life message_port_flood perform_scale pool scale signature_fuzz"
+#: Tests that mean something only in full, by their way: they count to a limit, or read what a fuzzer writes; or, with callbacks that an
+#: optimiser has made as short as the moment that they are to meet, they meet it in full alone.
+FULL = {"shared": "handle_life message_port_flood perform_scale pool scale signature_fuzz", "static": "callee"}
 
 #: Tests of races that repeat longest, whose protocols have scenes of the explorer. `make test` has a fifth of a way's rounds of them.
 RACES = "port_race signal_burst stale_close"
@@ -52,9 +53,9 @@ ONLY = {
         "perform_end plugin pool port port_fault process_fault pull routine routine_fault scope scope_value source thread "
         "thread_dictionary timer"
     ),
-    # The sanitizers' builds are ordinary Swift as well: here, what meets its runtime most.
+    # The sanitizers' builds are ordinary Swift as well: here, what meets its runtime most, and callee (see FULL).
     "static": (
-        "block closure descriptor fault fork host invocation last_resort lock loop mode object observer pass perform pool "
+        "block callee closure descriptor fault fork host invocation last_resort lock loop mode object observer pass perform pool "
         "process_fork routine run shutdown source stop thread thread_fork timer wake"
     ),
     # The core, without what the kernel may refuse.
@@ -64,7 +65,7 @@ ONLY = {
 
 def is_full(way: str, name: str) -> bool:
     """Whether a way repeats a test in full, whatever its scale."""
-    return way == "shared" and name in FULL.split()
+    return name in FULL.get(way, "").split()
 
 
 def rounds(way: str, name: str, soak: bool, scale: float) -> float:

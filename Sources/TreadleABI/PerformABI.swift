@@ -45,9 +45,9 @@ private func perform(
       try loop.perform(request, modes: modes, wait: wait)
     }
   }
-  let thread = try Thread.hold(handle.bits, "on")
-  defer { thread.letGo() }
-  return try thread.droppedIfThreadEnds { () throws(Failure) in try thread.perform(request, modes: modes, wait: wait) }
+  return try Thread.holdingForCalls(OpaquePointer(on), "on") { thread throws(Failure) in
+    try thread.perform(request, modes: modes, wait: wait)
+  }
 }
 
 @implementation @_cdecl("treadle_perform_cancel")

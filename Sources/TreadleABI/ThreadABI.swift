@@ -11,9 +11,9 @@ extension Thread {
   /// Held while a call looks at it, whatever other threads release meanwhile.
   @inline(__always)
   static func holding<Result>(
-    _ handle: OpaquePointer?, _ body: (Thread) throws(Failure) -> Result
+    _ handle: OpaquePointer?, _ subject: StaticString = "thread", _ body: (Thread) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let thread = try Thread.hold(bits(handle), "thread")
+    let thread = try Thread.hold(bits(handle), subject)
     defer { thread.letGo() }
     return try body(thread)
   }
@@ -21,9 +21,9 @@ extension Thread {
   /// The same where `body` may call the client, who may end the calling thread.
   @inline(__always)
   static func holdingForCalls<Result>(
-    _ handle: OpaquePointer?, _ body: (Thread) throws(Failure) -> Result
+    _ handle: OpaquePointer?, _ subject: StaticString = "thread", _ body: (Thread) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try holding(handle) { thread throws(Failure) in try thread.droppedIfThreadEnds { () throws(Failure) in try body(thread) } }
+    try holding(handle, subject) { thread throws(Failure) in try thread.droppedIfThreadEnds { () throws(Failure) in try body(thread) } }
   }
 }
 

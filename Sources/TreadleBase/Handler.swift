@@ -70,6 +70,14 @@ package struct Handler {
     return uses == 0
   }
 
+  /// The end of a call, which takes the list's lock for that.
+  package static func endUse(_ handler: UnsafeMutablePointer<Handler>, under lock: UnsafeMutablePointer<Mutex>) {
+    lock.pointee.lock(.process)
+    let isLast = handler.pointee.endUse()
+    lock.pointee.unlock(.process)
+    if isLast { free(handler) }
+  }
+
   /// Gives back, once, what came with it.
   package static func free(_ handler: UnsafeMutablePointer<Handler>) {
     let last = handler.pointee

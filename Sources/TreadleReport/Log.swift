@@ -17,8 +17,10 @@ package enum Log {
   }
   private static let mostTold: UInt64 = 4096
 
+  private static var lock: UnsafeMutablePointer<Mutex> { Mutex.at(treadle_system_report_lock()) }
+
   private static func withState<Result>(_ body: (UnsafeMutablePointer<State>) -> Result) -> Result {
-    let lock = Mutex.at(treadle_system_report_lock())
+    let lock = self.lock
     lock.pointee.lock(.process)
     defer { lock.pointee.unlock(.process) }
     assert(MemoryLayout<State>.size <= 80, "C has room for it")
@@ -101,7 +103,6 @@ package enum Log {
 
   /// The function has returned, or ends its thread.
   private static let endUse: ObjectCall.Abandon = { memory in
-    let handler = memory.assumingMemoryBound(to: Handler.self)
-    if withState({ _ in handler.pointee.endUse() }) { Handler.free(handler) }
+    Handler.endUse(memory.assumingMemoryBound(to: Handler.self), under: lock)
   }
 }

@@ -8,7 +8,7 @@
 static struct {
     int targets, arguments, destroyed;
     treadle_invocation invocation;
-    treadle_thread other; /* executes, or is not started */
+    treadle_thread other; /* not started */
 } scene;
 
 static void end_thread(void) { pthread_exit(NULL); }
@@ -175,40 +175,42 @@ TEST(the_release_of_a_value_may_end_the_thread, "THR-12") {
 
 /* --- What the process has one of ---------------------------------------------------------------------- */
 
+/* `set` installs a function that ends its thread, or nothing again; `call` has it called. */
+static void expect_given_back(treadle_status (*set)(bool is_installed), void *(*call)(void *)) {
+    memset(&scene, 0, sizeof scene);
+    CHECK_INT(set(true), TREADLE_OK);
+    on_thread(call, NULL);
+    CHECK_INT(scene.destroyed, 0);
+    CHECK_INT(set(false), TREADLE_OK);
+    CHECK_INT(scene.destroyed, 1);
+}
 static bool end_in_last_resort(treadle_thread thread, const char *kind, const char *message, void *info) {
     (void)thread, (void)kind, (void)message, (void)info;
     end_thread();
     return true;
+}
+static treadle_status set_last_resort(bool is_installed) {
+    return is_installed ? treadle_set_last_resort(end_in_last_resort, &scene.destroyed, count) : treadle_set_last_resort(NULL, NULL, NULL);
 }
 static void *report_error(void *unused) {
     treadle_report_error("kind", "message");
     CHECK(!"it returned");
     return unused;
 }
-TEST(a_last_resort_that_ends_its_thread_goes_back, "THR-19") {
-    memset(&scene, 0, sizeof scene);
-    CHECK_INT(treadle_set_last_resort(end_in_last_resort, &scene.destroyed, count), TREADLE_OK);
-    on_thread(report_error, NULL);
-    CHECK_INT(scene.destroyed, 0);
-    CHECK_INT(treadle_set_last_resort(NULL, NULL, NULL), TREADLE_OK);
-    CHECK_INT(scene.destroyed, 1);
-}
+TEST(a_last_resort_that_ends_its_thread_goes_back, "THR-19") { expect_given_back(set_last_resort, report_error); }
+
 static void end_in_log(const char *message, void *info) {
     (void)message, (void)info;
     end_thread();
+}
+static treadle_status set_log(bool is_installed) {
+    return is_installed ? treadle_set_log(end_in_log, &scene.destroyed, count) : treadle_set_log(NULL, NULL, NULL);
 }
 static void *fail(void *unused) {
     treadle_signature_parse(NULL, NULL);
     CHECK(!"it returned");
     return unused;
 }
-TEST(a_log_function_that_ends_its_thread_goes_back, "THR-19") {
-    memset(&scene, 0, sizeof scene);
-    CHECK_INT(treadle_set_log(end_in_log, &scene.destroyed, count), TREADLE_OK);
-    on_thread(fail, NULL);
-    CHECK_INT(scene.destroyed, 0);
-    CHECK_INT(treadle_set_log(NULL, NULL, NULL), TREADLE_OK);
-    CHECK_INT(scene.destroyed, 1);
-}
+TEST(a_log_function_that_ends_its_thread_goes_back, "THR-19") { expect_given_back(set_log, fail); }
 
 TEST_MAIN()

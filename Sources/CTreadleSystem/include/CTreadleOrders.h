@@ -6,7 +6,8 @@
 #define CTREADLE_ORDERS_H
 
 /* Between an atomic exchange, or a sequentially consistent store, and a load of another word: what was written before the exchange is
- * seen by others before the load. On x86 the exchange itself is enough; the explorer (Tests/explorer) has both ways. */
+ * seen by others before the load. On x86 the exchange itself is enough, where the compiler makes one: of one that changes nothing, whose
+ * result is not used, only if it is sequentially consistent. The explorer (Tests/explorer) has both ways. */
 #ifdef TREADLE_EXPLORED
 void treadle_system_explored_fence(void);
 #endif

@@ -63,11 +63,7 @@ package enum LastResort {
 
   /// The handler has returned, or ends its thread.
   private static let endUse: ObjectCall.Abandon = { memory in
-    let handler = memory.assumingMemoryBound(to: Handler.self)
-    lock.pointee.lock(.process)
-    let isLast = handler.pointee.endUse()
-    lock.pointee.unlock(.process)
-    if isLast { Handler.free(handler) }
+    Handler.endUse(memory.assumingMemoryBound(to: Handler.self), under: lock)
   }
 
   /// The default: one line on standard error, of what a pipe takes in one piece. Nothing is dealt with by that.

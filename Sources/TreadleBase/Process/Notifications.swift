@@ -97,12 +97,7 @@ package enum Notifications {
 
   /// The thread ends inside of a call.
   private static let endUse: ObjectCall.Abandon = { memory in
-    let handler = memory.assumingMemoryBound(to: Handler.self)
-    let lock = NotificationList.lock
-    lock.pointee.lock(.process)
-    let isLast = handler.pointee.endUse()
-    lock.pointee.unlock(.process)
-    if isLast { Handler.free(handler) }
+    Handler.endUse(memory.assumingMemoryBound(to: Handler.self), under: NotificationList.lock)
   }
 
   /// Inside of a call that is counted and guarded already.

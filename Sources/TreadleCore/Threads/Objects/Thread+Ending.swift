@@ -126,7 +126,7 @@ public func threadExits() {
   treadle_system_forget_calls()
   Item.abandonFiredByHand()
   if thread.pointee.is_ending_scopes {
-    // An object may have come to rest since, and this thread did not look.
+    // An object may have lost the last of our references meanwhile, and this thread did not look.
     thread.pointee.is_ending_scopes = false
     Rest.announce()
   }
