@@ -59,6 +59,36 @@ SCENARIO(a_source_removes_the_next) {
     CFRunLoopSourceSignal(b.source);
     run(DEFAULT, 0, false);
 }
+/* a fires first, and does something to b, which is due as well. */
+static void run_two_due_timers(void (*also)(struct part *)) {
+    a.also = also;
+    add_timer(&a, NOW - 2, 0, DEFAULT);
+    add_timer(&b, NOW - 1, 0, DEFAULT);
+    keep_busy(DEFAULT);
+    usleep(1000);
+    run(DEFAULT, 0, false);
+    run(DEFAULT, 0, false);
+}
+static void remove_timer_b(struct part *part) {
+    (void)part;
+    CFRunLoopRemoveTimer(LOOP, b.timer, DEFAULT);
+}
+static void add_timer_b_again(struct part *part) {
+    remove_timer_b(part);
+    CFRunLoopAddTimer(LOOP, b.timer, DEFAULT);
+}
+static void move_timer_b(struct part *part) {
+    remove_timer_b(part);
+    CFRunLoopAddTimer(LOOP, b.timer, CFSTR("m"));
+}
+SCENARIO(a_timer_removes_the_next) { run_two_due_timers(remove_timer_b); }
+SCENARIO(a_timer_removes_the_next_and_adds_it_again) { run_two_due_timers(add_timer_b_again); }
+SCENARIO(a_timer_moves_the_next_to_another_mode) { run_two_due_timers(move_timer_b); }
+SCENARIO(a_timer_removes_the_next_from_one_of_two_modes) {
+    make_timer(&a, NOW - 2, 0);
+    add_timer(&b, NOW - 1, 0, CFSTR("m"));
+    run_two_due_timers(remove_timer_b);
+}
 SCENARIO(blocks_keep_their_order) {
     keep_busy(DEFAULT);
     keep_busy(CFSTR("m"));

@@ -12,10 +12,11 @@ enum context { TOP, IN_SOURCE, IN_TIMER, IN_OBSERVER, IN_BLOCK };
 
 struct source { CFRunLoopSourceRef ref; int number, left; } sources[SOURCES];
 /* Dates are long past or far away: `due` says which, but while the timer fires. */
-struct timer { CFRunLoopTimerRef ref; int number, left, mode, due, firing, repeats; } timers[TIMERS];
+struct timer { CFRunLoopTimerRef ref; int number, left, mode, due, firing, repeats, removed_in; } timers[TIMERS];
 struct observer { CFRunLoopObserverRef ref; int number, left; } observers[OBSERVERS];
 struct level { int mode, poll, once, stopped, from_observer; } levels[DEEPEST + 1];
 static int depth; /* how many runs there are */
+static int step;  /* of the program: four actions and a run */
 static CFAbsoluteTime past;
 static int blocks;
 
@@ -47,6 +48,10 @@ static int may_make_due(void) { return !any_level_stopped(); }
 /* D-08: not from a callback of the same batch, nor from a run inside of one. */
 static int may_remove_source(enum context context) { return context != IN_SOURCE; }
 static int may_remove_observer(enum context context) { return context != IN_OBSERVER && !any_level_from_observer(); }
+/* D-08: a run may have collected the timer before it was removed. */
+static int may_add_timer(const struct timer *timer) {
+    return timer->mode < 0 && (!timer->due || (may_make_due() && timer->removed_in != step));
+}
 /* D-13, and what a nested run in a block can see. */
 static int may_nest(enum context context) {
     return depth < DEEPEST && !any_level_stopped() && (context == TOP || context == IN_TIMER || context == IN_OBSERVER);
@@ -104,7 +109,7 @@ static void new_source(int i) {
 static void new_timer(int i) {
     CFRunLoopTimerContext context = {.info = &timers[i]};
     int repeats = (int)any(2);
-    timers[i] = (struct timer){CFRunLoopTimerCreate(NULL, NOW + 1e6, repeats ? 1e6 : 0, 0, 0, fire, &context), i, ACTIONS, -1, 0, 0, repeats};
+    timers[i] = (struct timer){CFRunLoopTimerCreate(NULL, NOW + 1e6, repeats ? 1e6 : 0, 0, 0, fire, &context), i, ACTIONS, -1, 0, 0, repeats, -1};
 }
 static void new_observer(int i) {
     static const CFOptionFlags masks[] = {kCFRunLoopAllActivities, kCFRunLoopEntry | kCFRunLoopExit, kCFRunLoopBeforeTimers,
@@ -149,14 +154,16 @@ static void act(enum context context) {
     case 4: if (may_remove_source(context)) CFRunLoopRemoveSource(LOOP, source->ref, name); break;
     case 5: if (may_remove_source(context) && any(3) == 0) CFRunLoopSourceInvalidate(source->ref); break;
     case 6:
-        if (timer->mode < 0 && (!timer->due || may_make_due())) {
+        if (may_add_timer(timer)) {
             timer->mode = mode;
             CFRunLoopAddTimer(LOOP, timer->ref, mode_name(mode));
             settle();
         }
         break;
     case 7:
-        if (timer->mode >= 0) CFRunLoopRemoveTimer(LOOP, timer->ref, mode_name(timer->mode));
+        if (timer->mode < 0) break;
+        CFRunLoopRemoveTimer(LOOP, timer->ref, mode_name(timer->mode));
+        timer->removed_in = depth > 0 ? step : -1;
         timer->mode = -1;
         break;
     case 8: if (may_make_due()) make_due(timer); break;
@@ -200,7 +207,7 @@ static void *program(void *argument) {
         new_observer(i);
         CFRunLoopAddObserver(LOOP, observers[i].ref, any(4) ? mode_name((int)any(MODES)) : kCFRunLoopCommonModes);
     }
-    for (int step = 0; step < 6; step++) {
+    for (step = 0; step < 6; step++) {
         for (int i = 0; i < 4; i++) act(TOP);
         run_random(TOP);
     }
