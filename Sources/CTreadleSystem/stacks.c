@@ -4,16 +4,19 @@
  * stacks.c: the stack of another thread, for the watchdog. That thread is sent a real-time signal that nobody else handles, and
  * its handler unwinds the stack that it lies on. There is no handler before somebody asks for a stack.
  *
- * Why this is safe. The handler calls `backtrace` alone, which neither allocates nor takes a lock once libgcc is loaded: that is
- * done beforehand, on the asking thread. (With a glibc before 2.35 it takes the loader's lock, which is recursive: it waits if
- * another thread is loading a library meanwhile, and goes on.) It writes to static memory, and answers only the question that is
- * being asked: a signal that comes late, or to a thread that the kernel has given a dead one's id, finds another ticket or
- * another call. The handler stays for the rest of the process, since the default of a real-time signal would end that.
+ * Why this is safe. The handler calls libc's `backtrace` alone, which neither allocates nor takes a lock once libgcc is loaded:
+ * that is done beforehand, on the asking thread. A function of that name that the program or a sanitizer puts before libc's is
+ * passed over: those of the sanitizers allocate, and would wait for ever for the lock that the interrupted thread holds. (With a
+ * glibc before 2.35 it takes the loader's lock, which is recursive: it waits if another thread is loading a library meanwhile,
+ * and goes on.) The handler writes to static memory, and answers only the question that is being asked: a signal that comes
+ * late, or to a thread that the kernel has given a dead one's id, finds another ticket or another call. It stays for the rest of
+ * the process, since the default of a real-time signal would end that.
  *
  * What it is not: invisible. A system call that restarts after no signal, such as `poll` or `nanosleep`, returns EINTR in the
  * callback. */
 #include "CTreadleSystem.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -31,6 +34,9 @@ static struct {
     void *pc;        /* where the thread was interrupted */
     void *frames[TREADLE_SYSTEM_FRAMES];
 } asked;
+
+/* libc's `backtrace`; set before the first question. */
+static int (*unwind)(void **frames, int room) = backtrace;
 
 static void *interrupted_at(const ucontext_t *context) {
 #if defined(__x86_64__)
@@ -50,7 +56,7 @@ static void answer(int number, siginfo_t *info, void *context) {
     if (info->si_code == SI_QUEUE && ticket != 0 &&
         __atomic_compare_exchange_n(&asked.ticket, &expected, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         bool is_meant = asked.thread == treadle_system_thread_id() && __atomic_load_n(asked.word, __ATOMIC_RELAXED) == asked.expected;
-        asked.count = is_meant ? backtrace(asked.frames, TREADLE_SYSTEM_FRAMES) : 0;
+        asked.count = is_meant ? unwind(asked.frames, TREADLE_SYSTEM_FRAMES) : 0;
         asked.pc = interrupted_at(context);
         __atomic_store_n(&asked.done, ticket, __ATOMIC_RELEASE);
         treadle_system_futex_wake(&asked.done, 1);
@@ -73,8 +79,9 @@ static int own_signal(void) {
 }
 
 void treadle_system_prepare_stacks(void) {
-    void *frame;
-    backtrace(&frame, 1);
+    void *frame, *found = dlsym(RTLD_NEXT, "backtrace"); /* the one behind this library: none in a static program */
+    if (found) *(void **)(void *)&unwind = found;
+    unwind(&frame, 1);
 }
 
 int32_t treadle_system_stack_of(int32_t thread, const void *word, int64_t expected, int64_t until, const void **out) {

@@ -14,7 +14,7 @@ static treadle_loop loop;
 static treadle_source sources[MANY];
 
 HELPER void signal_own(int number) { CHECK_INT(treadle_source_signal(sources[number]), TREADLE_OK); }
-HELPER void poll(const char *mode, const char *expected) {
+HELPER void poll_for(const char *mode, const char *expected) {
     CHECK_INT(poll_mode(mode), TREADLE_RUN_TIMED_OUT);
     CHECK_TRACE(expected);
 }

@@ -42,11 +42,11 @@ TEST(a_signal_of_another_thread_joins_the_owner_s, "SRC0-6 SRC0-7") {
         on_thread(signal_there, sources[0]);
         on_thread(signal_there, sources[2]);
         signal_own(2);
-        poll(MODE, "0 1 2");
-        poll(MODE, "");
+        poll_for(MODE, "0 1 2");
+        poll_for(MODE, "");
         on_thread(signal_there, sources[1]);
         signal_own(0), signal_own(1);
-        poll(MODE, "1 0");
+        poll_for(MODE, "1 0");
     }
 }
 TEST(others_see_the_owner_s_signal, "SRC0-14") {
@@ -54,7 +54,7 @@ TEST(others_see_the_owner_s_signal, "SRC0-14") {
     signal_own(0);
     CHECK(on_thread(ask_there, sources[0]) && !on_thread(ask_there, sources[1]));
     CHECK(treadle_source_is_signalled(sources[0]));
-    poll(MODE, "0");
+    poll_for(MODE, "0");
     CHECK(!on_thread(ask_there, sources[0]));
     signal_own(0);
     on_thread(invalidate_there, sources[0]);
@@ -64,24 +64,24 @@ TEST(a_signal_goes_with_a_source_that_another_thread_moves, "SRC0-6 SRC0-10 MODE
     add_sources(2, note);
     signal_own(0), signal_own(1);
     on_thread(leave_there, sources[0]);
-    poll(MODE, "1");
+    poll_for(MODE, "1");
     on_thread(join_there, sources[0]);
-    poll(MODE, "0");
-    poll(MODE, "");
+    poll_for(MODE, "0");
+    poll_for(MODE, "");
     /* Without a signal, too. */
     on_thread(leave_there, sources[1]);
     on_thread(join_there, sources[1]);
-    poll(MODE, "");
+    poll_for(MODE, "");
     signal_own(1), signal_own(0);
-    poll(MODE, "1 0");
+    poll_for(MODE, "1 0");
 }
 static void *perform_there(void *source) {
     treadle_loop there = treadle_loop_current();
     CHECK_INT(treadle_loop_remove_source(loop, source, MODE), TREADLE_OK);
     CHECK_INT(treadle_loop_add_source(there, source, MODE), TREADLE_OK);
-    poll(MODE, "0");
+    poll_for(MODE, "0");
     CHECK_INT(treadle_source_signal(source), TREADLE_OK);
-    poll(MODE, "0");
+    poll_for(MODE, "0");
     CHECK_INT(treadle_source_signal(source), TREADLE_OK);
     CHECK_INT(treadle_loop_remove_source(there, source, MODE), TREADLE_OK);
     return NULL;
@@ -90,28 +90,28 @@ TEST(a_signal_goes_to_another_loop, "SRC0-6 SRC0-11 MODE-5") {
     add_sources(2, note);
     signal_own(0), signal_own(1);
     on_thread(perform_there, sources[0]);
-    poll(MODE, "1");
+    poll_for(MODE, "1");
     CHECK_INT(treadle_loop_add_source(loop, sources[0], MODE), TREADLE_OK);
-    poll(MODE, "0");
+    poll_for(MODE, "0");
 }
 TEST(a_signal_counts_in_a_second_mode, "SRC0-6 SRC0-11 MODE-4") {
     add_sources(2, note);
     signal_own(0), signal_own(1);
     on_thread(join_second_there, sources[0]);
     CHECK_INT(treadle_loop_add_source(loop, sources[1], SECOND), TREADLE_OK);
-    poll(SECOND, "0 1");
-    poll(MODE, "");
+    poll_for(SECOND, "0 1");
+    poll_for(MODE, "");
     signal_own(1), signal_own(0);
-    poll(MODE, "1 0");
-    poll(SECOND, "");
+    poll_for(MODE, "1 0");
+    poll_for(SECOND, "");
 }
 TEST(an_invalid_source_is_not_performed, "SRC0-4 SRC0-14 OBJ-5") {
     add_sources(2, note);
     signal_own(0), signal_own(1);
     on_thread(invalidate_there, sources[0]);
-    poll(MODE, "1");
+    poll_for(MODE, "1");
     CHECK_INT(treadle_source_signal(sources[0]), TREADLE_IGNORED);
-    poll(MODE, "");
+    poll_for(MODE, "");
 }
 TEST(signals_outside_of_runs_and_in_other_modes_are_kept, "SRC0-6 MODE-4") {
     add_sources(2, note);
@@ -119,8 +119,8 @@ TEST(signals_outside_of_runs_and_in_other_modes_are_kept, "SRC0-6 MODE-4") {
     CHECK_INT(treadle_loop_add_source(loop, sources[1], SECOND), TREADLE_OK);
     for (int i = 0; i < MANY_PASSES; i++) {
         signal_own(1);
-        poll(MODE, "");
-        poll(SECOND, "1");
+        poll_for(MODE, "");
+        poll_for(SECOND, "1");
     }
 }
 
@@ -129,7 +129,7 @@ TEST(signals_outside_of_runs_and_in_other_modes_are_kept, "SRC0-6 MODE-4") {
 static void signal_itself_and_others(void) { signal_own(1), signal_own(0), signal_own(2); }
 static void run_inside(void) {
     signal_own(0);
-    poll(MODE, "0 1 2 0");
+    poll_for(MODE, "0 1 2 0");
     signal_own(0); /* after the run inside of it */
 }
 static void move_itself(void) {
@@ -151,30 +151,30 @@ TEST(sources_signal_themselves_and_each_other, "SRC0-8 SRC0-9 SRC0-12 RUN-13") {
     for (int round = 0; round < 3; round++) {
         scene = signal_itself_and_others;
         signal_own(0), signal_own(1), signal_own(2);
-        poll(MODE, "0 1 2");
-        poll(MODE, "0"); /* the others had not been performed yet when they were signalled once more */
+        poll_for(MODE, "0 1 2");
+        poll_for(MODE, "0"); /* the others had not been performed yet when they were signalled once more */
         scene = run_inside;
         signal_own(0), signal_own(1), signal_own(2);
-        poll(MODE, "");
-        poll(MODE, "0");
+        poll_for(MODE, "");
+        poll_for(MODE, "0");
         scene = move_itself;
         signal_own(0), signal_own(1);
-        poll(MODE, "0 1");
-        poll(MODE, "0");
+        poll_for(MODE, "0 1");
+        poll_for(MODE, "0");
         scene = signal_elsewhere;
         signal_own(0), signal_own(1);
-        poll(MODE, "0 1");
-        poll(MODE, "0");
-        poll(MODE, "");
+        poll_for(MODE, "0 1");
+        poll_for(MODE, "0");
+        poll_for(MODE, "");
     }
 }
 TEST(what_another_thread_takes_out_of_a_pass_is_not_performed, "SRC0-7 OBJ-9 MODE-10") {
     add_sources(3, note);
     scene = take_out_the_next;
     signal_own(0), signal_own(1), signal_own(2);
-    poll(MODE, "0 2");
+    poll_for(MODE, "0 2");
     on_thread(join_there, sources[1]);
-    poll(MODE, "1");
+    poll_for(MODE, "1");
 }
 
 /* The handle of a source means nothing any more once it is gone, though it be the source that is being performed. */
@@ -184,7 +184,7 @@ static void perish(void) {
     signal_own(0);
     CHECK_INT(treadle_source_invalidate(old), TREADLE_OK);
     CHECK_INT(treadle_source_release(old), TREADLE_OK);
-    poll(MODE, "0 1"); /* another run, in which other sources are performed */
+    poll_for(MODE, "0 1"); /* another run, in which other sources are performed */
     for (int i = 0; i < 64; i++) {
         replacements[i] = make_source(note, (void *)(intptr_t)(100 + i));
         CHECK_INT(treadle_loop_add_source(loop, replacements[i], MODE), TREADLE_OK);
@@ -196,16 +196,16 @@ TEST(the_handle_of_a_source_that_is_gone_means_nothing, "OBJ-4 SRC0-4 ABI-5") {
     add_sources(2, note);
     scene = perish;
     signal_own(0), signal_own(1);
-    poll(MODE, "");
+    poll_for(MODE, "");
     CHECK(treadle_source_signal(sources[0]) != TREADLE_OK);
-    poll(MODE, "");
+    poll_for(MODE, "");
 }
 /* So many others have had its place that the next one looks like it in all but the handle. */
 TEST(the_handle_of_the_source_performed_last_means_nothing_once_it_is_gone, "OBJ-4 ABI-5") {
     add_sources(1, note);
     treadle_source old = sources[0];
     signal_own(0);
-    poll(MODE, "0");
+    poll_for(MODE, "0");
     CHECK_INT(treadle_source_invalidate(old), TREADLE_OK);
     CHECK_INT(treadle_source_release(old), TREADLE_OK);
     for (int i = 0; i < 127; i++) {
@@ -218,9 +218,9 @@ TEST(the_handle_of_the_source_performed_last_means_nothing_once_it_is_gone, "OBJ
     CHECK_INT(treadle_loop_add_source(loop, sources[1], MODE), TREADLE_OK);
     signal_own(1);
     CHECK_INT(treadle_source_signal(old), TREADLE_E_STALE);
-    poll(MODE, "1");
+    poll_for(MODE, "1");
     CHECK_INT(treadle_source_signal(old), TREADLE_E_STALE);
-    poll(MODE, "");
+    poll_for(MODE, "");
 }
 static void *give_up_there(void *source) {
     CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
@@ -236,8 +236,8 @@ TEST(a_source_may_be_given_up_while_it_is_performed, "OBJ-3 OBJ-4 SRC0-4") {
     add_sources(2, note);
     scene = perish_elsewhere;
     signal_own(0), signal_own(1);
-    poll(MODE, "0 1");
-    poll(MODE, "");
+    poll_for(MODE, "0 1");
+    poll_for(MODE, "");
 }
 
 static void fork_inside(void) {
@@ -258,8 +258,8 @@ TEST(the_child_of_a_fork_in_a_callback_has_no_source, "RL-11") {
     add_sources(1, note);
     scene = fork_inside;
     signal_own(0);
-    poll(MODE, "0");
-    poll(MODE, "0");
+    poll_for(MODE, "0");
+    poll_for(MODE, "0");
 }
 
 /* --- At the same moment ---------------------------------------------------------------------------- */
