@@ -83,6 +83,6 @@ public func treadle_source_signal_and_wake(_ source: OpaquePointer?) -> treadle_
 @implementation @_cdecl("treadle_source_is_signalled")
 public func treadle_source_is_signalled(_ source: OpaquePointer?) -> Bool {
   answer("treadle_source_is_signalled", false) { () throws(Failure) in
-    try Item.holding(.source, bits(source), "source") { $0.isSignalled }
+    try Item.holding(.source, bits(source), "source") { $0.tellSignalled() }
   }
 }

@@ -156,3 +156,53 @@ SCENE(a_silent_signal_beside_a_wake_up, "SRC0-6, SRC0-13, WAKE-1") {
     join_owner(owner);
     REQUIRE_OK(treadle_release(source));
 }
+
+/* Whoever has seen that a source is signalled, or has signalled it, finds it performed by the next run, whatever the thread that
+ * signals it at the same time has done yet. */
+static void prepare_one_that_stops(void) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    make_one_that_stops();
+    add(source);
+    set(&is_prepared);
+    await(&may_run);
+}
+static void run_until_stopped(void) {
+    REQUIRE(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY) == TREADLE_RUN_STOPPED);
+}
+static void *run_if_signalled(void *unused) {
+    prepare_one_that_stops();
+    if (treadle_source_is_signalled(source)) run_until_stopped();
+    return unused;
+}
+static void *signal_and_run(void *unused) {
+    prepare_one_that_stops();
+    REQUIRE_OK(treadle_source_signal(source));
+    run_until_stopped();
+    return unused;
+}
+static void explore_against_a_signal(void *(*body)(void *)) {
+    pthread_t owner = start(body, NULL);
+    await(&is_prepared);
+    explore_from_here();
+    set(&may_run);
+    signal_silently(NULL);
+    join(owner);
+    REQUIRE_OK(treadle_release(source));
+}
+SCENE(a_run_after_it_was_seen_as_signalled, "SRC0-6") { explore_against_a_signal(run_if_signalled); }
+SCENE(a_run_after_a_signal_beside_another, "SRC0-6") { explore_against_a_signal(signal_and_run); }
+
+/* The same wake-up of two signals that become one, of a source in two modes. */
+static void add_one_to_two_modes(void) {
+    add_one_that_stops_once_woken();
+    REQUIRE_OK(treadle_loop_add(loop, source, "second"));
+}
+SCENE(a_wake_up_beside_a_silent_signal_in_two_modes, "SRC0-6, SRC0-13") {
+    pthread_t owner = start_owner(add_one_to_two_modes), other = start(signal_silently, NULL);
+    count(&woken);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+    join(other);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+}

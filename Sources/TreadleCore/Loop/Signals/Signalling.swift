@@ -75,13 +75,20 @@ extension Item {
     if hasTrait(Trait.ordered) { mode.state.pointee.signalsAreMixed = true }
     let isQueued = mode.append(Entry(self, time))
     loop.noteCaller()
-    // Of two who signal at once the first queues the source. If only the second wants the loop woken, it may ask before the
-    // source is queued: the first, who looks after queueing, then wakes for both.
-    let sleep = wake || cell.pointee.reference.seenInOrder.has(Reference.Mark.wakeWanted) ? loop.markWoken() : Sleep.awake
+    let sleep = wake || isRelied ? loop.markWoken() : Sleep.awake
     loop.state.pointee.gate.unlock()
     if Watch.isTracing { traceSignal(generation, time) }
     if sleep != Sleep.awake { loop.endSleep(sleep) }
     if !isQueued { throw unsignal() }
+  }
+
+  /// Whether the loop is to be woken for a source that has just been queued, though who queued it does not ask for that. Between
+  /// its mark and its place in the queue others may have asked for a wake-up, signalled it as well, or been told that it is
+  /// signalled: a run that passed since then has not found it, and may sleep.
+  @inline(__always)
+  private var isRelied: Bool {
+    let seen = cell.pointee.reference.seenInOrder
+    return seen.has(Reference.Mark.wakeWanted) || seen.has(Reference.Mark.repeated)
   }
 
   /// A signal that found the source not signalled, for the trace. The source is the owner's, or held.
@@ -120,7 +127,7 @@ extension Item {
     while let member = next {
       if let mode = member.mode, !mode.isRecord, let loop = mode.loop {
         if isFresh && !mode.mention(member) { hasMemory = false }
-        if wake { loop.wake() }
+        if wake || isFresh && isRelied { loop.wake() }
       }
       next = following(member)
     }
@@ -131,6 +138,14 @@ extension Item {
   package var isSignalled: Bool {
     let seen = cell.pointee.reference.seen
     return seen.has(Reference.Mark.valid) && seen.has(Reference.Mark.signalled)
+  }
+}
+
+extension Item {
+  /// Whether it is signalled. Who is told so may rely on it: see `isRelied`.
+  package func tellSignalled() -> Bool {
+    isSignalled && cell.pointee.reference.exchange(
+      handle.generation, needs: Reference.Mark.valid | Reference.Mark.signalled, set: Reference.Mark.wakeWanted, clear: 0) != nil
   }
 }
 
