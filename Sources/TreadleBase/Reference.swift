@@ -50,7 +50,7 @@ package struct Reference: ~Copyable {
     package static let valid: UInt64 = 1
     /// The source was signalled, and not performed since (SRC0-6).
     package static let signalled: UInt64 = 2
-    /// Whoever signalled also wanted the loop woken: whoever queues the source does it.
+    /// The thread that queues the source wakes the loop: a signal asked for that, or a caller was told that the source is signalled.
     package static let wakeWanted: UInt64 = 4
     /// The source was signalled again before it was performed.
     package static let repeated: UInt64 = 8

@@ -65,7 +65,7 @@ static void run_two_due_timers(void (*also)(struct part *)) {
     add_timer(&a, NOW - 2, 0, DEFAULT);
     add_timer(&b, NOW - 1, 0, DEFAULT);
     keep_busy(DEFAULT);
-    usleep(1000);
+    settle();
     run(DEFAULT, 0, false);
     run(DEFAULT, 0, false);
 }

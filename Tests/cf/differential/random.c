@@ -59,13 +59,6 @@ static int may_nest(enum context context) {
 
 /* --- Items ----------------------------------------------------------------------------------------------- */
 
-static void settle(void) {
-#ifdef PEER
-    /* Its kernel timer is armed for a moment that is past, and fires a moment later: a poll may be quicker. */
-    CFAbsoluteTime end = NOW + 0.0001;
-    while (NOW < end) {}
-#endif
-}
 static void make_due(struct timer *timer) {
     timer->due = 1;
     past += 1;

@@ -84,6 +84,14 @@ HELPER void add_timer(struct part *part, CFAbsoluteTime date, CFTimeInterval int
     if (!part->timer) make_timer(part, date, interval);
     CFRunLoopAddTimer(LOOP, part->timer, mode);
 }
+/* After a timer became due, before a poll. */
+HELPER void settle(void) {
+#ifdef PEER
+    /* Its kernel timer is armed for a moment that is past, and fires a moment later: a poll may be quicker. */
+    CFAbsoluteTime end = NOW + 0.0001;
+    while (NOW < end) {}
+#endif
+}
 HELPER void add_observer(struct part *part, CFOptionFlags activities, CFIndex order, CFStringRef mode) {
     if (!part->observer) make_observer(part, activities, true, order);
     CFRunLoopAddObserver(LOOP, part->observer, mode);

@@ -118,8 +118,12 @@ static void add_one_that_stops_once_woken(void) {
     source = make_source(stop_once_woken, NULL, NULL);
     add(source);
 }
-SCENE(a_wake_up_beside_a_silent_signal, "SRC0-6, SRC0-13") {
-    pthread_t owner = start_owner(add_one_that_stops_once_woken), other = start(signal_silently, NULL);
+static void add_one_to_two_modes(void) {
+    add_one_that_stops_once_woken();
+    REQUIRE_OK(treadle_loop_add(loop, source, "second"));
+}
+static void wake_beside_a_silent_signal(void (*prepare)(void)) {
+    pthread_t owner = start_owner(prepare), other = start(signal_silently, NULL);
     REQUIRE_OK(treadle_loop_wake(loop)); /* by which the second signal may find a wake-up noted */
     count(&woken);
     REQUIRE_OK(treadle_source_signal_and_wake(source));
@@ -127,16 +131,22 @@ SCENE(a_wake_up_beside_a_silent_signal, "SRC0-6, SRC0-13") {
     join_owner(owner);
     REQUIRE_OK(treadle_release(source));
 }
+SCENE(a_wake_up_beside_a_silent_signal, "SRC0-6, SRC0-13") { wake_beside_a_silent_signal(add_one_that_stops_once_woken); }
+SCENE(a_wake_up_beside_a_silent_signal_in_two_modes, "SRC0-6, SRC0-13") { wake_beside_a_silent_signal(add_one_to_two_modes); }
 
 /* The same, where the first of a run clears the wake-up that may be found. */
 static struct event is_prepared, may_run;
-static void *own_a_woken_loop(void *unused) {
+static void prepare_and_wait(void (*prepare)(void)) {
     loop = treadle_loop_current();
     REQUIRE_OK(treadle_retain(loop));
-    add_one_that_stops_once_woken();
+    prepare();
     set(&is_prepared);
     await(&may_run);
-    result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+}
+static void run(void) { result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY); }
+static void *own_a_woken_loop(void *unused) {
+    prepare_and_wait(add_one_that_stops_once_woken);
+    run();
     return unused;
 }
 static void *signal_and_wake_once(void *unused) {
@@ -157,52 +167,32 @@ SCENE(a_silent_signal_beside_a_wake_up, "SRC0-6, SRC0-13, WAKE-1") {
     REQUIRE_OK(treadle_release(source));
 }
 
-/* Whoever has seen that a source is signalled, or has signalled it, finds it performed by the next run, whatever the thread that
- * signals it at the same time has done yet. */
-static void prepare_one_that_stops(void) {
-    loop = treadle_loop_current();
-    REQUIRE_OK(treadle_retain(loop));
+/* A run performs a source that a caller saw as signalled, or signalled, before it began, also while another signal of the source
+ * is in progress. */
+static void add_one_that_stops(void) {
     make_one_that_stops();
     add(source);
-    set(&is_prepared);
-    await(&may_run);
 }
-static void run_until_stopped(void) {
-    REQUIRE(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY) == TREADLE_RUN_STOPPED);
-}
-static void *run_if_signalled(void *unused) {
-    prepare_one_that_stops();
-    if (treadle_source_is_signalled(source)) run_until_stopped();
+static void *run_once_seen(void *unused) {
+    prepare_and_wait(add_one_that_stops);
+    if (!treadle_source_is_signalled(source)) REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    run();
     return unused;
 }
 static void *signal_and_run(void *unused) {
-    prepare_one_that_stops();
+    prepare_and_wait(add_one_that_stops);
     REQUIRE_OK(treadle_source_signal(source));
-    run_until_stopped();
+    run();
     return unused;
 }
-static void explore_against_a_signal(void *(*body)(void *)) {
+static void run_beside_a_silent_signal(void *(*body)(void *)) {
     pthread_t owner = start(body, NULL);
     await(&is_prepared);
     explore_from_here();
     set(&may_run);
     signal_silently(NULL);
-    join(owner);
-    REQUIRE_OK(treadle_release(source));
-}
-SCENE(a_run_after_it_was_seen_as_signalled, "SRC0-6") { explore_against_a_signal(run_if_signalled); }
-SCENE(a_run_after_a_signal_beside_another, "SRC0-6") { explore_against_a_signal(signal_and_run); }
-
-/* The same wake-up of two signals that become one, of a source in two modes. */
-static void add_one_to_two_modes(void) {
-    add_one_that_stops_once_woken();
-    REQUIRE_OK(treadle_loop_add(loop, source, "second"));
-}
-SCENE(a_wake_up_beside_a_silent_signal_in_two_modes, "SRC0-6, SRC0-13") {
-    pthread_t owner = start_owner(add_one_to_two_modes), other = start(signal_silently, NULL);
-    count(&woken);
-    REQUIRE_OK(treadle_source_signal_and_wake(source));
-    join(other);
     join_owner(owner);
     REQUIRE_OK(treadle_release(source));
 }
+SCENE(a_run_after_the_source_was_seen_as_signalled, "SRC0-6") { run_beside_a_silent_signal(run_once_seen); }
+SCENE(a_run_after_a_signal_beside_another, "SRC0-6") { run_beside_a_silent_signal(signal_and_run); }

@@ -75,20 +75,19 @@ extension Item {
     if hasTrait(Trait.ordered) { mode.state.pointee.signalsAreMixed = true }
     let isQueued = mode.append(Entry(self, time))
     loop.noteCaller()
-    let sleep = wake || isRelied ? loop.markWoken() : Sleep.awake
+    let sleep = wake || needsWakeup ? loop.markWoken() : Sleep.awake
     loop.state.pointee.gate.unlock()
     if Watch.isTracing { traceSignal(generation, time) }
     if sleep != Sleep.awake { loop.endSleep(sleep) }
     if !isQueued { throw unsignal() }
   }
 
-  /// Whether the loop is to be woken for a source that has just been queued, though who queued it does not ask for that. Between
-  /// its mark and its place in the queue others may have asked for a wake-up, signalled it as well, or been told that it is
-  /// signalled: a run that passed since then has not found it, and may sleep.
+  /// Whether the loop is to be woken for a source that was just queued by a signal without a wake-up. Between that signal's mark
+  /// and the place in the queue, another signal may have come, or a caller may have been told that the source is signalled: a pass
+  /// since then has not found the source, and its loop may sleep.
   @inline(__always)
-  private var isRelied: Bool {
-    let seen = cell.pointee.reference.seenInOrder
-    return seen.has(Reference.Mark.wakeWanted) || seen.has(Reference.Mark.repeated)
+  private var needsWakeup: Bool {
+    cell.pointee.reference.seenInOrder.has(Reference.Mark.wakeWanted | Reference.Mark.repeated)
   }
 
   /// A signal that found the source not signalled, for the trace. The source is the owner's, or held.
@@ -127,7 +126,7 @@ extension Item {
     while let member = next {
       if let mode = member.mode, !mode.isRecord, let loop = mode.loop {
         if isFresh && !mode.mention(member) { hasMemory = false }
-        if wake || isFresh && isRelied { loop.wake() }
+        if wake || isFresh && needsWakeup { loop.wake() }
       }
       next = following(member)
     }
@@ -139,13 +138,11 @@ extension Item {
     let seen = cell.pointee.reference.seen
     return seen.has(Reference.Mark.valid) && seen.has(Reference.Mark.signalled)
   }
-}
 
-extension Item {
-  /// Whether it is signalled. Who is told so may rely on it: see `isRelied`.
+  /// `isSignalled` for a client, who may run the loop next: a source that is not queued yet wakes the loop when it is.
   package func tellSignalled() -> Bool {
-    isSignalled && cell.pointee.reference.exchange(
-      handle.generation, needs: Reference.Mark.valid | Reference.Mark.signalled, set: Reference.Mark.wakeWanted, clear: 0) != nil
+    let needs = Reference.Mark.valid | Reference.Mark.signalled
+    return cell.pointee.reference.exchange(handle.generation, needs: needs, set: Reference.Mark.wakeWanted, clear: 0) != nil
   }
 }
 
