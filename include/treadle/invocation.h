@@ -110,7 +110,8 @@ typedef struct treadle_invocation_options {
  *  timeout, or one without a wait; TREADLE_E_STATE while a call is queued or running; TREADLE_E_TIMEOUT; TREADLE_E_CANCELLED
  *  when the call was cancelled meanwhile; TREADLE_E_DEADLOCK when the thread waits for the caller, directly or through other
  *  threads, with a timeout or without, and cannot make this call during that wait; TREADLE_E_CLOSED when the thread has
- *  finished, or ends before it has called, or after treadle_shutdown; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  finished, or ends before it has called, when the invocation's scope is being closed (SCOPE-2), or after treadle_shutdown;
+ *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_perform(treadle_invocation invocation,
                                                       const treadle_invocation_options *options);
 

@@ -20,6 +20,8 @@ struct Carrier: ~Copyable {
   /// Guards the rest.
   let gate: Gate
   var queue: HoppedQueue
+  /// The closure's scope is closed: no other call is queued.
+  var isEnded = false
 
   typealias Pointer = UnsafeMutablePointer<Carrier>
 
@@ -76,8 +78,11 @@ struct Carrier: ~Copyable {
     treadle_system_free(carrier)
   }
 
-  /// Ends all calls that have not begun, of a closure that takes no more.
-  static func cancelWaiting(_ carrier: Pointer) {
+  /// Ends all calls that have not begun; from here on none is queued.
+  static func endWaiting(_ carrier: Pointer) {
+    carrier.pointee.gate.lock()
+    carrier.pointee.isEnded = true
+    carrier.pointee.gate.unlock()
     var patience = Patience()
     while let call = holdFirst(carrier) {
       // One that is about to be queued, or to begin, is so on a thread that does nothing else meanwhile.

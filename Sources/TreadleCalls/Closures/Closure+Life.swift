@@ -56,7 +56,7 @@ extension Closure {
     closure.abandonClients()
     return closure.droppedIfThreadEnds {
       _ = closure.retire()
-      if let carrier = closure.body.pointee.carrier { Carrier.cancelWaiting(carrier) }
+      if let carrier = closure.body.pointee.carrier { Carrier.endWaiting(carrier) }
       return ClosureFrame.isOnThisThread(closure.body)
     }
   }

@@ -18,14 +18,14 @@ extension Hop {
   }
 
   func enter(_ call: HoppedCall.Pointer, _ copy: ArgumentCopy) -> Entry {
-    if append(call, always: false) { return .inside }
+    if let entry = append(call, always: false) { return entry }
     switch carrier.pointee.whenFull {
     case .block:
       if carrier.pointee.wait == .none && carrier.pointee.loop.belongsToCaller {
         drop(Failure(Status.deadlock, "closure", "has a full queue, which only this thread can empty"))
         return .refused
       }
-      return append(call, always: true) ? .inside : .outside
+      return append(call, always: true) ?? .refused
     case .fail:
       drop(Failure(Status.noMemory, "closure", "has a full queue"))
       if ClosureBody.isFirst(ClosureBody.Report.full, body) {
@@ -38,13 +38,14 @@ extension Hop {
     }
   }
 
-  /// True when it has room. Otherwise it is in the queue only if `always`.
-  private func append(_ call: HoppedCall.Pointer, always: Bool) -> Bool {
+  /// Nil without room; then it is in the queue, outside, only if `always`.
+  private func append(_ call: HoppedCall.Pointer, always: Bool) -> Entry? {
     carrier.pointee.gate.lock()
     defer { carrier.pointee.gate.unlock() }
-    if carrier.pointee.queue.isFull && !always { return false }
+    if carrier.pointee.isEnded { return .refused }
+    if carrier.pointee.queue.isFull && !always { return nil }
     carrier.pointee.queue.append(call)
-    return call.pointee.hasRoom
+    return call.pointee.hasRoom ? .inside : .outside
   }
 
   private func dropSilently() -> Entry {
@@ -54,14 +55,14 @@ extension Hop {
 
   private func replaceOldest(by call: HoppedCall.Pointer) -> Entry {
     var patience = Patience()
-    while !append(call, always: false) {
+    while true {
+      if let entry = append(call, always: false) { return entry }
       // Those that are only about to be queued came at the same time as this one, which may as well have been before
       // them all.
       guard let oldest = holdOldest() else { return dropSilently() }
       if oldest.cancel() { body.pointee.dropped.add(1, ordering: .relaxed) } else { patience.wait() }
       oldest.release()
     }
-    return .inside
   }
 
   private func holdOldest() -> CarriedCall? {
@@ -105,9 +106,9 @@ extension Hop {
     var unused: UnsafeMutableRawPointer? = later
     var patience = Patience()
     while unused == later {
-      if append(call, always: false) {
+      if let entry = append(call, always: false) {
         treadle_system_free(later)
-        return .inside
+        return entry
       }
       carrier.pointee.gate.lock()
       if let newest = newestOfLoop {

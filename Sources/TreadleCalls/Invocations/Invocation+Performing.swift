@@ -54,6 +54,7 @@ extension Invocation {
   private func begin(_ call: CarriedCall) throws(Failure) {
     body.pointee.mutex.lock(.invocation)
     defer { body.pointee.mutex.unlock(.invocation) }
+    if body.pointee.isEnded { throw Scope.closedFailure }
     if body.pointee.call != nil { throw Invocation.isBusy }
     call.retain()
     body.pointee.call = call
@@ -114,15 +115,32 @@ extension Invocation {
     }
   }
 
-  /// Its scope is closed: a call that is queued is cancelled, and no client owns it any more. True if its function is on the
+  /// Its scope is closed: a call that has not begun never does, and no client owns it any more. True if its function is on the
   /// calling thread's stack.
   package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
     let invocation = try retained(handle.bits)
     defer { invocation.drop() }
     invocation.awaitEnd()
-    _ = invocation.cancel()
+    invocation.endCalls()
     invocation.abandonClients()
     return InvocationFrame.isOnThisThread(invocation.body)
+  }
+
+  /// From here on it is not performed.
+  private func endCalls() {
+    body.pointee.mutex.lock(.invocation)
+    body.pointee.isEnded = true
+    body.pointee.mutex.unlock(.invocation)
+    var patience = Patience()
+    while let call = holdCall() {
+      defer { call.release() }
+      if call.phase != CarriedCall.Phase.idle {
+        _ = call.cancel()
+        return
+      }
+      // One that is about to be queued, or to begin, is so on a thread that does nothing else meanwhile.
+      patience.wait()
+    }
   }
 
   /// Whether its function is on the calling thread's stack.
@@ -152,13 +170,17 @@ extension Invocation {
 
   /// False when no call is queued.
   package func cancel() -> Bool {
-    body.pointee.mutex.lock(.invocation)
-    let call = body.pointee.call
-    call?.retain()
-    body.pointee.mutex.unlock(.invocation)
-    guard let call else { return false }
+    guard let call = holdCall() else { return false }
     defer { call.release() }
     return call.cancel()
+  }
+
+  /// The call that is on its way, held.
+  private func holdCall() -> CarriedCall? {
+    body.pointee.mutex.lock(.invocation)
+    defer { body.pointee.mutex.unlock(.invocation) }
+    body.pointee.call?.retain()
+    return body.pointee.call
   }
 
   /// `CarriedCall.Phase`.

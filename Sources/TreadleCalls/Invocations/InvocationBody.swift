@@ -24,6 +24,8 @@ struct InvocationBody: ~Copyable {
   /// The call that is on its way, with a reference: until it is over, and who waited for it has taken what it gave
   /// back. Lock.
   var call: CarriedCall?
+  /// Its scope is closed: no other call begins. Lock.
+  var isEnded = false
   /// What the last call that is over came to. Lock.
   var phase: UInt32
   /// errno when the function had returned. As `result`.

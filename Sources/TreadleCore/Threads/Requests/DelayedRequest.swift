@@ -71,7 +71,11 @@ package struct DelayedRequest {
     }
     loop.state.pointee.delayed.enter(link(node, .target))
     loop.state.pointee.delayedAlike.enter(link(node, .likeness))
-    if let work = carrier.work { loop.placeWork(work, timer) }
+    if let work = carrier.work {
+      loop.placeWork(work, timer)
+      // The scope was closed before the place was known.
+      if ScopeWork.isCancelled(work) { timer.invalidate() }
+    }
     // The modes hold the timer from here on.
     timer.giveUp()
     return Status.ok
