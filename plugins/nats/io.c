@@ -134,7 +134,8 @@ void nats_io_pump(struct nats_port *port) {
         nats_end_writing(&signals);
     }
     pthread_mutex_unlock(&port->reading);
-    if (ready & EPOLLOUT) ring(port->room);
+    /* A thread that ends the port waits for what this one may have read. */
+    if (ready & EPOLLOUT || (ready && atomic_load(&port->is_over))) ring(port->room);
     if (port->is_remote) nats_take_replies(port);
     if (!atomic_exchange(&port->is_lost, false)) return;
     nats_end_waits(port, TREADLE_E_CLOSED);
@@ -158,7 +159,9 @@ void nats_io_flush(struct nats_port *port, int64_t until) {
         pthread_mutex_unlock(&port->io_lock);
         int64_t left = nats_left(until);
         struct timespec limit = {left / 1000000000, left % 1000000000};
-        if (ppoll(&socket, 1, left == TREADLE_FOREVER ? NULL : &limit, NULL) <= 0 || !(socket.revents & POLLOUT)) return;
+        int count = ppoll(&socket, 1, left == TREADLE_FOREVER ? NULL : &limit, NULL);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0 || !(socket.revents & POLLOUT)) return;
         struct nats_signals signals;
         nats_begin_writing(&signals);
         pthread_mutex_lock(&port->reading);

@@ -73,7 +73,7 @@ struct nats_port {
     pthread_mutex_t lock;
     struct nats_wait *waits;
     struct nats_delivery *deliveries; /* of a local port: messages whose callbacks run */
-    bool is_over;
+    atomic_bool is_over; /* written with the lock held */
 
     pthread_mutex_t io_lock;
     int poller, bell; /* the epoll set; an eventfd in it that calls the source */

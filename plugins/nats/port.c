@@ -37,8 +37,8 @@ void nats_let_go(struct nats_port *port) {
     free(port);
 }
 
-/* Waits until the server has handled what was sent to it before. */
-static treadle_status round_trip(struct nats_port *port, int64_t until) {
+/* Waits until the server has handled what was sent to it before. Of a new port: or has refused anything. */
+static treadle_status round_trip(struct nats_port *port, int64_t until, bool is_new) {
     natsInbox *inbox = NULL;
     natsSubscription *subscription = NULL;
     natsMsg *message = NULL;
@@ -50,8 +50,9 @@ static treadle_status round_trip(struct nats_port *port, int64_t until) {
         nats_io_pump(port);
         natsStatus got = natsSubscription_NextMsg(&message, subscription, 0);
         if (got == NATS_OK) break;
-        status = natsConnection_GetLastError(port->connection, &text);
+        if (is_new) status = natsConnection_GetLastError(port->connection, &text);
         if (status == NATS_OK && got != NATS_TIMEOUT) status = got;
+        if (status == NATS_OK && natsConnection_Status(port->connection) != NATS_CONN_STATUS_CONNECTED) status = NATS_CONNECTION_DISCONNECTED;
         if (status == NATS_OK && nats_left(until) == 0) status = NATS_TIMEOUT;
         if (status == NATS_OK) nats_io_wait(port, until);
     }
@@ -80,27 +81,32 @@ static bool begin_end(struct nats_port *port) {
     return !was_over;
 }
 
+static bool has_time(struct nats_port *port, int64_t until) {
+    return nats_left(until) > 0 && natsConnection_Status(port->connection) == NATS_CONN_STATUS_CONNECTED;
+}
 /* The server gives a local port no more messages. The senders of those that it has got and not replied to get its end; without time,
  * those of what has been read. */
 static void stop_receiving(struct nats_port *port, int64_t until) {
     int64_t left = nats_left(until);
     nats_abandon(port);
     nats_io_hold_back(port, false);
-    if (left > 0 && natsConnection_Status(port->connection) == NATS_CONN_STATUS_CONNECTED) {
+    if (has_time(port, until)) {
         /* libnats has a thread of its own for that. In place of natsSubscription_Unsubscribe, which drops what comes meanwhile. */
         struct nats_signals signals;
         nats_begin_writing(&signals);
         natsSubscription_DrainTimeout(port->subscription, left == TREADLE_FOREVER ? -1 : left / MS + 1);
         nats_end_writing(&signals);
-        round_trip(port, until);
+        round_trip(port, until, false);
     } else {
         nats_io_pump(port);
     }
     nats_abandon(port);
 }
-/* Disconnects it, until the time in good order: what waits to be sent is sent. */
+/* Disconnects it, until the time in good order: what waits to be sent is sent, and handled by the server. One that finds the connection
+ * closed as it writes to it drops what it has not read. */
 static void disconnect(struct nats_port *port, int64_t until) {
     if (port->subscription) stop_receiving(port, until);
+    if (has_time(port, until)) round_trip(port, until, false);
     nats_io_flush(port, until);
     struct nats_signals signals;
     nats_begin_writing(&signals);
@@ -186,7 +192,7 @@ static treadle_status connect_port(struct nats_port *port, const char *queue) {
                                                        (int)nats_integer_setting("pending-bytes"));
         if (status != NATS_OK) return nats_fail_by(status, "name: its subject");
     }
-    return round_trip(port, until);
+    return round_trip(port, until, true);
 }
 
 static treadle_status create_source(struct nats_port *port, const char *label) {
