@@ -29,7 +29,7 @@ from treadle import (
 )
 
 from plugin_support import PluginCase
-from support import INCLUDE, REPOSITORY, WATCHDOG, LoopThread, needs_checkout, run_python
+from support import INCLUDE, REPOSITORY, WATCHDOG, LoopThread, eventually, needs_checkout, run_python
 
 #: struct lines of the example's plugins.
 LISTENER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
@@ -123,6 +123,35 @@ class Ownership(PluginCase):
                 self.assertEqual(worker.loop.perform(str, 1).result(), "1")
             self.assertIsNone(worker.error)
         self.assertEqual({text for _, _, text in self.logged}, {"tick"})
+
+    def test_those_who_wait_for_its_posts_are_told(self) -> None:
+        """PLUG-4, PERF-7: before its deinit, which may wait for them; and by whomever it is closed."""
+        source = """
+            import threading, treadle
+            ID, VERSION, OPTIONAL = "org.example.waiting", "1", ["example.trace/1"]
+            def init(host): return host
+            def start(host):
+                trace, loop = host.extension("example.trace/1"), treadle.RunLoop.current()
+                def wait():
+                    try: loop.perform(int, modes="never run").result()
+                    except treadle.LoopClosed: trace.append("told")
+                host.thread = threading.Thread(target=wait)
+                host.thread.start()
+                treadle.Thread(wait).start()
+            def deinit(host):
+                host.thread.join()
+                host.extension("example.trace/1").append("deinit")
+        """
+        for is_closed_by_c in (False, True):
+            self.trace.clear()
+            with LoopThread() as worker, self.load(source) as plugin:
+                worker.loop.perform(plugin.start).result()
+                self.assertTrue(eventually(lambda: [holder.kind for holder in plugin.holders()].count("post") == 2))
+                if is_closed_by_c:
+                    self.assertEqual(treadle._library.native.treadle_close(plugin._handle, treadle._capi.FOREVER), 0)
+                else:
+                    self.assertTrue(plugin.close())
+            self.assertEqual(self.trace, ["told", "told", "deinit"])
 
     def test_it_closes_itself(self) -> None:
         """PLUG-4: from inside of a callback it is put off."""

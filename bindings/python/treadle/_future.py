@@ -17,6 +17,7 @@ from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed, check
 from ._frames import Outcome, report, without_frame
 from ._host import host
 from ._library import native
+from ._plugin_owner import may_own
 from ._threads import is_main, thread
 from ._types import NANOSECONDS, timeout_of
 
@@ -49,7 +50,7 @@ class Future(concurrent.futures.Future[T]):
         super().__init__()
         self._treadle_loop = loop
         self._errno = Errno()
-        if thread.scopes:  # their end may be somebody's who does not tell
+        if thread.scopes or may_own():  # their end may be somebody's who does not tell
             self._needs_looks = True
         self._unseen: List[BaseException] = []
         self.add_done_callback(_tell)  # the first of all, since one of a client's may wait for a waiter

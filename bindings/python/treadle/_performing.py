@@ -16,6 +16,7 @@ from ._future import Answer, Block, Future, refuse_left
 from ._host import host
 from ._item import encoded
 from ._library import native
+from ._plugin_owner import may_own
 from ._threads import is_main, thread as this_thread
 from ._types import modes_of
 from ._waiting import SLICE_NS, begin_wait, end_wait, waiting_for
@@ -144,9 +145,9 @@ def _ask_in_turns(
     thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...], context: Context
 ) -> T:
     """The same for waits that something else may end: on the main thread Ctrl-C, for which the library returns, so that its
-    handler runs here; for the main thread the end of the program; inside of a scope that one's."""
+    handler runs here; for the main thread the end of the program; inside of a scope, and of a plugin, that one's."""
     loop = loop_of(thread)
-    turn = SLICE_NS if is_main() or this_thread.scopes else _capi.FOREVER
+    turn = SLICE_NS if is_main() or this_thread.scopes or may_own() else _capi.FOREVER
     word = ctypes.c_uint32()
     answer = Answer(fn, arguments, context, word)
     token = next(_registry.tokens)

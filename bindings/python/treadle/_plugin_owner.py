@@ -77,6 +77,11 @@ def _install(functions: Dict[str, Callable[..., int]]) -> None:
     _loop._post = native.treadle_host_post
 
 
+def may_own() -> bool:
+    """Whether what the calling thread makes may belong to a plugin."""
+    return bool(_owners)
+
+
 def owner_of(error: BaseException) -> int:
     """The handle of the plugin in whose code an exception was raised, or that called the code; 0 if there is none."""
     owner = 0
