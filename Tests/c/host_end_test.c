@@ -3,6 +3,7 @@
  *
  * host_end_test.c: a host of a scope or a plugin ends with that, and its place is another host's: as many may come and go as like. */
 #include "plugins.h"
+#include "host_items.h"
 
 #include "../plugins/settling.h"
 
@@ -68,6 +69,37 @@ TEST(a_plugin_that_has_a_host_can_be_loaded_again_and_again, "PLUG-4 SCOPE-2") {
         CHECK_INT(events, i);
         unload(plugin);
     }
+}
+
+/* A dispatch function has ended its post, whose memory another one gets, before it returns: what it returns is not about that. */
+static treadle_scope scope_of_posts;
+static void post_in_scope(treadle_host host, uint64_t token, const char *mode) {
+    CHECK_INT(treadle_scope_enter(scope_of_posts), TREADLE_OK);
+    CHECK_INT(host_post_block(host, token, treadle_loop_current(), &mode, 1), TREADLE_OK);
+    CHECK_INT(treadle_scope_leave(scope_of_posts), TREADLE_OK);
+}
+static uint64_t end_and_post(uint64_t ticket, const treadle_event *event) {
+    treadle_event next = *event;
+    CHECK_INT(host_next(expected, &next, 1, 0), 1);
+    events += 2;
+    post_in_scope(expected, 3, "never run");
+    return ~ticket;
+}
+TEST(a_post_that_a_scope_cancels_is_retired_wherever_its_memory_was_before, "SCOPE-2 ABI-2 ABI-11") {
+    treadle_host_config config = {.struct_size = sizeof config, .dispatch = end_and_post};
+    uint64_t token = 0;
+    size_t count = 1;
+    CHECK_INT(treadle_host_register(&config, &expected), TREADLE_OK);
+    scope_of_posts = make_scope(NULL);
+    events = 0;
+    post_in_scope(expected, 1, TREADLE_DEFAULT_MODE);
+    post_in_scope(expected, 2, TREADLE_DEFAULT_MODE);
+    poll_mode(TREADLE_DEFAULT_MODE);
+    CHECK_INT(events, 2);
+    CHECK_INT(*treadle_host_get_retired_count(expected), 0);
+    end(scope_of_posts);
+    CHECK_INT(treadle_host_take_retired(expected, &token, 1, &count), TREADLE_OK);
+    CHECK(count == 1 && token == 3);
 }
 
 static sem_t is_known, may_end;

@@ -185,11 +185,11 @@ extension Loop {
       var event = Event(
         Event.Kind.block, token: node.pointee.token, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)
       let isComplete = invoke(node.pointee.indirect.object, &event)
-      // By now it may be others of the host's, or none.
+      // By now it may be others of the host's, or none: the node may have gone.
       if frame.pointee.handedCount != 0 && !isOfParent {
         endBlocks(frame, isComplete ? .all : .none)
-      } else if isComplete && frame.pointee.callout.kind == .block {
-        frame.pointee.callout.block.node?.pointee.complete()
+      } else if isComplete && !isOfParent && frame.pointee.callout.kind == .block, let last = frame.pointee.callout.block.node {
+        BlockNode.complete(last)
       }
       if !isComplete { fail(frame) }
     } else if let code = node.pointee.code {

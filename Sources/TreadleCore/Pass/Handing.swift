@@ -127,7 +127,7 @@ extension Loop {
   func endBlocks(_ frame: Frame.Pointer, _ completed: Completed) {
     if frame.pointee.handedCount == 0, case .all = completed {
       // The next step ends it.
-      if let node = frame.pointee.callout.block.node { BlockNode.content(node).pointee.complete() }
+      if let node = frame.pointee.callout.block.node { BlockNode.complete(node) }
       return
     }
     endSeveral(frame, completed)
@@ -147,7 +147,7 @@ extension Loop {
     for place in 0..<count {
       guard let node = frame.pointee.batch.entries[end &- count &+ place]?.node else { continue }
       if place < begun {
-        if failed >= 0 && place &+ 1 != failed { BlockNode.content(node).pointee.complete() }
+        if failed >= 0 && place &+ 1 != failed { BlockNode.complete(node) }
         BlockNode.free(node)
       } else {
         BlockNode.putBack(node)
@@ -190,6 +190,13 @@ extension BlockNode {
   @inline(__always)
   static func content(_ node: Pointer) -> Pointer {
     node.pointee.indirect.work.map { ScopeWork.content($0, as: BlockNode.self) } ?? node
+  }
+
+  /// Its host has completed it. Of a carrier that is empty nothing is the host's: its scope gives back what it carried.
+  @inline(__always)
+  static func complete(_ node: Pointer) {
+    guard let work = node.pointee.indirect.work else { return node.pointee.complete() }
+    if !ScopeWork.isCancelled(work) { ScopeWork.content(work, as: BlockNode.self).pointee.complete() }
   }
 
   /// Whether it is called by this very host.

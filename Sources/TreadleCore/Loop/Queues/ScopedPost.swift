@@ -146,10 +146,7 @@ extension BlockNode {
     } else if let invoke = block.pointee.indirect.invoke {
       var own = event.assumingMemoryBound(to: Event.self).pointee
       own.token = block.pointee.token
-      let tag = treadle_system_tag()
-      let isComplete = invoke(block.pointee.indirect.object, &own)
-      if isComplete && treadle_system_tag() == tag { block.pointee.complete() }
-      return isComplete
+      return invoke(block.pointee.indirect.object, &own)
     } else if let code = block.pointee.code {
       unsafeBitCast(code, to: BlockNode.Function.self)(block.pointee.info)
     }
