@@ -44,7 +44,7 @@ struct ScopeMember {
     if Slab(kind).find(handle) == nil { return whatIsEnding(kind) }
     switch kind {
     case .host: return endHost()
-    case .thread: return Thread.isGone(handle) ? end() : .isBusy
+    case .thread: return Thread.isAtRest(handle) ? end() : .isBusy
     case .routine: return endRoutine()
     default: return .isBusy
     }

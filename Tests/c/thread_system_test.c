@@ -13,6 +13,7 @@ static struct {
     int error, failures;      /* so many calls fail so */
     bool hold;                /* the new thread waits before it does anything */
     bool follow;              /* the call returns when the thread has opened `there` */
+    void (*before_failure)(void);
     atomic_int calls;
     size_t stack_size;        /* of the last call */
     int detached;
@@ -38,7 +39,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
         pthread_attr_getstacksize(attributes, &creation.stack_size);
         pthread_attr_getdetachstate(attributes, &creation.detached);
     }
-    if (creation.failures > 0 && creation.failures--) return creation.error;
+    if (creation.failures > 0 && creation.failures--) {
+        if (creation.before_failure) creation.before_failure();
+        return creation.error;
+    }
     if (!creation.hold) {
         int error = real(thread, attributes, function, info);
         if (creation.follow && !error) gate_pass(&creation.there);
@@ -164,6 +168,47 @@ TEST(detached_threads_that_the_system_refuses, "THR-2 THR-3 PERF-17 PERF-8") {
     creation.failures = 0;
     CHECK_INT(perform_in_background(&request), TREADLE_OK);
     gate_pass(&job.done);
+}
+/* A thread that never runs is no reason for its scope to wait. */
+static treadle_thread in_scope;
+static treadle_scope scope;
+static pthread_t closer;
+static void *close_scope(void *info) {
+    CHECK_INT(treadle_close(scope, TREADLE_FOREVER), TREADLE_OK);
+    return info;
+}
+static void close_meanwhile(void) {
+    CHECK_INT(pthread_create(&closer, NULL, close_scope, NULL), 0);
+    while (!treadle_thread_is_cancelled(in_scope)) sched_yield();
+}
+static void make_thread_in_scope(void) {
+    treadle_scope_config config = {.struct_size = sizeof config};
+    CHECK_INT(treadle_scope_create(&config, &scope), TREADLE_OK);
+    CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+    CHECK_INT(create_thread(nothing, NULL, count_release, &in_scope), TREADLE_OK);
+    CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+}
+TEST(a_scope_is_closed_while_the_system_refuses_its_thread, "SCOPE-2 THR-2") {
+    if (SANITIZER) return;
+    make_thread_in_scope();
+    creation.error = EAGAIN;
+    creation.failures = 1;
+    creation.before_failure = close_meanwhile;
+    CHECK_INT(treadle_thread_start(in_scope), TREADLE_E_SYSTEM);
+    CHECK_INT(pthread_join(closer, NULL), 0);
+    CHECK_INT(releases_counted, 1);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
+}
+TEST(a_thread_that_was_cancelled_before_its_start_ends_with_its_scope, "SCOPE-2 THR-5") {
+    for (int starts = 0; starts < 2; starts++) {
+        make_thread_in_scope();
+        CHECK_INT(treadle_thread_cancel(in_scope), TREADLE_OK);
+        if (starts) CHECK_INT(treadle_thread_start(in_scope), TREADLE_OK);
+        CHECK_INT(treadle_close(scope, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(releases_counted, starts + 1);
+        CHECK_ERROR(treadle_thread_start(in_scope), TREADLE_E_STALE, "thread");
+        CHECK_INT(treadle_release(scope), TREADLE_OK);
+    }
 }
 static void *know_the_refusal(void *info) {
     int32_t applied = -1;

@@ -192,7 +192,7 @@ extension BlockNode {
     node.pointee.indirect.work.map { ScopeWork.content($0, as: BlockNode.self) } ?? node
   }
 
-  /// Its host has completed it. Of a carrier that is empty nothing is the host's: its scope gives back what it carried.
+  /// The host has completed the block. A carrier that its scope has cancelled is left alone: the scope releases what it carried.
   @inline(__always)
   static func complete(_ node: Pointer) {
     guard let work = node.pointee.indirect.work else { return node.pointee.complete() }

@@ -85,18 +85,10 @@ static treadle_status answer(treadle_call *call, void *info) {
     atomic_fetch_sub_explicit(&handling, 1, memory_order_relaxed);
     return TREADLE_OK;
 }
-static bool say_nothing(treadle_thread thread, const char *kind, const char *message, void *info) {
-    (void)thread, (void)kind, (void)message, (void)info;
-    return true;
-}
 static void make_closure(uint32_t delivery) {
     treadle_closure_config config = {.struct_size = sizeof config, .signature = "ii", .handler = answer, .info = &closure,
                                      .destroy = count_release, .delivery = delivery, .loop = delivery ? loop : NULL, .scope = scope};
-    REQUIRE_OK(treadle_closure_create(&config, &closure));
-    void (*code)(void);
-    REQUIRE_OK(treadle_closure_get_code(closure, &code));
-    function = (int (*)(int))code;
-    REQUIRE_OK(treadle_set_last_resort(say_nothing, NULL, NULL)); /* of calls that come too late */
+    function = make_function(&config, &closure);
 }
 static void *call_it(void *info) {
     int result = function(7);
@@ -147,11 +139,7 @@ SCENE(a_scope_is_closed_while_its_closure_is_called, "SCOPE-2, SCOPE-3") {
 static void make_closure_with_room(uint32_t delivery) {
     treadle_closure_config config = {.struct_size = sizeof config, .signature = "ii", .handler = answer, .info = &closure, .queue_limit = 1,
                                      .destroy = count_release, .delivery = delivery, .loop = loop};
-    REQUIRE_OK(treadle_closure_create(&config, &closure));
-    void (*code)(void);
-    REQUIRE_OK(treadle_closure_get_code(closure, &code));
-    function = (int (*)(int))code;
-    REQUIRE_OK(treadle_set_last_resort(say_nothing, NULL, NULL));
+    function = make_function(&config, &closure);
 }
 static void make_closure_with_room_for_one(void) { make_closure_with_room(TREADLE_DELIVERY_SYNC); }
 static void end_closure(pthread_t owner) {

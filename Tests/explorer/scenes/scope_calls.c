@@ -55,19 +55,11 @@ static treadle_status answer(treadle_call *call, void *info) {
     count(&called);
     return TREADLE_OK;
 }
-static bool say_nothing(treadle_thread thread, const char *kind, const char *message, void *info) {
-    (void)thread, (void)kind, (void)message, (void)info;
-    return true;
-}
 static void make_closure(uint32_t delivery, uint32_t on_full) {
     make_scope();
     treadle_closure_config config = {.struct_size = sizeof config, .signature = "ii", .handler = answer, .info = &closure, .destroy = count_release, .scope = scope,
                                      .delivery = delivery, .loop = loop, .modes = never_run, .mode_count = 1, .queue_limit = 1, .on_full = on_full};
-    REQUIRE_OK(treadle_closure_create(&config, &closure));
-    void (*code)(void);
-    REQUIRE_OK(treadle_closure_get_code(closure, &code));
-    function = (int (*)(int))code;
-    REQUIRE_OK(treadle_set_last_resort(say_nothing, NULL, NULL)); /* of calls that come too late */
+    function = make_function(&config, &closure);
 }
 /* The second call of one that is not waited for finds no room. */
 static void *call(void *count_of_calls) {
@@ -90,10 +82,11 @@ static void note_request(void *target, void *argument) {
     (void)target, (void)argument;
     count(&called);
 }
-static void *run_until_empty(void *delay) {
+static const int64_t delay = 3600000000000;
+static void *run_until_empty(void *info) {
     treadle_request request = {.struct_size = sizeof request, .fn = note_request, .release_target = count_release, .target = &scope,
-                               .flags = TREADLE_PERFORM_AFTER, .delay_ns = *(const int64_t *)delay};
-    int64_t date = treadle_time_now() + request.delay_ns;
+                               .flags = TREADLE_PERFORM_AFTER, .delay_ns = delay};
+    int64_t date = treadle_time_now() + delay;
     if (treadle_scope_enter(scope) == TREADLE_OK) {
         treadle_status status = treadle_perform(NULL, &request);
         REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED);
@@ -102,13 +95,12 @@ static void *run_until_empty(void *delay) {
     }
     REQUIRE(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0) == TREADLE_RUN_FINISHED);
     REQUIRE(treadle_time_now() < date);
-    return NULL;
+    return info;
 }
 SCENE(a_scope_is_closed_while_a_delayed_request_is_made, "SCOPE-2, PERF-12") {
     make_scope();
     explore_from_here();
-    int64_t delay = 3600000000000;
-    pthread_t other = start(run_until_empty, &delay);
+    pthread_t other = start(run_until_empty, NULL);
     REQUIRE_OK(treadle_close(scope, TREADLE_FOREVER));
     join(other);
     REQUIRE(counted(&called) == 0 && counted(&freed) == counted(&accepted));

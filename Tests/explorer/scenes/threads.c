@@ -105,3 +105,25 @@ SCENE(a_loop_is_seen_to_wait, "WAKE-6") {
     REQUIRE_OK(treadle_loop_request_stop(loop, 0));
     join_owner(owner);
 }
+
+/* The scope's close ends the thread before its start, in the middle of it, or behind it; and comes to its end. */
+static treadle_scope scope;
+static void *start_it(void *unused) {
+    treadle_status status = treadle_thread_start(worker);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_STALE);
+    return unused;
+}
+static void *end_by_itself(void *info) { return info; }
+SCENE(a_scope_is_closed_while_its_thread_is_started, "SCOPE-2, THR-2") {
+    treadle_scope_config config = {.struct_size = sizeof config};
+    REQUIRE_OK(treadle_scope_create(&config, &scope));
+    REQUIRE_OK(treadle_scope_enter(scope));
+    make_thread(end_by_itself);
+    REQUIRE_OK(treadle_scope_leave(scope));
+    explore_from_here();
+    pthread_t other = start(start_it, NULL);
+    REQUIRE_OK(treadle_close(scope, TREADLE_FOREVER));
+    REQUIRE(counted(&freed) == 1);
+    join(other);
+    REQUIRE_OK(treadle_release(scope));
+}

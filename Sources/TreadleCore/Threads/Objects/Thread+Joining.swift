@@ -99,21 +99,22 @@ extension Thread {
     if isStarted, let pthread = try? launched() { _ = treadle_system_thread_detach(pthread) }
   }
 
-  /// Whether the thread that a handle means, or meant, is gone.
-  package static func isGone(_ handle: Handle) -> Bool {
+  /// Whether nothing runs on the thread that a handle means, or meant: it is gone, was not started, or its start has failed.
+  package static func isAtRest(_ handle: Handle) -> Bool {
     guard let memory = Slab(.thread).find(handle) else { return true }
-    return Thread(memory).state.pointee.gone.isOver
+    return Thread(memory).isAtRest
   }
+  private var isAtRest: Bool { phase == Phase.created || state.pointee.gone.isOver }
 
-  /// Its scope is closed: it is told to end, and when it has, it is joined, and no client owns it any more. True if it is the
-  /// calling one.
+  /// Its scope is closed: it is told to end, and when nothing runs on it, it is joined, and no client owns it any more. True if it
+  /// is the calling one.
   package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
     let thread = try hold(handle.bits, "thread")
     defer { thread.dropLook() }
     thread.state.pointee.reference.set(Reference.Mark.awaited)
     thread.stop()
     if thread.isCurrent { return true }
-    if thread.phase == Phase.created || thread.state.pointee.gone.isOver {
+    if thread.isAtRest {
       _ = try? thread.join(timeout: 0)
       thread.state.pointee.reference.abandonClients()
     }

@@ -19,6 +19,7 @@ extension Thread {
     if isCancelled {
       abandon()
       tellReadiness(Readiness.ended)
+      state.pointee.gone.end()
       return
     }
     MultiThreading.begin()
