@@ -106,24 +106,43 @@ SCENE(a_loop_is_seen_to_wait, "WAKE-6") {
     join_owner(owner);
 }
 
-/* The scope's close ends the thread before its start, in the middle of it, or behind it; and comes to its end. */
+/* The scope's close meets the thread before its start, in the middle of it, and at any step of its end; and comes to its end. */
 static treadle_scope scope;
+static void make_thread_in_scope(treadle_thread_fn fn) {
+    treadle_scope_config config = {.struct_size = sizeof config};
+    REQUIRE_OK(treadle_scope_create(&config, &scope));
+    REQUIRE_OK(treadle_scope_enter(scope));
+    make_thread(fn);
+    REQUIRE_OK(treadle_scope_leave(scope));
+}
+static void close_scope(void) {
+    REQUIRE_OK(treadle_close(scope, TREADLE_FOREVER));
+    REQUIRE(counted(&freed) == 1);
+    REQUIRE_OK(treadle_release(scope));
+}
 static void *start_it(void *unused) {
     treadle_status status = treadle_thread_start(worker);
     REQUIRE(status == TREADLE_OK || status == TREADLE_E_STALE);
     return unused;
 }
-static void *end_by_itself(void *info) { return info; }
 SCENE(a_scope_is_closed_while_its_thread_is_started, "SCOPE-2, THR-2") {
-    treadle_scope_config config = {.struct_size = sizeof config};
-    REQUIRE_OK(treadle_scope_create(&config, &scope));
-    REQUIRE_OK(treadle_scope_enter(scope));
-    make_thread(end_by_itself);
-    REQUIRE_OK(treadle_scope_leave(scope));
+    make_thread_in_scope(end_at_once);
     explore_from_here();
     pthread_t other = start(start_it, NULL);
-    REQUIRE_OK(treadle_close(scope, TREADLE_FOREVER));
-    REQUIRE(counted(&freed) == 1);
+    close_scope();
     join(other);
-    REQUIRE_OK(treadle_release(scope));
+}
+static struct event runs, may_end;
+static void *end_when_told(void *info) {
+    set(&runs);
+    await(&may_end);
+    return info;
+}
+SCENE(a_scope_is_closed_while_its_thread_ends, "SCOPE-2") {
+    make_thread_in_scope(end_when_told);
+    REQUIRE_OK(treadle_thread_start(worker));
+    await(&runs);
+    explore_from_here();
+    set(&may_end);
+    close_scope();
 }
