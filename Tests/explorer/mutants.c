@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { SCENES = 128, FIRST_LIMIT = 300, LAST_FACTOR = 8, LINE = WEAKENED * 12 };
+enum { FIRST_LIMIT = 300, LAST_FACTOR = 8, LINE = WEAKENED * 12 };
 struct sites {
     uint32_t list[SITES];
     int8_t orders[SITES];
@@ -19,9 +19,7 @@ struct sites {
 };
 /* The sites of each scene that ask for an order. Prints them if asked to. */
 static void find_sites(struct sites *sites, bool are_printed) {
-    int count = 0;
     for (struct scene_entry *scene = scenes; scene; scene = scene->next, sites++) {
-        if (++count > SCENES) abort();
         if (scene->fault) continue;
         struct search s = {.scene = scene, .limit = 300, .until = seconds() + 10};
         struct reach reach;
@@ -105,7 +103,9 @@ static const char *find_killer_in_both(struct sites *sites, long limit, double b
 
 /* Each line of the file is a mutant. Prints its number, which scene kills it, and how; or in how many operations it made a difference. */
 int mutants(const char *name, long limit, double budget) {
-    struct sites *sites = mmap(NULL, SCENES * sizeof *sites, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t count = 0;
+    for (struct scene_entry *scene = scenes; scene; scene = scene->next) count++;
+    struct sites *sites = mmap(NULL, count * sizeof *sites, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (sites == MAP_FAILED) return 2;
     bool are_asked_for = !strcmp(name, "-");
     find_sites(sites, are_asked_for);
