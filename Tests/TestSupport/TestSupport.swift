@@ -35,6 +35,9 @@ public final class Signal: @unchecked Sendable {
   /// Waits without keeping the thread, which other tasks may need.
   public func comes() async { while !isSignalled { await Task.yield() } }
 
+  /// Waits as long as it takes, for a task of a test that has a watchdog.
+  public func waitWatched() { while sem_wait(semaphore) != 0 {} }
+
   public func wait() throws {
     var until = timespec()
     clock_gettime(CLOCK_REALTIME, &until)

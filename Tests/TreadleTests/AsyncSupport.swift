@@ -23,11 +23,19 @@ func elsewhere<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) 
   }
 }
 
-/// Ends the process when `body` takes longer than the tests are patient.
+/// Ends the process when `body` takes longer than the tests are patient. A second counts once all tasks that were ready have had
+/// their turn, so that patience is not used up where other tests keep the pool busy; if the pool is stuck, five times as long is over.
 func watched(_ name: String = #function, _ body: () async throws -> Void) async throws {
-  let timer = try RunLoopTimer(after: patience) { _ in fatalError("\(name) hangs") }
+  let timer = try RunLoopTimer(after: patience * 5) { _ in fatalError("\(name) hangs, or the pool of tasks") }
   try watchdog.get().add(timer)
-  defer { timer.invalidate() }
+  let seconds = Task<Void, any Error>.detached {
+    for _ in 0..<patience.components.seconds { try await Task.sleep(for: .seconds(1)) }
+    fatalError("\(name) hangs")
+  }
+  defer {
+    seconds.cancel()
+    timer.invalidate()
+  }
   try await body()
 }
 
@@ -54,7 +62,7 @@ final class IdleThread: Sendable {
   private let over = Signal()
 
   init() throws {
-    thread = try RunLoopThread { [over] in try over.wait() }
+    thread = try RunLoopThread { [over] in over.waitWatched() }
     loop = try thread.loop
     try thread.start()
   }

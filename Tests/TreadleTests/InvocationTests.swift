@@ -125,12 +125,12 @@ struct InvocationTests {
         let begun = Signal(), proceed = Signal()
         let slow = try RunLoopClosure { () -> Int32 in
           begun.signal()
-          try proceed.wait()
+          proceed.waitWatched()
           return 7
         }
         let call = try RunLoopInvocation(of: slow.function, returning: Int32.self)
         let task = Task { try await call.perform(on: loop) }
-        try await elsewhere { try begun.wait() }
+        try await elsewhere { begun.waitWatched() }
         #expect(try call.state == .running)
         task.cancel()
         #expect(!call.cancel())

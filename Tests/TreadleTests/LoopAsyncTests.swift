@@ -70,11 +70,11 @@ struct LoopPerformTests {
         let running = Task {
           try await loop.perform {
             begun.signal()
-            try proceed.wait()
+            proceed.waitWatched()
             return 2
           }
         }
-        try await elsewhere { try begun.wait() }
+        try await elsewhere { begun.waitWatched() }
         running.cancel()
         proceed.signal()
         #expect(try await running.value == 2)
