@@ -104,7 +104,7 @@ static void tell_of_the_call(int number, siginfo_t *info, void *context) {
 static const uint32_t permitted[] = {
     SYS_clock_gettime, SYS_close, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2, SYS_fcntl, SYS_futex,
     SYS_getcpu, SYS_getpid, SYS_gettid, SYS_membarrier, SYS_mmap, SYS_munmap, SYS_openat, SYS_ppoll, SYS_prctl, SYS_preadv2, SYS_read,
-    SYS_sched_yield, SYS_timerfd_create, SYS_timerfd_settime, SYS_write,
+    SYS_restart_syscall, SYS_sched_yield, SYS_timerfd_create, SYS_timerfd_settime, SYS_write,
 #ifdef SYS_epoll_wait
     SYS_epoll_wait, SYS_poll,
 #endif
@@ -179,6 +179,41 @@ TEST(a_counter_is_read_where_neither_way_to_look_at_it_is_permitted, "SRC1-1 RUN
     CHECK(refuse_call(&look, EPERM));
     CHECK(refuse_by_name("preadv2", 7, EPERM));
     use_descriptors();
+}
+
+/* A wait with a limit that was stopped, as by Ctrl-Z, goes on by a call of the kernel's own. Conditions wait by the C library. */
+static void wait_with_limits(void) {
+    treadle_timer keeper = make_timer(on_timer, NULL, FAR_AWAY, 0);
+    int64_t begun = treadle_time_now();
+    CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), keeper, MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, MILLISECONDS(50), 0), TREADLE_RUN_TIMED_OUT);
+    CHECK(treadle_time_now() - begun >= MILLISECONDS(50));
+    CHECK_INT(treadle_thread_sleep_until(begun + MILLISECONDS(100)), TREADLE_OK);
+    CHECK(treadle_time_now() - begun >= MILLISECONDS(100));
+}
+TEST(a_stopped_wait_goes_on_where_it_may_not_be_restarted, "RUN-14 THR-15") {
+    struct refusable restart = {"restart_syscall", SYS_restart_syscall, -1, 0, 0};
+    if (!are_filters_permitted()) return;
+    for (int i = 0; i < 2; i++) {
+        int status = -1;
+        fflush(NULL);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            alarm(60);
+            CHECK(refuse_call(&restart, i ? ENOSYS : EPERM));
+            wait_with_limits();
+            _exit(0);
+        }
+        while (waitpid(child, &status, WNOHANG) == 0) {
+            CHECK_INT(usleep(2000), 0);
+            CHECK_INT(kill(child, SIGSTOP), 0);
+            CHECK_INT(waitpid(child, &status, WUNTRACED), child);
+            if (!WIFSTOPPED(status)) break;
+            CHECK_INT(kill(child, SIGCONT), 0);
+        }
+        CHECK_INT(status, 0);
+    }
 }
 
 TEST_MAIN()

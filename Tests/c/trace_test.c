@@ -15,15 +15,24 @@ static void mark_it(treadle_source source, void *info) {
     CHECK_INT(treadle_trace_mark("half way", *(int *)info), TREADLE_OK);
 }
 
+static void *stop_the_sleep(void *info) {
+    struct sleep_watch *watch = info;
+    while (!is_asleep(watch)) sched_yield();
+    CHECK_INT(treadle_loop_stop(watch->loop), TREADLE_OK);
+    return NULL;
+}
 TEST(runs_passes_sleeps_and_callbacks_are_slices, "RL-16") {
     int value = 42;
+    struct sleep_watch watch;
+    pthread_t stopper;
     treadle_loop loop = treadle_loop_current();
     treadle_source source;
     treadle_source_context context = {.struct_size = sizeof context, .perform = mark_it, .info = &value, .label = "bell"};
-    treadle_timer timer = make_timer(NULL, NULL, treadle_time_now() + 2000000, 0);
+    treadle_timer timer = make_timer(NULL, NULL, treadle_time_now(), 0);
     CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
     CHECK_INT(treadle_loop_add(loop, source, MODE), TREADLE_OK);
     CHECK_INT(treadle_loop_add(loop, timer, MODE), TREADLE_OK);
+    watch_sleep(&watch, loop, MODE);
     start();
     CHECK_INT(treadle_source_signal(source), TREADLE_OK);
     treadle_post post = {.struct_size = sizeof post, .fn = nothing, .label = "redraw"};
@@ -31,8 +40,10 @@ TEST(runs_passes_sleeps_and_callbacks_are_slices, "RL-16") {
     CHECK_INT(treadle_loop_post(loop, nothing, NULL), TREADLE_OK);
     treadle_request request = {.struct_size = sizeof request, .fn = no_request, .label = "save"};
     CHECK_INT(treadle_perform(loop, &request), TREADLE_OK);
-    /* Sleeps until the timer is due. */
-    CHECK(treadle_loop_run(loop, MODE, SECONDS(1) / 100, 0) >= 0);
+    /* Sleeps when it has called all of them, until it is stopped. */
+    CHECK_INT(pthread_create(&stopper, NULL, stop_the_sleep, &watch), 0);
+    CHECK_INT(treadle_loop_run(loop, MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    CHECK_INT(pthread_join(stopper, NULL), 0);
     stop();
     uint64_t track = track_of(thread_id());
     CHECK(track != 0 && count(BEGIN, "run") == 1 && count(BEGIN, "pass") >= 2 && count(BEGIN, "sleep") >= 1);
@@ -48,6 +59,7 @@ TEST(runs_passes_sleeps_and_callbacks_are_slices, "RL-16") {
     CHECK_INT(count(BEGIN, "timer"), 1);
     CHECK_INT(discard(source), TREADLE_OK);
     CHECK_INT(discard(timer), TREADLE_OK);
+    CHECK_INT(discard(watch.observer), TREADLE_OK);
 }
 
 /* Each slice ends where its callback did, however deep it lies in others. */
