@@ -90,7 +90,7 @@ TEST(every_mode_is_cancelled_once_whoever_is_first, "SRC0-3 SRC0-4 RL-8 OBJ-3") 
     for (int round = scaled(2000); round > 0; round--) {
         begin_scene(false, round % 2);
         sem_post(&scene.may_end);
-        for (int i = round % 7; i > 0; i--) sched_yield();
+        linger(MICROSECONDS(round % 7));
         CHECK_INT(treadle_source_invalidate(scene.source), TREADLE_OK);
         CHECK_INT(pthread_join(scene.thread, NULL), 0);
         end_scene();

@@ -157,6 +157,15 @@ HELPER void await(sem_t *semaphore) {
     progress();
 }
 
+/* Gives the others time, in which what must not happen could, or in which they come to another point; nothing rests on its
+ * length. A sleep is as long on a busy machine, where a hundred yields are a hundred turns of everything else; what is shorter
+ * than a sleep can be is spent awake. */
+HELPER void linger(int64_t nanoseconds) {
+    struct timespec pause = {.tv_nsec = nanoseconds};
+    if (nanoseconds >= MICROSECONDS(50)) nanosleep(&pause, NULL);
+    else for (int64_t end = treadle_time_now() + nanoseconds; treadle_time_now() < end;) {}
+}
+
 /* Knows from any thread whether a loop sleeps in a mode. is_waiting alone is also true in a poll. */
 struct sleep_watch {
     treadle_loop loop;

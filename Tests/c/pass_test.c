@@ -135,7 +135,7 @@ TEST(what_ends_a_sleep, "PASS-10 PASS-12 MODE-10") {
     CHECK_TRACE("entry timers sources sleep wake descriptor timers sources sleep wake timer timers sources sleep wake "
                 "timers sources sleep wake late-timer timers sources sleep wake late-descriptor "
                 "timers sources sleep wake exit stopped");
-    play(MODE_A, MILLISECONDS(400), 0); /* and the deadline */
+    play_through_a_sleep(MODE_A, MILLISECONDS(20)); /* and the deadline */
     CHECK_TRACE("entry timers sources sleep wake exit timed-out");
 }
 

@@ -81,7 +81,7 @@ TEST(waiters_of_a_thread_that_ends_are_released, "PERF-9 PERF-8 THR-14 D-22") {
             job_make(&waiters[i].job, NULL, NULL);
             CHECK_INT(pthread_create(&waiters[i].thread, NULL, wait_for_target, &waiters[i]), 0);
         }
-        for (int i = 0; i < round % 5 * 100; i++) sched_yield();
+        linger(MICROSECONDS(round % 5 * 50));
         gate_open(&target.held.gate);
         for (int i = 0; i < 3; i++) {
             CHECK_INT(pthread_join(waiters[i].thread, NULL), 0);

@@ -45,7 +45,7 @@ static void fire_never(treadle_timer timer, void *info) { (void)timer, (void)inf
 static void perform_never(treadle_source source, void *info) { (void)source, fire_never(NULL, info); }
 static void take_time(struct job *job) {
     (void)job;
-    for (int i = 0; i < 1000; i++) sched_yield();
+    linger(MILLISECONDS(1));
 }
 TEST(a_waiter_s_own_loop_is_not_run, "PERF-7") {
     struct server server;
@@ -126,7 +126,7 @@ TEST(a_waiter_may_come_before_the_start, "PERF-3 PERF-7") {
     self = server.thread = thread_make(server_main, &server);
     job_make(&job, NULL, NULL);
     CHECK_INT(pthread_create(&waiter, NULL, wait_for_start, &job), 0);
-    for (int i = 0; i < 1000; i++) sched_yield();
+    linger(MILLISECONDS(1));
     CHECK_INT(job.calls, 0);
     CHECK_INT(treadle_thread_start(server.thread), TREADLE_OK);
     CHECK_INT(pthread_join(waiter, NULL), 0);

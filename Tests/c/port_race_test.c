@@ -160,7 +160,7 @@ TEST(a_port_may_end_at_any_moment_of_its_senders, "PORT-2 MPORT-2 OBJ-9") {
         CHECK_INT(treadle_loop_add_port(worker.loop, storm.port, MODE), TREADLE_OK);
         for (int i = 0; i < 4; i++) CHECK_INT(pthread_create(&sender[i], NULL, send_until_closed, &storm), 0);
         pthread_barrier_wait(&start);
-        for (int i = 0; i < round % 50; i++) sched_yield();
+        linger(MICROSECONDS(round % 50));
         if (round % 2) CHECK_INT(treadle_port_invalidate(storm.port), TREADLE_OK);
         else CHECK_INT(treadle_port_close(storm.port, TREADLE_FOREVER), TREADLE_OK);
         for (int i = 0; i < 4; i++) CHECK_INT(pthread_join(sender[i], NULL), 0);

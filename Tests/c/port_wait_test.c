@@ -74,9 +74,10 @@ TEST(a_thread_that_waits_in_vain_sends_nothing, "MPORT-2") {
     CHECK_INT(treadle_port_release(carried), TREADLE_OK);
     CHECK_INT(treadle_port_retain(carried), TREADLE_E_STALE);
     add_port(port, MODE);
-    for (int i = 0; i < 3; i++) CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
-    CHECK_INT(end_sending(&sender[0]), TREADLE_OK);
-    CHECK_INT(end_sending(&sender[2]), TREADLE_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
+        if (i < 2) CHECK_INT(end_sending(&sender[2 * i]), TREADLE_OK);
+    }
     CHECK_TRACE("1 0 2");
     end_port(port);
 }

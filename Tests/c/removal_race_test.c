@@ -121,7 +121,7 @@ TEST(close_waits_for_a_running_callback, "OBJ-9") {
         CHECK(!kinds[k]->is_valid(probe.item));
         CHECK_INT(pthread_create(&thread, NULL, close_forever, &closing), 0);
         while (!atomic_load(&closing.begun)) sched_yield();
-        for (int i = 0; i < 100; i++) sched_yield(); /* lets it get into the wait; correct without */
+        linger(MICROSECONDS(100)); /* lets it get into the wait; correct without */
         CHECK_INT(closing.done, 0);
         sem_post(&gate.leave);
         pthread_join(thread, NULL);

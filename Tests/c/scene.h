@@ -83,6 +83,14 @@ HELPER void play(const char *mode, int64_t timeout_ns, uint32_t flags) {
     trace("%s", result_word(treadle_loop_run(the_stage(), mode, timeout_ns, flags)));
 }
 
+/* Plays for a time and through its sleep: again if the time was over before, as for a thread that was held up. */
+HELPER void play_through_a_sleep(const char *mode, int64_t timeout_ns) {
+    do {
+        trace_clear();
+        play(mode, timeout_ns, 0);
+    } while (!strstr(trace_text, "sleep"));
+}
+
 /* Passes time without giving the loop a chance: for callbacks that are too long. */
 HELPER void idle_until(int64_t time) {
     struct timespec date = {.tv_sec = time / SECONDS(1), .tv_nsec = time % SECONDS(1)};

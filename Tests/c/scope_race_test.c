@@ -64,7 +64,7 @@ TEST(scopes_are_closed_while_they_are_filled, "SCOPE-1 SCOPE-2 SCOPE-3") {
     choose_seed();
     begin_chance(0);
     worker_start(&worker);
-    for (int n = 0; n < scaled(400); n++) {
+    for (int n = 0; n < scaled(400) && rounds_go_on(); n++) {
         static struct round round;
         struct maker makers[MAKERS];
         atomic_int destroyed = 0;
@@ -75,7 +75,7 @@ TEST(scopes_are_closed_while_they_are_filled, "SCOPE-1 SCOPE-2 SCOPE-3") {
             makers[i] = (struct maker){&round, i, (uint64_t)n * MAKERS + (uint64_t)i + 1};
             CHECK_INT(pthread_create(&round.threads[i], NULL, make_many, &makers[i]), 0);
         }
-        for (int i = (int)chance(2000); i > 0; i--) sched_yield();
+        linger(MICROSECONDS(chance(1000)));
         pthread_t closer;
         bool has_closer = chance(2);
         if (has_closer) CHECK_INT(pthread_create(&closer, NULL, close_it, round.scope), 0);

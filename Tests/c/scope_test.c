@@ -325,7 +325,7 @@ static void destroy_slowly(void *info) {
     treadle_scope *scope = info;
     destroying = 1;
     CHECK_INT(treadle_scope_close(*scope, TREADLE_FOREVER), TREADLE_DEFERRED);
-    for (int i = 0; i < 1000; i++) sched_yield();
+    linger(MICROSECONDS(200));
     destroying = 2;
 }
 static void destroy_and_exit(void *info) {

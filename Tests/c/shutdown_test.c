@@ -77,7 +77,7 @@ TEST(who_waits_for_a_perform_is_released, "THR-21 PERF-9") {
     pthread_t thread;
     job_make(&waiting.job, never_job, NULL);
     CHECK_INT(pthread_create(&thread, NULL, wait_for_a_perform, &waiting), 0);
-    for (int i = 0; i < 200; i++) sched_yield();
+    linger(MICROSECONDS(200));
     CHECK_INT(treadle_shutdown(TREADLE_FOREVER), TREADLE_OK); /* a thread's entry function is not waited for */
     CHECK_INT(pthread_join(thread, NULL), 0);
     CHECK_INT(waiting.status, TREADLE_E_CLOSED);
@@ -93,11 +93,11 @@ static atomic_bool busy_is_over;
 static void be_busy(void *info) {
     (void)info;
     held_main(&busy);
-    for (int i = 0; i < 200; i++) sched_yield();
+    linger(MICROSECONDS(200));
     atomic_store(&busy_is_over, true);
 }
 static void *open_later(void *info) {
-    for (int i = 0; i < 200; i++) sched_yield();
+    linger(MICROSECONDS(200));
     gate_open(info);
     return NULL;
 }
@@ -194,10 +194,10 @@ static void shut_down_in_full_flight(unsigned delay) {
     for (int i = 0; i < 2; i++) server_start(&servers[i]);
     for (int i = 0; i < 4; i++) CHECK_INT(pthread_create(&threads[i], NULL, keep_busy, &servers[i % 2]), 0);
     while (atomic_load(&callbacks) < 100) sched_yield();
-    for (; delay > 0; delay--) sched_yield();
+    linger(MICROSECONDS(delay));
     CHECK_INT(treadle_shutdown(TREADLE_FOREVER), TREADLE_OK);
     atomic_store(&closed, true); /* every callback looks at this */
-    for (int i = 0; i < 100; i++) sched_yield();
+    linger(MICROSECONDS(100));
     atomic_store(&quit, true);
     for (int i = 0; i < 4; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
     for (int i = 0; i < 2; i++) server_end_with(&servers[i], TREADLE_E_CLOSED);

@@ -282,7 +282,7 @@ TEST(a_loop_that_nobody_calls_sleeps, "WAKE-1 WAKE-6 PASS-10") {
         /* For good: it does nothing until it is called, however much goes on elsewhere. */
         int64_t before = processor_time(made);
         long blocks = count_blocks(loop_thread);
-        for (int i = 0; i < 10000; i++) sched_yield();
+        linger(MILLISECONDS(5));
         CHECK_INT(count_blocks(loop_thread), blocks);
         CHECK_INT(processor_time(made), before);
     }

@@ -189,7 +189,7 @@ TEST(a_thread_that_is_stopped_finishes_its_pass, "THR-18 STOP-3 RL-8") { stop_wi
 struct waiting { treadle_thread worker; atomic_int answers; treadle_status result; uint64_t passes; };
 static void answer(void *target, void *argument) {
     (void)argument;
-    for (int i = 0; i < 2000; i++) sched_yield();
+    linger(MILLISECONDS(1));
     ((struct waiting *)target)->answers++;
 }
 static uint64_t own_passes(void) {

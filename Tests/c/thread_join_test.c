@@ -158,11 +158,11 @@ static pthread_key_t key;
 static atomic_int destructions, told;
 static void end_value(void *value) {
     if (atomic_fetch_add(&destructions, 1) < ROUNDS - 1) pthread_setspecific(key, value); /* once more in the next one */
-    for (int i = 0; i < 100; i++) sched_yield();
+    linger(MICROSECONDS(100));
 }
 static void hear(uint32_t name, void *object, void *info) {
     (void)name, (void)object, (void)info;
-    for (int i = 0; i < 100; i++) sched_yield();
+    linger(MICROSECONDS(100));
     atomic_fetch_add(&told, 1);
 }
 static void *have_much_to_end(void *info) {

@@ -8,7 +8,7 @@
 
 static atomic_int prepared;
 static void *prepare_and_declare(void *info) {
-    for (int i = 0; i < 50; i++) sched_yield();
+    linger(MICROSECONDS(50));
     atomic_store(&prepared, 1);
     CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK);
     CHECK_INT(treadle_thread_declare_ready(), TREADLE_OK); /* again: no effect */
@@ -43,7 +43,7 @@ static void *run_with_entry(void *info) {
     runner->observer = make_observer(on_entry, runner, TREADLE_ENTRY);
     /* A run of an empty mode makes no pass. */
     CHECK_INT(treadle_loop_run(loop, "empty", TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
-    for (int i = 0; i < 50; i++) sched_yield();
+    linger(MICROSECONDS(50));
     CHECK_INT(treadle_loop_add_source(loop, runner->source, "mode"), TREADLE_OK);
     CHECK_INT(treadle_loop_add_observer(loop, runner->observer, "mode"), TREADLE_OK);
     runner->result = treadle_loop_run(loop, "mode", TREADLE_FOREVER, 0);
@@ -275,20 +275,17 @@ static void check_raced(struct raced *raced, void *result) {
     CHECK(raced->ran <= 1 && result == (raced->ran ? raced : NULL));
 }
 static unsigned next_random(unsigned *state) { return (*state = *state * 1103515245u + 12345u) >> 16; }
-static void linger(unsigned *state) {
-    for (unsigned n = next_random(state) % 4; n > 0; n--) sched_yield();
-    for (volatile unsigned n = next_random(state) % 2000; n > 0; n--) {}
-}
+static void linger_by_chance(unsigned *state) { linger(next_random(state) % 4 ? next_random(state) % 5000 : MICROSECONDS(50)); }
 
 /* The same thread starts and stops. */
 static void *start_and_stop(void *info) {
     unsigned state = (unsigned)(uintptr_t)info * 7919u + 1;
-    for (int i = scaled(25000); i > 0; i--) {
+    for (int i = scaled(25000); i > 0 && rounds_go_on(); i--) {
         struct raced raced = {.result = 99};
         void *result = &result;
         treadle_thread thread = thread_make(run_until_stopped, &raced);
         CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
-        linger(&state);
+        linger_by_chance(&state);
         CHECK_INT(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, &result), TREADLE_OK);
         CHECK_INT(raced.ran, 1);
         check_raced(&raced, result);
@@ -302,7 +299,7 @@ static void *stop_on_request(void *info) {
     struct match *match = info;
     unsigned state = (unsigned)(uintptr_t)match | 1;
     for (await(&match->ask); !match->last; await(&match->ask)) {
-        linger(&state);
+        linger_by_chance(&state);
         CHECK_INT(treadle_thread_stop(match->thread), TREADLE_OK);
         sem_post(&match->done);
     }
@@ -311,12 +308,12 @@ static void *stop_on_request(void *info) {
 static void *start_against(void *info) {
     struct match *match = info;
     unsigned state = (unsigned)(uintptr_t)match >> 4;
-    for (int i = match->rounds; i > 0; i--) {
+    for (int i = match->rounds; i > 0 && rounds_go_on(); i--) {
         struct raced raced = {.result = 99};
         void *result = &result;
         match->thread = thread_make(run_until_stopped, &raced);
         sem_post(&match->ask);
-        linger(&state);
+        linger_by_chance(&state);
         CHECK_INT(treadle_thread_start(match->thread), TREADLE_OK);
         if (i % 2) await(&match->done); /* the join comes before the stop, or after it */
         CHECK_INT(treadle_thread_join(match->thread, TREADLE_FOREVER, &result), TREADLE_OK);
@@ -350,7 +347,7 @@ TEST(starts_raced_with_stops_by_others, "THR-18 STOP-9 THR-5 THR-17") {
 }
 static void *wait_for_ready_against(void *info) {
     struct match *match = info;
-    for (int i = match->rounds; i > 0; i--) {
+    for (int i = match->rounds; i > 0 && rounds_go_on(); i--) {
         struct raced raced = {.result = 99};
         void *result = &result;
         match->thread = thread_make(run_until_stopped, &raced);

@@ -3,6 +3,10 @@
  *
  * The dates of timers: those that are asked for, those that come next, and what a mode says while one fires. */
 #include "helpers.h"
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #define LOOP CFRunLoopGetCurrent()
 #define DEFAULT kCFRunLoopDefaultMode
@@ -85,6 +89,32 @@ TEST(a_distant_past_has_a_next_date, "TMR-1 TMR-8") {
         CHECK(next > now && next <= CFAbsoluteTimeGetCurrent() + 101);
         CHECK(CFRunLoopGetNextTimerFireDate(LOOP, DEFAULT) == next);
         finish(timer);
+    }
+}
+
+/* The library's looks at the clocks come here; the thread is held up for 20 ms before the one that is counted down to. */
+static int looks_until_late;
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    struct timespec pause = {.tv_nsec = 20000000};
+    if (looks_until_late > 0 && --looks_until_late == 0) nanosleep(&pause, NULL);
+    return (int)syscall(SYS_clock_gettime, clock, time);
+}
+TEST(a_thread_that_is_held_up_between_the_clocks_gets_the_same_dates, "TMR-1 TMR-8") {
+    for (int look = 1; look <= 8; look++) {
+        int status = 1;
+        pid_t child = fork(); /* whose dates are its first ones */
+        if (child == 0) {
+            struct seen seen = {0};
+            CFAbsoluteTime date = CFAbsoluteTimeGetCurrent() + 1000;
+            looks_until_late = look;
+            CFRunLoopTimerRef timer = add(date, 0, &seen);
+            CHECK(CFRunLoopGetNextTimerFireDate(LOOP, DEFAULT) == date && CFRunLoopTimerGetNextFireDate(timer) == date);
+            CHECK(CFRunLoopGetNextTimerFireDate(LOOP, DEFAULT) == date);
+            CHECK_INT(looks_until_late, 0);
+            _exit(0);
+        }
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK_INT(status, 0);
     }
 }
 

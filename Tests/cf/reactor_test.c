@@ -80,10 +80,12 @@ static void reschedule(void) {
         if (delayed[i].date < first) first = delayed[i].date;
     CFRunLoopTimerSetNextFireDate(timer, first);
 }
-static void call_later(CFTimeInterval seconds, void (*call)(void *), void *info) {
+static CFAbsoluteTime call_later(CFTimeInterval seconds, void (*call)(void *), void *info) {
+    CFAbsoluteTime date = CFAbsoluteTimeGetCurrent() + seconds;
     CHECK(delayed_count < MOST_DELAYED);
-    delayed[delayed_count++] = (struct delayed){CFAbsoluteTimeGetCurrent() + seconds, call, info};
+    delayed[delayed_count++] = (struct delayed){date, call, info};
     reschedule();
+    return date;
 }
 static void run_delayed(CFRunLoopTimerRef t, void *info) {
     (void)t, (void)info;
@@ -208,8 +210,8 @@ TEST(a_reactor_serves_echo_clients_timers_and_threads, "SOCK-2 SOCK-4 SOCK-6 SOC
     watch(listener, fd, 1, 0);
     call_later(0.001, tick, &ticks);
     CFAbsoluteTime now = CFAbsoluteTimeGetCurrent();
-    call_later(0.003, say_name, (void *)"second");
-    call_later(0.001, say_name, (void *)"first");
+    CFAbsoluteTime second = call_later(0.003, say_name, (void *)"second");
+    CFAbsoluteTime first = call_later(0.001, say_name, (void *)"first"); /* or not, if the thread was held up meanwhile */
     CHECK(CFRunLoopTimerGetNextFireDate(timer) < now + 1);
     pthread_t threads[CLIENTS];
     for (int i = 0; i < CLIENTS; i++) CHECK(pthread_create(&threads[i], NULL, client_main, (void *)(intptr_t)i) == 0);
@@ -217,7 +219,7 @@ TEST(a_reactor_serves_echo_clients_timers_and_threads, "SOCK-2 SOCK-4 SOCK-6 SOC
     for (int i = 0; i < CLIENTS; i++) pthread_join(threads[i], NULL);
     while (ticks < 5 || run_from_threads < CLIENTS * ROUNDS) CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.01, true);
     CHECK_INT(run_from_threads, CLIENTS * ROUNDS);
-    CHECK_TRACE("first second");
+    CHECK_TRACE(first <= second ? "first second" : "second first");
     unwatch(listener);
     end_reactor();
     CHECK_INT(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1e9, false), kCFRunLoopRunFinished);

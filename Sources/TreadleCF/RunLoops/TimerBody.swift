@@ -54,13 +54,17 @@ enum Calendar {
   /// The time of the date 0.
   private static func offset() -> Int64 {
     let kept = treadle_cf_load_offset()
-    let seen = look()
-    if isNear(seen, kept) { return kept }
-    // A thread may have been held up between the two clocks, but hardly twice for as long.
-    let again = look()
-    if isNear(again, kept) { return kept }
-    treadle_cf_store_offset(again)
-    return again
+    var seen = look()
+    while !isNear(seen, kept) {
+      // A thread may have been held up between the two clocks, but not for as long twice in a row.
+      let again = look()
+      if isNear(again, seen) {
+        treadle_cf_store_offset(again)
+        return again
+      }
+      seen = again
+    }
+    return kept
   }
 
   private static func look() -> Int64 {
