@@ -89,8 +89,9 @@ TREADLE_API treadle_status treadle_descriptor_start(int32_t fd, uint32_t events,
 
 /** Changes the events that are watched for; takes effect at once, also in a sleeping loop. 0 pauses the source: it stays in
  *  its modes, which therefore do not count as empty.
- *  [any] Errors: TREADLE_E_ARG for unknown events; TREADLE_E_STATE if invalid; TREADLE_E_SYSTEM.
- *  Since 1.0. */
+ *  [any] Errors: nothing changes then. TREADLE_E_ARG for unknown events; TREADLE_E_STATE if invalid; TREADLE_E_EXISTS if
+ *  the descriptor was closed, and another source of a mode watches its number now (SRC1-7); TREADLE_E_NOMEM; TREADLE_E_SYSTEM,
+ *  with os_errno, if the kernel refuses. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_set_events(treadle_descriptor descriptor, uint32_t events);
 
 /** The events that are watched for.

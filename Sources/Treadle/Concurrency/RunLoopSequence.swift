@@ -93,10 +93,10 @@ final class StreamedItem: Sendable {
     if asked.load(ordering: .sequentiallyConsistent) > 0 { watch(for: readiness) }
   }
 
-  /// A kernel that refuses ends the item: nobody would be told.
+  /// What cannot be watched any more ends: nobody would be told.
   private func watch(for readiness: RunLoopReadiness) {
     guard let handle, isValid else { return }
-    if treadle_descriptor_set_events(handle, readiness.rawValue) == TREADLE_E_SYSTEM { end() }
+    if treadle_descriptor_set_events(handle, readiness.rawValue) < 0 { end() }
   }
 
   /// Adds the item to a loop, and gives up the reference of who made it.

@@ -80,7 +80,9 @@ public final class RunLoopDescriptor: RunLoopItem, @unchecked Sendable {
 
   /// Changes what is watched for, at once also in a sleeping loop. An empty mask pauses the source, which stays in its modes and
   /// keeps them from being empty. Any thread.
-  /// - Throws: `TreadleError` for what cannot be watched for, when the source is invalid, or when the kernel refuses. Since 1.0.
+  /// - Throws: `TreadleError` for what cannot be watched for, when the source is invalid, when the kernel refuses, or, of the code
+  ///   `.exists`, when the descriptor was closed and another source of a mode watches its number now (SRC1-7). Nothing changes
+  ///   then. Since 1.0.
   public func setReadiness(_ readiness: RunLoopReadiness) throws(TreadleError) {
     try check(treadle_descriptor_set_events(handle, readiness.rawValue))
   }

@@ -93,10 +93,11 @@ private func update(_ body: Pointer<WatchBody>, isForced: Bool) -> Int32 {
   let events = body.pointee.events
   guard isForced || events != body.pointee.watched, let slot = Slot.hold(body.pointee.source, .source) else { return 0 }
   var status: Int32 = 0
-  // The client may have invalidated the source: the next one gets it all.
-  if let item = Item(slot), treadle_descriptor_is_valid(item.handle) {
+  if let item = Item(slot) {
     status = treadle_descriptor_set_events(item.handle, events)
     if status >= 0 { body.pointee.watched = events }
+    // The client has invalidated the source, which is no refusal: the next one gets it all.
+    if status == TREADLE_E_STATE { status = 0 }
   }
   slot.drop()
   return status

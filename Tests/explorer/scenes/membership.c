@@ -81,3 +81,31 @@ SCENE(a_descriptor_that_is_being_ended_does_not_keep_its_loop_awake, "SRC1-11, O
     join_owner(owner);
     REQUIRE_OK(treadle_release(always_ready));
 }
+
+/* While a source is being ended, another one of the same descriptor takes its place, as soon as a pass has taken the first one out. Who
+ * then changes what the first one is for learns of its end, not of the other. */
+static void *change_its_events(void *info) {
+    set(&is_there);
+    treadle_status status = treadle_descriptor_set_events(always_ready, TREADLE_READABLE | TREADLE_WRITABLE);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_STATE);
+    return info;
+}
+static void *end_it(void *info) {
+    REQUIRE_OK(treadle_invalidate(always_ready));
+    return info;
+}
+SCENE(events_are_changed_of_a_source_that_is_being_ended, "SRC1-7, SRC1-11, OBJ-5") {
+    treadle_descriptor successor = NULL;
+    int number = __wrap_eventfd(1, 0);
+    REQUIRE_OK(treadle_descriptor_start(number, TREADLE_READABLE, do_nothing_with, NULL, &always_ready));
+    explore_from_here();
+    pthread_t changing = start(change_its_events, NULL), ending = start(end_it, NULL);
+    await(&is_there);
+    REQUIRE(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY) > 0);
+    treadle_status status = treadle_descriptor_start(number, TREADLE_READABLE, do_nothing_with, NULL, &successor);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_EXISTS);
+    join(changing);
+    join(ending);
+    REQUIRE_OK(treadle_release(always_ready));
+    if (successor) REQUIRE_OK(treadle_release(successor));
+}

@@ -73,7 +73,8 @@ class FileDescriptor(Item):
     def events(self) -> Events:
         """The events that are watched for; NONE while paused. Setting it takes effect at once, also in a sleeping loop.
 
-        Raises InvalidArgument for other events than READ and WRITE, Error if invalid. Any thread. Since 1.0.
+        Raises InvalidArgument for other events than READ and WRITE; Error if invalid, if the kernel refuses, and with the code
+        E_EXISTS if the descriptor was closed and another source of a mode watches its number now (SRC1-7). Any thread. Since 1.0.
         """
         out = ctypes.c_uint32()
         check(native.treadle_descriptor_get_events(self._handle, out), self._handle)
@@ -87,7 +88,7 @@ class FileDescriptor(Item):
             self._wanted = mask
 
     def enable(self) -> None:
-        """Watches again for what was last asked for. Raises Error if invalid. Any thread. Since 1.0."""
+        """Watches again for what was last asked for. Raises Error as setting events does. Any thread. Since 1.0."""
         self.events = Events(self._wanted)
 
     def disable(self) -> None:

@@ -87,8 +87,9 @@ class [[nodiscard]] Descriptor : public Item<Descriptor, detail::DescriptorApi> 
 
     /// Changes the events that are watched for; takes effect at once, also in a sleeping loop.
     /// Readiness::none pauses the source: it stays in its modes, which therefore do not count as empty.
-    /// [any] Errors: Error of Status::argument for unknown events, Status::state if invalid, Status::system.
-    /// Since 1.0.
+    /// [any] Errors: nothing changes then. Error of Status::argument for unknown events; Status::state if invalid;
+    /// Status::exists if the descriptor was closed, and another source of a mode watches its number now (SRC1-7);
+    /// Status::no_memory; Status::system if the kernel refuses. Since 1.0.
     void set_events(Readiness events) const {
         detail::check(treadle_descriptor_set_events(native_, detail::bits(events)));
     }

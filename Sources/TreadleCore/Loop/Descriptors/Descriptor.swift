@@ -82,9 +82,11 @@ extension Item {
     return body(member.isIn(mode) && mode.isOf(loop) ? mode : nil)
   }
 
+  static var invalidDescriptor: Failure { Failure(Status.state, "descriptor", "is invalid") }
+
   /// Changes what every membership watches for: all of them, or, with an error, none.
   package func setWatchedEvents(_ events: UInt32) throws(Failure) {
-    guard isValid else { throw Failure(Status.state, "descriptor", "is invalid") }
+    guard isValid else { throw Item.invalidDescriptor }
     lock()
     defer { unlock() }
     let before = watched.pointee.events

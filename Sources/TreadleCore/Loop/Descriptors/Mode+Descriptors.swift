@@ -137,7 +137,7 @@ extension Mode {
       return
     }
     if registration.member != member.slot {
-      // Its number was closed, and was another source's after that.
+      // Its number was closed, and was another source's after that; or a pass has taken the source out, which was being ended.
       if events != 0 { try takeBack(member, number, events, poller, loop) }
     } else if events == 0 {
       withdraw(registration, number, poller)
@@ -153,6 +153,7 @@ extension Mode {
 
   @inline(never)
   private func takeBack(_ member: Item, _ number: Int32, _ events: UInt16, _ poller: Poller, _ loop: Loop) throws(Failure) {
+    if !member.primary.isValid { throw Item.invalidDescriptor }
     if poller.isOwn(number, loop) { throw Failure.unwatchable(-1, 0 &- treadle_system_ebadf()) }
     if let other = poller.state.pointee.registrations[Int(number)], other.member != 0 { try replace(other, number, poller) }
     try register(member, number, events, poller)
