@@ -93,7 +93,7 @@ final class StreamedItem: Sendable {
     if asked.load(ordering: .sequentiallyConsistent) > 0 { watch(for: readiness) }
   }
 
-  /// What cannot be watched any more ends: nobody would be told.
+  /// If the descriptor cannot be watched any more, invalidates the item: the iteration would wait for ever.
   private func watch(for readiness: RunLoopReadiness) {
     guard let handle, isValid else { return }
     if treadle_descriptor_set_events(handle, readiness.rawValue) < 0 { end() }

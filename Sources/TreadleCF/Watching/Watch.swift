@@ -96,7 +96,7 @@ private func update(_ body: Pointer<WatchBody>, isForced: Bool) -> Int32 {
   if let item = Item(slot) {
     status = treadle_descriptor_set_events(item.handle, events)
     if status >= 0 { body.pointee.watched = events }
-    // The client has invalidated the source, which is no refusal: the next one gets it all.
+    // An invalid source is no refusal: the client has invalidated it, and the object's next source gets the events.
     if status == TREADLE_E_STATE { status = 0 }
   }
   slot.drop()

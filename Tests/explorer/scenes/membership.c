@@ -38,7 +38,7 @@ static void *remove_it(void *info) {
     return info;
 }
 static void remove_against(void *(*other_thread)(void *)) {
-    pthread_t owner = start_owner(add_one), other = start(other_thread, NULL);
+    pthread_t owner = start_owner(add_one), other = start(other_thread, source);
     remove_it(NULL);
     join(other);
     REQUIRE_OK(treadle_loop_request_stop(loop, 0));
@@ -47,9 +47,9 @@ static void remove_against(void *(*other_thread)(void *)) {
     REQUIRE(counted(&freed) == 1);
 }
 SCENE(two_remove_a_source, "OBJ-3, SRC0-2") { remove_against(remove_it); }
-static void *invalidate_it(void *info) {
-    REQUIRE_OK(treadle_invalidate(source));
-    return info;
+static void *invalidate_it(void *item) {
+    REQUIRE_OK(treadle_invalidate(item));
+    return NULL;
 }
 SCENE(removal_against_invalidation, "OBJ-5, SRC0-2") { remove_against(invalidate_it); }
 
@@ -82,16 +82,12 @@ SCENE(a_descriptor_that_is_being_ended_does_not_keep_its_loop_awake, "SRC1-11, O
     REQUIRE_OK(treadle_release(always_ready));
 }
 
-/* While a source is being ended, another one of the same descriptor takes its place, as soon as a pass has taken the first one out. Who
- * then changes what the first one is for learns of its end, not of the other. */
+/* While a source is being invalidated, the loop's pass removes it, and a second source takes over its descriptor. If the events of the
+ * first source are changed after that, the error is that it is invalid, not that the second one watches the descriptor. */
 static void *change_its_events(void *info) {
     set(&is_there);
     treadle_status status = treadle_descriptor_set_events(always_ready, TREADLE_READABLE | TREADLE_WRITABLE);
     REQUIRE(status == TREADLE_OK || status == TREADLE_E_STATE);
-    return info;
-}
-static void *end_it(void *info) {
-    REQUIRE_OK(treadle_invalidate(always_ready));
     return info;
 }
 SCENE(events_are_changed_of_a_source_that_is_being_ended, "SRC1-7, SRC1-11, OBJ-5") {
@@ -99,7 +95,7 @@ SCENE(events_are_changed_of_a_source_that_is_being_ended, "SRC1-7, SRC1-11, OBJ-
     int number = __wrap_eventfd(1, 0);
     REQUIRE_OK(treadle_descriptor_start(number, TREADLE_READABLE, do_nothing_with, NULL, &always_ready));
     explore_from_here();
-    pthread_t changing = start(change_its_events, NULL), ending = start(end_it, NULL);
+    pthread_t changing = start(change_its_events, NULL), ending = start(invalidate_it, always_ready);
     await(&is_there);
     REQUIRE(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY) > 0);
     treadle_status status = treadle_descriptor_start(number, TREADLE_READABLE, do_nothing_with, NULL, &successor);

@@ -137,7 +137,7 @@ extension Mode {
       return
     }
     if registration.member != member.slot {
-      // Its number was closed, and was another source's after that; or a pass has taken the source out, which was being ended.
+      // The number was closed, and another source watched it after that; or the source is invalid, and `ready` removed it.
       if events != 0 { try takeBack(member, number, events, poller, loop) }
     } else if events == 0 {
       withdraw(registration, number, poller)
