@@ -73,6 +73,45 @@ struct UntilTests {
     }
   }
 
+  @Test("NSR-3 STOP-9: a stop of all levels ends it inside of another run; stops of one level do not")
+  func stopOfAllLevels() throws {
+    try onThread {
+      let loop = try RunLoop.current(), log = Log()
+      let source = try RunLoopSource { _ in }.start()
+      try RunLoopTimer.scheduled(every: .zero, repeats: false) { _ in
+        loop.requestStop()
+        try? RunLoopTimer.scheduled(every: .zero, repeats: false) { _ in
+          loop.requestStop()
+          try? loop.post {
+            log.add("after two stops of one level")
+            loop.requestStop(allLevels: true)
+          }
+        }
+        try? loop.run(until: .distantFuture)
+        log.add("the inner run has ended")
+      }
+      #expect(try loop.run() == .stopped)
+      #expect(log.all == ["after two stops of one level", "the inner run has ended"])
+      try loop.run(until: .distantPast)
+      source.invalidate()
+    }
+  }
+
+  @Test("NSR-3 THR-18: the stop of its thread ends it")
+  func stopOfTheThread() throws {
+    let log = Log()
+    let thread = try RunLoopThread {
+      let loop = try RunLoop.current()
+      let source = try RunLoopSource { _ in }.start()
+      try loop.run(until: .distantFuture)
+      source.invalidate()
+      log.add("ended")
+    }
+    try thread.startAndWait(timeout: patience)
+    try thread.stopAndJoin(timeout: patience)
+    #expect(log.all == ["ended"])
+  }
+
   @Test("NSR-5 NSR-7: the limit date, after a pass; the mode that is run")
   func limitDate() throws {
     try onThread {

@@ -6,6 +6,7 @@
  * pkg-config: libuv */
 #include "glue.h"
 
+#include <sys/eventfd.h>
 #include <treadle-uv.h>
 
 static uv_loop_t uv;
@@ -283,6 +284,35 @@ TEST(uv_refuses_what_it_must, "ABI-9") {
     CHECK_ERROR(treadle_uv_add(program.loop, NULL, &uv, &foreign), TREADLE_E_ARG, "mode");
     CHECK(!foreign);
     end_theirs();
+}
+
+/* A loop whose descriptor is closed while it pauses. */
+static treadle_foreign *paused;
+static int reports;
+static int64_t never(void *info) { return info == &reports ? TREADLE_FOREVER : 0; }
+static bool pause_and_close(void *info) {
+    CHECK(info == &reports);
+    while (!paused->is_paused) CHECK(treadle_loop_run(program.loop, TREADLE_DEFAULT_MODE, MILLISECONDS(1), 0) > 0);
+    CHECK_INT(close(paused->config.fd), 0);
+    CHECK_INT(reports, 0);
+    return true;
+}
+static bool note_report(treadle_thread thread, const char *kind, const char *message, void *info) {
+    CHECK(thread == treadle_thread_current() && info == &reports);
+    CHECK_TEXT(kind, "TREADLE_E_SYSTEM");
+    CHECK_TEXT(message, "a loop inside of a run loop is not watched any more");
+    reports++;
+    return treadle_loop_stop(program.loop) == TREADLE_OK;
+}
+TEST(a_descriptor_that_is_lost_in_a_pause_is_reported, "ABI-9 SRC1-8 THR-19") {
+    treadle_foreign_config config = {eventfd(1, EFD_CLOEXEC), false, never, pause_and_close, NULL, &reports};
+    program.loop = treadle_loop_current();
+    CHECK_INT(treadle_set_last_resort(note_report, &reports, NULL), TREADLE_OK);
+    CHECK_INT(treadle_foreign_add(program.loop, TREADLE_DEFAULT_MODE, &config, &paused), TREADLE_OK);
+    CHECK_INT(treadle_loop_run_default(program.loop), TREADLE_RUN_STOPPED);
+    CHECK_INT(reports, 1);
+    treadle_foreign_remove(paused);
+    CHECK_INT(treadle_set_last_resort(NULL, NULL, NULL), TREADLE_OK);
 }
 
 TEST_MAIN()

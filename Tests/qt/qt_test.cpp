@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <treadle-qt.hpp>
+#include <utility>
 #include <vector>
 
 #define CHECK(condition) \
@@ -124,6 +125,25 @@ static void ours_inside() {
     CHECK(!TreadleNotifier::create(program.loop, TREADLE_COMMON_MODES));
 }
 
+// While a callback runs an event loop, as a dialog does, what comes for ours waits, and nothing spins. A callback may delete the notifier.
+static void ours_pauses_in_a_dialog() {
+    int count = 0;
+    char *arguments[] = {nullptr};
+    QCoreApplication application(count, arguments);
+    static TreadleNotifier *notifier = TreadleNotifier::create(treadle_loop_current());
+    CHECK(notifier);
+    const auto dialog = [](void *) {
+        QEventLoop nested;
+        int turns = 0;
+        QObject::connect(QAbstractEventDispatcher::instance(), &QAbstractEventDispatcher::awake, &nested, [&] { turns++; });
+        QTimer::singleShot(200, &nested, &QEventLoop::quit);
+        CHECK(treadle_loop_post(treadle_loop_current(), [](void *) { delete notifier, notifier = nullptr; }, nullptr) == TREADLE_OK);
+        CHECK(nested.exec() == 0 && notifier && turns <= 20);
+    };
+    CHECK(treadle_loop_post(treadle_loop_current(), dialog, nullptr) == TREADLE_OK);
+    while (notifier) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
+}
+
 static void ended_is_told() {
     int count = 0, told = 0;
     char *arguments[] = {nullptr};
@@ -177,21 +197,95 @@ static void theirs_inside(bool by_exec) {
     CHECK(dispatcher->remainingTime(id) == -1);
 }
 
+// STOP-9, NSR-3: the next run cannot begin, so neither can an event loop inside of a callback go on; stops of one level end a pass.
+static void stops_of_all_levels_end_nested_event_loops() {
+    int count = 0;
+    char *arguments[] = {nullptr};
+    QCoreApplication::setEventDispatcher(new TreadleEventDispatcher);
+    QCoreApplication application(count, arguments);
+    static int results = 0;
+    const auto dialog = [](void *) {
+        const treadle_loop loop = treadle_loop_current();
+        CHECK(treadle_loop_request_stop(loop, 0) == TREADLE_OK);
+        QEventLoop nested;
+        QTimer::singleShot(0, [loop] { CHECK(treadle_loop_request_stop(loop, 0) == TREADLE_OK); });
+        QTimer::singleShot(1, [loop] {
+            results++;
+            CHECK(treadle_loop_request_stop(loop, TREADLE_STOP_ALL_LEVELS) == TREADLE_OK);
+        });
+        CHECK(nested.exec() == 0);
+        results++;
+    };
+    const treadle_loop loop = treadle_loop_current();
+    CHECK(treadle_loop_post(loop, dialog, nullptr) == TREADLE_OK);
+    CHECK(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY) == TREADLE_RUN_STOPPED);
+    CHECK(results == 2);
+    // The same inside of exec(), which such a stop ends as well, and one of one level does not.
+    CHECK(treadle_loop_post(loop, dialog, nullptr) == TREADLE_OK);
+    CHECK(QCoreApplication::exec() == 0 && results == 4);
+    CHECK(treadle_loop_post(loop, [](void *info) { treadle_loop_stop(static_cast<treadle_loop>(info)); }, loop) == TREADLE_OK);
+    QTimer::singleShot(1, [] { QCoreApplication::exit(7); });
+    CHECK(QCoreApplication::exec() == 7);
+}
+
+// THR-18: the stop of a thread ends the event loop that it runs.
+static void a_threads_stop_ends_its_event_loop() {
+    int count = 0;
+    char *arguments[] = {nullptr};
+    QCoreApplication application(count, arguments);
+    static std::atomic<int> result{-1};
+    treadle_thread thread = nullptr;
+    const auto run = [](void *) -> void * {
+        QThread::currentThread()->setEventDispatcher(new TreadleEventDispatcher);
+        QEventLoop events;
+        QTimer::singleShot(0, [] { treadle_thread_declare_ready(); });
+        result = events.exec();
+        return nullptr;
+    };
+    treadle_thread_config config = TREADLE_INIT(treadle_thread_config);
+    config.fn = run;
+    CHECK(treadle_thread_create(&config, &thread) == TREADLE_OK);
+    CHECK(treadle_thread_start_and_wait(thread, TREADLE_FOREVER) == TREADLE_OK);
+    CHECK(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, nullptr) == TREADLE_OK && result == 0);
+    treadle_release(thread);
+}
+
+// THR-21: no run begins any more.
+static void a_shutdown_ends_event_loops() {
+    int count = 0;
+    char *arguments[] = {nullptr};
+    QCoreApplication::setEventDispatcher(new TreadleEventDispatcher);
+    QCoreApplication application(count, arguments);
+    std::thread other;
+    QTimer::singleShot(0, [&] { other = std::thread([] { CHECK(treadle_shutdown(TREADLE_FOREVER) == TREADLE_OK); }); });
+    CHECK(QCoreApplication::exec() == 1);
+    other.join();
+    CHECK(QCoreApplication::exec() == 1);
+}
+
 int main() {
-    const std::function<void()> tests[] = {ours_inside, ended_is_told, [] { theirs_inside(true); }, [] { theirs_inside(false); }};
-    const char *names[] = {"ours_inside", "ended_is_told", "theirs_inside_by_exec", "theirs_inside_by_a_run"};
+    const std::pair<const char *, std::function<void()>> tests[] = {
+        {"ours_inside", ours_inside},
+        {"ours_pauses_in_a_dialog", ours_pauses_in_a_dialog},
+        {"ended_is_told", ended_is_told},
+        {"theirs_inside_by_exec", [] { theirs_inside(true); }},
+        {"theirs_inside_by_a_run", [] { theirs_inside(false); }},
+        {"stops_of_all_levels_end_nested_event_loops", stops_of_all_levels_end_nested_event_loops},
+        {"a_threads_stop_ends_its_event_loop", a_threads_stop_ends_its_event_loop},
+        {"a_shutdown_ends_event_loops", a_shutdown_ends_event_loops},
+    };
     int passed = 0, failed = 0;
-    for (int i = 0; i < 4; i++) {
+    for (const auto &[name, test] : tests) {
         int status = -1;
         const pid_t pid = fork();
         if (pid == 0) {
             alarm(120);
-            tests[i]();
+            test();
             _exit(0);
         }
         waitpid(pid, &status, 0);
         if (status == 0) passed++;
-        else failed++, std::fprintf(stderr, "%s: ended with %d\n", names[i], status);
+        else failed++, std::fprintf(stderr, "%s: ended with %d\n", name, status);
     }
     std::printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;

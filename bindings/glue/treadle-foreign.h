@@ -54,6 +54,13 @@ static inline void treadle_foreign_end_(treadle_foreign *foreign) {
     if (foreign->timer) treadle_invalidate(foreign->timer), treadle_release(foreign->timer);
     if (foreign->descriptor) treadle_invalidate(foreign->descriptor), treadle_release(foreign->descriptor);
 }
+static inline void treadle_foreign_set_events_(treadle_foreign *foreign, uint32_t events) {
+    foreign->is_paused = events == 0;
+    treadle_status status = treadle_descriptor_set_events(foreign->descriptor, events);
+    /* TREADLE_E_STATE: it has ended, with its scope for example. */
+    if (status < 0 && status != TREADLE_E_STATE)
+        treadle_report_error(treadle_status_name(status), "a loop inside of a run loop is not watched any more");
+}
 static inline void treadle_foreign_turn_(void *info) {
     treadle_foreign *foreign = (treadle_foreign *)info;
     bool was_turning = foreign->is_turning;
@@ -63,7 +70,7 @@ static inline void treadle_foreign_turn_(void *info) {
     foreign->is_turning = was_turning;
     if (foreign->is_removed) return;
     if (!goes_on) treadle_foreign_end_(foreign);
-    else if (foreign->is_paused) foreign->is_paused = false, treadle_descriptor_set_events(foreign->descriptor, TREADLE_READABLE);
+    else if (foreign->is_paused) treadle_foreign_set_events_(foreign, TREADLE_READABLE);
 }
 /* The turn is a post, which nested runs serve also while an item's callback runs, and which is called in the same pass. */
 static inline void treadle_foreign_post_(treadle_foreign *foreign) {
@@ -79,10 +86,10 @@ static inline void treadle_foreign_post_(treadle_foreign *foreign) {
 }
 static inline void treadle_foreign_ready_(treadle_descriptor descriptor, uint32_t events, void *info) {
     treadle_foreign *foreign = (treadle_foreign *)info;
-    (void)events;
+    (void)descriptor, (void)events;
     /* A run nested in a turn cannot turn, and must not spin. */
     if (!foreign->is_turning || foreign->config.is_reentrant) treadle_foreign_post_(foreign);
-    else foreign->is_paused = true, treadle_descriptor_set_events(descriptor, 0);
+    else treadle_foreign_set_events_(foreign, 0);
 }
 static inline void treadle_foreign_fire_(treadle_timer timer, void *info) {
     (void)timer;

@@ -17,7 +17,9 @@
 #include <QByteArray>
 #include <QCoreApplication>
 #include <QHash>
+#include <QPointer>
 #include <QSocketNotifier>
+#include <QThread>
 #include <QTimerEvent>
 
 /** The calling thread's run loop, in one mode, inside of Qt's event loop of that thread. Deleting it, or its parent, ends the
@@ -41,10 +43,14 @@ class TreadleNotifier : public QSocketNotifier {
   protected:
     bool event(QEvent *event) override {
         if (event->type() != QEvent::SockAct) return QSocketNotifier::event(event);
-        if (is_passing_) return true;
+        /* An event loop inside of a callback does not pass, and must not spin. */
+        if (is_passing_) return is_paused_ = true, setEnabled(false), true;
+        const QPointer<TreadleNotifier> self(this); /* a callback may delete it */
         is_passing_ = true;
-        if (!treadle_glue_pass(loop_, mode_.constData(), ended_, info_)) setEnabled(false);
-        is_passing_ = false;
+        const bool goes_on = treadle_glue_pass(loop_, mode_.constData(), ended_, info_);
+        if (!self) return true;
+        if (!goes_on || is_paused_) setEnabled(goes_on);
+        is_passing_ = is_paused_ = false;
         return true;
     }
 
@@ -58,20 +64,24 @@ class TreadleNotifier : public QSocketNotifier {
     QByteArray mode_;
     treadle_glue_fn ended_;
     void *info_;
-    bool is_passing_ = false;
+    bool is_passing_ = false, is_paused_ = false;
 };
 
 /** Qt's event loop of a thread, made of that thread's run loop: given to QCoreApplication::setEventDispatcher before there is an
  *  application, or to QThread::setEventDispatcher. Then exec() runs the run loop in the default mode, and a run of the run loop in
  *  that mode serves Qt: its timers, notifiers and posted events. Notifiers of exceptions (out-of-band data) are not served.
- *  To be made and used on its thread, but for wakeUp and interrupt. Since 1.0. */
+ *  A stop of the run loop ends a pass, and exec() continues. But Qt's event loops of the thread end, as by QThread::exit, if the thread
+ *  is stopped (treadle_thread_stop), if a stop of all levels comes while an event loop runs in the callback of another run, after
+ *  treadle_shutdown, and after an error, which is reported (treadle_report_error). To be made and used on its thread, but for wakeUp
+ *  and interrupt. Since 1.0. */
 class TreadleEventDispatcher : public QAbstractEventDispatcher {
   public:
     explicit TreadleEventDispatcher(QObject *parent = nullptr) : QAbstractEventDispatcher(parent), loop_(treadle_loop_current()) {
         treadle_retain(loop_);
         treadle_source_context context = TREADLE_INIT(treadle_source_context);
-        treadle_source_create(&context, &handled_);
-        treadle_loop_add(loop_, handled_, TREADLE_DEFAULT_MODE);
+        treadle_status status = treadle_source_create(&context, &handled_);
+        if (status >= 0) status = treadle_loop_add(loop_, handled_, TREADLE_DEFAULT_MODE);
+        if (status < 0) qWarning("TreadleEventDispatcher: event loops cannot be interrupted: %s", treadle_status_name(status));
     }
     ~TreadleEventDispatcher() override {
         for (const Timer &timer : timers_) drop(timer.native);
@@ -82,6 +92,7 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
 
     bool processEvents(QEventLoop::ProcessEventsFlags flags) override {
         const bool waits = flags & QEventLoop::WaitForMoreEvents, outer_excludes = excludes_sockets_;
+        bool goes_on = true;
         depth_++;
         is_interrupted_.storeRelease(0);
         has_handled_ = is_posted_.loadAcquire() != 0;
@@ -92,10 +103,9 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
         do {
             const bool sleeps = waits && !has_handled_ && !is_interrupted_.loadAcquire();
             if (sleeps) Q_EMIT aboutToBlock();
-            treadle_loop_run(loop_, TREADLE_DEFAULT_MODE, sleeps ? TREADLE_FOREVER : 0,
-                             TREADLE_RUN_RETURN_AFTER_SOURCE | TREADLE_RUN_WHEN_EMPTY);
+            goes_on = run(sleeps ? TREADLE_FOREVER : 0);
             if (sleeps) Q_EMIT awake();
-        } while (waits && !has_handled_ && !is_interrupted_.loadAcquire());
+        } while (waits && goes_on && !has_handled_ && !is_interrupted_.loadAcquire());
         const bool result = has_handled_;
         if (outer_excludes != excludes_sockets_) excludes_sockets_ = outer_excludes, watchAll();
         /* The event that would have made an outer run return reached this run, which a callback of the outer one began. */
@@ -195,12 +205,32 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
         int id;
     };
 
+    /* Runs the loop, and returns whether it can be run again. If not, Qt's event loops of the thread end. */
+    bool run(std::int64_t timeout) {
+        const treadle_status status =
+            treadle_loop_run(loop_, TREADLE_DEFAULT_MODE, timeout, TREADLE_RUN_RETURN_AFTER_SOURCE | TREADLE_RUN_WHEN_EMPTY);
+        if (status == TREADLE_E_CALLBACK || (status >= 0 && !(status == TREADLE_RUN_STOPPED && stays_stopped()))) return true;
+        if (status < 0 && status != TREADLE_E_CLOSED)
+            treadle_report_error(treadle_status_name(status), "Qt's event loops end, since their run loop cannot run");
+        passes_at_stop_ = UINT64_MAX;
+        thread()->exit(status < 0 ? 1 : 0);
+        return false;
+    }
+    /* After a stop. One that also prevents the next run's first pass is one of all levels, which lasts until the outermost run ends. */
+    bool stays_stopped() {
+        treadle_loop_counters counters = TREADLE_INIT(treadle_loop_counters);
+        if (treadle_loop_get_counters(loop_, &counters) < 0 || counters.passes == passes_at_stop_) return true;
+        passes_at_stop_ = counters.passes;
+        return treadle_thread_is_cancelled(treadle_thread_current());
+    }
     static void drop(treadle_object item) {
         if (item) treadle_invalidate(item), treadle_release(item);
     }
     void watch_for(const Watch &watch) const {
         const std::uint32_t events = (watch.notifiers[0] ? TREADLE_READABLE : 0) | (watch.notifiers[1] ? TREADLE_WRITABLE : 0);
-        treadle_descriptor_set_events(watch.native, excludes_sockets_ ? 0 : events);
+        if (!watch.native) return;
+        const treadle_status status = treadle_descriptor_set_events(watch.native, excludes_sockets_ ? 0 : events);
+        if (status < 0) qWarning("TreadleEventDispatcher: a descriptor is not watched: %s", treadle_status_name(status));
     }
     void watchAll() const {
         for (const Watch &watch : watches_) watch_for(watch);
@@ -244,6 +274,7 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
     QHash<int, Watch> watches_;
     QAtomicInt is_posted_ = 0, is_interrupted_ = 0;
     int depth_ = 0; /* of processEvents */
+    std::uint64_t passes_at_stop_ = UINT64_MAX; /* all that were made when a stop ended a run */
     bool has_handled_ = false, excludes_sockets_ = false;
 };
 

@@ -15,15 +15,24 @@ extension RunLoop {
   @discardableResult
   public func run(in mode: RunLoopMode = .default, before limit: RunLoopInstant) throws(TreadleError) -> Bool {
     if !isCurrent { return false }
-    let result = try runOnce(in: mode, before: limit)
-    return result != .finished || counters.lastFinish == .becameEmpty
+    return try !isEmpty(runOnce(in: mode, before: limit), counters)
   }
 
   /// Runs the loop in the default mode until a date, or until nothing is left to wait for. At least one pass is made (NSR-2). A
-  /// stop ends a pass, not this: with `.distantFuture` only an empty mode ends it (NSR-3). On the loop's own thread.
+  /// stop ends a pass, not this (NSR-3): with `.distantFuture` an empty mode ends it, the stop of its thread (THR-18), and, inside of
+  /// another run of the loop, a stop of all levels (STOP-9). On the loop's own thread.
   /// - Throws: `TreadleError` when the system refuses to wait, or after `shutDown`. Since 1.0.
   public func run(until limit: RunLoopInstant) throws(TreadleError) {
-    while try run(before: limit), RunLoopInstant.now < limit {}
+    if !isCurrent { return }
+    var passesAtStop: UInt64?
+    repeat {
+      let result = try runOnce(in: .default, before: limit), counters = self.counters
+      if isEmpty(result, counters) { return }
+      if result != .stopped { continue }
+      // A stop that also prevents the next run's first pass is one of all levels, which lasts until the outermost run ends.
+      if counters.passes == passesAtStop || treadle_thread_is_cancelled(treadle_thread_current()) { return }
+      passesAtStop = counters.passes
+    } while RunLoopInstant.now < limit
   }
 
   /// Runs the loop in a mode once, until an input source was handled or until a date, without saying which (NSR-4). On the
@@ -40,6 +49,11 @@ extension RunLoop {
   public func limitDate(in mode: RunLoopMode = .default) throws(TreadleError) -> RunLoopInstant? {
     if !isCurrent { return nil }
     return try run(in: mode, for: .zero) == .finished ? nil : nextFire(in: mode) ?? .distantFuture
+  }
+
+  /// Whether a run made no pass, since nothing was in its mode.
+  private func isEmpty(_ result: RunLoopResult, _ counters: RunLoopCounters) -> Bool {
+    result == .finished && counters.lastFinish != .becameEmpty
   }
 
   private func runOnce(in mode: RunLoopMode, before limit: RunLoopInstant) throws(TreadleError) -> RunLoopResult {

@@ -203,6 +203,62 @@ class Trio(TestCase):
             treadle.aio.run_trio(trio.sleep, WATCHDOG)
         self.assertEqual(treadle.aio.run_trio(answer), 7)
 
+    def test_a_stop_of_all_levels(self) -> None:
+        """STOP-9: such a stop lets no run in a run's callback make a pass; trio ends all the same."""
+        import trio
+
+        seen: List[str] = []
+
+        async def wait() -> None:
+            loop.request_stop(all_levels=True)
+            try:
+                await trio.sleep(WATCHDOG)
+            finally:
+                with trio.CancelScope(shield=True):
+                    await trio.sleep(0.001)
+                    seen.append(await trio.to_thread.run_sync(str, "cleaned up"))
+
+        def call() -> None:
+            with self.assertRaises(treadle.LoopClosed):
+                treadle.aio.run_trio(wait)
+            seen.append("ended")
+
+        async def answer() -> int:
+            await trio.sleep(0)
+            return 7
+
+        loop = RunLoop.current()
+        loop.post(call)
+        self.assertIs(loop.run(seconds=WATCHDOG, when_empty=True), treadle.RunResult.STOPPED)
+        self.assertEqual(seen, ["cleaned up", "ended"])
+        self.assertEqual(treadle.aio.run_trio(answer), 7)
+        self.assertIs(loop.run(seconds=0, when_empty=True), treadle.RunResult.TIMED_OUT)
+
+    def test_shutdown(self) -> None:
+        """THR-21: trio ends without the run loop, and can run again, by itself."""
+        script = """if True:
+            import trio, treadle, treadle.aio
+
+            async def wait(shut_down):
+                try:
+                    if shut_down:
+                        await trio.to_thread.run_sync(treadle.shutdown)
+                    await trio.sleep_forever()
+                finally:
+                    with trio.CancelScope(shield=True):
+                        await trio.sleep(0.001)
+                    print("cleaned up")
+
+            for shut_down in True, False:
+                try:
+                    treadle.aio.run_trio(wait, shut_down)
+                except treadle.LoopClosed:
+                    print("closed")
+            trio.run(trio.sleep, 0)
+            print("ended", flush=True)
+        """
+        self.assertEqual(self.assertRuns(script), "cleaned up\nclosed\n" * 2 + "ended\n")
+
     def test_a_run_that_goes_on(self) -> None:
         """trio.lowlevel.start_guest_run() with a run loop that this program runs: posts are all that trio needs."""
         import trio
@@ -218,7 +274,9 @@ class Trio(TestCase):
             loop.stop()
 
         loop = RunLoop.current()
-        trio.lowlevel.start_guest_run(main, run_sync_soon_threadsafe=loop.post, done_callback=end)
+        trio.lowlevel.start_guest_run(
+            main, run_sync_soon_threadsafe=loop.post, done_callback=end, host_uses_signal_set_wakeup_fd=True
+        )
         self.assertIs(loop.run(seconds=WATCHDOG, when_empty=True), treadle.RunResult.STOPPED)
         self.assertEqual(outcomes, [32])
 

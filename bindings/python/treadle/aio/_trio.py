@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 from typing import Any, Awaitable, Callable, List, Optional, TypeVar
 
 from .. import _capi
@@ -19,16 +21,19 @@ def run_trio(async_fn: Callable[..., Awaitable[T]], /, *args: Any, **options: An
 
     options: of trio.lowlevel.start_guest_run, such as clock and strict_exception_groups. Returns the function's result, or
     raises its exception. A stop of the run loop cancels it: then, if it ends by that, raises LoopClosed. An exception of a
-    callback of the run loop cancels it as well, and is raised when trio is done. Raises ImportError without trio, and
-    RuntimeError in a run of trio. Any thread. Since 1.0.
+    callback of the run loop cancels it as well, and is raised when trio is done. If the run loop does not run any more,
+    because of treadle.shutdown() or, in a run's callback, of a stop of all levels, trio ends without it. Raises ImportError
+    without trio, and RuntimeError in a run of trio. Any thread. Since 1.0.
     """
     import trio
 
     loop = RunLoop.current()
+    steps = _Steps(loop)
     scope = trio.CancelScope()
     outcomes: List[Any] = []
     results: List[T] = []
     failure: Optional[BaseException] = None
+    passes: Optional[int] = None
 
     async def guest() -> None:
         with scope:
@@ -36,28 +41,59 @@ def run_trio(async_fn: Callable[..., Awaitable[T]], /, *args: Any, **options: An
 
     def end(outcome: Any) -> None:
         outcomes.append(outcome)
-        loop.request_stop()
+        if not has_lost_its_loop:
+            loop.request_stop()
 
+    has_lost_its_loop = False
     trio.lowlevel.start_guest_run(
         guest,
-        run_sync_soon_threadsafe=loop.post,
+        run_sync_soon_threadsafe=steps.add,
         done_callback=end,
         host_uses_signal_set_wakeup_fd=True,
         **options,
     )
+    # trio cannot be left where it is: whatever ends the run, it goes on until it has ended.
     while not outcomes:
         try:
-            result = loop.run(DEFAULT, when_empty=True)
-        except BaseException as error:  # trio cannot be left where it is: it goes on until it has ended
+            if has_lost_its_loop:
+                steps.wait_for_one()
+            elif loop.run(DEFAULT, when_empty=True) == RunResult.CLOSED and not outcomes:
+                raise LoopClosed("treadle.shutdown() was called: no loop runs any more", _capi.E_CLOSED)
+        except BaseException as error:
             failure = failure or error
-        else:
-            if result == RunResult.CLOSED and not outcomes:
-                raise LoopClosed("treadle.shutdown() was called: no loop runs any more", _capi.E_CLOSED) from failure
-        if not outcomes:
+        if not outcomes and not has_lost_its_loop:
             scope.cancel()
+            # A stop of all levels lasts until the outermost run ends, and a shutdown for ever: no run makes a pass.
+            before, passes = passes, loop.counters().passes
+            has_lost_its_loop = passes == before
     if failure is not None:
         raise failure
     outcomes[0].unwrap()
     if not results:
         raise LoopClosed("the run loop was stopped before the function of trio was done", _capi.E_CLOSED)
     return results[0]
+
+
+class _Steps:
+    """The functions that trio has its host call, in order: the run loop calls each, or the thread that waits for it."""
+
+    def __init__(self, loop: RunLoop) -> None:
+        self._loop = loop
+        self._functions: "queue.SimpleQueue[Callable[[], object]]" = queue.SimpleQueue()
+
+    def add(self, fn: Callable[[], object]) -> None:
+        """Any thread."""
+        self._functions.put(fn)
+        with contextlib.suppress(LoopClosed):
+            self._loop.post(self._call)
+
+    def wait_for_one(self) -> None:
+        """Waits for a function, and calls it, without the run loop."""
+        self._functions.get()()
+
+    def _call(self) -> None:
+        try:
+            fn = self._functions.get_nowait()
+        except queue.Empty:
+            return  # called without the run loop
+        fn()
