@@ -94,9 +94,10 @@ static void stop_receiving(struct nats_port *port, int64_t until) {
         /* libnats has a thread of its own for that. In place of natsSubscription_Unsubscribe, which drops what comes meanwhile. */
         struct nats_signals signals;
         nats_begin_writing(&signals);
-        natsSubscription_DrainTimeout(port->subscription, left == TREADLE_FOREVER ? -1 : left / MS + 1);
+        natsStatus status = natsSubscription_DrainTimeout(port->subscription, left == TREADLE_FOREVER ? -1 : left / MS + 1);
         nats_end_writing(&signals);
-        round_trip(port, until, false);
+        if (status == NATS_OK) round_trip(port, until, false);
+        else nats_io_pump(port); /* out of memory, or disconnected by now */
     } else {
         nats_io_pump(port);
     }
