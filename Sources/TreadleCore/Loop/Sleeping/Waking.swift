@@ -88,11 +88,13 @@ extension Loop {
     if isAsleep { endSleep(claimSleeper()) }
   }
 
-  /// Ends the sleep, if it is still on, for the caller to deliver: of all who try, one gets it.
+  /// Ends the sleep, if it is still on, for the caller to deliver: of all who try, one gets it. The caller has looked for a sleeper
+  /// behind its reason, or holds the gate; so the exchange, which reads the newest value, needs no order with that look. It is
+  /// behind the count for `closeSleep`.
   @inline(never)
   private func claimSleeper() -> UInt32 {
-    state.pointee.kicking.add(1, ordering: .sequentiallyConsistent)
-    let sleep = state.pointee.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
+    state.pointee.kicking.add(1, ordering: .acquiringAndReleasing)
+    let sleep = state.pointee.sleeping.exchange(Sleep.awake, ordering: .acquiringAndReleasing)
     if sleep == Sleep.awake { state.pointee.kicking.subtract(1, ordering: .relaxed) }
     return sleep
   }
