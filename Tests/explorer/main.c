@@ -146,7 +146,7 @@ int main(int argc, char **argv) {
     threads_prepare();
     snapshot_take();
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (mutant_file) return mutants(mutant_file, limit, budget);
+    if (mutant_file) return mutants(mutant_file, only, limit, budget);
     int passed = 0, failed = 0;
     for (struct scene_entry *scene = scenes; scene; scene = scene->next) {
         if (only && strcmp(only, scene->name)) continue;

@@ -18,9 +18,9 @@ struct sites {
     bool is_idle; /* the mutant makes no difference in this scene */
 };
 /* The sites of each scene that ask for an order. Prints them if asked to. */
-static void find_sites(struct sites *sites, bool are_printed) {
+static void find_sites(struct sites *sites, const char *only, bool are_printed) {
     for (struct scene_entry *scene = scenes; scene; scene = scene->next, sites++) {
-        if (scene->fault) continue;
+        if (scene->fault || (only && strcmp(only, scene->name))) continue;
         struct search s = {.scene = scene, .limit = 300, .until = seconds() + 10};
         struct reach reach;
         shared->site_count = 0;
@@ -102,13 +102,13 @@ static const char *find_killer_in_both(struct sites *sites, long limit, double b
 }
 
 /* Each line of the file is a mutant. Prints its number, which scene kills it, and how; or in how many operations it made a difference. */
-int mutants(const char *name, long limit, double budget) {
+int mutants(const char *name, const char *only, long limit, double budget) {
     size_t count = 0;
     for (struct scene_entry *scene = scenes; scene; scene = scene->next) count++;
     struct sites *sites = mmap(NULL, count * sizeof *sites, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (sites == MAP_FAILED) return 2;
     bool are_asked_for = !strcmp(name, "-");
-    find_sites(sites, are_asked_for);
+    find_sites(sites, only, are_asked_for);
     if (are_asked_for) return 0;
     FILE *file = fopen(name, "r");
     char *line = malloc(LINE);

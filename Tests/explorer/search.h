@@ -32,7 +32,7 @@ void learn_words(void);
 bool sample(struct search *s, uint64_t seed, uint32_t points);
 bool search(struct search *s, uint64_t seed, struct reach *reach); /* false with the run that failed in `shared` */
 
-/* mutants.c */
-int mutants(const char *file, long limit, double budget);
+/* mutants.c. ONLY: the name of a scene, or NULL. */
+int mutants(const char *file, const char *only, long limit, double budget);
 
 #endif
