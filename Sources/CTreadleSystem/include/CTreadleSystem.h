@@ -231,11 +231,12 @@ static inline bool treadle_system_close_process(void) {
     __atomic_store_n(&treadle_system_present_life.open, 0, __ATOMIC_RELAXED);
     return is_first;
 }
+/* Stored before the first such scope is counted, and read behind the count. */
 static inline void treadle_system_set_scopes_end(void (*end)(void)) {
-    __atomic_store_n(&treadle_system_process_state.scopes_end, end, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&treadle_system_process_state.scopes_end, end, __ATOMIC_RELAXED);
 }
 static inline void (*treadle_system_scopes_end(void))(void) {
-    return __atomic_load_n(&treadle_system_process_state.scopes_end, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&treadle_system_process_state.scopes_end, __ATOMIC_RELAXED);
 }
 /* Sequentially consistent: a scope is counted, then looked at; whatever is in it comes to rest, then the count is read. */
 static inline uint32_t treadle_system_count_deferred_scopes(uint32_t change) {

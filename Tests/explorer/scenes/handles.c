@@ -166,12 +166,16 @@ static void *retain_or_create(void *unused) {
     REQUIRE_OK(treadle_release(found));
     return unused;
 }
+static void *look_at_the_first(void *unused) {
+    REQUIRE(treadle_is_valid(source));
+    return unused;
+}
 SCENE(a_handle_is_passed_before_there_is_room_for_it, "OBJ-11") {
     explore_from_here();
     pthread_t other = start(retain_or_create, NULL);
     source = make_source(count_call, NULL, NULL);
     pass(source);
     join(other);
-    REQUIRE(treadle_is_valid(source));
+    join(start(look_at_the_first, NULL));
     REQUIRE_OK(treadle_release(source));
 }

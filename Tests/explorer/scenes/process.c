@@ -4,6 +4,19 @@
  * process.c: what all threads of the process share: its first thread, its shutdown, and the scopes for whose end nobody waits. */
 #include "owner.h"
 
+/* --- The first use ---------------------------------------------------------------------------------- */
+
+static void *use_the_library(void *info) {
+    REQUIRE(treadle_loop_current() != NULL);
+    return info;
+}
+SCENE(two_use_the_library_for_the_first_time, "RL-1, RL-2") {
+    explore_from_here();
+    pthread_t other = start(use_the_library, NULL);
+    use_the_library(NULL);
+    join(other);
+}
+
 /* --- The first thread ------------------------------------------------------------------------------- */
 
 /* Two threads start the first threads at once: each start waits until the notification's handlers have returned, and has what they wrote. */
@@ -201,7 +214,8 @@ static void make_scope(void) {
 /* The last of it has come to rest by then, or ends the scope: a thread that does nothing more does not have to come by. */
 static void release_scope(void) {
     REQUIRE_OK(treadle_release(scope));
-    while (counted(&destroyed) == 0) treadle_thread_sleep_for(1000);
+    for (int i = 0; i < 20 && counted(&destroyed) == 0; i++) treadle_thread_sleep_for(1000000);
+    REQUIRE(counted(&destroyed) == 1);
 }
 SCENE(a_scope_is_released_while_its_source_is_performed, "SCOPE-2, SCOPE-3") {
     pthread_t owner = start_owner(make_scope);
