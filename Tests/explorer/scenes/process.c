@@ -90,11 +90,22 @@ static void use_in_source(treadle_source self, void *info) {
     (void)self, (void)info;
     used_by_callbacks++;
 }
-static void add_one_to_use(void) { add_a_signalled(use_in_source); }
+static void *run_until_shut_down(void *info) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    add_a_signalled(use_in_source);
+    explore_from_here();
+    set(&is_there);
+    result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+    await(&is_shut);
+    return info;
+}
 SCENE(the_process_is_shut_down_while_a_loop_runs, "THR-21") {
-    pthread_t owner = start_owner(add_one_to_use);
+    pthread_t owner = start(run_until_shut_down, NULL);
+    await(&is_there);
     REQUIRE_OK(treadle_shutdown(TREADLE_FOREVER));
     used_by_callbacks = 2;
+    set(&is_shut);
     join(owner);
     REQUIRE(result == TREADLE_E_CLOSED && used_by_callbacks == 2);
     REQUIRE_OK(treadle_release(loop));

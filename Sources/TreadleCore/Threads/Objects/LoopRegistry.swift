@@ -207,7 +207,8 @@ extension Shutdown {
       guard loop.state.pointee.reference.hold(loop.state.pointee.reference.generation) else { return true }
       loop.requestStop(allLevels: true)
       loop.discardJobs()
-      if !loop.isCurrent && loop.state.pointee.depth.load(ordering: .sequentiallyConsistent) != 0 {
+      // A run that has begun is seen behind the barrier, and of one that is over all that it did.
+      if !loop.isCurrent && loop.state.pointee.depth.load(ordering: .acquiring) != 0 {
         isAnyRunning = true
       }
       loop.letGo()
