@@ -281,10 +281,14 @@ static inline uint32_t treadle_system_next_thread_number(void) {
     return __atomic_add_fetch(&treadle_system_thread_numbers, 1, __ATOMIC_RELAXED);
 }
 
-/* Numbers the hosts in the order of their registration. */
+/* Numbers the hosts in the order of their registration. A host stores its number before it publishes it here: a thread that reads a
+ * number finds all hosts up to it. */
 extern uint32_t treadle_system_host_eras;
-static inline uint32_t treadle_system_host_era(void) { return __atomic_load_n(&treadle_system_host_eras, __ATOMIC_RELAXED); }
-static inline uint32_t treadle_system_next_host_era(void) { return __atomic_add_fetch(&treadle_system_host_eras, 1, __ATOMIC_SEQ_CST); }
+static inline uint32_t treadle_system_host_era(void) { return __atomic_load_n(&treadle_system_host_eras, __ATOMIC_ACQUIRE); }
+static inline bool treadle_system_publish_host_era(uint32_t era) {
+    uint32_t last = era - 1;
+    return __atomic_compare_exchange_n(&treadle_system_host_eras, &last, era, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
 
 /* Numbers the messages that ports receive. */
 extern uint64_t treadle_system_message_numbers;
