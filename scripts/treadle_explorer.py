@@ -64,6 +64,12 @@ def build(swift: Path) -> Path:
     return program
 
 
+def short(place: str) -> str:
+    """A file's name and the line. Files of the explorer have their directory too: some of the library's have the same names."""
+    path, _, rest = place.partition(":")
+    return f"{'/'.join(path.split('/')[-2:])}:{rest}" if f"{SOURCES}/" in path else f"{path.rpartition('/')[2]}:{rest}"
+
+
 def named(lines: list, swift: Path, program: Path) -> list:
     """The lines with the sources' names in place of addresses: the innermost function's place, then those that it is inlined in."""
     addresses = sorted({address for line in lines for address in PLACE.findall(line)})
@@ -73,6 +79,6 @@ def named(lines: list, swift: Path, program: Path) -> list:
     answer = subprocess.run([str(swift / "llvm-symbolizer"), "-e", str(program), "--inlines"], input=asked, capture_output=True, text=True)
     names = {}
     for address, block in zip(addresses, answer.stdout.strip().split("\n\n")):
-        places = [place.rpartition("/")[2].rpartition(":")[0] for place in block.split("\n")[1::2]]
+        places = [short(place.rpartition(":")[0]) for place in block.split("\n")[1::2]]
         names[address] = " < ".join([place for place in places if not place.startswith("<compiler")][:4]) or "?"
     return [PLACE.sub(lambda match: names.get(match[1], match[0]), line) for line in lines]

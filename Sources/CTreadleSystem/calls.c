@@ -254,9 +254,10 @@ int32_t treadle_system_barrier(void) {
 }
 
 /* Who sleeps is counted before the kernel looks whether the number has moved, and whoever moves it looks at the count after
- * that: one of the two sees the other. In the child of a fork the count may be too high, which costs a call of the kernel. */
+ * that: one of the two sees the other. A count that is too high costs a call of the kernel: it is lowered in no order, and may stay so
+ * in the child of a fork. */
 static uint32_t rest, resting;
-uint32_t treadle_system_rest_epoch(void) { return __atomic_load_n(&rest, __ATOMIC_SEQ_CST); }
+uint32_t treadle_system_rest_epoch(void) { return __atomic_load_n(&rest, __ATOMIC_ACQUIRE); }
 void treadle_system_rest_announce(void) {
     __atomic_add_fetch(&rest, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&resting, __ATOMIC_SEQ_CST) != 0) treadle_system_futex_wake(&rest, INT32_MAX);
@@ -264,7 +265,7 @@ void treadle_system_rest_announce(void) {
 void treadle_system_rest_wait(uint32_t seen, int64_t until) {
     __atomic_add_fetch(&resting, 1, __ATOMIC_SEQ_CST);
     treadle_system_futex_wait(&rest, seen, until);
-    __atomic_sub_fetch(&resting, 1, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&resting, 1, __ATOMIC_RELAXED);
 }
 
 uint32_t treadle_system_new_tag(void) {

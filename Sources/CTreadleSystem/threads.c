@@ -23,21 +23,20 @@ static struct timespec timespec_of(int64_t ns) {
 /* What the system takes from a thread's stack before its function runs. glibc takes the program's static thread-local storage
  * from it too, which may be any size; it tells that by a function for the runtimes of languages, which is in no header. Its name
  * is looked up without a lock of ours held, since the loader's is taken. */
+static size_t need_no_more(const pthread_attr_t *attributes) { return (void)attributes, 0; }
 static size_t own_needs(void) {
     typedef size_t (*minstack_fn)(const pthread_attr_t *);
-    static minstack_fn known;
-    static bool is_known;
-    if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE)) {
-        minstack_fn found;
-        *(void **)(void *)&found = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
-        __atomic_store_n(&known, found, __ATOMIC_RELAXED);
-        __atomic_store_n(&is_known, true, __ATOMIC_RELEASE);
-    }
+    static minstack_fn known; /* NULL: not looked up yet */
     minstack_fn minstack = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!minstack) {
+        *(void **)(void *)&minstack = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
+        if (!minstack) minstack = need_no_more;
+        __atomic_store_n(&known, minstack, __ATOMIC_RELAXED);
+    }
     pthread_attr_t attributes;
     long least = sysconf(_SC_THREAD_STACK_MIN);
     size_t needs = least > 16384 ? (size_t)least : 16384; /* the least that Linux's headers ever named */
-    if (minstack && pthread_attr_init(&attributes) == 0) {
+    if (pthread_attr_init(&attributes) == 0) {
         size_t told = minstack(&attributes);
         pthread_attr_destroy(&attributes);
         if (told > needs && told < (size_t)1 << 32) needs = told;

@@ -11,7 +11,7 @@ package enum Rest {
   /// Something that somebody waits for may be true now.
   package static func announce() {
     treadle_system_rest_announce()
-    if let end = treadle_system_scopes_end() { end() }
+    if treadle_system_deferred_scopes() != 0, let end = treadle_system_scopes_end() { end() }
   }
 
   /// Returns when the counter is not `seen` any more, at `until`, or for no reason.

@@ -61,14 +61,13 @@ extension Scope {
 
   /// What is left ends when it comes to rest, by whoever has it rest.
   private func endLater(until: Int64) {
-    beginClosing(deferredUntil: until)
     treadle_system_set_scopes_end { Scope.endDeferred() }
+    beginClosing(deferredUntil: until)
     _ = step(isFirst: true, until: until)
   }
 
   /// Something has come to rest, and perhaps the last of a scope for which nobody waits.
   private static func endDeferred() {
-    if treadle_system_deferred_scopes() == 0 { return }
     let thread = treadle_system_thread()
     if thread.pointee.is_ending_scopes || treadle_system_tag() == 0 { return }
     assert(LockOrder.isClear, "no lock is held where something comes to rest")

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { GRANULE = 8, RECORDS = 6, REGIONS = 3, BLOCK = 4096 };
+enum { GRANULE = 8, RECORDS = 6, REGIONS = 3, BLOCK = 4096, BEGINNING = 1024 };
 struct record {
     uint32_t at : 24, thread : 5, is_atomic : 1, is_write : 1; /* the thread's clock */
     uint32_t site;                                             /* the address behind the call; the program lies below 4 GB */
@@ -129,7 +129,7 @@ void access_atomically(const void *address, size_t size, bool is_write, const vo
 }
 
 /* --- The heap ---------------------------------------------------------------------------------------
- * That a longer block is filled or freed is not noted: that costs more than it shows. */
+ * That a longer block is freed is not noted, and that it is filled only of its beginning: all costs more than it shows. */
 
 void memory_is_freed(const void *address, size_t size, const void *site) {
     if (!is_running() || size > BLOCK) return;
@@ -140,7 +140,7 @@ void memory_is_freed(const void *address, size_t size, const void *site) {
     }
 }
 void memory_is_filled(const void *address, size_t size, const void *site) {
-    if (size <= BLOCK) access_plainly(address, size, true, site);
+    access_plainly(address, size <= BLOCK ? size : BEGINNING, true, site);
 }
 void memory_is_allocated(const void *address, size_t size) {
     for (uintptr_t at = (uintptr_t)address; at < (uintptr_t)address + size; at += GRANULE) {

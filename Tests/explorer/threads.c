@@ -117,6 +117,7 @@ int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *)) {
     if (key_count == KEYS) return EAGAIN;
     destructors[key_count] = destructor;
     *key = (pthread_key_t)key_count++;
+    memory_is_filled(key, sizeof *key, __builtin_return_address(0));
     return 0;
 }
 int __wrap_pthread_key_delete(pthread_key_t key) { return destructors[key] = NULL, 0; }

@@ -203,14 +203,13 @@ static inline uint32_t treadle_system_open_tag(void) {
 static inline bool treadle_system_is_forked(void) {
     return __atomic_load_n(&treadle_system_process_state.last_tag, __ATOMIC_ACQUIRE) != 0 && treadle_system_tag() == 0;
 }
+/* Under the start lock, as treadle_system_close_process, or alone in the child of a fork: a life that begins closed stays so. */
 static inline void treadle_system_begin_life(uint32_t tag) {
     treadle_system_watch(treadle_system_ask_environment());
-    __atomic_store_n(&treadle_system_present_life.open, tag, __ATOMIC_SEQ_CST);
+    bool is_closed = __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_RELAXED) != 0;
+    __atomic_store_n(&treadle_system_present_life.open, is_closed ? 0 : tag, __ATOMIC_RELAXED);
     __atomic_store_n(&treadle_system_present_life.tag, tag, __ATOMIC_RELEASE);
     __atomic_store_n(&treadle_system_process_state.last_tag, tag, __ATOMIC_RELEASE);
-    /* Whoever closes the process stores these in the other order, so one of the two sees the other. */
-    if (__atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_SEQ_CST))
-        __atomic_store_n(&treadle_system_present_life.open, 0, __ATOMIC_SEQ_CST);
 }
 /* In the child of a fork, where the kernel has not. */
 static inline void treadle_system_end_life(void) {
@@ -224,16 +223,20 @@ uint32_t treadle_system_new_tag(void);
 static inline bool treadle_system_is_closed(void) {
     return __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_RELAXED) != 0;
 }
+/* Under the start lock. The caller looks for what has to end behind treadle_system_barrier: what begins on another thread finds the
+ * process closed, or is found. */
 static inline bool treadle_system_close_process(void) {
-    bool is_first = __atomic_exchange_n(&treadle_system_process_state.closed, 1, __ATOMIC_SEQ_CST) == 0;
-    __atomic_store_n(&treadle_system_present_life.open, 0, __ATOMIC_SEQ_CST);
+    bool is_first = !treadle_system_is_closed();
+    __atomic_store_n(&treadle_system_process_state.closed, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&treadle_system_present_life.open, 0, __ATOMIC_RELAXED);
     return is_first;
 }
+/* Stored before the first such scope is counted, and read behind the count. */
 static inline void treadle_system_set_scopes_end(void (*end)(void)) {
-    __atomic_store_n(&treadle_system_process_state.scopes_end, end, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&treadle_system_process_state.scopes_end, end, __ATOMIC_RELAXED);
 }
 static inline void (*treadle_system_scopes_end(void))(void) {
-    return __atomic_load_n(&treadle_system_process_state.scopes_end, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&treadle_system_process_state.scopes_end, __ATOMIC_RELAXED);
 }
 /* Sequentially consistent: a scope is counted, then looked at; whatever is in it comes to rest, then the count is read. */
 static inline uint32_t treadle_system_count_deferred_scopes(uint32_t change) {
@@ -242,17 +245,20 @@ static inline uint32_t treadle_system_count_deferred_scopes(uint32_t change) {
 static inline uint32_t treadle_system_deferred_scopes(void) {
     return __atomic_load_n(&treadle_system_process_state.deferred_scopes, __ATOMIC_SEQ_CST);
 }
+/* A shutdown, too, changes the count, by 0, behind its store: so it finds a call, or the call finds the process closed. */
 static inline uint32_t treadle_system_count_call(uint32_t change) {
-    return __atomic_add_fetch(&treadle_system_process_state.calls, change, __ATOMIC_SEQ_CST);
+    return __atomic_add_fetch(&treadle_system_process_state.calls, change, __ATOMIC_ACQ_REL);
 }
+/* Behind what the caller has just written for a shutdown to find. */
 static inline bool treadle_system_is_closed_now(void) {
     return __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_SEQ_CST) != 0;
 }
+/* Relaxed: a thread that knows of a registration reads what was stored before it. The lock orders the registrations. */
 static inline bool treadle_system_is_notified(void) {
-    return __atomic_load_n(&treadle_system_process_state.notified, __ATOMIC_SEQ_CST) != 0;
+    return __atomic_load_n(&treadle_system_process_state.notified, __ATOMIC_RELAXED) != 0;
 }
 static inline void treadle_system_set_notified(void) {
-    __atomic_store_n(&treadle_system_process_state.notified, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&treadle_system_process_state.notified, 1, __ATOMIC_RELAXED);
 }
 static inline bool treadle_system_main_is_known(void) {
     return __atomic_load_n(&treadle_system_process_state.main_is_known, __ATOMIC_RELAXED) != 0;
@@ -260,12 +266,13 @@ static inline bool treadle_system_main_is_known(void) {
 static inline void treadle_system_know_main(void) {
     __atomic_store_n(&treadle_system_process_state.main_is_known, 1, __ATOMIC_RELAXED);
 }
+/* One word decides all; it also orders the handlers of the notification before the starts that have waited for them. */
 static inline uint32_t treadle_system_threaded(void) {
-    return __atomic_load_n(&treadle_system_process_state.threaded, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&treadle_system_process_state.threaded, __ATOMIC_ACQUIRE);
 }
 static inline bool treadle_system_advance_threaded(uint32_t from, uint32_t to) {
-    return __atomic_compare_exchange_n(&treadle_system_process_state.threaded, &from, to, false, __ATOMIC_SEQ_CST,
-                                       __ATOMIC_SEQ_CST);
+    return __atomic_compare_exchange_n(&treadle_system_process_state.threaded, &from, to, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
 }
 
 /* Numbers the threads that call hosts; not used again, unlike the kernel's ids. */
@@ -274,10 +281,14 @@ static inline uint32_t treadle_system_next_thread_number(void) {
     return __atomic_add_fetch(&treadle_system_thread_numbers, 1, __ATOMIC_RELAXED);
 }
 
-/* Numbers the hosts in the order of their registration. */
+/* Numbers the hosts in the order of their registration. A host stores its number before it publishes it here: a thread that reads a
+ * number finds all hosts up to it. */
 extern uint32_t treadle_system_host_eras;
-static inline uint32_t treadle_system_host_era(void) { return __atomic_load_n(&treadle_system_host_eras, __ATOMIC_RELAXED); }
-static inline uint32_t treadle_system_next_host_era(void) { return __atomic_add_fetch(&treadle_system_host_eras, 1, __ATOMIC_SEQ_CST); }
+static inline uint32_t treadle_system_host_era(void) { return __atomic_load_n(&treadle_system_host_eras, __ATOMIC_ACQUIRE); }
+static inline bool treadle_system_publish_host_era(uint32_t era) {
+    uint32_t last = era - 1;
+    return __atomic_compare_exchange_n(&treadle_system_host_eras, &last, era, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
 
 /* Numbers the messages that ports receive. */
 extern uint64_t treadle_system_message_numbers;
@@ -291,10 +302,13 @@ static inline uint32_t treadle_system_next_pool_number(void) {
     return __atomic_add_fetch(&treadle_system_pool_numbers, 1, __ATOMIC_RELAXED);
 }
 
-/* Counts the signals that belong to no one loop (SignalTime). */
+/* Counts the signals that belong to no one loop (SignalTime). Relaxed: a thread that knows of a signal reads no older count than
+ * that had. */
 extern uint32_t treadle_system_eras;
 static inline uint32_t treadle_system_era(void) { return __atomic_load_n(&treadle_system_eras, __ATOMIC_RELAXED); }
-static inline uint32_t treadle_system_next_era(void) { return __atomic_add_fetch(&treadle_system_eras, 1, __ATOMIC_ACQ_REL); }
+static inline uint32_t treadle_system_next_era(void) { return __atomic_add_fetch(&treadle_system_eras, 1, __ATOMIC_RELAXED); }
+
+static inline void treadle_system_fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 /* --- Processor ----------------------------------------------------------------------------------- */
 
@@ -330,8 +344,9 @@ static inline uint32_t treadle_system_named(void) {
     return __atomic_load_n(&treadle_system_present_life.inheritance.named, __ATOMIC_RELAXED);
 }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_named_word(void) { return &treadle_system_present_life.inheritance.named; }
+/* Relaxed: treadle_system_barrier orders it with the look at the gate. */
 static inline void treadle_system_set_named(uint32_t holder) {
-    __atomic_store_n(&treadle_system_present_life.inheritance.named, holder, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&treadle_system_present_life.inheritance.named, holder, __ATOMIC_RELAXED);
 }
 
 extern struct treadle_system_registry treadle_system_notifications __attribute__((visibility("hidden")));

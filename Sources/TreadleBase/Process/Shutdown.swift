@@ -75,7 +75,8 @@ package enum ClientCall {
   package static func begin() -> Bool {
     _ = treadle_system_count_call(1)
     treadle_system_thread().pointee.calls &+= 1
-    return !treadle_system_is_closed_now()
+    // In order by the count.
+    return !treadle_system_is_closed()
   }
 
   package static func end() { end(1) }
@@ -89,7 +90,7 @@ package enum ClientCall {
   private static func end(_ count: UInt32) {
     treadle_system_thread().pointee.calls &-= count
     _ = treadle_system_count_call(0 &- count)
-    if treadle_system_is_closed_now() { Rest.announce() }
+    if treadle_system_is_closed() { Rest.announce() }
   }
 
   /// How many run now on other threads than this one.

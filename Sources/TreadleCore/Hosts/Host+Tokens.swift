@@ -28,7 +28,7 @@ extension Host {
     state.pointee.registrations = state.pointee.registrations &- 1
     let isLast = state.pointee.registrations == 0
     _ = state.pointee.retired.append(token)
-    state.pointee.retiredCount.store(UInt64(state.pointee.retired.count), ordering: .releasing)
+    state.pointee.retiredCount.store(UInt64(state.pointee.retired.count), ordering: .relaxed)
     state.pointee.gate.unlock()
     if isLast { letGo() }
   }
@@ -45,7 +45,7 @@ extension Host {
       index &+= 1
     }
     state.pointee.retired.truncate(count &- taken)
-    state.pointee.retiredCount.store(UInt64(count &- taken), ordering: .releasing)
+    state.pointee.retiredCount.store(UInt64(count &- taken), ordering: .relaxed)
     return taken
   }
 

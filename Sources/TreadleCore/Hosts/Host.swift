@@ -70,14 +70,19 @@ package struct Host {
     }
     let host = Host(memory)
     // Of the one before that had the slot nobody knows any more but threads that were told of it (`forgetFormer`).
-    host.state.pointee.era.store(treadle_system_next_host_era(), ordering: .sequentiallyConsistent)
+    var era: UInt32
+    repeat {
+      era = treadle_system_host_era() &+ 1
+      host.state.pointee.era.store(era, ordering: .relaxed)
+    } while !treadle_system_publish_host_era(era)
     host.state.pointee.slot = slot
     host.state.pointee.dispatch = dispatch
     host.state.pointee.enter = enter
     host.state.pointee.exit = exit
     host.state.pointee.user = user
     host.state.pointee.dropped.store(0, ordering: .relaxed)
-    host.state.pointee.closed.store(0, ordering: .sequentiallyConsistent)
+    // For a thread that knew the former (`leaveThread`): with this it finds the number.
+    host.state.pointee.closed.store(0, ordering: .releasing)
     host.state.pointee.reference.begin(forClient: true)
     return host
   }
@@ -93,7 +98,7 @@ package struct Host {
     state.pointee.gate.lock()
     var retired = state.pointee.retired
     state.pointee.retired = Buffer()
-    state.pointee.retiredCount.store(0, ordering: .releasing)
+    state.pointee.retiredCount.store(0, ordering: .relaxed)
     state.pointee.gate.unlock()
     retired.free()
     Slab(.host).free(state.pointee.slot, pointer)
@@ -254,7 +259,7 @@ package struct Host {
   }
 
   private func isNewer(than era: UInt32) -> Bool {
-    Int32(bitPattern: state.pointee.era.load(ordering: .sequentiallyConsistent) &- era) > 0
+    Int32(bitPattern: state.pointee.era.load(ordering: .relaxed) &- era) > 0
   }
 
   /// The thread ends: its hosts are told, but for those that are quiet.
@@ -338,6 +343,6 @@ struct HostState: ~Copyable {
   var retired: Buffer<UInt64>
   /// Registrations whose tokens are not retired yet: `retired` has room for all of them. Gate.
   var registrations: Int
-  /// `retired.count`, where the host may look without calling.
+  /// `retired.count`, where the host may look without calling. Relaxed: the tokens themselves are taken under the gate.
   let retiredCount: Atomic<UInt64>
 }

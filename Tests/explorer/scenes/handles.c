@@ -157,3 +157,25 @@ SCENE(the_handle_of_a_message_is_passed, "OBJ-11, MPORT-3") {
     REQUIRE_OK(treadle_release(received()));
     REQUIRE_OK(treadle_release(port));
 }
+
+/* A thread that has heard of an object before there was room for its kind creates one of the kind itself: both are there. */
+static void *retain_or_create(void *unused) {
+    treadle_source found = received();
+    if (!found || treadle_retain(found) != TREADLE_OK) found = make_source(count_call, NULL, NULL);
+    REQUIRE(treadle_is_valid(found));
+    REQUIRE_OK(treadle_release(found));
+    return unused;
+}
+static void *look_at_the_first(void *unused) {
+    REQUIRE(treadle_is_valid(source));
+    return unused;
+}
+SCENE(a_handle_is_passed_before_there_is_room_for_it, "OBJ-11") {
+    explore_from_here();
+    pthread_t other = start(retain_or_create, NULL);
+    source = make_source(count_call, NULL, NULL);
+    pass(source);
+    join(other);
+    join(start(look_at_the_first, NULL));
+    REQUIRE_OK(treadle_release(source));
+}

@@ -215,3 +215,25 @@ SCENE(a_scope_is_closed_against_a_cancel_of_another_request, "SCOPE-2, PERF-15")
     for (int i = 0; i < 2; i++) REQUIRE(treadle_perform_cancel(&description) == TREADLE_IGNORED);
     end_with_request(other);
 }
+
+/* Nobody waits for the end of a scope that is released: it ends with the last that comes to rest. */
+static void *release_scope(void *info) {
+    REQUIRE_OK(treadle_release(scope));
+    for (int i = 0; i < 20 && counted(&closed) == 0; i++) treadle_thread_sleep_for(1000000);
+    REQUIRE(counted(&closed) == 1);
+    return info;
+}
+SCENE(a_scope_is_released_against_a_cancel_of_another_request, "SCOPE-3, PERF-15") {
+    make_scope();
+    REQUIRE_OK(treadle_scope_close(scope, TREADLE_FOREVER)); /* this thread has found no such scope */
+    REQUIRE_OK(treadle_release(scope));
+    closed = 0;
+    make_scope_with_delayed_request(is_another);
+    treadle_request description = described();
+    description.argument = &description;
+    explore_from_here();
+    pthread_t other = start(release_scope, NULL);
+    for (int i = 0; i < 2; i++) REQUIRE(treadle_perform_cancel(&description) == TREADLE_IGNORED);
+    join(other);
+    REQUIRE(counted(&freed) == 1);
+}

@@ -125,7 +125,8 @@ extension Loop {
   package var belongsToCaller: Bool {
     if isCurrent { return true }
     let thread = Thread.existing
-    let isPromised = thread?.state.pointee.loop.load(ordering: .acquiring) == state
+    // Compared only: the caller knows the loop.
+    let isPromised = thread?.state.pointee.loop.load(ordering: .relaxed) == state
     if !isPromised && threadID != (thread?.knownID ?? treadle_system_thread_id()) { return false }
     return (try? Loop.current())?.state == state
   }
@@ -171,7 +172,7 @@ extension Loop {
 extension Shutdown {
   package static func begin(timeout: Int64) throws(Failure) -> Int32 {
     if treadle_system_is_forked() { throw Runtime.forkedFailure }
-    let isFirst = treadle_system_close_process()
+    let isFirst = close()
     Item.endWaitsForRoom()
     let until = Clock.after(timeout, from: Clock.now())
     var hasWaited = false
@@ -187,6 +188,17 @@ extension Shutdown {
     }
   }
 
+  /// Whether it was open. From here on whatever begins on another thread finds it closed, or is found.
+  private static func close() -> Bool {
+    let lock = Mutex.at(treadle_system_start_lock())
+    lock.pointee.lock(.process)
+    let isFirst = treadle_system_close_process()
+    lock.pointee.unlock(.process)
+    // Where the kernel has no barriers, the updates by which runs and waits begin are the other threads' fences, as far as they are.
+    if treadle_system_barrier() < 0 { treadle_system_fence() }
+    return isFirst
+  }
+
   /// Has every loop leave its runs, and lets go who waits for one; whether any other than the caller's is inside a run.
   private static func stopLoops() -> Bool {
     var isAnyRunning = false
@@ -195,7 +207,8 @@ extension Shutdown {
       guard loop.state.pointee.reference.hold(loop.state.pointee.reference.generation) else { return true }
       loop.requestStop(allLevels: true)
       loop.discardJobs()
-      if !loop.isCurrent && loop.state.pointee.depth.load(ordering: .sequentiallyConsistent) != 0 {
+      // A run that has begun is seen behind the barrier, and of one that is over all that it did.
+      if !loop.isCurrent && loop.state.pointee.depth.load(ordering: .acquiring) != 0 {
         isAnyRunning = true
       }
       loop.letGo()
