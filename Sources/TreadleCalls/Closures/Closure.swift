@@ -59,7 +59,8 @@ package struct Closure {
     let body = self.body
     body.pointee.owners.add(1, ordering: .relaxed)
     let former = stub.name(body)
-    stub.slot.pointee.tag.store(body.pointee.tag, ordering: .releasing)
+    // Calls read it before all else, relaxed; what they look at then is ordered by the stub's word and body.
+    stub.slot.pointee.tag.store(body.pointee.tag, ordering: .relaxed)
     if let former { ClosureBody.leaveStub(former) }
     if body.pointee.isKept { stub.slot.pointee.flags |= StubSlot.Flag.kept }
     stub.activate()
