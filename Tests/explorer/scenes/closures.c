@@ -15,8 +15,9 @@ static treadle_status answer(treadle_call *call, void *info) {
     return TREADLE_OK;
 }
 static treadle_closure_config config_of(treadle_closure_fn handler, const int *default_result) {
-    return (treadle_closure_config){.struct_size = sizeof(treadle_closure_config), .signature = "ii", .handler = handler, .info = &closure,
-                                    .destroy = count_release, .default_result = default_result, .default_result_size = sizeof *default_result};
+    return (treadle_closure_config){.struct_size = sizeof(treadle_closure_config), .signature = "ii", .handler = handler,
+                                    .info = &closure, .destroy = count_release, .default_result = default_result,
+                                    .default_result_size = sizeof *default_result};
 }
 static int (*make_one(treadle_closure *made, uint32_t flags))(int) {
     treadle_closure_config config = config_of(answer, &(int){DEFAULT});

@@ -147,7 +147,8 @@ package struct CarriedCall {
     // The function forked, and this is the child: whoever waits does so in the parent.
     if isForked { return treadle_system_forget(state) }
     job.pointee.modes.free()
-    job.pointee.phase.store(phase, ordering: .releasing)
+    // Relaxed: a thread that finds it over by the phase alone reads nothing else of it. The completion and the owner's lock order more.
+    job.pointee.phase.store(phase, ordering: .relaxed)
     state.pointee.end(room, phase)
     state.pointee.edge.markOver()
     state.pointee.completion.end()
