@@ -20,7 +20,7 @@ ARCHIVE = SCRATCH / "release/libTreadleABI.a"
 WRAPPED = """syscall clock_gettime getrlimit eventfd epoll_create1 epoll_ctl timerfd_create timerfd_settime fcntl socket bind listen getsockopt madvise fstat fstatfs pthread_key_create
 pthread_key_delete pthread_setspecific pthread_getspecific pthread_create pthread_join pthread_detach pthread_self pthread_exit
 pthread_setname_np pthread_setschedprio pthread_atfork setpriority sched_yield sched_getcpu getpid swift_once malloc calloc free
-realloc malloc_usable_size posix_memalign aligned_alloc _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm""".split()
+strcmp realloc malloc_usable_size posix_memalign aligned_alloc _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm""".split()
 PLACE = re.compile(r"@0x([0-9a-f]+)")
 
 

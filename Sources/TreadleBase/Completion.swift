@@ -70,8 +70,8 @@ package struct Completion: ~Copyable {
     spin?.pointee.sleepEnded(since: start)
   }
 
-  /// The only one who waits waits no longer; false if it is over.
+  /// The only one who waits waits no longer; false if it is over, which `isOver` acquires.
   package borrowing func stopWaiting() -> Bool {
-    word.compareExchange(expected: Completion.awaited, desired: Completion.open, ordering: .sequentiallyConsistent).exchanged
+    word.compareExchange(expected: Completion.awaited, desired: Completion.open, ordering: .relaxed).exchanged
   }
 }

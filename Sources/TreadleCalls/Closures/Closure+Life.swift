@@ -9,14 +9,15 @@ package import TreadleBase
 extension Closure {
   /// No call begins any more. False when that was so before.
   package func retire() -> Bool {
-    // Not asked of the stub, which may serve another closure by now.
-    if body.pointee.isRetired.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
+    // Not asked of the stub, which may serve another closure by now. Relaxed: of several threads one is the first, and what calls
+    // and the end go by is the stub's word.
+    if body.pointee.isRetired.exchange(1, ordering: .relaxed) != 0 { return false }
     if body.pointee.stub.retire() { end() }
     return true
   }
 
   /// Whether calls still begin.
-  package var isActive: Bool { body.pointee.isRetired.load(ordering: .sequentiallyConsistent) == 0 }
+  package var isActive: Bool { body.pointee.isRetired.load(ordering: .relaxed) == 0 }
 
   /// Retires, then waits until `destroy` was called; not on a thread where a call of the closure goes on, which cannot
   /// end before this returns.
@@ -105,7 +106,7 @@ extension Closure {
 
   package var info: Info {
     let body = self.body
-    let state: UInt32 = isOver ? 2 : body.pointee.isRetired.load(ordering: .sequentiallyConsistent)
+    let state: UInt32 = isOver ? 2 : body.pointee.isRetired.load(ordering: .relaxed)
     return Info(
       state: state, waiting: body.pointee.carrier.map { Carrier.waitingCount($0) } ?? 0, handled: body.pointee.handled.load(ordering: .relaxed),
       failed: body.pointee.failed.load(ordering: .relaxed), dropped: body.pointee.dropped.load(ordering: .relaxed),

@@ -81,14 +81,16 @@ extension Hop {
   }
 
   /// The call that the loop comes to last. The order of the list is not the loop's where two callers were on their way
-  /// at a time, and the arguments of a caller must not overtake his earlier ones. The caller holds the gate.
+  /// at a time, and the arguments of a caller must not overtake his earlier ones. Not one that is over, and about to leave the list.
+  /// The caller holds the gate.
   private var newestOfLoop: HoppedCall.Pointer? {
     var newest: HoppedCall.Pointer?
     var place: UInt64 = 0
     var next = carrier.pointee.queue.first
     while let call = next {
       let carried = HoppedCall.carried(call)
-      if carried.phase != CarriedCall.Phase.idle, carried.place > place {
+      let phase = carried.phase
+      if phase == CarriedCall.Phase.queued || phase == CarriedCall.Phase.running, carried.place > place {
         newest = call
         place = carried.place
       }

@@ -54,7 +54,7 @@ struct Hop {
 
   /// Leaves the call to the loop.
   private func sendAway(_ call: HoppedCall.Pointer) {
-    if body.pointee.isAwaited.load(ordering: .sequentiallyConsistent) != 0 { Rest.announce() }
+    announceCall()
     do throws(Failure) {
       try HoppedCall.carried(call).performAway(on: carrier.pointee.loop, modes: carrier.pointee.modes)
     } catch {
@@ -66,7 +66,7 @@ struct Hop {
 
   /// True when the call is done, or queued if the caller does not wait.
   private func send(_ call: HoppedCall.Pointer) -> Bool {
-    if body.pointee.isAwaited.load(ordering: .sequentiallyConsistent) != 0 { Rest.announce() }
+    announceCall()
     let outcome: Int32
     do throws(Failure) {
       outcome = try HoppedCall.carried(call).perform(
@@ -84,6 +84,12 @@ struct Hop {
     default: break
     }
     return false
+  }
+
+  /// Tells a thread that closes the closure of the call, which is in the queue by now. Relaxed: that thread says that it waits, and
+  /// then looks at the queue under the carrier's gate, under which the call was queued. The later of the two sees the other.
+  private func announceCall() {
+    if body.pointee.isAwaited.load(ordering: .relaxed) != 0 { Rest.announce() }
   }
 
   /// For who would not wait for the result.

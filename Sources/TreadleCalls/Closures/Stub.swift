@@ -44,10 +44,11 @@ struct Stub {
   @inline(__always)
   func enterAgain() { slot.pointee.word.add(StubWord.call, ordering: .relaxed) }
 
-  /// The call is over. True when it was the last one of a retired closure, whose end is the caller's to make.
+  /// The call is over. True when it was the last one of a retired closure, whose end is the caller's to make. All that decides on
+  /// that is in the one word.
   @inline(__always)
   func leave() -> Bool {
-    let now = StubWord(bits: slot.pointee.word.subtract(StubWord.call, ordering: .sequentiallyConsistent).newValue)
+    let now = StubWord(bits: slot.pointee.word.subtract(StubWord.call, ordering: .acquiringAndReleasing).newValue)
     return now.isDrainable && drain()
   }
 

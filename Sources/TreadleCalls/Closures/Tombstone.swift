@@ -15,7 +15,7 @@ enum Tombstone {
     let isOwn = stub.slot.pointee.tag.load(ordering: .relaxed) == treadle_system_tag()
     let reading = stub.beginReading()
     // One that was active when the process forked is still marked so until the pool is used again.
-    let body = reading?.body ?? (isOwn ? nil : stub.body)
+    let body = reading?.body ?? (isOwn ? nil : bodyOfEarlierLife(stub))
     var isFirst = false
     if let body, body.pointee.signature.isNamed(by: type) {
       ClosureBody.copyDefault(body, to: result)
@@ -27,6 +27,13 @@ enum Tombstone {
     }
     if let reading { stub.endReading(reading) }
     if isFirst { LastResort.report("closure", "a function pointer was called whose closure is retired") }
+  }
+
+  /// What a stub names that a closure of this life does not use yet. No call is counted, and none has to be: the body of an earlier life
+  /// is never freed. A closure of this life may take the stub meanwhile: its tag is there before its body is named.
+  private static func bodyOfEarlierLife(_ stub: Stub) -> UnsafeMutablePointer<ClosureBody>? {
+    let body = stub.body
+    return stub.slot.pointee.tag.load(ordering: .relaxed) == treadle_system_tag() ? nil : body
   }
 
   /// Zeros, when nothing is left of the closure that was meant.

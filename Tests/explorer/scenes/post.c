@@ -34,6 +34,20 @@ SCENE(two_threads_post, "BLK-2, BLK-3") {
     REQUIRE(counted(&called) == 2);
 }
 
+/* The first label of its text is kept for both. */
+static void *post_one_with_a_label(void *info) {
+    treadle_post post = {.struct_size = sizeof post, .fn = count_and_stop_behind_the_second, .label = "a label"};
+    REQUIRE_OK(treadle_loop_post_in(loop, &post));
+    return info;
+}
+SCENE(two_threads_post_with_one_label, "BLK-2") {
+    pthread_t owner = start_owner(NULL), other = start(post_one_with_a_label, NULL);
+    post_one_with_a_label(NULL);
+    join(other);
+    join_owner(owner);
+    REQUIRE(counted(&called) == 2);
+}
+
 /* The pass behind a wake-up sees what was written before it. */
 static counter written;
 static void look(treadle_observer self, uint32_t activity, void *info) {

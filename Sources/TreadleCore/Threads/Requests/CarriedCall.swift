@@ -123,8 +123,9 @@ package struct CarriedCall {
 
   // MARK: The end of the queue
 
-  /// It is no queued call's turn: the caller performs it himself.
-  func markRunning() { job.pointee.phase.store(Phase.running, ordering: .releasing) }
+  /// It is no queued call's turn: the caller performs it himself. Relaxed: no queue has it, and a thread that finds it running
+  /// looks at nothing else.
+  func markRunning() { job.pointee.phase.store(Phase.running, ordering: .relaxed) }
 
   func run(on loop: OpaquePointer?) -> Bool {
     state.pointee.edge.markBegun()
@@ -146,7 +147,8 @@ package struct CarriedCall {
     // The function forked, and this is the child: whoever waits does so in the parent.
     if isForked { return treadle_system_forget(state) }
     job.pointee.modes.free()
-    job.pointee.phase.store(phase, ordering: .releasing)
+    // Relaxed: a thread that finds it over by the phase alone reads nothing else of it. The completion and the owner's lock order more.
+    job.pointee.phase.store(phase, ordering: .relaxed)
     state.pointee.end(room, phase)
     state.pointee.edge.markOver()
     state.pointee.completion.end()
@@ -160,7 +162,8 @@ package struct CarriedCall {
   func takeWaitingLoop() -> Loop? {
     // Written before it was queued, if ever: relaxed is enough to see that there is none.
     if state.pointee.waitingLoop.load(ordering: .relaxed) == nil { return nil }
-    let loop = state.pointee.waitingLoop.exchange(nil, ordering: .acquiringAndReleasing)
+    // One of two threads gets it, and neither has written anything for the other. The loop is there as long as the reference.
+    let loop = state.pointee.waitingLoop.exchange(nil, ordering: .relaxed)
     return loop.map { Loop(UnsafeMutableRawPointer($0)) }
   }
 }
