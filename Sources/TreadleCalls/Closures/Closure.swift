@@ -59,7 +59,7 @@ package struct Closure {
     let body = self.body
     body.pointee.owners.add(1, ordering: .relaxed)
     // Before the body is named: a call that finds an earlier life's tag behind the body has found an earlier life's body.
-    stub.slot.pointee.tag.store(body.pointee.tag, ordering: .relaxed)
+    stub.slot.pointee.tag.store(body.pointee.tag, ordering: .releasing)
     let former = stub.name(body)
     if let former { ClosureBody.leaveStub(former) }
     if body.pointee.isKept { stub.slot.pointee.flags |= StubSlot.Flag.kept }

@@ -45,7 +45,8 @@ enum ClosureEntry {
     _ stub: Stub, _ type: UnsafeMutablePointer<ffi_cif>, _ arguments: Arguments?, result: UnsafeMutableRawPointer
   ) {
     let tag = treadle_system_tag()
-    guard stub.slot.pointee.tag.load(ordering: .relaxed) == tag, stub.enter() else {
+    // Acquires: in the child of a fork the call is counted behind the store that ended the calls of the parent.
+    guard stub.slot.pointee.tag.load(ordering: .acquiring) == tag, stub.enter() else {
       Tombstone.answer(stub, type, result)
       return
     }
