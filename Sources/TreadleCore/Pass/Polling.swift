@@ -39,20 +39,21 @@ extension Loop {
     if CommonModes.isCommon(name) { throw Failure(Status.argument, "mode", "is the name of the common modes themselves") }
   }
 
-  /// A run begins, which sleeps itself. Owner.
-  func disarmPollables() { state.pointee.sleeping.store(Sleep.awake, ordering: .sequentiallyConsistent) }
+  /// A run begins, which sleeps itself. In no order, as the end of a run's own sleep. Owner.
+  func disarmPollables() { state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed) }
 
   /// The last run has ended: from here on others sleep for the loop. Looks for what a sleep of a run looks for. Owner.
   @_optimize(size)
   @inline(never)
   func armPollables(isWoken wasWoken: Bool) {
     if hasLookouts { handOverLookouts(but: nil) }
-    let changes = state.pointee.changes.load(ordering: .sequentiallyConsistent)
+    // Acquires the changes that are counted here already: what follows looks at them.
+    let changes = state.pointee.changes.load(ordering: .acquiring)
     var isReady = wasWoken
     var until = Clock.forever
     forEachPollable { mode, poller in
       until = min(until, mode.nextWake())
-      if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .acquiring) != 0 { isReady = true }
+      if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .relaxed) != 0 { isReady = true }
     }
     // A timer that the kernel refuses is one that is due: the run tells of the refusal.
     if setTimer(until) < 0 { isReady = true }
