@@ -152,20 +152,24 @@ void __wrap__ZdlPvm(void *memory, size_t size) { (void)size, __wrap_free(memory)
 
 /* --- Pages ------------------------------------------------------------------------------------------ */
 
-/* What the loader leaves writable of the program. */
+/* What the loader leaves writable of the program: its last segments. What it makes constant is in segments before. Between two of them may
+ * be a page that is not there. */
 static int look(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size, (void)context;
     uintptr_t begin = 0, end = 0, constant = 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type == PT_GNU_RELRO) constant = (info->dlpi_addr + h->p_vaddr + h->p_memsz + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    }
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         uintptr_t from = info->dlpi_addr + h->p_vaddr, to = from + h->p_memsz;
-        if (h->p_type == PT_GNU_RELRO) constant = (to + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-        if (h->p_type != PT_LOAD || !(h->p_flags & PF_W)) continue;
+        if (h->p_type != PT_LOAD || !(h->p_flags & PF_W) || to <= constant) continue;
+        if (from < constant) from = constant;
         if (begin == 0 || from < begin) begin = from;
         if (to > end) end = to;
     }
     begin &= ~(uintptr_t)(PAGE - 1);
-    if (constant > begin) begin = constant;
     control->data = (char *)begin;
     control->data_pages = (end - begin + PAGE - 1) / PAGE;
     return 1;
@@ -209,8 +213,7 @@ void snapshot_take(void) {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGABRT, SIGALRM};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaction(numbers[i], &action, NULL);
     control->is_taken = true;
-    mprotect(control->data, control->data_pages * PAGE, PROT_READ);
-    mprotect(control->heap, HEAP, PROT_READ);
+    if (mprotect(control->data, control->data_pages * PAGE, PROT_READ) || mprotect(control->heap, HEAP, PROT_READ)) _exit(3);
 }
 void snapshot_restore(void) {
     for (size_t i = 0; i < control->dirty_count; i++) memcpy(control->dirty[i], control->copies[i], PAGE);

@@ -157,8 +157,10 @@ extension Loop {
     defer { unlock() }
     let member = isFirst ? item : try item.cellForMembership(of: mode)
     member.beginMembership(inMode: mode.slot)
+    // Of this exchange and that of a thread which signals the item or makes it invalid, the later one's thread sees what the other
+    // wrote: either that thread finds the membership, or here it is found that the item is signalled or invalid.
+    item.cell.pointee.reference.update()
     do throws(Failure) {
-      // Looked at behind that: whoever makes the item invalid looks for its memberships after it.
       if isAlive, item.isValid {
         try link(member, of: item, into: mode, descriptor: descriptor)
         mode.state.pointee.isUnlisted = false

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * second_modes.c: an item's second membership, which has a cell of its own, against signals, invalidations and removals of the item. */
+#include "owner.h"
+
+static const char *const other_mode = "other mode";
+static void use_and_stop(treadle_source self, void *info) {
+    (void)self, (void)info;
+    use_released();
+    stop_loop(NULL);
+}
+static void add_to_another_mode(void) {
+    source = make_source(use_and_stop, count_release, NULL);
+    REQUIRE_OK(treadle_loop_add(loop, source, other_mode));
+}
+static void *add_to_this_mode(void *unused) {
+    treadle_status status = treadle_loop_add(loop, source, TREADLE_DEFAULT_MODE);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    return unused;
+}
+
+/* A signal that comes while the source is added to its second mode leads to a perform in that mode. */
+SCENE(a_signal_against_adding_to_a_second_mode, "SRC0-6") {
+    pthread_t owner = start_owner(add_to_another_mode), other = start(add_to_this_mode, NULL);
+    REQUIRE_OK(treadle_source_signal(source));
+    join(other);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
+}
+
+/* An invalid item is in no mode: nothing keeps it for its loop's life. */
+SCENE(an_item_is_invalidated_while_it_is_added_to_a_second_mode, "OBJ-5, SRC0-2") {
+    pthread_t owner = start_owner(add_to_another_mode), other = start(add_to_this_mode, NULL);
+    REQUIRE_OK(treadle_invalidate(source));
+    join(other);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+}
