@@ -94,7 +94,7 @@ uint32_t treadle_system_ask_environment(void) {
         else snprintf(trace_path, sizeof trace_path, "%s.%d", trace, (int)own);
         bits |= TREADLE_SYSTEM_TRACES;
         treadle_system_prepare_trace();
-        __atomic_add_fetch(&treadle_system_trace_sessions, 1, __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(&treadle_system_trace_sessions, 1, __ATOMIC_RELAXED);
     }
     if (watchdog != INT64_MAX) bits |= TREADLE_SYSTEM_TIMES | TREADLE_SYSTEM_GUARDS;
     __atomic_store_n(&asked_for, bits & ~(uint32_t)TREADLE_SYSTEM_TRACES, __ATOMIC_RELAXED);

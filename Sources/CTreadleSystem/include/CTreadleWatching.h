@@ -13,9 +13,10 @@ static inline uint32_t treadle_system_watched(void) {
 static inline void treadle_system_watch(uint32_t bits) {
     __atomic_store_n(&treadle_system_present_life.watched, bits, __ATOMIC_RELAXED);
 }
+/* Relaxed, as all looks at the bits: a thread may find them late. What belongs to them is under a lock. */
 static inline void treadle_system_watch_change(uint32_t clear, uint32_t set) {
     uint32_t now = treadle_system_watched();
-    while (!__atomic_compare_exchange_n(&treadle_system_present_life.watched, &now, (now & ~clear) | set, false, __ATOMIC_SEQ_CST,
+    while (!__atomic_compare_exchange_n(&treadle_system_present_life.watched, &now, (now & ~clear) | set, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED)) {}
 }
 uint32_t treadle_system_ask_environment(void); /* for TREADLE_DEBUG, TREADLE_SLOW_MS and TREADLE_WATCHDOG_MS, as a life begins */
@@ -53,7 +54,7 @@ static inline struct treadle_system_trace_anchor treadle_system_trace_anchor_beg
 void treadle_system_prepare_trace(void); /* before one begins */
 static inline void treadle_system_begin_trace(void) {
     treadle_system_prepare_trace();
-    __atomic_add_fetch(&treadle_system_trace_sessions, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&treadle_system_trace_sessions, 1, __ATOMIC_RELAXED);
     treadle_system_watch_change(0, TREADLE_SYSTEM_TRACES);
 }
 static inline uint64_t treadle_system_next_flow(void) { return __atomic_add_fetch(&treadle_system_flows, 1, __ATOMIC_RELAXED); }

@@ -93,7 +93,7 @@ struct LoopState: ~Copyable {
   /// One whose mode's reference the owner is to drop after its call; 0 for none. Written under the lock.
   let left: Atomic<UInt32>
   /// The `CallName` of the post or request that the innermost run calls; 0 for none: an item is in `calling`. And how many posts
-  /// the drain took that is going on. For descriptions. Written by the owner, atomic.
+  /// the drain took that is going on. For descriptions, which read the label: a name with one is released. Written by the owner, atomic.
   let running: Atomic<UInt>
   let drained: Atomic<UInt32>
   /// When the innermost callback began, while callbacks are timed; else 0. Written by the owner, atomic.

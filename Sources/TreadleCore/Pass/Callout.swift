@@ -170,7 +170,7 @@ extension Loop {
       state.pointee.running.store(CallName(post: code).bits, ordering: .relaxed)
       unsafeBitCast(code, to: BlockNode.Function.self)(block.info)
     } else if let node = block.node {
-      state.pointee.running.store(node.pointee.name.bits, ordering: .relaxed)
+      state.pointee.running.store(node.pointee.name.bits, ordering: .releasing)
       callNode(node, frame)
     }
     return !wasLeftByFork(frame)
@@ -201,7 +201,7 @@ extension Loop {
   func callJob(_ frame: Frame.Pointer) -> Bool {
     beginCall()
     guard let job = frame.pointee.callout.job else { return true }
-    state.pointee.running.store(job.pointee.name.bits, ordering: .relaxed)
+    state.pointee.running.store(job.pointee.name.bits, ordering: .releasing)
     if job.pointee.isFetched, job.pointee.handOut?(job, Job.Ask.isLeft, nil, nil) == true {
       leaveToHost(frame)
     } else if !job.pointee.perform(job, handlePointer, frame.pointee.mode.name) {

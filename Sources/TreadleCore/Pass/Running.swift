@@ -116,7 +116,7 @@ extension Loop {
   }
 
   func endNestedCalls(_ outer: CalloutRecord) {
-    state.pointee.running.store(outer.running, ordering: .relaxed)
+    state.pointee.running.store(outer.running, ordering: .releasing)
     state.pointee.drained.store(outer.drained, ordering: .relaxed)
     state.pointee.calledSince.store(outer.calledSince, ordering: .relaxed)
     state.pointee.awakeSince.store(outer.awakeSince, ordering: .relaxed)

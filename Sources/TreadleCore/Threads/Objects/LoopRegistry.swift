@@ -56,14 +56,15 @@ extension Loop {
   /// Calls `body` with the name that the client has given to the loop's thread. False if there is none. No lock of the thread's is
   /// held by the caller.
   package func withThreadName(_ body: (UnsafePointer<CChar>) -> Void) -> Bool {
-    let slot = state.pointee.thread.load(ordering: .acquiring)
+    // Both relaxed: the hold acquires what the thread is, and its loop is only compared.
+    let slot = state.pointee.thread.load(ordering: .relaxed)
     guard let thread = Thread(slot: slot), thread.state.pointee.reference.hold(thread.state.pointee.reference.generation) else {
       return false
     }
     defer { thread.dropLook() }
     var isNamed = false
     // The slot may serve another thread since.
-    if thread.state.pointee.loop.load(ordering: .acquiring) == state || thread.isMain {
+    if thread.state.pointee.loop.load(ordering: .relaxed) == state || thread.isMain {
       thread.withName { name in
         guard let name else { return }
         isNamed = true
