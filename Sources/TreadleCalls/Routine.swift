@@ -71,7 +71,8 @@ package struct Routine {
   package func drop() {
     guard cell.pointee.reference.drop().isGone else { return }
     let body = cell.pointee.body
-    var destroying = Destroying(cell.pointee.destroyed.load(ordering: .acquiring) == 0 ? body.pointee.destroy : nil, body.pointee.info)
+    // The thread that has set it has dropped a reference since.
+    var destroying = Destroying(cell.pointee.destroyed.load(ordering: .relaxed) == 0 ? body.pointee.destroy : nil, body.pointee.info)
     Arena.free(body)
     destroying.call(for: handle)
     Slab(.routine).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))

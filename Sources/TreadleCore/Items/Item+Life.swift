@@ -155,7 +155,8 @@ extension Item {
   @inline(never)
   private func releaseInfoOnce() {
     guard let context, context.pointee.release != nil || context.pointee.retire != nil else { return }
-    if cell.pointee.notes.bitwiseOr(Note.released, ordering: .acquiringAndReleasing).oldValue & Note.released != 0 { return }
+    // Decides which thread releases it. What came before is ordered by the caller's reference.
+    if cell.pointee.notes.bitwiseOr(Note.released, ordering: .relaxed).oldValue & Note.released != 0 { return }
     var item = self
     ObjectCall.during(handle.bits, &item) { $0?.assumingMemoryBound(to: Item.self).pointee.callRelease() }
   }

@@ -84,8 +84,13 @@ package struct Item {
   package var isValid: Bool { cell.pointee.reference.seen.has(Reference.Mark.valid) }
   @inline(__always)
   func hasTrait(_ trait: UInt8) -> Bool { cell.pointee.traits.load(ordering: .relaxed) & trait != 0 }
+  /// A thread that finds the item aliased looks at the aliases under the item's lock, or its loop's.
   @inline(__always)
-  func hasNote(_ note: UInt8) -> Bool { cell.pointee.notes.load(ordering: .acquiring) & note != 0 }
+  func hasNote(_ note: UInt8) -> Bool { cell.pointee.notes.load(ordering: .relaxed) & note != 0 }
+  /// For a thread that has made a port's first message visible and looks for its modes: it sees the note, or a thread that adds the port
+  /// to a mode sees the message.
+  @inline(__always)
+  func hasNoteInOrder(_ note: UInt8) -> Bool { cell.pointee.notes.load(ordering: .sequentiallyConsistent) & note != 0 }
   @inline(__always)
   func hasState(_ state: UInt8) -> Bool { cell.pointee.state.load(ordering: .acquiring) & state != 0 }
   /// Guarded as `ItemCell.state` is.
@@ -162,7 +167,8 @@ package struct Item {
   }
   var nextAlias: UInt32 { UInt32(truncatingIfNeeded: link >> 32) }
   func setLink(primary: UInt32, next: UInt32) {
-    cell.pointee.link.store(UInt(primary) | UInt(next) << 32, ordering: .releasing)
+    // Before the alias begins its life and its membership, by which it is found; later only the next alias changes, under the lock.
+    cell.pointee.link.store(UInt(primary) | UInt(next) << 32, ordering: .relaxed)
   }
   var previousAlias: UInt32 {
     get { UInt32(truncatingIfNeeded: UInt(bitPattern: cell.pointee.info)) }

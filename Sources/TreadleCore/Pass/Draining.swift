@@ -10,7 +10,7 @@ import TreadleBase
 extension Loop {
   @inline(__always)
   func openBlocks(_ frame: Frame.Pointer) -> Bool {
-    state.pointee.pending.load(ordering: .acquiring) & LoopState.Pending.blocks != 0 && takeBlocks(frame)
+    state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.blocks != 0 && takeBlocks(frame)
   }
 
   /// Detaches the queue: older blocks that no run was eligible for come first.
@@ -194,7 +194,7 @@ extension Loop {
   /// Whether a queued block is eligible in the mode: such a mode is not empty (MODE-7, BLK-6).
   @inline(__always)
   func hasEligibleBlock(_ mode: Mode) -> Bool {
-    if state.pointee.pending.load(ordering: .acquiring) & LoopState.Pending.blocks != 0 && findQueuedBlock(mode) { return true }
+    if state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.blocks != 0 && findQueuedBlock(mode) { return true }
     var frame = self.frame
     while let run = frame {
       if run.pointee.batch.kind == .blocks {
@@ -283,8 +283,8 @@ extension Loop {
     unlink(job)
     frame.pointee.batch.jobs.removals = state.pointee.jobRemovals
     frame.pointee.callout.set(job)
-    // From here on it cannot be cancelled any more.
-    job.pointee.phase.store(Job.Phase.running, ordering: .releasing)
+    // From here on it cannot be cancelled any more. A thread that reads this uses nothing else of the job.
+    job.pointee.phase.store(Job.Phase.running, ordering: .relaxed)
     return true
   }
 

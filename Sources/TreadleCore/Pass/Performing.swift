@@ -13,10 +13,10 @@ extension Loop {
   @inline(__always)
   func openSources(_ frame: Frame.Pointer) -> Bool {
     let mode = frame.pointee.mode.state
-    let hasOthers = mode.pointee.signalledCount.load(ordering: .acquiring) != 0
+    let hasOthers = mode.pointee.signalledCount.load(ordering: .relaxed) != 0
     if !hasOthers && mode.pointee.ownSignals.isEmpty && !hasJobs && frame.pointee.outer == nil { return false }
     frame.pointee.batch.open(.sources)
-    var isMixed = mode.pointee.hasScattered.load(ordering: .acquiring)
+    var isMixed = mode.pointee.hasScattered.load(ordering: .relaxed)
     if hasOthers && takeSignals(frame) { isMixed = true }
     if !mode.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
     if frame.pointee.outer != nil && takeFromOuterRuns(frame) { isMixed = true }

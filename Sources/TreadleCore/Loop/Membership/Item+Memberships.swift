@@ -72,8 +72,8 @@ extension Item {
   func cellForMembership(of mode: Mode) throws(Failure) -> Item {
     let isOwn = membership == 0 && !mode.isRecord
     if !mode.isRecord && (!isOwn || hasNote(Note.scattered)) {
-      mode.state.pointee.hasScattered.store(true, ordering: .releasing)
-      self.mode?.state.pointee.hasScattered.store(true, ordering: .releasing)
+      mode.state.pointee.hasScattered.store(true, ordering: .relaxed)
+      self.mode?.state.pointee.hasScattered.store(true, ordering: .relaxed)
     }
     if isOwn { return self }
     guard let context = needContext(), let (slot, memory) = slab.take() else { throw Failure.noMemory("membership") }

@@ -178,7 +178,8 @@ extension Loop {
     if item.isOf(.port) && !mode.isRecord {
       mode.endPort(member, self)
     } else {
-      member.cell.pointee.membership.store(0, ordering: .sequentiallyConsistent)
+      // Under the item's lock, as the beginning of any other.
+      member.cell.pointee.membership.store(0, ordering: .relaxed)
     }
     item.dispose(member, from: mode)
   }

@@ -156,7 +156,7 @@ struct ModeState: ~Copyable {
   /// The mode's timers, once it has any. Lock.
   var queue: UnsafeMutablePointer<TimerQueue>?
   /// The mode has, or had, a source that was in another one too: its signals may be used up there while they are queued
-  /// here. Atomic.
+  /// here. Atomic; it orders nothing: what it is about is looked at under the gate and the lock.
   let hasScattered: Atomic<Bool>
   /// The slots of the first and the last membership of those ports that have messages; 0: none. Written under the gate.
   let readyPort: Atomic<UInt32>

@@ -143,8 +143,8 @@ extension Item {
   func tellLoops(_ handle: Handle) {
     let slot = membership
     // Whoever begins a membership sees the message.
-    if slot == 0 && !hasNote(Note.aliased) { return }
-    if let mode = Mode(slot: slot), !mode.isRecord, let loop = mode.loop, !hasNote(Note.scattered) {
+    if slot == 0 && !hasNoteInOrder(Note.aliased) { return }
+    if let mode = Mode(slot: slot), !mode.isRecord, let loop = mode.loop, !hasNoteInOrder(Note.scattered) {
       loop.state.pointee.gate.lock()
       if membership == slot && mode.isOf(loop) {
         mode.linkReady(self)

@@ -128,15 +128,16 @@ extension Loop {
     return isQueued
   }
 
-  /// Something is queued for the loop. The gate is held.
+  /// Something is queued for the loop. The gate is held, which orders what is queued: a thread that reads these bits takes it, or the
+  /// loop's lock, before it looks at a queue.
   @inline(__always)
   func notePending(_ bits: UInt32) {
-    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) | bits, ordering: .releasing)
+    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) | bits, ordering: .relaxed)
   }
   /// Nothing of that is any more. The gate is held.
   @inline(__always)
   func forgetPending(_ bits: UInt32) {
-    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) & ~bits, ordering: .releasing)
+    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) & ~bits, ordering: .relaxed)
   }
 
   /// Queues a block for some modes. One that does not wake the loop does not keep it from sleeping either (BLK-2). Takes the

@@ -51,7 +51,7 @@ extension Loop {
 
   /// Whether there may be a job. Any thread, no lock.
   @inline(__always)
-  var hasJobs: Bool { state.pointee.pending.load(ordering: .acquiring) & LoopState.Pending.jobs != 0 }
+  var hasJobs: Bool { state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.jobs != 0 }
 
   /// Whether a queued job is eligible in the mode: such a mode is not empty (PERF-6).
   @inline(__always)
@@ -95,7 +95,7 @@ extension Loop {
   // MARK: The lock is held
 
   private func callModeAdmits(_ job: UnsafeMutablePointer<Job>) -> Bool {
-    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .acquiring)) else { return false }
+    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .relaxed)) else { return false }
     return admits(mode, job)
   }
 

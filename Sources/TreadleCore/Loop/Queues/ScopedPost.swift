@@ -99,7 +99,7 @@ extension Loop {
     var count = 0
     Slab(.loop).forEachLive { _, memory in
       let loop = Loop(memory)
-      if loop.state.pointee.pending.load(ordering: .acquiring) & LoopState.Pending.groups == 0 { return true }
+      if loop.state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.groups == 0 { return true }
       guard loop.state.pointee.reference.hold(loop.state.pointee.reference.generation) else { return true }
       loop.lock()
       loop.state.pointee.gate.lock()

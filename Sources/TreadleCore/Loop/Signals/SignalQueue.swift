@@ -23,7 +23,8 @@ extension Mode {
     state.pointee.signalled = Buffer()
     state.pointee.signalsAreMixed = false
     noteSignalledCount()
-    state.pointee.loop.store(nil, ordering: .releasing)
+    // A thread that reads this looks at nothing else of the mode.
+    state.pointee.loop.store(nil, ordering: .relaxed)
     loop.state.pointee.gate.unlock()
     queue.free()
   }
@@ -56,10 +57,10 @@ extension Mode {
     withUnsafeMutablePointer(to: &state.pointee.signalled) { treadle_system_prefetch_for_writing($0) }
   }
 
-  /// The gate is held.
+  /// The gate is held, which orders what is queued: a thread that reads the count takes it before it looks at the queue.
   @inline(__always)
   func noteSignalledCount() {
-    state.pointee.signalledCount.store(state.pointee.signalled.count, ordering: .releasing)
+    state.pointee.signalledCount.store(state.pointee.signalled.count, ordering: .relaxed)
   }
 
   /// Queues a membership of a source that is signalled, whenever that was: where it takes its turn is decided when it is

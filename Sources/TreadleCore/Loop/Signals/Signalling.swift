@@ -206,9 +206,9 @@ enum SignalTime {
 
 extension Item {
   /// Of the last signal that found the source not signalled: written by whoever gave it, behind the exchange of the mark, and
-  /// read to order sources, by whoever has found them in a queue.
+  /// read to order sources, by whoever has found them in a queue. Nothing else is read by it.
   @inline(__always)
-  var signalTime: UInt64 { source.pointee.signalTime.load(ordering: .acquiring) }
+  var signalTime: UInt64 { source.pointee.signalTime.load(ordering: .relaxed) }
   @inline(__always)
-  func setSignalTime(_ time: UInt64) { source.pointee.signalTime.store(time, ordering: .releasing) }
+  func setSignalTime(_ time: UInt64) { source.pointee.signalTime.store(time, ordering: .relaxed) }
 }
