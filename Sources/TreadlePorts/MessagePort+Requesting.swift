@@ -68,10 +68,13 @@ extension MessagePort {
       throw error
     }
     let phase = wait.pointee.phase.load(ordering: .acquiring)
-    var payload = wait.pointee.payload.take()
+    if phase == ReplyWait.Phase.answered {
+      var payload = wait.pointee.payload.take()
+      endWait(wait)
+      return try hand(&payload, request)
+    }
+    // A reply that another thread hands over meanwhile is a late one.
     endWait(wait)
-    if phase == ReplyWait.Phase.answered { return try hand(&payload, request) }
-    payload.free()
     switch phase {
     case ReplyWait.Phase.lost: throw MessagePort.goneFailure
     default:

@@ -25,7 +25,7 @@ struct ReplyWait: ~Copyable {
   // The port's lock.
   var serial: UInt32
   var next: Pointer? = nil
-  /// Written before the phase says that it is there; then the waiting thread's.
+  /// Written before the phase says that it is there; then the waiting thread's, which takes it behind a load that acquires.
   var payload = MessagePayload()
 
   init(port: MessagePort, loop: Loop, serial: UInt32) {
@@ -41,7 +41,7 @@ struct ReplyWait: ~Copyable {
     if !port.isForked { port.endWait(wait) }
   }
 
-  static func isOngoing(_ wait: Pointer) -> Bool { wait.pointee.phase.load(ordering: .acquiring) == Phase.waiting }
+  static func isOngoing(_ wait: Pointer) -> Bool { wait.pointee.phase.load(ordering: .relaxed) == Phase.waiting }
 }
 
 extension MessagePort {
@@ -160,7 +160,8 @@ extension MessagePort {
         state.pointee.waits = wait.pointee.next
         wait.pointee.next = nil
         loop?.holdAgain()
-        wait.pointee.phase.store(ReplyWait.Phase.lost, ordering: .releasing)
+        // Nothing comes with it.
+        wait.pointee.phase.store(ReplyWait.Phase.lost, ordering: .relaxed)
       }
       unlock()
       guard let loop else { return }

@@ -113,7 +113,7 @@ extension Loop {
     guard let mode else { return Clock.forever }
     if mode.hasReadyPorts || mode.isAskedToPerform(self) { return 0 }
     if let poller = mode.poller {
-      if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .acquiring) != 0 { return 0 }
+      if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .relaxed) != 0 { return 0 }
       // Whoever waits by the descriptor is to see what the kernel has, too.
       let result = mode.isPollable ? poller.lookAtPollable() : mode.pollDescriptors()
       if result < 0 && result != 0 &- treadle_system_eintr() { throw Failure.system("the kernel's wait", result) }

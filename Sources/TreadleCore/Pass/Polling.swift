@@ -52,7 +52,7 @@ extension Loop {
     var until = Clock.forever
     forEachPollable { mode, poller in
       until = min(until, mode.nextWake())
-      if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .acquiring) != 0 { isReady = true }
+      if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .relaxed) != 0 { isReady = true }
     }
     // A timer that the kernel refuses is one that is due: the run tells of the refusal.
     if setTimer(until) < 0 { isReady = true }

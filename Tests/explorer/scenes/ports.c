@@ -21,6 +21,7 @@ static void make_port(int limit) {
     add(port);
 }
 static void make_port_for_two(void) { make_port(2); }
+static void make_port_for_three(void) { make_port(3); }
 static void make_port_for_ever(void) { make_port(-1); }
 static treadle_status send(void) { return treadle_port_send_bytes(port, 1, &(int){7}, sizeof(int), TREADLE_FOREVER); }
 static void *send_one(void *unused) {
@@ -40,6 +41,14 @@ SCENE(a_sender_waits_for_room, "MPORT-1, PORT-6") {
     join_owner(owner);
     REQUIRE_OK(treadle_release(port));
     REQUIRE(counted(&received) == 2 && counted(&freed) == 1);
+}
+/* The second wait may lie where the first one was. */
+SCENE(a_sender_waits_for_room_twice, "MPORT-1, PORT-6") {
+    pthread_t owner = start_owner(make_port_for_three);
+    for (int i = 0; i < 3; i++) REQUIRE_OK(send());
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(port));
+    REQUIRE(counted(&received) == 3 && counted(&freed) == 1);
 }
 SCENE(two_send_to_a_port_with_room_for_one, "MPORT-1, PORT-5") {
     pthread_t owner = start_owner(make_port_for_two), other = start(send_one_for_sure, NULL);
@@ -67,6 +76,23 @@ static void make_port_outside(void) {
 SCENE(a_message_against_adding_its_port, "PORT-5") {
     pthread_t owner = start_owner(make_port_outside), other = start(send_one_for_sure, NULL);
     add(port);
+    join(other);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(port));
+    REQUIRE(counted(&received) == 1 && counted(&freed) == 1);
+}
+
+/* The port moves from one mode to another one, which the loop runs: its membership there is another one than the first. */
+#define FIRST_MODE "first"
+static void make_port_elsewhere(void) {
+    make_port_outside();
+    REQUIRE_OK(treadle_loop_add(loop, port, FIRST_MODE));
+}
+SCENE(a_message_against_moving_its_port, "PORT-4, PORT-5") {
+    pthread_t owner = start_owner(make_port_elsewhere), other = start(send_one_for_sure, NULL);
+    add(port);
+    treadle_status status = treadle_loop_remove(loop, port, FIRST_MODE);
+    REQUIRE(status == TREADLE_OK || (status == TREADLE_IGNORED && counted(&received)));
     join(other);
     join_owner(owner);
     REQUIRE_OK(treadle_release(port));
