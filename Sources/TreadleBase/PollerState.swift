@@ -14,10 +14,10 @@ package struct PollerState: ~Copyable {
   package var lastSerial: UInt32
   /// Numbers whose descriptors epoll refuses because they are always ready, such as regular files. Lock.
   package var alwaysReady: Buffer<UInt32>
-  /// `alwaysReady.count`, for a look without the lock. Written under it.
+  /// `alwaysReady.count`, for a look without the lock, which orders nothing: the numbers are read under it. Written under it.
   package let alwaysReadyCount: Atomic<Int>
   /// There may be a stale epoll entry: of a number that was closed before it was taken out, and whose file lives on. Written
-  /// under the lock.
+  /// under the lock, and looked at without, which orders nothing.
   package let mayHaveStale: Atomic<Bool>
 
   /// The set that has this one alone, for other loops to wait for: it stays when this one is made anew. -1 for none. Written

@@ -34,7 +34,7 @@ package struct PortCell: ~Copyable {
 /// A thread that waits until there is room for its message in a port; on its stack. Guarded by the gate of the port's queue,
 /// while it is in the list there.
 package struct RoomWaiter: ~Copyable {
-  /// A futex: how often it was to look again, times 4, and what has come of it.
+  /// A futex: how often it was to look again, times 4, and what has come of it. Written under the gate.
   package let word = Atomic<UInt32>(0)
   /// The slot of its message.
   package let message: UInt32
@@ -61,7 +61,7 @@ package struct RoomWaiter: ~Copyable {
   /// Has the thread look again at who receives: to be woken.
   package mutating func poke() {
     isPoked = true
-    word.add(Outcome.again, ordering: .sequentiallyConsistent)
+    word.add(Outcome.again, ordering: .releasing)
   }
   /// Whether it is to be woken, by the caller.
   package mutating func takePoke() -> Bool {
@@ -73,6 +73,6 @@ package struct RoomWaiter: ~Copyable {
   /// It is in the list no more: when the outcome is there its memory may be gone.
   package func end(_ outcome: UInt32) {
     markOver?(edge)
-    word.bitwiseOr(outcome, ordering: .sequentiallyConsistent)
+    word.bitwiseOr(outcome, ordering: .releasing)
   }
 }

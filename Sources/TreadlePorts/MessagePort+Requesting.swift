@@ -64,14 +64,11 @@ extension MessagePort {
       }
       try runUntilReplied(wait, on: loop, mode, request)
     } catch {
-      if !isForked { endWait(wait) }
+      if !isForked { dropWait(wait) }
       throw error
     }
-    let phase = wait.pointee.phase.load(ordering: .acquiring)
-    var payload = wait.pointee.payload.take()
-    endWait(wait)
-    if phase == ReplyWait.Phase.answered { return try hand(&payload, request) }
-    payload.free()
+    var (phase, reply) = endWait(wait)
+    if phase == ReplyWait.Phase.answered { return try hand(&reply, request) }
     switch phase {
     case ReplyWait.Phase.lost: throw MessagePort.goneFailure
     default:

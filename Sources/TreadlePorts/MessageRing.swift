@@ -96,7 +96,7 @@ struct MessageRing: ~Copyable {
     }
     let ring = room.bindMemory(to: MessageRing.self, capacity: 1)
     ring.initialize(to: MessageRing(memory: memory, isServer: isServer, ownBell: own, otherBell: other))
-    ring.pointee.word(.copied, ofWayTo: isServer).pointee.store(1, ordering: .releasing)
+    ring.pointee.word(.copied, ofWayTo: isServer).pointee.store(1, ordering: .relaxed)
     return ring
   }
 
@@ -156,15 +156,18 @@ struct MessageRing: ~Copyable {
     memory + MessageRing.page + (server ? 0 : Int(MessageRing.capacity))
   }
 
-  /// The sender has its end, so the server may answer by the ring.
-  var isReady: Bool { word(.isReady, ofWayTo: true).pointee.load(ordering: .acquiring) != 0 }
-  func setReady() { word(.isReady, ofWayTo: true).pointee.store(1, ordering: .releasing) }
+  /// The sender has its end, so the server may answer by the ring. No more is said by it: what either end writes into the memory is
+  /// ordered by the words for that.
+  var isReady: Bool { word(.isReady, ofWayTo: true).pointee.load(ordering: .relaxed) != 0 }
+  func setReady() { word(.isReady, ofWayTo: true).pointee.store(1, ordering: .relaxed) }
 
   /// How many of the sender's frames the server has received by the socket: the way from the one to the other is one sequence,
   /// since the sender puts nothing into the ring while a frame is in the socket (`MessagePort.offer`), and the server looks into
-  /// the ring before it receives a frame that it knows to be in the socket (`MessagePort.serve`).
-  var taken: UInt32 { word(.taken, ofWayTo: true).pointee.load(ordering: .acquiring) }
-  func setTaken(_ count: UInt32) { word(.taken, ofWayTo: true).pointee.store(count, ordering: .releasing) }
+  /// the ring before it receives a frame that it knows to be in the socket (`MessagePort.serve`). The count orders nothing: a frame
+  /// that the sender puts into the ring because of it is not found by a look of the server's that was before, since that one acquires
+  /// what it finds.
+  var taken: UInt32 { word(.taken, ofWayTo: true).pointee.load(ordering: .relaxed) }
+  func setTaken(_ count: UInt32) { word(.taken, ofWayTo: true).pointee.store(count, ordering: .relaxed) }
 
   /// Has the own watcher look again, behind all others that it has to look at.
   func ringOwnBell() { _ = treadle_system_bell_ring(ownBell.number) }
@@ -231,7 +234,8 @@ struct MessageRing: ~Copyable {
   // MARK: Receiving
 
   private var receivedSoFar: UInt32 { received.load(ordering: .relaxed) }
-  var isEmpty: Bool { word(.sent, ofWayTo: isServer).pointee.load(ordering: .acquiring) == receivedSoFar }
+  /// A look that decides nothing: `pop` and `fallAsleep` look again.
+  var isEmpty: Bool { word(.sent, ofWayTo: isServer).pointee.load(ordering: .relaxed) == receivedSoFar }
 
   /// Asks for the bell to be rung for the next frame. False if there is one already.
   func fallAsleep() -> Bool {

@@ -10,7 +10,7 @@ import TreadleCore
 struct ReplyWait: ~Copyable {
   typealias Pointer = UnsafeMutablePointer<ReplyWait>
 
-  /// What the wait came to. Atomic: whoever receives the reply says so.
+  /// What the wait came to. Atomic: whoever receives the reply says so, with the port's lock held; the waiting thread looks without it.
   enum Phase {
     static let waiting: UInt32 = 0
     static let answered: UInt32 = 1
@@ -25,7 +25,7 @@ struct ReplyWait: ~Copyable {
   // The port's lock.
   var serial: UInt32
   var next: Pointer? = nil
-  /// Written before the phase says that it is there; then the waiting thread's.
+  /// The reply. The port's lock.
   var payload = MessagePayload()
 
   init(port: MessagePort, loop: Loop, serial: UInt32) {
@@ -38,10 +38,10 @@ struct ReplyWait: ~Copyable {
   static let abandon: ObjectCall.Abandon = { memory in
     let wait = memory.assumingMemoryBound(to: ReplyWait.self)
     let port = wait.pointee.port
-    if !port.isForked { port.endWait(wait) }
+    if !port.isForked { port.dropWait(wait) }
   }
 
-  static func isOngoing(_ wait: Pointer) -> Bool { wait.pointee.phase.load(ordering: .acquiring) == Phase.waiting }
+  static func isOngoing(_ wait: Pointer) -> Bool { wait.pointee.phase.load(ordering: .relaxed) == Phase.waiting }
 }
 
 extension MessagePort {
@@ -67,15 +67,23 @@ extension MessagePort {
     return wait
   }
 
-  /// Nobody waits any more: a reply that comes later is dropped.
-  func endWait(_ wait: ReplyWait.Pointer) {
+  /// Nobody waits any more: a reply that comes later is dropped. Returns what the wait has come to, with a reply for the caller to free.
+  func endWait(_ wait: ReplyWait.Pointer) -> (phase: UInt32, reply: MessagePayload) {
     lock()
     take(wait)
+    let phase = wait.pointee.phase.load(ordering: .relaxed)
+    let reply = wait.pointee.payload.take()
     unlock()
-    wait.pointee.payload.free()
     wait.pointee.loop.letGo()
     treadle_system_free(wait)
     letGo()
+    return (phase, reply)
+  }
+
+  /// The same of one whose reply nobody takes.
+  func dropWait(_ wait: ReplyWait.Pointer) {
+    var (_, reply) = endWait(wait)
+    reply.free()
   }
 
   /// The lock is held.
@@ -142,7 +150,7 @@ extension MessagePort {
     loop?.holdAgain()
     // As soon as this is said the wait is its thread's, and may be gone.
     let isLost = received.frame.has(MessageFrame.Flag.abandoned)
-    wait?.pointee.phase.store(isLost ? ReplyWait.Phase.lost : ReplyWait.Phase.answered, ordering: .releasing)
+    wait?.pointee.phase.store(isLost ? ReplyWait.Phase.lost : ReplyWait.Phase.answered, ordering: .relaxed)
     let isAwaited = state.pointee.waits != nil
     unlock()
     received.payload.free()
@@ -160,7 +168,7 @@ extension MessagePort {
         state.pointee.waits = wait.pointee.next
         wait.pointee.next = nil
         loop?.holdAgain()
-        wait.pointee.phase.store(ReplyWait.Phase.lost, ordering: .releasing)
+        wait.pointee.phase.store(ReplyWait.Phase.lost, ordering: .relaxed)
       }
       unlock()
       guard let loop else { return }

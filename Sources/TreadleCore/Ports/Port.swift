@@ -11,7 +11,7 @@ package import TreadleBase
 /// While messages are in the queue, every membership of the port is among the ready ones of its mode, or somebody is about to
 /// put it there: whoever queued the first of them (`tellLoops`), whoever has just begun the membership, or the loop itself,
 /// which takes it out only when it finds the queue empty, under the loop's gate. Whoever queues the first exchanges the count, then
-/// looks for memberships; who begins one says so, then looks at the count.
+/// looks for memberships; who begins one says so, then looks at the count. Nothing else is ordered by the count, but by the queue's gate.
 extension Item {
   /// A port. `code` is its plain callback, unless the context has another.
   package static func port(
@@ -41,7 +41,7 @@ extension Item {
   var queue: UnsafeMutablePointer<PortCell.Queue> { withUnsafeMutablePointer(to: &ready.pointee.queue) { $0 } }
 
   /// How many messages wait in it.
-  package var messageCount: Int { Int(queue.pointee.count.load(ordering: .sequentiallyConsistent)) }
+  package var messageCount: Int { Int(queue.pointee.count.load(ordering: .relaxed)) }
   package var messageCapacity: Int { Int(queue.pointee.capacity) }
   @inline(__always)
   var hasMessages: Bool { queue.pointee.count.load(ordering: .sequentiallyConsistent) != 0 }
@@ -67,7 +67,7 @@ extension Item {
     if count >= queue.pointee.capacity { return nil }
     link(message)
     if count == 0 { return queue.pointee.count.exchange(1, ordering: .sequentiallyConsistent) == 0 }
-    queue.pointee.count.store(count &+ 1, ordering: .releasing)
+    queue.pointee.count.store(count &+ 1, ordering: .relaxed)
     return false
   }
 
@@ -95,7 +95,7 @@ extension Item {
   func whileWaiting(_ waiter: UnsafeMutablePointer<RoomWaiter>, _ body: () -> Void) -> Bool {
     queue.pointee.gate.lock()
     defer { queue.pointee.gate.unlock() }
-    if waiter.pointee.word.load(ordering: .acquiring) & RoomWaiter.Outcome.all != RoomWaiter.Outcome.waits { return false }
+    if waiter.pointee.word.load(ordering: .relaxed) & RoomWaiter.Outcome.all != RoomWaiter.Outcome.waits { return false }
     body()
     return true
   }
@@ -122,7 +122,7 @@ extension Item {
     if let waiter = queue.pointee.firstWaiter {
       admit(waiter)
     } else {
-      queue.pointee.count.store(queue.pointee.count.load(ordering: .relaxed) &- 1, ordering: .releasing)
+      queue.pointee.count.store(queue.pointee.count.load(ordering: .relaxed) &- 1, ordering: .relaxed)
       queue.pointee.gate.unlock()
     }
     return message
@@ -147,7 +147,7 @@ extension Item {
     let first = queue.pointee.first
     queue.pointee.first = 0
     queue.pointee.last = 0
-    queue.pointee.count.store(0, ordering: .sequentiallyConsistent)
+    queue.pointee.count.store(0, ordering: .relaxed)
     while let waiter = queue.pointee.firstWaiter {
       unlink(waiter)
       let address = Futex.address(of: waiter.pointee.word)

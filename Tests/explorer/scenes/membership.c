@@ -105,3 +105,35 @@ SCENE(events_are_changed_of_a_source_that_is_being_ended, "SRC1-7, SRC1-11, OBJ-
     REQUIRE_OK(treadle_release(always_ready));
     if (successor) REQUIRE_OK(treadle_release(successor));
 }
+
+/* The loop has watched nothing before. Another thread gives it its first descriptor, which is ready. */
+static void stop_when_ready(treadle_descriptor self, uint32_t events, void *info) {
+    (void)self, (void)events;
+    stop_loop(info);
+}
+SCENE(another_thread_adds_the_first_descriptor, "SRC1-11, MODE-7") {
+    treadle_descriptor_context context = {
+        .struct_size = sizeof context, .ready = stop_when_ready, .fd = __wrap_eventfd(1, 0), .events = TREADLE_READABLE};
+    REQUIRE_OK(treadle_descriptor_create(&context, &always_ready));
+    pthread_t owner = start_owner(NULL);
+    add(always_ready);
+    join_owner(owner);
+    REQUIRE(treadle_invalidate(always_ready) >= 0);
+    REQUIRE_OK(treadle_release(always_ready));
+}
+
+/* Who sees that the loop waits sees what it did before. It does not sleep here: it asks the kernel, and goes on. */
+static int done_before;
+static void *look_whether_it_waits(void *info) {
+    if (treadle_loop_is_waiting(loop)) REQUIRE(done_before == 1);
+    return info;
+}
+SCENE(a_loop_is_seen_as_it_asks_for_descriptors, "WAKE-6") {
+    loop = treadle_loop_current();
+    watch_a_descriptor();
+    explore_from_here();
+    pthread_t other = start(look_whether_it_waits, NULL);
+    done_before = 1;
+    REQUIRE(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY) == TREADLE_RUN_TIMED_OUT);
+    join(other);
+}

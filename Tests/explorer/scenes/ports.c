@@ -4,6 +4,8 @@
  * ports.c: messages to a port while its loop sleeps, while its queue is full, and while it ends. */
 #include "owner.h"
 
+#include <string.h>
+
 static treadle_port port;
 static counter received;
 static void receive(treadle_port self, treadle_message message, void *info) {
@@ -41,6 +43,23 @@ SCENE(a_sender_waits_for_room, "MPORT-1, PORT-6") {
     REQUIRE_OK(treadle_release(port));
     REQUIRE(counted(&received) == 2 && counted(&freed) == 1);
 }
+/* The wait lies on the sender's stack, where something else lies when the message is sent. */
+static void fill(char *bytes, size_t size) { memset(bytes, 1, size); }
+static void (*volatile fill_stack)(char *, size_t) = fill;
+static void use_the_stack(void) {
+    char bytes[8192];
+    fill_stack(bytes, sizeof bytes);
+}
+SCENE(a_sender_waits_for_room_and_goes_on, "MPORT-1, PORT-6") {
+    pthread_t owner = start_owner(make_port_for_two);
+    for (int i = 0; i < 2; i++) {
+        REQUIRE_OK(send());
+        use_the_stack();
+    }
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(port));
+    REQUIRE(counted(&received) == 2 && counted(&freed) == 1);
+}
 SCENE(two_send_to_a_port_with_room_for_one, "MPORT-1, PORT-5") {
     pthread_t owner = start_owner(make_port_for_two), other = start(send_one_for_sure, NULL);
     REQUIRE_OK(send());
@@ -67,6 +86,23 @@ static void make_port_outside(void) {
 SCENE(a_message_against_adding_its_port, "PORT-5") {
     pthread_t owner = start_owner(make_port_outside), other = start(send_one_for_sure, NULL);
     add(port);
+    join(other);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(port));
+    REQUIRE(counted(&received) == 1 && counted(&freed) == 1);
+}
+
+/* The port moves from one mode to another one, which the loop runs: its membership there is another one than the first. */
+#define FIRST_MODE "first"
+static void make_port_elsewhere(void) {
+    make_port_outside();
+    REQUIRE_OK(treadle_loop_add(loop, port, FIRST_MODE));
+}
+SCENE(a_message_against_moving_its_port, "PORT-4, PORT-5") {
+    pthread_t owner = start_owner(make_port_elsewhere), other = start(send_one_for_sure, NULL);
+    add(port);
+    treadle_status status = treadle_loop_remove(loop, port, FIRST_MODE);
+    REQUIRE(status == TREADLE_OK || (status == TREADLE_IGNORED && counted(&received)));
     join(other);
     join_owner(owner);
     REQUIRE_OK(treadle_release(port));

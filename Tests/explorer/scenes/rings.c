@@ -99,3 +99,69 @@ SCENE(a_port_ends_while_both_sides_look, "MSG-7 MSG-8") {
     REQUIRE(status == TREADLE_E_CLOSED);
     end(server);
 }
+
+/* The port ends on a thread that looks at nothing: the server gives up what it looks at when it comes to that. */
+SCENE(a_port_ends_by_another_thread_while_both_sides_look, "MSG-7 MSG-8") {
+    pthread_t server = start_server();
+    explore_from_here();
+    count(&ends);
+    REQUIRE_OK(treadle_invalidate(local));
+    treadle_status rest = treadle_loop_run(treadle_loop_current(), "nothing", 1000000, TREADLE_RUN_WHEN_EMPTY);
+    REQUIRE(rest == TREADLE_RUN_TIMED_OUT);
+    REQUIRE(ask(remote) == TREADLE_E_CLOSED && counted(&replies) == 3);
+    end(server);
+}
+
+/* Another thread's loop takes in the reply, for which the sender may have ceased to wait. */
+static treadle_loop taker;
+static struct event takes_replies;
+static void *take_replies(void *info) {
+    taker = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(taker));
+    REQUIRE_OK(treadle_loop_add(taker, remote, TREADLE_DEFAULT_MODE));
+    set(&takes_replies);
+    REQUIRE(treadle_loop_run(taker, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY) == TREADLE_RUN_STOPPED);
+    return info;
+}
+SCENE(a_reply_comes_to_another_loop_when_its_time_is_up, "MSG-6") {
+    pthread_t server = start_server(), other = start(take_replies, NULL);
+    await(&takes_replies);
+    explore_from_here();
+    treadle_status status = treadle_message_port_request(remote, 1, "text", 4, TREADLE_FOREVER, 1, "replies", take_reply, NULL);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_NO_REPLY);
+    REQUIRE(counted(&replies) == (status == TREADLE_OK ? 4 : 3));
+    REQUIRE_OK(treadle_loop_request_stop(taker, 0));
+    join(other);
+    REQUIRE_OK(treadle_release(taker));
+    count(&ends);
+    end(server);
+}
+
+/* The ring is full until the server has received a message; the next one has room where that was. */
+int __wrap_sched_yield(void);
+static char large[16384];
+static void send_large(int how_many) {
+    while (how_many-- > 0) REQUIRE_OK(treadle_message_port_send(remote, 1, large, sizeof large, TREADLE_FOREVER));
+}
+SCENE(a_message_is_sent_as_the_server_makes_room_in_the_ring, "MSG-6 MSG-9") {
+    pthread_t server = start_server();
+    explore_from_here();
+    send_large(3);
+    while (counted(&requests) < 4) __wrap_sched_yield();
+    send_large(1);
+    REQUIRE_OK(ask(remote));
+    REQUIRE(counted(&requests) == 8 && counted(&replies) == 4);
+    end(server);
+}
+
+/* The sender asks for its ring, and sends by the socket until it has one, and while the server has yet to receive what is there. */
+SCENE(a_sender_gets_its_ring, "MSG-3 MSG-6 MSG-9") {
+    pthread_t server = start(run_server, NULL);
+    await(&is_there);
+    explore_from_here();
+    REQUIRE_OK(treadle_message_port_create_remote(NAME, NULL, &remote));
+    REQUIRE_OK(treadle_loop_add(treadle_loop_current(), remote, "replies"));
+    for (int i = 0; i < 2; i++) REQUIRE_OK(ask(remote));
+    REQUIRE(counted(&requests) == 2 && counted(&replies) == 2);
+    end(server);
+}

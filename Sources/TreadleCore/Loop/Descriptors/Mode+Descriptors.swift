@@ -14,7 +14,7 @@ extension Mode {
   func needPoller(_ loop: Loop) throws(Failure) -> Poller {
     if let poller { return poller }
     let made = try Poller.make(for: loop)
-    state.pointee.poller.store(made.state, ordering: .sequentiallyConsistent)
+    state.pointee.poller.store(made.state, ordering: .releasing)
     return made
   }
 
@@ -26,9 +26,9 @@ extension Mode {
     return try? needPoller(loop)
   }
 
-  /// The mode is given up, or the thread is gone.
+  /// The mode is given up, or the thread is gone. Who used it before has held the lock, or is the owner.
   func closePoller() {
-    guard let memory = state.pointee.poller.exchange(nil, ordering: .sequentiallyConsistent) else { return }
+    guard let memory = state.pointee.poller.exchange(nil, ordering: .relaxed) else { return }
     if let loop { loop.state.pointee.lastSerial = max(loop.state.pointee.lastSerial, memory.pointee.lastSerial) }
     Poller(state: memory).free()
   }
@@ -78,7 +78,7 @@ extension Mode {
     if let owner = Item(.descriptor, slot: old.member), isStanding(owner, old, number, poller) {
       throw Failure(Status.exists, "fd", "is watched by another source in this mode")
     }
-    if old.serial != 0 { poller.state.pointee.mayHaveStale.store(true, ordering: .releasing) }
+    if old.serial != 0 { poller.state.pointee.mayHaveStale.store(true, ordering: .relaxed) }
     poller.removeAlwaysReady(old)
     poller.state.pointee.registrations.set(Int(number), Registration(member: old.member, serial: old.serial))
   }
@@ -205,7 +205,7 @@ extension Mode {
     let data = EpollData(number: number, serial: registration.serial)
     if poller.isStanding(number, Readiness.toKernel(member.watched.pointee.events), data) { return true }
     forget(member, data, poller)
-    poller.state.pointee.mayHaveStale.store(true, ordering: .releasing)
+    poller.state.pointee.mayHaveStale.store(true, ordering: .relaxed)
     return false
   }
 

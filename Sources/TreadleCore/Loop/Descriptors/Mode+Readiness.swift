@@ -19,7 +19,7 @@ extension Mode {
     guard let loop else { return 0 }
     loop.state.pointee.waiting.store(1, ordering: .releasing)
     let result = waitForDescriptors(poller, until: nil)
-    loop.state.pointee.waiting.store(0, ordering: .releasing)
+    loop.state.pointee.waiting.store(0, ordering: .relaxed)
     if result < 0 && result != 0 &- treadle_system_eintr() { return result }
     return poller.hasEvents ? 1 : 0
   }
@@ -28,8 +28,8 @@ extension Mode {
   func waitForDescriptors(_ poller: Poller, until date: Int64?) -> Int32 {
     guard let loop else { return 0 }
     if loop.hasLookouts { loop.handOverLookouts(but: date == nil ? self : nil) }
-    let hasAlwaysReady = poller.state.pointee.alwaysReadyCount.load(ordering: .acquiring) > 0
-    let mayHaveStale = poller.state.pointee.mayHaveStale.load(ordering: .acquiring)
+    let hasAlwaysReady = poller.state.pointee.alwaysReadyCount.load(ordering: .relaxed) > 0
+    let mayHaveStale = poller.state.pointee.mayHaveStale.load(ordering: .relaxed)
     var result = poller.wait(loop, until: hasAlwaysReady ? nil : date)
     if mayHaveStale && result > 0 { result = dropStale(poller, result) }
     if poller.state.pointee.clockWasSet { loop.noteClock(poller) }

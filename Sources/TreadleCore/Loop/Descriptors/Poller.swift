@@ -54,8 +54,9 @@ struct Poller {
       _ = treadle_system_close(wake)
       throw Failure.system("timerfd_create", timer)
     }
-    loop.state.pointee.timerDescriptor.store(max(timer, -1), ordering: .releasing)
-    loop.state.pointee.wakeDescriptor.store(wake, ordering: .releasing)
+    // The owner finds them behind the poller that has them, others behind a sleep of his in that one.
+    loop.state.pointee.timerDescriptor.store(max(timer, -1), ordering: .relaxed)
+    loop.state.pointee.wakeDescriptor.store(wake, ordering: .relaxed)
   }
 
   private func putOwn(of loop: Loop) -> Int32 {
@@ -107,7 +108,7 @@ struct Poller {
     let result = control(isThere ? Poller.modify : Poller.add, number, kernelEvents, data)
     let other = isThere ? 0 &- treadle_system_enoent() : 0 &- treadle_system_eexist()
     if result != other { return result }
-    if isThere { state.pointee.mayHaveStale.store(true, ordering: .releasing) }
+    if isThere { state.pointee.mayHaveStale.store(true, ordering: .relaxed) }
     return control(isThere ? Poller.add : Poller.modify, number, kernelEvents, data)
   }
 
@@ -115,7 +116,7 @@ struct Poller {
   @inline(__always)
   func takeOut(_ number: Int32) {
     if control(Poller.delete, number, 0, EpollData(bits: 0)) < 0 {
-      state.pointee.mayHaveStale.store(true, ordering: .releasing)
+      state.pointee.mayHaveStale.store(true, ordering: .relaxed)
     }
   }
 
@@ -141,7 +142,7 @@ struct Poller {
     }
     _ = treadle_system_close(old)
     state.pointee.interrupt = -1
-    state.pointee.mayHaveStale.store(false, ordering: .releasing)
+    state.pointee.mayHaveStale.store(false, ordering: .relaxed)
     forgetEvents()
     putAll()
     return 0
@@ -172,7 +173,7 @@ struct Poller {
   func addAlwaysReady(_ number: Int32) throws(Failure) -> UInt32 {
     guard state.pointee.alwaysReady.append(UInt32(bitPattern: number)) else { throw Failure.noMemory("descriptor") }
     let count = state.pointee.alwaysReady.count
-    state.pointee.alwaysReadyCount.store(count, ordering: .releasing)
+    state.pointee.alwaysReadyCount.store(count, ordering: .relaxed)
     return UInt32(truncatingIfNeeded: count)
   }
 
@@ -182,7 +183,7 @@ struct Poller {
     guard registration.always != 0, let last = state.pointee.alwaysReady[count &- 1] else { return }
     state.pointee.alwaysReady.set(Int(registration.always) &- 1, last)
     state.pointee.alwaysReady.truncate(count &- 1)
-    state.pointee.alwaysReadyCount.store(count &- 1, ordering: .releasing)
+    state.pointee.alwaysReadyCount.store(count &- 1, ordering: .relaxed)
     if var moved = state.pointee.registrations[Int(last)] {
       moved.always = registration.always
       state.pointee.registrations.set(Int(last), moved)

@@ -8,9 +8,9 @@ import TreadleBase
 /// The ports of a mode that have messages, in the order in which they are served. The loop's gate is held, where the text does
 /// not say otherwise. A port that another loop has emptied may be among them still; the owner drops it when he comes to it.
 extension Mode {
-  /// A guess for everybody but the owner; he sees what he has put there, and what others have since he last looked.
+  /// A guess without the gate, which orders everything: the owner looks under it before he sleeps, and for the port to serve.
   @inline(__always)
-  var hasReadyPorts: Bool { state.pointee.readyPort.load(ordering: .acquiring) != 0 }
+  var hasReadyPorts: Bool { state.pointee.readyPort.load(ordering: .relaxed) != 0 }
 
   @inline(__always)
   private var first: Item? { Item(.port, slot: state.pointee.readyPort.load(ordering: .relaxed)) }
@@ -31,7 +31,7 @@ extension Mode {
     if let before = member.sibling(last) {
       before.ready.pointee.readyAfter = member.slot
     } else {
-      state.pointee.readyPort.store(member.slot, ordering: .releasing)
+      state.pointee.readyPort.store(member.slot, ordering: .relaxed)
     }
     state.pointee.lastReadyPort = member.slot
   }
@@ -49,7 +49,7 @@ extension Mode {
     if let previous = member.sibling(before) {
       previous.ready.pointee.readyAfter = after
     } else {
-      state.pointee.readyPort.store(after, ordering: .releasing)
+      state.pointee.readyPort.store(after, ordering: .relaxed)
     }
     if let next = member.sibling(after) { next.ready.pointee.readyBefore = before } else { state.pointee.lastReadyPort = before }
   }
@@ -74,11 +74,11 @@ extension Mode {
 
   /// A membership ends, under the gate: who tells of a message sees that there, so that nothing which has left is a ready one;
   /// and whoever takes the port out sees whether the owner has named it (`nameReadyPort`). From then on the cell may be
-  /// another loop's.
+  /// another loop's. Who sees the end without the gate is to see the notes of before, of other memberships (`tellLoops`).
   func endPort(_ member: Item, _ loop: Loop) {
     loop.state.pointee.gate.lock()
     unlinkReady(member)
-    member.cell.pointee.membership.store(0, ordering: .sequentiallyConsistent)
+    member.cell.pointee.membership.store(0, ordering: .releasing)
     loop.state.pointee.gate.unlock()
   }
 

@@ -25,8 +25,9 @@ package struct Lookout: BitwiseCopyable {
   var reportedAt: UInt32 = 0
   var isReported = false
 
+  /// Whoever receives loads the count again, and acquires what it counts.
   @inline(__always)
-  var hasNews: Bool { sent.pointee.load(ordering: .acquiring) != received.pointee.load(ordering: .relaxed) }
+  var hasNews: Bool { sent.pointee.load(ordering: .relaxed) != received.pointee.load(ordering: .relaxed) }
 }
 
 /// The lookouts of a loop. Owner.

@@ -56,7 +56,7 @@ extension Item {
   private func awaitRoom(_ waiter: UnsafeMutablePointer<RoomWaiter>, _ until: Int64) throws(Failure) {
     var failure: Failure?
     while failure == nil {
-      let seen = waiter.pointee.word.load(ordering: .sequentiallyConsistent)
+      let seen = waiter.pointee.word.load(ordering: .acquiring)
       switch seen & RoomWaiter.Outcome.all {
       case RoomWaiter.Outcome.sent: return
       case RoomWaiter.Outcome.waits: break
@@ -70,9 +70,9 @@ extension Item {
         do throws(Failure) { try sleep(waiter, seen, until) } catch { failure = error }
       }
     }
-    // Whoever gives it room, or ends the port, may have been quicker.
+    // Whoever gives it room, or ends the port, may have been quicker, and has said so under the gate.
     if whileWaiting(waiter, { unlink(waiter) }) { throw failure ?? Item.noRoom }
-    if waiter.pointee.word.load(ordering: .acquiring) & RoomWaiter.Outcome.all == RoomWaiter.Outcome.closed { throw Item.closedPort }
+    if waiter.pointee.word.load(ordering: .relaxed) & RoomWaiter.Outcome.all == RoomWaiter.Outcome.closed { throw Item.closedPort }
   }
 
   /// Sleeps once. Refused, if only one loop receives and its thread is the calling one, or waits for it.
