@@ -263,7 +263,8 @@ extension Loop {
     let bits = state.pointee.stop.load(ordering: .acquiring)
     if bits & LoopState.Stop.sticky == 0 { return false }
     if isOutermost || bits & LoopState.Stop.allLevels == 0 {
-      state.pointee.stop.bitwiseAnd(~sticky, ordering: .sequentiallyConsistent)
+      // Acquires a stop that has come since the look, and is used up with the one that was seen.
+      state.pointee.stop.bitwiseAnd(~sticky, ordering: .acquiring)
     }
     return true
   }

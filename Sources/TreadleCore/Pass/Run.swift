@@ -153,9 +153,10 @@ extension Loop {
     frame.pointee.outer = self.frame
     reinstateOuterTimers(mode)
     let ofOneRun = LoopState.Stop.innermost | LoopState.Stop.failed
-    frame.pointee.outerStop = state.pointee.stop.bitwiseAnd(~ofOneRun, ordering: .acquiringAndReleasing).oldValue & ofOneRun
-    // What came before the outermost run has its effect in that.
-    let wasWoken = state.pointee.wakePending.exchange(0, ordering: .acquiringAndReleasing) != 0 || state.pointee.isWokenByOwner
+    // Relaxed: who reads the word later, to heed a stop, is ordered behind each stop whose update this one follows.
+    frame.pointee.outerStop = state.pointee.stop.bitwiseAnd(~ofOneRun, ordering: .relaxed).oldValue & ofOneRun
+    // What came before the outermost run has its effect in that. Exchanged in order, as in `openWakeGate`.
+    let wasWoken = state.pointee.wakePending.exchange(0, ordering: .sequentiallyConsistent) != 0 || state.pointee.isWokenByOwner
     frame.pointee.outerWake = wasWoken && self.frame != nil ? 1 : 0
     if frame.pointee.outer != nil {
       frame.pointee.outerCall = beginNestedCalls()
@@ -169,8 +170,12 @@ extension Loop {
     if hasPollables { disarmPollables() }
     self.frame = frame
     mode.state.pointee.runs = mode.state.pointee.runs &+ 1
-    state.pointee.currentMode.store(mode.slot, ordering: .sequentiallyConsistent)
+    // Releases the mode, which may be new.
+    state.pointee.currentMode.store(mode.slot, ordering: .releasing)
     state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
+    // A shutdown asks each loop to stop, and then looks whether it runs. If it does not see this run, its stop is seen here, and
+    // with it what ends the run before a callback (`mustEnd`).
+    _ = isStopAsked
     return frame
   }
 
@@ -215,13 +220,16 @@ extension Loop {
     self.frame = outer
     state.pointee.goingOn = outer?.pointee.isLeft == true ? Loop.left : state.pointee.life
     frame.pointee.mode.state.pointee.runs = frame.pointee.mode.state.pointee.runs &- 1
-    state.pointee.depth.subtract(1, ordering: .sequentiallyConsistent)
-    state.pointee.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .sequentiallyConsistent)
+    state.pointee.depth.subtract(1, ordering: .releasing)
+    state.pointee.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .releasing)
     // A stop that an awaited run has not heeded is for the run around it.
     let isHeeded = frame.pointee.awaited == nil || outer == nil
     let ofThisRun = isHeeded ? LoopState.Stop.innermost | LoopState.Stop.failed : LoopState.Stop.failed
-    state.pointee.stop.bitwiseAnd(~ofThisRun, ordering: .sequentiallyConsistent)
-    if frame.pointee.outerStop != 0 { state.pointee.stop.bitwiseOr(frame.pointee.outerStop, ordering: .sequentiallyConsistent) }
+    // A shutdown's stop is before this update, which then acquires that everything is closed, for `pop`; or it is behind, and the
+    // shutdown sees the depth.
+    state.pointee.stop.bitwiseAnd(~ofThisRun, ordering: .acquiringAndReleasing)
+    // Relaxed as in `push`.
+    if frame.pointee.outerStop != 0 { state.pointee.stop.bitwiseOr(frame.pointee.outerStop, ordering: .relaxed) }
     let wasWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
     state.pointee.isWokenByOwner = false
     state.pointee.hasReading = false
@@ -303,8 +311,11 @@ extension Loop {
     }
     nameNothing()
     Frame.freeSpare(of: self)
-    state.pointee.depth.store(0, ordering: .sequentiallyConsistent)
-    state.pointee.currentMode.store(0, ordering: .sequentiallyConsistent)
+    state.pointee.currentMode.store(0, ordering: .relaxed)
     endNestedCalls(CalloutRecord())
+    if state.pointee.depth.load(ordering: .relaxed) == 0 { return }
+    state.pointee.depth.store(0, ordering: .sequentiallyConsistent)
+    // A shutdown that has closed everything and seen the depth waits for this.
+    if treadle_system_is_closed_now() { Rest.announce() }
   }
 }

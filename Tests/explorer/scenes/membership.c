@@ -53,6 +53,48 @@ static void *invalidate_it(void *item) {
 }
 SCENE(removal_against_invalidation, "OBJ-5, SRC0-2") { remove_against(invalidate_it); }
 
+/* Behind a run that has ended since its mode is empty, its thread knows what came before that. */
+static int before_removal;
+static void *run_until_empty(void *info) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    add_one();
+    explore_from_here();
+    set(&is_there);
+    REQUIRE(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0) == TREADLE_RUN_FINISHED);
+    REQUIRE(before_removal == 1);
+    return info;
+}
+SCENE(the_last_source_is_removed, "RUN-10, MODE-7") {
+    pthread_t owner = start(run_until_empty, NULL);
+    await(&is_there);
+    before_removal = 1;
+    remove_it(NULL);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    join(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
+    REQUIRE_OK(treadle_release(loop));
+}
+
+/* An observer that was added before a wake-up is told of the pass that follows. */
+static void stop_when_told(treadle_observer self, uint32_t activity, void *info) {
+    (void)self, (void)activity;
+    stop_loop(info);
+}
+SCENE(an_observer_is_added_during_the_pass, "OBS-3") {
+    pthread_t owner = start_owner(NULL);
+    treadle_observer observer;
+    treadle_observer_context context = {.struct_size = sizeof context, .notify = stop_when_told, .release = count_release,
+                                        .activities = TREADLE_BEFORE_TIMERS};
+    REQUIRE_OK(treadle_observer_create(&context, &observer));
+    add(observer);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(observer));
+    REQUIRE(counted(&called) >= 1 && counted(&freed) == 1);
+}
+
 /* A descriptor that is ready as long as anybody looks. Behind its end no pass finds it ready, however far the thread has come that ends
  * it. The mark of its end is set first, and the callback waits for that. */
 int __wrap_sched_yield(void);

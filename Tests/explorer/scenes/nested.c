@@ -13,6 +13,7 @@ static void tell(void *info) {
 static void run_inside(void *info) {
     REQUIRE_OK(treadle_loop_post(loop, tell, info)); /* called by the nested run */
     inner_result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+    if (inner_result == TREADLE_RUN_STOPPED) use_before_stop();
     set(&is_back);
 }
 static pthread_t start_nested(void) {
@@ -59,4 +60,53 @@ SCENE(a_post_against_the_end_of_a_nested_run, "BLK-2, STOP-3, STOP-9") {
     request_stop(NULL);
     join_both(owner);
     REQUIRE(counted(&freed) == 1 && counted(&called) <= 1);
+}
+
+/* A nested run that begins behind a stop of all levels ends at once. */
+SCENE(all_levels_are_stopped_before_a_nested_run, "STOP-9, RUN-12") {
+    pthread_t owner = start_owner(NULL);
+    REQUIRE_OK(treadle_loop_post(loop, run_inside, NULL));
+    before_stop = 1;
+    request_stop(all_levels);
+    join_owner(owner);
+}
+
+/* A stop that comes before a nested run begins is still there when that has ended. One that comes while the nested run ends is used up
+ * by it. */
+static void run_inside_once(void *info) {
+    (void)info;
+    if (treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY) != TREADLE_RUN_STOPPED) return;
+    use_before_stop();
+    REQUIRE_OK(treadle_loop_stop(loop));
+}
+static void tell_end(void *info) {
+    (void)info;
+    set(&is_back);
+}
+SCENE(a_stop_against_the_beginning_of_a_nested_run, "STOP-2, STOP-7, RUN-12") {
+    pthread_t owner = start_owner(NULL);
+    treadle_post post = {.struct_size = sizeof post, .fn = run_inside_once, .destroy = tell_end};
+    REQUIRE_OK(treadle_loop_post_in(loop, &post));
+    before_stop = 1;
+    treadle_status status = treadle_loop_stop(loop);
+    if (status == TREADLE_IGNORED) request_stop(NULL);
+    await(&is_back);
+    request_stop(NULL);
+    join_owner(owner);
+}
+
+/* The mode of a run that has just begun was made behind the look of who adds. */
+static void run_in_a_new_mode(void *info) {
+    (void)info;
+    REQUIRE(treadle_loop_run(loop, "new", 0, TREADLE_RUN_WHEN_EMPTY) > 0);
+}
+SCENE(a_source_is_added_while_a_run_of_a_new_mode_begins, "RUN-12, RUN-16") {
+    pthread_t owner = start_owner(NULL);
+    REQUIRE_OK(treadle_loop_post(loop, run_in_a_new_mode, NULL));
+    source = make_source(NULL, count_release, NULL);
+    add(source);
+    request_stop(all_levels);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
 }

@@ -28,6 +28,10 @@ static inline void watch_a_descriptor(void) {
     REQUIRE_OK(treadle_descriptor_start(__wrap_eventfd(0, 0), TREADLE_READABLE, do_nothing_with, NULL, NULL));
 }
 
+/* Plain memory that may be written before a stop, and is read behind the run that it ends. */
+static int before_stop;
+static inline void use_before_stop(void) { (void)*(volatile int *)&before_stop; }
+
 /* `prepare` is called on the owner's thread, before schedules differ. */
 static void *own_loop(void *prepare) {
     loop = treadle_loop_current();
@@ -36,6 +40,7 @@ static void *own_loop(void *prepare) {
     explore_from_here();
     set(&is_there);
     result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+    if (result == TREADLE_RUN_STOPPED) use_before_stop();
     return NULL;
 }
 static inline pthread_t start_owner(void (*prepare)(void)) {

@@ -6,6 +6,7 @@
 
 SCENE(a_sticky_stop_ends_the_run_whenever_it_comes, "STOP-9") {
     pthread_t owner = start_owner(NULL);
+    before_stop = 1;
     REQUIRE_OK(treadle_loop_request_stop(loop, 0));
     join_owner(owner);
 }
@@ -16,6 +17,7 @@ SCENE(a_sticky_stop_ends_the_sleep_in_epoll, "STOP-9") {
 }
 SCENE(a_stop_that_is_not_ignored_ends_the_run, "STOP-1, STOP-2") {
     pthread_t owner = start_owner(NULL);
+    before_stop = 1;
     treadle_status status = treadle_loop_stop(loop);
     REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
     if (status == TREADLE_IGNORED) REQUIRE_OK(treadle_loop_request_stop(loop, 0));

@@ -33,6 +33,15 @@ static void set_and_join(pthread_t owner) {
 SCENE(a_date_that_comes_closer_ends_the_sleep, "TMR-11") { set_and_join(start_owner(add_a_late_one)); }
 SCENE(a_date_that_comes_closer_ends_the_sleep_in_epoll, "TMR-11") { set_and_join(start_owner(add_a_late_one_in_epoll)); }
 
+/* The mode's first: what keeps its timers is made while the owner makes a pass. */
+SCENE(a_timer_is_added_by_another_thread, "TMR-11, MODE-10") {
+    pthread_t owner = start_owner(NULL);
+    add_timer(stop_in_time, MILLISECOND);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
+}
+
 static counter firing;
 static void count_fire(treadle_timer self, void *info) {
     (void)self, (void)info;

@@ -42,7 +42,7 @@ struct ObserverList {
   /// The mode's list as it is. False, and the next notification tries again, when there is no memory.
   @inline(__always)
   mutating func renew(of mode: Mode) -> Bool {
-    changes == mode.state.pointee.observerChanges.load(ordering: .acquiring) || renewNow(of: mode)
+    changes == mode.state.pointee.observerChanges.load(ordering: .relaxed) || renewNow(of: mode)
   }
 
   @inline(never)
@@ -60,7 +60,7 @@ struct ObserverList {
       interest |= activities
       if !entries.append(Entry(member, UInt64(activities))) { return false }
     }
-    mode.state.pointee.interest.store(interest, ordering: .releasing)
+    mode.state.pointee.interest.store(interest, ordering: .relaxed)
     changes = mode.state.pointee.observerChanges.load(ordering: .relaxed)
     return true
   }
@@ -79,7 +79,7 @@ extension Mode {
     if let last, last.primary.order > item.order { state.pointee.observersAreMixed = true }
     state.pointee.observers.append(member)
     let interest = state.pointee.interest.load(ordering: .relaxed)
-    state.pointee.interest.store(interest | item.activities, ordering: .releasing)
+    state.pointee.interest.store(interest | item.activities, ordering: .relaxed)
     countObserverChange()
   }
 
@@ -114,13 +114,14 @@ extension Mode {
 
   private func countObserverChange() {
     let changes = state.pointee.observerChanges.load(ordering: .relaxed)
-    state.pointee.observerChanges.store(changes &+ 1, ordering: .releasing)
+    state.pointee.observerChanges.store(changes &+ 1, ordering: .relaxed)
   }
 
-  /// Whether any observer wants to be told of an activity. Any thread, no lock.
+  /// Whether any observer wants to be told of an activity. Any thread, no lock. Relaxed, as the count of changes is: what they lead
+  /// to is read under the lock, and an observer of which the owner is to know came before something that orders it, such as a wake-up.
   @inline(__always)
   func hasInterest(in activity: UInt32) -> Bool {
-    state.pointee.interest.load(ordering: .acquiring) & activity != 0
+    state.pointee.interest.load(ordering: .relaxed) & activity != 0
   }
 
   /// Any member of a kind, if there is one.

@@ -30,7 +30,7 @@ extension Mode {
   @inline(__always)
   private func noteQueued(_ date: Int64) {
     if date < state.pointee.earliest.load(ordering: .relaxed) {
-      state.pointee.earliest.store(date, ordering: .sequentiallyConsistent)
+      state.pointee.earliest.store(date, ordering: .releasing)
     }
   }
 
@@ -87,7 +87,8 @@ extension Mode {
     state.pointee.queue?.pointee.postpone(member, to: date) == true
   }
 
-  /// The earliest date in the queue, or an earlier one. Any thread, no lock.
+  /// The earliest date in the queue, or an earlier one. Any thread, no lock. A date acquires the queue, which may be new. A sleeper
+  /// that misses one finds that the loop's `changes` were counted behind it.
   @inline(__always)
   var earliestDate: Int64 { state.pointee.earliest.load(ordering: .acquiring) }
 
@@ -105,7 +106,7 @@ extension Mode {
   }
 
   func updateEarliest(_ queue: UnsafeMutablePointer<TimerQueue>) {
-    state.pointee.earliest.store(queue.pointee.firstDate(), ordering: .sequentiallyConsistent)
+    state.pointee.earliest.store(queue.pointee.firstDate(), ordering: .releasing)
   }
 
   /// The date of the next timer; `Clock.forever` when there is none.

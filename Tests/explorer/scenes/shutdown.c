@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * shutdown.c: the end of all loops against runs that begin, go on and end. */
+#include "owner.h"
+
+/* What callbacks use, plain memory, is the client's alone behind a shutdown. */
+static int used_by_callbacks;
+static counter is_shut;
+static void use_it(void *info) {
+    (void)info;
+    REQUIRE(!counted(&is_shut));
+    used_by_callbacks = 1;
+}
+static void shut_down(void) {
+    REQUIRE_OK(treadle_shutdown(TREADLE_FOREVER));
+    count(&is_shut);
+    used_by_callbacks = 0;
+}
+static void shut_down_against(void (*prepare)(void)) {
+    pthread_t owner = start_owner(prepare);
+    shut_down();
+    join(owner);
+    REQUIRE(result == TREADLE_E_CLOSED);
+    REQUIRE_OK(treadle_release(loop));
+}
+static void post_one(void) { REQUIRE_OK(treadle_loop_post(loop, use_it, NULL)); }
+SCENE(a_shutdown_against_a_post, "THR-21, ABI-5") { shut_down_against(post_one); }
+
+static void use_as_observer(treadle_observer self, uint32_t activity, void *info) {
+    (void)self, (void)activity;
+    use_it(info);
+}
+static void add_an_observer_of_entry(void) {
+    treadle_observer observer;
+    treadle_observer_context context = {.struct_size = sizeof context, .notify = use_as_observer, .activities = TREADLE_ENTRY};
+    REQUIRE_OK(treadle_observer_create(&context, &observer));
+    add(observer);
+    REQUIRE_OK(treadle_release(observer));
+}
+SCENE(a_shutdown_against_the_beginning_of_a_run, "THR-21, ABI-5") { shut_down_against(add_an_observer_of_entry); }
+
+static void run_and_use_it(void *info) {
+    treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    used_by_callbacks = 1; /* the outer run still calls */
+    (void)info;
+}
+static void post_a_run(void) { REQUIRE_OK(treadle_loop_post(loop, run_and_use_it, NULL)); }
+SCENE(a_shutdown_against_a_nested_run, "THR-21, RUN-12") { shut_down_against(post_a_run); }
+
+/* A thread that ends in a callback is waited for no more. */
+static void use_it_and_end(void *info) {
+    use_it(info);
+    pthread_exit(NULL);
+}
+static void post_an_end(void) { REQUIRE_OK(treadle_loop_post(loop, use_it_and_end, NULL)); }
+SCENE(a_shutdown_against_the_end_of_a_thread_in_a_callback, "THR-21") {
+    pthread_t owner = start_owner(post_an_end);
+    shut_down();
+    join(owner);
+    REQUIRE_OK(treadle_release(loop));
+}
