@@ -76,22 +76,23 @@ package struct Thread {
   package var isMain: Bool { hasFlag(Flag.main) }
   package var isCancelled: Bool { hasFlag(Flag.cancelled) }
   package var isCurrent: Bool { treadle_system_thread().pointee.thread == UnsafeMutableRawPointer(state) }
-  package var kernelID: Int32 { state.pointee.kernelID.load(ordering: .acquiring) }
+  package var kernelID: Int32 { state.pointee.kernelID.load(ordering: .relaxed) }
   /// The same; nil when there is none.
   package var knownID: Int32? {
     let id = kernelID
     return id == 0 ? nil : id
   }
 
-  func hasFlag(_ flag: UInt32) -> Bool { state.pointee.flags.load(ordering: .sequentiallyConsistent) & flag != 0 }
+  func hasFlag(_ flag: UInt32) -> Bool { state.pointee.flags.load(ordering: .relaxed) & flag != 0 }
   /// The flags as they were.
   @discardableResult
   func setFlag(_ flag: UInt32) -> UInt32 {
-    state.pointee.flags.bitwiseOr(flag, ordering: .sequentiallyConsistent).oldValue
+    state.pointee.flags.bitwiseOr(flag, ordering: .relaxed).oldValue
   }
 
   package func pthread() throws(Failure) -> UInt {
-    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    // Relaxed: the phase orders that of a thread which we have started, the beginning of its object's life that of any other.
+    let pthread = state.pointee.pthread.load(ordering: .relaxed)
     if pthread == 0 || !isExecuting { throw Failure(Status.state, "thread", "does not execute") }
     return pthread
   }
@@ -158,7 +159,8 @@ package struct Thread {
   private func free() {
     if phase == Phase.created { abandon() }
     releaseValues()
-    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    // Relaxed: the drop of the last reference has acquired.
+    let pthread = state.pointee.pthread.load(ordering: .relaxed)
     if state.pointee.joining == Joining.joinable && pthread != 0 { _ = treadle_system_thread_detach(pthread) }
     treadle_system_free(state.pointee.name)
     state.pointee.name = nil
@@ -182,9 +184,11 @@ struct ThreadState: ~Copyable {
   let touched: Atomic<UInt64>
   /// Constant.
   var slot: UInt32
-  /// `Thread.Phase`. Written under the lock.
+  /// `Thread.Phase`. Written under the lock, and read without: what the thread has done before it executes, and until it has
+  /// finished, is seen by whoever sees that. What the starter has done is ordered by the references of both.
   let phase: Atomic<UInt32>
-  /// `Thread.Flag` bits. Atomic.
+  /// `Thread.Flag` bits. Atomic. Relaxed: what loops depend on is set and read under the lock. A caller who cancels has taken a
+  /// reference before by an update, and one who looks drops his behind it: so the latter knows what came before the cancel.
   let flags: Atomic<UInt32>
   /// Guards what says *lock*.
   let mutex: Mutex
@@ -192,7 +196,7 @@ struct ThreadState: ~Copyable {
   let readiness: Completion
   /// Ends with the thread's teardown; what is left of it then are clients' destructors that come late.
   let gone: Completion
-  /// The kernel's id while the thread executes. Atomic.
+  /// The kernel's id while the thread executes. Atomic. Relaxed: a number; who sees that the thread executes sees it.
   let kernelID: Atomic<Int32>
   /// Who waits without end for this one to be ready. Written before the start.
   var starter: WaitToken
@@ -200,7 +204,8 @@ struct ThreadState: ~Copyable {
   var waits: UnsafeMutablePointer<WaitEdge>?
   /// The pthread_t, once there is one. Atomic.
   let pthread: Atomic<UInt>
-  /// The thread's loop, also before the thread asked for it itself. Written under the lock.
+  /// The thread's loop, also before the thread asked for it itself. Written, and used, under the lock: elsewhere it is only
+  /// compared. So all is relaxed.
   let loop: Atomic<UnsafeMutablePointer<LoopState>?>
 
   /// `Thread.Joining`. Lock.
