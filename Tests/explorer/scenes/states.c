@@ -115,12 +115,16 @@ SCENE(a_thread_is_joined_while_it_is_started, "THR-17, THR-12") {
     if (is_left) join_it(is_left);
     REQUIRE_OK(treadle_release(worker));
 }
+static void *detach_it(void *unused) {
+    REQUIRE_OK(treadle_thread_detach(worker));
+    return unused;
+}
 SCENE(a_thread_is_detached_while_it_is_started, "THR-17") {
     worker = make_thread(end_at_once);
     be_multithreaded();
     explore_from_here();
-    pthread_t other = start(start_it, NULL);
-    REQUIRE_OK(treadle_thread_detach(worker));
+    pthread_t other = start(detach_it, NULL);
+    start_it(NULL);
     join(other);
     REQUIRE_OK(treadle_release(worker));
 }
