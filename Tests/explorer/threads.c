@@ -153,13 +153,16 @@ int thread_of(uint32_t id) {
     return number >= 0 && number < world.count && world.threads[number].state != ENDED ? number : -1;
 }
 
-/* What the system knows of a thread lies at the far end of its stack, as with glibc: its creator writes it, in plain memory, and so
- * a thread that has its pthread_t must know of the creation. */
+/* The system keeps its record of a thread beside the stack, as glibc does. The creator writes it, plainly: a thread that uses the
+ * pthread_t without knowing of the creation races with that. */
 static void use_record(int number, bool is_new, const void *site) { access_plainly(stacks + (size_t)number * STACK, 1, is_new, site); }
 
+static int refused;
+void refuse_threads(int number) { refused = number; }
 /* A pthread_t is the number of a thread, from 1. */
 int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
     point(NULL, false, __builtin_return_address(0), "create");
+    if (refused > 0) return refused--, EAGAIN;
     use_record(world.count, true, __builtin_return_address(0));
     int number = create(body, argument);
     int state = 0;

@@ -28,7 +28,7 @@ static void *start_it(void *unused) {
     return unused;
 }
 
-/* Seen to execute, a thread is known with all that belongs to it; seen to have finished, with what its function wrote. */
+/* A reader that sees the thread execute sees its ids, and one that sees it finished sees what its function wrote. */
 static struct event may_end;
 static void *write_when_told(void *info) {
     await(&may_end);
@@ -55,7 +55,7 @@ SCENE(a_thread_is_seen_to_execute_and_to_finish, "THR-1, THR-13, THR-20") {
     REQUIRE_OK(treadle_thread_join(worker, TREADLE_FOREVER, NULL));
     REQUIRE_OK(treadle_release(worker));
 }
-/* The same of a thread that was cancelled before its start, and never runs. */
+/* A thread that was cancelled before its start never runs; a reader that sees it finished sees what the starter wrote. */
 static void *cancel_and_start_it(void *unused) {
     REQUIRE_OK(treadle_thread_cancel(worker));
     return start_it(unused);
@@ -115,6 +115,25 @@ SCENE(a_thread_is_joined_while_it_is_started, "THR-17, THR-12") {
     if (is_left) join_it(is_left);
     REQUIRE_OK(treadle_release(worker));
 }
+/* A start for which the system has no room is tried again: the join is for that, or refused. */
+static void *join_if_started(void *unused) {
+    treadle_status status = treadle_thread_join(worker, TREADLE_FOREVER, NULL);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_STATE);
+    if (status == TREADLE_OK) count(&called);
+    return unused;
+}
+SCENE(a_thread_is_joined_while_its_start_fails, "THR-2, THR-17") {
+    worker = make_thread(end_at_once);
+    be_multithreaded();
+    explore_from_here();
+    pthread_t other = start(join_if_started, NULL);
+    refuse_threads(1);
+    REQUIRE(treadle_thread_start(worker) == TREADLE_E_SYSTEM);
+    REQUIRE_OK(treadle_thread_start(worker));
+    join(other);
+    if (!counted(&called)) REQUIRE_OK(treadle_thread_join(worker, TREADLE_FOREVER, NULL));
+    REQUIRE_OK(treadle_release(worker));
+}
 static void *detach_it(void *unused) {
     REQUIRE_OK(treadle_thread_detach(worker));
     return unused;
@@ -129,7 +148,7 @@ SCENE(a_thread_is_detached_while_it_is_started, "THR-17") {
     REQUIRE_OK(treadle_release(worker));
 }
 
-/* Whoever asks for the loop first, it is one loop. */
+/* The thread and another get the same loop. */
 static void *run_its_loop(void *info) {
     result = treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
     return info;
@@ -170,7 +189,7 @@ SCENE(the_main_thread_and_another_ask_for_it, "THR-10, RL-3") {
     REQUIRE(initial == treadle_thread_main() && its_loop == treadle_loop_main());
 }
 
-/* Of two threads that wait for each other one is refused, whose end then ends the wait of the other. */
+/* If two threads join each other, one is refused, and its end then ends the wait of the other. */
 static treadle_thread workers[2];
 static counter refused, done;
 static struct event are_started;

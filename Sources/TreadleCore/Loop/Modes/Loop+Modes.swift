@@ -21,7 +21,7 @@ extension Loop {
   var record: Mode? { Mode(slot: state.pointee.commonRecord) }
   @inline(__always)
   var defaultMode: Mode? { state.pointee.defaultMode.map { Mode($0) } }
-  /// The mode that the innermost run runs. Owner, or under the lock: that orders its creation, and its end.
+  /// The mode that the innermost run runs. Owner, or with the lock held, which orders the mode's creation and its end.
   @inline(__always)
   package var currentMode: Mode? { Mode(slot: state.pointee.currentMode.load(ordering: .relaxed)) }
 

@@ -70,7 +70,7 @@ extension Thread {
       state.pointee.loop.store(loop.state, ordering: .relaxed)
       loop.state.pointee.thread.store(state.pointee.slot, ordering: .relaxed)
     }
-    // Released by the beginning of the life.
+    // Relaxed: the beginning of the life releases.
     state.pointee.phase.store(Phase.executing, ordering: .relaxed)
     state.pointee.reference.begin(forClient: false)
     return thread
@@ -117,7 +117,7 @@ extension Thread {
     lock()
     defer { unlock() }
     let loop = try findOrMakeLoop(threadID: threadID)
-    // As its creation: who finds the thread finds the generation.
+    // Releases, as in `Loop.create`: a reader of the id sees the generation.
     loop.state.pointee.threadID.store(threadID, ordering: .releasing)
     return loop
   }

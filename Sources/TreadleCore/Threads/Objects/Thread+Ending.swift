@@ -150,7 +150,7 @@ extension Loop {
   @_optimize(size)
   func tearDown() {
     abandonRuns()
-    // Relaxed: whoever adds or queues something looks at it under the lock or the gate, which are taken below once more.
+    // Relaxed: adding and queueing test it under the loop's lock or gate, and both are taken below before the last look.
     state.pointee.threadID.store(0, ordering: .relaxed)
     let process = treadle_system_process()
     let start = Mutex.at(treadle_system_start_lock())

@@ -67,7 +67,7 @@ extension Thread {
   private func launched() throws(Failure) -> UInt? {
     var patience = Patience()
     while true {
-      // The phase first: behind the end of a thread that has run, its pthread_t is there.
+      // The phase first: a thread stores its pthread_t before it executes, so a finished one without has never run.
       let phase = self.phase
       let pthread = state.pointee.pthread.load(ordering: .acquiring)
       if pthread != 0 { return pthread }

@@ -91,7 +91,7 @@ package struct Thread {
   }
 
   package func pthread() throws(Failure) -> UInt {
-    // Relaxed: the phase orders that of a thread which we have started, the beginning of its object's life that of any other.
+    // Relaxed: the load of the phase acquires, for a started thread; the object's reference orders that of a foreign thread.
     let pthread = state.pointee.pthread.load(ordering: .relaxed)
     if pthread == 0 || !isExecuting { throw Failure(Status.state, "thread", "does not execute") }
     return pthread
@@ -159,7 +159,7 @@ package struct Thread {
   private func free() {
     if phase == Phase.created { abandon() }
     releaseValues()
-    // Relaxed: the drop of the last reference has acquired.
+    // Relaxed: the drop of the last reference acquires.
     let pthread = state.pointee.pthread.load(ordering: .relaxed)
     if state.pointee.joining == Joining.joinable && pthread != 0 { _ = treadle_system_thread_detach(pthread) }
     treadle_system_free(state.pointee.name)
@@ -184,11 +184,12 @@ struct ThreadState: ~Copyable {
   let touched: Atomic<UInt64>
   /// Constant.
   var slot: UInt32
-  /// `Thread.Phase`. Written under the lock, and read without: what the thread has done before it executes, and until it has
-  /// finished, is seen by whoever sees that. What the starter has done is ordered by the references of both.
+  /// `Thread.Phase`. Written under the lock, read also without. The stores by the thread itself release: a reader of `executing`
+  /// sees the thread's ids, a reader of `finished` what the thread wrote. The stores by a starter are relaxed: a starter takes a
+  /// reference before its store and a reader drops one after its load, and these updates order what the starter wrote.
   let phase: Atomic<UInt32>
-  /// `Thread.Flag` bits. Atomic. Relaxed: what loops depend on is set and read under the lock. A caller who cancels has taken a
-  /// reference before by an update, and one who looks drops his behind it: so the latter knows what came before the cancel.
+  /// `Thread.Flag` bits. Atomic, relaxed. `stopped` and `planned` are set and read under the lock. A caller of `cancel` takes a
+  /// reference before, and a reader of `cancelled` drops one after its load: these updates order what was written before the cancel.
   let flags: Atomic<UInt32>
   /// Guards what says *lock*.
   let mutex: Mutex
@@ -196,7 +197,7 @@ struct ThreadState: ~Copyable {
   let readiness: Completion
   /// Ends with the thread's teardown; what is left of it then are clients' destructors that come late.
   let gone: Completion
-  /// The kernel's id while the thread executes. Atomic. Relaxed: a number; who sees that the thread executes sees it.
+  /// The kernel's id while the thread executes. Atomic. Relaxed: a number, which `phase` publishes.
   let kernelID: Atomic<Int32>
   /// Who waits without end for this one to be ready. Written before the start.
   var starter: WaitToken
@@ -204,8 +205,8 @@ struct ThreadState: ~Copyable {
   var waits: UnsafeMutablePointer<WaitEdge>?
   /// The pthread_t, once there is one. Atomic.
   let pthread: Atomic<UInt>
-  /// The thread's loop, also before the thread asked for it itself. Written, and used, under the lock: elsewhere it is only
-  /// compared. So all is relaxed.
+  /// The thread's loop, also before the thread asked for it itself. Written and dereferenced under the lock; without it, it is
+  /// only compared. So all accesses are relaxed.
   let loop: Atomic<UnsafeMutablePointer<LoopState>?>
 
   /// `Thread.Joining`. Lock.

@@ -24,8 +24,8 @@ struct WaitEdge: ~Copyable {
   /// The waiter runs its loop in the call mode meanwhile.
   private(set) var runsLoop = false
   /// The number of the other thread's last wait when it began with it, at least 1; 0 while it is queued, `WaitEdge.over`
-  /// when it is over. Atomic: the other thread writes it, who knows nothing else of the edge. Relaxed: it tells of nothing but
-  /// itself. The gate orders the lists, and the end of the wait, which releases, keeps the edge's memory until the last store.
+  /// when it is over. Atomic: the other thread writes it, who knows nothing else of the edge. Relaxed: it publishes nothing else.
+  /// The gate orders the lists, and the end of the wait releases, so the edge's memory outlives the last store.
   private let begun = Atomic<UInt64>(0)
   /// The last walk that came here, and what else that has to look at.
   var walk: UInt64 = 0
@@ -62,8 +62,8 @@ struct WaitEdge: ~Copyable {
     return withUnsafePointer(to: &stack) { rest.isOn(rest.word, UnsafeRawPointer($0)) }
   }
 
-  /// Nil while the thread has no object: then it waits for nobody. Relaxed: what the walk looks at in the object is guarded by the
-  /// wait gate, which its maker has taken before (`WaitGraph.clearWaits`).
+  /// Nil while the thread has no object: then it waits for nobody. Relaxed: a walk reads the object under the wait gate, which the
+  /// object's creation takes before its slot is stored (`WaitGraph.clearWaits`).
   var target: Thread? {
     if thread != 0 { return Thread(slot: thread) }
     guard let loop else { return nil }
