@@ -42,6 +42,9 @@ void join(pthread_t thread);
 /* Whether it is as if each thread ran on a processor of its own, so that loops wait awake for those of others. */
 void give_each_thread_a_processor(bool have);
 
+/* The system has no room for the next so many threads. */
+void refuse_threads(int number);
+
 /* From here on this is the child of a fork: the other threads are gone, wherever they were. The scene ends in the child. */
 void become_child(void);
 

@@ -154,9 +154,17 @@ int thread_of(uint32_t id) {
     return number >= 0 && number < world.count && world.threads[number].state != ENDED ? number : -1;
 }
 
+/* The system keeps its record of a thread beside the stack, as glibc does. The creator writes it, plainly: a thread that uses the
+ * pthread_t without knowing of the creation races with that. */
+static void use_record(int number, bool is_new, const void *site) { access_plainly(stacks + (size_t)number * STACK, 1, is_new, site); }
+
+static int refused;
+void refuse_threads(int number) { refused = number; }
 /* A pthread_t is the number of a thread, from 1. */
 int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
     point(NULL, false, __builtin_return_address(0), "create");
+    if (refused > 0) return refused--, EAGAIN;
+    use_record(world.count, true, __builtin_return_address(0));
     int number = create(body, argument);
     int state = 0;
     if (attributes && pthread_attr_getdetachstate(attributes, &state) == 0) world.threads[number].is_detached = state == PTHREAD_CREATE_DETACHED;
@@ -167,6 +175,7 @@ int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attributes, void
 int __wrap_pthread_join(pthread_t thread, void **value) {
     struct vthread *t = &world.threads[thread - 1];
     point(NULL, false, __builtin_return_address(0), "join");
+    use_record((int)thread - 1, false, __builtin_return_address(0));
     if (t->is_detached || t->is_joined) fail("a thread is joined that cannot be");
     if (t == me()) return EDEADLK;
     if (t->state != ENDED) block(ON_JOIN, t, NEVER);
@@ -175,7 +184,10 @@ int __wrap_pthread_join(pthread_t thread, void **value) {
     if (value) *value = t->value;
     return 0;
 }
-int __wrap_pthread_detach(pthread_t thread) { return world.threads[thread - 1].is_detached = true, 0; }
+int __wrap_pthread_detach(pthread_t thread) {
+    use_record((int)thread - 1, false, __builtin_return_address(0));
+    return world.threads[thread - 1].is_detached = true, 0;
+}
 pthread_t __wrap_pthread_self(void) { return (pthread_t)(world.current + 1); }
 /* The frames are unwound, as by libc: the library sees the end of the thread in those from which it calls clients. */
 static _Unwind_Reason_Code go_on_unwinding(
@@ -189,7 +201,10 @@ void __wrap_pthread_exit(void *value) {
     _Unwind_ForcedUnwind(&exceptions[world.current], go_on_unwinding, value);
     fail("a thread cannot be unwound");
 }
-int __wrap_pthread_setname_np(pthread_t thread, const char *name) { return (void)thread, (void)name, 0; }
+int __wrap_pthread_setname_np(pthread_t thread, const char *name) {
+    use_record((int)thread - 1, false, __builtin_return_address(0));
+    return (void)name, 0;
+}
 int __wrap_pthread_setschedprio(pthread_t thread, int priority) { return (void)thread, (void)priority, 0; }
 int __wrap_setpriority(int which, unsigned who, int priority) { return (void)which, (void)who, (void)priority, 0; }
 int __wrap_sched_yield(void) { return yield_point(), 0; }

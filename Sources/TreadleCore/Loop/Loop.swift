@@ -61,10 +61,10 @@ package struct Loop {
   /// Stands for the id of a thread that has not asked for its loop yet.
   static let futureThread: Int32 = -1
 
-  /// False once the loop's thread is gone.
+  /// False once the loop's thread is gone. Acquires the generation (`isAliveAs`).
   package var isAlive: Bool { state.pointee.threadID.load(ordering: .acquiring) != 0 }
   /// The kernel's id of the loop's thread; 0 when there is none, or none yet.
-  package var threadID: Int32 { max(state.pointee.threadID.load(ordering: .acquiring), 0) }
+  package var threadID: Int32 { max(state.pointee.threadID.load(ordering: .relaxed), 0) }
 
   /// The calling thread's loop if it has one already.
   @inline(__always)
@@ -131,7 +131,7 @@ package struct Loop {
     standard.state.pointee.isCommon.store(true, ordering: .relaxed)
     state.pointee.reference.begin(forClient: false)
     // After the life has begun: who finds the thread finds the generation.
-    state.pointee.threadID.store(threadID, ordering: .sequentiallyConsistent)
+    state.pointee.threadID.store(threadID, ordering: .releasing)
     return loop
   }
 

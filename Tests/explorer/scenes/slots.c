@@ -51,3 +51,47 @@ SCENE(a_retain_against_the_next_life_of_its_slot, "OBJ-11, OBJ-4") {
     REQUIRE(counted(&freed) == 1 && treadle_is_valid(next));
     REQUIRE_OK(treadle_release(next));
 }
+
+/* The same of loops: a post to one whose thread is gone does not reach the next, which is created for a thread that takes it over. */
+static treadle_thread worker;
+static struct event may_end, is_posted;
+static void *have_a_loop(void *info) {
+    loop = treadle_loop_current();
+    set(&is_there);
+    await(&may_end);
+    return info;
+}
+static void call_never(void *info) {
+    (void)info;
+    REQUIRE(!"a post to the old loop is called");
+}
+static void *take_over_the_loop(void *info) {
+    count(&called); /* by a step that changes something the thread is not taken for one that waits awake */
+    treadle_loop own = treadle_loop_current();
+    await(&is_posted);
+    treadle_loop_run(own, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    return info;
+}
+static void *create_the_next_loop(void *owner) {
+    join(*(pthread_t *)owner);
+    treadle_loop next_loop;
+    REQUIRE_OK(treadle_thread_copy_loop(worker, &next_loop));
+    REQUIRE_OK(treadle_thread_start(worker));
+    REQUIRE_OK(treadle_thread_join(worker, TREADLE_FOREVER, NULL));
+    REQUIRE_OK(treadle_release(next_loop));
+    return NULL;
+}
+SCENE(a_post_against_the_next_life_of_its_loops_slot, "OBJ-11, RL-9") {
+    treadle_thread_config config = {.struct_size = sizeof config, .fn = take_over_the_loop};
+    REQUIRE_OK(treadle_thread_create(&config, &worker));
+    pthread_t owner = start(have_a_loop, NULL);
+    await(&is_there);
+    explore_from_here();
+    pthread_t other = start(create_the_next_loop, &owner);
+    set(&may_end);
+    treadle_status status = treadle_loop_post(loop, call_never, NULL);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED || status == TREADLE_E_STALE);
+    set(&is_posted);
+    join(other);
+    REQUIRE_OK(treadle_release(worker));
+}

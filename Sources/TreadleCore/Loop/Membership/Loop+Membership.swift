@@ -140,7 +140,7 @@ extension Loop {
   /// A sleeping loop takes a new member into account.
   private func lookAtNew(_ kind: Kind, _ mode: Mode) {
     switch kind {
-    case .source: if isWaiting ? currentMode?.slot == mode.slot : isAsleep { wake() }
+    case .source: if isWaiting ? state.pointee.currentMode.load(ordering: .relaxed) == mode.slot : isAsleep { wake() }
     case .observer: break
     default: interruptSleep()
     }

@@ -21,8 +21,9 @@ extension Loop {
   var record: Mode? { Mode(slot: state.pointee.commonRecord) }
   @inline(__always)
   var defaultMode: Mode? { state.pointee.defaultMode.map { Mode($0) } }
+  /// The mode that the innermost run runs. Owner, or with the lock held, which orders the mode's creation and its end.
   @inline(__always)
-  package var currentMode: Mode? { Mode(slot: state.pointee.currentMode.load(ordering: .acquiring)) }
+  package var currentMode: Mode? { Mode(slot: state.pointee.currentMode.load(ordering: .relaxed)) }
 
   /// The default mode, if that is its name. Needs no lock: it is the same as long as the loop lives.
   @inline(__always)

@@ -134,7 +134,7 @@ extension Thread {
   /// The kernel has room for 15 bytes. The caller holds the lock.
   func applyName() {
     guard let name = state.pointee.name else { return }
-    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    let pthread = state.pointee.pthread.load(ordering: .relaxed)
     if pthread == 0 { return }
     var room: (UInt64, UInt64) = (0, 0)
     withUnsafeMutableBytes(of: &room) { bytes in

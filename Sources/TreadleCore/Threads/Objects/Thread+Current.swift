@@ -12,7 +12,7 @@ extension Thread {
     if let thread = existing { return thread }
     let id = try Runtime.watchThread()
     let thread = id == treadle_system_process_id() ? try main() : try adopted(id)
-    thread.state.pointee.pthread.store(treadle_system_thread_self(), ordering: .releasing)
+    thread.state.pointee.pthread.store(treadle_system_thread_self(), ordering: .relaxed)
     treadle_system_thread().pointee.thread = UnsafeMutableRawPointer(thread.state)
     return thread
   }
@@ -45,7 +45,7 @@ extension Thread {
       let thread = try adopted(treadle_system_process_id(), flags: Flag.main)
       process.pointee.main_thread = UnsafeMutableRawPointer(thread.state)
       if let memory = process.pointee.main_loop {
-        Loop(memory).state.pointee.thread.store(thread.state.pointee.slot, ordering: .releasing)
+        Loop(memory).state.pointee.thread.store(thread.state.pointee.slot, ordering: .relaxed)
       }
     }
     guard let memory = process.pointee.main_thread else { throw Failure.noMemory("thread") }
@@ -68,9 +68,10 @@ extension Thread {
     // A loop that is being torn down is not taken over.
     if flags & Flag.main == 0, let loop = Loop.existing, loop.isAlive {
       state.pointee.loop.store(loop.state, ordering: .relaxed)
-      loop.state.pointee.thread.store(state.pointee.slot, ordering: .releasing)
+      loop.state.pointee.thread.store(state.pointee.slot, ordering: .relaxed)
     }
-    state.pointee.phase.store(Phase.executing, ordering: .releasing)
+    // Relaxed: the beginning of the life releases.
+    state.pointee.phase.store(Phase.executing, ordering: .relaxed)
     state.pointee.reference.begin(forClient: false)
     return thread
   }
@@ -105,7 +106,7 @@ extension Thread {
     if isMain { return Loop.holdExistingMain() }
     lock()
     defer { unlock() }
-    guard let known = state.pointee.loop.load(ordering: .acquiring) else { return nil }
+    guard let known = state.pointee.loop.load(ordering: .relaxed) else { return nil }
     let loop = Loop(UnsafeMutableRawPointer(known))
     loop.holdAgain()
     return loop
@@ -116,7 +117,8 @@ extension Thread {
     lock()
     defer { unlock() }
     let loop = try findOrMakeLoop(threadID: threadID)
-    loop.state.pointee.threadID.store(threadID, ordering: .sequentiallyConsistent)
+    // Releases, as in `Loop.create`: a reader of the id sees the generation.
+    loop.state.pointee.threadID.store(threadID, ordering: .releasing)
     return loop
   }
 
@@ -125,16 +127,16 @@ extension Thread {
   func giveUpLoop() -> Loop? {
     lock()
     defer { unlock() }
-    return state.pointee.loop.exchange(nil, ordering: .acquiringAndReleasing).map { Loop(UnsafeMutableRawPointer($0)) }
+    return state.pointee.loop.exchange(nil, ordering: .relaxed).map { Loop(UnsafeMutableRawPointer($0)) }
   }
 
   /// The caller holds the lock.
   private func findOrMakeLoop(threadID: Int32) throws(Failure) -> Loop {
-    if let known = state.pointee.loop.load(ordering: .acquiring) { return Loop(UnsafeMutableRawPointer(known)) }
+    if let known = state.pointee.loop.load(ordering: .relaxed) { return Loop(UnsafeMutableRawPointer(known)) }
     let loop = try Loop.create(threadID: threadID)
     if hasFlag(Flag.stopped) { loop.requestStop(allLevels: true) }
-    loop.state.pointee.thread.store(state.pointee.slot, ordering: .releasing)
-    state.pointee.loop.store(loop.state, ordering: .releasing)
+    loop.state.pointee.thread.store(state.pointee.slot, ordering: .relaxed)
+    state.pointee.loop.store(loop.state, ordering: .relaxed)
     return loop
   }
 }

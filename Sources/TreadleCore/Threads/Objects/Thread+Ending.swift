@@ -22,7 +22,7 @@ extension Thread {
     }
     lock()
     setFlag(Flag.stopped)
-    if let loop = state.pointee.loop.load(ordering: .acquiring) {
+    if let loop = state.pointee.loop.load(ordering: .relaxed) {
       Loop(UnsafeMutableRawPointer(loop)).requestStop(allLevels: true, atOnce: atOnce)
     }
     unlock()
@@ -100,8 +100,8 @@ extension Thread {
   @_optimize(size)
   private func finish() {
     lock()
-    state.pointee.phase.store(Phase.finished, ordering: .sequentiallyConsistent)
-    state.pointee.kernelID.store(0, ordering: .releasing)
+    state.pointee.phase.store(Phase.finished, ordering: .releasing)
+    state.pointee.kernelID.store(0, ordering: .relaxed)
     unlock()
     let loop = giveUpLoop()
     // A thread that left its function by pthread_exit.
@@ -150,7 +150,8 @@ extension Loop {
   @_optimize(size)
   func tearDown() {
     abandonRuns()
-    state.pointee.threadID.store(0, ordering: .sequentiallyConsistent)
+    // Relaxed: adding and queueing test it under the loop's lock or gate, and both are taken below before the last look.
+    state.pointee.threadID.store(0, ordering: .relaxed)
     let process = treadle_system_process()
     let start = Mutex.at(treadle_system_start_lock())
     start.pointee.lock(.process)

@@ -63,10 +63,12 @@ extension Thread {
   }
 
   /// The pthread_t of a thread that was started; nil if it never ran. Whoever starts it stores it right
-  /// after the system has made the thread.
+  /// after the system has made the thread, and so does the thread itself before it executes.
   private func launched() throws(Failure) -> UInt? {
     var patience = Patience()
     while true {
+      // The phase first: a thread stores its pthread_t before it executes, so a finished one without has never run.
+      let phase = self.phase
       let pthread = state.pointee.pthread.load(ordering: .acquiring)
       if pthread != 0 { return pthread }
       switch phase {

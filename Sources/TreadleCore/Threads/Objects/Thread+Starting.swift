@@ -13,7 +13,7 @@ extension Thread {
     lock()
     let isFirst = state.pointee.phase.load(ordering: .relaxed) == Phase.created
     let isCancelled = self.isCancelled
-    if isFirst { state.pointee.phase.store(isCancelled ? Phase.finished : Phase.starting, ordering: .releasing) }
+    if isFirst { state.pointee.phase.store(isCancelled ? Phase.finished : Phase.starting, ordering: .relaxed) }
     unlock()
     if !isFirst { throw Failure(Status.state, "thread", "was started before") }
     if isCancelled {
@@ -29,8 +29,8 @@ extension Thread {
     MultiThreading.end(isStarted: result >= 0)
     if result < 0 {
       lock()
-      state.pointee.flags.bitwiseAnd(~(Flag.planned | Flag.refused), ordering: .sequentiallyConsistent)
-      state.pointee.phase.store(Phase.created, ordering: .releasing)
+      state.pointee.flags.bitwiseAnd(~(Flag.planned | Flag.refused), ordering: .relaxed)
+      state.pointee.phase.store(Phase.created, ordering: .relaxed)
       unlock()
       drop()
       throw Failure.system("thread", result)
@@ -70,7 +70,7 @@ extension Thread {
     treadle_system_thread().pointee.thread = UnsafeMutableRawPointer(state)
     treadle_system_thread().pointee.first_pass = { Thread.declareReady() }
     let isWatched = treadle_system_watch_thread() == 0
-    state.pointee.kernelID.store(treadle_system_thread_id(), ordering: .releasing)
+    state.pointee.kernelID.store(treadle_system_thread_id(), ordering: .relaxed)
     state.pointee.pthread.store(treadle_system_thread_self(), ordering: .releasing)
     lock()
     applyName()

@@ -76,22 +76,23 @@ package struct Thread {
   package var isMain: Bool { hasFlag(Flag.main) }
   package var isCancelled: Bool { hasFlag(Flag.cancelled) }
   package var isCurrent: Bool { treadle_system_thread().pointee.thread == UnsafeMutableRawPointer(state) }
-  package var kernelID: Int32 { state.pointee.kernelID.load(ordering: .acquiring) }
+  package var kernelID: Int32 { state.pointee.kernelID.load(ordering: .relaxed) }
   /// The same; nil when there is none.
   package var knownID: Int32? {
     let id = kernelID
     return id == 0 ? nil : id
   }
 
-  func hasFlag(_ flag: UInt32) -> Bool { state.pointee.flags.load(ordering: .sequentiallyConsistent) & flag != 0 }
+  func hasFlag(_ flag: UInt32) -> Bool { state.pointee.flags.load(ordering: .relaxed) & flag != 0 }
   /// The flags as they were.
   @discardableResult
   func setFlag(_ flag: UInt32) -> UInt32 {
-    state.pointee.flags.bitwiseOr(flag, ordering: .sequentiallyConsistent).oldValue
+    state.pointee.flags.bitwiseOr(flag, ordering: .relaxed).oldValue
   }
 
   package func pthread() throws(Failure) -> UInt {
-    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    // Relaxed: the load of the phase acquires, for a started thread; the object's reference orders that of a foreign thread.
+    let pthread = state.pointee.pthread.load(ordering: .relaxed)
     if pthread == 0 || !isExecuting { throw Failure(Status.state, "thread", "does not execute") }
     return pthread
   }
@@ -158,7 +159,8 @@ package struct Thread {
   private func free() {
     if phase == Phase.created { abandon() }
     releaseValues()
-    let pthread = state.pointee.pthread.load(ordering: .acquiring)
+    // Relaxed: the drop of the last reference acquires.
+    let pthread = state.pointee.pthread.load(ordering: .relaxed)
     if state.pointee.joining == Joining.joinable && pthread != 0 { _ = treadle_system_thread_detach(pthread) }
     treadle_system_free(state.pointee.name)
     state.pointee.name = nil
@@ -182,9 +184,12 @@ struct ThreadState: ~Copyable {
   let touched: Atomic<UInt64>
   /// Constant.
   var slot: UInt32
-  /// `Thread.Phase`. Written under the lock.
+  /// `Thread.Phase`. Written under the lock, read also without. The stores by the thread itself release: a reader of `executing`
+  /// sees the thread's ids, a reader of `finished` what the thread wrote. The stores by a starter are relaxed: a starter takes a
+  /// reference before its store and a reader drops one after its load, and these updates order what the starter wrote.
   let phase: Atomic<UInt32>
-  /// `Thread.Flag` bits. Atomic.
+  /// `Thread.Flag` bits. Atomic, relaxed. `stopped` and `planned` are set and read under the lock. A caller of `cancel` takes a
+  /// reference before, and a reader of `cancelled` drops one after its load: these updates order what was written before the cancel.
   let flags: Atomic<UInt32>
   /// Guards what says *lock*.
   let mutex: Mutex
@@ -192,7 +197,7 @@ struct ThreadState: ~Copyable {
   let readiness: Completion
   /// Ends with the thread's teardown; what is left of it then are clients' destructors that come late.
   let gone: Completion
-  /// The kernel's id while the thread executes. Atomic.
+  /// The kernel's id while the thread executes. Atomic. Relaxed: a number, which `phase` publishes.
   let kernelID: Atomic<Int32>
   /// Who waits without end for this one to be ready. Written before the start.
   var starter: WaitToken
@@ -200,7 +205,8 @@ struct ThreadState: ~Copyable {
   var waits: UnsafeMutablePointer<WaitEdge>?
   /// The pthread_t, once there is one. Atomic.
   let pthread: Atomic<UInt>
-  /// The thread's loop, also before the thread asked for it itself. Written under the lock.
+  /// The thread's loop, also before the thread asked for it itself. Written and dereferenced under the lock; without it, it is
+  /// only compared. So all accesses are relaxed.
   let loop: Atomic<UnsafeMutablePointer<LoopState>?>
 
   /// `Thread.Joining`. Lock.

@@ -24,7 +24,8 @@ struct WaitEdge: ~Copyable {
   /// The waiter runs its loop in the call mode meanwhile.
   private(set) var runsLoop = false
   /// The number of the other thread's last wait when it began with it, at least 1; 0 while it is queued, `WaitEdge.over`
-  /// when it is over. Atomic: the other thread writes it, who knows nothing else of the edge.
+  /// when it is over. Atomic: the other thread writes it, who knows nothing else of the edge. Relaxed: it publishes nothing else.
+  /// The gate orders the lists, and the end of the wait releases, so the edge's memory outlives the last store.
   private let begun = Atomic<UInt64>(0)
   /// The last walk that came here, and what else that has to look at.
   var walk: UInt64 = 0
@@ -35,14 +36,14 @@ struct WaitEdge: ~Copyable {
   private static let over = UInt64.max
 
   /// The calling thread, which is to do it, begins. The edge's memory is there, because its waiter is.
-  func markBegun() { begun.store(max(treadle_system_thread().pointee.last_wait, 1), ordering: .releasing) }
+  func markBegun() { begun.store(max(treadle_system_thread().pointee.last_wait, 1), ordering: .relaxed) }
   /// It is over: said before the waiter can know, since it may be long until that runs again and nobody must take it for
   /// waiting meanwhile. Its thread unlinks the edge when it runs.
-  func markOver() { begun.store(WaitEdge.over, ordering: .releasing) }
+  func markOver() { begun.store(WaitEdge.over, ordering: .relaxed) }
 
-  var isOver: Bool { begun.load(ordering: .acquiring) == WaitEdge.over }
+  var isOver: Bool { begun.load(ordering: .relaxed) == WaitEdge.over }
   /// Waits of the other thread up to this number are none of this one's.
-  var lastBefore: UInt64 { begun.load(ordering: .acquiring) }
+  var lastBefore: UInt64 { begun.load(ordering: .relaxed) }
 
   /// The waiter holds the thread, or the loop, until the wait is over.
   init(for thread: Thread) { self.thread = thread.state.pointee.slot }
@@ -61,11 +62,12 @@ struct WaitEdge: ~Copyable {
     return withUnsafePointer(to: &stack) { rest.isOn(rest.word, UnsafeRawPointer($0)) }
   }
 
-  /// Nil while the thread has no object: then it waits for nobody.
+  /// Nil while the thread has no object: then it waits for nobody. Relaxed: a walk reads the object under the wait gate, which the
+  /// object's creation takes before its slot is stored (`WaitGraph.clearWaits`).
   var target: Thread? {
     if thread != 0 { return Thread(slot: thread) }
     guard let loop else { return nil }
-    return Thread(slot: loop.pointee.thread.load(ordering: .acquiring))
+    return Thread(slot: loop.pointee.thread.load(ordering: .relaxed))
   }
 }
 
