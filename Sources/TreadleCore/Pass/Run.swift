@@ -173,9 +173,7 @@ extension Loop {
     // Releases the mode, which may be new.
     state.pointee.currentMode.store(mode.slot, ordering: .releasing)
     state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
-    // A shutdown asks each loop to stop, and then looks whether it runs. If it does not see this run, its stop is seen here, and
-    // with it what ends the run before a callback (`mustEnd`).
-    _ = isStopAsked
+    // A shutdown's barrier is before this, and the run finds it before a callback (`mustEnd`), or the shutdown finds the run.
     return frame
   }
 
