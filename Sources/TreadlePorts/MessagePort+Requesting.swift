@@ -69,6 +69,7 @@ extension MessagePort {
     }
     var (phase, reply) = endWait(wait)
     if phase == ReplyWait.Phase.answered { return try hand(&reply, request) }
+    reply.free()
     switch phase {
     case ReplyWait.Phase.lost: throw MessagePort.goneFailure
     default:

@@ -46,7 +46,7 @@ SCENE(a_sender_waits_for_room, "MPORT-1, PORT-6") {
 /* The wait lies on the sender's stack, where something else lies when the message is sent. */
 static void fill(char *bytes, size_t size) { memset(bytes, 1, size); }
 static void (*volatile fill_stack)(char *, size_t) = fill;
-static void use_the_stack(void) {
+__attribute__((noinline)) static void use_the_stack(void) {
     char bytes[8192];
     fill_stack(bytes, sizeof bytes);
 }
