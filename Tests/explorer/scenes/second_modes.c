@@ -48,8 +48,8 @@ static void receive(treadle_port self, treadle_message message, void *info) {
     (void)self, (void)message;
     stop_loop(info);
 }
-static void *send(void *unused) {
-    REQUIRE_OK(treadle_port_send_bytes(port, 1, &(int){7}, sizeof(int), TREADLE_FOREVER));
+static void *add_port(void *unused) {
+    add(port);
     return unused;
 }
 static void send_against_adding(const char *first_mode) {
@@ -58,8 +58,8 @@ static void send_against_adding(const char *first_mode) {
     loop = treadle_loop_current();
     if (first_mode) REQUIRE_OK(treadle_loop_add(loop, port, first_mode));
     explore_from_here();
-    pthread_t other = start(send, NULL);
-    add(port);
+    pthread_t other = start(add_port, NULL);
+    REQUIRE_OK(treadle_port_send_bytes(port, 1, &(int){7}, sizeof(int), TREADLE_FOREVER));
     join(other);
     treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
     REQUIRE(counted(&called) == 1);
