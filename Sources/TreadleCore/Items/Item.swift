@@ -145,6 +145,8 @@ package struct Item {
   // MARK: Its memberships
 
   /// The slot of the mode of this membership; 0 for none.
+  /// Its beginning and this look are sequentially consistent, as the count of a port's messages is: a thread that has queued the first
+  /// message looks here (`tellLoops`), and one that adds the port looks at the count.
   @inline(__always)
   var membership: UInt32 { cell.pointee.membership.load(ordering: .sequentiallyConsistent) }
 

@@ -190,3 +190,23 @@ SCENE(a_timer_is_idle_by_firing_while_it_is_released, "TMR-7, OBJ-4") {
     join_owner(owner);
     REQUIRE(counted(&freed) == 1);
 }
+
+/* A date that is set while the timer fires counts when its callback has returned. */
+static struct event fires, is_set_again;
+static void wait_for_a_date(treadle_timer self, void *info) {
+    (void)self, (void)info;
+    if (count(&called) == 2) REQUIRE_OK(treadle_loop_stop(loop));
+    set(&fires);
+    await(&is_set_again);
+}
+static void add_one_that_waits(void) { add_timer(wait_for_a_date, HOUR); }
+SCENE(a_timer_is_set_again_while_it_fires, "TMR-17") {
+    pthread_t owner = start_owner(add_one_that_waits);
+    set_soon(NULL);
+    await(&fires);
+    set_soon(NULL);
+    set(&is_set_again);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE(counted(&called) == 2 && counted(&freed) == 1);
+}
