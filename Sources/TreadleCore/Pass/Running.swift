@@ -33,19 +33,19 @@ extension Loop {
     found.letGo()
   }
 
-  /// Nil between callbacks, outside of runs and asleep.
+  /// Nil between callbacks, outside of runs and asleep. What is relaxed here is a value alone: the hold acquires the item.
   package func holdRunning() -> RunningCall? {
-    if state.pointee.depth.load(ordering: .acquiring) == 0 || isWaiting { return nil }
-    let timed = state.pointee.calledSince.load(ordering: .acquiring)
+    if state.pointee.depth.load(ordering: .relaxed) == 0 || isWaiting { return nil }
+    let timed = state.pointee.calledSince.load(ordering: .relaxed)
     let since = timed != 0 ? timed : state.pointee.awakeSince.load(ordering: .relaxed)
     let name = CallName(bits: state.pointee.running.load(ordering: .acquiring))
     if name.bits != 0 {
       let drained = Int(state.pointee.drained.load(ordering: .relaxed))
       return RunningCall(item: nil, name: name, since: since, isTimed: timed != 0, drained: drained)
     }
-    let tag = state.pointee.calling.load(ordering: .acquiring)
+    let tag = state.pointee.calling.load(ordering: .relaxed)
     guard let item = Item(tag: tag), item.cell.pointee.reference.hold(item.generation) else { return nil }
-    if state.pointee.calling.load(ordering: .acquiring) == tag {
+    if state.pointee.calling.load(ordering: .relaxed) == tag {
       return RunningCall(item: item, name: .none, since: since, isTimed: timed != 0, drained: 0)
     }
     item.letGo()
