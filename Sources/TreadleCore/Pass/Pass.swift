@@ -250,7 +250,8 @@ extension Loop {
 
   /// If the run is asked to stop: takes note, and uses the request up (STOP-2, STOP-9).
   func consumeStop(_ frame: Frame.Pointer) -> Bool {
-    let isPlain = state.pointee.stop.load(ordering: .acquiring) & LoopState.Stop.innermost != 0
+    // Relaxed: the next load of the word, which finds this stop or a later one, acquires.
+    let isPlain = state.pointee.stop.load(ordering: .relaxed) & LoopState.Stop.innermost != 0
     let isSticky = consumeStickyStop(isOutermost: frame.pointee.outer == nil)
     // A shutdown stops every loop, behind saying what it is.
     if isPlain || isSticky { frame.pointee.result = treadle_system_is_closed() ? Status.closed : Status.stopped }

@@ -69,6 +69,24 @@ SCENE(a_wait_for_a_call_against_its_time_limit, "PERF-7, PERF-8") {
     REQUIRE(counted(&called) == (state != TREADLE_INVOCATION_CANCELLED));
 }
 
+/* The mode of a thread that waits for a call may be made by whoever adds something to it. */
+static treadle_loop own;
+static void *add_to_the_call_mode(void *info) {
+    treadle_source made = make_source(NULL, NULL, NULL);
+    REQUIRE_OK(treadle_loop_add(own, made, TREADLE_CALL_MODE));
+    REQUIRE_OK(treadle_release(made));
+    return info;
+}
+SCENE(the_call_mode_is_made_by_another_thread, "PERF-7, RL-7") {
+    own = treadle_loop_current();
+    pthread_t owner = start_owner(make_invocation), other = start(add_to_the_call_mode, NULL);
+    treadle_invocation_options options = {.struct_size = sizeof options, .loop = loop, .wait = TREADLE_WAIT_RUNNING};
+    REQUIRE_OK(treadle_invocation_perform(invocation, &options));
+    REQUIRE(counted(&called) == 1);
+    join(other);
+    stop_and_join(owner);
+}
+
 /* --- Closures --------------------------------------------------------------------------------------- */
 
 static treadle_closure closure;

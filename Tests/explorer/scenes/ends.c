@@ -53,6 +53,31 @@ SCENE(a_signal_against_the_loops_teardown, "RL-8, SRC0-6") {
     REQUIRE_OK(treadle_release(loop));
 }
 
+/* The memory of the loop's mode may be that of another loop's when the signal gets there. */
+static void *own_the_loop_of_the_source(void *info) {
+    loop = treadle_loop_current();
+    add(source);
+    explore_from_here();
+    set(&is_there);
+    treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    return info;
+}
+static void *own_another_loop(void *info) {
+    treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    return info;
+}
+SCENE(a_signal_against_the_loops_teardown_and_another_loop, "RL-8, SRC0-6") {
+    source = make_source(NULL, count_release, NULL);
+    pthread_t owner = start(own_the_loop_of_the_source, NULL);
+    await(&is_there);
+    pthread_t other = start(own_another_loop, NULL);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+    join(owner);
+    join(other);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&freed) == 1);
+}
+
 /* A worker, which runs its loop until it is stopped. */
 static treadle_thread worker;
 static void start_worker(void) {

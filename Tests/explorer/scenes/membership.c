@@ -95,6 +95,24 @@ SCENE(an_observer_is_added_during_the_pass, "OBS-3") {
     REQUIRE(counted(&called) >= 1 && counted(&freed) == 1);
 }
 
+/* A post for the common modes is called in a mode that has become one before it. */
+static void *run_in_another_mode(void *info) {
+    loop = treadle_loop_current();
+    REQUIRE_OK(treadle_retain(loop));
+    explore_from_here();
+    set(&is_there);
+    result = treadle_loop_run(loop, "other", TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+    return info;
+}
+SCENE(a_mode_becomes_common_during_its_run, "MODE-8, BLK-4") {
+    pthread_t owner = start(run_in_another_mode, NULL);
+    await(&is_there);
+    REQUIRE_OK(treadle_loop_add_common_mode(loop, "other"));
+    REQUIRE_OK(treadle_loop_post(loop, stop_loop, NULL));
+    join_owner(owner);
+    REQUIRE(counted(&called) == 1);
+}
+
 /* A descriptor that is ready as long as anybody looks. Behind its end no pass finds it ready, however far the thread has come that ends
  * it. The mark of its end is set first, and the callback waits for that. */
 int __wrap_sched_yield(void);

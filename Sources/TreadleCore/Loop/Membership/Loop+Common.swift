@@ -107,7 +107,7 @@ extension Loop {
       guard let defaultMode, !mode.isCommon else { return nil }
       mode.state.pointee.nextCommon = defaultMode.state.pointee.nextCommon
       defaultMode.state.pointee.nextCommon = mode.slot
-      mode.state.pointee.isCommon.store(true, ordering: .releasing)
+      mode.state.pointee.isCommon.store(true, ordering: .relaxed)
       return mode
     }
     guard let joining else { return Status.ignored }

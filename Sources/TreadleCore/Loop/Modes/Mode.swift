@@ -29,8 +29,9 @@ package struct Mode {
   package var name: UnsafePointer<CChar>? { state.pointee.name.map { UnsafePointer($0) } }
   @inline(__always)
   package var isRecord: Bool { state.pointee.isRecord }
+  /// Relaxed: nothing that was written before it is read by it. Common items are added behind it, under the lock.
   @inline(__always)
-  package var isCommon: Bool { state.pointee.isCommon.load(ordering: .acquiring) }
+  package var isCommon: Bool { state.pointee.isCommon.load(ordering: .relaxed) }
 
   /// Keeps it, and its name, for one who has it in hand without the lock. Begins under the lock, or where it is kept already.
   package func holdAgain() { state.pointee.reference.holdAgain() }
