@@ -75,9 +75,9 @@ extension Routine {
     cell.pointee.reference.holdAgain()
     cell.pointee.calls.add(1, ordering: .sequentiallyConsistent)
     if cell.pointee.destroyed.exchange(1, ordering: .sequentiallyConsistent) != 0 {
-      cell.pointee.calls.subtract(1, ordering: .sequentiallyConsistent)
+      let isLast = cell.pointee.calls.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
       routine.drop()
-      return cell.pointee.calls.load(ordering: .sequentiallyConsistent) == 0
+      return isLast
     }
     ObjectCall.recorded(handle.bits, UnsafeMutableRawPointer(cell), endCall) {
       if let destroy = cell.pointee.body.pointee.destroy { _ = ClientCall.guarded(destroy, cell.pointee.body.pointee.info) }

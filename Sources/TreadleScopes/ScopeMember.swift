@@ -28,7 +28,8 @@ struct ScopeMember {
     case .scope: return .isBusy
     default: return .closed
     }
-    if !Scope.isLiving(UInt64(handle.bits)) { return .closed }
+    // Nobody may refer to it any more by now, whether it was found here or not.
+    if Slab(kind).find(handle) == nil, case .closed = whatIsEnding(kind) { return .closed }
     return isHere || ObjectCall.isHere(handle.bits) ? .isHere : .isBusy
   }
 
@@ -73,8 +74,8 @@ struct ScopeMember {
   /// A routine may stay, in what refers to it: it calls nothing any more.
   private func endRoutine() -> Scope.Found {
     let isHere = ObjectCall.isHere(handle.bits)
-    if (try? Routine.endInScope(handle)) != false && !isHere { return .closed }
-    return isHere ? .isHere : .isBusy
+    guard let isEnded = try? Routine.endInScope(handle) else { return whatIsEnding(.routine) }
+    return isHere ? .isHere : isEnded ? .closed : .isBusy
   }
 
   /// A host is quiet first. Its memory stays a host's (`Host`).
