@@ -33,11 +33,13 @@ static inline uint32_t treadle_system_open_tag(void) {
 static inline bool treadle_system_is_forked(void) {
     return __atomic_load_n(&treadle_system_process_state.last_tag, __ATOMIC_ACQUIRE) != 0 && treadle_system_tag() == 0;
 }
+static inline bool treadle_system_is_closed(void) {
+    return __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_RELAXED) != 0;
+}
 /* Under the start lock, as treadle_system_close_process, or alone in the child of a fork: a life that begins closed stays so. */
 static inline void treadle_system_begin_life(uint32_t tag) {
     treadle_system_watch(treadle_system_ask_environment());
-    bool is_closed = __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_RELAXED) != 0;
-    __atomic_store_n(&treadle_system_present_life.open, is_closed ? 0 : tag, __ATOMIC_RELAXED);
+    __atomic_store_n(&treadle_system_present_life.open, treadle_system_is_closed() ? 0 : tag, __ATOMIC_RELAXED);
     __atomic_store_n(&treadle_system_present_life.tag, tag, __ATOMIC_RELEASE);
     __atomic_store_n(&treadle_system_process_state.last_tag, tag, __ATOMIC_RELEASE);
 }
@@ -50,9 +52,6 @@ static inline void treadle_system_end_life(void) {
  * is none left. */
 uint32_t treadle_system_new_tag(void);
 
-static inline bool treadle_system_is_closed(void) {
-    return __atomic_load_n(&treadle_system_process_state.closed, __ATOMIC_RELAXED) != 0;
-}
 /* Under the start lock. The caller looks for what has to end behind treadle_system_barrier: what begins on another thread finds the
  * process closed, or is found. */
 static inline bool treadle_system_close_process(void) {
