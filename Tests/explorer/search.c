@@ -5,6 +5,8 @@
  * by that the next one is planned. */
 #include "search.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -13,6 +15,10 @@ struct scene_entry *scenes;
 void scene_register(struct scene_entry *entry) {
     struct scene_entry **place = &scenes;
     while (*place && strcmp((*place)->name, entry->name) < 0) place = &(*place)->next;
+    if (*place && !strcmp((*place)->name, entry->name)) {
+        fprintf(stderr, "two scenes have the name %s\n", entry->name);
+        exit(2);
+    }
     entry->next = *place;
     *place = entry;
 }

@@ -54,6 +54,17 @@ static inline void join_owner(pthread_t owner) {
     REQUIRE_OK(treadle_release(loop));
 }
 
+/* A signal that comes while the source is added leads to a perform, which stops the loop: `prepare` makes the source, `add_it` adds it. */
+static inline void signal_against_adding(void (*prepare)(void), void *(*add_it)(void *)) {
+    pthread_t owner = start_owner(prepare), other = start(add_it, NULL);
+    REQUIRE_OK(treadle_source_signal(source));
+    join(other);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
+}
+
 static inline void stop_loop(void *info) {
     (void)info;
     count(&called);

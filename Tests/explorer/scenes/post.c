@@ -26,13 +26,14 @@ static void *post_one(void *info) {
     REQUIRE_OK(treadle_loop_post(loop, count_and_stop_behind_the_second, NULL));
     return info;
 }
-SCENE(two_threads_post, "BLK-2, BLK-3") {
-    pthread_t owner = start_owner(NULL), other = start(post_one, NULL);
-    post_one(NULL);
+static void post_by_two_threads(void *(*post)(void *)) {
+    pthread_t owner = start_owner(NULL), other = start(post, NULL);
+    post(NULL);
     join(other);
     join_owner(owner);
     REQUIRE(counted(&called) == 2);
 }
+SCENE(two_threads_post, "BLK-2, BLK-3") { post_by_two_threads(post_one); }
 
 /* The first label of its text is kept for both. */
 static void *post_one_with_a_label(void *info) {
@@ -40,13 +41,7 @@ static void *post_one_with_a_label(void *info) {
     REQUIRE_OK(treadle_loop_post_in(loop, &post));
     return info;
 }
-SCENE(two_threads_post_with_one_label, "BLK-2") {
-    pthread_t owner = start_owner(NULL), other = start(post_one_with_a_label, NULL);
-    post_one_with_a_label(NULL);
-    join(other);
-    join_owner(owner);
-    REQUIRE(counted(&called) == 2);
-}
+SCENE(two_threads_post_with_one_label, "BLK-2") { post_by_two_threads(post_one_with_a_label); }
 
 /* The pass behind a wake-up sees what was written before it. */
 static counter written;

@@ -21,15 +21,7 @@ static void *add_to_this_mode(void *unused) {
 }
 
 /* A signal that comes while the source is added to its second mode leads to a perform in that mode. */
-SCENE(a_signal_against_adding_to_a_second_mode, "SRC0-6") {
-    pthread_t owner = start_owner(add_to_another_mode), other = start(add_to_this_mode, NULL);
-    REQUIRE_OK(treadle_source_signal(source));
-    join(other);
-    REQUIRE_OK(treadle_loop_wake(loop));
-    join_owner(owner);
-    REQUIRE_OK(treadle_release(source));
-    REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
-}
+SCENE(a_signal_against_adding_to_a_second_mode, "SRC0-6") { signal_against_adding(add_to_another_mode, add_to_this_mode); }
 
 /* An invalid item is in no mode: nothing keeps it for its loop's life. */
 SCENE(an_item_is_invalidated_while_it_is_added_to_a_second_mode, "OBJ-5, SRC0-2") {
@@ -42,7 +34,7 @@ SCENE(an_item_is_invalidated_while_it_is_added_to_a_second_mode, "OBJ-5, SRC0-2"
     join_owner(owner);
 }
 
-/* The same for a message to a port. */
+/* A message that comes while its port is added to a mode is received in that mode. */
 static treadle_port port;
 static void receive(treadle_port self, treadle_message message, void *info) {
     (void)self, (void)message;
@@ -65,7 +57,7 @@ static void send_against_adding(const char *first_mode) {
     REQUIRE(counted(&called) == 1);
     REQUIRE_OK(treadle_release(port));
 }
-SCENE(a_message_against_adding_its_port, "MPORT-1, PORT-5") { send_against_adding(NULL); }
+SCENE(a_message_against_adding_its_port_by_another_thread, "MPORT-1, PORT-5") { send_against_adding(NULL); }
 SCENE(a_message_against_adding_its_port_to_a_second_mode, "MPORT-1, PORT-5") { send_against_adding(other_mode); }
 
 /* A source of which its creator knows no more than a function gets a context for its second membership, while the loop performs it. */

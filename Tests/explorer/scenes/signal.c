@@ -88,7 +88,6 @@ SCENE(a_signal_against_removal, "SRC0-4, SRC0-6") {
     REQUIRE(counted(&freed) == 1);
 }
 
-/* A signal that comes while the source is added leads to a perform. */
 static void stop_at_once(treadle_source self, void *info) {
     (void)self, (void)info;
     stop_loop(NULL);
@@ -98,15 +97,7 @@ static void *add_the_source(void *info) {
     add(source);
     return info;
 }
-SCENE(a_signal_against_adding, "SRC0-6") {
-    pthread_t owner = start_owner(make_one_that_stops), other = start(add_the_source, NULL);
-    REQUIRE_OK(treadle_source_signal(source));
-    join(other);
-    REQUIRE_OK(treadle_loop_wake(loop));
-    join_owner(owner);
-    REQUIRE_OK(treadle_release(source));
-    REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
-}
+SCENE(a_signal_against_adding, "SRC0-6") { signal_against_adding(make_one_that_stops, add_the_source); }
 
 /* Of two signals that become one, the wake-up of either counts, whichever thread queues the source. */
 static counter woken;

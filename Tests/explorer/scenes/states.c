@@ -98,12 +98,17 @@ static void *join_it(void *is_again) {
     REQUIRE(value == &told && told == 2 && counted(&freed) == 1);
     return NULL;
 }
-SCENE(a_thread_is_joined_while_it_is_started, "THR-17") {
-    worker = make_thread(write_at_once);
+/* The worker is started while another thread uses it. */
+static pthread_t start_worker_against(void *(*body)(void *), void *(*use)(void *)) {
+    worker = make_thread(body);
     be_multithreaded();
     explore_from_here();
-    pthread_t other = start(join_it, NULL);
+    pthread_t other = start(use, NULL);
     start_it(NULL);
+    return other;
+}
+SCENE(a_thread_is_joined_while_it_is_started, "THR-17") {
+    pthread_t other = start_worker_against(write_at_once, join_it);
     void *is_left;
     pthread_join(other, &is_left);
     if (is_left) join_it(is_left);
@@ -133,12 +138,7 @@ static void *detach_it(void *unused) {
     return unused;
 }
 SCENE(a_thread_is_detached_while_it_is_started, "THR-17") {
-    worker = make_thread(end_at_once);
-    be_multithreaded();
-    explore_from_here();
-    pthread_t other = start(detach_it, NULL);
-    start_it(NULL);
-    join(other);
+    join(start_worker_against(end_at_once, detach_it));
     REQUIRE_OK(treadle_release(worker));
 }
 
