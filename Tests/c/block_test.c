@@ -250,6 +250,61 @@ static void run_inside(void *word) {
     trace(")");
     CHECK_INT(treadle_loop_post(the_stage(), write_word, "next"), TREADLE_OK);
 }
+/* What was queued with a wake-up, and the run that was woken did not call, is called by the run around it before that sleeps. */
+static actor stopper = {BLOCK, "stopper", {{STOP}}};
+static void post_for_the_outer_run(actor *self) {
+    (void)self;
+    treadle_post post = {.struct_size = sizeof post, .modes = (const char *[]){MODE_A}, .mode_count = 1, .fn = actor_block, .info = &stopper};
+    CHECK_INT(treadle_loop_post_in(the_stage(), &post), TREADLE_OK);
+}
+static void play_with(actor *nester, const char *innermost) {
+    struct outsider outsider = {.does = {{CALL, .call = post_for_the_outer_run}, {STOP}}};
+    keep_mode(MODE_A);
+    keep_mode(innermost);
+    outsider_start(&outsider, innermost);
+    PERFORM(QUEUE, nester, MODE_A);
+    play(MODE_A, TREADLE_FOREVER, 0);
+    outsider_join(&outsider);
+}
+TEST(a_nested_run_is_woken_for_a_block_of_the_outer_one, "WAKE-3 BLK-4 RUN-12") {
+    static actor nester = {BLOCK, "nester", {{RUN, .mode = MODE_B, .ns = TREADLE_FOREVER}}};
+    play_with(&nester, MODE_B);
+    CHECK_TRACE("nester ( )stopped stopper stopped");
+}
+TEST(a_run_inside_of_two_is_woken_for_a_block_of_the_outermost_one, "WAKE-3 BLK-4 RUN-12") {
+    static actor inner = {BLOCK, "inner", {{RUN, .mode = "mode c", .ns = TREADLE_FOREVER}, {STOP}}};
+    static actor nester = {BLOCK, "nester", {{QUEUE, &inner, MODE_B}, {RUN, .mode = MODE_B, .ns = TREADLE_FOREVER}}};
+    play_with(&nester, "mode c");
+    CHECK_TRACE("nester ( inner ( )stopped )stopped stopper stopped");
+}
+
+/* A post of the nested run's last observer, and a block that nobody was woken for. */
+static void post_stopper(actor *self) {
+    (void)self;
+    CHECK_INT(treadle_loop_post(the_stage(), actor_block, &stopper), TREADLE_OK);
+}
+TEST(a_post_at_the_end_of_a_nested_run_is_called_by_the_outer_one, "WAKE-3 BLK-2 BLK-8 RUN-12") {
+    static actor nester = {BLOCK, "nester", {{RUN, .mode = MODE_B, .ns = 0}}};
+    static actor last = {OBSERVER, "last", {{CALL, .call = post_stopper}}, .activities = TREADLE_EXIT};
+    keep_mode(MODE_A);
+    keep_mode(MODE_B);
+    enter(&last, MODE_B);
+    PERFORM(QUEUE, &nester, MODE_A);
+    play(MODE_A, TREADLE_FOREVER, 0);
+    CHECK_TRACE("nester ( last )timed-out stopper stopped");
+}
+TEST(a_block_that_nobody_was_woken_for_waits_for_the_end_of_the_sleep, "WAKE-3 BLK-2 RUN-12") {
+    static actor left = {BLOCK, "left", {{STOP}}};
+    static actor nester = {BLOCK, "nester", {{QUEUE, &left, MODE_A}, {RUN, .mode = MODE_B, .ns = 0}}};
+    keep_mode(MODE_A);
+    keep_mode(MODE_B);
+    watch_mode(MODE_A);
+    stop_later(MODE_A);
+    PERFORM(QUEUE, &nester, MODE_A);
+    play(MODE_A, TREADLE_FOREVER, 0);
+    CHECK_TRACE("entry timers sources nester ( )timed-out sleep wake later left exit stopped");
+}
+
 TEST(a_row_of_posts_is_one_drain, "BLK-3 BLK-5 BLK-6 RUN-12") {
     static actor pass = {OBSERVER, "|", .activities = TREADLE_BEFORE_TIMERS};
     const char *a[] = {MODE_A}, *b[] = {MODE_B};

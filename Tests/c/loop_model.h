@@ -12,7 +12,7 @@
 enum phase { ENTERING, PASSING, EXITING };
 struct activation {
     int mode;
-    bool stopped, wake_pending, requested;
+    bool stopped, wake_pending, was_woken, requested;
     enum phase phase;
     struct activation *outer;
 };
@@ -74,11 +74,15 @@ static void model_invalidate(struct model *model, int item) {
 static bool is_eligible(struct model *model, struct model_block block, int mode) {
     return block.modes >> mode & 1 || (block.modes >> COMMON & 1 && model->common >> mode & 1);
 }
+static bool has_queued(struct model *model, int mode) {
+    for (int i = 0; i < model->queued; i++)
+        if (is_eligible(model, model->queue[i], mode)) return true;
+    return false;
+}
 static bool is_empty(struct model *model, int mode) {
     for (int item = first_of(SOURCE); item < first_of(OBSERVER); item++)
         if (model->items[item].member[mode] && !is_idle(&model->items[item])) return false;
-    for (int i = 0; i < model->queued; i++)
-        if (is_eligible(model, model->queue[i], mode)) return false;
+    if (has_queued(model, mode)) return false;
     for (struct drain *drain = model->drain; drain; drain = drain->outer)
         for (int i = drain->next; i < drain->count; i++)
             if (is_eligible(model, drain->blocks[i], mode)) return false; /* BLK-6 */
@@ -186,6 +190,7 @@ static void drain_blocks(struct model *model) {
 
 static treadle_status run_pass(struct model *model, bool forever, bool return_after_source) {
     struct activation *me = model->innermost;
+    me->was_woken |= me->wake_pending;
     me->wake_pending = false;
     notify(model, TREADLE_BEFORE_TIMERS);
     notify(model, TREADLE_BEFORE_SOURCES);
@@ -217,6 +222,10 @@ static treadle_status model_run(struct model *model, int mode, bool forever, boo
     me.phase = EXITING;
     notify(model, TREADLE_EXIT);
     model->innermost = me.outer;
+    if (me.outer && (me.wake_pending || me.was_woken)) { /* WAKE-3: what a run was woken for is not lost with it */
+        me.outer->was_woken = true;
+        me.outer->wake_pending |= has_queued(model, me.outer->mode);
+    }
     if (!me.outer)
         for (struct model_item *it = model->items; it < model->items + ITEMS; it++)
             memset(it->left_in_run, 0, sizeof it->left_in_run);

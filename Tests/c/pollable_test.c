@@ -248,6 +248,38 @@ TEST(nothing_is_lost_between_dispatches, "ABI-9 WAKE-1 BLK-2") {
     close(pollable);
 }
 
+/* What is posted while the loop runs in another mode wakes that run, which does not call it: it is told behind the run. */
+static atomic_int sleeps;
+static void count_sleep(treadle_observer observer, uint32_t activity, void *info) {
+    (void)observer, (void)activity, (void)info;
+    atomic_fetch_add(&sleeps, 1);
+}
+static void *post_and_stop(void *unused) {
+    while (atomic_load(&sleeps) < 1) sched_yield();
+    CHECK_INT(treadle_loop_post(loop, call, NULL), TREADLE_OK);
+    while (atomic_load(&sleeps) < 2) sched_yield();
+    CHECK_INT(treadle_loop_stop(loop), TREADLE_OK);
+    return unused;
+}
+TEST(what_a_run_in_another_mode_was_woken_for_is_told, "ABI-9 WAKE-3 BLK-4") {
+    pthread_t thread;
+    open_pollable();
+    treadle_observer_context context = {.struct_size = sizeof context, .notify = count_sleep, .activities = TREADLE_BEFORE_WAITING};
+    treadle_observer observer;
+    CHECK_INT(treadle_observer_create(&context, &observer), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(loop, observer, other), TREADLE_OK);
+    dispatch_all();
+    CHECK_INT(pthread_create(&thread, NULL, post_and_stop, NULL), 0);
+    CHECK_INT(treadle_loop_run(loop, other, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY), TREADLE_RUN_STOPPED);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK(is_readable(0) && atomic_load(&called) == 0);
+    CHECK_INT(dispatch(), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(atomic_load(&called), 1);
+    dispatch_all();
+    discard(observer);
+    close(pollable);
+}
+
 static void *open_and_leave(void *info) {
     CHECK_INT(treadle_loop_open_pollable(treadle_loop_current(), info, &pollable), TREADLE_OK);
     return NULL;

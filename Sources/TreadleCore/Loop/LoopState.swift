@@ -103,7 +103,8 @@ struct LoopState: ~Copyable {
   let awakeSince: Atomic<Int64>
   /// `lastReading` was taken since the innermost run's pass began, or its sleep ended. Owner.
   var hasReading: Bool
-  /// The owner has woken itself since the pass began, by a signal that it gave. Owner.
+  /// The owner has woken itself since the pass began, by a signal that it gave, or by a run inside of this one, which was woken for
+  /// what it has left in the queues. Owner.
   var isWokenByOwner: Bool
   /// What was last taken was little, and from another thread (`Batching.swift`). Owner.
   var isChasing: Bool

@@ -194,7 +194,7 @@ extension Loop {
   /// Whether a queued block is eligible in the mode: such a mode is not empty (MODE-7, BLK-6).
   @inline(__always)
   func hasEligibleBlock(_ mode: Mode) -> Bool {
-    if state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.blocks != 0 && findQueuedBlock(mode) { return true }
+    if hasQueuedBlock(mode) { return true }
     var frame = self.frame
     while let run = frame {
       if run.pointee.batch.kind == .blocks {
@@ -206,6 +206,15 @@ extension Loop {
     }
     return false
   }
+
+  /// The same of one that no run has taken.
+  @inline(__always)
+  private func hasQueuedBlock(_ mode: Mode) -> Bool {
+    state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.blocks != 0 && findQueuedBlock(mode)
+  }
+
+  /// Whether a post or request waits in the queues that the mode's next run calls.
+  func hasQueued(_ mode: Mode) -> Bool { hasQueuedBlock(mode) || hasEligibleJob(mode) }
 
   @inline(never)
   private func findQueuedBlock(_ mode: Mode) -> Bool {

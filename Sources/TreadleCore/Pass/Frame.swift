@@ -55,6 +55,8 @@ package struct Frame: ~Copyable {
   /// What the outer run had of these; they live and die with a run (RUN-1).
   var outerStop: UInt32 = 0
   var outerWake: UInt32 = 0
+  /// A wake-up was for this run, or for one inside of it.
+  var wasWoken = false
   /// What is told of the callback that the outer run is in.
   var outerCall = CalloutRecord()
 

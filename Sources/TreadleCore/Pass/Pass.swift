@@ -48,7 +48,7 @@ extension Loop {
 
       case .open:  // 2
         letOthersQueueMore(frame.pointee.mode)
-        openWakeGate()
+        if openWakeGate() { frame.pointee.wasWoken = true }
         state.pointee.counters.passes.count()
         if Watch.isObserved { passBegins() }
         frame.pointee.poolMark = Pool.mark
@@ -264,8 +264,9 @@ extension Loop {
     let bits = state.pointee.stop.load(ordering: .acquiring)
     if bits & LoopState.Stop.sticky == 0 { return false }
     if isOutermost || bits & LoopState.Stop.allLevels == 0 {
-      // Acquires a stop that has come since the look, and is used up with the one that was seen.
-      state.pointee.stop.bitwiseAnd(~sticky, ordering: .acquiring)
+      // Relaxed: the look has acquired the stop that was seen. That another one, which has come since, is used up with it, nobody can
+      // tell who is not told by the thread that has asked for it.
+      state.pointee.stop.bitwiseAnd(~sticky, ordering: .relaxed)
     }
     return true
   }

@@ -40,7 +40,7 @@ extension Loop {
     }
     if !isMade && isEmpty(mode) {
       // A pass would find nothing that a wake-up may have been for.
-      if mode.isPollable && self.frame == nil { openWakeGate() }
+      if mode.isPollable && self.frame == nil { _ = openWakeGate() }
       result = finishAtOnce(LoopCounters.Finish.emptyAtOnce, name)
       return nil
     }
@@ -170,8 +170,7 @@ extension Loop {
     if hasPollables { disarmPollables() }
     self.frame = frame
     mode.state.pointee.runs = mode.state.pointee.runs &+ 1
-    // Releases the mode, which may be new.
-    state.pointee.currentMode.store(mode.slot, ordering: .releasing)
+    state.pointee.currentMode.store(mode.slot, ordering: .relaxed)
     state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
     // A shutdown's barrier is before this, and the run finds it before a callback (`mustEnd`), or the shutdown finds the run.
     return frame
@@ -199,8 +198,9 @@ extension Loop {
     nameNothing()
     let result = frame.pointee.result
     let systemResult = frame.pointee.systemResult
-    let wasWoken = unlink(frame)
-    if hasPollables && isAtRest { armPollables(isWoken: wasWoken || self.frame != nil) }
+    let wasWoken = frame.pointee.wasWoken
+    let isWoken = unlink(frame)
+    if hasPollables && isAtRest { armPollables(isWoken: isWoken || self.frame != nil, wasWoken: wasWoken) }
     if treadle_system_is_closed() { Rest.announce() }
     switch result {
     case Status.closed: throw Shutdown.failure
@@ -219,21 +219,31 @@ extension Loop {
     state.pointee.goingOn = outer?.pointee.isLeft == true ? Loop.left : state.pointee.life
     frame.pointee.mode.state.pointee.runs = frame.pointee.mode.state.pointee.runs &- 1
     state.pointee.depth.subtract(1, ordering: .releasing)
-    state.pointee.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .releasing)
+    state.pointee.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .relaxed)
     // A stop that an awaited run has not heeded is for the run around it.
     let isHeeded = frame.pointee.awaited == nil || outer == nil
     let ofThisRun = isHeeded ? LoopState.Stop.innermost | LoopState.Stop.failed : LoopState.Stop.failed
     // A shutdown's stop is before this update, which then acquires that everything is closed, for `pop`; or it is behind, and the
     // shutdown sees the depth.
-    state.pointee.stop.bitwiseAnd(~ofThisRun, ordering: .acquiringAndReleasing)
+    state.pointee.stop.bitwiseAnd(~ofThisRun, ordering: .acquiring)
     // Relaxed as in `push`.
     if frame.pointee.outerStop != 0 { state.pointee.stop.bitwiseOr(frame.pointee.outerStop, ordering: .relaxed) }
-    let wasWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
+    // In order as in `push`: what was queued before a wake-up is found.
+    let isWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
     state.pointee.isWokenByOwner = false
+    if isWoken || frame.pointee.wasWoken, let outer { leaveQueued(to: outer) }
     state.pointee.hasReading = false
     if outer != nil { endNestedCalls(frame.pointee.outerCall) }
     Frame.giveBack(frame, to: self)
-    return wasWoken
+    return isWoken
+  }
+
+  /// A wake-up is for the innermost run (WAKE-1). What was queued for it and that run has not called, in whose mode it may not be
+  /// eligible, is called by the run around it, which does not sleep before.
+  @inline(never)
+  private func leaveQueued(to outer: Frame.Pointer) {
+    outer.pointee.wasWoken = true
+    if hasQueued(outer.pointee.mode) { state.pointee.isWokenByOwner = true }
   }
 
   // MARK: Ends out of turn

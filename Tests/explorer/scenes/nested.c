@@ -110,3 +110,20 @@ SCENE(a_source_is_added_while_a_run_of_a_new_mode_begins, "RUN-12, RUN-16") {
     REQUIRE_OK(treadle_release(source));
     REQUIRE(counted(&freed) == 1);
 }
+
+/* A post that the nested run has not called any more is called by the outer one, which nobody wakes again. */
+static void run_inside_shortly(void *info) {
+    (void)info;
+    REQUIRE(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY) > 0);
+}
+static void stop_all_levels(void *info) {
+    count_post(info);
+    request_stop(all_levels);
+}
+SCENE(a_post_while_a_nested_run_ends_is_called, "BLK-2, RUN-12") {
+    pthread_t owner = start_owner(NULL);
+    REQUIRE_OK(treadle_loop_post(loop, run_inside_shortly, NULL));
+    REQUIRE_OK(treadle_loop_post(loop, stop_all_levels, NULL));
+    join_owner(owner);
+    REQUIRE(counted(&called) == 1);
+}

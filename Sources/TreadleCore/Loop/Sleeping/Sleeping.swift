@@ -27,16 +27,16 @@ extension Loop {
     state.pointee.isWokenByOwner || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
   }
 
-  /// PASS-1: a wake-up given before counts no more, since this pass looks at everything.
+  /// PASS-1: a wake-up given before counts no more, since this pass looks at everything. Whether another thread gave one, or a post.
   @inline(__always)
-  func openWakeGate() {
+  func openWakeGate() -> Bool {
     state.pointee.isWokenByOwner = false
     state.pointee.hasReading = false
     // Exchanged, not stored: another wake-up may have come since the load, and what was queued for it must be found as well. A
     // wake-up that the load misses is found before the sleep.
-    if state.pointee.wakePending.load(ordering: .relaxed) != 0 {
-      _ = state.pointee.wakePending.exchange(0, ordering: .sequentiallyConsistent)
-    }
+    if state.pointee.wakePending.load(ordering: .relaxed) == 0 { return false }
+    _ = state.pointee.wakePending.exchange(0, ordering: .sequentiallyConsistent)
+    return true
   }
 
   /// Blocks until there is something to do in the mode, a timer of it is due, the deadline has passed, or `isOver` says so
