@@ -62,8 +62,15 @@ extension Routine {
     if isAwaited { Rest.announce() }
   }
 
+  /// What came with it goes back once, by the first closing that finds no call of it.
+  enum Destruction {
+    static let none: UInt32 = 0
+    static let goesOn: UInt32 = 1
+    static let over: UInt32 = 2
+  }
+
   /// Its scope is closed: no call begins any more, and no client owns it. True when no call runs, and what came with it has gone
-  /// back; false while one does.
+  /// back; false while one does, or while that goes back.
   package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
     let routine = Routine(try Slab(.routine).hold(handle.bits, "routine"))
     defer { routine.drop() }
@@ -71,18 +78,22 @@ extension Routine {
     cell.pointee.ended.store(1, ordering: .sequentiallyConsistent)
     cell.pointee.reference.abandonClients()
     if cell.pointee.calls.load(ordering: .sequentiallyConsistent) != 0 { return false }
-    // Its destroy is a call, too: others who end it wait for that.
+    let (isMine, before) = cell.pointee.destruction.compareExchange(
+      expected: Destruction.none, desired: Destruction.goesOn, ordering: .acquiring)
+    if !isMine { return before == Destruction.over }
     cell.pointee.reference.holdAgain()
-    cell.pointee.calls.add(1, ordering: .sequentiallyConsistent)
-    if cell.pointee.destroyed.exchange(1, ordering: .sequentiallyConsistent) != 0 {
-      let isLast = cell.pointee.calls.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
-      routine.drop()
-      return isLast
-    }
-    ObjectCall.recorded(handle.bits, UnsafeMutableRawPointer(cell), endCall) {
+    ObjectCall.recorded(handle.bits, UnsafeMutableRawPointer(cell), endDestruction) {
       if let destroy = cell.pointee.body.pointee.destroy { _ = ClientCall.guarded(destroy, cell.pointee.body.pointee.info) }
     }
-    endCall(UnsafeMutableRawPointer(cell))
+    endDestruction(UnsafeMutableRawPointer(cell))
     return true
+  }
+
+  /// It has gone back, or the thread ends while it does. Other closings wait for that.
+  private static let endDestruction: ObjectCall.Abandon = { memory in
+    let routine = Routine(memory)
+    routine.cell.pointee.destruction.store(Destruction.over, ordering: .releasing)
+    routine.drop()
+    Rest.announce()
   }
 }

@@ -20,8 +20,8 @@ package struct Routine {
     let calls: Atomic<UInt32>
     /// Not 0: its scope is closed, and no call begins.
     let ended: Atomic<UInt32>
-    /// Not 0: what came with it went back.
-    let destroyed: Atomic<UInt32>
+    /// Whether its scope has given back what came with it (`Destruction`).
+    let destruction: Atomic<UInt32>
   }
 
   let cell: UnsafeMutablePointer<Cell>
@@ -40,7 +40,7 @@ package struct Routine {
     routine.cell.pointee.isScoped = treadle_system_thread().pointee.scope != nil
     routine.cell.pointee.calls.store(0, ordering: .relaxed)
     routine.cell.pointee.ended.store(0, ordering: .relaxed)
-    routine.cell.pointee.destroyed.store(0, ordering: .relaxed)
+    routine.cell.pointee.destruction.store(Destruction.none, ordering: .relaxed)
     routine.cell.pointee.reference.begin(forClient: true)
     return Handle(kind: .routine, slot: slot, generation: routine.cell.pointee.reference.generation)
   }
@@ -72,7 +72,8 @@ package struct Routine {
     guard cell.pointee.reference.drop().isGone else { return }
     let body = cell.pointee.body
     // The thread that has set it has dropped a reference since.
-    var destroying = Destroying(cell.pointee.destroyed.load(ordering: .relaxed) == 0 ? body.pointee.destroy : nil, body.pointee.info)
+    let isDestroyed = cell.pointee.destruction.load(ordering: .relaxed) != Destruction.none
+    var destroying = Destroying(isDestroyed ? nil : body.pointee.destroy, body.pointee.info)
     Arena.free(body)
     destroying.call(for: handle)
     Slab(.routine).free(cell.pointee.slot, UnsafeMutableRawPointer(cell))

@@ -72,3 +72,11 @@ SCENE(a_scope_is_closed_while_a_thread_calls_its_routine, "SCOPE-2, SCOPE-3") {
     join(other);
     REQUIRE_OK(treadle_release(scope));
 }
+SCENE(a_scope_with_a_routine_is_closed_by_two, "SCOPE-2, SCOPE-3") {
+    make_routine();
+    explore_from_here();
+    pthread_t other = start(close_scope, NULL);
+    close_scope(NULL);
+    join(other);
+    REQUIRE_OK(treadle_release(scope));
+}
