@@ -96,7 +96,8 @@ package struct TraceRing {
     let next: Atomic<UInt>
     /// Of which trace its events are.
     let session: Atomic<UInt32>
-    let state: Atomic<UInt32>
+    /// Whether its thread has ended, and in which trace (`State`).
+    let state: Atomic<UInt64>
     let thread: Atomic<Int32>
     /// How many events were ever recorded, and how many before this trace.
     let count: Atomic<UInt64>
@@ -110,8 +111,11 @@ package struct TraceRing {
     var kernelName: (UInt64, UInt64)
   }
   private enum State {
-    static let inUse: UInt32 = 1
-    static let ended: UInt32 = 2
+    static let inUse: UInt64 = 1
+    private static let ended: UInt64 = 2
+
+    static func ended(in session: UInt32) -> UInt64 { UInt64(session) << 2 | ended }
+    static func isEnded(_ state: UInt64) -> Bool { state & ended != 0 }
   }
 
   /// How many events a ring keeps, how many rings there are at most, and how many labels a ring knows.
@@ -158,10 +162,10 @@ package struct TraceRing {
     var found: TraceRing?
     forEach { ring in
       count &+= 1
-      let (state, last) = (ring.head.pointee.state.load(ordering: .acquiring), ring.head.pointee.session.load(ordering: .relaxed))
+      let state = ring.head.pointee.state.load(ordering: .relaxed)
       // One of this trace only where there are as many rings as there may be.
-      if found == nil && state == State.ended && (last != session || count == mostRings)
-        && ring.head.pointee.state.compareExchange(expected: State.ended, desired: State.inUse, ordering: .acquiringAndReleasing).exchanged
+      if found == nil && State.isEnded(state) && (state != State.ended(in: session) || count == mostRings)
+        && ring.head.pointee.state.compareExchange(expected: state, desired: State.inUse, ordering: .acquiring).exchanged
       {
         found = ring
       }
@@ -269,7 +273,7 @@ package struct TraceRing {
     withUnsafeMutableBytes(of: &head.pointee.kernelName) { room in
       if let name = room.baseAddress { treadle_system_thread_name(threadID, name.assumingMemoryBound(to: CChar.self)) }
     }
-    head.pointee.state.store(State.ended, ordering: .releasing)
+    head.pointee.state.store(State.ended(in: head.pointee.session.load(ordering: .relaxed)), ordering: .releasing)
   }
 
   // MARK: The writer of the file
@@ -321,7 +325,7 @@ package struct TraceRing {
 
   /// Calls `body` with the kernel's name of the thread, also when that has ended.
   package func withThreadName(_ body: (UnsafePointer<CChar>) -> Void) {
-    var name = head.pointee.state.load(ordering: .acquiring) == State.ended ? head.pointee.kernelName : (0, 0)
+    var name = State.isEnded(head.pointee.state.load(ordering: .acquiring)) ? head.pointee.kernelName : (0, 0)
     withUnsafeMutableBytes(of: &name) { room in
       guard let text = room.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
       if text[0] == 0 { treadle_system_thread_name(threadID, text) }

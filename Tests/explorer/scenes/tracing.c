@@ -2,31 +2,56 @@
  * Copyright the Treadle authors
  *
  * tracing.c: threads that record events while another thread writes the trace, and begins the next one. */
+#define _GNU_SOURCE
 #include "owner.h"
 
-static void *record(void *label) {
-    treadle_status status = treadle_trace_mark(label, 1);
-    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char *const first[] = {"first", "its second"}, *const second[] = {"second", "its next"};
+static void *record(void *labels) {
+    for (int i = 0; i < 2; i++) {
+        treadle_status status = treadle_trace_mark(((const char *const *)labels)[i], 1);
+        REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    }
     return NULL;
 }
 static void begin_trace(void) { REQUIRE_OK(treadle_trace_start("/dev/null")); }
 SCENE(a_trace_is_written_while_two_record, "RL-16") {
     begin_trace();
     explore_from_here();
-    pthread_t first = start(record, "first"), second = start(record, "second");
+    pthread_t one = start(record, (void *)first), other = start(record, (void *)second);
     REQUIRE_OK(treadle_trace_stop());
-    join(first);
-    join(second);
+    join(one);
+    join(other);
 }
 
 /* What a thread that has ended kept its events in serves the next trace. */
 SCENE(a_trace_is_begun_while_a_thread_of_the_last_one_ends, "RL-16") {
     begin_trace();
     explore_from_here();
-    pthread_t other = start(record, "other");
+    pthread_t other = start(record, (void *)second);
     REQUIRE_OK(treadle_trace_stop());
     begin_trace();
-    record("own");
+    record((void *)first);
     REQUIRE_OK(treadle_trace_stop());
+    join(other);
+}
+SCENE(a_trace_has_no_events_of_the_last_one, "RL-16") {
+    begin_trace();
+    join(start(record, (void *)first));
+    REQUIRE_OK(treadle_trace_stop());
+    int file = memfd_create("trace", 0);
+    static char path[32], text[4096];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    REQUIRE_OK(treadle_trace_start(path));
+    explore_from_here();
+    pthread_t other = start(record, (void *)second);
+    REQUIRE_OK(treadle_trace_stop());
+    ssize_t length = pread(file, text, sizeof text, 0);
+    REQUIRE(length > 0 && memmem(text, (size_t)length, first[0], strlen(first[0])) == NULL);
+    close(file);
     join(other);
 }
