@@ -123,8 +123,8 @@ TREADLE_API treadle_status treadle_loop_stop(treadle_loop loop);
 TREADLE_API treadle_status treadle_loop_request_stop(treadle_loop loop, uint32_t flags);
 
 /** Ends the current sleep of the innermost run, or the sleep at the end of its current pass. Several wake-ups coalesce.
- *  Outside of a pass it has no effect and returns TREADLE_OK (WAKE-1 to WAKE-5). What was queued before it, and the innermost run
- *  does not call, is called by the run around that one before it sleeps (WAKE-3).
+ *  Outside of a pass it has no effect and returns TREADLE_OK (WAKE-1 to WAKE-5). Posts and requests that were queued before it, and
+ *  that the innermost run does not call, are called by the run around that one before it sleeps (WAKE-3).
  *  [any, signal-safe] Errors: TREADLE_E_ARG for NULL; TREADLE_E_STALE, TREADLE_E_KIND. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_wake(treadle_loop loop);
 

@@ -41,13 +41,40 @@ static void *post_with_label(void *label) {
     REQUIRE_OK(treadle_loop_post_in(loop, &post));
     return NULL;
 }
-SCENE(a_loop_is_described_while_it_calls_a_post_with_a_label, "RL-12, RL-13") {
-    pthread_t owner = start_owner(NULL), other = start(post_with_label, "labelled");
+
+/* The same of a post that runs its loop: behind that run it is called by its label again. */
+static void run_and_count(void *info) {
+    REQUIRE(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY) > 0);
+    count_post(info);
+}
+static void *post_a_run_with_label(void *label) {
+    treadle_post post = {.struct_size = sizeof post, .fn = run_and_count, .label = label};
+    REQUIRE_OK(treadle_loop_post_in(loop, &post));
+    return NULL;
+}
+/* The same of a request, which is called until the loop has been described. */
+static struct event is_described;
+static void await_description(void *target, void *argument) {
+    (void)target, (void)argument;
+    await(&is_described);
+}
+static void *request_with_label(void *label) {
+    treadle_request request = {.struct_size = sizeof request, .fn = await_description, .label = label};
+    REQUIRE_OK(treadle_perform(loop, &request));
+    return NULL;
+}
+
+static void describe_against(void *(*queue)(void *)) {
+    pthread_t owner = start_owner(NULL), other = start(queue, "labelled");
     static char text[4096];
     size_t length;
     REQUIRE_OK(treadle_describe(loop, text, sizeof text, &length));
     REQUIRE(counted(&called) || strstr(text, "called") == NULL || strstr(text, "labelled") != NULL);
+    set(&is_described);
     join(other);
-    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    REQUIRE_OK(treadle_loop_request_stop(loop, TREADLE_STOP_ALL_LEVELS));
     join_owner(owner);
 }
+SCENE(a_loop_is_described_while_it_calls_a_post_with_a_label, "RL-12, RL-13") { describe_against(post_with_label); }
+SCENE(a_loop_is_described_while_a_post_with_a_label_runs_it, "RL-12, RL-13, RUN-12") { describe_against(post_a_run_with_label); }
+SCENE(a_loop_is_described_while_it_calls_a_request_with_a_label, "RL-12, RL-13") { describe_against(request_with_label); }

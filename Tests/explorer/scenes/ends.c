@@ -78,6 +78,29 @@ SCENE(a_signal_against_the_loops_teardown_and_another_loop, "RL-8, SRC0-6") {
     REQUIRE(counted(&freed) == 1);
 }
 
+static treadle_port port;
+static void receive(treadle_port self, treadle_message message, void *info) { (void)self, (void)message, (void)info; }
+static void *own_the_loop_of_the_port(void *info) {
+    loop = treadle_loop_current();
+    add(port);
+    explore_from_here();
+    set(&is_there);
+    treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    return info;
+}
+SCENE(a_message_against_the_loops_teardown_and_another_loop, "RL-8, PORT-5") {
+    treadle_port_context context = {.struct_size = sizeof context, .receive = receive, .release = count_release, .info = (void *)1};
+    REQUIRE_OK(treadle_port_create(&context, &port));
+    pthread_t owner = start(own_the_loop_of_the_port, NULL);
+    await(&is_there);
+    pthread_t other = start(own_another_loop, NULL);
+    REQUIRE_OK(treadle_port_send_bytes(port, 1, NULL, 0, 0));
+    join(owner);
+    join(other);
+    REQUIRE_OK(treadle_release(port));
+    REQUIRE(counted(&freed) == 1);
+}
+
 /* A worker, which runs its loop until it is stopped. */
 static treadle_thread worker;
 static void start_worker(void) {

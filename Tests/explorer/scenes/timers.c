@@ -42,6 +42,21 @@ SCENE(a_timer_is_added_by_another_thread, "TMR-11, MODE-10") {
     REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
 }
 
+/* What keeps the mode's timers is new also to who finds the dates that one on the wall clock has worked out. */
+SCENE(a_timer_on_the_wall_clock_is_added_behind_another, "TMR-11, TMR-24") {
+    pthread_t owner = start_owner(NULL);
+    add_timer(stop_in_time, MILLISECOND);
+    treadle_timer_context context = {.struct_size = sizeof context, .fire = stop_in_time, .flags = TREADLE_TIMER_WALL_CLOCK,
+                                     .fire_at = TREADLE_FOREVER};
+    treadle_timer late;
+    REQUIRE_OK(treadle_timer_create(&context, &late));
+    add(late);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(late));
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE(counted(&called) == 1 && counted(&freed) == 1);
+}
+
 static counter firing;
 static void count_fire(treadle_timer self, void *info) {
     (void)self, (void)info;

@@ -91,7 +91,7 @@ extension Loop {
     }
     let loop = try create(threadID: treadle_system_process_id())
     if let memory = process.pointee.main_thread {
-      loop.state.pointee.thread.store(Thread(memory).state.pointee.slot, ordering: .releasing)
+      loop.state.pointee.thread.store(Thread(memory).state.pointee.slot, ordering: .relaxed)
     }
     process.pointee.main_loop = UnsafeMutableRawPointer(loop.state)
     return loop
