@@ -5,7 +5,7 @@
 #include "owner.h"
 
 /* What callbacks use, plain memory, is the client's alone behind a shutdown. */
-static int used_by_callbacks;
+static volatile int used_by_callbacks; /* or stores that nobody reads would be left out */
 static counter is_shut;
 static void use_it(void *info) {
     (void)info;
