@@ -280,6 +280,23 @@ TEST(what_a_run_in_another_mode_was_woken_for_is_told, "ABI-9 WAKE-3 BLK-4") {
     close(pollable);
 }
 
+TEST(a_run_in_an_empty_mode_leaves_a_post_of_another_one, "ABI-9 WAKE-3 BLK-4 RUN-1") {
+    int of_other = -1;
+    open_pollable();
+    CHECK_INT(treadle_loop_open_pollable(loop, other, &of_other), TREADLE_OK);
+    dispatch_all();
+    CHECK_INT(treadle_loop_post(loop, call, NULL), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(loop, other, 0, 0), TREADLE_RUN_FINISHED);
+    CHECK(is_readable(0) && atomic_load(&called) == 0);
+    CHECK_INT(dispatch(), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(atomic_load(&called), 1);
+    dispatch_all();
+    CHECK_INT(treadle_loop_run(loop, other, 0, 0), TREADLE_RUN_FINISHED);
+    CHECK(!is_readable(0));
+    close(of_other);
+    close(pollable);
+}
+
 static void *open_and_leave(void *info) {
     CHECK_INT(treadle_loop_open_pollable(treadle_loop_current(), info, &pollable), TREADLE_OK);
     return NULL;

@@ -72,9 +72,9 @@ extension Loop {
   /// A run has ended without a pass: what the kernel had for one is taken. Owner.
   @_optimize(size)
   @inline(never)
-  func rearmPollables() {
+  func rearmPollables(wasWoken: Bool = false) {
     if !hasPollables || frame != nil { return }
     forEachPollable { mode, _ in _ = mode.pollDescriptors() }
-    armPollables(isWoken: false)
+    armPollables(isWoken: false, wasWoken: wasWoken)
   }
 }

@@ -39,18 +39,18 @@ extension Loop {
       return nil
     }
     if !isMade && isEmpty(mode) {
-      // A pass would find nothing that a wake-up may have been for.
-      if mode.isPollable && self.frame == nil { _ = openWakeGate() }
-      result = finishAtOnce(LoopCounters.Finish.emptyAtOnce, name)
+      // A pass would find nothing that a wake-up may have been for, unless that was for another mode.
+      let wasWoken = mode.isPollable && self.frame == nil && openWakeGate()
+      result = finishAtOnce(LoopCounters.Finish.emptyAtOnce, name, wasWoken: wasWoken)
       return nil
     }
     return try push(mode, timeout: timeout, flags: flags)
   }
 
   @inline(never)
-  private func finishAtOnce(_ reason: UInt32, _ name: ModeName?) -> Int32 {
+  private func finishAtOnce(_ reason: UInt32, _ name: ModeName?, wasWoken: Bool = false) -> Int32 {
     state.pointee.counters.finish(reason)
-    rearmPollables()
+    rearmPollables(wasWoken: wasWoken)
     if Watch.isTelling { treadle_system_tell(UnsafeMutableRawPointer(state), 0, reason, name?.bytes, 0) }
     return Status.finished
   }
