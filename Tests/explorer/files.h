@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-enum { FIRST = 1000, FILES = 32, WATCHED = 16, PASSED = 3, NAME = 110 };
+enum { FIRST = 100, FILES = 32, WATCHED = 16, PASSED = 3, NAME = 110 };
 enum file_kind { CLOSED, EVENT, TIMER, EPOLL, SOCKET, MEMORY };
 struct watched {
     int fd; /* -1: unused */
