@@ -62,17 +62,20 @@ static void *own_the_loop_of_the_source(void *info) {
     treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
     return info;
 }
-static void *own_another_loop(void *info) {
-    treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
-    return info;
+static struct event may_end;
+static void *own_the_next_loop(void *owner) {
+    join(*(pthread_t *)owner);
+    REQUIRE(treadle_loop_current() != NULL);
+    await(&may_end);
+    return NULL;
 }
-SCENE(a_signal_against_the_loops_teardown_and_another_loop, "RL-8, SRC0-6") {
+SCENE(a_signal_against_the_loops_teardown_and_the_next_loop, "RL-8, SRC0-6") {
     source = make_source(NULL, count_release, NULL);
     pthread_t owner = start(own_the_loop_of_the_source, NULL);
     await(&is_there);
-    pthread_t other = start(own_another_loop, NULL);
+    pthread_t other = start(own_the_next_loop, &owner);
     REQUIRE_OK(treadle_source_signal_and_wake(source));
-    join(owner);
+    set(&may_end);
     join(other);
     REQUIRE_OK(treadle_release(source));
     REQUIRE(counted(&freed) == 1);
@@ -88,14 +91,14 @@ static void *own_the_loop_of_the_port(void *info) {
     treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
     return info;
 }
-SCENE(a_message_against_the_loops_teardown_and_another_loop, "RL-8, PORT-5") {
+SCENE(a_message_against_the_loops_teardown_and_the_next_loop, "RL-8, PORT-5") {
     treadle_port_context context = {.struct_size = sizeof context, .receive = receive, .release = count_release, .info = (void *)1};
     REQUIRE_OK(treadle_port_create(&context, &port));
     pthread_t owner = start(own_the_loop_of_the_port, NULL);
     await(&is_there);
-    pthread_t other = start(own_another_loop, NULL);
+    pthread_t other = start(own_the_next_loop, &owner);
     REQUIRE_OK(treadle_port_send_bytes(port, 1, NULL, 0, 0));
-    join(owner);
+    set(&may_end);
     join(other);
     REQUIRE_OK(treadle_release(port));
     REQUIRE(counted(&freed) == 1);

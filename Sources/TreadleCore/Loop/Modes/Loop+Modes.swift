@@ -155,7 +155,7 @@ struct ModeSet {
 
   @inline(__always)
   func contains(_ mode: Mode) -> Bool {
-    for other in modes.elements where other == mode.state || other.pointee.isRecord && mode.isCommon { return true }
+    for other in modes.elements where other == mode.state || Mode(other).isRecord && mode.isCommon { return true }
     return false
   }
 

@@ -28,7 +28,8 @@ package struct Mode {
   @inline(__always)
   package var name: UnsafePointer<CChar>? { state.pointee.name.map { UnsafePointer($0) } }
   @inline(__always)
-  package var isRecord: Bool { state.pointee.isRecord }
+  /// Relaxed: whoever is late, and may read that of the next mode in the slot, compares the membership again.
+  package var isRecord: Bool { state.pointee.isRecord.load(ordering: .relaxed) }
   /// Relaxed: nothing that was written before it is read by it. Common items are added behind it, under the lock.
   @inline(__always)
   package var isCommon: Bool { state.pointee.isCommon.load(ordering: .relaxed) }
@@ -52,7 +53,7 @@ package struct Mode {
     if state.pointee.slot != slot { state.pointee.slot = slot }
     state.pointee.hash = name.hash
     state.pointee.name = name.copy()
-    state.pointee.isRecord = isRecord
+    state.pointee.isRecord.store(isRecord, ordering: .relaxed)
     state.pointee.isCommon.store(false, ordering: .relaxed)
     state.pointee.isUnlisted = false
     state.pointee.content.store(0, ordering: .relaxed)
@@ -178,7 +179,7 @@ struct ModeState: ~Copyable {
   /// The last of the ready ports whose turn it is; 0: none is. Written under the gate; the owner looks without it.
   let lastOfTurn: Atomic<UInt32>
   /// Constant: this is the loop's hidden record of the common items, not a mode.
-  var isRecord: Bool
+  let isRecord: Atomic<Bool>
   /// The mode is in the common set. Set under the lock, never cleared.
   let isCommon: Atomic<Bool>
   /// The next mode of the common set, behind the default mode in no particular order. Lock.
