@@ -159,6 +159,7 @@ package struct Loop {
     state.pointee.isCalledFromOutside = false
     state.pointee.hasReading = false
     state.pointee.isWokenByOwner = false
+    state.pointee.hasLeft = false
     state.pointee.firstPollable = 0
     state.pointee.isChasing = false
     state.pointee.isOverrun = false

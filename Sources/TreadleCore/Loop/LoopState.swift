@@ -106,6 +106,8 @@ struct LoopState: ~Copyable {
   /// The owner has woken itself since the pass began, by a signal that it gave, or by a run inside of this one, which was woken for
   /// what it has left in the queues. Owner.
   var isWokenByOwner: Bool
+  /// Something may wait in the queues that a wake-up was for, and that no run has called since. Owner.
+  var hasLeft: Bool
   /// What was last taken was little, and from another thread (`Batching.swift`). Owner.
   var isChasing: Bool
   /// A source that was performed since had been signalled more than once. Owner.

@@ -215,6 +215,11 @@ extension Loop {
 
   /// Whether a post or request waits in the queues that the mode's next run calls.
   func hasQueued(_ mode: Mode) -> Bool { hasQueuedBlock(mode) || hasEligibleJob(mode) }
+  @inline(__always)
+  var hasAnyQueued: Bool { state.pointee.pending.load(ordering: .relaxed) & (LoopState.Pending.blocks | LoopState.Pending.jobs) != 0 }
+  /// The same of what runs of other modes have left.
+  @inline(__always)
+  func hasLeft(_ mode: Mode) -> Bool { state.pointee.hasLeft && hasQueued(mode) }
 
   @inline(never)
   private func findQueuedBlock(_ mode: Mode) -> Bool {

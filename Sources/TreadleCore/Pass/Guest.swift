@@ -111,7 +111,7 @@ extension Loop {
     let mode = try ownMode(name)
     if findSlice(name) != nil || isWoken || isStopAsked { return 0 }
     guard let mode else { return Clock.forever }
-    if mode.hasReadyPorts || mode.isAskedToPerform(self) { return 0 }
+    if mode.hasReadyPorts || mode.isAskedToPerform(self) || hasLeft(mode) { return 0 }
     if let poller = mode.poller {
       // A count alone: a change of it ends the wait that the date is for.
       if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .relaxed) != 0 { return 0 }

@@ -42,20 +42,20 @@ extension Loop {
   /// A run begins, which sleeps itself. In no order, as the end of a run's own sleep. Owner.
   func disarmPollables() { state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed) }
 
-  /// The last run has ended: from here on others sleep for the loop. Looks for what a sleep of a run looks for; `wasWoken`: and for what
-  /// was queued for a mode that the last run did not run. Owner.
+  /// The last run has ended: from here on others sleep for the loop. Looks for what a sleep of a run looks for, and for what runs of other
+  /// modes have left. Owner.
   @_optimize(size)
   @inline(never)
-  func armPollables(isWoken hasWakeUp: Bool, wasWoken: Bool = false) {
+  func armPollables(isWoken wasWoken: Bool) {
     if hasLookouts { handOverLookouts(but: nil) }
     // Acquires the changes that are counted here already: what follows looks at them.
     let changes = state.pointee.changes.load(ordering: .acquiring)
-    var isReady = hasWakeUp
+    var isReady = wasWoken
     var until = Clock.forever
     forEachPollable { mode, poller in
       until = min(until, mode.nextWake())
       if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .relaxed) != 0 { isReady = true }
-      if wasWoken && hasQueued(mode) { isReady = true }
+      if hasLeft(mode) { isReady = true }
     }
     // A timer that the kernel refuses is one that is due: the run tells of the refusal.
     if setTimer(until) < 0 { isReady = true }
@@ -72,9 +72,9 @@ extension Loop {
   /// A run has ended without a pass: what the kernel had for one is taken. Owner.
   @_optimize(size)
   @inline(never)
-  func rearmPollables(wasWoken: Bool = false) {
+  func rearmPollables() {
     if !hasPollables || frame != nil { return }
     forEachPollable { mode, _ in _ = mode.pollDescriptors() }
-    armPollables(isWoken: false, wasWoken: wasWoken)
+    armPollables(isWoken: false)
   }
 }

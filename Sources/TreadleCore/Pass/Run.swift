@@ -40,17 +40,17 @@ extension Loop {
     }
     if !isMade && isEmpty(mode) {
       // A pass would find nothing that a wake-up may have been for, unless that was for another mode.
-      let wasWoken = mode.isPollable && self.frame == nil && openWakeGate()
-      result = finishAtOnce(LoopCounters.Finish.emptyAtOnce, name, wasWoken: wasWoken)
+      if mode.isPollable && self.frame == nil { noteLeft(wasWoken: openWakeGate()) }
+      result = finishAtOnce(LoopCounters.Finish.emptyAtOnce, name)
       return nil
     }
     return try push(mode, timeout: timeout, flags: flags)
   }
 
   @inline(never)
-  private func finishAtOnce(_ reason: UInt32, _ name: ModeName?, wasWoken: Bool = false) -> Int32 {
+  private func finishAtOnce(_ reason: UInt32, _ name: ModeName?) -> Int32 {
     state.pointee.counters.finish(reason)
-    rearmPollables(wasWoken: wasWoken)
+    rearmPollables()
     if Watch.isTelling { treadle_system_tell(UnsafeMutableRawPointer(state), 0, reason, name?.bytes, 0) }
     return Status.finished
   }
@@ -157,7 +157,7 @@ extension Loop {
     frame.pointee.outerStop = state.pointee.stop.bitwiseAnd(~ofOneRun, ordering: .relaxed).oldValue & ofOneRun
     // What came before the outermost run has its effect in that. Exchanged in order, as in `openWakeGate`.
     let wasWoken = state.pointee.wakePending.exchange(0, ordering: .sequentiallyConsistent) != 0 || state.pointee.isWokenByOwner
-    frame.pointee.outerWake = wasWoken && self.frame != nil ? 1 : 0
+    if self.frame == nil { frame.pointee.wasWoken = wasWoken } else { frame.pointee.outerWake = wasWoken ? 1 : 0 }
     if frame.pointee.outer != nil {
       frame.pointee.outerCall = beginNestedCalls()
     } else {
@@ -198,9 +198,8 @@ extension Loop {
     nameNothing()
     let result = frame.pointee.result
     let systemResult = frame.pointee.systemResult
-    let wasWoken = frame.pointee.wasWoken
-    let isWoken = unlink(frame)
-    if hasPollables && isAtRest { armPollables(isWoken: isWoken || self.frame != nil, wasWoken: wasWoken) }
+    let wasWoken = unlink(frame)
+    if hasPollables && isAtRest { armPollables(isWoken: wasWoken || self.frame != nil) }
     if treadle_system_is_closed() { Rest.announce() }
     switch result {
     case Status.closed: throw Shutdown.failure
@@ -229,21 +228,33 @@ extension Loop {
     // Relaxed as in `push`.
     if frame.pointee.outerStop != 0 { state.pointee.stop.bitwiseOr(frame.pointee.outerStop, ordering: .relaxed) }
     // In order as in `push`: what was queued before a wake-up is found.
-    let isWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
+    let wasWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
     state.pointee.isWokenByOwner = false
-    if isWoken || frame.pointee.wasWoken, let outer { leaveQueued(to: outer) }
+    leaveQueued(to: outer, wasWoken: wasWoken || frame.pointee.wasWoken)
     state.pointee.hasReading = false
     if outer != nil { endNestedCalls(frame.pointee.outerCall) }
     Frame.giveBack(frame, to: self)
-    return isWoken
+    return wasWoken
   }
 
   /// A wake-up is for the innermost run (WAKE-1). What was queued for it and that run has not called, in whose mode it may not be
-  /// eligible, is called by the run around it, which does not sleep before.
+  /// eligible, is called by the run around it, which does not sleep before; or is left for a later run.
+  @inline(__always)
+  private func leaveQueued(to outer: Frame.Pointer?, wasWoken: Bool) {
+    guard let outer else { return noteLeft(wasWoken: wasWoken) }
+    if wasWoken { leaveQueuedNow(to: outer) }
+  }
+
   @inline(never)
-  private func leaveQueued(to outer: Frame.Pointer) {
+  private func leaveQueuedNow(to outer: Frame.Pointer) {
     outer.pointee.wasWoken = true
     if hasQueued(outer.pointee.mode) { state.pointee.isWokenByOwner = true }
+  }
+
+  /// The outermost run has ended, or was none: whether there is still something in the queues that a wake-up was for.
+  @inline(__always)
+  private func noteLeft(wasWoken: Bool) {
+    if wasWoken || state.pointee.hasLeft { state.pointee.hasLeft = hasAnyQueued }
   }
 
   // MARK: Ends out of turn
