@@ -211,7 +211,7 @@ package struct Slab {
   /// Forgets every object, in the child of a fork: their memory is left as it is.
   func forgetAll() {
     var index: UInt32 = 0
-    // They were put there in order. The rest of the table is not even looked at: it would cost the child memory and time.
+    // Chunks are added in order. The rest of the table is not even looked at: it would cost the child memory and time.
     while index < UInt32(TREADLE_SYSTEM_CHUNKS), treadle_system_chunk(number, index) != nil {
       treadle_system_set_chunk(number, index, nil)
       index &+= 1

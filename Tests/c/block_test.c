@@ -242,14 +242,6 @@ TEST(a_nested_run_leaves_the_rest_of_the_drain_alone, "BLK-6 RUN-12") {
     CHECK_TRACE("alone ( )finished finished");
 }
 
-/* A row of plain functions, behind one another in one drain. */
-static void run_inside(void *word) {
-    trace("%s (", (const char *)word);
-    CHECK_INT(treadle_loop_post(the_stage(), write_word, "newer"), TREADLE_OK);
-    play(MODE_A, 0, 0);
-    trace(")");
-    CHECK_INT(treadle_loop_post(the_stage(), write_word, "next"), TREADLE_OK);
-}
 /* What was queued with a wake-up, and the run that was woken did not call, is called by the run around it before that sleeps. */
 static actor stopper = {BLOCK, "stopper", {{STOP}}};
 static void post_for_the_outer_run(actor *self) {
@@ -305,6 +297,14 @@ TEST(a_block_that_nobody_was_woken_for_waits_for_the_end_of_the_sleep, "WAKE-3 B
     CHECK_TRACE("entry timers sources nester ( )timed-out sleep wake later left exit stopped");
 }
 
+/* A row of plain functions, behind one another in one drain. */
+static void run_inside(void *word) {
+    trace("%s (", (const char *)word);
+    CHECK_INT(treadle_loop_post(the_stage(), write_word, "newer"), TREADLE_OK);
+    play(MODE_A, 0, 0);
+    trace(")");
+    CHECK_INT(treadle_loop_post(the_stage(), write_word, "next"), TREADLE_OK);
+}
 TEST(a_row_of_posts_is_one_drain, "BLK-3 BLK-5 BLK-6 RUN-12") {
     static actor pass = {OBSERVER, "|", .activities = TREADLE_BEFORE_TIMERS};
     const char *a[] = {MODE_A}, *b[] = {MODE_B};

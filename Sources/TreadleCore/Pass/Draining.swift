@@ -207,7 +207,7 @@ extension Loop {
     return false
   }
 
-  /// The same of one that no run has taken.
+  /// Whether a block that is eligible in the mode waits in the queue, where no run has taken it.
   @inline(__always)
   private func hasQueuedBlock(_ mode: Mode) -> Bool {
     state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.blocks != 0 && findQueuedBlock(mode)
@@ -215,9 +215,10 @@ extension Loop {
 
   /// Whether a post or request waits in the queues that the mode's next run calls.
   func hasQueued(_ mode: Mode) -> Bool { hasQueuedBlock(mode) || hasEligibleJob(mode) }
+  /// Whether there is any post or request in the queues, whatever modes call it.
   @inline(__always)
   var hasAnyQueued: Bool { state.pointee.pending.load(ordering: .relaxed) & (LoopState.Pending.blocks | LoopState.Pending.jobs) != 0 }
-  /// The same of what runs of other modes have left.
+  /// Whether a post or request waits for the mode's next run that runs of other modes were woken for.
   @inline(__always)
   func hasLeft(_ mode: Mode) -> Bool { state.pointee.hasLeft && hasQueued(mode) }
 

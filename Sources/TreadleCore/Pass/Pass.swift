@@ -264,8 +264,8 @@ extension Loop {
     let bits = state.pointee.stop.load(ordering: .acquiring)
     if bits & LoopState.Stop.sticky == 0 { return false }
     if isOutermost || bits & LoopState.Stop.allLevels == 0 {
-      // Relaxed: the look has acquired the stop that was seen. Another one that has come since is used up with it; whoever knows of that
-      // one knows it from its thread.
+      // Relaxed: the look has acquired the stop that was seen. A stop that has come since is used up with it; what tells of that stop
+      // comes from the thread that asked for it, and orders what it did.
       state.pointee.stop.bitwiseAnd(~sticky, ordering: .relaxed)
     }
     return true

@@ -230,7 +230,8 @@ extension Loop {
     // In order as in `push`: what was queued before a wake-up is found.
     let wasWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
     state.pointee.isWokenByOwner = false
-    leaveQueued(to: outer, wasWoken: wasWoken || frame.pointee.wasWoken)
+    let wasEverWoken = wasWoken || frame.pointee.wasWoken
+    if let outer { if wasEverWoken { leaveQueued(to: outer) } } else { noteLeft(wasWoken: wasEverWoken) }
     state.pointee.hasReading = false
     if outer != nil { endNestedCalls(frame.pointee.outerCall) }
     Frame.giveBack(frame, to: self)
@@ -238,15 +239,9 @@ extension Loop {
   }
 
   /// A wake-up is for the innermost run (WAKE-1). What was queued for it and that run has not called, in whose mode it may not be
-  /// eligible, is called by the run around it, which does not sleep before; or is left for a later run.
-  @inline(__always)
-  private func leaveQueued(to outer: Frame.Pointer?, wasWoken: Bool) {
-    guard let outer else { return noteLeft(wasWoken: wasWoken) }
-    if wasWoken { leaveQueuedNow(to: outer) }
-  }
-
+  /// eligible, is called by the run around it, which does not sleep before.
   @inline(never)
-  private func leaveQueuedNow(to outer: Frame.Pointer) {
+  private func leaveQueued(to outer: Frame.Pointer) {
     outer.pointee.wasWoken = true
     if hasQueued(outer.pointee.mode) { state.pointee.isWokenByOwner = true }
   }

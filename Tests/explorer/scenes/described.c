@@ -31,28 +31,25 @@ SCENE(a_loop_is_described_while_it_calls_a_source_that_goes, "RL-12, RL-13") {
     REQUIRE(counted(&called) <= 1);
 }
 
-/* The same of a post with a label that is new. */
+/* A post that goes behind its call, with a label that is new. */
+static void post_with_new_label(treadle_post_fn fn, const char *label) {
+    treadle_post post = {.struct_size = sizeof post, .fn = fn, .label = label};
+    REQUIRE_OK(treadle_loop_post_in(loop, &post));
+}
 static void count_post(void *info) {
     (void)info;
     count(&called);
 }
-static void *post_with_label(void *label) {
-    treadle_post post = {.struct_size = sizeof post, .fn = count_post, .label = label};
-    REQUIRE_OK(treadle_loop_post_in(loop, &post));
-    return NULL;
-}
+static void *post_with_label(void *label) { return post_with_new_label(count_post, label), NULL; }
 
-/* The same of a post that runs its loop: behind that run it is called by its label again. */
+/* A post that runs its loop: behind that run it is called by its label again. */
 static void run_and_count(void *info) {
     REQUIRE(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY) > 0);
     count_post(info);
 }
-static void *post_a_run_with_label(void *label) {
-    treadle_post post = {.struct_size = sizeof post, .fn = run_and_count, .label = label};
-    REQUIRE_OK(treadle_loop_post_in(loop, &post));
-    return NULL;
-}
-/* The same of a request, which is called until the loop has been described. */
+static void *post_a_run_with_label(void *label) { return post_with_new_label(run_and_count, label), NULL; }
+
+/* A request whose call goes on until the loop has been described. */
 static struct event is_described;
 static void await_description(void *target, void *argument) {
     (void)target, (void)argument;

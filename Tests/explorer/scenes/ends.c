@@ -53,14 +53,14 @@ SCENE(a_signal_against_the_loops_teardown, "RL-8, SRC0-6") {
     REQUIRE_OK(treadle_release(loop));
 }
 
-/* The memory of the loop's mode may be that of another loop's when the signal gets there. */
-static void *own_the_loop_of_the_source(void *info) {
+/* The memory of the loop's mode may be that of another loop's when the signal or message gets there. */
+static void *own_the_loop_of(void *item) {
     loop = treadle_loop_current();
-    add(source);
+    add(item);
     explore_from_here();
     set(&is_there);
     treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
-    return info;
+    return NULL;
 }
 static struct event may_end;
 static void *own_the_next_loop(void *owner) {
@@ -69,39 +69,27 @@ static void *own_the_next_loop(void *owner) {
     await(&may_end);
     return NULL;
 }
-SCENE(a_signal_against_the_loops_teardown_and_the_next_loop, "RL-8, SRC0-6") {
-    source = make_source(NULL, count_release, NULL);
-    pthread_t owner = start(own_the_loop_of_the_source, NULL);
+static void use_against_the_next_loop(treadle_object item, void (*use)(treadle_object)) {
+    pthread_t owner = start(own_the_loop_of, item);
     await(&is_there);
     pthread_t other = start(own_the_next_loop, &owner);
-    REQUIRE_OK(treadle_source_signal_and_wake(source));
+    use(item);
     set(&may_end);
     join(other);
-    REQUIRE_OK(treadle_release(source));
+    REQUIRE_OK(treadle_release(item));
     REQUIRE(counted(&freed) == 1);
 }
-
-static treadle_port port;
-static void receive(treadle_port self, treadle_message message, void *info) { (void)self, (void)message, (void)info; }
-static void *own_the_loop_of_the_port(void *info) {
-    loop = treadle_loop_current();
-    add(port);
-    explore_from_here();
-    set(&is_there);
-    treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
-    return info;
+static void signal_and_wake(treadle_object item) { REQUIRE_OK(treadle_source_signal_and_wake(item)); }
+SCENE(a_signal_against_the_loops_teardown_and_the_next_loop, "RL-8, SRC0-6") {
+    use_against_the_next_loop(make_source(NULL, count_release, NULL), signal_and_wake);
 }
+static void receive(treadle_port self, treadle_message message, void *info) { (void)self, (void)message, (void)info; }
+static void send_nothing(treadle_object item) { REQUIRE_OK(treadle_port_send_bytes(item, 1, NULL, 0, 0)); }
 SCENE(a_message_against_the_loops_teardown_and_the_next_loop, "RL-8, PORT-5") {
     treadle_port_context context = {.struct_size = sizeof context, .receive = receive, .release = count_release, .info = (void *)1};
+    treadle_port port;
     REQUIRE_OK(treadle_port_create(&context, &port));
-    pthread_t owner = start(own_the_loop_of_the_port, NULL);
-    await(&is_there);
-    pthread_t other = start(own_the_next_loop, &owner);
-    REQUIRE_OK(treadle_port_send_bytes(port, 1, NULL, 0, 0));
-    set(&may_end);
-    join(other);
-    REQUIRE_OK(treadle_release(port));
-    REQUIRE(counted(&freed) == 1);
+    use_against_the_next_loop(port, send_nothing);
 }
 
 /* A worker, which runs its loop until it is stopped. */

@@ -120,7 +120,7 @@ static void stop_all_levels(void *info) {
     count_post(info);
     request_stop(all_levels);
 }
-SCENE(a_post_while_a_nested_run_ends_is_called, "BLK-2, RUN-12") {
+SCENE(a_post_while_a_nested_run_ends_is_called, "WAKE-3, BLK-2, RUN-12") {
     pthread_t owner = start_owner(NULL);
     REQUIRE_OK(treadle_loop_post(loop, run_inside_shortly, NULL));
     REQUIRE_OK(treadle_loop_post(loop, stop_all_levels, NULL));

@@ -64,19 +64,13 @@ static void *call_it(void *unused) {
     REQUIRE(status == TREADLE_OK || status == TREADLE_E_CLOSED || status == TREADLE_E_STALE);
     return unused;
 }
-SCENE(a_scope_is_closed_while_a_thread_calls_its_routine, "SCOPE-2, SCOPE-3") {
+static void close_scope_against(void *(*use)(void *)) {
     make_routine();
     explore_from_here();
-    pthread_t other = start(call_it, NULL);
+    pthread_t other = start(use, NULL);
     close_scope(NULL);
     join(other);
     REQUIRE_OK(treadle_release(scope));
 }
-SCENE(a_scope_with_a_routine_is_closed_by_two, "SCOPE-2, SCOPE-3") {
-    make_routine();
-    explore_from_here();
-    pthread_t other = start(close_scope, NULL);
-    close_scope(NULL);
-    join(other);
-    REQUIRE_OK(treadle_release(scope));
-}
+SCENE(a_scope_is_closed_while_a_thread_calls_its_routine, "SCOPE-2, SCOPE-3") { close_scope_against(call_it); }
+SCENE(a_scope_with_a_routine_is_closed_by_two, "SCOPE-2, SCOPE-3") { close_scope_against(close_scope); }

@@ -28,7 +28,7 @@ package struct Mode {
   @inline(__always)
   package var name: UnsafePointer<CChar>? { state.pointee.name.map { UnsafePointer($0) } }
   @inline(__always)
-  /// Relaxed: whoever is late, and may read that of the next mode in the slot, compares the membership again.
+  /// Relaxed: a thread that is late may read that of the next mode in the slot, and compares the membership again.
   package var isRecord: Bool { state.pointee.isRecord.load(ordering: .relaxed) }
   /// Relaxed: nothing that was written before it is read by it. Common items are added behind it, under the lock.
   @inline(__always)

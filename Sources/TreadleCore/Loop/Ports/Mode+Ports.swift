@@ -74,7 +74,7 @@ extension Mode {
 
   /// A membership ends, under the gate: who tells of a message sees that there, so that nothing which has left is a ready one;
   /// and whoever takes the port out sees whether the owner has named it (`nameReadyPort`). From then on the cell may be
-  /// another loop's. Who sees the end without the gate looks at the notes of other memberships in order (`tellLoops`).
+  /// another loop's. A thread that sees the end without the gate looks at the notes of other memberships in order (`tellLoops`).
   func endPort(_ member: Item, _ loop: Loop) {
     loop.state.pointee.gate.lock()
     unlinkReady(member)

@@ -27,7 +27,8 @@ extension Loop {
     state.pointee.isWokenByOwner || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
   }
 
-  /// PASS-1: a wake-up given before counts no more, since this pass looks at everything. Whether another thread gave one, or a post.
+  /// PASS-1: a wake-up given before counts no more, since this pass looks at everything. True if there was one, other than by the
+  /// owner's own signals.
   @inline(__always)
   func openWakeGate() -> Bool {
     state.pointee.isWokenByOwner = false
