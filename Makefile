@@ -9,6 +9,7 @@
 #   make library            build/lib/libtreadle.so.1 and libtreadle.a
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
 #   make uninstall          removes what the last make install put there
+#   make generate           all that is made from the headers, written anew
 #   make docs               docs/reference, the reference as HTML, from the headers; docs/swift-reference, by DocC
 #   make clean
 #
@@ -21,7 +22,7 @@ TREADLE_SYMBOLS ?=
 symbols := $(if $(filter-out 0 OFF no,$(TREADLE_SYMBOLS)),ON,OFF)
 CMAKE_BUILD := build/cmake
 
-.PHONY: library demo check test soak bench install uninstall docs clean
+.PHONY: library generate demo check test soak bench install uninstall docs clean
 
 library:
 	@scripts/install-requirements library
@@ -46,6 +47,10 @@ soak:
 bench: library
 	@scripts/install-requirements bench
 	bench/run --docs
+
+generate:
+	@scripts/install-requirements library
+	scripts/generate
 
 install:
 	@scripts/install-requirements install

@@ -9,6 +9,9 @@
  *   [any]               callable from any thread at any time, also from inside every callback.
  *   [any, signal-safe]  also callable from a signal handler: takes no lock, allocates nothing, writes no message. A failure
  *                       is reported by the status alone and does not set treadle_last_error() (OBJ-10).
+ *   [any, quick]        callable from any thread; neither waits for another thread nor calls client code, so that a language may
+ *                       call it with the lock of its interpreter held. A create function is quick if its context names a host in
+ *                       place of callbacks; one that calls an object's release functions is not quick.
  *   [owner]             only the thread that owns the loop; any other gets TREADLE_E_WRONG_THREAD.
  *   [callback]          called by Treadle, on the thread that the text names, with no lock of Treadle's held.
  *   Since 1.0           the first version that has it.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
-TAG = re.compile(r"\[(?:any|owner|callback)(?:, signal-safe)?\]")
+TAG = re.compile(r"\[(?:any|owner|callback)(?:, signal-safe|, quick)?\]")
 SINCE = re.compile(r"Since (\d+\.\d+)\.")
 
 
@@ -29,6 +29,11 @@ class Declaration:
         return TAG.findall(self.comment)
 
     @property
+    def is_quick(self) -> bool:
+        """It neither waits nor calls the client's code: a language may call it with the lock of its interpreter held."""
+        return bool({"[any, quick]", "[any, signal-safe]"} & set(self.tags))
+
+    @property
     def since(self) -> list[str]:
         return SINCE.findall(self.comment)
 
@@ -45,6 +50,23 @@ def glue() -> list[pathlib.Path]:
 
 def declarations() -> list[Declaration]:
     return [found for path in headers() for found in declarations_of(path)]
+
+
+def in_order() -> list[Declaration]:
+    """Every declaration, in the order in which treadle.h includes them: a name is declared before it is used."""
+    included = re.findall(r'^#include "(.*)"', (INCLUDE / "treadle.h").read_text(encoding="utf-8"), re.M)
+    return [found for name in included for found in declarations_of(INCLUDE / name)]
+
+
+def constants() -> list[tuple[str, str]]:
+    """The name of every number and text, without its prefix, and what the header says of its value."""
+    found = []
+    for one in in_order():
+        if one.kind == "macro" and (match := re.fullmatch(r'#define TREADLE_(\w+) +("[^"]*"|0x[0-9A-F]+|\d+|INT64_MAX)u?', one.text.strip())):
+            found.append((match[1], match[2]))
+        elif one.kind == "enum":
+            found += re.findall(r"TREADLE_(\w+) = (-?\w+)", one.text)
+    return found
 
 
 def declarations_of(path: pathlib.Path) -> list[Declaration]:

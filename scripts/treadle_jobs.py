@@ -58,9 +58,7 @@ TEST = {
     "newcomers": ["scripts/check-newcomers"],
     "reference": ["scripts/make-docs"],
     "lua": ["scripts/test-lua"],
-    "plugin-table": ["scripts/make-plugin-table", "--check"],
-    "names": ["scripts/make-names", "--check"],
-    "languages": ["scripts/make-languages", "--check"],
+    "generated": ["scripts/generate", "--check"],
     "exports": ["scripts/check-exports"],
     "gdb": ["scripts/check-gdb"],
     "probes": ["scripts/check-probes"],
@@ -75,7 +73,7 @@ TEST = {
 }
 
 #: The contract: make check runs these beside the tests of what has changed.
-CONTRACT = "headers exports imports layers files abi rules plugin-table names languages".split()
+CONTRACT = "headers exports imports layers files abi rules generated".split()
 
 #: What make soak runs besides the random programs: whatever make test leaves out, each whole.
 SOAK = {

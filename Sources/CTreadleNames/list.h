@@ -3,7 +3,7 @@
  *
  * list.h: the exported functions, in the order in which copies of the library know them, with what becomes
  * of those that the process's runtime has not: a STATUS says so, a VALUE is zero, the others work ALWAYS. Made by
- * scripts/make-names. */
+ * make generate. */
 #define LIBTREADLE_NAMES \
     NAME(0, closure_create, STATUS) \
     NAME(1, closure_get_code, STATUS) \

@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * own_names.h: the symbols of the library's own functions, which the exported names lead to. Made by
- * scripts/make-names; the module of the headers begins with it. */
+ * make generate; the module of the headers begins with it. */
 #ifdef TREADLE_OWN_NAMES
 #pragma redefine_extname treadle_closure_create libtreadle_own_closure_create
 #pragma redefine_extname treadle_closure_get_code libtreadle_own_closure_get_code

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * table.c: the table of functions that plugins are given. Made by scripts/make-plugin-table. */
+ * table.c: the table of functions that plugins are given. Made by make generate. */
 #include "CTreadlePlugins.h"
 
 #define TREADLE_OWN_NAMES

@@ -4,7 +4,7 @@
 package import CTreadle
 import TreadleBase
 
-// How large each struct was in the first release that has it. Written by scripts/check-abi --update.
+// How large each struct was in the first release that has it. Written by make generate.
 
 extension treadle_call: GrowingStruct { package static var firstSize: Int { 56 } }
 extension treadle_closure_config: GrowingStruct { package static var firstSize: Int { 136 } }

@@ -4,7 +4,7 @@
 package import CTreadle
 import TreadleBase
 
-// How large each struct was in the first release that has it. Written by scripts/check-abi --update.
+// How large each struct was in the first release that has it. Written by make generate.
 
 extension treadle_plugin_description: GrowingStruct { package static var firstSize: Int { 160 } }
 extension treadle_plugin_setting: GrowingStruct { package static var firstSize: Int { 56 } }

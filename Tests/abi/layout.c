@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * Where every public member lies, on machines with 64-bit longs and pointers.
- * Written by scripts/check-abi --update; it is compiled, never run. */
+ * Written by make generate; it is compiled, never run. */
 #include <treadle.h>
 
 #define SIZE(type, size) _Static_assert(sizeof(type) == size, #type)

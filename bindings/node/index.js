@@ -12,14 +12,20 @@ try {
   throw error;
 }
 
-const DEFAULT = 'kCFRunLoopDefaultMode';
-const COMMON = 'kCFRunLoopCommonModes';
+const numbers = require('./numbers');
+
+const { DEFAULT_MODE: DEFAULT, COMMON_MODES: COMMON, FOREVER } = numbers;
 const Activity = Object.freeze({
-  ENTRY: 0x1, BEFORE_TIMERS: 0x2, BEFORE_SOURCES: 0x4, BEFORE_WAITING: 0x20, AFTER_WAITING: 0x40, EXIT: 0x80, ALL: 0x0fffffff,
+  ENTRY: numbers.ENTRY, BEFORE_TIMERS: numbers.BEFORE_TIMERS, BEFORE_SOURCES: numbers.BEFORE_SOURCES,
+  BEFORE_WAITING: numbers.BEFORE_WAITING, AFTER_WAITING: numbers.AFTER_WAITING, EXIT: numbers.EXIT, ALL: numbers.ALL_ACTIVITIES,
 });
-const Events = Object.freeze({ READABLE: 1, WRITABLE: 2, HANGUP: 4, FAILED: 8 });
-const RESULTS = { 1: 'finished', 2: 'stopped', 3: 'timedOut', 4: 'handledSource' };
-const FOREVER = 2n ** 63n - 1n;
+const Events = Object.freeze({
+  READABLE: numbers.READABLE, WRITABLE: numbers.WRITABLE, HANGUP: numbers.HANGUP, FAILED: numbers.FAILED,
+});
+const RESULTS = {
+  [numbers.RUN_FINISHED]: 'finished', [numbers.RUN_STOPPED]: 'stopped', [numbers.RUN_TIMED_OUT]: 'timedOut',
+  [numbers.RUN_HANDLED_SOURCE]: 'handledSource',
+};
 
 // --- Arguments -----------------------------------------------------------------------------------------------------
 
@@ -199,7 +205,7 @@ class RunLoop {
 
   run({ mode = DEFAULT, timeout, returnAfterSource = false, whenEmpty = false } = {}) {
     const limit = timeout === undefined ? FOREVER : nanoseconds(timeout, 'timeout');
-    return RESULTS[native.run(text(mode, 'mode'), limit, (returnAfterSource ? 1 : 0) | (whenEmpty ? 4 : 0))];
+    return RESULTS[native.run(text(mode, 'mode'), limit, (returnAfterSource ? numbers.RUN_RETURN_AFTER_SOURCE : 0) | (whenEmpty ? numbers.RUN_WHEN_EMPTY : 0))];
   }
   stop() { return native.stop(BigInt.asIntN(64, this.handle)); }
   requestStop({ allLevels = false } = {}) { return native.requestStop(BigInt.asIntN(64, this.handle), allLevels ? 1 : 0); }

@@ -111,7 +111,7 @@ TREADLE_API treadle_status treadle_closure_create(const treadle_closure_config *
 /** Stores the function pointer, to be cast to the signature's type. It may be called at any time: after the closure was
  *  invalidated it returns the default result, until, much later, a new closure reuses the pointer (with
  *  TREADLE_CLOSURE_KEEP_CODE: never).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_closure_get_code(treadle_closure closure, void (**out_code)(void));
 
 /** A closure's state. Since 1.0. */
@@ -134,7 +134,7 @@ typedef struct treadle_closure_info {
 } treadle_closure_info;
 
 /** Copies out a closure's state and counts.
- *  [any] Errors: TREADLE_E_ARG for NULL or a bad struct_size; TREADLE_E_TOO_NEW. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL or a bad struct_size; TREADLE_E_TOO_NEW. Since 1.0. */
 TREADLE_API treadle_status treadle_closure_get_info(treadle_closure closure, treadle_closure_info *out_info);
 
 /** Copies an argument of a call: size bytes, the size of the signature's type.
@@ -158,7 +158,7 @@ typedef struct treadle_closure_pool_info {
 } treadle_closure_pool_info;
 
 /** Copies out the state of the process's pool.
- *  [any] Errors: TREADLE_E_ARG for NULL or a bad struct_size; TREADLE_E_TOO_NEW. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL or a bad struct_size; TREADLE_E_TOO_NEW. Since 1.0. */
 TREADLE_API treadle_status treadle_closure_pool_get_info(treadle_closure_pool_info *out_info);
 
 /* The functions of object.h, typed for closures. */

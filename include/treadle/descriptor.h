@@ -70,7 +70,7 @@ typedef struct treadle_descriptor_context {
  *  enabled after a pause (SRC1-8, SRC1-11). To find closed descriptors, set TREADLE_DEBUG=1 in the environment, or a log
  *  function (treadle_set_log): before each sleep the loop then checks every watched descriptor, and reports TREADLE_FAILED,
  *  alone and once, to the source of a closed one.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, none or several of ready,
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, none or several of ready,
  *  ready_routine and host, another callback or info together with a host, a token without one, a descriptor that is negative or
  *  not open (without get_fd); TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
@@ -89,18 +89,18 @@ TREADLE_API treadle_status treadle_descriptor_start(int32_t fd, uint32_t events,
 
 /** Changes the events that are watched for; takes effect at once, also in a sleeping loop. 0 pauses the source: it stays in
  *  its modes, which therefore do not count as empty.
- *  [any] Errors: nothing changes then. TREADLE_E_ARG for unknown events; TREADLE_E_STATE if invalid; TREADLE_E_EXISTS if
+ *  [any, quick] Errors: nothing changes then. TREADLE_E_ARG for unknown events; TREADLE_E_STATE if invalid; TREADLE_E_EXISTS if
  *  the descriptor was closed, and another source of a mode watches its number now (SRC1-7); TREADLE_E_NOMEM; TREADLE_E_SYSTEM,
  *  with os_errno, if the kernel refuses. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_set_events(treadle_descriptor descriptor, uint32_t events);
 
 /** The events that are watched for.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_get_events(treadle_descriptor descriptor, uint32_t *out_events);
 
 /** The watched descriptor: the fd of the context, or the last value that get_fd returned; -1 for
  *  none.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_get_fd(treadle_descriptor descriptor, int32_t *out_fd);
 
 /* treadle_descriptor_retain and the other functions of object.h, typed for descriptor sources. */

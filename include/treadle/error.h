@@ -24,16 +24,16 @@ typedef struct treadle_error_info {
 
 /** Copies out the calling thread's last failure. A successful call never changes it; on a thread
  *  without a failure the code is 0 and the texts are empty.
- *  [any] Errors: TREADLE_E_ARG for NULL or a struct_size below the struct's, TREADLE_E_TOO_NEW;
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL or a struct_size below the struct's, TREADLE_E_TOO_NEW;
  *  these two are not recorded themselves. Since 1.0. */
 TREADLE_API treadle_status treadle_last_error(treadle_error_info *info);
 
 /** A status's name, such as "TREADLE_E_STALE"; "unknown" for any other value. Static: never freed.
- *  [any] Errors: none. Since 1.0. */
+ *  [any, quick] Errors: none. Since 1.0. */
 TREADLE_API const char *treadle_status_name(treadle_status status);
 
 /** A status's meaning, in a few words. Static: never freed.
- *  [any] Errors: none. Since 1.0. */
+ *  [any, quick] Errors: none. Since 1.0. */
 TREADLE_API const char *treadle_status_message(treadle_status status);
 
 /** Makes Treadle usable in the child of a fork. The parent's loops and objects do not exist in the
@@ -43,7 +43,7 @@ TREADLE_API const char *treadle_status_message(treadle_status status);
  *  in progress belong to the parent, also after this call: they end with TREADLE_E_FORKED when the
  *  callback returns in the child. In any other process this does nothing and returns TREADLE_IGNORED
  *  (RL-11).
- *  [any] Errors: none. Since 1.0. */
+ *  [any, quick] Errors: none. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_after_fork_child(void);
 
 TREADLE_END_DECLS

@@ -56,19 +56,19 @@ TREADLE_API treadle_status treadle_host_register(const treadle_host_config *conf
 TREADLE_API treadle_status treadle_host_quiesce(treadle_host host, int64_t timeout_ns);
 
 /** How many events the closed gate has dropped.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_host_get_dropped(treadle_host host, uint64_t *out_count);
 
 /** Takes tokens of registrations that have ended: no later event carries them, and the host may free
  *  what they refer to. Retired tokens replace release and destroy, which are never called for a host.
  *  Stores the number of tokens; call again while it equals capacity (ABI-2).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_host_take_retired(treadle_host host, uint64_t *tokens, size_t capacity,
                                                      size_t *out_count);
 
 /** The number of retired tokens that can be taken: an integer at a fixed address, which the host may read at any time
  *  without a call. The address stays readable for ever; the number of a host that has ended means nothing.
- *  [any] NULL for a bad handle. Since 1.0. */
+ *  [any, quick] NULL for a bad handle. Since 1.0. */
 TREADLE_API const uint64_t *treadle_host_get_retired_count(treadle_host host);
 
 /* --- Registrations ----------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ enum {
 /** treadle_loop_post for a host: queues a post for the common modes and wakes the loop (BLK-3, PASS-4). Its event,
  *  TREADLE_EVENT_POST, consumes the token, which is retired only if the post was discarded, or the host did not complete
  *  the event.
- *  [any] Errors: TREADLE_E_CLOSED if the loop's thread has ended, or the host is quiet; TREADLE_E_NOMEM. After an error
+ *  [any, quick] Errors: TREADLE_E_CLOSED if the loop's thread has ended, or the host is quiet; TREADLE_E_NOMEM. After an error
  *  the
  *  token is not retired. Since 1.0. */
 TREADLE_API treadle_status treadle_host_post(treadle_host host, uint64_t token, treadle_loop loop);
@@ -165,11 +165,11 @@ TREADLE_API treadle_status treadle_loop_next(treadle_loop loop, treadle_pull *pu
 TREADLE_API treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns);
 
 /** Ends all waits for the word, present and future. Writes before this call are visible to the waiters.
- *  [any] Errors: TREADLE_E_ARG for a NULL or unaligned word. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for a NULL or unaligned word. Since 1.0. */
 TREADLE_API treadle_status treadle_host_end_wait(uint32_t *word);
 
 /** treadle_pool_add for a host: the release is an event, TREADLE_EVENT_RELEASE. The token is retired after it.
- *  [any] Errors: as treadle_pool_add and treadle_source_create. Since 1.0. */
+ *  [any, quick] Errors: as treadle_pool_add and treadle_source_create. Since 1.0. */
 TREADLE_API treadle_status treadle_host_pool_add(treadle_host host, uint64_t token);
 
 TREADLE_END_DECLS

@@ -42,7 +42,7 @@ TREADLE_API treadle_status treadle_invocation_create(const treadle_invocation_co
  *  float, or an integer narrower than int, is set in its own size and promoted as in C. A C string that is passed by
  *  copy ("O*") is copied now as well, up to its NUL; use treadle_invocation_set_buffer for other pointers by copy. A
  *  pointer without a qualifier is passed unchanged.
- *  [any] Errors: TREADLE_E_RANGE for an index that does not exist, or another size; TREADLE_E_ARG for a NULL value, or
+ *  [any, quick] Errors: TREADLE_E_RANGE for an index that does not exist, or another size; TREADLE_E_ARG for a NULL value, or
  *  a pointer by copy that is not a C string; TREADLE_E_STATE while a call is queued or running; TREADLE_E_NOMEM.
  *  Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_set_argument(treadle_invocation invocation, size_t index,
@@ -131,11 +131,11 @@ enum {
 };
 
 /** Stores the state, TREADLE_INVOCATION_....
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_get_state(treadle_invocation invocation, uint32_t *out_state);
 
 /** Copies out the function's result: size bytes, the size of the signature's result (0 and NULL for void).
- *  [any] Errors: TREADLE_E_RANGE for another size; TREADLE_E_STATE unless the state is
+ *  [any, quick] Errors: TREADLE_E_RANGE for another size; TREADLE_E_STATE unless the state is
  *  TREADLE_INVOCATION_DONE. Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_get_result(treadle_invocation invocation, void *result, size_t size);
 

@@ -33,7 +33,7 @@ TREADLE_API treadle_status treadle_lock_create(uint32_t flags, treadle_lock *out
 TREADLE_API treadle_status treadle_lock_lock(treadle_lock lock, int64_t timeout_ns);
 
 /** Unlocks.
- *  [any] Errors: TREADLE_E_WRONG_THREAD when the calling thread does not own it. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_WRONG_THREAD when the calling thread does not own it. Since 1.0. */
 TREADLE_API treadle_status treadle_lock_unlock(treadle_lock lock);
 
 /** treadle_get_pthread of a lock: its pthread_mutex_t. Use a lock through one interface only, this one or that of POSIX
@@ -55,11 +55,11 @@ TREADLE_API treadle_status treadle_condition_create(treadle_condition *out_condi
 TREADLE_API treadle_status treadle_condition_wait(treadle_condition condition, treadle_lock lock, int64_t timeout_ns);
 
 /** Wakes one waiter, if there is one.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_condition_signal(treadle_condition condition);
 
 /** Wakes all waiters.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_condition_broadcast(treadle_condition condition);
 
 /** treadle_get_pthread of a condition: its pthread_cond_t, whose clock is CLOCK_MONOTONIC (THR-20).

@@ -29,19 +29,19 @@ enum {
  *  exits (RL-8). Works on every thread, also one that Treadle did not create (RL-1, RL-2). Borrowed: valid while the
  *  thread lives; retain it to use the handle for longer (RL-9). Creating it sets the thread's timer slack
  *  (PR_SET_TIMERSLACK) to 1 ns, so that its sleeps end on time.
- *  [any] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM, TREADLE_E_STATE (in a thread-specific destructor that
+ *  [any, quick] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM, TREADLE_E_STATE (in a thread-specific destructor that
  *  comes after the loop's teardown) or TREADLE_E_FORKED as the last error. Since 1.0. */
 TREADLE_API treadle_loop treadle_loop_current(void);
 
 /** Returns the loop of the process's initial thread, to any thread; creates it if there is none. The initial thread is
  *  the one whose kernel id is the process id, whichever thread loaded the library (RL-3). Borrowed.
  *  It is an ordinary loop: a run of an empty mode returns at once (RL-10).
- *  [any] NULL on failure, as treadle_loop_current; TREADLE_E_STATE when that thread has ended. Since 1.0. */
+ *  [any, quick] NULL on failure, as treadle_loop_current; TREADLE_E_STATE when that thread has ended. Since 1.0. */
 TREADLE_API treadle_loop treadle_loop_main(void);
 
 /** Stores a reference to the loop of the thread with this kernel id (gettid). Release it. Use this to hold the loop of
  *  another thread, which may exit at any time (RL-9). Its cost grows with the number of loops in the process.
- *  [any] Errors: TREADLE_E_NOT_FOUND when no living thread of that id has a loop. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_NOT_FOUND when no living thread of that id has a loop. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadle_loop *out_loop);
 
 /** Runs the calling thread's loop in one mode and returns the reason why the run ended (RUN-1). May be called from every
@@ -108,7 +108,7 @@ TREADLE_API treadle_status treadle_loop_dispatch(treadle_loop loop, const char *
 
 /** Ends the innermost run at the end of its pass; wakes it if it sleeps. If the loop is not being run, returns TREADLE_IGNORED
  *  and has no later effect: see treadle_loop_request_stop (STOP-1 to STOP-7).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_loop_stop(treadle_loop loop);
 
 /** A stop that cannot be lost: it ends the innermost run, or the next run that starts, nested or not, whichever comes first. A
@@ -129,20 +129,20 @@ TREADLE_API treadle_status treadle_loop_request_stop(treadle_loop loop, uint32_t
 TREADLE_API treadle_status treadle_loop_wake(treadle_loop loop);
 
 /** True exactly while the loop's thread blocks, or is about to (WAKE-6). False for a bad handle.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API bool treadle_loop_is_waiting(treadle_loop loop);
 
 /** True if this is the calling thread's loop. False for a bad handle.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API bool treadle_loop_is_current(treadle_loop loop);
 
 /** The kernel id of the loop's thread; 0 after the thread has ended.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_loop_get_thread_id(treadle_loop loop, int32_t *out_thread_id);
 
 /** The mode of the innermost run. Copies at most capacity bytes, NUL included, into buffer (NULL
  *  with capacity 0 asks for the length) and stores the full length, without NUL (RL-6).
- *  [any] Errors: TREADLE_E_NOT_FOUND when the loop is not being run. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_NOT_FOUND when the loop is not being run. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_get_current_mode(treadle_loop loop, char *buffer, size_t capacity,
                                                           size_t *out_length);
 
@@ -150,7 +150,7 @@ TREADLE_API treadle_status treadle_loop_get_current_mode(treadle_loop loop, char
  *  whole names only, as many as fit; stores the length that all need. A mode comes into existence when an item is added to it
  *  or work is queued for it (RL-7). A mode that is empty, has nothing queued for it, is not common and not being run may be
  *  removed when there are several such modes; it is created again when it is next named.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_loop_get_modes(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
 
 /** Stores references to the items of a mode; for the common modes, to the items recorded there; with a NULL mode, to the
@@ -202,11 +202,11 @@ TREADLE_API treadle_status treadle_loop_get_counters(treadle_loop loop, treadle_
 TREADLE_API treadle_status treadle_loop_add_common_mode(treadle_loop loop, const char *mode);
 
 /** True if the mode is in the common set. False for a bad handle or name.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API bool treadle_loop_is_common_mode(treadle_loop loop, const char *mode);
 
 /** The date of the mode's next timer; 0 if there is no timer or no such mode (TMR-9).
- *  [any] Errors: TREADLE_E_ARG for a NULL mode. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for a NULL mode. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_get_next_fire(treadle_loop loop, const char *mode, int64_t *out_time);
 
 /* The functions of object.h, typed for loops. */

@@ -19,7 +19,7 @@ typedef void *treadle_object;
 /** Adds a reference. Every reference from a create, copy or retain function is released once. A retained loop outlives its
  *  thread: the handle stays valid, waking, stopping and removing are safe, additions are ignored (RL-9). A retained thread object
  *  outlives its thread too; if its last reference is released without a join, the thread is detached.
- *  [any] (OBJ-2) Errors: TREADLE_E_KIND for a signature or a host, which are never freed; TREADLE_E_RANGE for more than
+ *  [any, quick] (OBJ-2) Errors: TREADLE_E_KIND for a signature or a host, which are never freed; TREADLE_E_RANGE for more than
  *  32,767 references. Since 1.0. */
 TREADLE_API treadle_status treadle_retain(treadle_object object);
 
@@ -51,7 +51,7 @@ TREADLE_API treadle_status treadle_close(treadle_object object, int64_t timeout_
 
 /** True until the item or closure is invalidated, or the scope's closing begins; never true again (OBJ-5). False for a bad
  *  handle, and for any other kind of object.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API bool treadle_is_valid(treadle_object item);
 
 /** Stores the info of an item's context, which its callbacks receive. After invalidation it is unchanged for a source,
@@ -61,7 +61,7 @@ TREADLE_API treadle_status treadle_get_context_info(treadle_object item, void **
 
 /** The order that a source or observer was created with (OBJ-5, SRC0-14); 0 for a descriptor source, a port, and a timer
  *  (TMR-3).
- *  [any] Errors: TREADLE_E_KIND if the object is not an item. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_KIND if the object is not an item. Since 1.0. */
 TREADLE_API treadle_status treadle_get_order(treadle_object item, int64_t *out_order);
 
 /** Kinds of handles, as treadle_get_kind stores them. Since 1.0. */
@@ -91,7 +91,7 @@ TREADLE_API treadle_status treadle_get_kind(treadle_object object, uint32_t *out
 /** Stores the POSIX object of a thread, a lock or a condition, as an integer: cast it (THR-20). For a thread it is the
  *  pthread_t, valid until the thread is joined, or until it ends if it is detached. For a lock it is the address of the
  *  pthread_mutex_t, for a condition that of the pthread_cond_t, valid while the object lives.
- *  [any] Errors: TREADLE_E_STATE if the thread does not execute; TREADLE_E_KIND for any other kind of object. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_STATE if the thread does not execute; TREADLE_E_KIND for any other kind of object. Since 1.0. */
 TREADLE_API treadle_status treadle_get_pthread(treadle_object object, uintptr_t *out_pthread);
 
 /** Writes a description of an item, a loop or a thread, for debugging: at most capacity bytes, NUL included, into buffer (NULL with

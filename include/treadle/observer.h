@@ -46,7 +46,7 @@ typedef struct treadle_observer_context {
 } treadle_observer_context;
 
 /** Creates an observer, in no mode yet.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, both notify and its routine, a callback or info with a
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, both notify and its routine, a callback or info with a
  *  host, a token without one; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_observer_create(const treadle_observer_context *context, treadle_observer *out_observer);
 
@@ -60,11 +60,11 @@ TREADLE_API treadle_status treadle_observer_start(uint32_t activities, treadle_o
                                                   treadle_observer *out_observer);
 
 /** The mask that the observer was created with (OBJ-5).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_observer_get_activities(treadle_observer observer, uint32_t *out_activities);
 
 /** True unless the observer was created with once (OBJ-5). False for a bad handle.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API bool treadle_observer_repeats(treadle_observer observer);
 
 /* treadle_observer_retain and the other functions of object.h, typed for observers. */

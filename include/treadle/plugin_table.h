@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * plugin_table.h: the functions that a plugin is given, and, where TREADLE_PLUGIN is defined, what calls them. Made by
- * scripts/make-plugin-table from the other headers. */
+ * make generate from the other headers. */
 #ifndef TREADLE_PLUGIN_TABLE_H
 #define TREADLE_PLUGIN_TABLE_H
 

@@ -16,7 +16,7 @@ TREADLE_BEGIN_DECLS
 /** Opens a pool on the calling thread (POOL-2). A run loop opens one around every pass, one around its Entry
  *  observers and one around its Exit observers (POOL-3); a thread that Treadle started has one around its
  *  function (POOL-4).
- *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_NOMEM; TREADLE_E_STATE after the thread's teardown: in a
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL; TREADLE_E_NOMEM; TREADLE_E_STATE after the thread's teardown: in a
  *  thread-specific destructor that runs after it, or in a host's thread_exit. Since 1.0. */
 TREADLE_API treadle_status treadle_pool_push(uint64_t *out_token);
 

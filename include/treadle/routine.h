@@ -30,16 +30,16 @@ TREADLE_BEGIN_DECLS
  *  On x86-64 and 64-bit Arm, a function whose arguments and result all fit into registers is called through a prepared
  *  register image. All others (structs by value, variadic arguments, many arguments), and all functions on other
  *  processors, are called through libffi.
- *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_SIGNATURE; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL; TREADLE_E_SIGNATURE; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_signature_parse(const char *encoding, treadle_signature *out_signature);
 
 /** The number of arguments of a function of this signature.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_signature_get_argument_count(treadle_signature signature, size_t *out_count);
 
 /** Stores the size and the alignment of an argument, or, for index -1, of the result (void: 0 and
  *  1).
- *  [any] Errors: TREADLE_E_RANGE for an index that does not exist. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_RANGE for an index that does not exist. Since 1.0. */
 TREADLE_API treadle_status treadle_signature_get_layout(treadle_signature signature, int32_t index, size_t *out_size,
                                                         size_t *out_alignment);
 

@@ -47,7 +47,7 @@ typedef struct treadle_source_context {
 } treadle_source_context;
 
 /** Creates a source. The context is copied; retain(info) is called once (SRC0-2).
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, a callback together with its routine, a callback, routine or info
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, a callback together with its routine, a callback, routine or info
  *  together with a host, a token or host_wants without a host; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW;
  *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_source_create(const treadle_source_context *context, treadle_source *out_source);
@@ -64,16 +64,16 @@ TREADLE_API treadle_status treadle_source_start(treadle_perform_fn perform, void
  *  coalesce and keep the place of the first. Wakes no loop. The signal is kept while the source is in no mode; TREADLE_IGNORED
  *  if the source is invalid. Constant time, no system call; no allocation once the mode's queue has grown (SRC0-6, SRC0-11,
  *  SRC0-14).
- *  [any] Errors: TREADLE_E_NOMEM, with the source not signalled. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_NOMEM, with the source not signalled. Since 1.0. */
 TREADLE_API treadle_status treadle_source_signal(treadle_source source);
 
 /** treadle_source_signal, then treadle_loop_wake for every loop that has the source, in one call: the usual way to signal from
  *  another thread. No system call unless a loop sleeps.
- *  [any] Errors: as treadle_source_signal. Since 1.0. */
+ *  [any, quick] Errors: as treadle_source_signal. Since 1.0. */
 TREADLE_API treadle_status treadle_source_signal_and_wake(treadle_source source);
 
 /** True between a signal and the perform that it leads to; false when invalid (SRC0-14).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API bool treadle_source_is_signalled(treadle_source source);
 
 /* treadle_source_retain and the other functions of object.h, typed for sources. */

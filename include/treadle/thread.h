@@ -57,7 +57,7 @@ typedef struct treadle_thread_config {
 /** Creates a thread with the default attributes, without starting it (THR-1, THR-17). Release the handle; the object lives at
  *  least until the thread has finished (THR-4). If the last reference to a joinable thread is released without a join, the
  *  thread is detached.
- *  [any] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
+ *  [any, quick] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
  *  two, of config), a NULL out_thread, unknown flags, fn, info or destroy with a host, a token without one;
  *  TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_create(const treadle_thread_config *config, treadle_thread *out_thread);
@@ -78,7 +78,7 @@ TREADLE_API treadle_status treadle_thread_start_and_wait(treadle_thread thread, 
 
 /** Declares the calling thread ready: treadle_thread_start_and_wait returns to its caller (THR-18). Repeated calls, and calls
  *  without a waiter, have no effect.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_declare_ready(void);
 
 /** treadle_thread_create with TREADLE_THREAD_DETACHED, then treadle_thread_start (THR-3): the short form for most threads. fn,
@@ -108,24 +108,24 @@ static inline treadle_status treadle_thread_detach_new(treadle_thread_fn fn, voi
 /** Returns the calling thread's object, the same until the thread ends; it is created on first use for threads that Treadle did
  *  not start (THR-9, THR-20). Borrowed: retain it to keep it for longer than the thread lives. Thread-specific destructors that
  *  run after the thread's teardown get the same handle, which is stale unless it was retained.
- *  [any] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM, TREADLE_E_STATE (in such a destructor, if the thread never
+ *  [any, quick] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM, TREADLE_E_STATE (in such a destructor, if the thread never
  *  had an object) or TREADLE_E_FORKED as the last error. Since 1.0. */
 TREADLE_API treadle_thread treadle_thread_current(void);
 
 /** Returns the object of the process's initial thread, the same to every thread, also after the initial thread has ended
  *  (THR-10). Borrowed.
- *  [any] NULL on failure, as treadle_thread_current. Since 1.0. */
+ *  [any, quick] NULL on failure, as treadle_thread_current. Since 1.0. */
 TREADLE_API treadle_thread treadle_thread_main(void);
 
 /** Whether this is the object of the process's initial thread (THR-10). NULL: whether the calling thread is the initial
  *  thread; no thread object is created. False for a bad handle.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API bool treadle_thread_is_main(treadle_thread thread);
 
 /** Whether a thread was ever started through Treadle in this process; threads created elsewhere do not count. True from the
  *  notification of the first start on; false again if every start so far has failed; true for ever after a successful start
  *  (THR-11).
- *  [any] Errors: none. Since 1.0. */
+ *  [any, quick] Errors: none. Since 1.0. */
 TREADLE_API bool treadle_is_multithreaded(void);
 
 /** treadle_get_pthread of a thread: its pthread_t, as an integer (THR-20).
@@ -135,18 +135,18 @@ static inline treadle_status treadle_thread_get_pthread(treadle_thread thread, u
 }
 
 /** The thread's kernel id (gettid); 0 before it executes and after it ended.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_id(treadle_thread thread, int32_t *out_thread_id);
 
 /** Stores a reference to the thread's loop. The loop is created if the thread has none yet, also before
  *  its start; items and posts that are added before the start wait for the thread (RL-9). Release it.
- *  [any] Errors: TREADLE_E_STATE when the thread has finished; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_STATE when the thread has finished; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop);
 
 /* --- State and end -------------------------------------------------------------------------------- */
 
 /** TREADLE_THREAD_CREATED to _FINISHED (THR-1).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_state(treadle_thread thread, uint32_t *out_state);
 
 /** Whether the state is TREADLE_THREAD_EXECUTING: from the start of the new thread until its will-exit notification is over
@@ -171,11 +171,11 @@ static inline bool treadle_thread_is_finished(treadle_thread thread) {
  *  cancellation point, not even one that waits: a thread that is cancelled inside a call completes it, and the
  *  cancellation acts at the next cancellation point of the client's own code. Inside a callback the cancellation ends the
  *  thread like treadle_thread_exit, with the result NULL. To end a thread's loop, use treadle_thread_stop.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_cancel(treadle_thread thread);
 
 /** Whether the thread was cancelled (THR-6). False for a bad handle.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API bool treadle_thread_is_cancelled(treadle_thread thread);
 
 /** Cancels the thread and requests a stop of its loop at all levels, which cannot be lost, whether the loop runs, will run, or
@@ -189,7 +189,7 @@ TREADLE_API treadle_status treadle_thread_stop(treadle_thread thread);
  *  pass is not called. The end of the thread destroys queued posts and requests, and counts them in
  *  treadle_loop_counters.discarded, which a client reads through a retained loop. Runs at all levels end, with and without
  *  TREADLE_STOP_ALL_LEVELS (THR-18, STOP-9).
- *  [any] Errors: TREADLE_E_ARG for unknown flags. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for unknown flags. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_request_stop(treadle_thread thread, uint32_t flags);
 
 /** Waits until the thread has ended: its will-exit notification, its loop's teardown and its thread-specific destructors are
@@ -202,12 +202,12 @@ TREADLE_API treadle_status treadle_thread_request_stop(treadle_thread thread, ui
 TREADLE_API treadle_status treadle_thread_join(treadle_thread thread, int64_t timeout_ns, void **out_result);
 
 /** Detaches a thread, once, before its start or later: it is not joined, and the system reclaims it when it ends (THR-17).
- *  [any] Errors: TREADLE_E_STATE when it is detached, foreign, joined or being joined. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_STATE when it is detached, foreign, joined or being joined. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_detach(treadle_thread thread);
 
 /** Whether the thread is detached. Detached threads are those of treadle_thread_detach_new, those detached by flag or
  *  function, and foreign threads, which Treadle does not join. False for a bad handle.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API bool treadle_thread_is_detached(treadle_thread thread);
 
 /** Ends the calling thread with a result, which treadle_thread_join stores for its caller; on success this does not
@@ -223,45 +223,45 @@ TREADLE_API treadle_status treadle_thread_exit(void *result);
 /** Sets the stack's size in bytes, before the start: 16,384 to 1 GiB, a multiple of 4,096; 524,288 by
  *  default. The system's minimum is added to it, with glibc also the program's static thread-local
  *  storage (THR-13).
- *  [any] Errors, with the old value kept: TREADLE_E_RANGE for any other size; TREADLE_E_STATE after the start. Since 1.0. */
+ *  [any, quick] Errors, with the old value kept: TREADLE_E_RANGE for any other size; TREADLE_E_STATE after the start. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_stack_size(treadle_thread thread, size_t size);
 
 /** The stack's size as it was set; 0 for foreign threads (THR-13).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_stack_size(treadle_thread thread, size_t *out_size);
 
 /** Sets the thread's name: any UTF-8, at any time. The kernel shows the whole characters that fit into its
  *  first 15 bytes (THR-13).
- *  [any] Errors: TREADLE_E_ARG for NULL or malformed UTF-8; TREADLE_E_RANGE for more than 65,535 bytes;
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL or malformed UTF-8; TREADLE_E_RANGE for more than 65,535 bytes;
  *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_name(treadle_thread thread, const char *name);
 
 /** The whole name as it was set; empty if none was set. Copies at most capacity bytes, NUL included, into
  *  buffer
  *  (NULL with capacity 0 asks for the length) and stores the full length, without NUL (THR-13).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_name(treadle_thread thread, char *buffer, size_t capacity,
                                                     size_t *out_length);
 
 /** Sets the priority, clamped to 0.0 to 1.0; 0.5 by default. It may be set before the start for any thread,
  *  later for the calling thread only (THR-13). With the default policy it sets the nice value (0: 19, 0.5:
  *  0, 1: -20). The value is stored even if the kernel refuses it; see treadle_thread_get_priority.
- *  [any] Errors: TREADLE_E_ARG for NaN; TREADLE_E_STATE for another thread after its start. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for NaN; TREADLE_E_STATE for another thread after its start. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_priority(treadle_thread thread, double priority);
 
 /** The priority as it was set. out_applied (may be NULL): 1 if the kernel has applied it, 0 if the kernel
  *  has refused it or the thread has not started. A priority that was never set counts as applied (THR-13).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_priority(treadle_thread thread, double *out_priority,
                                                        int32_t *out_applied);
 
 /** Sets the scheduling policy before the start: TREADLE_POLICY_... (THR-13). If the system does not permit
  *  the policy, the thread starts with the default policy, and its priority counts as not applied.
- *  [any] Errors: TREADLE_E_ARG for another value; TREADLE_E_STATE after the start. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for another value; TREADLE_E_STATE after the start. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_set_policy(treadle_thread thread, uint32_t policy);
 
 /** The policy as it was set (THR-13).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_thread_get_policy(treadle_thread thread, uint32_t *out_policy);
 
 /* --- The dictionary ------------------------------------------------------------------------------- */

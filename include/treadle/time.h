@@ -27,22 +27,22 @@ TREADLE_API int64_t treadle_time_now(void);
  *  time. So all delays of one callback count from the same time, which is not before the callback's start. Outside of
  *  callbacks a delay counts from the call (TMR-24). If a delay must count from this very moment in a callback, pass a date,
  *  treadle_time_now() plus the delay. Time limits of functions that wait count from the call.
- *  [any] Errors: none. Since 1.0. */
+ *  [any, quick] Errors: none. Since 1.0. */
 TREADLE_API int64_t treadle_time_recent(void);
 
 /** Converts seconds to nanoseconds, rounding up, and limited to +-TREADLE_FOREVER: an infinite or
  *  enormous number means for ever (RUN-2).
- *  [any] Errors: TREADLE_E_ARG for NaN or NULL. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for NaN or NULL. Since 1.0. */
 TREADLE_API treadle_status treadle_time_from_seconds(double seconds, int64_t *out_ns);
 
 /** Converts a calendar date, in seconds since 2001-01-01 00:00 UTC as CFRunLoop counts them, to
  *  the monotonic clock as of now; later steps of the wall clock do not move it (TMR-2). Dates are
  *  limited to about the year 2129 (TMR-1).
- *  [any] Errors: TREADLE_E_ARG for NaN or NULL. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for NaN or NULL. Since 1.0. */
 TREADLE_API treadle_status treadle_time_from_absolute(double date, int64_t *out_time);
 
 /** The reverse: the calendar date of a monotonic time, as of now.
- *  [any] Errors: none. Since 1.0. */
+ *  [any, quick] Errors: none. Since 1.0. */
 TREADLE_API double treadle_time_to_absolute(int64_t time);
 
 TREADLE_END_DECLS

@@ -58,7 +58,7 @@ typedef struct treadle_timer_context {
  *  suspended, the timer still fires when the clock shows its date (TMR-24), also in a sleeping loop.
  *  treadle_loop_get_next_fire returns a monotonic date for it, as for every timer. A mode with such a timer has an epoll set,
  *  like a mode with descriptors.
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, unknown flags, both fire and its routine, a callback or info
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, unknown flags, both fire and its routine, a callback or info
  *  together with a host, a token without one; TREADLE_E_RANGE for a negative interval; TREADLE_E_CLOSED if the host is quiet;
  *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_timer_create(const treadle_timer_context *context, treadle_timer *out_timer);
@@ -88,7 +88,7 @@ TREADLE_API treadle_status treadle_timer_fire(treadle_timer timer);
 
 /** The requested date, until the timer is rescheduled; during its callback, the date for which the callback was called
  *  (TMR-2, TMR-16). 0 when idle (TMR-24) or invalid (TMR-4).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_next_fire(treadle_timer timer, int64_t *out_time);
 
 /** Flags of treadle_timer_set_time. Unknown ones are refused. Since 1.0. */
@@ -102,7 +102,7 @@ enum {
  *  In a callback a delay counts from treadle_time_recent, like every delay, elsewhere from the call (TMR-24). The delay of a
  *  timer on the wall clock always counts from the call.
  *  TREADLE_FOREVER: the timer is idle (TMR-24). TREADLE_IGNORED if invalid.
- *  [any] Errors: TREADLE_E_ARG for unknown flags. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for unknown flags. Since 1.0. */
 TREADLE_API treadle_status treadle_timer_set_time(treadle_timer timer, int64_t time_ns, uint32_t flags);
 
 /** treadle_timer_set_time without flags: moves the timer to the date that is delay_ns away, for timeouts that are restarted often
@@ -117,7 +117,7 @@ static inline treadle_status treadle_timer_set_next_fire(treadle_timer timer, in
 }
 
 /** The interval; 0 for a one-shot (OBJ-5), also after the timer has become invalid.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_interval(treadle_timer timer, int64_t *out_interval_ns);
 
 /** True if the timer has an interval: it repeats (OBJ-5). False for a bad handle.
@@ -130,11 +130,11 @@ static inline bool treadle_timer_repeats(treadle_timer timer) {
 /** Sets how late the timer may fire, so that wake-ups can be shared. It never fires early, fires
  *  without delay if the loop is awake, and the grid does not move. A value below 0 counts as 0, one
  *  above half the interval as half the interval (TMR-5).
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_set_tolerance(treadle_timer timer, int64_t tolerance_ns);
 
 /** The tolerance in force.
- *  [any] Since 1.0. */
+ *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_timer_get_tolerance(treadle_timer timer, int64_t *out_tolerance_ns);
 
 /* treadle_timer_retain and the other functions of object.h, typed for timers. */

@@ -21,11 +21,11 @@ TREADLE_BEGIN_DECLS
 
 /** The version of the library that is loaded: major << 16 | minor << 8 | patch.
  *  Programs compiled for 1.x run with every later 1.y.
- *  [any] Errors: none. Since 1.0. */
+ *  [any, quick] Errors: none. Since 1.0. */
 TREADLE_API uint32_t treadle_version(void);
 
 /** The same as text, such as "1.0.0". Static: never freed.
- *  [any] Errors: none. Since 1.0. */
+ *  [any, quick] Errors: none. Since 1.0. */
 TREADLE_API const char *treadle_version_string(void);
 
 TREADLE_END_DECLS

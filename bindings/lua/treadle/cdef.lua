@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copyright the Treadle authors
 --
--- The C interface: generated from the headers by tools/generate_cdef.py. Do not edit.
+-- The C interface: generated from the headers by make generate. Do not edit.
 local ffi = require("ffi")
 local constants = {
   VERSION_MAJOR = 1,

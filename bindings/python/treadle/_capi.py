@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""The C interface: generated from the headers by tools/generate_capi.py. Do not edit."""
+"""The C interface: generated from the headers by make generate. Do not edit."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""Writes the list of the exported functions, from the public headers, for Sources/CTreadleNames.
-
-    scripts/make-names            writes list.h and own_names.h
-    scripts/make-names --check    compares them with what it would write
+"""The list of the exported functions, for Sources/CTreadleNames: list.h and own_names.h.
 
 From 1.0 on the order is for ever, since copies of different versions meet by it: what the list has stays where it is, what is new
 comes at the end. Before 1.0 a function may go, by hand, from the list. Each name has what a copy does whose process has a runtime that cannot be called in its place: the function returns
@@ -12,6 +8,7 @@ a STATUS or a VALUE, and is refused by TREADLE_E_NOT_SUPPORTED or zero; or it ne
 
 import re
 import sys
+from pathlib import Path
 
 import treadle_headers
 
@@ -38,28 +35,16 @@ def names() -> dict[str, str]:
     return {name: found[name] for name in dict.fromkeys([*known, *found])}
 
 
-def main() -> int:
+def texts() -> dict[Path, str]:
+    """Each file with its text."""
     every = names()
     lines = "".join(f" \\\n    NAME({index}, {name}, {kind})" for index, (name, kind) in enumerate(every.items()))
-    texts = {
+    return {
         LIST: LEGAL + " * list.h: the exported functions, in the order in which copies of the library know them, with what becomes\n"
         " * of those that the process's runtime has not: a STATUS says so, a VALUE is zero, the others work ALWAYS. Made by\n"
-        f" * scripts/make-names. */\n#define LIBTREADLE_NAMES{lines}\n",
+        f" * make generate. */\n#define LIBTREADLE_NAMES{lines}\n",
         OWN: LEGAL + " * own_names.h: the symbols of the library's own functions, which the exported names lead to. Made by\n"
-        " * scripts/make-names; the module of the headers begins with it. */\n#ifdef TREADLE_OWN_NAMES\n"
+        " * make generate; the module of the headers begins with it. */\n#ifdef TREADLE_OWN_NAMES\n"
         + "".join(f"#pragma redefine_extname treadle_{name} libtreadle_own_{name}\n" for name in every)
         + "#endif\n",
     }
-    if sys.argv[1:] != ["--check"]:
-        for path, text in texts.items():
-            path.write_text(text, encoding="utf-8")
-        return 0
-    wrong = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in wrong:
-        print(f"{path.relative_to(treadle_headers.ROOT)} is not what scripts/make-names writes")
-    print(f"{len(texts) - len(wrong)} passed, {len(wrong)} failed")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,18 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""Writes docs/languages.md: what each concept is called in each language, from the table in scripts/languages.txt.
-
-    scripts/make-languages              writes the page
-    scripts/make-languages --check      compares the page with what it would write, after a test of the checks themselves
-    scripts/make-languages --self-test  that test alone
+"""docs/languages.md: what each concept is called in each language, from the table in scripts/languages.txt.
 
 Each name of the table must exist in its language, each exported function must be in the table, and each cell without a name must
 have a note. See the comment at the beginning of the table for its form."""
 
 import dataclasses
 import re
-import sys
+from pathlib import Path
 
 import treadle_languages
 from treadle_headers import ROOT
@@ -24,7 +19,7 @@ SAME = dict.fromkeys(("false", "False", "0", "0.0", "zero", "none", "nil", "None
 INTRODUCTION = """# One interface in every language
 
 The names of each concept in C, C++, Python and Swift, and under CoreFoundation's names. All languages share the loops: what one
-creates, another can stop, wake and describe. `scripts/make-languages` writes this page and checks that each name exists.
+creates, another can stop, wake and describe. `make generate` writes this page and checks that each name exists.
 
 In C++ the names are in the namespace `treadle`, in Python in the package `treadle`, in Swift in the module `Treadle` (those of
 Foundation's dates in `TreadleFoundation`). `name(parameter)` stands for a function, an initializer or a class that takes this
@@ -100,7 +95,7 @@ def default_of(name: str) -> str:
     return SAME.get(value, value.lower())
 
 
-def complaints(table: Table, known: dict[str, treadle_languages.Names], exported: set[str]) -> list[str]:
+def complaints_about(table: Table, known: dict[str, treadle_languages.Names], exported: set[str]) -> list[str]:
     found = list(table.complaints)
     used = set()
     named = set(table.bindings)
@@ -178,29 +173,19 @@ def self_test(text: str, known: dict[str, treadle_languages.Names], exported: se
     }
     found = []
     for expected, changed in faults.items():
-        if not any(expected in one for one in complaints(read(changed), known, exported)):
+        if not any(expected in one for one in complaints_about(read(changed), known, exported)):
             found.append(f"the checks do not find: {expected}")
     return found
 
 
-def main() -> int:
+def texts() -> dict[Path, str]:
+    """The page with its text."""
+    return {PAGE: page(read(TABLE.read_text(encoding="utf-8")))}
+
+
+def complaints() -> list[str]:
+    """What is wrong in the table; if nothing is, the faults that its checks do not find."""
     known = {language: reader() for language, reader in treadle_languages.READERS.items()}
     exported = treadle_languages.exported()
     text = TABLE.read_text(encoding="utf-8")
-    table = read(text)
-    wrong = complaints(table, known, exported)
-    if sys.argv[1:] and not wrong:
-        wrong = self_test(text, known, exported)
-    if not sys.argv[1:] and not wrong:
-        PAGE.write_text(page(table), encoding="utf-8")
-        return 0
-    if sys.argv[1:] == ["--check"] and not wrong and (not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(table)):
-        wrong.append(f"{PAGE.relative_to(ROOT)} is not what scripts/make-languages writes")
-    print(*wrong, sep="\n", end="\n" if wrong else "")
-    rows = sum(len(rows) for rows in table.sections.values())
-    print(f"{max(rows - len(wrong), 0)} passed, {len(wrong)} failed")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return complaints_about(read(text), known, exported) or self_test(text, known, exported)

@@ -1,17 +1,14 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""Writes the table of functions that plugins are given, from the public headers.
-
-    scripts/make-plugin-table            writes include/treadle/plugin_table.h and Sources/CTreadlePlugins/table.c
-    scripts/make-plugin-table --check    compares them with what it would write; and the table, and the structs of plugin.h,
-                                         with those that are frozen in Tests/plugins/minor0, with which they must begin
+"""The table of functions that plugins are given: include/treadle/plugin_table.h and Sources/CTreadlePlugins/table.c. The table, and
+the structs of plugin.h, must begin with those that are frozen in Tests/plugins/minor0.
 
 From 1.0 on the order of the table is for ever: what the header has already stays where it is, what is new comes at the end. Before
 1.0 a function may go, by hand, from the header and from those of minor version 0."""
 
 import re
 import sys
+from pathlib import Path
 
 import treadle_headers
 
@@ -141,7 +138,7 @@ def functions() -> list[Function]:
 def header(table: list[Function]) -> str:
     return (
         LEGAL + " * plugin_table.h: the functions that a plugin is given, and, where TREADLE_PLUGIN is defined, what calls them. Made by\n"
-        " * scripts/make-plugin-table from the other headers. */\n"
+        " * make generate from the other headers. */\n"
         "#ifndef TREADLE_PLUGIN_TABLE_H\n#define TREADLE_PLUGIN_TABLE_H\n\n"
         '#include "../treadle.h"\n\nTREADLE_BEGIN_DECLS\n\n'
         "struct treadle_plugin_table {\n    size_t struct_size; /* what the host has: what comes behind it is not there */\n"
@@ -161,7 +158,7 @@ def source(table: list[Function]) -> str:
     text = (treadle_headers.ROOT / "Sources/CTreadleNames/list.h").read_text(encoding="utf-8")
     listed = {name: index for index, name in re.findall(r"NAME\((\d+), (\w+),", text)}
     return (
-        LEGAL + " * table.c: the table of functions that plugins are given. Made by scripts/make-plugin-table. */\n"
+        LEGAL + " * table.c: the table of functions that plugins are given. Made by make generate. */\n"
         '#include "CTreadlePlugins.h"\n\n#define TREADLE_OWN_NAMES\n#include "own_names.h"\n#include "CTreadleNames.h"\n\n'
         "#include <pthread.h>\n#include <treadle.h>\n#include <treadle/plugin_table.h>\n\n"
         "/* Swift's (PluginHost): what is made in between belongs to the plugin. */\n"
@@ -191,34 +188,20 @@ def structs(header: str) -> dict[str, list[str]]:
     return {name: [" ".join(member.split()) for member in body.split(";")[:-1]] for name, body in found}
 
 
-def begins_with_frozen() -> bool:
+def complaints() -> list[str]:
+    """The structs that have moved or changed what plugins of minor version 0 know."""
+    found = []
     for name in ("plugin_table.h", "plugin.h"):
         now = structs((treadle_headers.INCLUDE / "treadle" / name).read_text(encoding="utf-8"))
         frozen = structs((FROZEN / name).read_text(encoding="utf-8"))
         assert frozen
         for struct, members in frozen.items():
             if now.get(struct, [])[: len(members)] != members:
-                print(f"{name}: {struct} has moved or changed what plugins of minor version 0 know")
-                return False
-    return True
+                found.append(f"{name}: {struct} has moved or changed what plugins of minor version 0 know")
+    return found
 
 
-def main() -> int:
+def texts() -> dict[Path, str]:
+    """Each file with its text."""
     table = functions()
-    wrong = 0
-    for path, text in ((HEADER, header(table)), (SOURCE, source(table))):
-        if sys.argv[1:] == ["--check"]:
-            is_same = path.exists() and path.read_text(encoding="utf-8") == text
-            wrong += not is_same
-            if not is_same:
-                print(f"{path.relative_to(treadle_headers.ROOT)} is not what scripts/make-plugin-table writes")
-        else:
-            path.write_text(text, encoding="utf-8")
-    if sys.argv[1:] == ["--check"]:
-        wrong += not begins_with_frozen()
-        print(f"{3 - wrong} passed, {wrong} failed")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return {HEADER: header(table), SOURCE: source(table)}

@@ -1,64 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""Writes treadle/_capi.py, the C interface as ctypes sees it, from the public headers.
-
-    tools/generate_capi.py            writes treadle/_capi.py
-    tools/generate_capi.py --print    writes to the standard output
-
-The result is checked in, so that the package needs no headers; a test generates it again and compares.
-"""
+"""bindings/python/treadle/_capi.py, the C interface as ctypes sees it. The file is checked in, so that the package needs no headers."""
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent.parent / "treadle"
-ROOT = PACKAGE.parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+import treadle_headers
 
-import treadle_headers  # noqa: E402
-
-# Functions that neither block nor call back, whatever their arguments: they may run with the
-# interpreter's lock held (ctypes.PyDLL), which is quicker. One that can do either must not be here:
-# its callback, or whoever ends its wait, may need that lock (ABI-1). A thing that is added, removed,
-# invalidated or released calls schedule, cancel or release functions, and counts as calling back. Of
-# the functions that make something of a struct, those are here that the package calls with its host in
-# it, and thus without a callback.
-QUICK = """
-treadle_after_fork_child treadle_version treadle_version_string treadle_time_now treadle_time_recent
-treadle_time_from_seconds treadle_time_from_absolute treadle_time_to_absolute
-treadle_retain treadle_is_valid treadle_get_order treadle_get_pthread treadle_last_error treadle_status_name treadle_status_message
-treadle_loop_current treadle_loop_main treadle_loop_copy_of_thread
-treadle_loop_stop treadle_loop_request_stop treadle_loop_wake treadle_loop_is_waiting
-treadle_loop_is_current treadle_loop_get_thread_id treadle_loop_get_current_mode
-treadle_loop_get_modes treadle_loop_is_common_mode treadle_loop_get_next_fire
-treadle_source_signal treadle_source_signal_and_wake treadle_source_is_signalled
-treadle_timer_get_next_fire treadle_timer_set_time treadle_timer_get_interval
- treadle_timer_set_tolerance treadle_timer_get_tolerance
-treadle_observer_get_activities treadle_observer_repeats
-treadle_descriptor_get_events treadle_descriptor_get_fd treadle_descriptor_set_events
-treadle_source_create treadle_timer_create treadle_observer_create
-treadle_descriptor_create treadle_host_get_dropped
-treadle_host_get_retired_count treadle_host_take_retired treadle_host_post
-treadle_host_end_wait
-treadle_thread_current treadle_thread_main treadle_thread_is_main
-treadle_is_multithreaded treadle_thread_get_id treadle_thread_copy_loop
-treadle_thread_get_state treadle_thread_is_detached
-treadle_thread_cancel treadle_thread_is_cancelled treadle_thread_request_stop treadle_thread_detach
-treadle_thread_declare_ready treadle_thread_set_stack_size treadle_thread_get_stack_size
-treadle_thread_set_name treadle_thread_get_name treadle_thread_set_priority treadle_thread_get_priority
-treadle_thread_set_policy treadle_thread_get_policy
- treadle_thread_create treadle_notification_add
-treadle_host_pool_add treadle_pool_push treadle_lock_unlock
- treadle_condition_signal treadle_condition_broadcast
- treadle_invocation_set_argument
-treadle_invocation_get_state treadle_invocation_get_result treadle_closure_get_code
-treadle_closure_get_info treadle_closure_pool_get_info treadle_signature_parse treadle_signature_get_argument_count
-treadle_signature_get_layout
-""".split()
+CAPI = treadle_headers.ROOT / "bindings/python/treadle/_capi.py"
 
 SCALARS = {
     "bool": "c_bool",
@@ -76,7 +27,7 @@ NUMBERS = {"INT64_MAX": str(2**63 - 1)}
 HEAD = '''\
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""The C interface: generated from the headers by tools/generate_capi.py. Do not edit."""
+"""The C interface: generated from the headers by make generate. Do not edit."""
 
 from __future__ import annotations
 
@@ -162,38 +113,16 @@ def members(types: Types, text: str) -> list[tuple[str, str]]:
     return found
 
 
-def enumerators(text: str) -> list[tuple[str, str]]:
-    return re.findall(r"(TREADLE_\w+) = (-?\w+)", text)
-
-
-def macro(text: str) -> tuple[str, str] | None:
-    """A macro that is a number or a text; None for every other one."""
-    match = re.fullmatch(r'#define TREADLE_(\w+) +("[^"]*"|0x[0-9A-F]+|\d+|INT64_MAX)u?', text.strip())
-    return (match[1], NUMBERS.get(match[2], match[2])) if match else None
-
-
-def declarations() -> list[treadle_headers.Declaration]:
-    """Every declaration, in the order in which treadle.h includes them: what is used comes first."""
-    include = treadle_headers.INCLUDE
-    names = re.findall(r'^#include "(.*)"', (include / "treadle.h").read_text(encoding="utf-8"), re.M)
-    return [found for name in names for found in treadle_headers.declarations_of(include / name)]
-
-
-def generate() -> str:
-    """The text of _capi.py."""
+def texts() -> dict[Path, str]:
+    """The file with its text."""
     types = Types()
-    constants: list[str] = []
+    constants = [f"{name} = {NUMBERS.get(value, value)}" for name, value in treadle_headers.constants()]
     definitions: list[str] = []
     prototypes: list[str] = []
     functions: list[str] = []
-    for declaration in declarations():
+    for declaration in treadle_headers.in_order():
         kind, name, text = declaration.kind, declaration.name, declaration.text
-        if kind == "macro":
-            if number := macro(text):
-                constants.append(f"{number[0]} = {number[1]}")
-        elif kind == "enum":
-            constants += [f"{key.removeprefix('TREADLE_')} = {value}" for key, value in enumerators(text)]
-        elif kind == "handle":
+        if kind == "handle":
             types.names[name] = "c_void_p"
         elif kind == "type":
             match = re.fullmatch(r"typedef (\w+) \w+;", text)
@@ -211,24 +140,8 @@ def generate() -> str:
             match = re.fullmatch(r"(.*?)(treadle_\w+)\((.*)\)", text)
             assert match, text
             arguments = ", ".join(types.parameters(match[3]))
-            prototypes.append(f'    "{name}": Prototype({types.of(match[1])}, [{arguments}], {name in QUICK}),')
+            prototypes.append(f'    "{name}": Prototype({types.of(match[1])}, [{arguments}], {declaration.is_quick}),')
             functions.append(f"    {name}: Callable[..., Any]")
-    unknown = set(QUICK) - {line.split(":")[0].strip() for line in functions}
-    if unknown:
-        raise SystemExit(f"marked as quick, but not in the headers: {', '.join(sorted(unknown))}")
     lines = [HEAD, *constants, "", *definitions, TAIL, "PROTOTYPES = {", *prototypes, "}", ""]
     lines += ["", "class Functions:", '    """The functions of the library, once it is loaded."""', "", *functions]
-    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)) + "\n"
-
-
-def main() -> None:
-    if sys.argv[1:] == ["--print"]:
-        sys.stdout.write(generate())
-    elif sys.argv[1:]:
-        raise SystemExit(__doc__)
-    else:
-        (PACKAGE / "_capi.py").write_text(generate(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return {CAPI: re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)) + "\n"}
