@@ -137,16 +137,20 @@ static treadle_status in_loop_post_in(const treadle_plugin_host *plugin, treadle
     return status;
 }
 
+static treadle_status in_routine_create(const treadle_plugin_host *plugin, const treadle_routine_config *config, treadle_routine *out_routine) {
+    void *entry;
+    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
+    if (status == TREADLE_OK) status = treadle_routine_create(config, out_routine);
+    libtreadle_plugin_leave(entry);
+    return status;
+}
+
 static treadle_status in_scope_create(const treadle_plugin_host *plugin, const treadle_scope_config *config, treadle_scope *out_scope) {
     void *entry;
     treadle_status status = libtreadle_plugin_enter(plugin, &entry);
     if (status == TREADLE_OK) status = treadle_scope_create(config, out_scope);
     libtreadle_plugin_leave(entry);
     return status;
-}
-
-static treadle_status in_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t capacity, size_t *out_count) {
-    return treadle_scope_copy_holders(scope, buffer, 88, capacity, out_count);
 }
 
 static treadle_status in_source_create(const treadle_plugin_host *plugin, const treadle_source_context *context, treadle_source *out_source) {
@@ -173,6 +177,14 @@ static treadle_status in_thread_create(const treadle_plugin_host *plugin, const 
     return status;
 }
 
+static treadle_status in_thread_set_value(const treadle_plugin_host *plugin, treadle_thread thread, const char *key, void *value, treadle_release_fn release) {
+    void *entry;
+    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
+    if (status == TREADLE_OK) status = treadle_thread_set_value(thread, key, value, release);
+    libtreadle_plugin_leave(entry);
+    return status;
+}
+
 static treadle_status in_timer_create(const treadle_plugin_host *plugin, const treadle_timer_context *context, treadle_timer *out_timer) {
     void *entry;
     treadle_status status = libtreadle_plugin_enter(plugin, &entry);
@@ -185,14 +197,6 @@ static treadle_status in_timer_start(const treadle_plugin_host *plugin, int64_t 
     void *entry;
     treadle_status status = libtreadle_plugin_enter(plugin, &entry);
     if (status == TREADLE_OK) status = treadle_timer_start(delay_ns, interval_ns, fire, info, out_timer);
-    libtreadle_plugin_leave(entry);
-    return status;
-}
-
-static treadle_status in_thread_set_value_in(const treadle_plugin_host *plugin, treadle_thread thread, const char *key, void *value, treadle_release_fn release) {
-    void *entry;
-    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
-    if (status == TREADLE_OK) status = treadle_thread_set_value(thread, key, value, release);
     libtreadle_plugin_leave(entry);
     return status;
 }
@@ -221,18 +225,10 @@ static treadle_status in_message_port_create_remote(const treadle_plugin_host *p
     return status;
 }
 
-static treadle_status in_message_port_set_invalidated_in(const treadle_plugin_host *plugin, treadle_message_port port, treadle_message_port_invalidated_fn invalidated) {
+static treadle_status in_message_port_set_invalidated(const treadle_plugin_host *plugin, treadle_message_port port, treadle_message_port_invalidated_fn invalidated) {
     void *entry;
     treadle_status status = libtreadle_plugin_enter(plugin, &entry);
     if (status == TREADLE_OK) status = treadle_message_port_set_invalidated(port, invalidated);
-    libtreadle_plugin_leave(entry);
-    return status;
-}
-
-static treadle_status in_routine_create_in(const treadle_plugin_host *plugin, const treadle_routine_config *config, treadle_routine *out_routine) {
-    void *entry;
-    treadle_status status = libtreadle_plugin_enter(plugin, &entry);
-    if (status == TREADLE_OK) status = treadle_routine_create(config, out_routine);
     libtreadle_plugin_leave(entry);
     return status;
 }
@@ -316,10 +312,10 @@ static const uint8_t plain[][2] = {
     {86, 97}, /* signature_get_argument_count */
     {87, 98}, /* signature_get_layout */
     {88, 99}, /* signature_describe */
-    {89, 100}, /* routine_create */
     {90, 101}, /* routine_call */
     {92, 103}, /* scope_enter */
     {93, 104}, /* scope_leave */
+    {94, 105}, /* scope_copy_holders */
     {97, 108}, /* source_signal */
     {98, 109}, /* source_signal_and_wake */
     {99, 110}, /* source_is_signalled */
@@ -348,7 +344,6 @@ static const uint8_t plain[][2] = {
     {123, 134}, /* thread_get_priority */
     {124, 135}, /* thread_set_policy */
     {125, 136}, /* thread_get_policy */
-    {126, 137}, /* thread_set_value */
     {127, 138}, /* thread_get_value */
     {128, 139}, /* thread_use_value */
     {129, 140}, /* thread_remove_value */
@@ -367,30 +362,28 @@ static const uint8_t plain[][2] = {
     {144, 155}, /* version */
     {145, 156}, /* version_string */
     {146, 157}, /* loop_open_pollable */
-    {149, 159}, /* port_send */
-    {150, 160}, /* port_send_bytes */
-    {151, 161}, /* port_get_count */
-    {152, 162}, /* message_get_info */
-    {153, 163}, /* message_get_component */
-    {154, 164}, /* message_take_descriptor */
-    {155, 165}, /* loop_next */
-    {156, 166}, /* loop_prepare */
-    {157, 167}, /* loop_dispatch */
-    {160, 170}, /* message_port_is_remote */
-    {161, 171}, /* message_port_get_name */
-    {162, 172}, /* message_port_set_name */
-    {163, 173}, /* message_port_set_invalidated */
-    {164, 174}, /* message_port_check */
-    {165, 175}, /* message_port_send */
-    {166, 176}, /* message_port_request */
-    {167, 177}, /* message_port_reply */
-    {170, 178}, /* invocation_get_errno */
-    {171, 179}, /* has_last_resort */
-    {172, 180}, /* port_call */
-    {173, 181}, /* thread_request_stop */
-    {174, 105}, /* scope_copy_holders_sized */
-    {175, 184}, /* trace_mark */
-    {176, 185}, /* get_pthread */
+    {148, 159}, /* port_send */
+    {149, 160}, /* port_send_bytes */
+    {150, 161}, /* port_get_count */
+    {151, 162}, /* message_get_info */
+    {152, 163}, /* message_get_component */
+    {153, 164}, /* message_take_descriptor */
+    {154, 165}, /* loop_next */
+    {155, 166}, /* loop_prepare */
+    {156, 167}, /* loop_dispatch */
+    {159, 170}, /* message_port_is_remote */
+    {160, 171}, /* message_port_get_name */
+    {161, 172}, /* message_port_set_name */
+    {163, 174}, /* message_port_check */
+    {164, 175}, /* message_port_send */
+    {165, 176}, /* message_port_request */
+    {166, 177}, /* message_port_reply */
+    {167, 178}, /* invocation_get_errno */
+    {168, 179}, /* has_last_resort */
+    {169, 180}, /* port_call */
+    {170, 181}, /* thread_request_stop */
+    {171, 184}, /* trace_mark */
+    {172, 185}, /* get_pthread */
 };
 
 static treadle_plugin_table table;
@@ -413,19 +406,18 @@ static void fill(void) {
     table.pool_add = in_pool_add;
     table.loop_post = in_loop_post;
     table.loop_post_in = in_loop_post_in;
+    table.routine_create = in_routine_create;
     table.scope_create = in_scope_create;
-    table.scope_copy_holders = in_scope_copy_holders;
     table.source_create = in_source_create;
     table.source_start = in_source_start;
     table.thread_create = in_thread_create;
+    table.thread_set_value = in_thread_set_value;
     table.timer_create = in_timer_create;
     table.timer_start = in_timer_start;
-    table.thread_set_value_in = in_thread_set_value_in;
     table.port_create = in_port_create;
     table.message_port_create_local = in_message_port_create_local;
     table.message_port_create_remote = in_message_port_create_remote;
-    table.message_port_set_invalidated_in = in_message_port_set_invalidated_in;
-    table.routine_create_in = in_routine_create_in;
+    table.message_port_set_invalidated = in_message_port_set_invalidated;
     table.struct_size = sizeof table;
 }
 const void *libtreadle_plugin_table(void) {

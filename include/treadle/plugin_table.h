@@ -100,12 +100,12 @@ struct treadle_plugin_table {
     treadle_status (*signature_get_argument_count)(treadle_signature signature, size_t *out_count);
     treadle_status (*signature_get_layout)(treadle_signature signature, int32_t index, size_t *out_size, size_t *out_alignment);
     treadle_status (*signature_describe)(treadle_signature signature, char *buffer, size_t capacity, size_t *out_length);
-    treadle_status (*routine_create)(const treadle_routine_config *config, treadle_routine *out_routine);
+    treadle_status (*routine_create)(const treadle_plugin_host *plugin, const treadle_routine_config *config, treadle_routine *out_routine);
     treadle_status (*routine_call)(treadle_routine routine, const treadle_event *event, void *result, size_t result_size);
     treadle_status (*scope_create)(const treadle_plugin_host *plugin, const treadle_scope_config *config, treadle_scope *out_scope);
     treadle_status (*scope_enter)(treadle_scope scope);
     treadle_status (*scope_leave)(treadle_scope scope);
-    treadle_status (*scope_copy_holders)(treadle_scope scope, treadle_scope_holder *buffer, size_t capacity, size_t *out_count);
+    treadle_status (*scope_copy_holders)(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count);
     treadle_status (*source_create)(const treadle_plugin_host *plugin, const treadle_source_context *context, treadle_source *out_source);
     treadle_status (*source_start)(const treadle_plugin_host *plugin, treadle_perform_fn perform, void *info, treadle_source *out_source);
     treadle_status (*source_signal)(treadle_source source);
@@ -137,7 +137,7 @@ struct treadle_plugin_table {
     treadle_status (*thread_get_priority)(treadle_thread thread, double *out_priority, int32_t *out_applied);
     treadle_status (*thread_set_policy)(treadle_thread thread, uint32_t policy);
     treadle_status (*thread_get_policy)(treadle_thread thread, uint32_t *out_policy);
-    treadle_status (*thread_set_value)(treadle_thread thread, const char *key, void *value, treadle_release_fn release);
+    treadle_status (*thread_set_value)(const treadle_plugin_host *plugin, treadle_thread thread, const char *key, void *value, treadle_release_fn release);
     treadle_status (*thread_get_value)(treadle_thread thread, const char *key, void **out_value);
     treadle_status (*thread_use_value)(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info);
     treadle_status (*thread_remove_value)(treadle_thread thread, const char *key);
@@ -158,7 +158,6 @@ struct treadle_plugin_table {
     uint32_t (*version)(void);
     const char *(*version_string)(void);
     treadle_status (*loop_open_pollable)(treadle_loop loop, const char *mode, int32_t *out_fd);
-    treadle_status (*thread_set_value_in)(const treadle_plugin_host *plugin, treadle_thread thread, const char *key, void *value, treadle_release_fn release);
     treadle_status (*port_create)(const treadle_plugin_host *plugin, const treadle_port_context *context, treadle_port *out_port);
     treadle_status (*port_send)(treadle_port port, const treadle_message_content *content, int64_t timeout_ns);
     treadle_status (*port_send_bytes)(treadle_port port, uint32_t id, const void *bytes, size_t length, int64_t timeout_ns);
@@ -174,18 +173,15 @@ struct treadle_plugin_table {
     bool (*message_port_is_remote)(treadle_message_port port);
     treadle_status (*message_port_get_name)(treadle_message_port port, char *buffer, size_t capacity, size_t *out_length);
     treadle_status (*message_port_set_name)(treadle_message_port port, const char *name);
-    treadle_status (*message_port_set_invalidated)(treadle_message_port port, treadle_message_port_invalidated_fn invalidated);
+    treadle_status (*message_port_set_invalidated)(const treadle_plugin_host *plugin, treadle_message_port port, treadle_message_port_invalidated_fn invalidated);
     treadle_status (*message_port_check)(treadle_message_port port);
     treadle_status (*message_port_send)(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t timeout_ns);
     treadle_status (*message_port_request)(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t send_timeout_ns, int64_t reply_timeout_ns, const char *mode, treadle_message_port_reply_fn reply, void *info);
     treadle_status (*message_port_reply)(uint64_t call, const void *data, size_t size);
-    treadle_status (*message_port_set_invalidated_in)(const treadle_plugin_host *plugin, treadle_message_port port, treadle_message_port_invalidated_fn invalidated);
-    treadle_status (*routine_create_in)(const treadle_plugin_host *plugin, const treadle_routine_config *config, treadle_routine *out_routine);
     treadle_status (*invocation_get_errno)(treadle_invocation invocation, int32_t *out_errno);
     bool (*has_last_resort)(void);
     treadle_status (*port_call)(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode);
     treadle_status (*thread_request_stop)(treadle_thread thread, uint32_t flags);
-    treadle_status (*scope_copy_holders_sized)(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count);
     treadle_status (*trace_mark)(const char *label, int64_t value);
     treadle_status (*get_pthread)(treadle_object object, uintptr_t *out_pthread);
 };
@@ -284,10 +280,12 @@ TREADLE_FORWARD treadle_status treadle_signature_parse(const char *encoding, tre
 TREADLE_FORWARD treadle_status treadle_signature_get_argument_count(treadle_signature signature, size_t *out_count) { if (!TREADLE_HAS(signature_get_argument_count)) return treadle_plugin_lacks(); return treadle_plugin_self->table->signature_get_argument_count(signature, out_count); }
 TREADLE_FORWARD treadle_status treadle_signature_get_layout(treadle_signature signature, int32_t index, size_t *out_size, size_t *out_alignment) { if (!TREADLE_HAS(signature_get_layout)) return treadle_plugin_lacks(); return treadle_plugin_self->table->signature_get_layout(signature, index, out_size, out_alignment); }
 TREADLE_FORWARD treadle_status treadle_signature_describe(treadle_signature signature, char *buffer, size_t capacity, size_t *out_length) { if (!TREADLE_HAS(signature_describe)) return treadle_plugin_lacks(); return treadle_plugin_self->table->signature_describe(signature, buffer, capacity, out_length); }
+TREADLE_FORWARD treadle_status treadle_routine_create(const treadle_routine_config *config, treadle_routine *out_routine) { if (!TREADLE_HAS(routine_create)) return treadle_plugin_lacks(); return treadle_plugin_self->table->routine_create(treadle_plugin_self, config, out_routine); }
 TREADLE_FORWARD treadle_status treadle_routine_call(treadle_routine routine, const treadle_event *event, void *result, size_t result_size) { if (!TREADLE_HAS(routine_call)) return treadle_plugin_lacks(); return treadle_plugin_self->table->routine_call(routine, event, result, result_size); }
 TREADLE_FORWARD treadle_status treadle_scope_create(const treadle_scope_config *config, treadle_scope *out_scope) { if (!TREADLE_HAS(scope_create)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_create(treadle_plugin_self, config, out_scope); }
 TREADLE_FORWARD treadle_status treadle_scope_enter(treadle_scope scope) { if (!TREADLE_HAS(scope_enter)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_enter(scope); }
 TREADLE_FORWARD treadle_status treadle_scope_leave(treadle_scope scope) { if (!TREADLE_HAS(scope_leave)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_leave(scope); }
+TREADLE_FORWARD treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count) { if (!TREADLE_HAS(scope_copy_holders)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_copy_holders(scope, buffer, holder_size, capacity, out_count); }
 TREADLE_FORWARD treadle_status treadle_source_create(const treadle_source_context *context, treadle_source *out_source) { if (!TREADLE_HAS(source_create)) return treadle_plugin_lacks(); return treadle_plugin_self->table->source_create(treadle_plugin_self, context, out_source); }
 TREADLE_FORWARD treadle_status treadle_source_start(treadle_perform_fn perform, void *info, treadle_source *out_source) { if (!TREADLE_HAS(source_start)) return treadle_plugin_lacks(); return treadle_plugin_self->table->source_start(treadle_plugin_self, perform, info, out_source); }
 TREADLE_FORWARD treadle_status treadle_source_signal(treadle_source source) { if (!TREADLE_HAS(source_signal)) return treadle_plugin_lacks(); return treadle_plugin_self->table->source_signal(source); }
@@ -319,6 +317,7 @@ TREADLE_FORWARD treadle_status treadle_thread_set_priority(treadle_thread thread
 TREADLE_FORWARD treadle_status treadle_thread_get_priority(treadle_thread thread, double *out_priority, int32_t *out_applied) { if (!TREADLE_HAS(thread_get_priority)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_get_priority(thread, out_priority, out_applied); }
 TREADLE_FORWARD treadle_status treadle_thread_set_policy(treadle_thread thread, uint32_t policy) { if (!TREADLE_HAS(thread_set_policy)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_set_policy(thread, policy); }
 TREADLE_FORWARD treadle_status treadle_thread_get_policy(treadle_thread thread, uint32_t *out_policy) { if (!TREADLE_HAS(thread_get_policy)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_get_policy(thread, out_policy); }
+TREADLE_FORWARD treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, void *value, treadle_release_fn release) { if (!TREADLE_HAS(thread_set_value)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_set_value(treadle_plugin_self, thread, key, value, release); }
 TREADLE_FORWARD treadle_status treadle_thread_get_value(treadle_thread thread, const char *key, void **out_value) { if (!TREADLE_HAS(thread_get_value)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_get_value(thread, key, out_value); }
 TREADLE_FORWARD treadle_status treadle_thread_use_value(treadle_thread thread, const char *key, void (*use)(void *value, void *info), void *info) { if (!TREADLE_HAS(thread_use_value)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_use_value(thread, key, use, info); }
 TREADLE_FORWARD treadle_status treadle_thread_remove_value(treadle_thread thread, const char *key) { if (!TREADLE_HAS(thread_remove_value)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_remove_value(thread, key); }
@@ -339,7 +338,6 @@ TREADLE_FORWARD treadle_status treadle_timer_get_tolerance(treadle_timer timer, 
 TREADLE_FORWARD uint32_t treadle_version(void) { if (!TREADLE_HAS(version)) return 0; return treadle_plugin_self->table->version(); }
 TREADLE_FORWARD const char *treadle_version_string(void) { if (!TREADLE_HAS(version_string)) return ""; return treadle_plugin_self->table->version_string(); }
 TREADLE_FORWARD treadle_status treadle_loop_open_pollable(treadle_loop loop, const char *mode, int32_t *out_fd) { if (!TREADLE_HAS(loop_open_pollable)) return treadle_plugin_lacks(); return treadle_plugin_self->table->loop_open_pollable(loop, mode, out_fd); }
-TREADLE_FORWARD treadle_status treadle_thread_set_value(treadle_thread thread, const char *key, void *value, treadle_release_fn release) { if (!TREADLE_HAS(thread_set_value_in)) return TREADLE_HAS(thread_set_value) ? treadle_plugin_self->table->thread_set_value(thread, key, value, release) : treadle_plugin_lacks(); return treadle_plugin_self->table->thread_set_value_in(treadle_plugin_self, thread, key, value, release); }
 TREADLE_FORWARD treadle_status treadle_port_create(const treadle_port_context *context, treadle_port *out_port) { if (!TREADLE_HAS(port_create)) return treadle_plugin_lacks(); return treadle_plugin_self->table->port_create(treadle_plugin_self, context, out_port); }
 TREADLE_FORWARD treadle_status treadle_port_send(treadle_port port, const treadle_message_content *content, int64_t timeout_ns) { if (!TREADLE_HAS(port_send)) return treadle_plugin_lacks(); return treadle_plugin_self->table->port_send(port, content, timeout_ns); }
 TREADLE_FORWARD treadle_status treadle_port_send_bytes(treadle_port port, uint32_t id, const void *bytes, size_t length, int64_t timeout_ns) { if (!TREADLE_HAS(port_send_bytes)) return treadle_plugin_lacks(); return treadle_plugin_self->table->port_send_bytes(port, id, bytes, length, timeout_ns); }
@@ -355,17 +353,15 @@ TREADLE_FORWARD treadle_status treadle_message_port_create_remote(const char *na
 TREADLE_FORWARD bool treadle_message_port_is_remote(treadle_message_port port) { if (!TREADLE_HAS(message_port_is_remote)) return false; return treadle_plugin_self->table->message_port_is_remote(port); }
 TREADLE_FORWARD treadle_status treadle_message_port_get_name(treadle_message_port port, char *buffer, size_t capacity, size_t *out_length) { if (!TREADLE_HAS(message_port_get_name)) return treadle_plugin_lacks(); return treadle_plugin_self->table->message_port_get_name(port, buffer, capacity, out_length); }
 TREADLE_FORWARD treadle_status treadle_message_port_set_name(treadle_message_port port, const char *name) { if (!TREADLE_HAS(message_port_set_name)) return treadle_plugin_lacks(); return treadle_plugin_self->table->message_port_set_name(port, name); }
+TREADLE_FORWARD treadle_status treadle_message_port_set_invalidated(treadle_message_port port, treadle_message_port_invalidated_fn invalidated) { if (!TREADLE_HAS(message_port_set_invalidated)) return treadle_plugin_lacks(); return treadle_plugin_self->table->message_port_set_invalidated(treadle_plugin_self, port, invalidated); }
 TREADLE_FORWARD treadle_status treadle_message_port_check(treadle_message_port port) { if (!TREADLE_HAS(message_port_check)) return treadle_plugin_lacks(); return treadle_plugin_self->table->message_port_check(port); }
 TREADLE_FORWARD treadle_status treadle_message_port_send(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t timeout_ns) { if (!TREADLE_HAS(message_port_send)) return treadle_plugin_lacks(); return treadle_plugin_self->table->message_port_send(port, id, data, size, timeout_ns); }
 TREADLE_FORWARD treadle_status treadle_message_port_request(treadle_message_port port, int32_t id, const void *data, size_t size, int64_t send_timeout_ns, int64_t reply_timeout_ns, const char *mode, treadle_message_port_reply_fn reply, void *info) { if (!TREADLE_HAS(message_port_request)) return treadle_plugin_lacks(); return treadle_plugin_self->table->message_port_request(port, id, data, size, send_timeout_ns, reply_timeout_ns, mode, reply, info); }
 TREADLE_FORWARD treadle_status treadle_message_port_reply(uint64_t call, const void *data, size_t size) { if (!TREADLE_HAS(message_port_reply)) return treadle_plugin_lacks(); return treadle_plugin_self->table->message_port_reply(call, data, size); }
-TREADLE_FORWARD treadle_status treadle_message_port_set_invalidated(treadle_message_port port, treadle_message_port_invalidated_fn invalidated) { if (!TREADLE_HAS(message_port_set_invalidated_in)) return TREADLE_HAS(message_port_set_invalidated) ? treadle_plugin_self->table->message_port_set_invalidated(port, invalidated) : treadle_plugin_lacks(); return treadle_plugin_self->table->message_port_set_invalidated_in(treadle_plugin_self, port, invalidated); }
-TREADLE_FORWARD treadle_status treadle_routine_create(const treadle_routine_config *config, treadle_routine *out_routine) { if (!TREADLE_HAS(routine_create_in)) return TREADLE_HAS(routine_create) ? treadle_plugin_self->table->routine_create(config, out_routine) : treadle_plugin_lacks(); return treadle_plugin_self->table->routine_create_in(treadle_plugin_self, config, out_routine); }
 TREADLE_FORWARD treadle_status treadle_invocation_get_errno(treadle_invocation invocation, int32_t *out_errno) { if (!TREADLE_HAS(invocation_get_errno)) return treadle_plugin_lacks(); return treadle_plugin_self->table->invocation_get_errno(invocation, out_errno); }
 TREADLE_FORWARD bool treadle_has_last_resort(void) { if (!TREADLE_HAS(has_last_resort)) return false; return treadle_plugin_self->table->has_last_resort(); }
 TREADLE_FORWARD treadle_status treadle_port_call(treadle_message_port port, const char *name, const char *signature, const treadle_port_value *arguments, size_t argument_count, void *result, size_t result_size, int64_t timeout_ns, const char *mode) { if (!TREADLE_HAS(port_call)) return treadle_plugin_lacks(); return treadle_plugin_self->table->port_call(port, name, signature, arguments, argument_count, result, result_size, timeout_ns, mode); }
 TREADLE_FORWARD treadle_status treadle_thread_request_stop(treadle_thread thread, uint32_t flags) { if (!TREADLE_HAS(thread_request_stop)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_request_stop(thread, flags); }
-TREADLE_FORWARD treadle_status treadle_scope_copy_holders(treadle_scope scope, treadle_scope_holder *buffer, size_t holder_size, size_t capacity, size_t *out_count) { if (!TREADLE_HAS(scope_copy_holders_sized)) return treadle_plugin_lacks(); return treadle_plugin_self->table->scope_copy_holders_sized(scope, buffer, holder_size, capacity, out_count); }
 TREADLE_FORWARD treadle_status treadle_trace_mark(const char *label, int64_t value) { if (!TREADLE_HAS(trace_mark)) return treadle_plugin_lacks(); return treadle_plugin_self->table->trace_mark(label, value); }
 TREADLE_FORWARD treadle_status treadle_get_pthread(treadle_object object, uintptr_t *out_pthread) { if (!TREADLE_HAS(get_pthread)) return treadle_plugin_lacks(); return treadle_plugin_self->table->get_pthread(object, out_pthread); }
 #undef TREADLE_HAS

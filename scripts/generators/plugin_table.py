@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""The table of functions that plugins are given: include/treadle/plugin_table.h and Sources/CTreadlePlugins/table.c. The table, and
-the structs of plugin.h, must begin with those that are frozen in Tests/plugins/minor0.
-
+"""The table of functions that plugins are given: include/treadle/plugin_table.h and Sources/CTreadlePlugins/table.c.
 From 1.0 on the order of the table is for ever: what the header has already stays where it is, what is new comes at the end. Before
-1.0 a function may go, by hand, from the header and from those of minor version 0."""
+1.0 a function may go, by hand, from the header."""
 
 import re
 import sys
@@ -13,31 +11,14 @@ from pathlib import Path
 import treadle_headers
 
 HEADER = treadle_headers.INCLUDE / "treadle/plugin_table.h"
-FROZEN = treadle_headers.ROOT / "Tests/plugins/minor0/treadle"
 SOURCE = treadle_headers.ROOT / "Sources/CTreadlePlugins/table.c"
 # What they make belongs to the plugin, wherever they are called.
 MAKERS = set(
     """closure_create descriptor_create descriptor_start host_pool_add host_post host_register invocation_create
-    invocation_perform loop_post loop_post_in message_port_create_local message_port_create_remote notification_add observer_create
-    observer_start perform pool_add port_create scope_create
-    source_create source_start thread_create timer_create timer_start""".split()
+    invocation_perform loop_post loop_post_in message_port_create_local message_port_create_remote message_port_set_invalidated
+    notification_add observer_create observer_start perform pool_add port_create routine_create scope_create source_create
+    source_start thread_create thread_set_value timer_create timer_start""".split()
 )
-# What was given as it is to plugins of minor version 0, and makes something all the same, or gives a function of the plugin's to
-# what others have made: later ones call a member at the end.
-LATE_MAKERS = {
-    "thread_set_value": "thread_set_value_in",
-    "routine_create": "routine_create_in",
-    "message_port_set_invalidated": "message_port_set_invalidated_in",
-}
-# What was given to plugins of minor version 0 with other parameters, which stay in their place, with the arguments that the function
-# is called with: later ones call a member at the end.
-REPLACED = {
-    "scope_copy_holders": (
-        "scope_copy_holders_sized",
-        "treadle_scope scope, treadle_scope_holder *buffer, size_t capacity, size_t *out_count",
-        "scope, buffer, 88, capacity, out_count",
-    ),
-}
 # What is the host's: the handlers of the whole process and its end, forks, plugins.
 WITHHELD = re.compile(r"treadle_(?:set_last_resort|set_log|trace_start|trace_stop|shutdown|after_fork_child|plugin_\w+)$")
 # What a function returns that is not there, by its type; a pointer or a handle is NULL.
@@ -46,18 +27,15 @@ LEGAL = "/* SPDX-License-Identifier: Apache-2.0\n * Copyright the Treadle author
 
 
 class Function:
-    """A function, and its member of the table; `called` by another name is what plugins of this version call."""
+    """A function, and its member of the table."""
 
-    def __init__(self, prototype: str, member: str | None = None) -> None:
+    def __init__(self, prototype: str) -> None:
         match = re.fullmatch(r"(.*?)\btreadle_(\w+)\((.*)\)", prototype)
         assert match, prototype
-        self.result, self.called = match[1].strip(), match[2]
-        self.name = member or self.called
-        self.is_replaced = self.name in REPLACED
-        parameters = REPLACED[self.name][1] if self.is_replaced else match[3]
-        self.parameters = [] if parameters == "void" else split(parameters)
+        self.result, self.name = match[1].strip(), match[2]
+        self.parameters = [] if match[3] == "void" else split(match[3])
         self.arguments = [name_of(one) for one in self.parameters]
-        self.is_maker = self.name in MAKERS or self.name in LATE_MAKERS.values()
+        self.is_maker = self.name in MAKERS
 
     def member(self) -> str:
         parameters = (["const treadle_plugin_host *plugin"] if self.is_maker else []) + self.parameters
@@ -65,32 +43,25 @@ class Function:
 
     def forward(self) -> str:
         """What a plugin calls. Before its init there is no host; and that may be older than this header: then its table ends before."""
-        if self.name in LATE_MAKERS or self.is_replaced:
-            return ""
         arguments = (["treadle_plugin_self"] if self.is_maker else []) + self.arguments
         result = "" if self.result == "void" else "return "
         older = LACKS.get(self.result, "NULL")
-        if self.called in LATE_MAKERS:
-            older = f"TREADLE_HAS({self.called}) ? treadle_plugin_self->table->{self.called}({', '.join(self.arguments)}) : {older}"
         look = f"if (!TREADLE_HAS({self.name})) {f'return {older}'.rstrip()};"
         call = f"{result}treadle_plugin_self->table->{self.name}({', '.join(arguments)});"
-        return f"TREADLE_FORWARD {space(self.result)}treadle_{self.called}({', '.join(self.parameters) or 'void'}) {{ {look} {call} }}\n"
+        return f"TREADLE_FORWARD {space(self.result)}treadle_{self.name}({', '.join(self.parameters) or 'void'}) {{ {look} {call} }}\n"
 
     def inside(self) -> str:
-        if self.is_replaced:
-            call = f"return treadle_{self.called}({REPLACED[self.name][2]});"
-            return f"static treadle_status in_{self.name}({', '.join(self.parameters)}) {{\n    {call}\n}}\n"
         return (
             f"static treadle_status in_{self.name}(const treadle_plugin_host *plugin, {', '.join(self.parameters)}) {{\n"
             f"    void *entry;\n"
             f"    treadle_status status = libtreadle_plugin_enter(plugin, &entry);\n"
-            f"    if (status == TREADLE_OK) status = treadle_{self.called}({', '.join(self.arguments)});\n"
+            f"    if (status == TREADLE_OK) status = treadle_{self.name}({', '.join(self.arguments)});\n"
             f"    libtreadle_plugin_leave(entry);\n"
             f"    return status;\n}}\n"
         )
 
     def is_wrapped(self) -> bool:
-        return self.is_maker or self.is_replaced or self.name == "close"
+        return self.is_maker or self.name == "close"
 
 
 def name_of(parameter: str) -> str:
@@ -124,9 +95,6 @@ def functions() -> list[Function]:
             if not function.is_maker and any(set(re.findall(r"\w+", one)) & scoped for one in function.parameters):
                 sys.exit(f"{function.name} makes something that a scope takes, and is not among MAKERS")
             found[function.name] = function
-            late = REPLACED[function.name][0] if function.is_replaced else LATE_MAKERS.get(function.name)
-            if late:
-                found[late] = Function(declaration.text, late)
     text = HEADER.read_text(encoding="utf-8") if HEADER.exists() else ""
     known = re.findall(r"^    [^(]*\(\*(\w+)\)\(", text, re.M)
     missing = [name for name in known if name not in found]
@@ -165,12 +133,12 @@ def source(table: list[Function]) -> str:
         "treadle_status libtreadle_plugin_enter(const treadle_plugin_host *plugin, void **out_entry);\n"
         "void libtreadle_plugin_leave(void *entry);\n"
         "void libtreadle_plugin_asks_for_end(treadle_object object);\n\n"
-        + "\n".join(one.inside() for one in table if one.is_maker or one.is_replaced)
+        + "\n".join(one.inside() for one in table if one.is_maker)
         + "\nstatic treadle_status in_close(treadle_object object, int64_t timeout_ns) {\n"
         "    libtreadle_plugin_asks_for_end(object);\n    return treadle_close(object, timeout_ns);\n}\n\n"
         "/* The places in the table of those that are given as they are, and in CTreadleNames' list. */\n"
         "static const uint8_t plain[][2] = {\n"
-        + "".join(f"    {{{place}, {listed[one.called]}}}, /* {one.name} */\n" for place, one in enumerate(table, 1) if not one.is_wrapped())
+        + "".join(f"    {{{place}, {listed[one.name]}}}, /* {one.name} */\n" for place, one in enumerate(table, 1) if not one.is_wrapped())
         + "};\n\nstatic treadle_plugin_table table;\nstatic void fill(void) {\n"
         "    void **members = (void **)&table;\n"
         "    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) members[plain[i][0]] = libtreadle_own_function(plain[i][1]);\n"
@@ -179,26 +147,6 @@ def source(table: list[Function]) -> str:
         "const void *libtreadle_plugin_table(void) {\n    static pthread_once_t once = PTHREAD_ONCE_INIT;\n"
         "    return pthread_once(&once, fill) == 0 ? &table : NULL;\n}\n"
     )
-
-
-def structs(header: str) -> dict[str, list[str]]:
-    """The members of each struct that begins with struct_size."""
-    text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
-    found = re.findall(r"^(?:typedef )?struct (\w+) {\s*size_t struct_size;(.*?)^}", text, re.M | re.S)
-    return {name: [" ".join(member.split()) for member in body.split(";")[:-1]] for name, body in found}
-
-
-def complaints() -> list[str]:
-    """The structs that have moved or changed what plugins of minor version 0 know."""
-    found = []
-    for name in ("plugin_table.h", "plugin.h"):
-        now = structs((treadle_headers.INCLUDE / "treadle" / name).read_text(encoding="utf-8"))
-        frozen = structs((FROZEN / name).read_text(encoding="utf-8"))
-        assert frozen
-        for struct, members in frozen.items():
-            if now.get(struct, [])[: len(members)] != members:
-                found.append(f"{name}: {struct} has moved or changed what plugins of minor version 0 know")
-    return found
 
 
 def texts() -> dict[Path, str]:
