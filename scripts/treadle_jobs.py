@@ -59,6 +59,7 @@ TEST = {
     "reference": ["scripts/make-docs"],
     "lua": ["scripts/test-lua"],
     "generated": ["scripts/generate", "--check"],
+    "internals": ["scripts/check-internals"],
     "exports": ["scripts/check-exports"],
     "gdb": ["scripts/check-gdb"],
     "probes": ["scripts/check-probes"],
@@ -73,7 +74,7 @@ TEST = {
 }
 
 #: The contract: make check runs these beside the tests of what has changed.
-CONTRACT = "headers exports imports layers files abi rules generated".split()
+CONTRACT = "headers exports imports layers files abi rules generated internals".split()
 
 #: What make soak runs besides the random programs: whatever make test leaves out, each whole.
 SOAK = {
