@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * steps.h: how many instructions a call takes, counted one by one: the parent process traces a child, which runs the program
- * and says when to count. It is the same on every machine, however busy, and needs no counters of the processor. */
+ * and says when to count. It is the same on every machine, however busy, and needs no counters of the processor. On x86-64 it also tells which of them were locked. */
 #ifndef TREADLE_TEST_STEPS_H
 #define TREADLE_TEST_STEPS_H
 
@@ -11,11 +11,13 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 
 /* Shared by the two. */
 struct meter {
     atomic_bool is_counting;
-    long steps, limit;
+    long steps, limit, locked;
+    bool counts_locked; /* which takes three times as long */
 };
 static struct meter *meter;
 
@@ -27,12 +29,32 @@ HELPER long steps_of(void (*call)(void *info), void *info) {
     return meter->steps;
 }
 
+/* Whether the instruction that comes next has a lock prefix, exchanges memory, or is a full fence. */
+#ifdef __x86_64__
+HELPER bool is_next_locked(pid_t child) {
+    struct user_regs_struct registers;
+    unsigned char code[sizeof(long)];
+    CHECK_INT(ptrace(PTRACE_GETREGS, child, NULL, &registers), 0);
+    long word = ptrace(PTRACE_PEEKTEXT, child, (void *)registers.rip, NULL);
+    memcpy(code, &word, sizeof code);
+    size_t at = 0;
+    for (; at < 4 && strchr("\xf0\x66\x64\xf2\xf3", code[at]); at++)
+        if (code[at] == 0xf0) return true;
+    if ((code[at] & 0xf0) == 0x40) at++;
+    if ((code[at] == 0x86 || code[at] == 0x87) && code[at + 1] >> 6 != 3) return true;
+    return code[at] == 0x0f && code[at + 1] == 0xae && code[at + 2] == 0xf0;
+}
+#else
+HELPER bool is_next_locked(pid_t child) { return (void)child, false; }
+#endif
+
 /* The child was stopped by its signal. False if the machine does not permit steps. */
 HELPER bool count_steps(pid_t child) {
     int status = 0;
-    meter->steps = 0;
+    meter->steps = meter->locked = 0;
     atomic_store(&meter->is_counting, true);
     while (atomic_load(&meter->is_counting) && meter->steps < meter->limit) {
+        if (meter->counts_locked) meter->locked += is_next_locked(child);
         if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) != 0) return false;
         CHECK_INT(waitpid(child, &status, __WALL), child);
         if (!WIFSTOPPED(status)) check_failed(__FILE__, __LINE__, "the program ended in a call that was counted: %x", status);
