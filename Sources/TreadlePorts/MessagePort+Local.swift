@@ -76,7 +76,8 @@ extension MessagePort {
     Rest.announce()
   }
 
-  /// In one step: a thread of this process that finds no port of the name can serve it.
+  /// In one step: a thread of this process that finds no port of the name can serve it, and one that renames this port finds that it has
+  /// left.
   private func leaveName() {
     MessagePortRegistry.lock()
     MessagePortRegistry.remove(self)
@@ -118,10 +119,11 @@ extension MessagePort {
     defer { name.free() }
     MessagePortRegistry.lock()
     defer { MessagePortRegistry.unlock() }
+    // Not whether it is over, which its end says later.
+    if state.pointee.hasLeft { throw MessagePort.invalidFailure }
     MessagePortRegistry.freeName(name, of: state.pointee.owner)
     lock()
     defer { unlock() }
-    if state.pointee.isOver { throw MessagePort.invalidFailure }
     if state.pointee.name.equals(name) { return false }
     let listener = try listen(name)
     // Whoever means the old name has lost his port.

@@ -184,10 +184,12 @@ struct MessagePortState: ~Copyable {
   /// The others in the list of those with a name (`MessagePortRegistry`). Its lock.
   var next: UnsafeMutablePointer<MessagePortState>? = nil
   var isListed = false
+  /// Its end has taken it off the list: it gets no name any more.
+  var hasLeft = false
   /// The kernel's id of the thread that makes it, while there is no item.
   var maker: Int32 = 0
 
-  // Lock.
+  // Lock; the name changes under the registry's as well.
   var name = MessagePortName()
   var invalidated: MessagePort.Invalidated?
   /// It is over: its sockets are closed, or will be by who still uses them.

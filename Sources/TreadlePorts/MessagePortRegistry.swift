@@ -61,14 +61,18 @@ enum MessagePortRegistry {
     }
   }
 
+  /// The port has not ended.
   static func add(_ port: MessagePort) {
+    assert(!port.state.pointee.hasLeft, "a port that has ended gets no name any more")
     if port.state.pointee.isListed { return }
     port.state.pointee.isListed = true
     port.state.pointee.next = first.pointee
     first.pointee = port.state
   }
 
+  /// For good: its end frees its memory.
   static func remove(_ port: MessagePort) {
+    port.state.pointee.hasLeft = true
     if !port.state.pointee.isListed { return }
     port.state.pointee.isListed = false
     var at = first
@@ -78,11 +82,8 @@ enum MessagePortRegistry {
 }
 
 extension MessagePort {
-  fileprivate func isNamed(_ name: MessagePortName) -> Bool {
-    lock()
-    defer { unlock() }
-    return !state.pointee.isOver && state.pointee.name.equals(name)
-  }
+  /// The registry's lock is held, without which no name changes.
+  fileprivate func isNamed(_ name: MessagePortName) -> Bool { state.pointee.name.equals(name) }
 
   /// Whether it is valid, or being made.
   fileprivate var counts: Bool { handle == 0 || (try? Item.isValid(.descriptor, handle, "port")) == true }
