@@ -15,7 +15,8 @@ TREADLE_BEGIN_DECLS
 typedef struct treadle_foreign_config {
     int32_t fd;        /* readable when the loop has to be turned; stays the owner's */
     bool is_reentrant; /* whether turn may be called inside of itself, by a nested run */
-    /* Called before each sleep, and now and then in a loop that never sleeps: in how many nanoseconds to turn even if fd says nothing; 0: at once; TREADLE_FOREVER: never. */
+    /* Called before each sleep, at the end of each run, and after each turn, or a millisecond, in a loop that does not sleep: in how
+     * many nanoseconds to turn even if fd says nothing; 0: at once; TREADLE_FOREVER: never. */
     int64_t (*prepare)(void *info);
     bool (*turn)(void *info);   /* turns the loop once, without waiting; false: it has ended, and is taken out */
     void (*release)(void *info); /* called once, after all else; may be NULL */
@@ -31,7 +32,8 @@ typedef struct treadle_foreign {
     treadle_timer timer;
     treadle_descriptor descriptor;
     int references; /* of the items, of posts that are on their way, and of the caller */
-    int busy_passes; /* since the last preparation */
+    int64_t prepared_at;
+    bool is_prepared; /* and not turned since */
     bool is_turning, is_paused, is_removed;
 } treadle_foreign;
 
@@ -68,6 +70,7 @@ static inline void treadle_foreign_turn_(void *info) {
     foreign->is_turning = true;
     bool goes_on = foreign->config.turn(foreign->config.info);
     foreign->is_turning = was_turning;
+    foreign->is_prepared = false;
     if (foreign->is_removed) return;
     if (!goes_on) treadle_foreign_end_(foreign);
     else if (foreign->is_paused) treadle_foreign_set_events_(foreign, TREADLE_READABLE);
@@ -95,17 +98,24 @@ static inline void treadle_foreign_fire_(treadle_timer timer, void *info) {
     (void)timer;
     treadle_foreign_post_((treadle_foreign *)info);
 }
+static inline int64_t treadle_foreign_after_(int64_t delay) {
+    int64_t now = treadle_time_now();
+    return delay < TREADLE_FOREVER - now ? now + delay : TREADLE_FOREVER;
+}
 static inline void treadle_foreign_prepare_(treadle_observer observer, uint32_t activity, void *info) {
     treadle_foreign *foreign = (treadle_foreign *)info;
     (void)observer;
-    /* A run loop that never sleeps serves the other one, too. */
-    if (activity != TREADLE_BEFORE_WAITING && ++foreign->busy_passes < 64) return;
-    foreign->busy_passes = 0;
     if (foreign->is_turning && !foreign->config.is_reentrant) return;
-    int64_t delay = foreign->config.prepare(foreign->config.info), now = treadle_time_now();
+    int64_t now = treadle_time_now();
+    /* In a run loop that is always busy the other one has a turn of its own in each pass, or what was started of it is looked for by
+     * time: passes may be of any length. */
+    if (activity == TREADLE_BEFORE_TIMERS && foreign->is_prepared && now - foreign->prepared_at < 1000000) return;
+    foreign->is_prepared = true;
+    foreign->prepared_at = now;
+    int64_t delay = foreign->config.prepare(foreign->config.info);
     if (foreign->is_removed) return;
     if (delay <= 0) treadle_foreign_post_(foreign);
-    else treadle_timer_set_next_fire(foreign->timer, delay < TREADLE_FOREVER - now ? now + delay : TREADLE_FOREVER);
+    else treadle_timer_set_next_fire(foreign->timer, treadle_foreign_after_(delay));
 }
 static inline int32_t treadle_foreign_get_fd_(void *info) { return ((treadle_foreign *)info)->config.fd; }
 
@@ -142,11 +152,13 @@ static inline treadle_status treadle_foreign_add(treadle_loop loop, const char *
     if (status == TREADLE_OK && !treadle_loop_is_current(loop)) status = TREADLE_E_WRONG_THREAD;
     treadle_observer_context observer = TREADLE_INIT(treadle_observer_context);
     observer.info = foreign, observer.retain = treadle_foreign_retain_, observer.release = treadle_foreign_release_;
-    observer.notify = treadle_foreign_prepare_, observer.activities = TREADLE_BEFORE_TIMERS | TREADLE_BEFORE_WAITING, observer.order = INT64_MAX;
+    observer.notify = treadle_foreign_prepare_, observer.order = INT64_MAX;
+    observer.activities = TREADLE_BEFORE_TIMERS | TREADLE_BEFORE_WAITING | TREADLE_EXIT;
     if (status >= 0) status = treadle_observer_create(&observer, &foreign->observer);
     treadle_timer_context timer = TREADLE_INIT(treadle_timer_context);
     timer.info = foreign, timer.retain = treadle_foreign_retain_, timer.release = treadle_foreign_release_;
-    timer.fire = treadle_foreign_fire_, timer.fire_at = TREADLE_FOREVER;
+    /* Due now: a loop that another one waits for has something to do, which begins with a preparation. */
+    timer.fire = treadle_foreign_fire_, timer.fire_at = treadle_time_now();
     if (status >= 0) status = treadle_timer_create(&timer, &foreign->timer);
     treadle_descriptor_context descriptor = TREADLE_INIT(treadle_descriptor_context);
     descriptor.info = foreign, descriptor.retain = treadle_foreign_retain_, descriptor.release = treadle_foreign_release_;
