@@ -103,7 +103,10 @@ private func checkTarget(
   }
   guard let modes = try requestModes(config.modes, config.mode_count) else { return nil }
   if modes.isEmpty { throw Failure(Status.argument, "modes", "is an empty list") }
-  for name in modes where name == nil { throw Failure(Status.argument, "modes", "contains NULL") }
+  for name in modes {
+    guard let name else { throw Failure(Status.argument, "modes", "contains NULL") }
+    if !UTF8Text.isWellFormed(name) { throw Failure(Status.argument, "modes", "contains a name that is not UTF-8") }
+  }
   return modes
 }
 

@@ -15,7 +15,7 @@ import TreadleScopes
 public func treadle_retain(_ object: UnsafeMutableRawPointer?) -> treadle_status {
   status("treadle_retain") { () throws(Failure) in
     let kind = try countedKind(object)
-    try Slab(kind).retainForClient(UInt(bitPattern: object), kind.name)
+    try Slab(kind).retainForClient(UInt(bitPattern: object), "object")
     return Status.ok
   }
 }
@@ -26,25 +26,33 @@ public func treadle_release(_ object: UnsafeMutableRawPointer?) -> treadle_statu
   status("treadle_release") { () throws(Failure) in
     let handle = UInt(bitPattern: object)
     let kind = try countedKind(object)
-    if kind.isItem { try Item.release(kind, handle, kind.name) } else { try releaseOther(kind, handle) }
+    if kind.isItem { try Item.release(kind, handle, "object") } else { try releaseOther(kind, handle) }
     return Status.ok
   }
 }
 
 @inline(never)
 private func releaseOther(_ kind: Kind, _ handle: UInt) throws(Failure) {
-  switch kind {
-  case .loop: try Loop.release(handle)
-  case .thread: try Thread.release(handle)
-  case .lock: try ClientLock.release(handle)
-  case .condition: try ClientCondition.release(handle)
-  case .routine: try Routine.releaseForClient(handle)
-  case .invocation: try Invocation.releaseForClient(handle)
-  case .closure: try Closure.releaseForClient(handle)
-  case .scope: try Scope.releaseForClient(handle)
-  case .message: try Message.releaseForClient(handle)
-  default: throw Handle(bits: handle).failure("object")
+  try naming("object") { () throws(Failure) in
+    switch kind {
+    case .loop: try Loop.release(handle)
+    case .thread: try Thread.release(handle)
+    case .lock: try ClientLock.release(handle)
+    case .condition: try ClientCondition.release(handle)
+    case .routine: try Routine.releaseForClient(handle)
+    case .invocation: try Invocation.releaseForClient(handle)
+    case .closure: try Closure.releaseForClient(handle)
+    case .scope: try Scope.releaseForClient(handle)
+    case .message: try Message.releaseForClient(handle)
+    default: throw Handle(bits: handle).failure("object")
+    }
   }
+}
+
+/// Looks an object up whose kind has a name of its own for the failure: the failure names the parameter instead.
+@inline(__always)
+private func naming<Result>(_ subject: StaticString, _ find: () throws(Failure) -> Result) throws(Failure) -> Result {
+  do throws(Failure) { return try find() } catch { throw Failure(error.status, subject, error.text, osError: error.osError) }
 }
 
 /// The kind of a handle whose object clients count references to.
@@ -69,13 +77,13 @@ public func treadle_invalidate(_ item: UnsafeMutableRawPointer?) -> treadle_stat
   status("treadle_invalidate") { () throws(Failure) in
     let handle = Handle(bits: UInt(bitPattern: item))
     if handle.kind == .closure {
-      let closure = try Closure.retained(handle.bits)
+      let closure = try naming("item") { () throws(Failure) in try Closure.retained(handle.bits) }
       defer { closure.drop() }
       _ = closure.droppedIfThreadEnds { closure.retire() }
       return Status.ok
     }
     let kind = try itemKind(item)
-    try Item.invalidate(kind, handle.bits, kind.name)
+    try Item.invalidate(kind, handle.bits, "item")
     return Status.ok
   }
 }
@@ -85,18 +93,18 @@ public func treadle_close(_ object: UnsafeMutableRawPointer?, _ timeout_ns: Int6
   status("treadle_close") { () throws(Failure) in
     let handle = Handle(bits: UInt(bitPattern: object))
     if handle.kind == .closure {
-      let closure = try Closure.retained(handle.bits)
+      let closure = try naming("object") { () throws(Failure) in try Closure.retained(handle.bits) }
       defer { closure.drop() }
       try closure.droppedIfThreadEnds { () throws(Failure) in try closure.close(timeout: timeout_ns) }
       return Status.ok
     }
     if handle.kind == .scope {
-      return try Scope.holding(handle.bits) { scope throws(Failure) in
+      return try Scope.holding(handle.bits, "object") { scope throws(Failure) in
         try scope.close(timeout: timeout_ns) ? Status.ok : Status.deferred
       }
     }
     guard let kind = handle.kind, kind.isItem else { throw handle.failure("object") }
-    try Item.hold(kind, handle.bits, kind.name).close(timeout: timeout_ns, kind.name)
+    try Item.hold(kind, handle.bits, "object").close(timeout: timeout_ns, "object")
     return Status.ok
   }
 }
@@ -106,13 +114,13 @@ public func treadle_is_valid(_ item: UnsafeMutableRawPointer?) -> Bool {
   answer("treadle_is_valid", false) { () throws(Failure) in
     let handle = Handle(bits: UInt(bitPattern: item))
     if handle.kind == .closure {
-      let closure = try Closure.retained(handle.bits)
+      let closure = try naming("item") { () throws(Failure) in try Closure.retained(handle.bits) }
       defer { closure.drop() }
       return closure.isActive
     }
-    if handle.kind == .scope { return try Scope.holding(handle.bits) { !$0.isClosing } }
+    if handle.kind == .scope { return try Scope.holding(handle.bits, "item") { !$0.isClosing } }
     let kind = try itemKind(item)
-    return try Item.isValid(kind, UInt(bitPattern: item), kind.name)
+    return try Item.isValid(kind, UInt(bitPattern: item), "item")
   }
 }
 
@@ -143,7 +151,7 @@ private func holding<Result>(
   _ item: UnsafeMutableRawPointer?, _ body: (Item) throws(Failure) -> Result
 ) throws(Failure) -> Result {
   let kind = try itemKind(item)
-  return try Item.holding(kind, UInt(bitPattern: item), kind.name, body)
+  return try Item.holding(kind, UInt(bitPattern: item), "item", body)
 }
 
 // MARK: Describing
@@ -170,13 +178,13 @@ public func treadle_get_pthread(
     let handle = Handle(bits: UInt(bitPattern: object))
     switch handle.kind {
     case .thread?:
-      out.pointee = try Thread.holding(OpaquePointer(object)) { thread throws(Failure) in try thread.pthread() }
+      out.pointee = try Thread.holding(OpaquePointer(object), "object") { thread throws(Failure) in try thread.pthread() }
     case .lock?:
-      let lock = try ClientLock.hold(handle.bits, "lock")
+      let lock = try ClientLock.hold(handle.bits, "object")
       defer { lock.letGo() }
       out.pointee = UInt(bitPattern: lock.native)
     case .condition?:
-      let condition = try ClientCondition.hold(handle.bits, "condition")
+      let condition = try ClientCondition.hold(handle.bits, "object")
       defer { condition.letGo() }
       out.pointee = UInt(bitPattern: condition.native)
     default: throw handle.failure("object")
@@ -194,13 +202,13 @@ public func treadle_describe(
     try writeText(buffer, capacity, out_length) { text throws(Failure) in
       let handle = Handle(bits: UInt(bitPattern: object))
       if handle.kind == .loop {
-        try Loop.holding(handle.bits, "loop") { loop throws(Failure) in try loop.report(&text) }
+        try Loop.holding(handle.bits, "object") { loop throws(Failure) in try loop.report(&text) }
       } else if let kind = handle.kind, kind.isItem {
-        try Item.holding(kind, handle.bits, kind.name) { item throws(Failure) in
+        try Item.holding(kind, handle.bits, "object") { item throws(Failure) in
           try item.droppedIfThreadEnds { () throws(Failure) in try item.report(&text) }
         }
       } else if handle.kind == .thread {
-        try Thread.holding(OpaquePointer(object)) { thread throws(Failure) in try thread.report(&text) }
+        try Thread.holding(OpaquePointer(object), "object") { thread throws(Failure) in try thread.report(&text) }
       } else {
         throw handle.failure("object")
       }
@@ -218,7 +226,7 @@ public func treadle_loop_add(
   status("treadle_loop_add") { () throws(Failure) in
     try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
       let kind = try itemKind(item)
-      let held = try Item.hold(kind, UInt(bitPattern: item), kind.name)
+      let held = try Item.hold(kind, UInt(bitPattern: item), "item")
       guard let mode else {
         held.letGo()
         throw Failure(Status.argument, "mode", "is NULL")

@@ -37,6 +37,7 @@ public func treadle_signature_get_layout(
   _ out_alignment: UnsafeMutablePointer<Int>?
 ) -> treadle_status {
   status("treadle_signature_get_layout") { () throws(Failure) in
+    out_alignment?.pointee = 0
     let outSize = try need(out_size, 0, "out_size")
     let outAlignment = try need(out_alignment, 0, "out_alignment")
     let signature = try SignatureTable.find(bits(signature), "signature")

@@ -38,6 +38,22 @@ package struct FixedText {
     terminate()
   }
 
+  /// Text that may be malformed: U+FFFD in place of each byte that belongs to no character.
+  package mutating func appendValid(_ text: UnsafePointer<CChar>) {
+    var next = text
+    while next.pointee != 0 {
+      let size = UTF8Text.characterLength(next)
+      if size == 0 { append("\u{FFFD}") }
+      for _ in 0..<size {
+        if length &+ 1 < room.count { room[length] = UInt8(bitPattern: next.pointee) }
+        length &+= 1
+        next += 1
+      }
+      if size == 0 { next += 1 }
+    }
+    terminate()
+  }
+
   /// What was cut in the middle of a character of UTF-8 ends before that.
   package func dropPartOfCharacter() {
     if length < room.count || room.count == 0 { return }

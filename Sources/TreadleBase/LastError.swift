@@ -26,19 +26,20 @@ package enum LastError {
     treadle_system_failure().pointee.number = Int64(number)
   }
 
-  /// Completes the failure that will be recorded next, by up to three texts. Without memory it stays as it is.
+  /// Completes the failure that will be recorded next, by up to three texts, which may be a client's: what of them is not UTF-8
+  /// is replaced. Without memory it stays as it is.
   @inline(never)
   package static func detail(_ text: UnsafePointer<CChar>?, _ more: UnsafePointer<CChar>? = nil, _ most: UnsafePointer<CChar>? = nil) {
     guard let detail = needDetail() else { return }
     detail.pointee.is_new = 1
     withUnsafeMutableBytes(of: &detail.pointee.text) { room in
       var written = FixedText(room)
-      if let text { written.append(text) }
+      if let text { written.appendValid(text) }
       if text != nil && more != nil { written.append(": ") }
-      if let more { written.append(more) }
+      if let more { written.appendValid(more) }
       if let most {
         written.append(": ")
-        written.append(most)
+        written.appendValid(most)
       }
       written.dropPartOfCharacter()
     }

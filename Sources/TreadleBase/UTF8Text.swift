@@ -27,7 +27,7 @@ package enum UTF8Text {
 
   /// The length of the character at the front, 0 if it is malformed. Looks no further than the first byte
   /// that does not belong to it, so never past the NUL.
-  private static func characterLength(_ text: UnsafePointer<CChar>) -> Int {
+  static func characterLength(_ text: UnsafePointer<CChar>) -> Int {
     let first = UInt8(bitPattern: text[0])
     if first < 0x80 { return 1 }
     let length: Int

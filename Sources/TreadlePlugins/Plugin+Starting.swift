@@ -224,7 +224,10 @@ extension Plugin {
     if let getExtension = state.pointee.description.get_extension, Plugin.lists(state.pointee.description.provided, name) {
       found = UnsafeRawPointer(bitPattern: ClientCall.guarded(getExtension, state.pointee.instance, name))
     }
-    guard let found else { throw failure(Status.notFound, "does not have the extension", name) }
+    guard let found else {
+      LastError.detail(id, name)
+      throw Failure(Status.notFound, "id", "is not that of an extension that the plugin has")
+    }
     return found
   }
 }

@@ -76,9 +76,9 @@ enum PluginCheck {
         throw refusal("has a setting with a struct_size that no version had", id)
       }
       guard let key = setting.key, isKey(key) else { throw refusal("has a setting with an invalid key", id) }
-      if setting.type > UInt32(TREADLE_SETTING_REAL) || setting.reserved != 0 || setting.minimum > setting.maximum {
-        throw refusal("has a setting of an unknown type, or without a value", id, key)
-      }
+      if setting.type > UInt32(TREADLE_SETTING_REAL) { throw refusal("has a setting of an unknown type", id, key) }
+      if setting.reserved != 0 { throw refusal("has a setting whose reserved is not 0", id, key) }
+      if setting.minimum > setting.maximum { throw refusal("has a setting whose minimum is above its maximum", id, key) }
       if setting.type != UInt32(TREADLE_SETTING_INTEGER) && (setting.minimum != 0 || setting.maximum != 0) {
         throw refusal("has a setting with limits that is not an integer", id, key)
       }

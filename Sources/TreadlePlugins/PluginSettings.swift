@@ -24,8 +24,8 @@ enum PluginSettings {
       }
       guard var next = given else { return values }
       while let key = next.pointee {
-        let index = try find(description, key)
-        let value = try check(description, index, key, next[1])
+        let index = try find(description, key, "settings", "have a key that the plugin does not define")
+        let value = try check(description, index, key, next[1], "settings", "have a value that is not one of the setting's type")
         treadle_system_free(values[index] ?? nil)
         values.set(index, value)
         next += 2
@@ -48,21 +48,25 @@ enum PluginSettings {
     values.free()
   }
 
-  static func find(_ description: treadle_plugin_description, _ key: UnsafePointer<CChar>) throws(Failure) -> Int {
+  static func find(
+    _ description: treadle_plugin_description, _ key: UnsafePointer<CChar>, _ subject: StaticString = "key",
+    _ text: StaticString = "is not one that the plugin defines"
+  ) throws(Failure) -> Int {
     for index in 0..<Int(description.setting_count) {
       if let known = setting(description, index)?.key, strcmp(known, key) == 0 { return index }
     }
     LastError.detail(description.id, key)
-    throw Failure(Status.notFound, "settings", "have a key that the plugin does not define")
+    throw Failure(Status.notFound, subject, text)
   }
 
   /// A copy of a value that the setting's type allows.
   static func check(
-    _ description: treadle_plugin_description, _ index: Int, _ key: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?
+    _ description: treadle_plugin_description, _ index: Int, _ key: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?,
+    _ subject: StaticString = "value", _ text: StaticString = "is not a value of the setting's type"
   ) throws(Failure) -> UnsafeMutablePointer<CChar>? {
     guard let value, let setting = setting(description, index), PluginCheck.allows(setting, value) else {
       LastError.detail(description.id, key)
-      throw Failure(Status.argument, "value", "is not a value of the setting's type")
+      throw Failure(Status.argument, subject, text)
     }
     return try Plugin.copy(value)
   }

@@ -74,7 +74,7 @@ extension MessagePort {
     case ReplyWait.Phase.lost: throw MessagePort.goneFailure
     default:
       if treadle_system_is_closed_now() { throw Shutdown.failure }
-      throw Failure(Status.noReply, "reply_timeout_ns", "passed, and the reply had not come")
+      throw Failure(Status.noReply, request.isCall ? "timeout_ns" : "reply_timeout_ns", "passed, and the reply had not come")
     }
   }
 
@@ -83,7 +83,11 @@ extension MessagePort {
     let frame = MessageFrame(
       kind: request.isCall ? MessageFrame.Kind.call : MessageFrame.Kind.message, flags: MessageFrame.Flag.wantsReply,
       length: request.size, serial: serial, id: request.id)
-    try send(frame, request.data, file, until: until, item)
+    do throws(Failure) {
+      try send(frame, request.data, file, until: until, item)
+    } catch {
+      throw error.status == Status.timeout && !request.isCall ? Failure(error.status, "send_timeout_ns", error.text) : error
+    }
   }
 
   /// Runs the loop until the reply is there, or will not come in time.

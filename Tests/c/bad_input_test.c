@@ -66,7 +66,7 @@ static void must_be_untouched(struct handles *h, treadle_loop loop) {
     CHECK(treadle_source_is_valid(h->of[SOURCE]) && treadle_descriptor_is_valid(h->of[DESCRIPTOR]));
     CHECK(treadle_timer_is_valid(h->of[TIMER]) && treadle_observer_is_valid(h->of[OBSERVER]));
     CHECK_INT(treadle_loop_run(loop, MODE, TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED); /* no stop was kept */
-    CHECK_ERROR(treadle_loop_release(loop), TREADLE_E_STALE, "loop");
+    CHECK_ERROR(treadle_loop_release(loop), TREADLE_E_STALE, "object");
 }
 
 static void *const garbage[] = {

@@ -120,7 +120,7 @@ TEST(close_of_an_idle_item, "OBJ-5 OBJ-9") {
         CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(item.calls, 1);
         CHECK_INT(kind->release(item.handle), TREADLE_OK);
-        CHECK_ERROR(kind->close(item.handle, 0), TREADLE_E_STALE, kind->name);
+        CHECK_ERROR(kind->close(item.handle, 0), TREADLE_E_STALE, "object");
         CHECK_ERROR(kind->close(NULL, 0), TREADLE_E_ARG, "object");
         CHECK_ERROR(kind->close(loop, 0), TREADLE_E_KIND, "object");
     }

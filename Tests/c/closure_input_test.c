@@ -24,7 +24,7 @@ static void refuse(treadle_closure_config config, treadle_status status, const c
 TEST(bad_configs_are_refused, "OBJ-6 ABI-2") {
     treadle_loop loop = treadle_loop_current();
     treadle_thread thread = treadle_thread_current();
-    const char *modes[] = {"mode", NULL}, *one[] = {"mode"};
+    const char *modes[] = {"mode", NULL}, *one[] = {"mode"}, *malformed[] = {"mode", "\xff"};
     int32_t result = 0;
     refuse(CLOSURE_CONFIG(.signature = "ii"), TREADLE_E_ARG, "handler");
     refuse(CLOSURE_CONFIG(.handler = nothing), TREADLE_E_ARG, "signature");
@@ -43,6 +43,7 @@ TEST(bad_configs_are_refused, "OBJ-6 ABI-2") {
         refuse(GOOD(.delivery = delivery, .loop = (treadle_loop)thread), TREADLE_E_KIND, "loop");
         refuse(GOOD(.delivery = delivery, .thread = (treadle_thread)&result), TREADLE_E_STALE, "thread");
         refuse(GOOD(.delivery = delivery, .loop = loop, .modes = modes, .mode_count = 2), TREADLE_E_ARG, "modes");
+        refuse(GOOD(.delivery = delivery, .loop = loop, .modes = malformed, .mode_count = 2), TREADLE_E_ARG, "not UTF-8");
         refuse(GOOD(.delivery = delivery, .loop = loop, .modes = modes), TREADLE_E_ARG, "modes");
         refuse(GOOD(.delivery = delivery, .loop = loop, .mode_count = 1), TREADLE_E_ARG, "modes");
         refuse(GOOD(.delivery = delivery, .loop = loop, .modes = one, .mode_count = 65536), TREADLE_E_ARG, "mode_count");
@@ -96,8 +97,8 @@ TEST(bad_handles_are_refused, "OBJ-5 OBJ-6") {
     CHECK_ERROR(treadle_closure_invalidate((treadle_closure)treadle_loop_current()), TREADLE_E_KIND, "item");
     CHECK_INT(treadle_loop_wake((treadle_loop)closure), TREADLE_E_KIND);
     CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
-    CHECK_ERROR(treadle_closure_invalidate(closure), TREADLE_E_STALE, "closure");
-    CHECK_ERROR(treadle_closure_close(closure, 0), TREADLE_E_STALE, "closure");
+    CHECK_ERROR(treadle_closure_invalidate(closure), TREADLE_E_STALE, "item");
+    CHECK_ERROR(treadle_closure_close(closure, 0), TREADLE_E_STALE, "object");
     treadle_closure_info info = {.struct_size = sizeof info};
     CHECK_ERROR(treadle_closure_get_info(closure, &info), TREADLE_E_STALE, "closure");
 }

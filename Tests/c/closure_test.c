@@ -158,7 +158,7 @@ TEST(a_retired_pointer_returns_the_default, "OBJ-5 THR-19") {
     CHECK_INT(pool_info().after_invalidated - before, 5);
     CHECK_INT(info.handled, 0);
     CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
-    CHECK_ERROR(treadle_closure_release(closure), TREADLE_E_STALE, "closure");
+    CHECK_ERROR(treadle_closure_release(closure), TREADLE_E_STALE, "object");
     CHECK(code((point){9, 9, 9}, 9).z == 3); /* for ever */
     CHECK_INT(reports, 1);
     CHECK_INT(destroyed, 1);
@@ -175,7 +175,7 @@ TEST(the_last_release_retires, "OBJ-2 OBJ-4") {
     CHECK_INT(info_of(closure).state, TREADLE_CLOSURE_ACTIVE);
     CHECK_INT(treadle_closure_release(closure), TREADLE_OK);
     CHECK_INT(destroyed, 1);
-    CHECK_ERROR(treadle_closure_retain(closure), TREADLE_E_STALE, "closure");
+    CHECK_ERROR(treadle_closure_retain(closure), TREADLE_E_STALE, "object");
 }
 
 /* What handlers do with their own closure. */
@@ -218,7 +218,7 @@ TEST(a_handler_may_end_its_own_closure, "OBJ-3 OBJ-7") {
         CHECK_INT(((sum_fn)own.code)(1, 2), 7 + i);
         CHECK_INT(own.destroyed, 1);
         CHECK_INT(((sum_fn)own.code)(1, 2), 0);
-        if (i == 2) CHECK_ERROR(treadle_closure_retain(own.closure), TREADLE_E_STALE, "closure");
+        if (i == 2) CHECK_ERROR(treadle_closure_retain(own.closure), TREADLE_E_STALE, "object");
         else end_closure(own.closure);
         CHECK_INT(own.destroyed, 1);
     }

@@ -190,8 +190,8 @@ TEST(bad_arguments_of_conditions, "THR-20") {
     CHECK_ERROR(treadle_condition_wait(condition, gone_lock, 0), TREADLE_E_STALE, "lock");
     CHECK_ERROR(treadle_condition_signal(gone), TREADLE_E_STALE, "condition");
     CHECK_ERROR(treadle_condition_broadcast(gone), TREADLE_E_STALE, "condition");
-    CHECK_ERROR(treadle_condition_retain(gone), TREADLE_E_STALE, "condition");
-    CHECK_ERROR(treadle_condition_release(gone), TREADLE_E_STALE, "condition");
+    CHECK_ERROR(treadle_condition_retain(gone), TREADLE_E_STALE, "object");
+    CHECK_ERROR(treadle_condition_release(gone), TREADLE_E_STALE, "object");
     CHECK(treadle_condition_get_pthread_cond(gone) == NULL);
     release_both();
 }
@@ -218,7 +218,7 @@ TEST(a_waiter_keeps_its_condition, "THR-20 OBJ-3") {
     }
     lock_it();
     CHECK_INT(treadle_condition_release(condition), TREADLE_OK);
-    CHECK_ERROR(treadle_condition_release(condition), TREADLE_E_STALE, "condition");
+    CHECK_ERROR(treadle_condition_release(condition), TREADLE_E_STALE, "object");
     tickets = 1;
     CHECK_INT(treadle_condition_signal(condition), TREADLE_OK); /* it lives as long as the wait */
     unlock_it();

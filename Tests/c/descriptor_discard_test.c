@@ -95,7 +95,7 @@ TEST(it_is_invalid_then_released, "OBJ-4 OBJ-5 SRC1-8 SRC1-10 MODE-7") {
                 CHECK_INT(treadle_descriptor_get_fd(source, &number), is_shared ? TREADLE_OK : TREADLE_E_STALE);
                 if (is_shared) CHECK_INT(discard(source), TREADLE_OK);
                 CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
-                CHECK_ERROR(discard(source), TREADLE_E_STALE, "descriptor");
+                CHECK_ERROR(discard(source), TREADLE_E_STALE, "is not the handle");
                 CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
                 CHECK_INT(treadle_loop_run(treadle_loop_current(), "another", 0, 0), TREADLE_RUN_FINISHED);
                 CHECK_INT(take(&performed), 0);
@@ -115,7 +115,7 @@ TEST(who_owns_no_reference_ends_it_all_the_same, "OBJ-2 OBJ-5") {
         add(source, M);
         CHECK_INT(treadle_descriptor_release(source), TREADLE_OK);
         CHECK(treadle_descriptor_is_valid(source)); /* its mode keeps it */
-        CHECK_ERROR(discard(source), TREADLE_E_STALE, "descriptor");
+        CHECK_ERROR(discard(source), TREADLE_E_STALE, "is not the handle");
         CHECK(!treadle_descriptor_is_valid(source));
         CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
         CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);

@@ -56,7 +56,7 @@ TEST(it_is_invalid_then_released, "OBJ-4 OBJ-5 TMR-7 MODE-7") {
                 CHECK(!treadle_timer_is_valid(timer));
                 CHECK_INT(treadle_timer_get_next_fire(timer, &at), is_shared ? TREADLE_OK : TREADLE_E_STALE);
                 if (is_shared) CHECK_INT(discard(timer), TREADLE_OK);
-                CHECK_ERROR(discard(timer), TREADLE_E_STALE, "timer");
+                CHECK_ERROR(discard(timer), TREADLE_E_STALE, "is not the handle");
                 CHECK(treadle_timer_is_valid(neighbour) && treadle_loop_contains_timer(treadle_loop_current(), neighbour, M));
                 CHECK_INT(discard(neighbour), TREADLE_OK);
                 CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
@@ -75,7 +75,7 @@ TEST(it_may_have_fired, "OBJ-4 TMR-15") {
         CHECK_INT(take(&fired), 1);
         CHECK_INT(discard(timer), TREADLE_OK);
         CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
-        CHECK_ERROR(discard(timer), TREADLE_E_STALE, "timer");
+        CHECK_ERROR(discard(timer), TREADLE_E_STALE, "is not the handle");
         CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
     }
 }
@@ -86,7 +86,7 @@ TEST(who_owns_no_reference_ends_it_all_the_same, "OBJ-2 OBJ-5") {
             states[state](timer);
             CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
             CHECK(treadle_timer_is_valid(timer)); /* its modes keep it */
-            CHECK_ERROR(discard(timer), TREADLE_E_STALE, "timer");
+            CHECK_ERROR(discard(timer), TREADLE_E_STALE, "is not the handle");
             CHECK(!treadle_timer_is_valid(timer));
             CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
             CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);

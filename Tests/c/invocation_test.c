@@ -293,7 +293,7 @@ TEST(a_refused_invocation_is_destroyed, "OBJ-3") {
     CHECK_INT(invocations_destroyed, 5);
     CHECK_INT(treadle_invocation_release(invocation), TREADLE_OK);
     CHECK_INT(invocations_destroyed, 6);
-    CHECK_ERROR(treadle_invocation_release(invocation), TREADLE_E_STALE, "invocation");
+    CHECK_ERROR(treadle_invocation_release(invocation), TREADLE_E_STALE, "object");
 }
 
 TEST(bad_options_are_refused, "OBJ-2 ABI-7") {

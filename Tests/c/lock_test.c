@@ -143,8 +143,8 @@ TEST(bad_arguments_of_locks, "THR-20") {
     CHECK(treadle_lock_get_pthread_mutex(lock) == NULL);
     CHECK_ERROR(treadle_lock_lock(lock, 0), TREADLE_E_STALE, "lock");
     CHECK_ERROR(treadle_lock_unlock(lock), TREADLE_E_STALE, "lock");
-    CHECK_ERROR(treadle_lock_retain(lock), TREADLE_E_STALE, "lock");
-    CHECK_ERROR(treadle_lock_release(lock), TREADLE_E_STALE, "lock");
+    CHECK_ERROR(treadle_lock_retain(lock), TREADLE_E_STALE, "object");
+    CHECK_ERROR(treadle_lock_release(lock), TREADLE_E_STALE, "object");
     treadle_lock kept = make_lock(0);
     CHECK(kept != lock);
     CHECK_ERROR(treadle_lock_lock((treadle_lock)(void *)treadle_loop_current(), 0), TREADLE_E_KIND, "lock");
@@ -157,7 +157,7 @@ TEST(references_of_a_lock, "OBJ-2 THR-20") {
     release_it(lock);
     must_get_it(lock);
     release_it(lock);
-    CHECK_ERROR(treadle_lock_release(lock), TREADLE_E_STALE, "lock");
+    CHECK_ERROR(treadle_lock_release(lock), TREADLE_E_STALE, "object");
 }
 
 /* --- The native mutex ----------------------------------------------------------------------------- */
@@ -246,7 +246,7 @@ TEST(a_waiter_keeps_its_lock, "THR-20 OBJ-3") {
     CHECK_INT(pthread_create(&thread, NULL, wait_for_it, lock), 0);
     while (!atomic_load(&waiting_thread) || !is_blocked(waiting_thread)) sched_yield();
     release_it(lock);
-    CHECK_ERROR(treadle_lock_release(lock), TREADLE_E_STALE, "lock");
+    CHECK_ERROR(treadle_lock_release(lock), TREADLE_E_STALE, "object");
     unlock_it(lock);
     sem_post(&unlocked);
     pthread_join(thread, NULL);

@@ -89,7 +89,7 @@ TEST(what_only_the_loop_held_is_ended, "RL-8 OBJ-4 ABI-2 OBJ-8") {
         CHECK_INT(leaving[k].ended, 1);
         CHECK_INT(leaving[k].release_thread, exiting);
         CHECK(!kinds[k]->is_valid(leaving[k].item));
-        CHECK_ERROR(kinds[k]->retain(leaving[k].item), TREADLE_E_STALE, kinds[k]->name);
+        CHECK_ERROR(kinds[k]->retain(leaving[k].item), TREADLE_E_STALE, "object");
         probe_end(&leaving[k]);
     }
 }

@@ -35,7 +35,8 @@ TEST(a_full_queue_holds_the_sender_up_until_its_timeout, "MSG-6 MSG-8") {
     CHECK_INT(status, TREADLE_E_TIMEOUT);
     CHECK(sent > 0 && sent < 10000); /* bounded */
     CHECK_ERROR(treadle_message_port_send(remote, 1, block, sizeof block, MILLISECONDS(10)), TREADLE_E_TIMEOUT, "timeout_ns");
-    CHECK_INT(treadle_message_port_request(remote, 1, block, sizeof block, MILLISECONDS(10), LONG, REPLIES, NULL, NULL), TREADLE_E_TIMEOUT);
+    CHECK_ERROR(treadle_message_port_request(remote, 1, block, sizeof block, MILLISECONDS(10), LONG, REPLIES, NULL, NULL), TREADLE_E_TIMEOUT,
+                "send_timeout_ns");
     CHECK_INT(treadle_loop_add(treadle_loop_current(), local, M), TREADLE_OK);
     for (int i = 0; i < sent; i++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
     CHECK_INT(treadle_message_port_send(remote, 1, block, sizeof block, 0), TREADLE_OK);

@@ -264,9 +264,9 @@ TEST(a_name_that_is_not_utf8_is_refused, "MODE-1 RL-7") {
         CHECK_ERROR(treadle_loop_add_common_mode(loop, mode), TREADLE_E_ARG, "mode is not UTF-8");
         CHECK_ERROR(treadle_loop_get_next_fire(loop, mode, &date), TREADLE_E_ARG, "mode is not UTF-8");
         CHECK_ERROR(treadle_loop_copy_items(loop, mode, NULL, 0, &count), TREADLE_E_ARG, "mode is not UTF-8");
-        CHECK_ERROR(post_block(loop, &block), TREADLE_E_ARG, "mode is not UTF-8");
-        CHECK_ERROR(perform_on(treadle_thread_current(), &request, &mode, 1, 0), TREADLE_E_ARG, "mode is not UTF-8");
-        CHECK_ERROR(perform_after(1, &request, &mode, 1), TREADLE_E_ARG, "mode is not UTF-8");
+        CHECK_ERROR(post_block(loop, &block), TREADLE_E_ARG, "modes contains a name that is not UTF-8");
+        CHECK_ERROR(perform_on(treadle_thread_current(), &request, &mode, 1, 0), TREADLE_E_ARG, "modes contains a name that is not UTF-8");
+        CHECK_ERROR(perform_after(1, &request, &mode, 1), TREADLE_E_ARG, "modes contains a name that is not UTF-8");
         CHECK(!treadle_loop_contains(loop, source, mode) && !treadle_loop_is_common_mode(loop, mode));
     }
     char names[256];

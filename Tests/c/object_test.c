@@ -17,8 +17,8 @@ TEST(every_reference_is_given_back_once, "OBJ-2 ABI-2") {
             CHECK_INT(kinds[k]->release(probe.item), TREADLE_OK);
         }
         CHECK_INT(probe.held, 0);
-        CHECK_ERROR(kinds[k]->release(probe.item), TREADLE_E_STALE, kinds[k]->name);
-        CHECK_ERROR(kinds[k]->retain(probe.item), TREADLE_E_STALE, kinds[k]->name);
+        CHECK_ERROR(kinds[k]->release(probe.item), TREADLE_E_STALE, "object");
+        CHECK_ERROR(kinds[k]->retain(probe.item), TREADLE_E_STALE, "object");
         probe_end(&probe);
     }
 }
@@ -30,7 +30,7 @@ TEST(references_of_the_runtime_cannot_be_released, "OBJ-2 OBJ-3") {
         probe_make(&probe, kinds[k]);
         CHECK_INT(kinds[k]->add(loop, probe.item, MODE), TREADLE_OK);
         CHECK_INT(kinds[k]->release(probe.item), TREADLE_OK);
-        CHECK_ERROR(kinds[k]->release(probe.item), TREADLE_E_STALE, kinds[k]->name);
+        CHECK_ERROR(kinds[k]->release(probe.item), TREADLE_E_STALE, "object");
         CHECK(kinds[k]->is_valid(probe.item) && kinds[k]->contains(loop, probe.item, MODE));
         CHECK_INT(kinds[k]->remove(loop, probe.item, MODE), TREADLE_OK);
         probe_end(&probe);
@@ -38,11 +38,11 @@ TEST(references_of_the_runtime_cannot_be_released, "OBJ-2 OBJ-3") {
     /* Get borrows, copy gives. A scheduled source's reference to the loop is not the client's either. */
     treadle_source source = keep_mode(MODE);
     treadle_loop copy = NULL;
-    CHECK_ERROR(treadle_loop_release(loop), TREADLE_E_STALE, "loop");
+    CHECK_ERROR(treadle_loop_release(loop), TREADLE_E_STALE, "object");
     CHECK_INT(treadle_loop_copy_of_thread(thread_id(), &copy), TREADLE_OK);
     CHECK(copy == loop);
     CHECK_INT(treadle_loop_release(copy), TREADLE_OK);
-    CHECK_ERROR(treadle_loop_release(copy), TREADLE_E_STALE, "loop");
+    CHECK_ERROR(treadle_loop_release(copy), TREADLE_E_STALE, "object");
     CHECK(treadle_loop_current() == loop && treadle_loop_contains_source(loop, source, MODE));
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
 }
@@ -84,7 +84,7 @@ TEST(each_mode_and_the_common_set_hold_a_reference, "OBJ-3") {
         CHECK(kinds[k]->is_valid(probe.item) && kinds[k]->contains(loop, probe.item, TREADLE_COMMON_MODES));
         CHECK_INT(kinds[k]->remove(loop, probe.item, TREADLE_COMMON_MODES), TREADLE_OK);
         CHECK_INT(probe.held, 0);
-        CHECK_ERROR(kinds[k]->release(probe.item), TREADLE_E_STALE, kinds[k]->name);
+        CHECK_ERROR(kinds[k]->release(probe.item), TREADLE_E_STALE, "object");
         probe_end(&probe);
     }
 }

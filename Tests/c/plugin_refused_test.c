@@ -100,6 +100,8 @@ TEST(a_description_that_lies_is_refused, "PLUG-1") {
         treadle_status status = try_file(path_of("liar"), 0);
         if (status != TREADLE_E_PLUGIN) check_failed(__FILE__, __LINE__, "lie %d: %d", lie, status);
         CHECK(!is_mapped("liar"));
+        if (lie == LIES - 1) CHECK_ERROR_SAYS("minimum is above its maximum");
+        if (lie == LIES) CHECK_ERROR_SAYS("unknown type");
     }
     const char *const truths[] = {"0", "47"}; /* as it is: behind the last lie as well */
     for (size_t i = 0; i < 2; i++) {

@@ -349,8 +349,8 @@ TEST(destroy_is_called_with_the_last_reference, "") {
     CHECK_INT(destroyed, 0);
     CHECK_INT(treadle_routine_release(routine), TREADLE_OK);
     CHECK_INT(destroyed, 1);
-    CHECK_ERROR(treadle_routine_release(routine), TREADLE_E_STALE, "routine");
-    CHECK_ERROR(treadle_routine_retain(routine), TREADLE_E_STALE, "routine");
+    CHECK_ERROR(treadle_routine_release(routine), TREADLE_E_STALE, "object");
+    CHECK_ERROR(treadle_routine_retain(routine), TREADLE_E_STALE, "object");
     CHECK_ERROR(treadle_routine_call(routine, NULL, NULL, 0), TREADLE_E_STALE, "routine");
     treadle_routine other = made(take_nothing, "v", NULL, 0);
     CHECK(other != routine);

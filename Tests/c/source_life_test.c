@@ -56,7 +56,7 @@ TEST(context_is_copied_and_retained_once, "SRC0-1 SRC0-2 SRC0-4") {
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
     CHECK_INT(items[0].retains, 1);
     CHECK_INT(items[0].releases, 1); /* but when it is freed */
-    CHECK_ERROR(treadle_source_get_context_info(source, &info), TREADLE_E_STALE, "source");
+    CHECK_ERROR(treadle_source_get_context_info(source, &info), TREADLE_E_STALE, "item");
 }
 
 TEST(every_callback_may_be_null, "SRC0-1 RUN-7") {

@@ -179,14 +179,14 @@ TEST(a_close_gives_clients_no_reference_to_return, "OBJ-2 OBJ-11") {
         begin_close(&closing, &worker, &life, &closer);
         CHECK_ERROR(kind->close(closing.handle, MILLISECONDS(1)), TREADLE_E_TIMEOUT, "");
         CHECK_INT(kind->release(closing.handle), TREADLE_OK);
-        CHECK_ERROR(kind->release(closing.handle), TREADLE_E_STALE, kind->name);
+        CHECK_ERROR(kind->release(closing.handle), TREADLE_E_STALE, "object");
         CHECK_INT(life.released, 0);
         sem_post(&life.go);
         CHECK_INT(pthread_join(closer, NULL), 0);
         CHECK_INT(life.released, 1);
         /* Where the item lived there is room for the next, which is nobody's but ours. */
         void *next = kind->make(&other);
-        CHECK_ERROR(kind->close(closing.handle, 0), TREADLE_E_STALE, kind->name);
+        CHECK_ERROR(kind->close(closing.handle, 0), TREADLE_E_STALE, "object");
         CHECK(kind->is_valid(next));
         CHECK_INT(kind->release(next), TREADLE_OK);
         CHECK_INT(other.released, 1);

@@ -97,15 +97,15 @@ typedef struct treadle_closure_config {
  *  handler's; with TREADLE_DELIVERY_ASYNC the handler starts with the caller's (PERF-7). If a caller gets the default result
  *  because its call was not delivered, or not in time, its last error says why. In the child of a fork the parent's function
  *  pointers return their default results.
- *  [any] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad
- *  struct_size (these two), none or both of handler and host, info or destroy together with a host, a token without one, an
- *  unknown delivery, on_full or flag, a loop, thread or modes with TREADLE_DELIVERY_INLINE, neither or both of loop and thread
- *  without it, an empty list of modes, TREADLE_FULL_COALESCE with a delivery that waits, a negative timeout; TREADLE_E_RANGE
- *  for a default result of another size, or a queue_limit above 1,048,576; TREADLE_E_SIGNATURE, also for a variadic signature,
- *  or for "O" before a pointer that is not a C string; TREADLE_E_NOT_SUPPORTED when this machine has no stubs and flags do not
- *  allow libffi's, or its libffi has no closures; TREADLE_E_NOMEM also when the pool is exhausted and flags do not allow
- *  libffi's; TREADLE_E_CLOSED when the thread, or that of the loop, has finished, or the host is quiet; TREADLE_E_TOO_NEW.
- *  Since 1.0. */
+ *  [any] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size
+ *  (these two), none or both of handler and host, info or destroy together with a host, a token without one, an unknown
+ *  delivery, on_full or flag, a loop, thread or modes with TREADLE_DELIVERY_INLINE, neither or both of loop and thread
+ *  without it, an empty list of modes, TREADLE_FULL_COALESCE with a delivery that waits, a negative timeout;
+ *  TREADLE_E_RANGE for a default result of another size, or a queue_limit above 1,048,576; TREADLE_E_SIGNATURE, also
+ *  for a variadic signature, or for "O" before a pointer that is not a C string; TREADLE_E_NOT_SUPPORTED when this
+ *  machine has no stubs and flags do not allow libffi's, or its libffi has no closures; TREADLE_E_NOMEM also when the
+ *  pool is exhausted and flags do not allow libffi's; TREADLE_E_CLOSED when the thread, or that of the loop, has
+ *  finished, the host is quiet or the scope is closed; TREADLE_E_TOO_NEW. Since 1.0. */
 TREADLE_API treadle_status treadle_closure_create(const treadle_closure_config *config, treadle_closure *out_closure);
 
 /** Stores the function pointer, to be cast to the signature's type. It may be called at any time: after the closure was

@@ -71,8 +71,9 @@ typedef struct treadle_descriptor_context {
  *  function (treadle_set_log): before each sleep the loop then checks every watched descriptor, and reports TREADLE_FAILED,
  *  alone and once, to the source of a closed one.
  *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, no or unknown events or flags, none or several of ready,
- *  ready_routine and host, another callback or info together with a host, a token without one, a descriptor that is negative or
- *  not open (without get_fd); TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  ready_routine and host, another callback or info together with a host, a token without one, a descriptor that is
+ *  negative or not open (without get_fd); TREADLE_E_CLOSED if the host is quiet or the scope is closed;
+ *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_context *context,
                                                      treadle_descriptor *out_descriptor);
 
@@ -82,8 +83,9 @@ TREADLE_API treadle_status treadle_descriptor_create(const treadle_descriptor_co
  *  reference, which the caller releases (OBJ-3). While the thread's loop is being torn down, returns TREADLE_IGNORED, with a
  *  source in no mode.
  *  [any] Errors: TREADLE_E_ARG for a NULL ready, no or unknown events, a descriptor that is negative or not open;
- *  TREADLE_E_EXISTS if another source watches the same descriptor in that mode (SRC1-7); TREADLE_E_NOMEM; TREADLE_E_SYSTEM,
- *  with os_errno, if the kernel refuses; TREADLE_E_STATE if the thread can get no loop any more. Since 1.0. */
+ *  TREADLE_E_EXISTS if another source watches the same descriptor in that mode (SRC1-7); TREADLE_E_NOMEM;
+ *  TREADLE_E_SYSTEM, with os_errno, if the kernel refuses; TREADLE_E_CLOSED if the scope is closed; TREADLE_E_STATE if
+ *  the thread can get no loop any more. Since 1.0. */
 TREADLE_API treadle_status treadle_descriptor_start(int32_t fd, uint32_t events, treadle_ready_fn ready, void *info,
                                                     treadle_descriptor *out_descriptor);
 

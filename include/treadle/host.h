@@ -46,8 +46,8 @@ typedef struct treadle_host_config {
  *  descriptor sources, timers, observers, posts, requests and completions of invocations. Everything that needs an immediate
  *  call is refused with TREADLE_E_NOT_SUPPORTED: host_wants of a source, threads, notifications, closures, pools, requests that
  *  the calling thread would perform itself or after a delay, treadle_timer_fire and treadle_host_run (ABI-12).
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, or thread_enter or thread_exit without dispatch; TREADLE_E_TOO_NEW;
- *  TREADLE_E_NOMEM when there are 63 hosts. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, or thread_enter or thread_exit without dispatch;
+ *  TREADLE_E_CLOSED if the scope is closed; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM when there are 63 hosts. Since 1.0. */
 TREADLE_API treadle_status treadle_host_register(const treadle_host_config *config, treadle_host *out_host);
 
 /** Closes the host's gate for ever: no event starts on any thread. Then waits until the events in flight on other threads have

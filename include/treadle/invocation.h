@@ -32,9 +32,9 @@ typedef struct treadle_invocation_config {
 
 /** Creates an invocation: a function, with storage for its arguments, which are 0 until they are set, and for
  *  its result. It may be performed again after each call has ended.
- *  [any] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad
- *  struct_size (these two), or no code; TREADLE_E_SIGNATURE as of treadle_signature_parse; TREADLE_E_TOO_NEW;
- *  TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size
+ *  (these two), or no code; TREADLE_E_SIGNATURE as of treadle_signature_parse; TREADLE_E_CLOSED if the scope is closed;
+ *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_invocation_create(const treadle_invocation_config *config,
                                                      treadle_invocation *out_invocation);
 

@@ -44,9 +44,10 @@ typedef struct treadle_notification_config {
 
 /** Registers for a notification (NOTE-1). Registrations are called in the order in which they were added. A registration
  *  that is added during a notification is not called for it.
- *  [any, quick] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
- *  two, of config), an unknown name, a NULL out_token, none or both of fn and host, info or destroy together with a host, a
- *  token without one; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any, quick] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size
+ *  (these two, of config), an unknown name, a NULL out_token, none or both of fn and host, info or destroy together
+ *  with a host, a token without one; TREADLE_E_CLOSED if the host is quiet or the scope is closed; TREADLE_E_TOO_NEW;
+ *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_notification_add(const treadle_notification_config *config, uint64_t *out_token);
 
 /** Removes a registration: it is not called again, not even in a notification that is being delivered (NOTE-1). A call

@@ -47,15 +47,16 @@ typedef struct treadle_observer_context {
 
 /** Creates an observer, in no mode yet.
  *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, both notify and its routine, a callback or info with a
- *  host, a token without one; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  host, a token without one; TREADLE_E_CLOSED if the host is quiet or the scope is closed; TREADLE_E_TOO_NEW;
+ *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_observer_create(const treadle_observer_context *context, treadle_observer *out_observer);
 
 /** Creates an observer of some activities and adds it to the default mode of the calling thread's loop, in one call that costs
  *  less than two: notify is called with info, as with a context. The loop holds the observer. out_observer may be NULL;
  *  otherwise it receives one reference, which the caller releases (OBJ-3). While the thread's loop is being torn down, returns
  *  TREADLE_IGNORED, with an observer in no mode.
- *  [any] Errors: TREADLE_E_ARG for a NULL notify; TREADLE_E_NOMEM; TREADLE_E_SYSTEM; TREADLE_E_STATE if the thread can get
- *  no loop any more. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for a NULL notify; TREADLE_E_NOMEM; TREADLE_E_SYSTEM; TREADLE_E_CLOSED if the scope is
+ *  closed; TREADLE_E_STATE if the thread can get no loop any more. Since 1.0. */
 TREADLE_API treadle_status treadle_observer_start(uint32_t activities, treadle_observer_fn notify, void *info,
                                                   treadle_observer *out_observer);
 

@@ -28,8 +28,9 @@ TREADLE_API treadle_status treadle_pool_pop(uint64_t token);
 
 /** Calls release(object) when the calling thread's innermost pool is closed; without an open pool, when the thread ends,
  *  after its will-exit notification (POOL-2).
- *  [any] Errors: TREADLE_E_ARG for a NULL release; TREADLE_E_NOMEM, TREADLE_E_STATE in a thread-specific destructor that
- *  runs after the thread's teardown. After an error release is not called. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for a NULL release; TREADLE_E_CLOSED if the scope that the calling thread has entered is
+ *  closed; TREADLE_E_STATE in a thread-specific destructor that runs after the thread's teardown; TREADLE_E_NOMEM.
+ *  After an error release is not called. Since 1.0. */
 TREADLE_API treadle_status treadle_pool_add(void *object, treadle_release_fn release);
 
 TREADLE_END_DECLS

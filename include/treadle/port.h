@@ -68,9 +68,9 @@ typedef struct treadle_port_context {
  *  or treadle_close, at the end of its scope, or when its last reference is released; a message holds references to its reply
  *  port and to the ports among its components. When it becomes invalid it leaves all loops, its messages are dropped, waits for
  *  room end with an error, and then TREADLE_NOTIFY_PORT_INVALID is posted, once, on the thread that invalidated it (PORT-2).
- *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, a callback and its routine, either or info with a host, a token
- *  without one; TREADLE_E_RANGE for a larger capacity; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW;
- *  TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL, a bad struct_size, a callback and its routine, either or info with a host, a
+ *  token without one; TREADLE_E_RANGE for a larger capacity; TREADLE_E_CLOSED if the host is quiet or the scope is
+ *  closed; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_port_create(const treadle_port_context *context, treadle_port *out_port);
 
 /** Sends a message. The message's content is copied before this function returns; descriptors are duplicated and ports retained

@@ -56,10 +56,10 @@ TREADLE_API treadle_status treadle_loop_post(treadle_loop loop, treadle_post_fn 
  *  when the thread exits are discarded (RL-8). If the loop's thread has ended, returns TREADLE_IGNORED and calls destroy.
  *  A host's token is consumed by its event; it is retired only if the post was discarded, or the host did not complete the
  *  event.
- *  [any] Errors, with destroy called unless the post cannot be read, and a token not retired: TREADLE_E_ARG for NULL or a
- *  bad struct_size (these two), neither or several of fn, routine and host, a NULL mode, more than 65,535 modes, unknown
- *  flags, a token without a host, a label that is not UTF-8; TREADLE_E_RANGE for a longer label; TREADLE_E_CLOSED if the host is quiet;
- *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors, with destroy called unless the post cannot be read, and a token not retired: TREADLE_E_ARG for NULL or
+ *  a bad struct_size (these two), neither or several of fn, routine and host, a NULL mode, more than 65,535 modes,
+ *  unknown flags, a token without a host, a label that is not UTF-8; TREADLE_E_RANGE for a longer label;
+ *  TREADLE_E_CLOSED if the host is quiet or the scope is closed; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_post_in(treadle_loop loop, const treadle_post *post);
 
 TREADLE_END_DECLS

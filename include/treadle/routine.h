@@ -84,9 +84,9 @@ typedef struct treadle_routine_config {
 /** Creates a routine: a call with all its arguments except those that an event supplies. Set it in the
  *  context of a source, timer, observer, descriptor, port or post, which keeps a reference and ignores the
  *  function's result.
- *  [any] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad
- *  struct_size (these two), an unknown kind, a wrong number or size of arguments, or a kind that does not
- *  fit the argument's type; TREADLE_E_SIGNATURE as of treadle_signature_parse; TREADLE_E_TOO_NEW;
+ *  [any] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size
+ *  (these two), an unknown kind, a wrong number or size of arguments, or a kind that does not fit the argument's type;
+ *  TREADLE_E_SIGNATURE as of treadle_signature_parse; TREADLE_E_CLOSED if the scope is closed; TREADLE_E_TOO_NEW;
  *  TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_routine_create(const treadle_routine_config *config, treadle_routine *out_routine);
 

@@ -47,17 +47,17 @@ typedef struct treadle_source_context {
 } treadle_source_context;
 
 /** Creates a source. The context is copied; retain(info) is called once (SRC0-2).
- *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, a callback together with its routine, a callback, routine or info
- *  together with a host, a token or host_wants without a host; TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW;
- *  TREADLE_E_NOMEM. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, a callback together with its routine, a callback, routine
+ *  or info together with a host, a token or host_wants without a host; TREADLE_E_CLOSED if the host is quiet or the
+ *  scope is closed; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_source_create(const treadle_source_context *context, treadle_source *out_source);
 
 /** Creates a source with a perform and its info alone, and adds it to the default mode of the calling thread's loop, in one
  *  call that costs less than two. The loop holds the source. out_source may be NULL, for a source that only keeps the mode from
  *  being empty (MODE-7); otherwise it receives one reference, which the caller releases (OBJ-3). While the thread's loop is
  *  being torn down, returns TREADLE_IGNORED, with a source in no mode.
- *  [any] Errors: TREADLE_E_ARG for a NULL perform; TREADLE_E_NOMEM; TREADLE_E_SYSTEM; TREADLE_E_STATE if the thread can get
- *  no loop any more. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for a NULL perform; TREADLE_E_NOMEM; TREADLE_E_SYSTEM; TREADLE_E_CLOSED if the scope is
+ *  closed; TREADLE_E_STATE if the thread can get no loop any more. Since 1.0. */
 TREADLE_API treadle_status treadle_source_start(treadle_perform_fn perform, void *info, treadle_source *out_source);
 
 /** Marks the source as signalled: the first loop that makes a pass in a mode with the source performs it. Signals before that

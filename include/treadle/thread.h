@@ -57,9 +57,9 @@ typedef struct treadle_thread_config {
 /** Creates a thread with the default attributes, without starting it (THR-1, THR-17). Release the handle; the object lives at
  *  least until the thread has finished (THR-4). If the last reference to a joinable thread is released without a join, the
  *  thread is detached.
- *  [any, quick] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size (these
- *  two, of config), a NULL out_thread, unknown flags, fn, info or destroy with a host, a token without one;
- *  TREADLE_E_CLOSED if the host is quiet; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any, quick] Errors, with destroy called unless the config cannot be read: TREADLE_E_ARG for NULL or a bad struct_size
+ *  (these two, of config), a NULL out_thread, unknown flags, fn, info or destroy with a host, a token without one;
+ *  TREADLE_E_CLOSED if the host is quiet or the scope is closed; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_create(const treadle_thread_config *config, treadle_thread *out_thread);
 
 /** Starts the thread, once (THR-2). The thread may or may not be running when this returns. A thread that was cancelled before

@@ -58,9 +58,9 @@ typedef struct treadle_timer_context {
  *  suspended, the timer still fires when the clock shows its date (TMR-24), also in a sleeping loop.
  *  treadle_loop_get_next_fire returns a monotonic date for it, as for every timer. A mode with such a timer has an epoll set,
  *  like a mode with descriptors.
- *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, unknown flags, both fire and its routine, a callback or info
- *  together with a host, a token without one; TREADLE_E_RANGE for a negative interval; TREADLE_E_CLOSED if the host is quiet;
- *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_ARG for NULL, a bad struct_size, unknown flags, both fire and its routine, a callback or
+ *  info together with a host, a token without one; TREADLE_E_RANGE for a negative interval; TREADLE_E_CLOSED if the
+ *  host is quiet or the scope is closed; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_timer_create(const treadle_timer_context *context, treadle_timer *out_timer);
 
 /** The short form, and the fastest: creates a timer, adds it to the default mode of the calling thread's loop, and arms it
@@ -75,8 +75,9 @@ TREADLE_API treadle_status treadle_timer_create(const treadle_timer_context *con
  *  The loop holds the timer (NST-5). out_timer may be NULL; otherwise it receives one reference, which the caller releases. If
  *  info must be released with the timer, use treadle_timer_create. While the thread's loop is being torn down, returns
  *  TREADLE_IGNORED, with a timer in no mode.
- *  [any] Errors: TREADLE_E_ARG for a NULL fire; TREADLE_E_RANGE for a negative interval; TREADLE_E_NOMEM; TREADLE_E_SYSTEM;
- *  TREADLE_E_STATE if the thread can get no loop any more. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for a NULL fire; TREADLE_E_RANGE for a negative interval; TREADLE_E_NOMEM;
+ *  TREADLE_E_SYSTEM; TREADLE_E_CLOSED if the scope is closed; TREADLE_E_STATE if the thread can get no loop any more.
+ *  Since 1.0. */
 TREADLE_API treadle_status treadle_timer_start(int64_t delay_ns, int64_t interval_ns, treadle_timer_fn fire, void *info,
                                                treadle_timer *out_timer);
 

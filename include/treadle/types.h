@@ -132,7 +132,7 @@ enum {
     TREADLE_E_TOO_NEW = -12,      /* a struct has non-zero members that this library does not know */
     TREADLE_E_SYSTEM = -13,       /* a system call failed; os_errno says why */
     TREADLE_E_CALLBACK = -14,     /* a host's callback did not complete */
-    TREADLE_E_CLOSED = -15,       /* the host or the loop accepts no more work */
+    TREADLE_E_CLOSED = -15,       /* the host, the loop or the scope accepts no more work */
     TREADLE_E_RANGE = -16,        /* a number is out of range */
     TREADLE_E_SIGNATURE = -17,    /* a type encoding is malformed or cannot be called */
     TREADLE_E_NOT_SUPPORTED = -18, /* not supported by this build, this machine, or the Treadle version that the process loaded (ABI-8) */

@@ -163,7 +163,7 @@ struct ModeSet {
   mutating func append(_ names: ModeNames, of loop: Loop, _ subject: StaticString) throws(Failure) {
     for name in names {
       guard let name else { throw Failure(Status.argument, "modes", "contains NULL") }
-      let mode = try loop.findOrMakeMode(ModeName(name))
+      let mode = try ModeName.amongOthers { () throws(Failure) in try loop.findOrMakeMode(ModeName(name)) }
       mode.state.pointee.isUnlisted = false
       if !modes.append(mode.state) { throw Failure.noMemory(subject) }
       mode.holdAgain()
@@ -173,6 +173,18 @@ struct ModeSet {
   mutating func free() {
     for mode in modes.elements { Mode(mode).drop() }
     modes.free()
+  }
+}
+
+extension ModeName {
+  /// Runs `body` with a name of a list: a failure names the list.
+  @inline(__always)
+  static func amongOthers<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    do throws(Failure) {
+      return try body()
+    } catch {
+      throw error.status == Status.argument ? Failure(error.status, "modes", "contains a name that is not UTF-8") : error
+    }
   }
 }
 

@@ -59,7 +59,9 @@ package struct DelayedRequest {
     node.initialize(to: DelayedRequest(links: links, request: carrier, loop: loop, timer: timer))
     do throws(Failure) {
       if let modes {
-        for name in modes { if let name { _ = try loop.add(timer, ModeName(name)) } }
+        for name in modes {
+          if let name { _ = try ModeName.amongOthers { () throws(Failure) in try loop.add(timer, ModeName(name)) } }
+        }
       } else {
         _ = try loop.addToDefaultMode(new: timer)
       }

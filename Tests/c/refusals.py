@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Writes the cases of refusals_test.c: each parameter of each function, and each member of each struct that a function reads, with each
+bad value that it can have, the others being good.
+
+A new parameter or member without a bad value must be listed under FINE, else this ends with an error."""
+
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import treadle_headers  # noqa: E402
+
+KINDS = (
+    "loop source descriptor timer observer signature routine host lock condition thread invocation closure scope plugin port message"
+).split()
+HANDLES = {f"treadle_{kind}": kind.upper() for kind in [*KINDS, "message_port"]} | {"treadle_object": "SOURCE"}
+# The object that a verb is called with.
+OBJECTS = {"treadle_perform": "LOOP", "treadle_get_pthread": "LOCK"}
+NOT_UTF8 = r'"a\xff"'
+# The kinds of objects that a verb is for; any other is for items.
+ITEMS = ["SOURCE", "DESCRIPTOR", "TIMER", "OBSERVER", "PORT", "MESSAGE_PORT"]
+COUNTED = [*ITEMS, "LOOP", "ROUTINE", "LOCK", "CONDITION", "THREAD", "INVOCATION", "CLOSURE", "SCOPE", "PLUGIN", "MESSAGE"]
+VERBS = {
+    "treadle_retain": COUNTED,
+    "treadle_release": COUNTED,
+    "treadle_get_kind": COUNTED,
+    "treadle_invalidate": [*ITEMS, "CLOSURE"],
+    "treadle_close": [*ITEMS, "CLOSURE", "SCOPE", "PLUGIN"],
+    "treadle_is_valid": [*ITEMS, "CLOSURE", "SCOPE", "PLUGIN"],
+    "treadle_get_pthread": ["THREAD", "LOCK", "CONDITION"],
+    "treadle_describe": [*ITEMS, "LOOP", "THREAD"],
+    "treadle_perform": ["LOOP", "THREAD"],
+}
+BAD_HANDLE = "(void *)0x1001"
+UNKNOWN = "0x80000000u"
+
+# The good value of a parameter, by type and name.
+GOOD = {
+    "const char *mode": '"mode of the test"',
+    "const char *signature": '"v"',
+    "const char *encoding": '"i"',
+    "const char *id": '"example.call/1"',
+    "const char *path": '"/dev/null"',
+    "const treadle_call *call": "&good_call",
+    "treadle_call *call": "&good_call",
+    "const treadle_event *event": "NULL",
+    "const treadle_port_value *arguments": "NULL",
+    "size_t argument_count": "0",
+    "size_t result_size": "0",
+    "size_t holder_size": "sizeof(treadle_scope_holder)",
+    "double seconds": "1",
+    "double date": "1",
+    "double priority": "0.5",
+    "int32_t fd": "h->copy",
+    "uint32_t events": "TREADLE_READABLE",
+    "uint32_t activities": "TREADLE_EXIT",
+    "int32_t index": "0",
+    "size_t index": "0",
+    "int32_t thread_id": "thread_id()",
+    "uint32_t *word": "&word",
+    "void (*use)(void *value, void *info)": "call_use",
+    "treadle_post_fn fn": "call_nothing",
+    "treadle_release_fn release": "call_nothing",
+    "treadle_timer_fn fire": "call_schedule",
+    "treadle_ready_fn ready": "call_ready",
+    "treadle_perform_fn perform": "perform_nothing",
+    "treadle_observer_fn notify": "notify_nothing",
+}
+# Its bad values, besides those that its type has.
+BAD = {
+    "const char *mode": ["NULL", NOT_UTF8],
+    "const char *key": ["NULL"],
+    "const char *name": ["NULL", NOT_UTF8],
+    "const char *label": ["NULL"],
+    "const char *signature": ["NULL", '"?"'],
+    "const char *encoding": ["NULL", '"?"'],
+    "const char *id": ["NULL", '"example.other/1"'],
+    "const char *value": ["NULL"],
+    "const char *path": ["NULL"],
+    "const treadle_call *call": ["NULL"],
+    "treadle_call *call": ["NULL"],
+    "int64_t interval_ns": ["-1"],
+    "double seconds": ["NAN"],
+    "double date": ["NAN"],
+    "double priority": ["NAN"],
+    "int32_t fd": ["99999"],
+    "uint32_t flags": [UNKNOWN],
+    "uint32_t events": [UNKNOWN],
+    "uint32_t policy": ["77"],
+    "int32_t index": ["-2", "99"],
+    "size_t index": ["99"],
+    "int32_t thread_id": ["-1"],
+    "uint32_t *word": ["NULL", "(void *)1"],
+    "uint64_t call": ["1"],
+    "size_t holder_size": ["1"],
+    "void (*use)(void *value, void *info)": ["NULL"],
+}
+# Those of one function.
+GOOD_OF = {
+    ("treadle_invocation_set_buffer", "index"): "1",
+    ("treadle_invocation_get_buffer", "index"): "1",
+    ("treadle_message_port_set_name", "port"): "h->served",
+}
+BAD_OF = {
+    ("treadle_plugin_set", "key"): ["NULL", '"other"', NOT_UTF8],
+    ("treadle_plugin_copy_setting", "key"): ["NULL", '"other"', NOT_UTF8],
+    ("treadle_pool_pop", "token"): ["1"],
+    ("treadle_notification_remove", "token"): ["1"],
+}
+# Parameters of which every value is a good one, or those that sizes_test.c has.
+FINE = {
+    "int64_t timeout_ns", "int64_t send_timeout_ns", "int64_t reply_timeout_ns", "int64_t budget_ns", "size_t budget_items",
+    "int64_t delay_ns", "int64_t time_ns", "int64_t tolerance_ns", "int64_t value", "int32_t id", "uint32_t id", "void *info",
+    "void *object", "uint32_t activities", "size_t capacity", "size_t size", "size_t length", "size_t result_size", "size_t argument_count",
+    "uint64_t token", "treadle_message_port_reply_fn reply", "treadle_message_port_invalidated_fn invalidated", "const treadle_event *event",
+}
+# NULL is good here, or means something.
+OPTIONAL = {
+    ("treadle_loop_copy_items", "mode"), ("treadle_loop_run", "mode"), ("treadle_host_run", "mode"),
+    ("treadle_message_port_create_local", "name"), ("treadle_message_port_create_remote", "context"),
+    ("treadle_thread_get_priority", "out_applied"), ("treadle_thread_join", "out_result"), ("treadle_thread_set_value", "release"),
+    ("treadle_source_start", "out_source"), ("treadle_descriptor_start", "out_descriptor"), ("treadle_timer_start", "out_timer"),
+    ("treadle_observer_start", "out_observer"), ("treadle_scope_enter", "scope"), ("treadle_scope_leave", "scope"),
+    ("treadle_thread_is_main", "thread"), ("treadle_thread_set_value", "value"), ("treadle_call_set_result", "value"),
+    ("treadle_port_call", "arguments"), ("treadle_port_call", "result"), ("treadle_message_port_reply", "data"),
+    ("treadle_invocation_get_result", "result"), ("treadle_routine_call", "result"),
+}  # fmt: skip
+# Functions that refuse nothing, or not by the last error.
+WITHOUT = {
+    "treadle_last_error", "treadle_status_name", "treadle_status_message", "treadle_time_to_absolute", "treadle_thread_sleep_until",
+    "treadle_thread_exit", "treadle_loop_wake", "treadle_loop_request_stop", "treadle_set_last_resort", "treadle_set_log",
+    "treadle_report_error",
+}  # fmt: skip
+
+ROUTINE = ".code = (void (*)(void))call_stop, .signature = \"v^v\", .arguments = &good_argument, .argument_count = 1"
+# For each struct that a function reads: good members.
+STRUCTS = {
+    "closure_config": '.signature = "i^v", .handler = call_handler, .delivery = TREADLE_DELIVERY_ASYNC, .loop = h->of[LOOP]',
+    "descriptor_context": ".fd = h->copy, .events = TREADLE_READABLE, .ready = call_ready",
+    "host_config": ".dispatch = call_dispatch",
+    "pull": '.host = h->of[HOST], .mode = "of no use", .events = &good_event, .event_size = sizeof(treadle_event), .capacity = 1',
+    "invocation_config": '.code = (void (*)(void))call_invoked, .signature = "i^vO^v"',
+    "invocation_options": ".loop = h->of[LOOP]",
+    "message_content": "",
+    "message_port_context": "",
+    "notification_config": ".name = TREADLE_NOTIFY_THREAD_WILL_EXIT, .fn = call_notified",
+    "observer_context": "",
+    "plugin_config": ".query = call_query",
+    "port_context": "",
+    "post": ".fn = call_nothing",
+    "request": ".fn = call_request",
+    "routine_config": ROUTINE,
+    "scope_config": "",
+    "source_context": "",
+    "thread_config": ".fn = call_entry",
+    "timer_context": "",
+}
+# Structs that functions only fill in.
+FILLED = {"closure_info", "closure_pool_info", "loop_counters", "message_info", "plugin_info"}
+# The bad values of a member, by its name, or by its struct's and its own; and what else must be changed for it.
+MODES = ["no_name, s.mode_count = 1", "bad_name, s.mode_count = 1", "NULL, s.mode_count = 1"]
+MEMBERS = {
+    "label": [NOT_UTF8, "long_label"],
+    "host": [BAD_HANDLE],
+    "request.host": [f"{BAD_HANDLE}, s.fn = NULL"],
+    "token": ["1"],
+    "scope": [BAD_HANDLE],
+    "routine": [f"{BAD_HANDLE}, s.fn = NULL"],
+    "reserved": ["1"],
+    "flags": [UNKNOWN],
+    "modes": MODES,
+    "mode_count": ["70000, s.modes = good_name"],
+    "signature": ["NULL", '"?"'],
+    "code": ["NULL"],
+    "fn": ["NULL"],
+    "events": [UNKNOWN],
+    "closure_config.handler": ["NULL"],
+    "closure_config.delivery": ["9"],
+    "closure_config.loop": [BAD_HANDLE, "NULL"],
+    "closure_config.thread": [f"{BAD_HANDLE}, s.loop = NULL"],
+    "closure_config.timeout_ns": ["-1"],
+    "closure_config.queue_limit": [UNKNOWN],
+    "closure_config.on_full": ["9"],
+    "closure_config.default_result_size": ["9, s.default_result = outs"],
+    "descriptor_context.fd": ["-1", "99999"],
+    "host_config.thread_enter": ["call_nothing, s.dispatch = NULL"],
+    "host_config.thread_exit": ["call_nothing, s.dispatch = NULL"],
+    "pull.run": ["99"],
+    "pull.flags": [UNKNOWN],
+    "pull.failed": ["1"],
+    "pull.events": ["NULL", "(void *)((char *)&good_event + 1)"],
+    "pull.event_size": ["1"],
+    "pull.capacity": ["0"],
+    "invocation_options.loop": [BAD_HANDLE],
+    "invocation_options.thread": [f"{BAD_HANDLE}, s.loop = NULL"],
+    "invocation_options.wait": ["9"],
+    "invocation_options.timeout_ns": ["-1"],
+    "invocation_options.completion": ["&small_request"],
+    "invocation_options.completion_loop": [f"{BAD_HANDLE}, s.completion = &good_request", "h->of[LOOP]"],
+    "message_content.components": ["NULL, s.component_count = 1", "&bad_component, s.component_count = 1"],
+    "message_content.component_count": ["70000, s.components = &bad_component"],
+    "message_content.reply_port": [BAD_HANDLE],
+    "message_port_context.users": ["NULL, s.user_count = 1"],
+    "message_port_context.user_count": ["2000, s.users = &word"],
+    "message_port_context.owner": ["1"],
+    "message_port_context.has_owner": ["2"],
+    "message_port_context.functions": ["NULL, s.function_count = 1", "&bad_function, s.function_count = 1"],
+    "message_port_context.function_count": ["2000, s.functions = &bad_function"],
+    "notification_config.name": ["99"],
+    "plugin_config.path": ['"/dev/null/none.so", s.query = NULL', '"/dev/null"'],
+    "plugin_config.host_name": [NOT_UTF8],
+    "plugin_config.host_version": [NOT_UTF8],
+    "plugin_config.settings": ['(const char *[]){"other", "1", NULL}', '(const char *[]){"key", NULL}', '(const char *[]){"a\\xff", "1", NULL}',
+                               '(const char *[]){"key", "a\\xff", NULL}'],
+    "port_context.capacity": [UNKNOWN],
+    "request.delay_ns": ["1"],
+    "routine_config.arguments": ["NULL", "&bad_argument"],
+    "routine_config.argument_count": ["2, s.arguments = (treadle_argument[]){good_argument, good_argument}"],
+    "source_context.host_wants": ["1", "99, s.host = h->of[HOST], s.token = 1"],
+    "timer_context.interval_ns": ["-1"],
+}  # fmt: skip
+# Members of which every value is a good one, or that are for the library.
+FINE_MEMBERS = set(
+    "struct_size info retain release describe equal hash destroy schedule cancel perform order fire fire_at tolerance_ns notify activities "
+    "once get_fd ready receive invalidated target argument release_target release_argument user dispatch id object fn_info get_extension log"
+    .split()
+) | {
+    "closure_config.default_result", "plugin_config.query", "thread_config.fn", "pull.mode", "pull.timeout_ns", "pull.count",
+}  # fmt: skip
+# What a function does not look at, or has no use for.
+NOT_READ = {("treadle_perform_cancel", member) for member in "fn modes mode_count delay_ns flags".split()} | {
+    ("treadle_message_port_create_remote", "user_count"),
+    ("treadle_message_port_create_remote", "function_count"),
+    ("treadle_plugin_reload", "settings"),
+}
+
+
+def split(text: str) -> list[str]:
+    """The parameters of a function."""
+    parts, depth = [""], 0
+    for character in text[text.index("(") + 1 : text.rindex(")")]:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [" ".join(part.split()) for part in parts if part.strip() != "void"]
+
+
+def name_of(parameter: str) -> str:
+    found = re.search(r"\(\*+(\w+)\)", parameter) or re.search(r"(\w+)$", parameter)
+    return found[1]
+
+
+def type_of(parameter: str) -> str:
+    return parameter[: parameter.rindex(name_of(parameter))].strip()
+
+
+def struct_of(parameter: str) -> str:
+    """The struct with struct_size that it points to, without treadle_."""
+    found = re.fullmatch(r"(?:const )?treadle_(\w+) \*\w+", parameter)
+    return found[1] if found and found[1] in STRUCTS.keys() | FILLED else ""
+
+
+class Cases:
+    def __init__(self, members: dict[str, list[str]]) -> None:
+        self.members = members
+        self.count = 0
+
+    def good(self, function: str, parameters: list[str], index: int) -> str:
+        parameter, name = parameters[index], name_of(parameters[index])
+        if (function, name) in GOOD_OF:
+            return GOOD_OF[function, name]
+        if parameter in GOOD:
+            return GOOD[parameter]
+        if type_of(parameter) in HANDLES:
+            kind = OBJECTS.get(function, HANDLES[type_of(parameter)])
+            return f"h->of[{kind}]"
+        if struct := struct_of(parameter):
+            return f"&(treadle_{struct}){{.struct_size = sizeof(treadle_{struct}), {STRUCTS.get(struct, '')}}}"
+        if name.startswith("out_"):
+            return f"(void *)outs[{index}]"
+        if "*" in parameter and parameter.startswith("const char"):
+            return '"key"'
+        if "*" in parameter:
+            return "(void *)h->text"
+        if parameter.startswith("size_t"):
+            return "8"
+        return "0"
+
+    def bad(self, function: str, parameter: str) -> list[str]:
+        name, kind = name_of(parameter), type_of(parameter)
+        if (function, name) in OPTIONAL:
+            return [each for each in [*BAD.get(parameter, []), *([BAD_HANDLE] if kind in HANDLES else [])] if each != "NULL"]
+        if (function, name) in BAD_OF:
+            return BAD_OF[function, name]
+        if parameter in FINE:
+            return []
+        if parameter in BAD:
+            return BAD[parameter]
+        if kind in HANDLES:
+            # An object that has ended, for a verb one of each kind; and one of another kind.
+            kinds = VERBS.get(function, ITEMS) if kind == "treadle_object" else [HANDLES[kind]]
+            gone = [f"gone.of[{each}]" for each in kinds if each not in ("HOST", "SIGNATURE")]
+            other = [] if function == "treadle_get_kind" else ["h->of[LOOP]" if name == "signature" else "h->of[SIGNATURE]"]
+            return ["NULL", BAD_HANDLE, *gone, *other]
+        if struct := struct_of(parameter):
+            return ["NULL", f"&(treadle_{struct}){{.struct_size = 1}}"]
+        if "*" in parameter or kind.endswith("_fn"):
+            return ["NULL"]
+        sys.exit(f"refusals.py: {function}: which value of {parameter} is bad?")
+
+    def case(self, function: str, parameters: list[str], named: str, value: str, given: list[str], before: str = "") -> None:
+        print(f"static void case_{self.count}(struct handles *h) {{\n    (void)h;{before}")
+        shown = re.sub(r'["\\]', "'", f"{named} = {value}")
+        zeroed = ", ".join(
+            f"sizeof({type_of(p)[:-1].strip()})" if name_of(p).startswith("out_") and p[-1] != ")" and not struct_of(p)
+            and p != "treadle_component *out_component" and given[i].startswith("(void *)outs") else "0"
+            for i, p in enumerate(parameters)
+        )
+        print(f'    begin_case();\n    (void){function}({", ".join(given)});')
+        print(f'    must_be_refused("{function}", "{named}", "{shown}", (const size_t[]){{{zeroed}}}, {len(parameters)});\n}}')
+        self.count += 1
+
+    def function(self, function: str, parameters: list[str]) -> None:
+        given = [self.good(function, parameters, i) for i in range(len(parameters))]
+        for index, parameter in enumerate(parameters):
+            values = self.bad(function, parameter)
+            for value in values:
+                self.case(function, parameters, name_of(parameter), value, [*given[:index], value, *given[index + 1 :]])
+            struct = struct_of(parameter)
+            if struct in STRUCTS:
+                for member in self.members[struct]:
+                    self.member(function, parameters, index, struct, member, given)
+
+    def member(self, function: str, parameters: list[str], index: int, struct: str, member: str, given: list[str]) -> None:
+        if (function, member) in NOT_READ or member in FINE_MEMBERS or f"{struct}.{member}" in FINE_MEMBERS:
+            return
+        own = member.removesuffix("_routine") + "_routine" == member
+        values = MEMBERS.get(f"{struct}.{member}") or ([BAD_HANDLE] if own else MEMBERS.get(member))
+        if not values:
+            sys.exit(f"refusals.py: which value of {struct}.{member} is bad?")
+        for value in values:
+            before = f"\n    treadle_{struct} s = {{.struct_size = sizeof s, {STRUCTS[struct]}}};\n    s.{member} = {value};"
+            self.case(function, parameters, member, value, [*given[:index], "&s", *given[index + 1 :]], before)
+
+
+def closed(functions: dict[str, str], name: str) -> bool:
+    """Whether the header says that the function returns TREADLE_E_CLOSED, itself or by the function whose errors it has."""
+    comment = " ".join(re.sub(r"\n \*", " ", functions[name]).split())
+    others = re.findall(r"(?:\bas|\bof) (treadle_\w+)", comment.partition("Errors")[2])
+    return "TREADLE_E_CLOSED" in comment or any(closed(functions, other) for other in others if other != name and other in functions)
+
+
+def main() -> None:
+    declarations = treadle_headers.declarations()
+    cases = Cases({d.name.removeprefix("treadle_"): d.members for d in declarations if d.kind == "struct"})
+    for found in declarations:
+        if found.kind == "function" and found.name not in WITHOUT:
+            cases.function(found.name, split(found.text))
+    functions = {d.name: d.comment for d in declarations if d.kind == "function"}
+    listed = [f'"{name}"' for name in functions if closed(functions, name)]
+    print("static const char *const list_closed[] = {", ", ".join(listed), "};")
+    print("static void (*const cases[])(struct handles *) = {", ", ".join(f"case_{i}" for i in range(cases.count)), "};")
+
+
+main()

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * refusals_test.c: each parameter of each function, and each member of each struct, with a bad value: the last error names it as the
+ * header does, and the results are 0. refusals.py writes the cases from the headers. */
+#include "all_calls.h"
+
+#include <math.h>
+
+/* What the cases are made with. */
+enum { MOST_PARAMETERS = 9 };
+static _Alignas(16) unsigned char outs[MOST_PARAMETERS][256];
+static uint32_t word;
+static char long_label[300];
+static treadle_call good_call;
+static treadle_event good_event;
+static const treadle_argument good_argument = {.kind = TREADLE_ARGUMENT_LOOP}, bad_argument = {.kind = 99};
+static const treadle_component bad_component = {.kind = 99};
+static const treadle_port_function bad_function = {.name = "f", .signature = "v"};
+static const treadle_request good_request = {.struct_size = sizeof good_request, .fn = call_request}, small_request = {.struct_size = 1};
+static const char *const no_name[] = {NULL}, *const bad_name[] = {"a\xff"}, *const good_name[] = {"mode of the test"};
+
+static struct handles gone; /* of objects that have ended */
+
+static uint64_t before;
+static int wrong;
+
+static uint64_t last_sequence(treadle_error_info *info) {
+    *info = TREADLE_INIT(treadle_error_info);
+    treadle_last_error(info);
+    return info->sequence;
+}
+static void begin_case(void) {
+    treadle_error_info info;
+    memset(outs, 0xa5, sizeof outs);
+    before = last_sequence(&info);
+}
+
+static bool is_of_name(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+/* The text begins with the name, or with that of what it is part of: config.name, names[].kind. */
+static bool names(const char *text, const char *name) {
+    size_t length = strlen(name);
+    if (strncmp(text, name, length) == 0 && !is_of_name(text[length])) return true;
+    const char *dot = strstr(text, "."), *space = strchr(text, ' ');
+    return dot && space && dot < space && strncmp(dot + 1, name, length) == 0 && !is_of_name(dot[1 + length]);
+}
+static bool is_utf8(const char *text) {
+    for (; *text; text++)
+        if (*(const unsigned char *)text == 0xff) return false;
+    return true;
+}
+
+static void must_be_refused(const char *function, const char *name, const char *shown, const size_t *sizes, size_t count) {
+    treadle_error_info info;
+    const char *why = NULL;
+    if (last_sequence(&info) != before + 1) why = "is not refused";
+    else if (strcmp(info.function, function)) why = "is refused in the name of another function";
+    else if (!names(info.message, name)) why = "is refused in the name of another parameter";
+    else if (!is_utf8(info.message)) why = "is refused with a text that is not UTF-8";
+    for (size_t i = 0; !why && i < count; i++)
+        for (size_t byte = 0; byte < sizes[i]; byte++)
+            if (outs[i][byte]) why = "leaves a result as it was";
+    if (!why) return;
+    wrong++;
+    fprintf(stderr, "%s: %s: %s: \"%s\" (%s)\n", function, shown, why, info.message, info.function);
+}
+
+#include "refusals_cases.h"
+
+static void *make_gone(void *unused) {
+    handles_make(&gone, treadle_loop_current(), "");
+    handles_end(&gone);
+    return unused;
+}
+
+TEST(a_refusal_names_the_parameter_as_the_header_does, "OBJ-6 ABI-2") {
+    struct handles h = {0};
+    treadle_host_config config = {.struct_size = sizeof config, .dispatch = call_dispatch};
+    memset(long_label, 'a', sizeof long_label - 1);
+    handles_make(&h, treadle_loop_current(), "mode of the test");
+    CHECK_INT(treadle_host_register(&config, (treadle_host *)&h.of[HOST]), TREADLE_OK);
+    CHECK_INT(treadle_invocation_set_buffer(h.of[INVOCATION], 1, h.text, 8), TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(h.of[PLUGIN]), TREADLE_OK);
+    on_thread(make_gone, NULL);
+    good_call = call_of(h.of[SIGNATURE]);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) cases[i](&h);
+    CHECK_INT(wrong, 0);
+    /* Nobody serves the port: it is the time that ends these. */
+    begin_case();
+    CHECK_INT(treadle_port_call(h.of[MESSAGE_PORT], "f", "v", NULL, 0, NULL, 0, 0, h.mode), TREADLE_E_NO_REPLY);
+    must_be_refused("treadle_port_call", "timeout_ns", "no time", NULL, 0);
+    begin_case();
+    CHECK_INT(treadle_message_port_request(h.of[MESSAGE_PORT], 1, "", 0, 0, 0, h.mode, NULL, NULL), TREADLE_E_NO_REPLY);
+    must_be_refused("treadle_message_port_request", "reply_timeout_ns", "no time", NULL, 0);
+    CHECK_INT(wrong, 0);
+    handles_end(&h);
+}
+
+static bool lists_closed(const char *function) {
+    for (size_t i = 0; i < sizeof list_closed / sizeof *list_closed; i++)
+        if (strcmp(list_closed[i], function) == 0) return true;
+    return false;
+}
+/* Inside of a scope that is being closed nothing can be created: the functions that say so list the status. */
+TEST(the_header_lists_the_refusal_of_a_closed_scope, "SCOPE-2 OBJ-6") {
+    struct handles h = {0};
+    treadle_host_config config = {.struct_size = sizeof config, .dispatch = call_dispatch};
+    treadle_scope scope = NULL;
+    handles_make(&h, treadle_loop_current(), "mode of the test");
+    CHECK_INT(treadle_host_register(&config, (treadle_host *)&h.of[HOST]), TREADLE_OK);
+    CHECK_INT(treadle_scope_create(&TREADLE_INIT(treadle_scope_config), &scope), TREADLE_OK);
+    CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+    CHECK_INT(treadle_close(scope, 0), TREADLE_OK);
+    int closed = 0;
+    for (int i = 0; i < CALL_COUNT; i++) {
+        bool ends = strcmp(calls[i].name, "treadle_shutdown") == 0 || strcmp(calls[i].name, "treadle_thread_exit") == 0;
+        if (calls[i].result != 's' || ends || strstr(calls[i].name, "wait") || calls[i].call(&h) != TREADLE_E_CLOSED) continue;
+        closed++;
+        if (!lists_closed(function_of(&calls[i]))) check_failed(__FILE__, __LINE__, "%s: the header does not list TREADLE_E_CLOSED", function_of(&calls[i]));
+    }
+    CHECK(closed > 20);
+    CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+    CHECK_INT(treadle_scope_release(scope), TREADLE_OK);
+}
+
+TEST_MAIN()
