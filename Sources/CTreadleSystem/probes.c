@@ -4,7 +4,6 @@
  * probes.c: the static probes that are functions. */
 #include "CTreadleSystem.h"
 
-#ifdef TREADLE_SYSTEM_HAS_PROBES
 /* Probes are told apart by their names; all of them share one semaphore, so that one look tells whether there is a listener. */
 __attribute__((section(".probes"), used)) unsigned short treadle_system_listeners;
 #define SEMAPHORE(name) \
@@ -17,14 +16,8 @@ extern __attribute__((visibility("hidden"))) const char base_of_notes __asm__("_
     SEMAPHORE(name); \
     void treadle_system_probe_##function parameters { \
         __asm__ volatile("" : : "r"(&base_of_notes)); \
-        STAP_PROBE##count(treadle, name, __VA_ARGS__); \
+        TREADLE_PROBE##count(name, __VA_ARGS__); \
     }
-#else
-/* Nothing calls them. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#define PROBE(name, function, parameters, count, ...) \
-    void treadle_system_probe_##function parameters {}
-#endif
 
 PROBE(pass__begin, pass_begins, (uintptr_t loop, uint64_t number), 2, loop, number)
 PROBE(pass__end, pass_ends, (uintptr_t loop), 1, loop)
