@@ -5,6 +5,7 @@
 file(GLOB treadle_host_sources CONFIGURE_DEPENDS host/*.c)
 add_executable(treadle-host ${treadle_host_sources})
 add_dependencies(treadle-host treadle_library)
+set_source_files_properties(${treadle_host_sources} PROPERTIES OBJECT_DEPENDS "${treadle_machine}")
 target_link_libraries(treadle-host PRIVATE Treadle::treadle ${CMAKE_DL_LIBS} m)
 target_compile_definitions(treadle-host PRIVATE _GNU_SOURCE)
 set_target_properties(treadle-host PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)

@@ -27,26 +27,33 @@ file(GLOB_RECURSE treadle_sources CONFIGURE_DEPENDS
 list(APPEND treadle_sources
   "${CMAKE_CURRENT_SOURCE_DIR}/Package.swift"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-archive"
+  "${CMAKE_CURRENT_SOURCE_DIR}/scripts/clean-stale"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-cf"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/split-symbols"
   "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle-cf.map"
   "${CMAKE_CURRENT_SOURCE_DIR}/cmake/treadle.map")
 
+# What the machine brings is looked at before each build: with another compiler or another libffi everything is built anew.
+set(treadle_tools "${CMAKE_COMMAND}" -E env "SWIFT=${TREADLE_SWIFT}" "CC=${CMAKE_C_COMPILER}")
+set(treadle_machine "${CMAKE_CURRENT_BINARY_DIR}/machine.txt")
+add_custom_target(treadle_machine
+  COMMAND ${treadle_tools} "${CMAKE_CURRENT_SOURCE_DIR}/scripts/clean-stale" --record "${treadle_machine}"
+  BYPRODUCTS "${treadle_machine}"
+  VERBATIM)
+
 add_custom_command(
   OUTPUT "${treadle_shared}" ${treadle_links} ${treadle_debug} "${treadle_static}"
-  COMMAND "${CMAKE_COMMAND}" -E env "SWIFT=${TREADLE_SWIFT}" "CC=${CMAKE_C_COMPILER}"
-    "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library" --output "${treadle_directory}" --scratch "${TREADLE_SCRATCH}"
-    --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}" ${treadle_symbols}
-  DEPENDS ${treadle_sources}
+  COMMAND ${treadle_tools} "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library" --output "${treadle_directory}"
+    --scratch "${TREADLE_SCRATCH}" --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}" ${treadle_symbols}
+  DEPENDS ${treadle_sources} "${treadle_machine}"
   COMMENT "Building the Treadle library"
   VERBATIM)
 add_custom_command(
   OUTPUT "${treadle_cf_shared}" ${treadle_cf_links} ${treadle_cf_debug}
-  COMMAND "${CMAKE_COMMAND}" -E env "SWIFT=${TREADLE_SWIFT}" "CC=${CMAKE_C_COMPILER}"
-    "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-cf" --output "${treadle_directory}" --scratch "${TREADLE_SCRATCH}"
-    --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}" ${treadle_symbols}
-  DEPENDS ${treadle_sources} "${treadle_shared}"
+  COMMAND ${treadle_tools} "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-cf" --output "${treadle_directory}"
+    --scratch "${TREADLE_SCRATCH}" --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}" ${treadle_symbols}
+  DEPENDS ${treadle_sources} "${treadle_machine}" "${treadle_shared}"
   COMMENT "Building the library with CoreFoundation's names"
   VERBATIM)
 # In the default target only where somebody asked for Treadle itself.
@@ -54,6 +61,7 @@ if(TREADLE_INSTALL)
   set(treadle_all ALL)
 endif()
 add_custom_target(treadle_library ${treadle_all} DEPENDS "${treadle_shared}" ${treadle_links} "${treadle_static}")
+add_dependencies(treadle_library treadle_machine)
 
 add_library(Treadle::treadle SHARED IMPORTED GLOBAL)
 set_target_properties(Treadle::treadle PROPERTIES

@@ -6,6 +6,8 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(treadle_libnats REQUIRED IMPORTED_TARGET libnats)
 file(GLOB treadle_nats_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/plugins/nats/*.c")
 add_library(treadle-nats MODULE ${treadle_nats_sources})
+add_dependencies(treadle-nats treadle_machine)
+set_source_files_properties(${treadle_nats_sources} PROPERTIES OBJECT_DEPENDS "${treadle_machine}")
 target_include_directories(treadle-nats PRIVATE include)
 target_link_libraries(treadle-nats PRIVATE PkgConfig::treadle_libnats
   "-Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/include/treadle/plugin.map")

@@ -12,6 +12,8 @@ endif()
 execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys._base_executable)"
   OUTPUT_VARIABLE treadle_python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 add_library(treadle-python-plugin MODULE bindings/python/plugin/treadle_python_plugin.c)
+add_dependencies(treadle-python-plugin treadle_machine)
+set_source_files_properties(bindings/python/plugin/treadle_python_plugin.c PROPERTIES OBJECT_DEPENDS "${treadle_machine}")
 target_include_directories(treadle-python-plugin PRIVATE include)
 target_link_libraries(treadle-python-plugin PRIVATE Python3::Python)
 target_compile_definitions(treadle-python-plugin PRIVATE

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from treadle_programs import Builder
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "Tests/explorer"
 OUTPUT = ROOT / "build/tests/explorer"
@@ -36,6 +38,7 @@ def call(command: list) -> None:
 def build(swift: Path) -> Path:
     """The library, and the program that explores it."""
     environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "TREADLE_EMBEDDED")}
+    subprocess.run([str(ROOT / "scripts/clean-stale"), str(SCRATCH)], check=True)
     ARCHIVE.unlink(missing_ok=True)  # its objects are replaced, never removed
     subprocess.run(
         [str(swift / "swift"), "build", "--package-path", str(ROOT), "--scratch-path", str(SCRATCH), "--configuration", "release",
@@ -44,15 +47,14 @@ def build(swift: Path) -> Path:
         env={**environment, "TREADLE_LIBRARY": "source"}, cwd=ROOT, check=True, stdout=sys.stderr)
     OUTPUT.mkdir(parents=True, exist_ok=True)
     clang = [swift / "clang", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer", f"-I{ROOT}/include"]
-    objects = []
+    objects, builder = [], Builder()
     for source in sorted(SOURCES.glob("*.c")) + sorted(SOURCES.glob("scenes/*.c")):
         is_scene = source.parent != SOURCES
         target = OUTPUT / f"{'scene-' if is_scene else ''}{source.stem}.o"
         objects.append(target)
-        newest = max(path.stat().st_mtime for path in (source, *SOURCES.glob("**/*.h"), *(ROOT / "include").glob("**/*.h"), Path(__file__)))
-        if target.exists() and target.stat().st_mtime > newest:
-            continue
-        call([*clang, *(["-O1", "-fsanitize=thread"] if is_scene else ["-O2"]), "-c", source, "-o", target])
+        depends, how = target.with_suffix(".d"), ["-O1", "-fsanitize=thread"] if is_scene else ["-O2"]
+        command = [*clang, *how, "-MD", "-MF", depends, "-c", source, "-o", target]
+        builder.make(target, [str(part) for part in command], [str(source)], depends)
     runtime = swift.parent / "lib/swift_static/linux"
     machine = os.uname().machine
     ffi = subprocess.run(["pkg-config", "--libs", "libffi"], capture_output=True, text=True, check=True).stdout.split()

@@ -62,6 +62,7 @@ TEST = {
     "internals": ["scripts/check-internals"],
     "exports": ["scripts/check-exports"],
     "gdb": ["scripts/check-gdb"],
+    "stale": ["scripts/check-stale"],
     "probes": ["scripts/check-probes"],
     "trace-format": ["scripts/check-trace"],
     "files": ["scripts/check-files"],

@@ -2,8 +2,8 @@
 # Copyright the Treadle authors
 """Test programs: compiled once for each kind of compiler and library, kept by content; their sums.
 
-An object or program is made anew if its command or the content of any file that it was made from has changed, whatever the
-times of the files say. Commands that run at the same time share what is made: a lock guards each file."""
+An object or program is made anew if its command, its compiler or the content of any file that it was made from has changed, the
+machine's headers too, whatever the times of the files say. Commands that run at the same time share what is made: a lock guards each file."""
 
 import contextlib
 import fcntl
@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -41,12 +42,20 @@ class Builder:
             self._digests[key] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
         return self._digests[key]
 
+    @staticmethod
+    def _tool(command: "list[str]") -> "list[object]":
+        """The program of a command, which an update of the machine replaces."""
+        path = os.path.realpath(shutil.which(command[0]) or command[0])
+        status = os.stat(path)
+        return [path, status.st_mtime_ns, status.st_size]
+
     def _is_current(self, output: Path, command: "list[str]") -> bool:
         try:
             record = json.loads(output.with_name(output.name + ".made").read_text())
             return (
                 output.exists()
                 and record["command"] == command
+                and record["tool"] == self._tool(command)
                 and all(self._digest(path) == digest for path, digest in record["inputs"].items())
             )
         except (OSError, ValueError, KeyError):
@@ -67,8 +76,8 @@ class Builder:
             if depends:
                 _, _, names = depends.read_text().replace("\\\n", " ").partition(": ")
                 found += [os.path.abspath(name) for name in re.split(r"(?<!\\)\s+", names.strip()) if name]
-                found = [name.replace("\\ ", " ") for name in found if not name.startswith("/usr/")]
-            record = {"command": command, "inputs": {path: self._digest(path) for path in found}}
+                found = [name.replace("\\ ", " ") for name in found]
+            record = {"command": command, "tool": self._tool(command), "inputs": {path: self._digest(path) for path in found}}
             output.with_name(output.name + ".made").write_text(json.dumps(record))
             return ran.stdout
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,10 +22,12 @@ def newest_header() -> float:
     return max(path.stat().st_mtime for path in headers)
 
 
-def make(output: Path, command: list[str], inputs: list[Path], least: float) -> None:
-    """Runs the command unless it has made the output before, from what the inputs are now."""
+def make(output: Path, command: list[str], inputs: list[Path], least: float, version: str = "") -> None:
+    """Runs the command unless it has made the output before, from what the inputs are now, by the same compiler, for the same
+    version of a library."""
     stamp = output.with_name(output.name + ".command")
-    text = "\n".join(command)
+    compiler = Path(shutil.which(command[0]) or command[0])
+    text = "\n".join([*command, version, str(compiler.stat().st_mtime_ns) if compiler.exists() else ""])
     if output.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == text:
         if output.stat().st_mtime > max([least, *(path.stat().st_mtime for path in inputs)]):
             return
@@ -55,7 +58,7 @@ def build(found: list[Library]) -> None:
         source = BENCH / "peers" / f"{library.name}.c"
         inputs = [source, *objects]
         command = [*compile_, *map(str, inputs), "-o", str(program(library)), *library.options]
-        make(program(library), command, inputs, least)
+        make(program(library), command, inputs, least, library.version)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(make_object, zip(sources, objects)))

@@ -40,6 +40,7 @@ def build(package: str, program: str, environment: dict[str, str]) -> Path | str
     command = [str(usr / "bin/swift"), "build", "-c", "release", "--package-path", str(building.BENCH / package)]
     command += ["--scratch-path", str(scratch), "-Xlinker", "-rpath", "-Xlinker", str(LIBRARY)]
     try:
+        subprocess.run([str(ROOT / "scripts/clean-stale"), str(scratch)], check=True)
         done = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS, env=os.environ | environment
         )

@@ -3,7 +3,8 @@
 //
 // Builds the addon with the machine's C compiler and Node's headers, and puts the library beside it. Nothing is downloaded.
 //
-// TREADLE_LIBRARY names the library; otherwise it is the one that pkg-config knows, or the checkout's, which is built if need be.
+// TREADLE_LIBRARY names the library; otherwise it is the one that pkg-config knows, or the checkout's, which is built
+// first: that compiles what has changed. Without Swift the one that is there is taken.
 // TREADLE_NODE_HEADERS names the folder of node_api.h and uv.h.
 'use strict';
 
@@ -46,7 +47,7 @@ function library() {
     return fs.realpathSync(path.join(folder, 'libtreadle.so'));
   }
   const built = path.join(root, 'build/lib/libtreadle.so.1');
-  if (!fs.existsSync(built)) {
+  if (run(process.env.SWIFT || 'swift', '--version') !== null || !fs.existsSync(built)) {
     const result = spawnSync(path.join(root, 'scripts/build-library'), ['--output', path.dirname(built)], { stdio: 'inherit' });
     if (result.status !== 0) fail('the library could not be built');
   }

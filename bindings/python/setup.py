@@ -34,7 +34,7 @@ GIVEN = os.environ.get("TREADLE_LIBRARY")
 #: What the library is built from, and where that is: in a source distribution, or around this folder in a checkout.
 PARTS = [
     *("LICENSE", "Package.swift", "Sources", "include", "cmake/treadle.map", "cmake/swift_fork.c"),
-    *("scripts/build-library", "scripts/build-archive", "scripts/split-symbols"),
+    *("scripts/build-library", "scripts/build-archive", "scripts/clean-stale", "scripts/split-symbols"),
 ]
 ROOT = HERE / "library" if (HERE / "library").is_dir() else HERE.parent.parent
 #: What builds it: the command, the variable that names another one, what brings it.
