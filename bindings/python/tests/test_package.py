@@ -128,7 +128,7 @@ class Promises(TestCase):
     @unittest.skipUnless(importlib.util.find_spec("mypy"), "needs mypy")
     @needs_checkout
     def test_types(self) -> None:
-        """The package, its tools, its tests and the README's example pass mypy --strict."""
+        """The package, its tests and the README's example pass mypy --strict."""
         with tempfile.TemporaryDirectory() as folder:
             example = Path(folder) / "readme_example.py"
             example.write_text(readme_block("python"), encoding="utf-8")
