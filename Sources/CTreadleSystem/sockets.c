@@ -195,19 +195,21 @@ int32_t treadle_system_sealed_file(const void *data, size_t size) {
     return closing(fd, (int32_t)result(fcntl(fd, F_ADD_SEALS, all_seals)));
 }
 
-/* Whether no access to a mapping of a sender's file can fail: it can neither shrink nor be written, it is of ordinary pages, and it
- * has one for every byte. Only the kernel's files in memory have seals, so no other file system is asked for anything. */
-static bool is_sealed(int32_t fd, size_t size) {
-    const int needed = F_SEAL_SHRINK | F_SEAL_WRITE;
-    struct stat status;
+/* Whether a sender's file can no longer change, and is of ordinary pages. Only the kernel's files in memory have seals, and a look at
+ * these takes no lock: so no file system is asked for anything, and no other process can have this one wait. */
+static bool is_sealed(int32_t fd) {
+    const int needed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
     int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & needed) != needed) return false;
-    if (fstat(fd, &status) < 0 || !treadle_system_is_memory_file(fd)) return false;
-    if (size == 0 || status.st_size < 0 || (uint64_t)status.st_size < size) return false;
-    return lseek(fd, 0, SEEK_HOLE) >= (off_t)size;
+    return seals >= 0 && (seals & needed) == needed && treadle_system_is_memory_file(fd);
 }
+static bool has_size(int32_t fd, size_t size, struct stat *out) {
+    return size > 0 && fstat(fd, out) == 0 && out->st_size >= 0 && (uint64_t)out->st_size >= size;
+}
+/* No access to the mapping can fail if there is a page for every byte. That look takes the file's lock, which another process may hold
+ * by fallocate for as long as that takes: within the file's size, since a sealed file does not grow. */
 const void *treadle_system_sealed_map(int32_t fd, size_t size) {
-    if (!is_sealed(fd, size)) return NULL;
+    struct stat status;
+    if (!is_sealed(fd) || !has_size(fd, size, &status) || lseek(fd, 0, SEEK_HOLE) < (off_t)size) return NULL;
     long mapped = syscall(SYS_mmap, NULL, size, (long)PROT_READ, (long)MAP_PRIVATE, (long)fd, 0L);
     return mapped == -1 ? NULL : (const void *)mapped;
 }
@@ -222,7 +224,16 @@ static bool read_all(int32_t fd, void *room, size_t size) {
     }
     return true;
 }
-bool treadle_system_sealed_read(int32_t fd, void *room, size_t size) { return is_sealed(fd, size) && read_all(fd, room, size); }
+bool treadle_system_sealed_read(int32_t fd, void *room, size_t size) { return is_sealed(fd) && read_all(fd, room, size); }
+const void *treadle_system_sealed_copy(int32_t fd, size_t size) {
+    struct stat status;
+    if (!is_sealed(fd) || !has_size(fd, size, &status) || (uint64_t)status.st_blocks * 512 < size) return NULL;
+    long room = syscall(SYS_mmap, NULL, size, (long)(PROT_READ | PROT_WRITE), (long)(MAP_PRIVATE | MAP_ANONYMOUS), -1L, 0L);
+    if (room == -1) return NULL;
+    if (read_all(fd, (void *)room, size)) return (const void *)room;
+    treadle_system_sealed_unmap((const void *)room, size);
+    return NULL;
+}
 
 /* --- Files that are lent ----------------------------------------------------------------------------- */
 

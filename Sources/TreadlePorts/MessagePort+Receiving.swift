@@ -24,8 +24,26 @@ extension MessagePort {
     let isThere = nextMessage(&incoming)
     unlock()
     if !isThere { return true }
+    if !open(&incoming) { return true }
     hold()
     return deliver(&incoming)
+  }
+
+  /// Reads what came as a file. False, with the sender disconnected, for one that is refused. The lock is not held.
+  private func open(_ incoming: inout Incoming) -> Bool {
+    if incoming.received.file.number < 0 { return true }
+    if !incoming.received.open(isOwn: incoming.user == state.pointee.owner) {
+      disconnect(mark: incoming.mark)
+      return false
+    }
+    if incoming.received.frame.has(MessageFrame.Flag.lent) { countCopy(of: incoming.mark) }
+    return true
+  }
+
+  private func countCopy(of mark: UInt64) {
+    lock()
+    if let place = place(mark) { state.pointee.connections[place]?.ring?.pointee.countCopy() }
+    unlock()
   }
 
   /// The next message of any sender. False for none. So much besides, connections and their ends, that others get their turn. The lock is
@@ -74,7 +92,7 @@ extension MessagePort {
     // The ring is empty, so a frame that was in the socket before is the next one.
     if receipt == .nothing && !isRung {
       receipt = connection.socket.receive(&incoming.received, from: .sender)
-      if receipt == .frame { count(place, incoming.received.frame) }
+      if receipt == .frame { count(place) }
     }
     switch receipt {
     case .nothing, .noMemory:
@@ -89,23 +107,21 @@ extension MessagePort {
           incoming.user = connection.user
           return true
         }
-        incoming.received.payload.free()
+        incoming.received.drop()
         offerRing(place)
         return false
       }
       let isMeant = isHello && !connection.isGreeted && state.pointee.name.equals(incoming.received.name)
-      incoming.received.payload.free()
+      incoming.received.drop()
       if isMeant { greet(place) } else { disconnect(place) }
     }
     return false
   }
 
   /// One more frame was received by the socket.
-  private func count(_ place: Int, _ frame: MessageFrame) {
+  private func count(_ place: Int) {
     change(place) { $0.taken &+= 1 }
-    guard let now = state.pointee.connections[place], let ring = now.ring else { return }
-    ring.pointee.setTaken(now.taken)
-    if frame.has(MessageFrame.Flag.lent) { ring.pointee.countCopy() }
+    if let now = state.pointee.connections[place] { now.ring?.pointee.setTaken(now.taken) }
   }
 
   /// Numbers the messages of the process.

@@ -80,10 +80,27 @@ struct MessageSocket: BitwiseCopyable {
   struct Received {
     var frame = MessageFrame(kind: 0, length: 0)
     var payload = MessagePayload()
+    /// What `open` makes the payload of.
+    var file = MessageSocket.none
     /// Of a frame that brings one: the receiver's; nil for one that this process cannot use.
     var ring: MessageRing.Pointer? = nil
     /// Of a sender's first frame: the name that it means.
     var name: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: payload.data, count: payload.size) }
+
+    /// Reads what came as a file. False, with nothing left to free, for one that is refused. No lock is held: see `MessagePayload`.
+    mutating func open(isOwn: Bool) -> Bool {
+      if file.number < 0 { return true }
+      let opened = MessagePayload(file: file.number, size: frame.length, isLent: frame.has(MessageFrame.Flag.lent), isOwn: isOwn)
+      drop()
+      payload = opened ?? MessagePayload()
+      return opened != nil
+    }
+
+    mutating func drop() {
+      payload.free()
+      file.close()
+      file = .none
+    }
   }
   enum Receipt {
     case frame
@@ -118,7 +135,7 @@ struct MessageSocket: BitwiseCopyable {
       }
       return result == 0 &- treadle_system_enomem() || result == 0 &- treadle_system_enobufs() ? .noMemory : .closed
     }
-    // What is passed is this function's, until a ring takes it.
+    // What is passed is this function's, until a ring or the frame takes it.
     defer {
       let passed = (received.passed.0, received.passed.1, received.passed.2)
       treadle_system_socket_close(passed.0)
@@ -141,9 +158,8 @@ struct MessageSocket: BitwiseCopyable {
     } else if received.count == 0 {
       out = Received(frame: frame, payload: MessagePayload(in: buffer, size: frame.length))
     } else {
-      let isLent = frame.has(MessageFrame.Flag.lent)
-      guard let payload = MessagePayload(file: received.passed.0, size: frame.length, isLent: isLent) else { return .closed }
-      out = Received(frame: frame, payload: payload)
+      out = Received(frame: frame, file: MessageSocket(number: received.passed.0))
+      received.passed.0 = -1
     }
     return .frame
   }

@@ -112,6 +112,11 @@ extension MessagePort {
       for _ in 0..<64 {
         switch socket.receive(&received, from: .server) {
         case .frame:
+          // The client has named the user that serves the name, and trusts that one.
+          if !received.open(isOwn: true) {
+            _ = takeRepliesByRing(nil)
+            return false
+          }
           if received.frame.has(MessageFrame.Flag.lent) { countCopy() }
           if received.frame.isAboutRing {
             if !takeRing(&received) { return false }

@@ -100,11 +100,12 @@ TEST(files_that_could_change_or_fail_are_refused, "MSG-9") {
         {"larger", sealed_file(SIZE_OF * 2, SIZE_OF * 2, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, 0), true},
         {"not sealed", sealed_file(SIZE_OF, SIZE_OF, 0, 0), false},
         {"may shrink", sealed_file(SIZE_OF, SIZE_OF, F_SEAL_GROW | F_SEAL_WRITE, 0), false},
+        {"may grow", sealed_file(SIZE_OF, SIZE_OF, F_SEAL_SHRINK | F_SEAL_WRITE, 0), false},
         {"may be written", sealed_file(SIZE_OF, SIZE_OF, F_SEAL_SHRINK | F_SEAL_GROW, 0), false},
         {"may be written by a mapping", sealed_file(SIZE_OF, SIZE_OF, F_SEAL_SHRINK | F_SEAL_GROW | 0x10 /* F_SEAL_FUTURE_WRITE */, 0), false},
         {"too short", sealed_file(SIZE_OF - 1, SIZE_OF - 1, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, 0), false},
         {"empty", sealed_file(0, 0, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, 0), false},
-        {"has a hole", sealed_file(SIZE_OF, 4096, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, 0), false},
+        {"has a hole", sealed_file(SIZE_OF, 4096, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, 0), true}, /* it is copied */
         {"of huge pages", sealed_file(2 << 20, 0, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, MFD_HUGETLB), false},
         {"a pipe", dup(pipes[0]), false},
         {"a directory", open("/", O_RDONLY | O_CLOEXEC), false},
@@ -122,6 +123,17 @@ TEST(files_that_could_change_or_fail_are_refused, "MSG-9") {
         if (is_ended(fd) == files[i].is_good) check_failed(__FILE__, __LINE__, "a file that is %s", files[i].what);
         close(fd);
         close(files[i].file);
+    }
+    /* Of those that would be mapped, not one without a page for each byte. */
+    for (int i = 0; i < 4; i++) {
+        const size_t large = 2 << 20;
+        const unsigned seals = F_SEAL_SHRINK | F_SEAL_WRITE | (i == 1 ? 0 : F_SEAL_GROW);
+        int file = sealed_file(i == 2 ? large - 1 : large, i == 3 ? 4096 : large - 1, seals, 0), fd = raw_connect(server.name);
+        struct head mapped = head_of(MESSAGE, IN_FILE, large, 0);
+        greet(fd, server.name);
+        CHECK_INT(raw_send(fd, &mapped, sizeof mapped, &file, 1, 0), sizeof mapped);
+        if (is_ended(fd) == (i == 0)) check_failed(__FILE__, __LINE__, "a large file, %d", i);
+        close(fd), close(file);
     }
     /* A file with data in the frame, several files, more than anybody takes. */
     for (int count = 1; count <= 40; count += 13) {

@@ -62,10 +62,19 @@ bool treadle_system_is_memory_file(int32_t fd);
 
 /* A file in memory with these bytes, which nobody can change any more. */
 int32_t treadle_system_sealed_file(const void *data, size_t size);
-/* The bytes of such a file, after a look that it is one, is that large, and has them all; NULL if not, or without memory. */
+/* Functions that take a file of another process, which may do with it whatever it can meanwhile. What each of them calls:
+ * - all: fcntl(F_GET_SEALS) and fstatfs, which take no lock of the file's, and so never wait; the latter only of a file with seals.
+ * - _read, _copy, treadle_system_lent_read: pread64, which takes no lock of the file's, and waits for its pages at most to be read from swap
+ *   space; a hole is read as zeroes.
+ * - _copy: fstat, which takes no lock of the file's, but for a few kernels of late 2024.
+ * - _map: fstat, lseek and mmap. lseek waits for each fallocate of the file that another process has begun. */
+/* The mapped bytes of a sealed file that is that large, and has a page for each; NULL if not, or without memory. It may wait: for files of the
+ * process's own user, and without a lock. */
 const void *treadle_system_sealed_map(int32_t fd, size_t size);
 void treadle_system_sealed_unmap(const void *data, size_t size);
-/* Copies them, after the same look. */
+/* A copy for treadle_system_sealed_unmap of a sealed file that is that large, and takes so much memory itself; NULL if not. */
+const void *treadle_system_sealed_copy(int32_t fd, size_t size);
+/* Copies the bytes of a sealed file; false if it is none, or shorter. */
 bool treadle_system_sealed_read(int32_t fd, void *room, size_t size);
 /* A file in memory of that size, which neither shrinks nor grows, without pages yet. Its sender writes to it again, so its receiver
  * copies its bytes; false if it is no file in memory, or is shorter. */

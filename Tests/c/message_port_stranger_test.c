@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * message_port_stranger_test.c: nothing that another user, or another process, does with what it has sent keeps a message port's lock, or
+ * its loop. */
+#include "message_port_raw.h"
+
+#include "faults.h"
+
+#include <poll.h>
+
+enum { NOBODY = 65534, LARGE = 2 << 20 };
+static unsigned char bytes[LARGE];
+static void fill(void) {
+    for (size_t i = 0; i < LARGE; i++) bytes[i] = (unsigned char)(i * 31 + i / 251);
+}
+
+#ifndef SANITIZED
+
+/* --- Looks at files -------------------------------------------------------------------------------------------- */
+
+static atomic_int looks;
+static atomic_bool holds_looks;
+static sem_t is_looking, go_on;
+off_t lseek(int fd, off_t offset, int whence) {
+    if (whence == SEEK_HOLE) {
+        atomic_fetch_add(&looks, 1);
+        if (atomic_load(&holds_looks)) sem_post(&is_looking), await(&go_on);
+    }
+    return REAL(lseek)(fd, offset, whence);
+}
+
+/* As if another process had begun a fallocate of the file. */
+TEST(a_look_for_holes_holds_no_lock, "MSG-9 OBJ-7") {
+    struct server server;
+    char name[64];
+    size_t length;
+    fill();
+    sem_init(&is_looking, 0, 0), sem_init(&go_on, 0, 0);
+    start_server(&server, new_name());
+    treadle_message_port remote = make_remote(server.name);
+    CHECK_SERVED(remote);
+    atomic_store(&holds_looks, true);
+    CHECK_INT(treadle_message_port_send(remote, SILENT, bytes, LARGE, LONG), TREADLE_OK);
+    await(&is_looking);
+    CHECK_INT(treadle_message_port_get_name(server.port, name, sizeof name, &length), TREADLE_OK);
+    treadle_message_port other = make_local(new_name(), NULL, NULL);
+    CHECK_INT(discard(other), TREADLE_OK);
+    atomic_store(&holds_looks, false);
+    sem_post(&go_on);
+    CHECK_SERVED(remote);
+    CHECK_INT(server.messages, 3);
+    CHECK_INT(discard(remote), TREADLE_OK);
+    end_server(&server);
+}
+
+/* --- Another user's files -------------------------------------------------------------------------------------- */
+
+struct taken {
+    int count, whole;
+};
+static void take(treadle_message_port port, const treadle_message_port_message *message, void *info) {
+    struct taken *taken = info;
+    (void)port;
+    CHECK_INT(message->sender_user, NOBODY);
+    taken->count++;
+    if (message->size == LARGE && memcmp(message->data, bytes, LARGE) == 0) taken->whole++;
+    if (message->flags & TREADLE_MESSAGE_PORT_WANTS_REPLY) treadle_message_port_reply(message->call, NULL, 0);
+}
+static treadle_message_port serve_nobody(const char *name, struct taken *taken) {
+    static const uint32_t users[] = {NOBODY};
+    treadle_message_port_context context = {
+        .struct_size = sizeof context, .receive = take, .info = taken, .users = users, .user_count = 1};
+    treadle_message_port local = NULL;
+    CHECK_INT(treadle_message_port_create_local(name, &context, &local), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), local, M), TREADLE_OK);
+    return local;
+}
+/* Whether the connection of a process of another user is ended that sends a file of the size of all the bytes. */
+static bool is_refused_from_nobody(const char *name, size_t written, struct taken *taken) {
+    struct sockaddr_un address;
+    socklen_t size = address_of(name, &address);
+    int told[2];
+    CHECK_INT(pipe(told), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        int file = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        CHECK_INT(pwrite(file, bytes, written, 0), written);
+        CHECK_INT(ftruncate(file, LARGE), 0);
+        CHECK_INT(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
+        CHECK_INT(setresuid(NOBODY, NOBODY, NOBODY), 0);
+        int fd = raw_socket();
+        CHECK_INT(connect(fd, (struct sockaddr *)&address, size), 0);
+        greet(fd, name);
+        struct head head = head_of(MESSAGE, IN_FILE, LARGE, 0);
+        CHECK_INT(raw_send(fd, &head, sizeof head, &file, 1, 0), sizeof head);
+        bool ended = is_ended(fd);
+        CHECK_INT(write(told[1], &ended, 1), 1);
+        _exit(0);
+    }
+    struct pollfd one = {.fd = told[0], .events = POLLIN};
+    bool ended = false;
+    *taken = (struct taken){0};
+    while (poll(&one, 1, 0) == 0) {
+        CHECK(treadle_loop_run(treadle_loop_current(), M, MILLISECONDS(1), 0) >= 0);
+        progress();
+    }
+    CHECK_INT(read(told[0], &ended, 1), 1);
+    close(told[0]), close(told[1]);
+    CHECK_INT(await_process(child), 0);
+    return ended;
+}
+TEST(large_files_of_another_user_are_copied_without_a_look_for_holes, "MSG-9") {
+    if (geteuid() != 0) return; /* only root can be several users */
+    struct taken taken = {0};
+    const char *name = new_name();
+    treadle_message_port local = serve_nobody(name, &taken);
+    fill();
+    atomic_store(&looks, 0);
+    CHECK(!is_refused_from_nobody(name, LARGE, &taken));
+    CHECK_INT(taken.count, 2);
+    CHECK_INT(taken.whole, 1);
+    /* A file that takes less memory than its copy would. */
+    CHECK(is_refused_from_nobody(name, 4096, &taken));
+    CHECK_INT(taken.count, 0);
+    CHECK_INT(looks, 0);
+    CHECK_INT(discard(local), TREADLE_OK);
+}
+
+#endif
+
+TEST_MAIN()
