@@ -23,6 +23,8 @@ struct MessageConnection: BitwiseCopyable {
   var replies: UnsafeMutablePointer<WaitingReply>? = nil
   /// They wait for the end of the port's pause (`MessagePort+Pausing`), not for room in the socket.
   var isPaused = false
+  /// There is no memory for its next frame: nothing is received from it until the end of the port's pause.
+  var isStarved = false
   /// Neighbours among those that say nothing; of a free place the next free one. -1: none.
   var previous = -1
   var next = -1
@@ -81,13 +83,16 @@ extension MessagePort {
   func watch(_ socket: MessageSocket, _ events: UInt32, _ mark: UInt64) -> Int32 {
     treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollAdd, socket.number, events, mark)
   }
-  func rewatch(_ place: Int, _ connection: MessageConnection) {
-    let isPaused = state.pointee.connections[place]?.isPaused == true
-    let events = connection.replies == nil ? MessagePort.wantsMessages : isPaused ? 0 : MessagePort.wantsRoom
-    _ = treadle_system_epoll_control(
-      state.pointee.set.number, MessagePort.epollModify, connection.socket.number, events, MessagePort.mark(place, connection.generation))
+  func rewatch(_ place: Int) {
+    guard let now = state.pointee.connections[place] else { return }
+    // The kernel tells of a hang-up in any case; as an edge, only once.
+    let events = now.replies != nil ? now.isPaused ? 0 : MessagePort.wantsRoom : now.isStarved ? MessagePort.edges : MessagePort.wantsMessages
+    rewatch(now.socket, events, MessagePort.mark(place, now.generation))
     // Its ring was not looked into meanwhile.
-    if connection.replies == nil { connection.ring?.pointee.ringOwnBell() }
+    if events == MessagePort.wantsMessages { now.ring?.pointee.ringOwnBell() }
+  }
+  func rewatch(_ socket: MessageSocket, _ events: UInt32, _ mark: UInt64) {
+    _ = treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollModify, socket.number, events, mark)
   }
   /// A child process may have a copy of the socket, for a moment or for as long as it lives (`_Fork`, `clone`): so the set is told, and
   /// the other end.
@@ -108,11 +113,14 @@ extension MessagePort {
       if state.pointee.connectionCount >= MessagePort.mostConnections && !dropSilent() { return refuseOne() }
       let number = treadle_system_socket_accept(state.pointee.listener.number)
       if number >= 0 {
+        endWant()
         admit(MessageSocket(number: number))
       } else if number == 0 &- treadle_system_emfile() || number == 0 &- treadle_system_enfile() {
         if !dropSilent() { return refuseOne() }
       } else if number == 0 &- treadle_system_eagain() {
         return
+      } else if number != 0 &- treadle_system_eintr() {
+        return restMain()
       }
     }
   }
@@ -125,13 +133,15 @@ extension MessagePort {
     return true
   }
 
-  /// There is no room for another one: whoever is next is told so by the end of his connection.
+  /// There is no room for another one: whoever is next is told so by the end of his connection. Where there is no descriptor even for that,
+  /// since another thread of the process has taken the one in reserve, he waits.
   private func refuseOne() {
     state.pointee.reserve.close()
     state.pointee.reserve = .none
     let number = treadle_system_socket_accept(state.pointee.listener.number)
     treadle_system_socket_close(number)
     makeReserve()
+    if number < 0 && number != 0 &- treadle_system_eagain() { restMain() }
   }
 
   func makeReserve() {

@@ -48,6 +48,8 @@ extension MessagePort {
     lock()
     state.pointee.set = MessageSocket(number: number)
     makeReserve()
+    // There now: it is of use when no descriptor is left.
+    _ = needPauseTimer()
     unlock()
   }
 

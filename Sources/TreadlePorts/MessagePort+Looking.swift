@@ -74,7 +74,7 @@ extension MessagePort {
     for _ in 0..<state.pointee.looked.count {
       let mark = state.pointee.looked.next()
       guard let place = place(mark), let connection = state.pointee.connections[place], let ring = connection.ring else { continue }
-      if connection.replies == nil && !ring.pointee.isEmpty && isLooked(ring, by: loop) { return (place, mark) }
+      if connection.replies == nil && !connection.isStarved && !ring.pointee.isEmpty && isLooked(ring, by: loop) { return (place, mark) }
     }
     return nil
   }

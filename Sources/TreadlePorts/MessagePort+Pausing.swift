@@ -4,36 +4,86 @@
 import CTreadleSystem
 import TreadleBase
 
-/// Replies that are files, while as many files of the user's are on their way as a process may have open: that is want of room as well,
-/// but the kernel does not tell when one has arrived. So their connections pause, and all are tried again when the port's timer has gone
-/// off, after 100 microseconds at first and 10 milliseconds at last. The lock is held.
+/// Waiting for something of which the kernel does not tell when it is there again, by the port's timer: it goes off after 100
+/// microseconds at first and 10 milliseconds at last, and all is tried again. The lock is held, unless a comment says otherwise.
+/// - Replies that are files, while as many files of the user's are on their way as a process may have open: that is want of room.
+/// - A frame for which there is no memory: nothing is received by its connection, and the kernel keeps the frame.
+/// - A sender for which there is no descriptor: the kernel keeps its connection.
 extension MessagePort {
   /// What the kernel says of the timer: the mark of no connection.
   static let pauseMark = UInt64.max
   private static let shortest: Int64 = 100_000
   private static let longest: Int64 = 10_000_000
-  /// Edge-triggered, so that the timer is not read.
-  private static let whenItGoesOff: UInt32 = 0x8000_0001
 
   /// A connection's replies wait for the end of a pause. False if there is no timer.
   func pause(_ place: Int) -> Bool {
-    if !needPauseTimer() { return false }
-    if !state.pointee.isPausing {
-      let length = min(max(2 &* state.pointee.pauseLength, MessagePort.shortest), MessagePort.longest)
-      if treadle_system_timerfd_set(state.pointee.pauseTimer.number, Clock.now() &+ length) < 0 { return false }
-      state.pointee.pauseLength = length
-      state.pointee.isPausing = true
-    }
+    if !beginPause() { return false }
     change(place) { $0.isPaused = true }
     return true
   }
 
-  private func needPauseTimer() -> Bool {
+  /// A connection waits for memory.
+  func starve(_ place: Int) {
+    if !beginPause() {
+      // What its bell has told is to be told again.
+      state.pointee.connections[place]?.ring?.pointee.ringOwnBell()
+      state.pointee.mustSleep = true
+      return
+    }
+    change(place) { $0.isStarved = true }
+    rewatch(place)
+  }
+
+  /// The listener, or a remote port's socket, waits for memory or descriptors.
+  func restMain() {
+    if beginPause() {
+      state.pointee.isResting = true
+      // The hang-up of a remote port's socket is told once.
+      rewatch(main, MessagePort.edges, 0)
+    } else {
+      state.pointee.mustSleep = true
+    }
+  }
+
+  private var main: MessageSocket { isRemote ? state.pointee.socket : state.pointee.listener }
+
+  /// Memory or descriptors are there: a later want of them begins with the shortest pause.
+  @inline(__always)
+  func endWant() {
+    if state.pointee.pauseLength != 0 && !state.pointee.isPausing { state.pointee.pauseLength = 0 }
+  }
+
+  /// A remote port has no memory for a reply. The lock is not held.
+  func rest() {
+    lock()
+    if state.pointee.set.number >= 0 && !state.pointee.isOver { restMain() } else { state.pointee.mustSleep = true }
+    let mustSleep = state.pointee.mustSleep
+    state.pointee.mustSleep = false
+    if mustSleep { state.pointee.ring?.pointee.ringOwnBell() }
+    unlock()
+    if mustSleep { MessagePort.sleep() }
+  }
+
+  /// Without a timer: better a loop that is late than one that spins. The lock is not held.
+  static func sleep() { treadle_system_sleep_until(Clock.now() &+ 1_000_000) }
+
+  private func beginPause() -> Bool {
+    if !needPauseTimer() { return false }
+    if state.pointee.isPausing { return true }
+    let length = min(max(2 &* state.pointee.pauseLength, MessagePort.shortest), MessagePort.longest)
+    if treadle_system_timerfd_set(state.pointee.pauseTimer.number, Clock.now() &+ length) < 0 { return false }
+    state.pointee.pauseLength = length
+    state.pointee.isPausing = true
+    return true
+  }
+
+  func needPauseTimer() -> Bool {
     if state.pointee.pauseTimer.number >= 0 { return true }
     let number = treadle_system_socket_note(treadle_system_timerfd())
     if number < 0 { return false }
     let timer = MessageSocket(number: number)
-    if watch(timer, MessagePort.whenItGoesOff, MessagePort.pauseMark) < 0 {
+    // For edges, so that the timer is not read.
+    if watch(timer, MessagePort.wantsMessages | MessagePort.edges, MessagePort.pauseMark) < 0 {
       timer.close()
       return false
     }
@@ -44,12 +94,25 @@ extension MessagePort {
   /// The timer has gone off. A connection that the kernel refuses again begins the next pause, and the others join it.
   func endPause() {
     state.pointee.isPausing = false
-    for place in 0..<state.pointee.connections.count where state.pointee.connections[place]?.isPaused == true {
-      change(place) { $0.isPaused = false }
-      sendReplies(place)
-      if let now = state.pointee.connections[place], now.socket.number >= 0 { rewatch(place, now) }
+    var isWanting = state.pointee.isResting
+    if state.pointee.isResting {
+      state.pointee.isResting = false
+      rewatch(main, MessagePort.wantsMessages, 0)
+      state.pointee.ring?.pointee.ringOwnBell()
+      if state.pointee.reserve.number < 0 && !isRemote { makeReserve() }
     }
-    if !state.pointee.isPausing { state.pointee.pauseLength = 0 }
+    for place in 0..<state.pointee.connections.count {
+      guard let connection = state.pointee.connections[place], connection.isPaused || connection.isStarved else { continue }
+      if connection.isStarved { isWanting = true }
+      change(place) {
+        $0.isPaused = false
+        $0.isStarved = false
+      }
+      if connection.isPaused { sendReplies(place) }
+      if let now = state.pointee.connections[place], now.socket.number >= 0 { rewatch(place) }
+    }
+    // Whether there is memory is seen later (`endWant`).
+    if !state.pointee.isPausing && !isWanting { state.pointee.pauseLength = 0 }
   }
 
   func closePauseTimer() {

@@ -22,7 +22,10 @@ extension MessagePort {
     var incoming = Incoming()
     lock()
     let isThere = nextMessage(&incoming)
+    let mustSleep = state.pointee.mustSleep
+    state.pointee.mustSleep = false
     unlock()
+    if mustSleep { MessagePort.sleep() }
     if !isThere { return true }
     if !open(&incoming) { return true }
     hold()
@@ -52,7 +55,7 @@ extension MessagePort {
     let loop = state.pointee.looked.count == 0 ? nil : Loop.existing
     for _ in 0..<32 {
       var event = treadle_system_event()
-      if state.pointee.isOver { return false }
+      if state.pointee.isOver || state.pointee.mustSleep { return false }
       if let loop, isTurnOfLooked(), let (place, mark) = nextLooked(loop) {
         event.data = mark | MessagePort.bell
         if serve(place, event, &incoming) { return true }
@@ -84,9 +87,10 @@ extension MessagePort {
       if isRung { return false }
       // Who has gone reads no replies; what he has sent before is received all the same.
       if event.events & MessagePort.hasEnded != 0 { dropReplies(place) } else { sendReplies(place) }
-      if let now = state.pointee.connections[place], now.socket.number >= 0, now.replies == nil { rewatch(place, now) }
+      if let now = state.pointee.connections[place], now.socket.number >= 0, now.replies == nil { rewatch(place) }
       return false
     }
+    if connection.isStarved { return false }
     var receipt = MessageSocket.Receipt.nothing
     if let ring = connection.ring { receipt = receiveByRing(ring, event.data & ~MessagePort.bell, &incoming.received, isRung: isRung) }
     // The ring is empty, so a frame that was in the socket before is the next one.
@@ -95,10 +99,12 @@ extension MessagePort {
       if receipt == .frame { count(place) }
     }
     switch receipt {
-    case .nothing, .noMemory:
+    case .noMemory: starve(place)
+    case .nothing:
       if !isRung && event.events & MessagePort.hasEnded != 0 && event.events & MessagePort.wantsMessages == 0 { disconnect(place) }
     case .closed: disconnect(place)
     case .frame:
+      endWant()
       let isHello = incoming.received.frame.kind == MessageFrame.Kind.hello
       if !isHello && connection.isGreeted {
         if !CallData.isRingQuestion(incoming.received) {
@@ -267,7 +273,7 @@ extension MessagePort {
       return
     }
     change(place) { $0.replies = reply }
-    if let now = state.pointee.connections[place] { rewatch(place, now) }
+    rewatch(place)
   }
 
   /// The sender has room again.
@@ -276,7 +282,7 @@ extension MessagePort {
       switch connection.socket.send(reply.pointee.frame, WaitingReply.data(reply), file: reply.pointee.file) {
       case .wait: return
       case .failed(let result) where result == 0 &- treadle_system_etoomanyrefs() && pause(place):
-        return rewatch(place, connection)
+        return rewatch(place)
       case .failed: return disconnect(place)
       case .done:
         finishLocked(reply.pointee.file, connection.ring, isSent: true)

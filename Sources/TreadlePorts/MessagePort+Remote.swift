@@ -94,6 +94,7 @@ extension MessagePort {
     if state.pointee.socketUses != 0 { return }
     state.pointee.socket.close()
     state.pointee.socket = .none
+    closePauseTimer()
     state.pointee.set.close()
     state.pointee.set = .none
     if let ring = state.pointee.ring { MessageRing.end(ring) }

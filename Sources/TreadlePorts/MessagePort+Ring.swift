@@ -39,7 +39,7 @@ extension MessagePort {
   private static let mostRings = 64
   /// In the mark of a connection: its bell.
   static let bell: UInt64 = 1 << 31
-  private static let edges: UInt32 = 1 << 31
+  static let edges: UInt32 = 1 << 31
 
   /// A sender asks for a ring, which it does once.
   func offerRing(_ place: Int) {
@@ -93,10 +93,12 @@ extension MessagePort {
       loop.noteCaller(onProcessor: ring.pointee.processorOfOther)
       if leavesOutBell(ring, mark, loop) { return receipt }
     }
-    if !isRung { return receipt }
+    // Where there is no memory the bell is rung at the end of the pause.
+    if !isRung || receipt == .noMemory { return receipt }
     if receipt == .nothing {
       if loop.map({ isLooked(ring, by: $0) }) == true || ring.pointee.fallAsleep() { return receipt }
       receipt = ring.pointee.pop(&received)
+      if receipt == .noMemory { return receipt }
     }
     // There is more, or may be: the sender's next turn comes behind all others'.
     if !ring.pointee.isEmpty || !ring.pointee.fallAsleep() { ring.pointee.ringOwnBell() }
@@ -229,7 +231,7 @@ extension MessagePort {
       case .nothing: continue
       case .closed: return false
       case .noMemory:
-        lookAgain()
+        rest()
         return true
       }
     }
@@ -246,11 +248,18 @@ extension MessagePort {
   /// Whether the socket has something, as the set says, which is told of the bell as well.
   func takeEvents() -> Bool {
     if state.pointee.set.number < 0 { return true }
-    var events = (treadle_system_event(), treadle_system_event())
+    // The socket, the bell, and the timer of a pause.
+    var events = (treadle_system_event(), treadle_system_event(), treadle_system_event())
     let count = withUnsafeMutableBytes(of: &events) { events in
       treadle_system_epoll_wait(
-        state.pointee.set.number, events.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: treadle_system_event.self), 2, 0)
+        state.pointee.set.number, events.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: treadle_system_event.self), 3, 0)
     }
-    return count > 0 && events.0.data == 0 || count > 1 && events.1.data == 0
+    let marks = (count > 0 ? events.0.data : nil, count > 1 ? events.1.data : nil, count > 2 ? events.2.data : nil)
+    if marks.0 == MessagePort.pauseMark || marks.1 == MessagePort.pauseMark || marks.2 == MessagePort.pauseMark {
+      lock()
+      if !state.pointee.isOver { endPause() }
+      unlock()
+    }
+    return marks.0 == 0 || marks.1 == 0 || marks.2 == 0
   }
 }

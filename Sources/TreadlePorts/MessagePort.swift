@@ -210,10 +210,13 @@ struct MessagePortState: ~Copyable {
   var set = MessageSocket.none
   /// A descriptor to give up when there is none left.
   var reserve = MessageSocket.none
-  /// A timer in the set, whether it is set, and for how long it was set last (`MessagePort+Pausing`).
+  /// A timer in the set, whether it is set, and for how long it was set last; whether the listener, or a remote port's socket, rests
+  /// until it goes off; whether the thread is to sleep for want of a timer (`MessagePort+Pausing`). A remote port's, too.
   var pauseTimer = MessageSocket.none
   var isPausing = false
   var pauseLength: Int64 = 0
+  var isResting = false
+  var mustSleep = false
   var connections = Buffer<MessageConnection>()
   /// The first of the places in `connections` that are free; -1 for none.
   var freePlace = -1

@@ -123,7 +123,10 @@ extension MessagePort {
           } else if !hand(&received) && whileAwaited {
             return true
           }
-        case .nothing, .noMemory: return true
+        case .nothing: return true
+        case .noMemory:
+          rest()
+          return true
         case .closed:
           // What was in the ring when it was closed.
           _ = takeRepliesByRing(nil)

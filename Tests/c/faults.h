@@ -28,7 +28,10 @@ enum fault_kind {
     FAULT_FORK_HOOK = 256,
     FAULT_ADVICE = 512,
     FAULT_SOCKET = 1024, /* what message ports need */
-    FAULT_SENDING = 2048
+    FAULT_SENDING = 2048,
+    FAULT_RECEIVING = 4096,
+    FAULT_ACCEPTING = 8192,
+    FAULT_TIMER_CREATE = 16384
 };
 
 static _Thread_local struct {
@@ -84,6 +87,8 @@ long syscall(long number, ...) {
                          number == SYS_memfd_create || number == SYS_write || number == SYS_mmap || number == SYS_fallocate || number == SYS_statx;
     if (is_of_sockets && fails(FAULT_SOCKET)) return -1;
     if (number == SYS_sendmsg && fails(FAULT_SENDING)) return -1;
+    if (number == SYS_recvmsg && fails(FAULT_RECEIVING)) return -1;
+    if (number == SYS_accept4 && fails(FAULT_ACCEPTING)) return -1;
     return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 int socket(int family, int type, int protocol) { return fails(FAULT_SOCKET) ? -1 : REAL(socket)(family, type, protocol); }
@@ -94,7 +99,7 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *size) {
 }
 int fstat(int fd, struct stat *out) { return fails(FAULT_SOCKET) ? -1 : REAL(fstat)(fd, out); }
 int fstatfs(int fd, struct statfs *out) { return fails(FAULT_SOCKET) ? -1 : REAL(fstatfs)(fd, out); }
-int timerfd_create(int clock, int flags) { return fails(FAULT_TIMER) ? -1 : REAL(timerfd_create)(clock, flags); }
+int timerfd_create(int clock, int flags) { return fails(FAULT_TIMER | FAULT_TIMER_CREATE) ? -1 : REAL(timerfd_create)(clock, flags); }
 int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old) {
     return fails(FAULT_TIMER) ? -1 : REAL(timerfd_settime)(fd, flags, new, old);
 }
