@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+import CTreadle
 import TreadleCore
 import TreadleBase
 
@@ -28,5 +29,40 @@ extension Loop {
     let loop = try Loop.hold(handle, subject)
     defer { loop.letGo() }
     return try loop.droppedIfThreadEnds { () throws(Failure) in try body(loop) }
+  }
+}
+
+/// References that a function copies into its caller's buffer: to all that it has room for, or to none.
+struct CopiedReferences {
+  private let buffer: ClientBuffer<UnsafeMutableRawPointer?>
+  /// How many objects there are, whether or not there was room.
+  private(set) var count = 0
+
+  init(_ start: UnsafeMutableRawPointer?, _ capacity: Int, _ subject: StaticString) throws(Failure) {
+    buffer = try ClientBuffer(start?.assumingMemoryBound(to: UnsafeMutableRawPointer?.self), capacity, subject)
+  }
+
+  /// Adds an object; one that has ended meanwhile is left out. After a failure the caller gives the references back.
+  mutating func add(_ kind: Kind, _ handle: Handle) throws(Failure) {
+    if let place = buffer.place(count) {
+      do throws(Failure) {
+        try Slab(kind).retainForClient(handle.bits, kind.name)
+      } catch {
+        if error.status == Status.range { throw error }
+        return
+      }
+      place.pointee = UnsafeMutableRawPointer(bitPattern: handle.bits)
+    }
+    count &+= 1
+  }
+
+  /// Calls a client, if a reference is the last one.
+  func giveBack() {
+    var index = 0
+    while index < count, let place = buffer.place(index) {
+      _ = treadle_release(place.pointee)
+      place.pointee = nil
+      index &+= 1
+    }
   }
 }

@@ -171,22 +171,20 @@ public func treadle_loop_copy_items(
 ) -> treadle_status {
   status("treadle_loop_copy_items") { () throws(Failure) in
     let out = try need(out_count, 0, "out_count")
-    let items = try ClientBuffer(items, capacity, "items")
-    try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
-      var members = try Members(of: loop, in: mode.map { ModeName($0) })
-      defer { members.free() }
-      var count = 0
-      for index in 0..<members.count where members.isFirst(index) {
-        guard let item = members.item(index), !DelayedRequest.isTimer(item) else { continue }
-        if let place = items.place(count) {
-          // One that has as many references as it can have, or has ended, is left out.
-          if (try? Slab(item.kind).retainForClient(item.handle.bits, item.kind.name)) == nil { continue }
-          place.pointee = UnsafeMutableRawPointer(pointer(item.handle))
+    var copied = try CopiedReferences(items, capacity, "items")
+    do throws(Failure) {
+      try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
+        var members = try Members(of: loop, in: mode.map { ModeName($0) })
+        defer { members.free() }
+        for index in 0..<members.count where members.isFirst(index) {
+          if let item = members.item(index), !DelayedRequest.isTimer(item) { try copied.add(item.kind, item.handle) }
         }
-        count &+= 1
       }
-      out.pointee = count
+    } catch {
+      copied.giveBack()
+      throw error
     }
+    out.pointee = copied.count
     return Status.ok
   }
 }

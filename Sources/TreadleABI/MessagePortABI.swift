@@ -56,20 +56,21 @@ private func create(
   let owner = context.has_owner == 1 ? context.owner : nil
   let host = try hostOf(context.host, context.token)
   try checkLabel(context.label)
-  if try giveExisting(name, owner, isRemote, out) { return Status.ignored }
-  var functions = try exportedFunctions(context, &place)
-  do throws(Failure) {
-    out.pointee = pointer(
-      try Scope.making(in: bits(context.scope)) { () throws(Failure) in
-        try makePort(name, context, &functions, host, owner, isRemote)
-      })
-  } catch {
-    free(functions)
-    if error.status != Status.ignored { throw error }
-    // Another thread of this process has been quicker: its port is found now, unless it was given up or has ended since.
-    return try create(name, context, isRemote: isRemote, out, &place)
+  while try !giveExisting(name, owner, isRemote, out) {
+    var functions = try exportedFunctions(context, &place)
+    do throws(Failure) {
+      out.pointee = pointer(
+        try Scope.making(in: bits(context.scope)) { () throws(Failure) in
+          try makePort(name, context, &functions, host, owner, isRemote)
+        })
+      return Status.ok
+    } catch {
+      free(functions)
+      // Another thread of this process has been quicker: its port is found now, unless it was given up or has ended since.
+      if error.status != Status.ignored { throw error }
+    }
   }
-  return Status.ok
+  return Status.ignored
 }
 
 private func giveExisting(

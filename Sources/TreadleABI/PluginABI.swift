@@ -100,12 +100,14 @@ public func treadle_plugin_copy_all(
 ) -> treadle_status {
   status("treadle_plugin_copy_all") { () throws(Failure) in
     let out = try need(out_count, 0, "out_count")
-    let buffer = try ClientBuffer(buffer, capacity)
-    out.pointee = try PluginRegistry.copyAll { index, handle in
-      guard let place = buffer.place(index) else { return false }
-      place.pointee = pointer(handle)
-      return true
+    var copied = try CopiedReferences(buffer, capacity, "buffer")
+    do throws(Failure) {
+      try PluginRegistry.forEach { handle throws(Failure) in try copied.add(.scope, handle) }
+    } catch {
+      copied.giveBack()
+      throw error
     }
+    out.pointee = copied.count
     return Status.ok
   }
 }

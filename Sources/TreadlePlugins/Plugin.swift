@@ -218,17 +218,16 @@ package enum PluginRegistry {
     return (plugin, try scope.beginCalling(isWatched: hasTable))
   }
 
-  /// Copies out handles, with a reference each; how many there are.
-  package static func copyAll(_ store: (Int, Handle) -> Bool) throws(Failure) -> Int {
+  /// Calls `body` with the handle of each, until it throws, under the lock.
+  package static func forEach(_ body: (Handle) throws(Failure) -> Void) throws(Failure) {
     try Runtime.start()
-    return try locked { () throws(Failure) in
-      var count = 0
+    try locked { () throws(Failure) in
+      var failure: Failure?
       _ = first { plugin in
-        if store(count, plugin.handle) { try? Slab(.scope).retainForClient(plugin.handle.bits, "plugin") }
-        count &+= 1
-        return false
+        do throws(Failure) { try body(plugin.handle) } catch { failure = error }
+        return failure != nil
       }
-      return count
+      if let failure { throw failure }
     }
   }
 

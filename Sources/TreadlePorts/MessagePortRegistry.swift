@@ -35,7 +35,13 @@ enum MessagePortRegistry {
       if port.state.pointee.maker != treadle_system_thread_id() { return nil }
       throw Failure(Status.deadlock, "name", "is that of a port whose creation has called this function")
     }
-    do throws(Failure) { try Slab(.descriptor).retainForClient(handle, "port") } catch { return 0 }
+    do throws(Failure) {
+      try Slab(.descriptor).retainForClient(handle, "port")
+    } catch {
+      if error.status == Status.range { throw Failure(Status.range, "name", "is that of a port with as many references as it can have") }
+      // Its last reference has just gone.
+      return 0
+    }
     return handle
   }
 

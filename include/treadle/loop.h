@@ -41,7 +41,8 @@ TREADLE_API treadle_loop treadle_loop_main(void);
 
 /** Stores a reference to the loop of the thread with this kernel id (gettid). Release it. Use this to hold the loop of
  *  another thread, which may exit at any time (RL-9). Its cost grows with the number of loops in the process.
- *  [any, quick] Errors: TREADLE_E_NOT_FOUND when no living thread of that id has a loop. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_NOT_FOUND when no living thread of that id has a loop; TREADLE_E_RANGE if the loop
+ *  has 32,767 references. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadle_loop *out_loop);
 
 /** Runs the calling thread's loop in one mode and returns the reason why the run ended (RUN-1). May be called from every
@@ -158,7 +159,8 @@ TREADLE_API treadle_status treadle_loop_get_modes(treadle_loop loop, char *buffe
  *  (treadle_get_kind tells the kind). The order within a kind is stable while no item is added or removed. Stores the
  *  first capacity references in items (which may be NULL with capacity 0), each for the caller to release, and the number
  *  of all items in out_count. An unknown mode has none. For debugging: the cost grows with all items of the process.
- *  [any] (OBJ-2, MODE-8) Errors: TREADLE_E_ARG for NULL items with another capacity; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] (OBJ-2, MODE-8) Errors: TREADLE_E_ARG for NULL items with another capacity; TREADLE_E_RANGE, with no reference taken, if
+ *  one of the items has 32,767 references; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_copy_items(treadle_loop loop, const char *mode, treadle_object *items,
                                                    size_t capacity, size_t *out_count);
 

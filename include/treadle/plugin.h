@@ -233,7 +233,7 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_copy_setting(treadle
 
 /** Stores references to the loaded plugins, in the order of loading: the first capacity of them, each for the caller to
  *  release. Stores the number of all. With capacity 0 buffer may be NULL.
- *  [any] Errors: TREADLE_E_ARG for NULL. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_RANGE, with no reference taken, if one of the plugins has 32,767. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_copy_all(treadle_plugin *buffer, size_t capacity, size_t *out_count);
 
 /** A kind of holder, for treadle_scope_copy_holders: a plugin that uses another one. Since 1.0. */

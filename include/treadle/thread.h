@@ -140,7 +140,8 @@ TREADLE_API treadle_status treadle_thread_get_id(treadle_thread thread, int32_t 
 
 /** Stores a reference to the thread's loop. The loop is created if the thread has none yet, also before
  *  its start; items and posts that are added before the start wait for the thread (RL-9). Release it.
- *  [any, quick] Errors: TREADLE_E_STATE when the thread has finished; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any, quick] Errors: TREADLE_E_STATE when the thread has finished; TREADLE_E_RANGE if the loop has 32,767
+ *  references; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_thread_copy_loop(treadle_thread thread, treadle_loop *out_loop);
 
 /* --- State and end -------------------------------------------------------------------------------- */

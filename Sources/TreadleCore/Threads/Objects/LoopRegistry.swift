@@ -102,11 +102,19 @@ extension Loop {
   package static func copy(ofThread id: Int32) throws(Failure) -> Loop {
     if treadle_system_is_forked() { throw Runtime.forkedFailure }
     var found: Loop?
+    var failure: Failure?
     if id > 0 {
       Slab(.loop).forEachLive { slot, memory in
         let loop = Loop(memory)
         let handle = Handle(kind: .loop, slot: slot, generation: loop.state.pointee.reference.generation).bits
-        guard loop.threadID == id, (try? Slab(.loop).retainForClient(handle, "loop")) != nil else { return true }
+        if loop.threadID != id { return true }
+        do throws(Failure) {
+          try Slab(.loop).retainForClient(handle, "loop")
+        } catch {
+          // One that is gone is not that of a living thread.
+          if error.status == Status.range { failure = error }
+          return failure == nil
+        }
         // The thread may have exited, and the slot may serve another, before the reference was taken.
         if loop.threadID == id {
           found = loop
@@ -116,6 +124,7 @@ extension Loop {
         return true
       }
     }
+    if let failure { throw failure }
     guard let found else { throw Failure(Status.notFound, "thread_id", "is not that of a living thread with a loop") }
     return found
   }
