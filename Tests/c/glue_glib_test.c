@@ -354,6 +354,10 @@ TEST(glib_refuses_what_it_must, "ABI-9") {
     program.loop = treadle_loop_current();
     CHECK_ERROR(treadle_glib_source_new(program.loop, TREADLE_COMMON_MODES, &source), TREADLE_E_ARG, "mode");
     CHECK(!source);
+    int taken = take_all_references(program.loop);
+    CHECK_ERROR(treadle_glib_source_new(program.loop, TREADLE_DEFAULT_MODE, &source), TREADLE_E_RANGE, "references");
+    CHECK(!source);
+    return_references(program.loop, taken);
     CHECK_ERROR(treadle_glib_add(program.loop, NULL, NULL, &foreign), TREADLE_E_ARG, "mode");
     CHECK(!foreign);
     CHECK_ERROR(treadle_glib_add(NULL, TREADLE_DEFAULT_MODE, NULL, &foreign), TREADLE_E_ARG, "object");

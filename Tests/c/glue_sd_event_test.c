@@ -201,7 +201,10 @@ TEST(ends_are_told, "ABI-9 STOP-2") {
     }
     sd_event_source_disable_unref(source);
     /* The event loop's own, and closed with it. */
-    int before = count_descriptors();
+    int before = count_descriptors(), taken = take_all_references(program.loop);
+    CHECK_ERROR(treadle_sd_event_start(event, program.loop, TREADLE_DEFAULT_MODE, NULL, NULL, NULL), TREADLE_E_RANGE, "references");
+    return_references(program.loop, taken);
+    CHECK_INT(count_descriptors(), before);
     CHECK_INT(treadle_sd_event_start(event, program.loop, TREADLE_DEFAULT_MODE, NULL, NULL, NULL), TREADLE_OK);
     CHECK_INT(count_descriptors(), before + 1);
     CHECK_INT(treadle_loop_post(program.loop, stop_at_once, NULL), TREADLE_OK);

@@ -283,6 +283,10 @@ TEST(uv_refuses_what_it_must, "ABI-9") {
     CHECK(!inner);
     CHECK_ERROR(treadle_uv_add(program.loop, NULL, &uv, &foreign), TREADLE_E_ARG, "mode");
     CHECK(!foreign);
+    int taken = take_all_references(program.loop);
+    CHECK_ERROR(treadle_uv_start(&uv, program.loop, TREADLE_DEFAULT_MODE, NULL, NULL, &inner), TREADLE_E_RANGE, "references");
+    CHECK(!inner);
+    return_references(program.loop, taken);
     end_theirs();
 }
 

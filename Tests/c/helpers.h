@@ -305,6 +305,17 @@ HELPER long resident_kilobytes(void) {
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+/* Adds references until there are as many as there can be; how many that were. */
+HELPER int take_all_references(treadle_object object) {
+    int count = 0;
+    while (treadle_retain(object) == TREADLE_OK) count++;
+    CHECK_ERROR(treadle_retain(object), TREADLE_E_RANGE, "as many references as it can have");
+    return count;
+}
+HELPER void return_references(treadle_object object, int count) {
+    while (count-- > 0) CHECK_INT(treadle_release(object), TREADLE_OK);
+}
+
 /* How much a test repeats: `count`, times TREADLE_TEST_SCALE. */
 HELPER int scaled(int count) {
     double product = count * test_scale;

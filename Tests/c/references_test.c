@@ -7,14 +7,7 @@
 #include "probe.h"
 
 enum { MOST = 32767 };
-/* Adds references until there are as many as there can be, besides those that the caller has. */
-static void fill(treadle_object object, int owned) {
-    for (int i = owned; i < MOST; i++) CHECK_INT(treadle_retain(object), TREADLE_OK);
-    CHECK_ERROR(treadle_retain(object), TREADLE_E_RANGE, "as many references as it can have");
-}
-static void release(treadle_object object, int count) {
-    for (int i = 0; i < count; i++) CHECK_INT(treadle_release(object), TREADLE_OK);
-}
+static void fill(treadle_object object, int owned) { CHECK_INT(take_all_references(object), MOST - owned); }
 
 TEST(an_item_has_as_many_references_as_it_can_have, "OBJ-2 ABI-2") {
     for (int k = 0; k < KINDS; k++) {
@@ -22,9 +15,9 @@ TEST(an_item_has_as_many_references_as_it_can_have, "OBJ-2 ABI-2") {
         probe_make(&probe, kinds[k]);
         fill(probe.item, 1);
         CHECK_ERROR(kinds[k]->retain(probe.item), TREADLE_E_RANGE, kinds[k]->name);
-        release(probe.item, MOST - 1);
+        return_references(probe.item, MOST - 1);
         CHECK_INT(probe.held, 1);
-        release(probe.item, 1);
+        return_references(probe.item, 1);
         CHECK_INT(probe.held, 0);
         probe_end(&probe);
     }
@@ -42,12 +35,12 @@ TEST(the_port_of_a_name_may_have_all_its_references, "OBJ-2 MSG-1 MSG-3") {
     CHECK_ERROR(treadle_message_port_create_remote(name, NULL, &port), TREADLE_E_RANGE, "as many references as it can have");
     CHECK(port == NULL);
     /* One that is released is there for the next. */
-    release(local, 1), release(remote, 1);
+    return_references(local, 1), return_references(remote, 1);
     CHECK_INT(treadle_message_port_create_local(name, &context, &port), TREADLE_IGNORED);
     CHECK(port == local);
     CHECK_INT(treadle_message_port_create_remote(name, NULL, &port), TREADLE_IGNORED);
     CHECK(port == remote);
-    release(remote, MOST), release(local, MOST);
+    return_references(remote, MOST), return_references(local, MOST);
 }
 
 TEST(a_loop_may_have_all_its_references, "OBJ-2 RL-9") {
@@ -58,7 +51,7 @@ TEST(a_loop_may_have_all_its_references, "OBJ-2 RL-9") {
     copy = (void *)1;
     CHECK_ERROR(treadle_thread_copy_loop(treadle_thread_current(), &copy), TREADLE_E_RANGE, "loop");
     CHECK(copy == NULL);
-    release(loop, MOST);
+    return_references(loop, MOST);
     CHECK_ERROR(treadle_loop_release(loop), TREADLE_E_STALE, "loop");
 }
 
@@ -78,13 +71,13 @@ TEST(items_are_copied_with_all_their_references_or_not_at_all, "OBJ-2 MODE-8") {
     for (int i = 0; i < 3; i++) CHECK(items[i] == NULL || items[i] != full);
     CHECK_INT(treadle_loop_copy_items(loop, M, NULL, 0, &count), TREADLE_OK);
     CHECK_INT(count, 3);
-    release(full, MOST - 1);
+    return_references(full, MOST - 1);
     CHECK_INT(treadle_loop_copy_items(loop, M, items, 3, &count), TREADLE_OK);
-    for (int i = 0; i < 3; i++) release(items[i], 1);
+    for (int i = 0; i < 3; i++) return_references(items[i], 1);
     treadle_object all[] = {source, full, timer};
     for (int i = 0; i < 3; i++) {
         CHECK_INT(treadle_invalidate(all[i]), TREADLE_OK);
-        release(all[i], 1);
+        return_references(all[i], 1);
         CHECK_INT(treadle_release(all[i]), TREADLE_E_STALE);
     }
 }
@@ -95,7 +88,7 @@ TEST(a_port_may_have_all_its_references, "OBJ-2 PORT-1") {
     fill(carried, 1);
     CHECK_ERROR(send_parts(port, 1, &component, 1, NULL), TREADLE_E_RANGE, "components");
     CHECK_ERROR(send_parts(port, 1, NULL, 0, carried), TREADLE_E_RANGE, "reply_port");
-    release(carried, MOST - 1);
+    return_references(carried, MOST - 1);
     CHECK_INT(send_parts(port, 1, &component, 1, carried), TREADLE_OK);
     end_port(port);
     end_port(carried);

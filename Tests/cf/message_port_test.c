@@ -295,4 +295,70 @@ TEST(every_result_has_its_code, "MSG-8 MSG-6") {
     CFRelease(name);
 }
 
+/* Items and loops have 32,767 references; everything that would add one more returns NULL, or has no effect. */
+static int take_all(CFTypeRef object) {
+    int count = 0;
+    while (CFRetain(object) == object) count++;
+    CHECK(CFRetain(object) == NULL);
+    return count;
+}
+static void return_all(CFTypeRef object, int count) {
+    while (count-- > 0) CFRelease(object);
+}
+static void never_ready(CFFileDescriptorRef descriptor, CFOptionFlags kinds, void *info) { (void)descriptor, (void)kinds, (void)info; }
+TEST(an_object_with_all_its_references_is_not_retained, "OBJ-2 MSG-1") {
+    CFStringRef name = new_name();
+    CFMessagePortRef port = CFMessagePortCreateLocal(NULL, name, NULL, NULL, NULL);
+    int taken = take_all(port);
+    CHECK_INT(taken, 32766);
+    CHECK(CFMessagePortCreateLocal(NULL, name, NULL, NULL, NULL) == NULL);
+    CHECK(CFMessagePortCreateRunLoopSource(NULL, port, 0) == NULL);
+    CFMutableArrayRef array = CFArrayCreateMutable(NULL, 0, &kCFTypeArrayCallBacks);
+    CFArrayAppendValue(array, port);
+    CHECK_INT(CFArrayGetCount(array), 0);
+    CFArrayAppendValue(array, name);
+    CFArraySetValueAtIndex(array, 0, port);
+    CHECK(CFArrayGetValueAtIndex(array, 0) == name);
+    const void *values[] = {port};
+    CHECK(CFArrayCreate(NULL, values, 1, &kCFTypeArrayCallBacks) == NULL);
+    CFMutableDictionaryRef table = CFDictionaryCreateMutable(NULL, 0, &kCFTypeDictionaryKeyCallBacks, &kCFTypeDictionaryValueCallBacks);
+    CFDictionarySetValue(table, name, port);
+    CFDictionarySetValue(table, port, name);
+    CHECK_INT(CFDictionaryGetCount(table), 0);
+    CFDictionarySetValue(table, name, name);
+    CFDictionarySetValue(table, name, port);
+    CHECK(CFDictionaryGetValue(table, name) == name);
+    CFIndex references = CFGetRetainCount(name);
+    CFDictionarySetValue(table, port, name);
+    CHECK_INT(CFGetRetainCount(name), references);
+    CFRelease(table);
+    CFRelease(array);
+    return_all(port, taken);
+    CFRunLoopSourceRef source = CFMessagePortCreateRunLoopSource(NULL, port, 0);
+    CHECK(source != NULL);
+    taken = take_all(source);
+    CHECK(CFMessagePortCreateRunLoopSource(NULL, port, 0) == NULL);
+    return_all(source, taken);
+    CFRelease(source);
+    CHECK(CFMessagePortIsValid(port));
+    CFMessagePortInvalidate(port);
+    CFRelease(port);
+    CFRelease(name);
+    taken = take_all(CFRunLoopGetCurrent());
+    CHECK_INT(taken, 32767);
+    return_all(CFRunLoopGetCurrent(), taken);
+    int ends[2];
+    CHECK_INT(pipe(ends), 0);
+    CFFileDescriptorRef descriptor = CFFileDescriptorCreate(NULL, ends[0], true, never_ready, NULL);
+    source = CFFileDescriptorCreateRunLoopSource(NULL, descriptor, 0);
+    CHECK(source != NULL);
+    taken = take_all(source);
+    CHECK(CFFileDescriptorCreateRunLoopSource(NULL, descriptor, 0) == NULL);
+    return_all(source, taken);
+    CFRelease(source);
+    CFFileDescriptorInvalidate(descriptor);
+    CFRelease(descriptor);
+    close(ends[1]);
+}
+
 TEST_MAIN()

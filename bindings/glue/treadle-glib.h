@@ -45,16 +45,15 @@ static inline void treadle_glib_finalize_(GSource *source) {
 /** A GSource that serves the calling thread's run loop in a mode: to be attached to a main context that this thread iterates, and
  *  released with g_source_unref. A treadle_glue_fn may be given by g_source_set_callback, cast to GSourceFunc. While a callback
  *  of the run loop iterates the context itself, as a dialog does, the run loop is paused.
- *  [owner] Errors: as treadle_loop_open_pollable. Since 1.0. */
+ *  [owner] Errors: as treadle_glue_open. Since 1.0. */
 static inline treadle_status treadle_glib_source_new(treadle_loop loop, const char *mode, GSource **out_source) {
     static GSourceFuncs functions = {NULL, NULL, treadle_glib_dispatch_, treadle_glib_finalize_, NULL, NULL};
     int32_t fd = -1;
     *out_source = NULL;
-    treadle_status status = treadle_loop_open_pollable(loop, mode, &fd);
+    treadle_status status = treadle_glue_open(loop, mode, &fd);
     if (status < 0) return status;
     GSource *source = g_source_new(&functions, sizeof(treadle_glib_inner_));
     treadle_glib_inner_ *inner = (treadle_glib_inner_ *)source;
-    treadle_retain(loop);
     inner->loop = loop, inner->mode = g_strdup(mode), inner->fd = fd;
     inner->tag = g_source_add_unix_fd(source, fd, (GIOCondition)(G_IO_IN | G_IO_ERR));
     g_source_set_name(source, "treadle");

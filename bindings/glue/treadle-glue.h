@@ -7,6 +7,7 @@
 #define TREADLE_GLUE_H
 
 #include <treadle.h>
+#include <unistd.h>
 
 TREADLE_BEGIN_DECLS
 
@@ -26,6 +27,16 @@ static inline bool treadle_glue_pass(treadle_loop loop, const char *mode, treadl
     if (status >= 0 || status == TREADLE_E_CALLBACK) return true;
     treadle_report_error(treadle_status_name(status), "a run loop inside of another loop ends");
     return false;
+}
+
+/** Opens the descriptor of a run loop's mode, and retains the loop: the caller closes the one, and releases the other.
+ *  [owner] Errors: as treadle_loop_open_pollable; TREADLE_E_RANGE if the loop has 32,767 references. Since 1.0. */
+static inline treadle_status treadle_glue_open(treadle_loop loop, const char *mode, int32_t *out_fd) {
+    treadle_status status = treadle_loop_open_pollable(loop, mode, out_fd);
+    if (status < 0) return status;
+    status = treadle_retain(loop);
+    if (status < 0) close(*out_fd), *out_fd = -1;
+    return status;
 }
 
 TREADLE_END_DECLS

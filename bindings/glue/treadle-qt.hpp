@@ -27,11 +27,11 @@
  *  paused. Since 1.0. */
 class TreadleNotifier : public QSocketNotifier {
   public:
-    /** ended may be NULL. NULL for the last error: those of treadle_loop_open_pollable. Since 1.0. */
+    /** ended may be NULL. NULL for the last error: those of treadle_glue_open. Since 1.0. */
     static TreadleNotifier *create(treadle_loop loop, const char *mode = TREADLE_DEFAULT_MODE, treadle_glue_fn ended = nullptr,
                                    void *info = nullptr, QObject *parent = nullptr) {
         std::int32_t fd = -1;
-        if (treadle_loop_open_pollable(loop, mode, &fd) < 0) return nullptr;
+        if (treadle_glue_open(loop, mode, &fd) < 0) return nullptr;
         return new TreadleNotifier(fd, loop, mode, ended, info, parent);
     }
     ~TreadleNotifier() override {
@@ -56,9 +56,7 @@ class TreadleNotifier : public QSocketNotifier {
 
   private:
     TreadleNotifier(std::int32_t fd, treadle_loop loop, const char *mode, treadle_glue_fn ended, void *info, QObject *parent)
-        : QSocketNotifier(fd, QSocketNotifier::Read, parent), fd_(fd), loop_(loop), mode_(mode), ended_(ended), info_(info) {
-        treadle_retain(loop);
-    }
+        : QSocketNotifier(fd, QSocketNotifier::Read, parent), fd_(fd), loop_(loop), mode_(mode), ended_(ended), info_(info) {}
     std::int32_t fd_;
     treadle_loop loop_;
     QByteArray mode_;
@@ -77,7 +75,8 @@ class TreadleNotifier : public QSocketNotifier {
 class TreadleEventDispatcher : public QAbstractEventDispatcher {
   public:
     explicit TreadleEventDispatcher(QObject *parent = nullptr) : QAbstractEventDispatcher(parent), loop_(treadle_loop_current()) {
-        treadle_retain(loop_);
+        is_retained_ = treadle_retain(loop_) >= 0;
+        if (!is_retained_) qWarning("TreadleEventDispatcher: is good only as long as its thread's run loop, which has no reference left");
         treadle_source_context context = TREADLE_INIT(treadle_source_context);
         treadle_status status = treadle_source_create(&context, &handled_);
         if (status >= 0) status = treadle_loop_add(loop_, handled_, TREADLE_DEFAULT_MODE);
@@ -87,7 +86,7 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
         for (const Timer &timer : timers_) drop(timer.native);
         for (const Watch &watch : watches_) drop(watch.native);
         drop(handled_);
-        treadle_release(loop_);
+        if (is_retained_) treadle_release(loop_);
     }
 
     bool processEvents(QEventLoop::ProcessEventsFlags flags) override {
@@ -269,6 +268,7 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
     }
 
     treadle_loop loop_;
+    bool is_retained_;
     treadle_source handled_ = nullptr; /* has runs that return after a source return */
     QHash<int, Timer> timers_;
     QHash<int, Watch> watches_;

@@ -37,26 +37,26 @@ static inline int treadle_sd_event_ready_(sd_event_source *source, int fd, uint3
 /** Has an sd-event loop, which the calling thread turns, serve that thread's run loop in a mode. ended may be NULL; when it
  *  returns false, or after an error without it, the source is off. out_source: to be disabled and released with
  *  sd_event_source_disable_unref, which closes the descriptor; NULL: the source belongs to the event loop.
- *  [owner] Errors: as treadle_loop_open_pollable; TREADLE_E_SYSTEM when sd-event refuses; TREADLE_E_NOMEM. Since 1.0. */
+ *  [owner] Errors: as treadle_glue_open; TREADLE_E_SYSTEM when sd-event refuses; TREADLE_E_NOMEM. Since 1.0. */
 static inline treadle_status treadle_sd_event_start(sd_event *event, treadle_loop loop, const char *mode, treadle_glue_fn ended,
                                                     void *info, sd_event_source **out_source) {
     sd_event_source *source = NULL;
     int32_t fd = -1;
     size_t length = 0;
     if (out_source) *out_source = NULL;
-    treadle_status status = treadle_loop_open_pollable(loop, mode, &fd);
+    treadle_status status = treadle_glue_open(loop, mode, &fd);
     if (status < 0) return status;
     while (mode[length]) length++;
     treadle_sd_event_inner_ *inner = (treadle_sd_event_inner_ *)calloc(1, sizeof *inner + length + 1);
     if (!inner || sd_event_add_io(event, &source, fd, EPOLLIN, treadle_sd_event_ready_, inner) < 0) {
         close(fd);
+        treadle_release(loop);
         status = inner ? TREADLE_E_SYSTEM : TREADLE_E_NOMEM;
         free(inner);
         return status;
     }
     inner->mode = (char *)(inner + 1);
     for (size_t i = 0; i < length; i++) inner->mode[i] = mode[i];
-    treadle_retain(loop);
     inner->loop = loop, inner->ended = ended, inner->info = info;
     /* Of a new io source of one's own neither is refused. */
     sd_event_source_set_io_fd_own(source, 1);

@@ -58,25 +58,25 @@ static inline void treadle_uv_ready_(uv_poll_t *poll, int status, int events) {
 /** Has uv, which the calling thread turns, serve that thread's run loop in a mode: all that a run would do happens in uv_run.
  *  The handle keeps uv alive, like any other; uv_unref changes that. ended may be NULL. out_inner: for treadle_uv_stop; gone
  *  once ended has returned false, or, without ended, after an error.
- *  [owner] Errors: as treadle_loop_open_pollable; TREADLE_E_SYSTEM when libuv refuses; TREADLE_E_NOMEM. Since 1.0. */
+ *  [owner] Errors: as treadle_glue_open; TREADLE_E_SYSTEM when libuv refuses; TREADLE_E_NOMEM. Since 1.0. */
 static inline treadle_status treadle_uv_start(uv_loop_t *uv, treadle_loop loop, const char *mode, treadle_glue_fn ended, void *info,
                                               treadle_uv_inner **out_inner) {
     int32_t fd = -1;
     size_t length = 0;
     *out_inner = NULL;
-    treadle_status status = treadle_loop_open_pollable(loop, mode, &fd);
+    treadle_status status = treadle_glue_open(loop, mode, &fd);
     if (status < 0) return status;
     while (mode[length]) length++;
     treadle_uv_inner *inner = (treadle_uv_inner *)calloc(1, sizeof *inner + length + 1);
     if (!inner || uv_poll_init(uv, &inner->poll, fd) != 0) {
         close(fd);
+        treadle_release(loop);
         status = inner ? TREADLE_E_SYSTEM : TREADLE_E_NOMEM;
         free(inner);
         return status;
     }
     inner->mode = (char *)(inner + 1);
     for (size_t i = 0; i < length; i++) inner->mode[i] = mode[i];
-    treadle_retain(loop);
     inner->loop = loop, inner->fd = fd, inner->ended = ended, inner->info = info;
     inner->poll.data = inner;
     if (uv_poll_start(&inner->poll, UV_READABLE, treadle_uv_ready_) != 0) {

@@ -54,7 +54,7 @@ private func make(_ callbacks: ValueCallbacks, mutable: Bool, _ fill: (Pointer<A
 }
 
 private func add(_ array: Pointer<ArrayBody>, _ value: UInt, at index: Int) -> Bool {
-  let kept = array.pointee.callbacks.retain(value)
+  guard let kept = array.pointee.callbacks.retain(value) else { return false }
   if array.pointee.insert(kept, at: index) { return true }
   array.pointee.callbacks.release(kept)
   return false
@@ -163,8 +163,7 @@ public func cfArrayInsertValueAtIndex(_ array: UInt, _ index: Int, _ value: UInt
 public func cfArraySetValueAtIndex(_ array: UInt, _ index: Int, _ value: UInt) {
   change(array, "CFArraySetValueAtIndex") { array in
     if index == array.pointee.count { return add(array, value, at: index) }
-    guard index >= 0, index < array.pointee.count else { return false }
-    let kept = array.pointee.callbacks.retain(value)
+    guard index >= 0, index < array.pointee.count, let kept = array.pointee.callbacks.retain(value) else { return false }
     let old = array.pointee[index]
     array.pointee.values?[index] = kept
     array.pointee.callbacks.release(old)

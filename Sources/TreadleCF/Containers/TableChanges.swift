@@ -13,20 +13,26 @@ enum Putting {
 func put(_ table: Pointer<TableBody>, _ key: UInt, _ value: UInt, _ when: Putting, isSet: Bool) -> Bool {
   if let index = table.pointee.find(key) {
     if case .ifAbsent = when { return true }
-    let keptValue = isSet ? 0 : table.pointee.values.retain(value)
-    let kept = table.pointee.keys.retain(key)
+    guard let (kept, keptValue) = retain(table, key, value, isSet: isSet) else { return false }
     guard let old = table.pointee.replace(index, kept, keptValue) else { return false }
     if !isSet { table.pointee.values.release(old.value) }
     table.pointee.keys.release(old.key)
     return true
   }
   if case .ifPresent = when { return true }
-  let keptValue = isSet ? 0 : table.pointee.values.retain(value)
-  let kept = table.pointee.keys.retain(key)
+  guard let (kept, keptValue) = retain(table, key, value, isSet: isSet) else { return false }
   if table.pointee.insert(kept, keptValue) { return true }
   if !isSet { table.pointee.values.release(keptValue) }
   table.pointee.keys.release(kept)
   return false
+}
+
+/// What the table keeps of a pair; nil if one of both was not retained.
+private func retain(_ table: Pointer<TableBody>, _ key: UInt, _ value: UInt, isSet: Bool) -> (UInt, UInt)? {
+  guard let keptValue = isSet ? 0 : table.pointee.values.retain(value) else { return nil }
+  if let kept = table.pointee.keys.retain(key) { return (kept, keptValue) }
+  if !isSet { table.pointee.values.release(keptValue) }
+  return nil
 }
 
 /// A change of a table that a client asked for.

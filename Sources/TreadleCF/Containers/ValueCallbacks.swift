@@ -13,7 +13,11 @@ struct ValueCallbacks {
 
   init(_ callbacks: treadle_cf_value_callbacks) { self.callbacks = callbacks }
 
-  func retain(_ value: UInt) -> UInt { callbacks.retain.map { $0(0, value) } ?? value }
+  /// What the container keeps; nil for a value that was not retained.
+  func retain(_ value: UInt) -> UInt? {
+    let kept = callbacks.retain.map { $0(0, value) } ?? value
+    return kept == 0 && value != 0 ? nil : kept
+  }
   func release(_ value: UInt) { callbacks.release?(0, value) }
   func isEqual(_ one: UInt, _ other: UInt) -> Bool {
     one == other || callbacks.equal.map { $0(one, other) != 0 } ?? false

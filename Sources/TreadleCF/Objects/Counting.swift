@@ -4,22 +4,23 @@
 import CTreadle
 import CTreadleCF
 
+/// NULL for an object that has as many references as it can have; a bad one is returned as it is.
 @_cdecl("CFRetain")
 public func cfRetain(_ object: UInt) -> UInt {
   if isLoop(object) {
-    if treadle_loop_retain(OpaquePointer(bitPattern: object)) < 0 { complain("CFRetain") }
-    return object
+    let status = treadle_loop_retain(OpaquePointer(bitPattern: object))
+    check(status, "CFRetain")
+    return status == TREADLE_E_RANGE ? 0 : object
   }
   guard let slot = Slot.hold(object) else {
     complain("CFRetain")
     return object
   }
   // Treadle counts the references of its items too: theirs and ours end together.
-  if let item = Item(slot), !item.retain() {
-    complain("CFRetain")
-    slot.drop()
-  }
-  return object
+  guard let status = Item(slot)?.retain(), status < 0 else { return object }
+  check(status, "CFRetain")
+  slot.drop()
+  return status == TREADLE_E_RANGE ? 0 : object
 }
 
 @_cdecl("CFRelease")

@@ -42,12 +42,13 @@ struct Item {
     self.kind = kind
   }
 
-  func retain() -> Bool {
-    if isPort { return treadle_retain(UnsafeMutableRawPointer(handle)) >= 0 }
+  /// Treadle's status.
+  func retain() -> Int32 {
+    if isPort { return treadle_retain(UnsafeMutableRawPointer(handle)) }
     return switch kind {
-    case .timer: treadle_timer_retain(handle) >= 0
-    case .observer: treadle_observer_retain(handle) >= 0
-    default: (isDescriptor ? treadle_descriptor_retain(handle) : treadle_source_retain(handle)) >= 0
+    case .timer: treadle_timer_retain(handle)
+    case .observer: treadle_observer_retain(handle)
+    default: isDescriptor ? treadle_descriptor_retain(handle) : treadle_source_retain(handle)
     }
   }
 

@@ -24,8 +24,15 @@ func makePortSource(_ port: UInt, _ kind: Kind, _ order: Int, _ function: Static
       return Slot.hold(body.pointee.source) == nil ? 0 : body.pointee.source
     }
     dropPortSource(last)
-    if source != 0, treadle_retain(body.pointee.item) < 0 { complain(function) }
-    return source
+    if source == 0 { return 0 }
+    let status = treadle_retain(body.pointee.item)
+    check(status, function)
+    if status >= 0 { return source }
+    Slot.hold(source).map { slot in
+      slot.drop()
+      slot.drop()
+    }
+    return 0
   }
 }
 

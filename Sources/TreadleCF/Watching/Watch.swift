@@ -16,9 +16,9 @@ func makeWatchSource(_ watch: UInt, _ kind: Kind, _ order: Int, _ function: Stat
     }
     if let slot = Slot.hold(known, .source) {
       let isValid = cfRunLoopSourceIsValid(known) != 0
-      if isValid { _ = cfRetain(known) }
+      let retained = isValid ? cfRetain(known) : 0
       slot.drop()
-      if isValid { return known }
+      if isValid { return retained }
     }
     return newSource(watch, body, order, function)
   }

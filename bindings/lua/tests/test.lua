@@ -235,6 +235,28 @@ function tests.bad_input_is_refused_by_name()
   same(said(), "")
 end
 
+-- Lua's own references are some of them.
+function tests.an_object_with_all_its_references_says_so()
+  local lib, count = core.lib, 0
+  while lib.treadle_retain(loop.handle) == 0 do count = count + 1 end
+  refused("RANGE", "references", treadle.loop)
+  for _ = 1, count do same(lib.treadle_release(loop.handle), 0) end
+  -- The item of an event, of which Lua has let go.
+  local source, taken = treadle.source{perform = note "p"}, 0
+  loop:add(source)
+  source:signal()
+  local handle = source.handle
+  while lib.treadle_retain(handle) == 0 do taken = taken + 1 end
+  core.items[source.token] = nil
+  refused("RANGE", "references", poll)
+  same(said(), "")
+  for _ = 1, taken do same(lib.treadle_release(handle), 0) end
+  source:signal()
+  poll()
+  same(said(), "p")
+  source:invalidate()
+end
+
 ffi.cdef "int abs(int); int close(int);"
 local passed, failed = 0, 0
 for name, test in pairs(tests) do

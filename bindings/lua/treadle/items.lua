@@ -39,10 +39,12 @@ local CLASSES = {
   [constants.EVENT_OBSERVER] = {Observer, "treadle_observer"}, [constants.EVENT_DESCRIPTOR] = {Descriptor, "treadle_descriptor"},
   [constants.EVENT_MESSAGE] = {Port, "treadle_port"},
 }
--- The item of an event, of which Lua had let go.
+-- The item of an event, of which Lua had let go; nil for one that is gone.
 function run.item_of(event, token)
   local of = CLASSES[event.kind]
-  if lib.treadle_retain(event.subject) < 0 then return nil end
+  local status = lib.treadle_retain(event.subject)
+  if status == constants.E_RANGE then check(status) end
+  if status < 0 then return nil end
   return wrap(of[1], ffi.cast(of[2], event.subject), token)
 end
 

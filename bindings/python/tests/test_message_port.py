@@ -32,6 +32,8 @@ from treadle import (
     _capi,
 )
 
+from treadle._library import native
+
 from support import LoopThread, TestCase, environment, in_thread
 
 _numbers = itertools.count()
@@ -194,6 +196,25 @@ class Messages(PortTestCase):
 
 
 class Names(PortTestCase):
+    def test_an_object_with_all_its_references_says_so(self) -> None:
+        """OBJ-2 MSG-1 MSG-3"""
+        local, remote = self.local(), MessagePort.remote(self.name)
+        self.loop.add(local)
+        for port in (local, remote, self.loop):
+            taken = 0
+            while native.treadle_retain(port._handle) == _capi.OK:
+                taken += 1
+            if port is remote:
+                self.assertIn("references", self.assertCode(_capi.E_RANGE, MessagePort.remote, self.name))
+            elif port is local:
+                self.assertIn("references", self.assertCode(_capi.E_RANGE, MessagePort.local, self.name))
+                self.assertIn("references", self.assertCode(_capi.E_RANGE, self.loop.items))
+            else:
+                self.assertIn("references", self.assertCode(_capi.E_RANGE, RunLoop._make, self.loop._handle))
+            for _ in range(taken):
+                self.assertEqual(native.treadle_release(port._handle), _capi.OK)
+        self.assertIs(MessagePort.remote(self.name), remote)
+
     def test_a_name_is_served_once(self) -> None:
         """MSG-1 MSG-3"""
         local = self.local()

@@ -169,7 +169,7 @@ def _answered(out: Any, make: Callable[[], Plugin]) -> int:
     """Stores the handle of a plugin that is made, with a reference for C. The status."""
     try:
         plugin = make()
-        native.treadle_retain(plugin._handle)
+        check(native.treadle_retain(plugin._handle))
         out[0] = plugin._handle
         return _capi.OK
     except BaseException as error:
