@@ -50,6 +50,31 @@ struct ProcessTests {
     }
   }
 
+  @Test("OBJ-2: a port that has all its references is no message's port any more, and the last resort is told why")
+  func references() async {
+    await #expect(processExitsWith: .success) {
+      let log = Log()
+      try RunLoopLastResort.setHandler { _, _, message in
+        log.add(message)
+        return true
+      }
+      try onThread {
+        let port = try RunLoopPort { _, message in
+          var kept: [RunLoopPort] = []
+          while let port = message.port { kept.append(port) }
+          log.add("\(kept.count)")
+          kept.removeLast()
+          log.add("\(message.port != nil)")
+        }
+        try port.start()
+        try port.send(id: 1)
+        demand(try RunLoop.current().run(for: .zero) == .timedOut, "the port has gone")
+      }
+      let all = log.all
+      demand(all.count == 3 && all[0].contains("TREADLE_E_RANGE") && Array(all[1...]) == ["32766", "true"], "\(all)")
+    }
+  }
+
   @Test("THR-19: without a handler it is one line on standard error")
   func defaultLine() async throws {
     let result = try await #require(

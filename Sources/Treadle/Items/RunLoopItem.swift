@@ -29,8 +29,8 @@ public class RunLoopItem: @unchecked Sendable {
 
   final var object: UnsafeMutableRawPointer { UnsafeMutableRawPointer(handle) }
 
-  /// What a callback was lent is kept beyond it: then the object keeps the item.
-  fileprivate final func own() { isOwner = treadle_retain(object) == TREADLE_OK }
+  /// What a callback was lent is kept beyond it: then the object keeps the item. An object of an item without a reference left is told of.
+  fileprivate final func own() { isOwner = isRetained(object) }
 
   /// True until the item is invalidated (OBJ-5). Any thread. Since 1.0.
   public final var isValid: Bool { treadle_is_valid(object) }

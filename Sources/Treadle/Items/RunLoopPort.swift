@@ -97,9 +97,9 @@ public final class RunLoopPort: RunLoopItem, @unchecked Sendable {
     return (count, capacity)
   }
 
-  /// Another reference to a port that a message has lent; nil where that is gone.
+  /// Another reference to a port that a message has lent; nil where that is gone, or has no reference left, which is told of.
   static func keeping(_ handle: OpaquePointer?) -> RunLoopPort? {
-    guard let handle, treadle_retain(UnsafeMutableRawPointer(handle)) == TREADLE_OK else { return nil }
+    guard let handle, isRetained(UnsafeMutableRawPointer(handle)) else { return nil }
     return RunLoopPort(owning: handle)
   }
 }

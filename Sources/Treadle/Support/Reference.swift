@@ -23,6 +23,13 @@ struct Reference: ~Copyable, @unchecked Sendable {
   var object: UnsafeMutableRawPointer { UnsafeMutableRawPointer(handle) }
 }
 
+/// Adds a reference for a caller that cannot throw. That an object has as many as it can have is reported to the last resort.
+func isRetained(_ object: UnsafeMutableRawPointer) -> Bool {
+  let status = treadle_retain(object)
+  if status == TREADLE_E_RANGE { RunLoopLastResort.report(TreadleError(status)) }
+  return status >= 0
+}
+
 /// What a call that makes something stores; the status and the handle tell apart whether there is one.
 @inline(__always)
 func made(_ make: (UnsafeMutablePointer<OpaquePointer?>) -> treadle_status) throws(TreadleError) -> OpaquePointer {
