@@ -238,7 +238,7 @@ class LastResort(TestCase):
             thread.start()
         for thread in threads:
             thread.join(WATCHDOG)
-        self.assertEqual(treadle._last_resort._installed, set())
+        self.assertEqual(treadle._last_resort._installed, {})
         with self.assertRaises(TypeError):
             set_last_resort(3)  # type: ignore[arg-type]
 

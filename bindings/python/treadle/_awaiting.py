@@ -37,11 +37,14 @@ class Waiters:
 
         running = asyncio.get_running_loop()
         future = running.create_future()
-        self._futures[future] = None  # before the look at the item, so that either it is seen to be over, or its end sees this
+        # Order: _futures, then _loops, then the item's validity. Its end makes it invalid, then takes it out of its
+        # loops, then looks at _futures: so either it is seen to be over here, or its end tells this future.
+        self._futures[future] = None
         try:
+            is_elsewhere = self.is_elsewhere(item)
             if not item.is_valid:
                 raise _end_of(item)
-            if self.is_elsewhere(item):
+            if is_elsewhere:
                 await future
             else:
                 with self._lending(item, running):

@@ -111,7 +111,8 @@ class Future(concurrent.futures.Future[T]):
         is_told = loop._tells_its_end and not is_main() and not self._needs_looks
         limit = timeout_of(timeout, "timeout")
         deadline = None if limit == _capi.FOREVER else time.monotonic() + limit / NANOSECONDS
-        # One word for all waiters. Made before they look, so that either they or who ends it sees the other.
+        # One word for all waiters. Order: _word before the future's state and host.left, each of which is written
+        # before a look at _word (_tell, leave): so either the waiter sees the end, or the end sees the word.
         word = self.__dict__.setdefault("_word", ctypes.c_uint32())
         while not self.done():
             refuse_left(loop)

@@ -207,9 +207,10 @@ class Invocation(Future[Any]):
 
     def _let_go(self) -> None:
         """Nobody waits any more: what was passed goes away as soon as the function cannot use it."""
-        if self._handle != FORKED_HANDLE and self._reached() in (InvocationState.QUEUED, InvocationState.RUNNING):
-            _registry.lingering.add(self)
-        else:
+        # Order: lingering before the state. Of several threads that are here each looks at the state after it has
+        # added, and the one that tells of the end comes after that: so the last of them takes it out again.
+        _registry.lingering.add(self)
+        if self._handle == FORKED_HANDLE or self._reached() not in (InvocationState.QUEUED, InvocationState.RUNNING):
             self._function = None
             _registry.lingering.discard(self)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from ctypes import CFUNCTYPE, c_bool, c_char_p, c_void_p
-from typing import Callable, NamedTuple, Optional, Set
+from typing import Callable, Dict, NamedTuple, Optional
 
 from . import _capi, _frames
 from ._errors import check
@@ -32,9 +32,9 @@ class LastResortArgs(NamedTuple):
 
 Handler = Callable[[LastResortArgs], object]
 
-_handler: Optional[Handler] = None
-#: The numbers of our settings that the library may still call.
-_installed: Set[int] = set()
+#: The handlers that the library may still call, by the numbers of their settings. The library alone knows which is the
+#: latest.
+_installed: Dict[int, Handler] = {}
 _latest = 0
 _changed = threading.Condition()
 
@@ -47,29 +47,26 @@ def set_last_resort(handler: Optional[Handler]) -> None:
     exception of Python goes to the interpreter's own hook, and is printed once. Not for exceptions
     that a call raises to its caller, or that a loop's own excepthook gets. Any thread. Since 1.0.
     """
-    global _handler
     if handler is not None and not callable(handler):
         raise TypeError(f"a handler must be callable, not {handler!r}")
     if handler is None:
         check(native.treadle_set_last_resort(_capi.treadle_last_resort_fn(), None, _capi.treadle_release_fn()))
-        _handler = None
     else:
-        _handler = handler
-        _install()
+        _install(handler)
 
 
-def _install() -> None:
+def _install(handler: Handler) -> None:
     global _latest
     with _changed:
         _latest += 1
         number = _latest
-        _installed.add(number)
+        _installed[number] = handler
     check(native.treadle_set_last_resort(_trampoline, number, _destroy))
 
 
-def _called(_thread: object, kind: Optional[bytes], message: Optional[bytes], _info: object) -> bool:
+def _called(_thread: object, kind: Optional[bytes], message: Optional[bytes], number: int) -> bool:
     error = _frames.resorting.get(threading.get_ident())
-    handler = _handler
+    handler = _installed.get(number)
     if handler is None:
         return False
     try:
@@ -82,7 +79,7 @@ def _called(_thread: object, kind: Optional[bytes], message: Optional[bytes], _i
 
 def _replaced(number: int) -> None:
     with _changed:
-        _installed.discard(number)
+        _installed.pop(number, None)
         _changed.notify_all()
 
 
@@ -98,10 +95,10 @@ def install_again() -> None:
     """In the child of a fork, which has the default handler."""
     global _changed
     _changed = threading.Condition()
-    was_installed = bool(_installed)
+    handlers = list(_installed.values())
     _installed.clear()
-    if was_installed:
-        _install()
+    if handlers:
+        _install(handlers[-1])
 
 
 _trampoline = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_char_p, c_void_p)(_called)

@@ -50,8 +50,8 @@ def enqueue(
             raise ValueError("a function for no mode would never run")
     block = Block(next(_registry.tokens), loop, fn, arguments, keywords, context_of(context))
     future = block.future
-    # Recorded before the loop can run it, and before a look whether the thread is gone, which discards
-    # what is recorded.
+    # Order: _pending before _has_ended. The loop's end writes _has_ended, and then discards what is pending
+    # (_lifetime.end); of both the one that takes it out of the calls discards it.
     _registry.calls[block.token] = loop._pending[block.token] = block
     if loop._has_ended:
         _discard(block)

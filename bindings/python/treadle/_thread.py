@@ -293,7 +293,7 @@ class Thread(ThreadAttributes, Invoking):
             finally:
                 native.treadle_release(handle)
             loop._tells_its_end = loop._tells_its_end or self._tells_its_end
-            self._held.loop = loop
+            self._held.keep(loop)
         return loop
 
     @property

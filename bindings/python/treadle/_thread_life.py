@@ -17,14 +17,23 @@ if TYPE_CHECKING:
 class Held:
     """What a thread's object holds that must be ended with it."""
 
-    __slots__ = ("loop",)
+    __slots__ = ("loop", "is_over")
 
     def __init__(self) -> None:
         #: The thread's loop, once somebody asked for it.
         self.loop: Optional[RunLoop] = None
+        self.is_over = False
+
+    def keep(self, loop: RunLoop) -> None:
+        """The thread has this loop. Any thread."""
+        self.loop = loop
+        # Order: loop before is_over. drop() writes is_over, and then looks at loop: one of the two ends it.
+        if self.is_over:
+            self.drop()
 
     def drop(self) -> None:
         """The thread is over, or will never run."""
+        self.is_over = True
         loop, self.loop = self.loop, None
         if loop is not None and not loop._has_ended:
             _lifetime.end(loop)

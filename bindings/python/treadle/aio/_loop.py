@@ -103,9 +103,10 @@ class EventLoop(ProcessLoop):
             return slow
         handle: asyncio.Handle = _ThreadSafeHandle(callback, args, self, context)
         self._ready.append(handle)
-        # A turn looks at the queue once more after it has said that it is over; and who finds others in the queue need not
-        # wake, since whoever was the first of them does.
-        if len(self._ready) < 2 and not self._is_turning or _IS_FREE_THREADED:
+        # Order: _ready before _is_turning. A turn writes _is_turning at its end, and then looks at _ready
+        # (Turns._perform): so either it finds the handle, or this finds the turn over. Whether others are in the queue
+        # tells nothing: each of them may look after this one has come.
+        if not self._is_turning or _IS_FREE_THREADED:
             self._wake()
         return handle
 

@@ -160,7 +160,9 @@ class Turns:
                     if not (scheduled and scheduled[0]._when <= now or self._selector.has_more()):
                         break
         finally:
-            event_loop._is_turning = False  # first, so that what a signal handler queues from here on wakes by itself
+            # Order: _is_turning before _ready, at which _go_on() looks; call_soon_threadsafe() and signal handlers
+            # write _ready, and then look at _is_turning.
+            event_loop._is_turning = False
             self._go_on()
 
     def _go_on(self) -> None:
