@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 import os
 import threading
 import unittest
@@ -50,7 +52,7 @@ class Nesting(TestCase):
 
             loop.add(treadle.Timer(tick, interval=0.001), mode)
             seen.clear()
-            self.assertIs(loop.run(mode), RunResult.STOPPED)
+            self.assertIs(loop.run(mode, math.inf), RunResult.STOPPED)
             self.assertEqual(seen, [])
             while not {"task", "reader", "timer", "call"} <= set(seen):
                 await asyncio.sleep(0.0005)
@@ -84,6 +86,34 @@ class Nesting(TestCase):
             return passes
 
         self.assertLess(treadle.aio.run(main()), 10)
+
+    def test_without_an_end(self) -> None:
+        """RUN-12: a run of asyncio's mode in a task or a call of asyncio, which only asyncio could end, is refused."""
+        run_loop = RunLoop.current()
+
+        async def main(modes: List[str]) -> None:
+            for mode in modes:
+                with self.assertRaisesRegex(RuntimeError, f"asyncio runs in the mode '{mode}' already"):
+                    run_loop.run(mode)
+                with self.assertRaisesRegex(RuntimeError, "asyncio runs in the mode"):
+                    run_loop.run(mode, when_empty=True)
+                self.assertIs(run_loop.run(mode, 0), RunResult.TIMED_OUT)
+            self.assertIs(run_loop.run("another"), RunResult.FINISHED)
+            running = asyncio.get_running_loop()
+            refused = running.create_future()
+            running.set_exception_handler(lambda loop, context: refused.set_result(context["exception"]))
+            running.call_soon(run_loop.run, modes[0])
+            self.assertIsInstance(await refused, RuntimeError)
+
+        treadle.aio.run(main([DEFAULT]))
+        with contextlib.closing(treadle.aio.EventLoop(modes=["network", "more"])) as loop:
+            loop.run_until_complete(main(["network", "more"]))
+        with treadle.aio.attach() as attached:
+            task = attached.create_task(main([DEFAULT]))
+            task.add_done_callback(lambda task: run_loop.stop())
+            self.assertIs(run_loop.run(), RunResult.STOPPED)
+            task.result()
+        self.assertIs(run_loop.run(), RunResult.FINISHED)
 
     def test_in_a_callback_of_the_run_loop(self) -> None:
         """RUN-12: there asyncio goes on, since none of its callbacks waits."""

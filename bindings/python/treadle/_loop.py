@@ -155,12 +155,20 @@ class RunLoop(Invoking, Decorating):
         callback. Raises the exception of a callback (see error_policy), WrongThread, ValueError for NaN.
         On the main thread a signal that has a Python handler ends the sleep, and the handler runs inside of the run,
         which goes on if it returns. A run that treadle.shutdown() ends is CLOSED, as is the first that comes
-        later; those after that raise LoopClosed. Since 1.0.
+        later; those after that raise LoopClosed.
+        Inside of a task or another callback of a treadle.aio.EventLoop asyncio pauses until the run has ended. There a
+        run of a mode of asyncio's needs a limit, or raises RuntimeError: math.inf for one that a callback of the run loop
+        will stop. Since 1.0.
         """
         name = encoded(mode)
         timeout = timeout_of(seconds, "seconds")
         flags = _capi.RUN_RETURN_AFTER_SOURCE if return_after_source_handled else 0
         flags |= _capi.RUN_WHEN_EMPTY if when_empty else 0
+        if seconds is None and thread.turns is not None:
+            thread.turns.refuse_run(self, mode)
+        return self._run(name, timeout, flags)
+
+    def _run(self, name: bytes, timeout: int, flags: int) -> RunResult:
         host.drain()
         frame = Frame(runs=True)
         was_told = self._is_told_of_end

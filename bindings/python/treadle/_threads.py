@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._closure import Closure
     from ._loop import RunLoop
     from ._scope import Scope
+    from .aio._turns import Turns
 
 _python = ctypes.PyDLL(None)
 _python.PyGILState_Ensure.restype = c_int
@@ -46,6 +47,8 @@ class ThreadLocals(threading.local):
         self.loop: Optional[RunLoop] = None
         #: Dies with the thread.
         self.sentinel: object = None
+        #: How asyncio has its turns in the thread's loop, while a treadle.aio.EventLoop runs there.
+        self.turns: Optional[Turns] = None
         #: The scopes that it has entered and not left, the innermost last.
         self.scopes: List[Scope] = []
         #: Whether its state is pinned. Kept here, since a later thread may have the same identity.
@@ -121,4 +124,5 @@ def forget_others() -> None:
     _main = threading.get_ident()
     thread.loop = None
     thread.sentinel = None
+    thread.turns = None
     thread.scopes = []

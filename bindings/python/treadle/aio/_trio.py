@@ -10,6 +10,7 @@ from typing import Any, Awaitable, Callable, List, Optional, TypeVar
 
 from .. import _capi
 from .._errors import LoopClosed
+from .._item import encoded
 from .._loop import RunLoop
 from .._types import DEFAULT, RunResult
 
@@ -57,7 +58,7 @@ def run_trio(async_fn: Callable[..., Awaitable[T]], /, *args: Any, **options: An
         try:
             if has_lost_its_loop:
                 steps.wait_for_one()
-            elif loop.run(DEFAULT, when_empty=True) == RunResult.CLOSED and not outcomes:
+            elif loop._run(encoded(DEFAULT), _capi.FOREVER, _capi.RUN_WHEN_EMPTY) == RunResult.CLOSED and not outcomes:
                 raise LoopClosed("treadle.shutdown() was called: no loop runs any more", _capi.E_CLOSED)
         except BaseException as error:
             failure = failure or error

@@ -96,6 +96,7 @@ class Turns:
     def enter(self, loop: RunLoop) -> None:
         """Puts the items into the run loop of the calling thread, with a turn to begin with."""
         self.run_loop = loop
+        thread.turns = self
         # An exception may have come anywhere.
         self._event_loop._is_turning = self._is_masked = self._has_stopped = False
         self._alarm_date = math.inf
@@ -109,6 +110,7 @@ class Turns:
         loop, self.run_loop = self.run_loop, None
         if loop is None:
             return
+        thread.turns = None
         with contextlib.suppress(Forked):
             if self._alarm is not None:
                 self._alarm.invalidate()
@@ -116,6 +118,14 @@ class Turns:
             for item in (self.source, self._readiness):
                 if item.is_valid:
                     loop.remove(item, self.modes)
+
+    def refuse_run(self, loop: RunLoop, mode: str) -> None:
+        """Raises RuntimeError for a run without a limit that would wait for asyncio, which waits for the run."""
+        if self._event_loop._is_turning and loop.contains(self.source, mode):
+            raise RuntimeError(
+                f"asyncio runs in the mode {str(mode)!r} already, and pauses while one of its tasks runs the run loop: "
+                "await instead, or run another mode, or give a limit (math.inf if a callback of the run loop will stop it)"
+            )
 
     def end(self) -> None:
         """There are no more turns."""
