@@ -228,10 +228,43 @@ class Reloading(PluginCase):
             self.write(self.version(number))
             if number == 4:
                 plugin.set("step", 20)
-            plugin, old = plugin.reload(timeout=WATCHDOG), plugin
-            self.assertEqual((plugin.version, plugin.state, old.state), (str(number), PluginState.STARTED, PluginState.CLOSED))
+            self.assertIs(plugin.reload(timeout=WATCHDOG), plugin)
+            self.assertEqual((plugin.version, plugin.state), (str(number), PluginState.STARTED))
+            self.assertEqual(Plugin.all(), [plugin])
         self.assertEqual(plugin.extension("example.state/1").value, 50)
         self.assertEqual(plugin.reload(settings={}).settings, {"step": 1})
+
+    def test_the_object_follows(self) -> None:
+        """PLUG-4, PLUG-7: the object is for the successor: the end of its block closes that, also after a failed reload."""
+        with self.load(self.version(1)) as plugin:
+            plugin.reload()
+            self.write(self.version(2))
+            plugin.reload()
+            self.assertEqual(plugin.version, "2")
+            self.assertEqual(plugin.extension("example.state/1").value, 2)
+            self.write("1 / 0")
+            self.assertRaises(ZeroDivisionError, plugin.reload)
+            self.assertEqual(plugin.state, PluginState.STARTED)
+        self.assertEqual((Plugin.all(), plugin.state), ([], PluginState.CLOSED))
+        with self.load(self.version(3)) as plugin:
+            self.write(self.version(4) + "\n        def start(state): 1 / 0\n")
+            self.assertRaises(PluginError, plugin.reload)
+            self.assertEqual((Plugin.all(), plugin.state), ([], PluginState.CLOSED))
+
+    def test_another_object_for_the_successor(self) -> None:
+        """PLUG-7: one that somebody gets while the successor starts stays usable beside the one that follows."""
+        seen: List[Plugin] = []
+        source = self.SOURCE + """
+        def start(state):
+            import treadle
+            state.plugins = treadle.Plugin.all()
+        """
+        with self.load(source) as plugin:
+            plugin.reload()
+            seen += plugin.extension("example.state/1").plugins
+            self.assertEqual([other.state for other in seen], [PluginState.STARTED])
+            self.assertEqual(Plugin.all(), [plugin])
+        self.assertEqual([other.state for other in seen], [PluginState.CLOSED])
 
     def test_a_file_that_is_no_plugin_changes_nothing(self) -> None:
         """PLUG-7: until the old one has ended."""

@@ -195,9 +195,7 @@ def _reload(handle: int, timeout: int, out: Any) -> int:
         if old not in embedding.plugins:
             raise PluginError("it was not loaded by this plugin", _capi.E_PLUGIN)
         seconds = None if timeout >= _capi.FOREVER // 2 else timeout / NANOSECONDS
-        new = old.reload(timeout=seconds)
-        embedding.plugins[embedding.plugins.index(old)] = new
-        return new
+        return old.reload(timeout=seconds)
 
     return _answered(out, make)
 

@@ -70,6 +70,11 @@ class Plugin(Scope):
     optional: Tuple[str, ...]
     provided: Tuple[str, ...]
 
+    _origin: Optional[Origin]
+    _limit: int
+    #: Drops the reference.
+    _finalizer: Optional[weakref.finalize[..., Plugin]] = None
+
     def __init__(self) -> None:
         """Not to be called: Plugin.load() and Plugin.all() give plugins. Raises TypeError. Since 1.0."""
         raise TypeError("use Plugin.load()")
@@ -106,15 +111,22 @@ class Plugin(Scope):
         def load(record: Record, config: Any, out: Any) -> int:
             return guarded(native.treadle_plugin_load, config, out)
 
-        return cls._made(origin, load, limit)
+        record = cls._load(origin, load)
+        plugin = cls._of(record.handle)
+        if plugin is None:  # somebody has closed it already
+            raise failure(_capi.E_CLOSED)
+        plugin._origin, plugin._limit = origin, limit
+        record.id = plugin.id
+        return plugin
 
     @classmethod
     def all(cls) -> List[Plugin]:
         """All plugins of the process that are loaded, in the order in which they were. Any thread. Since 1.0."""
         return [plugin for plugin in map(cls._of, handles()) if plugin is not None]
 
-    @classmethod
-    def _made(cls, origin: Origin, load: Callable[[Record, Any, Any], int], limit: int) -> Plugin:
+    @staticmethod
+    def _load(origin: Origin, load: Callable[[Record, Any, Any], int]) -> Record:
+        """Loads a plugin in one of both ways. Its handle is a reference, which belongs to the caller."""
         host.drain()
         prune()
         record = origin.record()
@@ -136,13 +148,7 @@ class Plugin(Scope):
         finally:
             pending.record = outer
         record.handle = out.value or 0
-        plugin = cls._of(record.handle)
-        if plugin is None:  # somebody has closed it already
-            raise failure(_capi.E_CLOSED)
-        record.id = plugin.id
-        plugin._origin = origin
-        plugin._limit = limit
-        return plugin
+        return record
 
     @classmethod
     def _of(cls, handle: int) -> Optional[Plugin]:
@@ -153,13 +159,27 @@ class Plugin(Scope):
                 native.treadle_release(handle)
                 return known
             self = cls.__new__(cls)
-            self._handle = handle
-            weakref.finalize(self, native.treadle_release, handle).atexit = False
-            if not self._describe():
+            self._origin, self._limit = None, _capi.FOREVER
+            if not self._become(handle):
                 return None
-            _plugins[handle] = self
             _registry.scopes.add(self)
             return self
+
+    def _become(self, handle: int) -> bool:
+        """The object is for this plugin, whose reference it takes over. False if that has ended already."""
+        with _registry.lock:
+            if _plugins.get(self._handle) is self:
+                del _plugins[self._handle]
+            self._handle = handle
+            if self._finalizer is not None:
+                self._finalizer()
+            self._finalizer = weakref.finalize(self, native.treadle_release, handle)
+            self._finalizer.atexit = False
+            _plugins[handle] = self
+            if self._describe():
+                return True
+            del _plugins[handle]
+            return False
 
     @classmethod
     def _lent(cls, handle: int) -> Plugin:
@@ -184,8 +204,6 @@ class Plugin(Scope):
         settings = settings_of(raw)
         self._types = {setting.key.decode(): setting.type for setting in settings}
         self.described_settings = {setting.key.decode(): _described(setting) for setting in settings}
-        self._origin: Optional[Origin] = None
-        self._limit = _capi.FOREVER
         return True
 
     def _info(self) -> Any:
@@ -262,14 +280,15 @@ class Plugin(Scope):
         *,
         timeout: Optional[float] = None,
     ) -> Plugin:
-        """Puts a plugin of the same id in its place, and starts that: it gets the state that this one has saved, if both can
-        (PLUG-7). Returns the new one, which has this one's log and extensions.
+        """Puts a plugin of the same id in its place, and starts that: it gets the state that the old one has saved, if both
+        can (PLUG-7), its log and its extensions. Returns this object, which is for the new one from now on: the end of a
+        with-statement closes that.
 
-        source: the new one; None for the same file, as it is now, or the same module. settings: values by key; None for those
-        that this one was given. timeout: for the end of this one, in seconds; None waits for ever.
-        Raises what load() and start() raise; before this one has ended nothing is changed. Timeout if it did not end in time:
-        it is being closed then, unless another plugin uses it; PluginError for another id; DeadlockError from inside of
-        it. Any thread. Since 1.0.
+        source: the new one; None for the same file, as it is now, or the same module. settings: values by key; None for
+        those that the old one was given. timeout: for the end of the old one, in seconds; None waits for ever.
+        Raises what load() and start() raise; before the old one has ended nothing is changed. Timeout if it did not end in
+        time: it is being closed then, unless another plugin uses it; PluginError for another id; DeadlockError from
+        inside of it. Any thread. Since 1.0.
         """
         limit = timeout_of(timeout, "timeout")
         old = self._origin
@@ -284,9 +303,14 @@ class Plugin(Scope):
                 return guarded(native.treadle_plugin_reload, self._handle, config, limit, out)
 
         try:
-            return type(self)._made(origin, load, self._limit)
+            new = self._load(origin, load)
         finally:
             prune()
+        self._origin = origin
+        if not self._become(new.handle):
+            raise failure(_capi.E_CLOSED)
+        new.id = self.id
+        return self
 
     def __enter__(self) -> Plugin:
         """Starts it, if it has not started. Its scope is not entered: what the program makes is the program's."""
