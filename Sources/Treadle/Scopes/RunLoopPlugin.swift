@@ -31,16 +31,26 @@ public final class RunLoopPlugin: Sendable {
   /// Receives a plugin's messages, and those about it. Since 1.0.
   public typealias Log = @Sendable (Level, String) throws -> Void
 
-  private let reference: Reference
-  /// The body of the log, which the plugin has until it is over; 0 when it was given back.
-  private let log: Atomic<UInt>
+  /// What was loaded.
+  private final class Loaded: Sendable {
+    let reference: Reference
+    /// The body of the log, which the plugin has until it is over; 0 when it was given back.
+    private let log: Atomic<UInt>
 
-  private var handle: OpaquePointer { reference.handle }
+    init(owning handle: OpaquePointer, log: UInt) {
+      reference = Reference(owning: handle)
+      self.log = Atomic(log)
+    }
 
-  private init(owning handle: OpaquePointer, log: UInt) {
-    reference = Reference(owning: handle)
-    self.log = Atomic(log)
+    /// It is over, and tells nothing more.
+    func giveLogBack() { releaseBody(UnsafeMutableRawPointer(bitPattern: log.exchange(0, ordering: .acquiringAndReleasing))) }
   }
+
+  /// The plugin, or the one that a reload has put in its place.
+  private let current: Locked<Loaded>
+
+  /// Stale at worst, if another thread reloads the plugin at the same moment.
+  private var handle: OpaquePointer { current.withLock { $0.reference.handle } }
 
   /// Loads a plugin, which starts nothing. It belongs to the scope that the thread has entered. Any thread.
   /// - Parameters:
@@ -52,8 +62,10 @@ public final class RunLoopPlugin: Sendable {
   ///   plugin, a setting that it does not have or allow, an id that is loaded already. Since 1.0.
   public convenience init(path: String, settings: [String: String] = [:], log: Log? = nil) throws(TreadleError) {
     let (handle, log) = try RunLoopPlugin.load(path, settings, log) { config, handle in treadle_plugin_load(config, handle) }
-    self.init(owning: handle, log: log)
+    self.init(Loaded(owning: handle, log: log))
   }
+
+  private init(_ loaded: Loaded) { current = Locked(loaded) }
 
   private static func load(
     _ path: String, _ settings: [String: String], _ log: Log?,
@@ -114,30 +126,32 @@ public final class RunLoopPlugin: Sendable {
   /// - Throws: `TreadleError` when the timeout passes: `holders` tells who is inside, and it can be closed again. Since 1.0.
   @discardableResult
   public func close(timeout: Duration? = nil) throws(TreadleError) -> Bool {
-    if try check(treadle_close(reference.object, timeout.limit)) == TREADLE_DEFERRED { return false }
-    giveLogBack()
+    let loaded = current.withLock { $0 }
+    if try check(treadle_close(loaded.reference.object, timeout.limit)) == TREADLE_DEFERRED { return false }
+    loaded.giveLogBack()
     return true
   }
 
-  /// It is over, and tells nothing more.
-  private func giveLogBack() { releaseBody(UnsafeMutableRawPointer(bitPattern: log.exchange(0, ordering: .acquiringAndReleasing))) }
-
-  /// Puts a plugin of the same id in its place, which gets the state that this one hands over, and starts it. Any thread.
+  /// Puts a plugin of the same id in its place, which gets the state that the old one hands over, and starts it. Any thread.
   /// - Parameters:
   ///   - path: as of `init`, and so are the settings and the log.
   ///   - settings: as above.
   ///   - log: as above.
-  ///   - timeout: for this one's end; nil waits for ever.
-  /// - Returns: the new one. This one has ended.
-  /// - Throws: `TreadleError` as `init` and `start`, and when this one does not end in time. Since 1.0.
+  ///   - timeout: for the old one's end; nil waits for ever.
+  /// - Returns: this object, which is for the new one from now on.
+  /// - Throws: `TreadleError` as `init` and `start`, and when the old one does not end in time. Since 1.0.
+  @discardableResult
   public func reload(
     path: String, settings: [String: String] = [:], timeout: Duration? = nil, log: Log? = nil
   ) throws(TreadleError) -> RunLoopPlugin {
+    let old = current.withLock { $0 }
     let (handle, log) = try RunLoopPlugin.load(path, settings, log) { config, handle in
-      treadle_plugin_reload(self.handle, config, timeout.limit, handle)
+      treadle_plugin_reload(old.reference.handle, config, timeout.limit, handle)
     }
-    giveLogBack()
-    return RunLoopPlugin(owning: handle, log: log)
+    let new = Loaded(owning: handle, log: log)
+    current.withLock { $0 = new }
+    old.giveLogBack()
+    return self
   }
 
   // MARK: What it is
@@ -158,7 +172,7 @@ public final class RunLoopPlugin: Sendable {
   public var version: String? { info { $0.description.pointee.version.map { String(cString: $0) } } }
 
   /// True until its end begins. Any thread. Since 1.0.
-  public var isValid: Bool { treadle_is_valid(reference.object) }
+  public var isValid: Bool { treadle_is_valid(UnsafeMutableRawPointer(handle)) }
 
   /// The objects that it has created, and the threads inside of it. Any thread. Since 1.0.
   public var holders: [RunLoopScope.Holder] { RunLoopScope.holders(of: handle) }

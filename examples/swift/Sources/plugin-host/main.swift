@@ -6,7 +6,6 @@
 // printed.
 
 import Glibc
-import Synchronization
 import Treadle
 
 let arguments = CommandLine.arguments.dropFirst()
@@ -17,10 +16,6 @@ guard let path = arguments.first else {
 let pairs = arguments.dropFirst().map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init) }
 let settings = Dictionary(pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { $1 }
 
-@Sendable func load(_ settings: [String: String]) throws -> RunLoopPlugin {
-  try RunLoopPlugin(path: path, settings: settings, log: tell)
-}
-
 @Sendable func tell(_ level: RunLoopPlugin.Level, _ text: String) {
   print(level == .information ? text : "\(level): \(text)")
   fflush(nil)
@@ -29,18 +24,16 @@ let settings = Dictionary(pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { $1
 do {
   let loop = try RunLoop.main()
   let signals = try loop.posixSignals(SIGTERM, SIGINT, SIGHUP)
-  let first = try load(settings)
-  try first.start()
-  print("\(first.id ?? ""), version \(first.version ?? ""), is \(first.state.map { "\($0)" } ?? "gone")")
+  let plugin = try RunLoopPlugin(path: path, settings: settings, log: tell)
+  try plugin.start()
+  print("\(plugin.id ?? ""), version \(plugin.version ?? ""), is \(plugin.state.map { "\($0)" } ?? "gone")")
   fflush(nil)
-  let plugin = Mutex(first)
 
   Task(executorPreference: try loop.executor) {
     for await signal in signals {
       if signal.number != SIGHUP { break }
       do {
-        let new = try plugin.withLock { $0 }.reload(path: path, settings: settings, log: tell)
-        plugin.withLock { $0 = new }
+        try plugin.reload(path: path, settings: settings, log: tell)
         print("loaded anew")
         fflush(nil)
       } catch { print("cannot load it anew: \(error)") }
@@ -49,11 +42,10 @@ do {
   }
 
   try loop.run(whenEmpty: true)
-  let last = plugin.withLock { $0 }
-  for holder in last.holders { print("it ends: \(holder)") }
-  try last.close(timeout: .seconds(10))
-  print("is \(last.isValid ? "still there" : "gone")")
-} catch let error as TreadleError {
+  for holder in plugin.holders { print("it ends: \(holder)") }
+  try plugin.close(timeout: .seconds(10))
+  print("is \(plugin.isValid ? "still there" : "gone")")
+} catch {
   print("plugin-host: \(error.message)")
   exit(1)
 }
