@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+import signal
 import sys
 import threading
 import unittest
+import weakref
 from typing import Any, Callable, List
 
 import treadle
@@ -47,6 +50,78 @@ class Running(TestCase):
             self.assertEqual(treadle.aio.run(main(number)), number)
         self.assertEqual(RunLoop.current().items(), [])
         self.assertIs(RunLoop.current().run(), RunResult.FINISHED)
+
+    def test_a_closed_loop_goes_with_its_last_reference(self) -> None:
+        """Without a look of the cycle collector, whatever it was used for."""
+
+        def sleep(loop: asyncio.AbstractEventLoop) -> None:
+            loop.run_until_complete(asyncio.sleep(0.001))
+
+        def be_called(loop: asyncio.AbstractEventLoop) -> None:
+            loop.call_later(0.001, loop.stop)
+            loop.call_soon_threadsafe(int)
+            loop.run_forever()
+
+        def read(loop: asyncio.AbstractEventLoop) -> None:
+            readable, writable = os.pipe()
+            loop.add_reader(readable, loop.stop)
+            os.write(writable, b"x")
+            loop.run_forever()
+            loop.remove_reader(readable)
+            os.close(readable)
+            os.close(writable)
+
+        def handle_signals(loop: asyncio.AbstractEventLoop) -> None:
+            loop.add_signal_handler(signal.SIGUSR1, loop.stop)
+            loop.call_soon(os.kill, os.getpid(), signal.SIGUSR1)
+            loop.run_forever()
+            loop.remove_signal_handler(signal.SIGUSR1)
+
+        def do_nothing(loop: asyncio.AbstractEventLoop) -> None:
+            pass
+
+        gc.collect()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        for use in (do_nothing, sleep, be_called, read, handle_signals):
+            with self.subTest(use.__name__):
+                loop = treadle.aio.EventLoop()
+                use(loop)
+                loop.close()
+                reference = weakref.ref(loop)
+                del loop
+                self.assertIsNone(reference())
+        attached = treadle.aio.attach()
+        attached.detach()
+        reference = weakref.ref(attached.loop)
+        del attached
+        self.assertIsNone(reference())
+
+    def test_installed(self) -> None:
+        """asyncio.run() of a program that knows nothing of Treadle has our loop, until the policy is set back."""
+        script = """if True:
+            import asyncio, threading, warnings
+            warnings.simplefilter("error")
+            import treadle.aio
+
+            async def main():
+                return type(asyncio.get_running_loop()).__module__.split(".")[0]
+
+            print(asyncio.run(main()))
+            treadle.aio.install()
+            print(asyncio.run(main()))
+            thread = threading.Thread(target=lambda: print(asyncio.run(main())))
+            thread.start()
+            thread.join()
+            loop = asyncio.new_event_loop()
+            print(loop.run_until_complete(main()))
+            loop.close()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                asyncio.set_event_loop_policy(None)
+            print(asyncio.run(main()))
+        """
+        self.assertEqual(self.assertRuns(script).split(), ["asyncio", *["treadle"] * 3, "asyncio"])
 
     def test_two_loops_take_turns(self) -> None:
         """Two loops of asyncio for one thread may run one after the other, also each of them again."""

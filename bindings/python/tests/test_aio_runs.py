@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import math
 import os
 import threading
 import unittest
+import weakref
 from typing import Callable, List
 
 import treadle
@@ -258,6 +260,34 @@ class Awaiting(TestCase):
 
         with LoopThread() as worker:
             treadle.aio.run(main())
+        self.assertEqual(RunLoop.current().items(), [])
+
+    def test_a_source_that_nobody_else_holds(self) -> None:
+        """OBJ-3: it can never be signalled, and is collected with the tasks that await it; one that is held is not."""
+        messages: List[str] = []
+
+        async def wait(source: treadle.Source) -> None:
+            await source
+
+        async def main() -> None:
+            running = asyncio.get_running_loop()
+            running.set_exception_handler(lambda loop, context: messages.append(context["message"]))
+            before = RunLoop.current().items()
+            held = treadle.Source()
+            tasks = [weakref.ref(asyncio.ensure_future(wait(source))) for source in (held, treadle.Source(), held)]
+            more = treadle.Source(schedule=lambda *arguments: None, cancel=lambda *arguments: None)
+            tasks += [weakref.ref(asyncio.ensure_future(wait(more))) for _ in range(2)]
+            del more
+            await asyncio.sleep(0)
+            self.assertEqual(len(RunLoop.current().items()), len(before) + 3)
+            gc.collect()
+            self.assertEqual([task() is None for task in tasks], [False, True, False, True, True])
+            self.assertEqual(len(RunLoop.current().items()), len(before) + 1)
+            self.assertEqual(messages, ["Task was destroyed but it is pending!"] * 3)
+            held.signal()
+            await asyncio.gather(*filter(None, (task() for task in tasks)))
+
+        treadle.aio.run(main())
         self.assertEqual(RunLoop.current().items(), [])
 
     def test_a_source_of_another_thread(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
 
 from . import _capi
 from ._errors import LoopClosed
+from ._library import native
 
 if TYPE_CHECKING:
     import asyncio
@@ -69,10 +70,12 @@ class Waiters:
         if turns is None:
             raise RuntimeError(f"{_named(item)} is in no run loop, and no treadle.aio.EventLoop runs here: no loop would serve it")
         loop, modes = RunLoop.current(), turns.modes
+        handle = item._handle
+        native.treadle_retain(handle)  # until the loop does not have it: the object may go before
         count, _ = self._lent.get(loop, (0, modes))
         self._lent[loop] = count + 1, modes
         try:
-            loop.add(item, modes)
+            loop._lend(item, modes)
             yield
         finally:
             count, _ = self._lent[loop]
@@ -82,6 +85,7 @@ class Waiters:
                 if item.is_valid:
                     loop.remove(item, modes)
                 del self._lent[loop]
+            native.treadle_release(handle)
 
     def take_back(self, item: Item) -> None:
         """The run loop of the calling thread has the item no more, until somebody waits again."""

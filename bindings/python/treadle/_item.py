@@ -59,6 +59,8 @@ class Item:
     _token: int = 0
     #: The loops that hold it.
     _loops: Set[RunLoop]
+    #: Whether the tasks that await it hold it, and not the loop that it is in for that.
+    _is_held_by_waiters = False
     #: Whether adding and removing calls Python.
     _calls_back = False
 

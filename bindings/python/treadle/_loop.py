@@ -303,15 +303,23 @@ class RunLoop(Invoking, Decorating):
             return False
         return any([self._add(item, handle, name) for name in names])
 
-    def _add(self, item: Item, handle: int, name: bytes) -> bool:
+    def _add(self, item: Item, handle: int, name: bytes, is_lent: bool = False) -> bool:
         try:
             if item._calls_back:
                 status = guarded(native.treadle_loop_add, self._handle, handle, name)
             else:
                 status = native.treadle_loop_add(self._handle, handle, name)
         finally:
-            _lifetime.settle(self, item, name)
+            if not is_lent:
+                _lifetime.settle(self, item, name)
         return check(status, self._handle, handle) == _capi.OK
+
+    def _lend(self, item: Item, modes: Iterable[str]) -> None:
+        """Adds an item for tasks that await it. They hold it: a source that nobody else holds is never signalled, and
+        goes with its tasks. A port is held by the loop, since messages name ports."""
+        handle = handle_of(item)
+        for name in _names(modes):
+            self._add(item, handle, name, is_lent=item._is_held_by_waiters)
 
     def remove(self, item: Item, modes: Optional[Iterable[str]] = None) -> bool:
         """Removes an item from modes; from COMMON is from the common set and all its modes.

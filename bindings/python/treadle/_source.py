@@ -25,6 +25,7 @@ class Source(Item):
 
     #: The tasks of asyncio that await it, once there was one.
     _waiters: Optional[Waiters] = None
+    _is_held_by_waiters = True
 
     def __init__(
         self,

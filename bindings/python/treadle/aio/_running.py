@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import asyncio.unix_events
 import sys
 from typing import Any, Coroutine, Optional, TypeVar
 
@@ -36,6 +37,26 @@ def run(main: Coroutine[Any, Any, T], *, debug: Optional[bool] = None) -> T:
             finish(loop)
         finally:
             asyncio.set_event_loop(None)
+
+
+def install() -> None:
+    """From now on asyncio makes an EventLoop wherever it makes a loop of itself: for programs that call asyncio.run().
+
+    Sets the policy of asyncio; asyncio.set_event_loop_policy(None) brings the standard loop back. Loops that are there
+    already stay as they are. Any thread. Since 1.0.
+    """
+    # Since Python 3.14 the functions and classes with public names warn.
+    set_policy = getattr(asyncio.events, "_set_event_loop_policy", None) or asyncio.set_event_loop_policy
+    set_policy(_Policy())
+
+
+_Default: Any = vars(asyncio.unix_events).get("_DefaultEventLoopPolicy") or asyncio.DefaultEventLoopPolicy
+
+
+class _Policy(_Default):  # type: ignore[misc]
+    """The policy of asyncio with our loops."""
+
+    _loop_factory = EventLoop
 
 
 def finish(loop: EventLoop) -> None:

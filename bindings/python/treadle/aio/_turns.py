@@ -36,6 +36,10 @@ _LONGEST = 0.0005
 _run_turn: Callable[[Any], None] = getattr(base_events.BaseEventLoop, "_run_once")
 
 
+def _end_no_turn(*_arguments: object) -> None:
+    """What the items do of an event loop that is closed."""
+
+
 class _Readiness(FileDescriptor):
     """The descriptor source of the selector: the shortest way from an event to a turn."""
 
@@ -63,7 +67,8 @@ class Turns:
         #: Those in which asyncio has turns.
         self.modes = names
         self._mode = DEFAULT if names[0] == COMMON else names[0]
-        self._event_loop = event_loop
+        #: None once it is closed.
+        self._event_loop: Any = event_loop
         self._selector = selector
         #: Whether somebody else runs the run loop.
         self.is_attached = False
@@ -132,6 +137,10 @@ class Turns:
         with contextlib.suppress(Forked):
             self._readiness.invalidate()
             self.source.invalidate()
+        # A closed event loop goes with its last reference: nothing refers back to it, or to this.
+        self._event_loop = None
+        self._readiness._begin = self._readiness._fn = self.source._perform = _end_no_turn
+        self.source._cancel = None
 
     def _left_mode(self, source: Source, loop: RunLoop, _mode: str) -> None:
         """The source has left a mode. If that is because its scope has ended, on whatever thread, the run ends too."""
