@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
@@ -54,7 +54,8 @@ let stubTables = Context.environment["TREADLE_STUB_TABLES"] ?? "1"
 /// it is the other way round: what is rare says that it is to be small.
 let small = settings + (embedded ? [.unsafeFlags(["-Osize"])] : [])
 
-/// The functions of the headers have symbols of their own here (own_names.h), so that the exported names can lead elsewhere.
+/// The functions of the headers have symbols of their own here (own_names.h), so that the exported names can lead elsewhere. A
+/// package that others depend on by version may have unsafe flags as of tools version 6.2.
 let ownNames: [SwiftSetting] = [.unsafeFlags(["-Xcc", "-DTREADLE_OWN_NAMES"])]
 
 /// Calls of the C library go straight through the table of addresses, which is complete from the start: no code between.
