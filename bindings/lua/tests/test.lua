@@ -186,6 +186,63 @@ function tests.what_nobody_refers_to_goes()
   same(kept(core.calls), 0)
 end
 
+-- ABI-2: also where its function refers to it.
+function tests.what_has_been_invalidated_goes_with_its_function()
+  poll()
+  local ends, functions, items, others = ffi.new("int[2]"), kept(core.functions), kept(core.items), setmetatable({}, {__mode = "k"})
+  same(ffi.C.pipe(ends), 0)
+  local makers = {
+    source = function(fn) return treadle.source{perform = fn} end,
+    timer = function(fn) return treadle.timer{delay = 3600, fire = fn} end,
+    observer = function(fn) return treadle.observer{notify = fn} end,
+    descriptor = function(fn) return treadle.descriptor{fd = ends[0], ready = fn} end,
+    port = function(fn) return treadle.port{receive = fn} end,
+  }
+  for kind, make in pairs(makers) do
+    for i = 1, 500 do
+      local item
+      item = make(function() return item end)
+      if i % 2 == 0 then loop:add(item, "other") end
+      item:invalidate()
+    end
+    same(kind .. " " .. kept(core.functions) - functions, kind .. " 0")
+    same(kind .. " " .. kept(core.items) - items, kind .. " 0")
+  end
+  local source
+  source = treadle.source{perform = function(own)
+    own:invalidate()
+    others[own], source = true, nil
+  end}
+  loop:add(source)
+  source:signal()
+  poll()
+  same(kept(others), 0)
+  ffi.C.close(ends[0]) ffi.C.close(ends[1])
+end
+
+function tests.objects_say_what_they_are()
+  local function says(object, ...)
+    for _, word in ipairs{...} do
+      if not tostring(object):find(word, 1, true) then error(tostring(object) .. " lacks " .. word, 2) end
+    end
+  end
+  local makers = {
+    source = treadle.source{perform = print, label = "tea"}, timer = treadle.timer{fire = print, label = "tea"},
+    observer = treadle.observer{notify = print, label = "tea"}, port = treadle.port{receive = print, label = "tea"},
+    descriptor = treadle.descriptor{fd = 0, ready = print, label = "tea"},
+  }
+  for kind, item in pairs(makers) do
+    says(item, kind, "tea")
+    item:invalidate()
+    says(item, kind, "tea")
+  end
+  says(loop, "loop")
+  local worker = treadle.thread("worker")
+  says(worker, "thread", "worker")
+  worker:stop_and_join()
+  says(worker, "thread", "worker")
+end
+
 -- RUN-4, RUN-5, STOP-2
 function tests.runs_end_by_what_they_are_told()
   same(loop:run{mode = "unknown"}, "finished")
@@ -218,7 +275,8 @@ function tests.bad_input_is_refused_by_name()
   refused("ARG", "function", treadle.source, {})
   refused("ARG", "function", treadle.timer, {fire = 5})
   refused("ARG", "delay", treadle.timer, {fire = print, delay = 1, at = 2})
-  refused("ARG", "seconds", treadle.timer, {fire = print, delay = "soon"})
+  refused("ARG", "delay", treadle.timer, {fire = print, delay = "soon"})
+  refused("ARG", "seconds", treadle.timer, {fire = print, delay = 0 / 0})
   refused("ARG", "seconds", loop.run, loop, {seconds = 0 / 0})
   refused("ARG", "mode", loop.run, loop, {mode = 5})
   refused("ARG", "activity", treadle.observer, {notify = print, activities = {"often"}})
@@ -232,6 +290,9 @@ function tests.bad_input_is_refused_by_name()
   refused("ARG", "signature", worker.call, worker, ffi.C.abs, "{x=i}", 1)
   worker:stop_and_join()
   refused("CLOSED", "", worker.call, worker, ffi.C.abs, "ii", 1)
+  refused("ARG", "argument 1", worker.call, worker, ffi.C.abs, "ii", "one")
+  refused("ARG", "argument 1", worker.call, worker, ffi.C.abs, "ii")
+  refused("ARG", "signature has 1 arguments, not 2", worker.call, worker, ffi.C.abs, "ii", 1, 2)
   same(said(), "")
 end
 
@@ -255,6 +316,29 @@ function tests.an_object_with_all_its_references_says_so()
   poll()
   same(said(), "p")
   source:invalidate()
+end
+
+function tests.misspelt_options_are_refused_by_name()
+  local port = treadle.port{receive = print}
+  local calls = {
+    [treadle.source] = {perform = print}, [treadle.timer] = {fire = print}, [treadle.observer] = {notify = print},
+    [treadle.descriptor] = {fd = 0, ready = print}, [treadle.port] = {receive = print},
+    [function(options) return loop:run(options) end] = {seconds = 0}, [function(options) return port:send(1, "x", options) end] = {},
+  }
+  for call, options in pairs(calls) do
+    options.intervall = 1
+    refused("ARG", "no option intervall", call, options)
+    refused("ARG", "options", call, 5)
+  end
+  refused("ARG", "no option 1", treadle.source, {print})
+  refused("ARG", "no option fire", treadle.source, {perform = print, fire = print})
+  refused("ARG", "label", treadle.source, {perform = print, label = 5})
+  refused("ARG", "order", treadle.source, {perform = print, order = "first"})
+  refused("ARG", "once", treadle.observer, {notify = print, once = 1})
+  refused("ARG", "reply_port", port.send, port, 1, "x", {reply_port = {}})
+  refused("ARG", "id", port.send, port, "one", "x")
+  refused("ARG", "function", treadle.source)
+  port:invalidate()
 end
 
 ffi.cdef "int abs(int); int close(int);"

@@ -39,6 +39,24 @@ function core.demand(condition, what)
   if not condition then error(setmetatable({code = "ARG", message = what .. " (ARG)", os_errno = 0}, core.Error), 0) end
 end
 
+--- The options of a call, each of a known name and of its type; nil: none. types: the type of each, by its name.
+function core.options(options, types, of)
+  if options == nil then return {} end
+  core.demand(type(options) == "table", "the options of " .. of .. " are not a table")
+  for name, value in pairs(options) do
+    core.demand(types[name], of .. " has no option " .. tostring(name))
+    core.demand(type(value) == types[name], name .. " is not a " .. types[name])
+  end
+  return options
+end
+
+--- An object in a line: its kind, label and state.
+function core.describe(object)
+  local text, length = ffi.new("char[1024]"), ffi.new("size_t[1]")
+  local status = lib.treadle_describe(object.handle, text, 1024, length)
+  return status < 0 and "treadle: " .. ffi.string(lib.treadle_status_message(status)) or ffi.string(text):match("[^\n]*")
+end
+
 --- Seconds as nanoseconds; nil, and what is too long for them, for ever.
 function core.nanoseconds(seconds)
   if seconds == nil then return constants.FOREVER end

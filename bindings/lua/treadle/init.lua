@@ -18,7 +18,7 @@ local treadle = {
 --- Seconds on the monotonic clock that timers go by.
 function treadle.now() return tonumber(lib.treadle_time_now()) / 1e9 end
 
-local Loop = {}
+local Loop = {__tostring = core.describe}
 Loop.__index = Loop
 treadle.Loop = Loop
 
@@ -33,10 +33,11 @@ function treadle.loop()
 end
 threads.Loop = Loop
 
+local RUN = {mode = "string", seconds = "number", return_after_source = "boolean", when_empty = "boolean"}
 --- Runs the loop. options: mode; seconds (nil: for ever, 0: polls); return_after_source; when_empty: sleeps while nothing is in the
 --- mode. Returns "finished", "stopped", "timed-out" or "handled-source". An error in a function ends the run, and is raised here.
 function Loop:run(options)
-  options = options or {}
+  options = core.options(options, RUN, "a run")
   local flags = (options.return_after_source and constants.RUN_RETURN_AFTER_SOURCE or 0) + (options.when_empty and constants.RUN_WHEN_EMPTY or 0)
   return run.run(self.handle, options.mode or constants.DEFAULT_MODE, core.nanoseconds(options.seconds), flags)
 end

@@ -13,15 +13,17 @@ Item.__index = Item
 
 --- Whether it may be called still.
 function Item:is_valid() return lib.treadle_is_valid(self.handle) end
---- Ends it: it leaves all loops, and is not called any more.
+--- Ends it: it leaves all loops, and is not called any more. Its function goes at once, since the token of a source, a descriptor
+--- or a port is retired only when nothing refers to the item, and the function may do that.
 function Item:invalidate()
   local status = check(lib.treadle_invalidate(self.handle))
+  if self.token then core.functions[self.token] = nil end
   core.drop_retired()
   return status == constants.OK
 end
 
 local function class(kind)
-  local made = setmetatable({kind = kind}, Item)
+  local made = setmetatable({kind = kind, __tostring = core.describe}, Item)
   made.__index = made
   return made
 end
@@ -48,8 +50,21 @@ function run.item_of(event, token)
   return wrap(of[1], ffi.cast(of[2], event.subject), token)
 end
 
+-- The options of each kind of item besides its label.
+local OPTIONS = {
+  source = {perform = "function", order = "number"},
+  timer = {fire = "function", delay = "number", at = "number", interval = "number", tolerance = "number"},
+  observer = {notify = "function", activities = "table", order = "number", once = "boolean"},
+  descriptor = {ready = "function", fd = "number", events = "string"},
+  port = {receive = "function", capacity = "number"},
+}
+for _, types in pairs(OPTIONS) do types.label = "string" end
+local SENDING = {reply_port = "table", seconds = "number"}
+
+local function options_of(kind, options) return core.options(options, OPTIONS[kind], (kind == "observer" and "an " or "a ") .. kind) end
+
 local function make(of, name, options, fn, fill)
-  demand(type(fn) == "function", "the function of a " .. of.kind .. " is not a function")
+  demand(fn, "the function of a " .. of.kind .. " is missing")
   local context = core.struct("treadle_" .. name .. "_context")
   local out = ffi.new("treadle_" .. name .. "[1]")
   local token = core.new_token()
@@ -63,6 +78,7 @@ end
 
 --- A source: perform is called with it after it was signalled. order: smaller first.
 function items.source(options)
+  options = options_of("source", options)
   return make(Source, "source", options, options.perform, function(context) context.order = options.order or 0 end)
 end
 --- Has it performed in the next pass, once. Wakes its loops.
@@ -71,6 +87,7 @@ function Source:is_signalled() return lib.treadle_source_is_signalled(self.handl
 
 --- A timer: fire is called with it. delay or at: seconds from now, or on the clock of treadle.now(); interval: it repeats.
 function items.timer(options)
+  options = options_of("timer", options)
   demand(options.delay == nil or options.at == nil, "a timer has a delay or a date, not both")
   return make(Timer, "timer", options, options.fire, function(context)
     if options.at then context.fire_at = core.nanoseconds(options.at)
@@ -90,6 +107,7 @@ end
 
 --- An observer: notify is called with it and the activity. activities: a list of names; nil: all. once: for one call.
 function items.observer(options)
+  options = options_of("observer", options)
   local mask = 0
   for _, name in ipairs(options.activities or {"entry", "before-timers", "before-sources", "before-waiting", "after-waiting", "exit"}) do
     demand(run.activities[name], "there is no activity " .. tostring(name))
@@ -106,6 +124,7 @@ local function events_of(text)
 end
 --- A descriptor: ready is called with it and "r", "w", "rw" or "failed". fd stays the caller's.
 function items.descriptor(options)
+  options = options_of("descriptor", options)
   local mask = events_of(options.events or "r")
   return make(Descriptor, "descriptor", options, options.ready, function(context) context.fd, context.events = options.fd or -1, mask end)
 end
@@ -114,12 +133,15 @@ function Descriptor:set_events(text) check(lib.treadle_descriptor_set_events(sel
 
 --- A port: receive is called with it and each message. capacity: how many may wait.
 function items.port(options)
+  options = options_of("port", options)
   return make(Port, "port", options, options.receive, function(context) context.capacity = options.capacity or 0 end)
 end
 --- Sends a text, or a list of texts and ports, under a number. options: reply_port; seconds to wait for room (nil: for ever).
 --- False: there was none in that time.
 function Port:send(id, content, options)
-  options = options or {}
+  options = core.options(options, SENDING, "sending")
+  demand(not options.reply_port or options.reply_port.kind == "port", "reply_port is not a port")
+  demand(type(id) == "number", "id is not a number")
   if type(content) ~= "table" or content.handle then content = {content} end
   local components = ffi.new("treadle_component[?]", math.max(#content, 1))
   for i, part in ipairs(content) do

@@ -9,7 +9,7 @@ local signals = require("treadle.signals")
 local lib, constants, check, demand = core.lib, core.constants, core.check, core.demand
 
 local threads = {}
-local Thread = {}
+local Thread = {__tostring = core.describe}
 Thread.__index = Thread
 
 --- Starts a thread that runs its loop until it is stopped.
@@ -39,6 +39,7 @@ local TYPES = {}
 for letter, name in pairs{i = "int32_t", I = "uint32_t", q = "int64_t", Q = "uint64_t", d = "double", ["^"] = "void *"} do
   TYPES[letter] = {type = ffi.typeof(name), room = ffi.typeof(name .. "[1]"), size = ffi.sizeof(name)}
 end
+local function put(value, pointer, given) value[0] = pointer and ffi.cast(pointer, given) or given end
 local function invocation_of(code, signature, ...)
   local config, out = core.struct("treadle_invocation_config"), ffi.new("treadle_invocation[1]")
   config.code, config.signature = ffi.cast(CODE, code), signature
@@ -49,11 +50,12 @@ local function invocation_of(code, signature, ...)
     demand(kind or (index < 0 and letter == "v"), "signature has types other than i, I, q, Q, d and ^v")
     if index >= 0 then
       local value, given = kind.room(), (select(index + 1, ...))
-      value[0] = letter == "^v" and ffi.cast(kind.type, given) or given
+      demand(pcall(put, value, letter == "^v" and kind.type, given), "argument " .. index + 1 .. " is not of the type " .. letter)
       check(lib.treadle_invocation_set_argument(invocation, index, value, kind.size))
     end
     index = index + 1
   end
+  demand(index == select("#", ...), "signature has " .. index .. " arguments, not " .. select("#", ...))
   return invocation, signature:match("^v") and nil or TYPES[signature:sub(1, 1)]
 end
 
