@@ -7,7 +7,7 @@
 //
 // An exception in a callback is handled like every uncaught one in Node: by 'uncaughtException', or the end of the process. A failed call
 // throws an Error whose code is the status's name, such as TREADLE_E_ARG, with its number as status; an argument of a
-// wrong type throws a TypeError, and a number out of its range a RangeError.
+// wrong type throws a TypeError, so does an option of an unknown name, and a number out of its range a RangeError.
 
 /** The mode that a loop has from the beginning, which Node serves. Since 1.0. */
 export const DEFAULT: string;
@@ -22,8 +22,8 @@ export const Events: Readonly<{ READABLE: number; WRITABLE: number; HANGUP: numb
 /** The version of the library in use. Since 1.0. */
 export const version: string;
 
-/** An item of a loop. It lives while it is in a mode or JavaScript refers to it. An item in no mode whose functions refer to it lives until
- *  it is invalidated. Since 1.0. */
+/** An item of a loop. It lives while it is in a mode to which JavaScript has added it, or JavaScript refers to it; its own functions do not
+ *  count. Since 1.0. */
 export abstract class Item {
   /** Its handle in C, as a number: for addons, and for signal() on another thread. Since 1.0. */
   readonly handle: bigint;

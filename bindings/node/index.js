@@ -57,6 +57,13 @@ function handle(value) {
   if (typeof value !== 'bigint' || value < 0n || value >= 2n ** 64n) throw new TypeError('handle is not a handle');
   return BigInt.asIntN(64, value);
 }
+/** The options of a call: each has one of these names. */
+function options(given, ...names) {
+  if (given === null || typeof given !== 'object') throw new TypeError('options is not an object');
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new TypeError(`${unknown} is no option: there are ${names.join(', ')}`);
+  return given;
+}
 /** Milliseconds as nanoseconds. */
 function nanoseconds(value, name) {
   number(value, name);
@@ -72,14 +79,18 @@ const held = new Set();
 class Item {
   #native;
   #modes = new Set();
+  #functions = [];
   constructor(make) {
-    // The functions do not keep their item: that would keep both for ever.
-    const self = new WeakRef(this);
-    this.#native = make((call) => (...values) => {
+    const self = new WeakRef(this), functions = this.#functions;
+    this.#native = make((call) => Item.#called(self, functions.push(call) - 1));
+  }
+  // The addon refers to neither the item nor its functions, which may refer to the item: it would keep all of them for ever.
+  static #called(self, place) {
+    return (...values) => {
       const item = self.deref();
       if (!item) return;
-      try { call(item, ...values); } finally { item.#keep(); }
-    });
+      try { item.#functions[place](item, ...values); } finally { item.#keep(); }
+    };
   }
   static of(item) {
     if (!(item instanceof Item)) throw new TypeError('item is not a Timer, Source, Observer or Descriptor');
@@ -111,12 +122,20 @@ class Item {
 }
 
 class Timer extends Item {
-  constructor(fire, { delay, interval = 0, tolerance = 0, endsAfterFiring = true, label: name = '' } = {}) {
+  #served = 0n;
+  constructor(fire, given = {}) {
+    const { delay, interval = 0, tolerance = 0, endsAfterFiring = true, label: name = '' } =
+      options(given, 'delay', 'interval', 'tolerance', 'endsAfterFiring', 'label');
     fn(fire, 'fire'), label(name);
     const step = nanoseconds(interval, 'interval'), late = nanoseconds(tolerance, 'tolerance');
     if (step < 0n) throw new RangeError('interval is negative');
     const first = delay === undefined ? step : nanoseconds(delay, 'delay');
-    super((called) => native.makeTimer({ fire: called(fire) }, name, first, step, late, endsAfterFiring ? 1 : 0));
+    const call = step > 0n ? fire : (timer) => {
+      const served = timer.nextFire;
+      // Its date is the one that it fires for until the call has returned; one that the function sets counts if it does not end then.
+      try { fire(timer); } finally { timer.#served = endsAfterFiring ? timer.nextFire : served; }
+    };
+    super((called) => native.makeTimer({ fire: called(call) }, name, first, step, late, endsAfterFiring ? 1 : 0));
   }
   arm(delay) {
     const result = native.arm(Item.of(this), nanoseconds(delay, 'delay'));
@@ -124,29 +143,41 @@ class Timer extends Item {
     return result;
   }
   get nextFire() { return native.nextFire(Item.of(this)); }
-  get isIdle() { return this.nextFire === 0n; }
+  get isIdle() { return this.nextFire === 0n || this.nextFire === this.#served; }
 }
 
+const wakes = (given = {}) => Boolean(options(given, 'wake').wake ?? true);
+
 class Source extends Item {
-  constructor({ perform = () => {}, schedule = () => {}, cancel = () => {}, order = 0, label: name = '' } = {}) {
+  constructor(given = {}) {
+    const { perform = () => {}, schedule = () => {}, cancel = () => {}, order = 0, label: name = '' } =
+      options(given, 'perform', 'schedule', 'cancel', 'order', 'label');
     fn(perform, 'perform'), fn(schedule, 'schedule'), fn(cancel, 'cancel'), label(name);
     integer(order, 'order', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
     super((called) => native.makeSource({ perform: called(perform), schedule: called(schedule), cancel: called(cancel) }, name, order));
   }
-  signal({ wake = true } = {}) { return native.signal(BigInt.asIntN(64, this.handle), Boolean(wake)); }
+  signal(given) { return native.signal(BigInt.asIntN(64, this.handle), wakes(given)); }
   get isSignalled() { return native.isSignalled(Item.of(this)); }
 }
 
 class Observer extends Item {
-  constructor(notify, activities = Activity.ALL, { once = false, order = 0, label: name = '' } = {}) {
+  #isOver = false;
+  constructor(notify, activities = Activity.ALL, given = {}) {
+    const { once = false, order = 0, label: name = '' } = options(given, 'once', 'order', 'label');
     fn(notify, 'notify'), label(name);
     integer(activities, 'activities', 1, 0xffffffff), integer(order, 'order', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-    super((called) => native.makeObserver({ notify: called(notify) }, name, order, activities, once ? 1 : 0));
+    const call = once ? (observer, activity) => {
+      observer.#isOver = true; // it ends when the call has returned
+      notify(observer, activity);
+    } : notify;
+    super((called) => native.makeObserver({ notify: called(call) }, name, order, activities, once ? 1 : 0));
   }
+  get isIdle() { return this.#isOver; }
 }
 
 class Descriptor extends Item {
-  constructor(fd, ready, { events = Events.READABLE, label: name = '' } = {}) {
+  constructor(fd, ready, given = {}) {
+    const { events = Events.READABLE, label: name = '' } = options(given, 'events', 'label');
     fn(ready, 'ready'), label(name);
     integer(fd, 'fd', 0, 0x7fffffff), integer(events, 'events', 0, 3);
     super((called) => native.makeDescriptor({ ready: called(ready) }, name, fd, events));
@@ -156,7 +187,11 @@ class Descriptor extends Item {
 
 // --- The thread's loop ---------------------------------------------------------------------------------------------
 
-function added(loop, item, mode) {
+const levels = (given = {}) => (options(given, 'allLevels').allLevels ? 1 : 0);
+
+/** Adds what is made with options that are the item's, but for the mode. */
+function added(loop, given, names, make) {
+  const { mode, ...rest } = options(given, ...names, 'mode'), item = make(rest);
   loop.add(item, mode);
   return item;
 }
@@ -198,17 +233,25 @@ class RunLoop {
     return result;
   }
   contains(item, mode = COMMON) { return native.contains(Item.of(item), text(mode, 'mode')); }
-  after(delay, fire, options = {}) { return added(this, new Timer(fire, { ...options, delay }), options.mode); }
-  every(interval, fire, options = {}) { return added(this, new Timer(fire, { ...options, interval }), options.mode); }
-  on(activities, notify, options = {}) { return added(this, new Observer(notify, activities, options), options.mode); }
-  reader(fd, ready, options = {}) { return added(this, new Descriptor(fd, ready, options), options.mode); }
+  after(delay, fire, given = {}) {
+    return added(this, given, ['tolerance', 'endsAfterFiring', 'label'], (rest) => new Timer(fire, { ...rest, delay }));
+  }
+  every(interval, fire, given = {}) {
+    return added(this, given, ['tolerance', 'label'], (rest) => new Timer(fire, { ...rest, interval }));
+  }
+  on(activities, notify, given = {}) {
+    return added(this, given, ['once', 'order', 'label'], (rest) => new Observer(notify, activities, rest));
+  }
+  reader(fd, ready, given = {}) { return added(this, given, ['events', 'label'], (rest) => new Descriptor(fd, ready, rest)); }
 
-  run({ mode = DEFAULT, timeout, returnAfterSource = false, whenEmpty = false } = {}) {
+  run(given = {}) {
+    const { mode = DEFAULT, timeout, returnAfterSource = false, whenEmpty = false } =
+      options(given, 'mode', 'timeout', 'returnAfterSource', 'whenEmpty');
     const limit = timeout === undefined ? FOREVER : nanoseconds(timeout, 'timeout');
     return RESULTS[native.run(text(mode, 'mode'), limit, (returnAfterSource ? numbers.RUN_RETURN_AFTER_SOURCE : 0) | (whenEmpty ? numbers.RUN_WHEN_EMPTY : 0))];
   }
   stop() { return native.stop(BigInt.asIntN(64, this.handle)); }
-  requestStop({ allLevels = false } = {}) { return native.requestStop(BigInt.asIntN(64, this.handle), allLevels ? 1 : 0); }
+  requestStop(given) { return native.requestStop(BigInt.asIntN(64, this.handle), levels(given)); }
   wake() { return native.wake(BigInt.asIntN(64, this.handle)); }
 
   ref() {
@@ -225,9 +268,9 @@ class RunLoop {
 
 module.exports = {
   DEFAULT, COMMON, Activity, Events, RunLoop, Timer, Source, Observer, Descriptor,
-  signal: (of, { wake = true } = {}) => native.signal(handle(of), Boolean(wake)),
+  signal: (of, given) => native.signal(handle(of), wakes(given)),
   wake: (loop) => native.wake(handle(loop)),
   stop: (loop) => native.stop(handle(loop)),
-  requestStop: (loop, { allLevels = false } = {}) => native.requestStop(handle(loop), allLevels ? 1 : 0),
+  requestStop: (loop, given) => native.requestStop(handle(loop), levels(given)),
   version: native.version(),
 };

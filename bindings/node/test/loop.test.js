@@ -149,6 +149,26 @@ test('an idle loop is not served', async () => {
   assert.ok(loop.passes - passes <= 5, `${loop.passes - passes} passes`);
 });
 
+test('misspelt options are refused by name', () => {
+  const unknown = (name, call) => assert.throws(call, { name: 'TypeError', message: new RegExp(`^${name} is no option`) });
+  const nothing = () => {};
+  unknown('intervall', () => new Timer(nothing, { delay: 1, intervall: 1 }));
+  unknown('preform', () => new Source({ preform: nothing }));
+  unknown('ones', () => new Observer(nothing, Activity.ALL, { ones: true }));
+  unknown('event', () => new Descriptor(0, nothing, { event: 1 }));
+  unknown('delay', () => loop.after(1, nothing, { delay: 2 }));
+  unknown('endsAfterFiring', () => loop.every(1, nothing, { endsAfterFiring: false }));
+  unknown('modes', () => loop.on(Activity.ALL, nothing, { modes: 'x' }));
+  unknown('mod', () => loop.reader(0, nothing, { mod: 'x' }));
+  unknown('time', () => loop.run({ time: 0 }));
+  unknown('all', () => loop.requestStop({ all: true }));
+  unknown('all', () => treadle.requestStop(loop.handle, { all: true }));
+  unknown('wakes', () => new Source().signal({ wakes: false }));
+  unknown('wakes', () => treadle.signal(new Source().handle, { wakes: false }));
+  for (const call of [() => new Timer(nothing, 5), () => new Source(null), () => loop.run('x'), () => loop.after(1, nothing, 'x')])
+    assert.throws(call, /options is not an object/);
+});
+
 test('bad input is refused, and named', () => {
   assert.throws(() => new Timer(), /fire/);
   assert.throws(() => new Timer(() => {}, { interval: -1 }), RangeError);

@@ -155,6 +155,38 @@ test('items that are dropped cost nothing', () => {
   assert.deepStrictEqual([ended.status, ended.output, ended.errors], [0, 'true 0\n', '']);
 });
 
+test('items that are over are collected, also where their functions refer to them', () => {
+  const ended = run(`
+    const fd = require('node:fs').openSync(__filename);
+    const makers = {
+      'source, invalidated': () => { const item = new treadle.Source({ perform: () => item }); loop.add(item), item.invalidate(); return item; },
+      'source, removed': () => { const item = new treadle.Source({ perform: () => item }); loop.add(item), loop.remove(item); return item; },
+      'source, in no mode': () => { const item = new treadle.Source({ perform: () => item }); return item; },
+      'timer, invalidated': () => { const item = loop.after(1e6, () => item); item.invalidate(); return item; },
+      'timer, fired': () => { const item = loop.after(0, () => item); return item; },
+      'timer, fired and idle': () => { const item = loop.after(0, () => item, { endsAfterFiring: false }); return item; },
+      'timer, armed as it ends': () => { const item = loop.after(0, () => item.arm(0)); return item; },
+      'timer, fired twice': () => {
+        const item = loop.after(0, () => { if (!item.again) item.again = item.arm(0); }, { endsAfterFiring: false });
+        return item;
+      },
+      'observer, invalidated': () => { const item = loop.on(1, () => item); item.invalidate(); return item; },
+      'observer, once': () => { const item = loop.on(1, () => item, { once: true }); return item; },
+      'descriptor, invalidated': () => { const item = loop.reader(fd, () => item); item.invalidate(); return item; },
+    };
+    (async () => {
+      loop.ref();
+      for (const [kind, make] of Object.entries(makers)) {
+        const made = (() => Array.from({ length: 500 }, () => new WeakRef(make())))();
+        for (let i = 0; i < 5; i++) { await loop.perform(() => {}); gc(); await new Promise((resolve) => setImmediate(resolve)); }
+        const left = made.filter((item) => item.deref()).length;
+        if (left) console.log(kind, left);
+      }
+      loop.unref();
+    })();`, '--expose-gc');
+  assert.deepStrictEqual([ended.status, ended.output, ended.errors], [0, '', '']);
+});
+
 test('what only the loop has is called, with what its class has', () => {
   const ended = run(`
     class Counted extends treadle.Timer {
