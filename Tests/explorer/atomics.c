@@ -4,10 +4,12 @@
  * atomics.c: atomic operations as C's memory model has them. The compiler calls these functions in place of the operations
  * (-fsanitize=thread), so that the library is explored as it is.
  *
- * Each word keeps its last stores. A load may return an older one, unless the thread must know of a later one: because it
- * has seen it, because that happened before, or by sequential consistency. So all that a weakly ordered processor may do with
- * loads that come too early and stores that come too late is seen here, but for stores that are visible before an earlier load
- * of the same thread was made. Read-modify-write operations have the newest value, as on every processor. */
+ * Each word keeps its last stores, in their order. A load may return an older one, and a store may be placed before
+ * a newer one, unless the thread must know of that: because it has seen it, because that happened before, or by
+ * sequential consistency. An update may be placed so as well, behind the store that it reads; no store is ever
+ * between the two. So loads that come too early and stores that come too late on weakly ordered processors are seen
+ * here, but not stores that are visible before an earlier load of the same thread was made. On x86 stores are in
+ * their order, and an update has the newest value. */
 #include "memory.h"
 
 static uint64_t cut(uint64_t value, int size) { return size == 8 ? value : value & ((1ull << (8 * size)) - 1); }
@@ -47,8 +49,8 @@ static struct order order_at(int order, const void *site) {
 /* The newest value that the thread has seen of a word; NULL: none. */
 static struct store *last_seen(struct location *l, const struct vthread *thread) {
     int self = (int)(thread - world.threads);
-    for (uint32_t i = l->count; i > 0 && i + HISTORY > l->count; i--)
-        if (l->ring[(i - 1) % HISTORY].seen.at[self]) return &l->ring[(i - 1) % HISTORY];
+    for (uint32_t age = 0; age < kept(l); age++)
+        if (aged(l, age)->seen.at[self]) return aged(l, age);
     return NULL;
 }
 
@@ -76,17 +78,31 @@ static void goes_on(struct vthread *thread) {
     thread->same_loads = thread->loads = 0;
 }
 
-static struct store *pick(struct location *l, struct vthread *thread, struct order by, bool (*fits)(uint64_t, uint64_t), uint64_t other) {
+/* Whether a store may be directly behind one, whose `age` newer ones the thread may miss. */
+static bool has_place(struct location *l, uint32_t age) {
+    return age == 0 || (!shared->is_x86 && !aged(l, age - 1)->is_update);
+}
+
+/* Which of a word's stores an operation reads, or is placed behind: how many newer ones there are. `expected`: of a
+ * comparison, which is an update with one order if it finds that value, and a load with another if not; NULL:
+ * `loads` tells. */
+static uint32_t pick(struct location *l, struct vthread *thread, struct order by, bool loads, const uint64_t *expected,
+                     struct order failing) {
     int order = by.left;
-    if (order != by.asked && by.asked == STRICT && may_miss(thread, newest(l), order) && !may_miss(thread, newest(l), STRICT)) shared->differences++;
-    struct store *candidates[HISTORY];
+    bool is_weaker = order != by.asked && by.asked == STRICT;
+    if (is_weaker && may_miss(thread, newest(l), order) && !may_miss(thread, newest(l), STRICT)) shared->differences++;
+    uint8_t ages[HISTORY];
     int count = 0;
-    for (uint32_t i = l->count; i > 0 && i + HISTORY > l->count; i--) {
-        struct store *s = &l->ring[(i - 1) % HISTORY];
-        if (i == l->count || !fits || fits(s->value, other)) candidates[count++] = s;
-        if (!may_miss(thread, s, order)) break;
+    bool may_succeed = true, may_fail = expected != NULL;
+    for (uint32_t age = 0; age < kept(l) && (may_succeed || may_fail); age++) {
+        struct store *s = aged(l, age);
+        bool is_load = loads || (expected && s->value != *expected);
+        bool is_open = expected && is_load ? may_fail : may_succeed && (is_load || has_place(l, age));
+        if (is_open) ages[count++] = (uint8_t)age;
+        may_succeed = may_succeed && may_miss(thread, s, order);
+        may_fail = may_fail && may_miss(thread, s, failing.left);
     }
-    return candidates[count > 1 && thread->same_loads == 0 ? choose_value(count) : 0];
+    return ages[count > 1 && thread->same_loads == 0 ? choose_value(count) : 0];
 }
 
 static uint64_t load(const volatile void *address, int size, int asked, const void *site) {
@@ -105,11 +121,11 @@ static uint64_t load(const volatile void *address, int size, int asked, const vo
     struct store *known = by.looks_again || shared->records_sites ? last_seen(l, thread) : NULL;
     if (known && shared->records_sites && order != RELAXED) shared->are_looks[record_site((uint32_t)(uintptr_t)site, order)] = true;
     if (known && by.looks_again && known != newest(l)) shared->differences++;
-    struct store *s = known && by.looks_again ? known : pick(l, thread, (struct order){by.asked, order, false}, NULL, 0);
+    struct store *s = known && by.looks_again ? known : aged(l, pick(l, thread, by, true, NULL, by));
     access_atomically((const void *)address, (size_t)size, false, site);
     see(thread, s);
     acquire_by(thread, s, by);
-    if (order == STRICT) world.order++;
+    if (order == STRICT && s->order == 0) s->order = ++world.order;
     if (s == newest(l)) {
         note("  load%d %p = %#lx", order, (const void *)address, (unsigned long)s->value);
     } else {
@@ -119,16 +135,18 @@ static uint64_t load(const volatile void *address, int size, int asked, const vo
     return s->value;
 }
 
-/* A new store; `before`: the one that a read-modify-write operation has read. */
-static void add(struct location *l, struct vthread *thread, uint64_t value, struct order by, const struct store *before, const void *site) {
-    int order = by.left;
+/* A new store, with `age` newer ones; `before`: the one that an update has read. */
+static void add(struct location *l, struct vthread *thread, uint64_t value, struct order by, uint32_t age,
+                const struct store *before, const void *site) {
+    int order = by.left, self = (int)(thread - world.threads);
     access_atomically((const void *)l->address, l->size, true, site);
-    struct store s = {.value = value, .writer = (int8_t)(thread - world.threads), .at = thread->before.at[thread - world.threads]};
+    struct store s = {.value = value, .writer = (int8_t)self, .at = thread->before.at[self]};
     s.before = releases(order) ? thread->before : thread->released;
     s.view = releases(order) ? thread->view : thread->released_view;
     if (before) {
         join_vector(&s.before, &before->before);
         join_vector(&s.view, &before->view);
+        s.is_update = true;
     }
     s.is_poor = before && before->is_poor;
     if (s.is_poor) s.whole = before->whole;
@@ -138,9 +156,12 @@ static void add(struct location *l, struct vthread *thread, uint64_t value, stru
     }
     if (order == STRICT) s.order = ++world.order;
     else if (by.asked == STRICT) s.strict_order = world.order + 1;
-    l->ring[l->count++ % HISTORY] = s;
-    see(thread, newest(l));
-    memory_write((volatile void *)l->address, l->size, value);
+    l->count++;
+    for (uint32_t i = 0; i < age; i++) *aged(l, i) = *aged(l, i + 1);
+    *aged(l, age) = s;
+    see(thread, aged(l, age));
+    if (age == 0) memory_write((volatile void *)l->address, l->size, value);
+    else note("  is before %u newer ones:", age);
     goes_on(thread);
 }
 
@@ -151,16 +172,17 @@ static void store(volatile void *address, int size, uint64_t value, int asked, c
     struct vthread *thread = me();
     struct location *l = location_at(address, size);
     tick(thread);
-    add(l, thread, cut(value, size), by, NULL, site);
+    add(l, thread, cut(value, size), by, pick(l, thread, by, false, NULL, by), NULL, site);
     if (shared->is_x86 && order == STRICT) fence(thread, STRICT);
     note("  store%d %p = %#lx", order, (const void *)address, (unsigned long)value);
 }
 
-static void modify(struct location *l, struct vthread *thread, uint64_t value, struct order by, const void *site) {
-    struct store before = *newest(l);
-    see(thread, newest(l));
+static void modify(struct location *l, struct vthread *thread, uint64_t value, struct order by, uint32_t age,
+                   const void *site) {
+    struct store before = *aged(l, age);
+    see(thread, aged(l, age));
     acquire_by(thread, &before, by);
-    add(l, thread, value, by, &before, site);
+    add(l, thread, value, by, age, &before, site);
     if (shared->is_x86) fence(thread, STRICT);
 }
 
@@ -171,7 +193,8 @@ static uint64_t update(volatile void *address, int size, uint64_t value, int ope
     struct vthread *thread = me();
     struct location *l = location_at(address, size);
     tick(thread);
-    uint64_t old = newest(l)->value, new = value;
+    uint32_t age = pick(l, thread, by, false, NULL, by);
+    uint64_t old = aged(l, age)->value, new = value;
     switch (operation) {
     case ADD: new = old + value; break;
     case SUBTRACT: new = old - value; break;
@@ -179,13 +202,14 @@ static uint64_t update(volatile void *address, int size, uint64_t value, int ope
     case OR: new = old | value; break;
     case XOR: new = old ^ value; break;
     }
-    modify(l, thread, cut(new, size), by, site);
-    note("  update%d %p: %#lx, then %#lx", by.left, (const void *)address, (unsigned long)old, (unsigned long)cut(new, size));
+    modify(l, thread, cut(new, size), by, age, site);
+    note("  update%d %p: %#lx, then %#lx", by.left, (const void *)address, (unsigned long)old,
+         (unsigned long)cut(new, size));
     return old;
 }
 
-static bool differs(uint64_t a, uint64_t b) { return a != b; }
-static uint64_t compare(volatile void *address, int size, uint64_t expected, uint64_t desired, int asked, int failing, const void *site) {
+static uint64_t compare(volatile void *address, int size, uint64_t expected, uint64_t desired, int asked, int failing,
+                        const void *site) {
     struct order by = order_at(asked, site), by_failing = {failing, at_least(failing), false};
     if (by.left != asked) by_failing.left = by.left == RELAXED ? RELAXED : failing == STRICT ? ACQUIRE : failing;
     point((const void *)address, true, site, "compare");
@@ -194,33 +218,34 @@ static uint64_t compare(volatile void *address, int size, uint64_t expected, uin
     struct location *l = location_at(address, size);
     tick(thread);
     expected = cut(expected, size);
-    if (newest(l)->value == expected) {
-        modify(l, thread, cut(desired, size), by, site);
-        note("  compare%d %p: %#lx, then %#lx", by.left, (const void *)address, (unsigned long)expected, (unsigned long)desired);
-        return expected;
-    }
-    if (waits_awake(thread, address, newest(l)->value)) {
+    if (newest(l)->value != expected && waits_awake(thread, address, newest(l)->value)) {
         thread->loads = 0;
         yield_point();
         l = location_at(address, size);
     }
-    if (newest(l)->value == expected) {
-        modify(l, thread, cut(desired, size), by, site);
-        return expected;
+    uint32_t age = pick(l, thread, by, false, &expected, by_failing);
+    struct store *s = aged(l, age);
+    uint64_t found = s->value;
+    if (found == expected) {
+        modify(l, thread, cut(desired, size), by, age, site);
+        note("  compare%d %p: %#lx, then %#lx", by.left, (const void *)address, (unsigned long)expected,
+             (unsigned long)desired);
+        return found;
     }
-    struct store *s = pick(l, thread, by_failing, differs, expected);
     access_atomically((const void *)address, (size_t)size, false, site);
     see(thread, s);
     acquire_by(thread, s, by_failing);
-    note("  compare%d %p: %#lx is not %#lx", by.left, (const void *)address, (unsigned long)s->value, (unsigned long)expected);
-    return s->value;
+    if (by_failing.left == STRICT && s->order == 0) s->order = ++world.order;
+    note("  compare%d %p: %#lx is not %#lx", by.left, (const void *)address, (unsigned long)found,
+         (unsigned long)expected);
+    return found;
 }
 
 uint64_t kernel_read(const void *address) { return memory_read(address, 4); }
 void kernel_write(void *address, uint32_t value) {
     struct location *l = location_at(address, 4);
     tick(me());
-    modify(l, me(), value, (struct order){STRICT, STRICT, false}, __builtin_return_address(0));
+    modify(l, me(), value, (struct order){STRICT, STRICT, false}, 0, __builtin_return_address(0));
 }
 
 bool is_left_out(int order, const void *site) { return order_at(order, site).left != order; }

@@ -98,7 +98,7 @@ static bool play(struct scene_entry *scene, const char *seed) {
     unsigned long number = strtoul(seed, &end, 10);
     bool is_good;
     if (*end == 0 && number != 0) {
-        uint32_t points = 100;
+        uint32_t points = 0;
         memset(shared->known_words, 0, sizeof shared->known_words);
         memset(shared->words, 0, sizeof shared->words);
         for (uint64_t i = 1; i <= 40; i++) {

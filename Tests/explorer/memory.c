@@ -105,11 +105,15 @@ void barrier(void) {
     }
 }
 
-bool may_miss(const struct vthread *thread, const struct store *s, int order) {
+static bool has_seen(const struct store *s, const vector *view) {
     for (int i = 0; i < THREADS; i++)
-        if (s->seen.at[i] && s->seen.at[i] <= thread->view.at[i]) return false;
+        if (s->seen.at[i] && s->seen.at[i] <= view->at[i]) return true;
+    return false;
+}
+bool may_miss(const struct vthread *thread, const struct store *s, int order) {
+    if (has_seen(s, &thread->view)) return false;
     if (s->order && s->order <= thread->fence_order) return false;
-    bool is_missed = order != STRICT || (s->order == 0 && (s->writer < 0 || s->at > world.fence_view.at[s->writer]));
+    bool is_missed = order != STRICT || (s->order == 0 && !has_seen(s, &world.fence_view));
     if (s->strict_order && (order == STRICT ? is_missed : s->strict_order <= thread->fence_order)) shared->differences++;
     return is_missed;
 }

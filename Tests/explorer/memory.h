@@ -15,9 +15,10 @@ struct store {
     uint64_t value;
     vector before, view; /* what an acquiring load of it adds; zero for a relaxed store */
     vector seen;         /* for each thread: when it had seen it; 0: not yet */
-    uint32_t order;      /* among sequentially consistent operations; 0: it is none */
+    uint32_t order;      /* of the first sequentially consistent operation that wrote or read it; 0: none has */
     uint32_t at;         /* the writer's clock */
     int8_t writer;       /* -1: it was there before */
+    bool is_update;      /* of the store before it, between which and this one there is none */
     /* Of a mutant: the store releases less than `whole`, or is not sequentially consistent, as it would be with this order. */
     bool is_poor;
     vector whole;
@@ -51,12 +52,15 @@ static inline bool acquires(int order) { return order == CONSUME || order == ACQ
 static inline bool releases(int order) { return order == RELEASE || order == BOTH || order == STRICT; }
 
 struct location *location_at(const volatile void *address, int size);
-static inline struct store *newest(struct location *l) { return &l->ring[(l->count - 1) % HISTORY]; }
+/* The store that `age` newer ones are behind. */
+static inline struct store *aged(struct location *l, uint32_t age) { return &l->ring[(l->count - 1 - age) % HISTORY]; }
+static inline struct store *newest(struct location *l) { return aged(l, 0); }
+static inline uint32_t kept(const struct location *l) { return l->count < HISTORY ? l->count : HISTORY; }
 
 uint32_t tick(struct vthread *thread);
 void acquire(struct vthread *thread, const struct store *s, int order);
 void fence(struct vthread *thread, int order);
-/* Whether a load of the thread may return what was there before this store. */
+/* Whether an operation of the thread may be before this store in the word's order: a load of an older one, a store. */
 bool may_miss(const struct vthread *thread, const struct store *s, int order);
 static inline void see(struct vthread *thread, struct store *s) {
     int self = (int)(thread - world.threads);

@@ -99,13 +99,13 @@ bool sample(struct search *s, uint64_t seed, uint32_t points) {
     shared->plan_count = 0;
     shared->seed = seed;
     shared->points = points;
-    shared->changes = (int)(seed % 4);
+    shared->changes = (int)(seed % 4 + (seed / 12 % 4 == 3 ? 3 : 0));
     shared->stale_reads = (int)(seed / 4 % 3);
     return explore(s);
 }
 
-const int bounds[BOUNDS][2] = {{0, 0}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}};
-enum { FIRST_RUNS = 40 };
+const int bounds[BOUNDS][2] = {{0, 0}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}, {3, 0}, {3, 1}};
+enum { FIRST_RUNS = 40, LEAST_BY_CHANCE = 1000 };
 
 bool search(struct search *s, uint64_t seed, struct reach *reach) {
     double began = seconds(), all_time = s->until;
@@ -113,7 +113,7 @@ bool search(struct search *s, uint64_t seed, struct reach *reach) {
     *reach = (struct reach){.bound = -1, .was_by_chance = true};
     memset(shared->known_words, 0, sizeof shared->known_words);
     memset(shared->words, 0, sizeof shared->words);
-    uint32_t points = 100;
+    uint32_t points = 0;
     /* At first a few by chance, by which it is known what words the threads share. */
     for (uint64_t i = 0; i < FIRST_RUNS && !is_used_up(s); i++) {
         reach->seed = seed + i;
@@ -134,7 +134,9 @@ bool search(struct search *s, uint64_t seed, struct reach *reach) {
     s->limit = all_schedules;
     reach->was_by_chance = true;
     long exhausted = s->schedules;
-    for (uint64_t i = FIRST_RUNS; reach->bound < BOUNDS - 1 && !is_used_up(s); i++) {
+    /* The rest by chance. Where no bound has stopped the search, it ends with the same share by chance as elsewhere. */
+    long enough = reach->bound < BOUNDS - 1 ? all_schedules : exhausted * 4 / 6 + LEAST_BY_CHANCE;
+    for (uint64_t i = FIRST_RUNS; s->schedules - exhausted < enough && !is_used_up(s); i++) {
         reach->seed = seed + i;
         if (!sample(s, reach->seed, points)) return false;
         learn_words();
