@@ -14,7 +14,8 @@
 #   make clean
 #
 # With TREADLE_SYMBOLS=1, library and install put the debug information beside the library, where debuggers find it.
-# Each installs what it needs through apt-get when it may, or prints the command.
+# Each installs what it needs through apt-get when it may, or prints the command. It upgrades nothing that is installed unless
+# TREADLE_UPGRADE=1 is set; scripts/install-requirements --look test says what it would do.
 PREFIX ?= /usr/local
 FILE ?=
 SECONDS ?= 3600

@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import treadle_requirements
 from treadle_programs import sum_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,6 +63,7 @@ TEST = {
     "internals": ["scripts/check-internals"],
     "exports": ["scripts/check-exports"],
     "gdb": ["scripts/check-gdb"],
+    "requirements": ["scripts/check-requirements"],
     "stale": ["scripts/check-stale"],
     "probes": ["scripts/check-probes"],
     "trace-format": ["scripts/check-trace"],
@@ -72,6 +74,21 @@ TEST = {
     "abi": ["scripts/check-abi"],
     "swift-interface": ["scripts/check-swift-interface"],
     "rules": ["scripts/rules", "--check"],
+}
+
+#: Packages without which a job has nothing to test. Others leave out some of their tests, and say so by lines of "skipped: ".
+NEEDS = {
+    "c-valgrind": ["valgrind"],
+    "cf-valgrind": ["valgrind"],
+    "cf-scaling": ["valgrind"],
+    "cpp-valgrind": ["valgrind"],
+    "gdb": ["gdb"],
+    "node": ["nodejs", "npm", "libnode-dev"],
+    "lua": ["luajit"],
+    "qt": ["qtbase5-dev"],
+    "python": ["python3-venv"],
+    "asyncio": ["libpython*-testsuite"],
+    "reference": ["doxygen"],
 }
 
 #: The contract: make check runs these beside the tests of what has changed.
@@ -114,7 +131,8 @@ class Result:
 
     def __str__(self) -> str:
         used = f"{self.seconds:.0f} s, {self.processor_seconds:.0f} s of processors"
-        report = f"{self.name}: {self.passed} passed, {self.failed} failed, {used}"
+        skipped = "".join(f"{self.name}: {line}\n" for line in self.text.splitlines() if line.startswith("skipped: "))
+        report = f"{skipped}{self.name}: {self.passed} passed, {self.failed} failed, {used}"
         return f"===== {self.name} (build/tests/{self.name}.log)\n{self.text[-20000:]}\n===== {report}" if self.failed else report
 
 
@@ -166,6 +184,10 @@ def run_all(jobs: "dict[str, list[str]]", at_a_time: int, until: float = float("
     def one(name: str, command: "list[str]") -> None:
         if (name not in EARLY and not built.result()) or time.monotonic() > until:
             left.append(name)
+            return
+        reason = treadle_requirements.why(*NEEDS.get(name, []))
+        if reason:
+            print(f"{name}: skipped: {reason}", flush=True)
             return
         # Programs of one job run one at a time: it is the jobs that run side by side.
         result = run(name, command, {**os.environ, "TREADLE_TEST_JOBS": os.environ.get("TREADLE_TEST_JOBS", "1")})

@@ -44,7 +44,10 @@ def made_programs(test_c, way, names: "list[str]") -> "dict[str, Path]":
         compiler.plugins()
     if "copies_odd" in names:
         compiler.copies()
-    return {name: compiler.program(name)[0] for name in names}
+    skipped = {name: reason for name in names if (reason := compiler.why_skipped(name))}
+    for name, reason in skipped.items():
+        print(f"skipped: {name}: {reason}", flush=True)
+    return {name: compiler.program(name)[0] for name in names if name not in skipped}
 
 
 def _lower_niceness() -> None:

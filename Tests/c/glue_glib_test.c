@@ -3,6 +3,7 @@
  *
  * glue_glib_test.c: run loops and GLib's main contexts, either inside of the other: a program with D-Bus on a bus of its own, a file
  * monitor, and threads that ask both loops.
+ * needs: dbus-daemon
  * pkg-config: gio-2.0 gio-unix-2.0 */
 #include "glue.h"
 

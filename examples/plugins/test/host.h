@@ -47,6 +47,16 @@ HELPER const char *path_of(const char *name) {
     snprintf(path, sizeof path, "%s/%s.so", getenv("TREADLE_EXAMPLE_PLUGINS"), name);
     return path;
 }
+/* A test of a plugin that scripts/test-plugins could not build is skipped, with the reason that this gives in NAME.left-out. */
+HELPER void needs(const char *name) {
+    char file[PATH_MAX], reason[256] = "";
+    snprintf(file, sizeof file, "%s/%s.left-out", getenv("TREADLE_EXAMPLE_PLUGINS"), name);
+    FILE *opened = fopen(file, "re");
+    if (!opened) return;
+    if (fgets(reason, sizeof reason, opened)) reason[strcspn(reason, "\n")] = 0;
+    fclose(opened);
+    skip("%s: %s", name, reason);
+}
 HELPER treadle_plugin_config config_of(const char *name, const char *const *settings) {
     return (treadle_plugin_config){.struct_size = sizeof(treadle_plugin_config), .path = path_of(name), .host_name = "the test",
                                    .host_version = "1", .settings = settings, .log = take_log};

@@ -6,6 +6,7 @@
 #include "storing.h"
 
 TEST(sqlite_calls_what_is_left_of_the_store, "") {
+    needs("store");
     const char *folder = new_folder(), *file = in_folder(folder, "rows.db");
     treadle_plugin plugin = load("store", SETTINGS("file", file));
     const struct example_store *store = start(plugin, EXAMPLE_STORE);
@@ -25,6 +26,7 @@ TEST(sqlite_calls_what_is_left_of_the_store, "") {
     remove_folder(folder);
 }
 TEST(libcurl_calls_what_is_left_of_the_fetcher, "") {
+    needs("fetcher");
     size_t size = 5000;
     server_start();
     treadle_plugin plugin = load("fetcher", NULL);
@@ -42,6 +44,7 @@ TEST(libcurl_calls_what_is_left_of_the_fetcher, "") {
 }
 /* Each life keeps three pointers for ever, and a process has 1,024 without executable memory. */
 TEST(a_plugin_that_keeps_pointers_can_be_loaded_again_and_again, "") {
+    needs("fetcher");
     for (int i = 0; i < 400; i++) {
         treadle_plugin plugin = load("fetcher", NULL);
         CHECK(start(plugin, EXAMPLE_FETCHER));

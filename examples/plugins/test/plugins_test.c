@@ -72,6 +72,7 @@ static void fetch_once(void) {
 }
 
 TEST(the_fetcher_fetches_and_is_unloaded_at_work, "") {
+    needs("fetcher");
     size_t sizes[20];
     char name[16];
     uint64_t id;
@@ -133,6 +134,7 @@ static void store_once(void) {
 }
 
 TEST(the_store_keeps_its_rows_when_it_is_reloaded, "") {
+    needs("store");
     const char *folder = new_folder(), *file = in_folder(folder, "rows.db");
     treadle_plugin plugin = load("store", SETTINGS("file", file)), new;
     const struct example_store *store = start(plugin, EXAMPLE_STORE);
@@ -193,6 +195,7 @@ static void log_once(void) {
 }
 
 TEST(the_pipeline_stores_the_lines_that_match, "") {
+    needs("store");
     struct pipeline all;
     char rows[256] = "";
     wanted_log = "stored 3 lines";
@@ -229,6 +232,7 @@ static void *end_from_here(void *info) {
     return NULL;
 }
 TEST(another_thread_ends_the_pipeline_at_work, "") {
+    needs("store");
     wanted_log = "stored ";
     for (int i = 0; i < 20; i++) {
         struct pipeline all;
@@ -261,6 +265,7 @@ static void close_from_here(void *info, const char *line) {
     has_come();
 }
 TEST(a_listener_closes_who_has_told_it, "") {
+    needs("store");
     struct pipeline all;
     wanted_log = "stored 1 lines";
     pipeline_start(&all);
@@ -300,15 +305,23 @@ static void many_times(void (*once)(void)) {
     CHECK(after.mappings < before.mappings + 10);
 }
 TEST(the_watcher_leaves_nothing, "") { many_times(watch_once); }
-TEST(the_store_leaves_nothing, "") { many_times(store_once); }
-TEST(the_pipeline_leaves_nothing, "") { many_times(log_once); }
+TEST(the_store_leaves_nothing, "") {
+    needs("store");
+    many_times(store_once);
+}
+TEST(the_pipeline_leaves_nothing, "") {
+    needs("store");
+    many_times(log_once);
+}
 TEST(the_fetcher_leaves_nothing, "") {
+    needs("fetcher");
     server_start();
     many_times(fetch_once);
     server_stop();
 }
 TEST(the_swift_plugin_leaves_nothing, "") {
-    if (access(path_of("hello"), R_OK) == 0) many_times(greet_once);
+    needs("hello");
+    many_times(greet_once);
 }
 
 /* --- A class in C++ ------------------------------------------------------------------------------------ */
@@ -373,7 +386,8 @@ static void count_words_once(void) {
     CHECK(is_mapped("words"));
 }
 TEST(a_plugin_in_ordinary_swift_leaves_its_code_alone, "PLUG-5") {
-    if (access(path_of("words"), R_OK) == 0) many_times(count_words_once);
+    needs("words");
+    many_times(count_words_once);
 }
 
 #include "python.h"

@@ -11,10 +11,6 @@
 
 static const char python_name[] = "treadle-python-plugin";
 
-/* Without libpython there is nothing to test. */
-#define NEEDS_PYTHON() \
-    do { if (access(path_of(python_name), R_OK) != 0) return; } while (0)
-
 /* Loads the plugin that brings Python, and starts it with these files and settings. */
 HELPER treadle_plugin load_python(const char *files, const char *settings) {
     return load(python_name, SETTINGS("files", files, "settings", settings, "python-path", getenv("TREADLE_PYTHON_PATH")));
@@ -46,7 +42,7 @@ HELPER treadle_plugin find_plugin(const char *id) {
 /* --- The counter ------------------------------------------------------------------------------------- */
 
 TEST(the_counter_counts_the_lines_of_the_pipeline, "PLUG-2 PLUG-4") {
-    NEEDS_PYTHON();
+    needs(python_name);
     const char *folder = new_folder(), *log = in_folder(folder, "log");
     append(log, "");
     treadle_plugin python = load_python(in_folder(getenv("TREADLE_PYTHON_FILES"), "counter.py"),
@@ -102,7 +98,7 @@ static const char failing[] =
     "def restore(host, state): fail('restore', host)\n";
 
 TEST(an_exception_of_any_function_is_a_status_and_a_message, "PLUG-2 PLUG-4 PLUG-6 PLUG-7") {
-    NEEDS_PYTHON();
+    needs(python_name);
     static const char *const functions[] = {"init", "start", "stop", "deinit", "get_extension", "set", "save", "restore"};
     const char *folder = new_folder(), *path = write_file(folder, "failing.py", failing);
     treadle_plugin python = load_python("", ""), plugin, new;
@@ -185,7 +181,7 @@ static void *close_from_another_thread(void *python) {
     return NULL;
 }
 TEST(an_exception_of_a_callback_closes_its_plugin_alone, "PLUG-4") {
-    NEEDS_PYTHON();
+    needs(python_name);
     static const char text[] = "import treadle\nNAME, VERSION = 'one with a timer', '1'\nID = 'org.example.%s'\n"
                                "def start(_none):\n    treadle.RunLoop.current().every(0.001)(fire)\n"
                                "def fire(timer):\n    %s\n";
@@ -212,7 +208,7 @@ TEST(an_exception_of_a_callback_closes_its_plugin_alone, "PLUG-4") {
 }
 
 TEST(python_is_closed_at_its_busiest, "PLUG-3 PLUG-4") {
-    NEEDS_PYTHON();
+    needs(python_name);
     const char *folder = new_folder(), *path = write_file(folder, "busy.py", busy);
     wanted_log = "tick";
     for (int i = 0; i < 6; i++) {
@@ -235,7 +231,7 @@ TEST(python_is_closed_at_its_busiest, "PLUG-3 PLUG-4") {
 }
 
 TEST(a_host_exits_while_python_is_busy, "PLUG-4") {
-    NEEDS_PYTHON();
+    needs(python_name);
     const char *folder = new_folder(), *path = write_file(folder, "busy.py", busy);
     wanted_log = "tick";
     start(load_python(path, ""), NULL);
@@ -256,7 +252,7 @@ static const char *state_file(const char *folder, int version) {
     return write_file(folder, "state.py", text);
 }
 TEST(a_changed_file_takes_over_the_state, "PLUG-7") {
-    NEEDS_PYTHON();
+    needs(python_name);
     const char *folder = new_folder(), *path = state_file(folder, 1);
     treadle_plugin python = load_python(path, ""), plugin, new;
     treadle_plugin_info info = {.struct_size = sizeof info};
@@ -287,7 +283,7 @@ static void python_once(void) {
     close_plugin(python);
 }
 TEST(python_leaves_nothing, "PLUG-5") {
-    NEEDS_PYTHON();
+    needs(python_name);
     const char *folder = new_folder();
     state_path = state_file(folder, 1);
     for (int i = 0; i < 10; i++) python_once();
@@ -299,7 +295,7 @@ TEST(python_leaves_nothing, "PLUG-5") {
 }
 
 TEST(a_host_with_the_library_inside_is_refused, "PLUG-2") {
-    NEEDS_PYTHON();
+    needs(python_name);
     char command[2 * PATH_MAX], line[512];
     bool is_told = false;
     snprintf(command, sizeof command, "'%s/static-host' '%s' 2>&1", getenv("TREADLE_EXAMPLE_PLUGINS"), path_of(python_name));
