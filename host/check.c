@@ -230,7 +230,8 @@ static void check_unmapped(bool may_unmap) {
     if (!may_unmap) point(true, "unmapped", "it stays mapped: its description does not say TREADLE_PLUGIN_MAY_UNMAP");
     else if (forbids_unmapping(image)) point(true, "unmapped", "it stays mapped: its file forbids that it is unmapped (nodelete)");
     else if (has_swift()) point(true, "unmapped", "it stays mapped: it brings a Swift runtime");
-    else point(false, "unmapped", "it is unmapped: it says that it may be, but another library or a thread's values keep it");
+    else point(false, "unmapped", "it is unmapped: it says that it may be, but the loader keeps it, for a name that other libraries are "
+                      "bound to (link it with the version script plugin.map) or for a thread's values");
     dlclose(image);
 }
 
@@ -247,7 +248,7 @@ static bool close_first(int threads_before, bool may_unmap) {
 
 static bool check_description(bool *out_may_unmap) {
     int threads_before = count_entries("/proc/self/task");
-    if (!load()) return point(false, "description", "its description is sound: %s", last_message());
+    if (!load()) return point(false, "description", "its description is sound: %s%s", last_message(), hint_of(path));
     treadle_plugin_info info = {.struct_size = sizeof info};
     treadle_plugin_get_info(plugin.handle, &info);
     known_id = plugin.id;

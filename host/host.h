@@ -86,6 +86,7 @@ void list_plugins(void);
 void report_plugins(void);
 /* The last error of Treadle. Valid until the next call. */
 const char *last_message(void);
+const char *hint_of(const char *path);
 /* Calls body with the id of each plugin that uses this one. */
 void for_each_user(treadle_plugin plugin, void (*body)(const char *id, void *info), void *info);
 /* The id of a plugin that uses this one; NULL if none does. Valid until the next call. */

@@ -52,8 +52,17 @@ const char *last_message(void) {
     return text;
 }
 
+/* What to do with a file that is no library. */
+const char *hint_of(const char *path) {
+    static char text[512];
+    const char *end = strrchr(path, '.');
+    if (!end || strcmp(end, ".py") != 0) return "";
+    snprintf(text, sizeof text, "; for a plugin in Python: treadle-host [--check] treadle-python-plugin.so --set org.treadle.python.files=%s", path);
+    return text;
+}
+
 void complain_of(const char *path) {
-    complain("%s: %s", path, last_message());
+    complain("%s: %s%s", path, last_message(), hint_of(path));
 }
 
 void log_of_plugin(void *info, treadle_plugin plugin, uint32_t level, const char *text) {

@@ -22,7 +22,12 @@ test_check_of_good_ones() {
 
 test_check_of_bad_ones() {
     ends_with 1 --check missing.so
-    says 'FAILED its description is sound: .*No such file or directory'
+    says 'FAILED its description is sound: path names no file: \./missing\.so: No such file or directory'
+    echo 'import treadle' >"$scratch/ticker.py"
+    ends_with 1 --check "$scratch/ticker.py"
+    says 'FAILED its description is sound: .*treadle-python-plugin.so --set org.treadle.python.files=.*ticker\.py'
+    ends_with 1 "$scratch/ticker.py"
+    warns '.*treadle-python-plugin.so --set org.treadle.python.files=.*ticker\.py'
     ends_with 1 --check "$built/probes/no_plugin.so"
     says 'FAILED its description is sound: .*treadle_plugin_query.*'
     LIE=5 ends_with 1 --check "$built/probes/liar.so"

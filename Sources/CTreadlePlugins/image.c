@@ -288,7 +288,9 @@ const char *libtreadle_image_close(struct libtreadle_image *image, const char *s
         *at = image->next;
     }
     pthread_mutex_unlock(&images_lock);
-    if (listed.is_there && !other) return "stays mapped: the loader keeps it";
+    if (listed.is_there && !other)
+        return "stays mapped: the loader keeps it, for a name that other libraries are bound to (link it with the version script plugin.map) "
+               "or for a thread's values";
     free(image->name);
     free(image);
     return listed.is_there ? "stays mapped: it was loaded anew" : NULL;

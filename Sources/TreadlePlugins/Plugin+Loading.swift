@@ -125,7 +125,10 @@ extension Plugin {
       LastError.detail(text?.pointee == 0 ? path : UnsafePointer(text))
       return result
     }
-    if result < 0 { throw Failure.system("path", result) }
+    if result < 0 {
+      let isMissing = result == 0 &- treadle_system_enoent()
+      throw Failure(Status.system, "path", isMissing ? "names no file" : "names a file that cannot be opened", osError: 0 &- result)
+    }
     switch result {
     case Int32(LIBTREADLE_IMAGE_OK): break
     case Int32(LIBTREADLE_IMAGE_NO_FILE): throw Failure(Status.plugin, "path", "names no regular file")

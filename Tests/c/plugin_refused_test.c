@@ -16,6 +16,7 @@ TEST(a_file_that_is_no_plugin_is_refused, "PLUG-1") {
     struct stat file;
     begin_folder();
     CHECK_INT(try_file(in_folder("nothing.so"), 0), TREADLE_E_SYSTEM);
+    CHECK_ERROR_SAYS("path names no file: ");
     CHECK_ERROR_SAYS("nothing.so");
     CHECK_INT(try_file(folder, 0), TREADLE_E_PLUGIN);
     CHECK_ERROR_SAYS("no regular file");

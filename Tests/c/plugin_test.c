@@ -72,6 +72,12 @@ TEST(what_may_harm_stays_mapped, "PLUG-5") {
     }
 }
 
+TEST(what_the_loader_keeps_is_named_with_its_remedy, "PLUG-5") {
+    unload(load("unique"));
+    CHECK(is_mapped("unique"));
+    CHECK(strstr(logged, "stays mapped: the loader keeps it") && strstr(logged, "version script plugin.map"));
+}
+
 TEST(those_that_are_required_start_before_and_end_after, "PLUG-2 PLUG-4") {
     treadle_plugin user = load("user"), wisher = load("wisher");
     CHECK_INT(treadle_plugin_start(user), TREADLE_E_NOT_FOUND);

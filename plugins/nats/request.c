@@ -72,7 +72,7 @@ static treadle_status try_to_send(struct nats_port *port, const char *reply, con
         if (sent == NATS_OK) return TREADLE_OK;
         if (sent != NATS_INSUFFICIENT_BUFFER) return nats_fail_by(sent, "port");
     }
-    return nats_fail(TREADLE_E_TIMEOUT, "send_timeout_ns passed, and the port's buffer had no room");
+    return nats_fail(TREADLE_E_TIMEOUT, "%s passed, and the port's buffer had no room", reply ? "send_timeout_ns" : "timeout_ns");
 }
 
 /* One thread waits for room, and has libnats send meanwhile; others wait for that. */

@@ -172,7 +172,7 @@ static treadle_status init(const treadle_plugin_host *host, void **out_instance)
     keep_library();
     if (open_library() != NATS_OK) return host->fail(host, "libnats cannot be opened"), TREADLE_E_SYSTEM;
     struct nats *nats = calloc(1, sizeof *nats);
-    if (!nats) return nats_CloseAndWait(0), TREADLE_E_NOMEM;
+    if (!nats) return host->fail(host, "out of memory"), nats_CloseAndWait(0), TREADLE_E_NOMEM;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&nats->lock, NULL);
@@ -227,7 +227,9 @@ static const void *get_extension(void *instance, const char *id) {
 /* For the ports that are created from now on. */
 static treadle_status set(void *instance, const char *key, const char *value) {
     (void)instance, (void)value;
-    return strcmp(key, "shares-library") == 0 ? TREADLE_E_STATE : TREADLE_OK;
+    if (strcmp(key, "shares-library") != 0) return TREADLE_OK;
+    treadle_plugin_self->fail(treadle_plugin_self, "it is read as the plugin is loaded");
+    return TREADLE_E_STATE;
 }
 
 #define TEXT(name, text) {.struct_size = sizeof(treadle_plugin_setting), .key = name, .description = text}

@@ -131,7 +131,8 @@ typedef struct treadle_nats {
     treadle_status (*get_info)(treadle_nats_port port, treadle_nats_info *info);
 
     /** Writes why the last of these functions that failed on this thread did: at most capacity bytes, NUL included; stores the
-     *  full length, without NUL. Empty without a failure.
+     *  full length, without NUL. Empty without a failure. Once the plugin has ended it returns TREADLE_E_CLOSED, like all of these
+     *  functions, and writes nothing: clear the buffer first.
      *  [any] Errors: TREADLE_E_ARG for NULL out_length, or NULL buffer of a capacity. */
     treadle_status (*last_error)(char *buffer, size_t capacity, size_t *out_length);
 } treadle_nats;
