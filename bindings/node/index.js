@@ -248,7 +248,11 @@ class RunLoop {
     const { mode = DEFAULT, timeout, returnAfterSource = false, whenEmpty = false } =
       options(given, 'mode', 'timeout', 'returnAfterSource', 'whenEmpty');
     const limit = timeout === undefined ? FOREVER : nanoseconds(timeout, 'timeout');
-    return RESULTS[native.run(text(mode, 'mode'), limit, (returnAfterSource ? numbers.RUN_RETURN_AFTER_SOURCE : 0) | (whenEmpty ? numbers.RUN_WHEN_EMPTY : 0))];
+    const flags = (returnAfterSource ? numbers.RUN_RETURN_AFTER_SOURCE : 0) | (whenEmpty ? numbers.RUN_WHEN_EMPTY : 0);
+    const result = native.run(text(mode, 'mode'), limit, flags);
+    // A worker that was terminated leaves JavaScript at the next turn of a loop: here, before the caller goes on.
+    for (let i = 0; result === undefined && i < 1e6; i++);
+    return RESULTS[result ?? numbers.RUN_STOPPED];
   }
   stop() { return native.stop(BigInt.asIntN(64, this.handle)); }
   requestStop(given) { return native.requestStop(BigInt.asIntN(64, this.handle), levels(given)); }

@@ -65,14 +65,16 @@ static bool may_call(const struct binding *binding) {
 static void call(struct binding *binding, const char *name, size_t count, napi_value *arguments) {
     napi_env env = binding->environment->env;
     napi_value functions, function, receiver, result, error;
-    bool is_pending = false;
+    bool is_pending = false, has_failed = true;
     napi_get_reference_value(env, binding->functions, &functions);
     napi_get_reference_value(env, binding->environment->receiver, &receiver);
     if (napi_get_named_property(env, functions, name, &function) == napi_ok)
-        napi_make_callback(env, NULL, receiver, function, count, arguments, &result);
+        has_failed = napi_make_callback(env, NULL, receiver, function, count, arguments, &result) != napi_ok;
     /* Nobody is there to catch it: as with all of Node's callbacks. */
     if (napi_is_exception_pending(env, &is_pending) == napi_ok && is_pending && napi_get_and_clear_last_exception(env, &error) == napi_ok)
         napi_fatal_exception(env, error);
+    /* A nested run that calls no more would go on for ever. */
+    if (has_failed && environment_is_ending(binding->environment)) treadle_loop_stop(binding->environment->loop);
 }
 
 /* Calls one of the functions. After it the microtasks run, unless JavaScript is beneath us. */

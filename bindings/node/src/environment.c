@@ -22,6 +22,7 @@ static void close_environment(napi_async_cleanup_hook_handle handle, void *info)
     struct environment *environment = (struct environment *)info;
     (void)handle;
     environment->is_open = false;
+    environment_unwatch(environment);
     while (environment->bindings) {
         struct binding *binding = binding_retain(environment->bindings);
         if (binding->item) treadle_invalidate(binding->item);
@@ -55,8 +56,9 @@ struct environment *open_environment(napi_env env) {
     environment->references = 1;
     environment->loop = treadle_loop_current();
     environment->is_open = true;
-    treadle_status status = treadle_uv_start(uv, environment->loop, TREADLE_DEFAULT_MODE, ended, environment, &environment->inner);
-    if (status < 0) return fail(env, status), free(environment), NULL;
+    treadle_status status = environment_watch(environment, uv);
+    if (status >= 0) status = treadle_uv_start(uv, environment->loop, TREADLE_DEFAULT_MODE, ended, environment, &environment->inner);
+    if (status < 0) return environment_unwatch(environment), fail(env, status), free(environment), NULL;
     uv_unref((uv_handle_t *)&environment->inner->poll);
     napi_create_object(env, &receiver);
     napi_create_reference(env, receiver, 1, &environment->receiver);

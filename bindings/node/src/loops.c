@@ -16,15 +16,16 @@ static napi_value post(napi_env env, napi_callback_info info) {
     return result_of(env, treadle_loop_post_in(arguments.environment->loop, &post)); /* which destroys after an error, too */
 }
 
-/* (mode, nanoseconds, flags): the result's number */
+/* (mode, nanoseconds, flags): the result's number; undefined if the worker has been terminated */
 static napi_value run(napi_env env, napi_callback_info info) {
     struct arguments arguments = arguments_of(env, info);
     char mode[1024];
     napi_value result;
     text_of(env, arguments.values[0], mode, sizeof mode);
-    treadle_status status = treadle_loop_run(arguments.environment->loop, mode, integer_of(env, arguments.values[1]),
-                                             (uint32_t)integer_of(env, arguments.values[2]));
+    treadle_status status = environment_run(arguments.environment, mode, integer_of(env, arguments.values[1]),
+                                            (uint32_t)integer_of(env, arguments.values[2]));
     if (status < 0) return fail(env, status);
+    if (environment_is_ending(arguments.environment)) return NULL;
     napi_create_int32(env, status, &result);
     return result;
 }

@@ -22,6 +22,7 @@ struct environment {
     struct binding *bindings; /* all whose function is referenced */
     int references;           /* of bindings, and of the environment itself */
     int holds;                /* what keeps Node alive */
+    int watch;                /* readable when a worker's loop of Node's has a new event; -1 of the main thread */
     bool is_open;
 };
 
@@ -39,6 +40,12 @@ struct binding {
 struct environment *open_environment(napi_env env);
 void environment_release(struct environment *environment);
 napi_value fail(napi_env env, treadle_status status);
+
+/* ending.c */
+treadle_status environment_watch(struct environment *environment, uv_loop_t *uv);
+void environment_unwatch(struct environment *environment);
+bool environment_is_ending(struct environment *environment);
+treadle_status environment_run(struct environment *environment, const char *mode, int64_t timeout, uint32_t flags);
 
 /* binding.c */
 struct binding *binding_create(struct environment *environment, napi_value functions);

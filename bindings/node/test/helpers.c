@@ -68,6 +68,17 @@ static napi_value run_elsewhere(napi_env env, napi_callback_info info) {
     if (pthread_create(&thread, NULL, add_elsewhere, (void *)(uintptr_t)handle) == 0) pthread_join(thread, NULL);
     return NULL;
 }
+/* (handle): whether a loop of any thread sleeps */
+static napi_value is_waiting(napi_env env, napi_callback_info info) {
+    napi_value value, result;
+    size_t count = 1;
+    bool is_lossless;
+    uint64_t handle = 0;
+    napi_get_cb_info(env, info, &count, &value, NULL, NULL);
+    napi_get_value_bigint_uint64(env, value, &handle, &is_lossless);
+    napi_get_boolean(env, treadle_loop_is_waiting((treadle_loop)(uintptr_t)handle), &result);
+    return result;
+}
 
 /* Threads of C that post, each in its order: the post calls JavaScript, on the loop's thread. */
 enum { THREADS = 8, EACH = 12500 };
@@ -116,6 +127,8 @@ NAPI_MODULE_INIT() {
     napi_set_named_property(env, exports, "signalFromThread", function);
     napi_create_function(env, NULL, 0, take, NULL, &function);
     napi_set_named_property(env, exports, "take", function);
+    napi_create_function(env, NULL, 0, is_waiting, NULL, &function);
+    napi_set_named_property(env, exports, "isWaiting", function);
     napi_create_function(env, NULL, 0, run_elsewhere, NULL, &function);
     napi_set_named_property(env, exports, "runElsewhere", function);
     return exports;

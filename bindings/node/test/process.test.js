@@ -8,7 +8,7 @@ const test = require('node:test');
 const assert = require('node:assert');
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
-const { loop, treadle, helpers, run } = require('./support.js');
+const { loop, treadle, helpers, run, turn } = require('./support.js');
 
 const helper = JSON.stringify(path.resolve(process.env.TREADLE_NODE_HELPERS ?? path.join(__dirname, '../build/helpers.node')));
 
@@ -130,6 +130,36 @@ test('each worker has a loop of its own, and ends well, however it ends', async 
     loop.unref();
   }
 });
+
+for (const [way, text] of Object.entries({
+  'that sleeps in a callback': "loop.post(() => { runs(); loop.run({ mode: 'x', whenEmpty: true }); });",
+  'that sleeps at the top of its program': "runs(); loop.run({ mode: 'x', whenEmpty: true }); parentPort.postMessage('over');",
+  'that waits for a timer': "loop.post(() => { runs(); loop.after(1e7, () => {}, { mode: 'x' }); loop.run({ mode: 'x' }); });",
+  'inside of another': `loop.post(() => {
+    loop.after(0, () => { runs(); loop.run({ mode: 'y', whenEmpty: true }); }, { mode: 'x' });
+    loop.run({ mode: 'x', whenEmpty: true });
+  });`,
+  'that is busy': "loop.post(() => { loop.every(0.1, runs, { mode: 'x' }); loop.run({ mode: 'x' }); });",
+})) {
+  test(`a nested run ${way} ends when its worker is terminated, and not by a message`, async () => {
+    const worker = new Worker(`
+      const { parentPort } = require('node:worker_threads');
+      const treadle = require(${JSON.stringify(path.resolve(__dirname, '..'))});
+      const loop = treadle.RunLoop.current().ref(), runs = () => parentPort.postMessage(loop.handle);
+      parentPort.on('message', () => {});
+      ${text}`, { eval: true });
+    const { isWaiting } = helpers(), seen = [];
+    const ends = new Promise((resolve) => worker.once('exit', resolve));
+    const handle = await new Promise((resolve) => worker.on('message', (message) => (seen.push(message), resolve(message))));
+    const asleep = async () => { while (!way.includes('busy') && !isWaiting(handle)) await turn(); };
+    await asleep();
+    for (let i = 0; i < 3; i++) worker.postMessage(i);
+    await asleep();
+    assert.strictEqual(await worker.terminate(), 1);
+    assert.strictEqual(await ends, 1);
+    assert.deepStrictEqual(seen.filter((message) => message !== handle), []);
+  });
+}
 
 test('items that are dropped cost nothing', () => {
   const ended = run(`
