@@ -10,7 +10,7 @@
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
 #   make uninstall          removes what the last make install put there
 #   make generate           all that is made from the headers, written anew
-#   make docs               docs/reference, the reference as HTML, from the headers; docs/swift-reference, by DocC
+#   make docs               docs/reference, the reference of C, C++ and Python as HTML; docs/swift-reference, by DocC
 #   make clean
 #
 # With TREADLE_SYMBOLS=1, library and install put the debug information beside the library, where debuggers find it.
