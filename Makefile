@@ -13,6 +13,7 @@
 #   make docs               docs/reference, the reference of C, C++ and Python as HTML; docs/swift-reference, by DocC
 #   make clean
 #
+# TREADLE_PYTHON=/path/to/python3 chooses the Python whose files treadle-host can load as plugins.
 # With TREADLE_SYMBOLS=1, library and install put the debug information beside the library, where debuggers find it.
 # Each installs what it needs through apt-get when it may, or prints the command. It upgrades nothing that is installed unless
 # TREADLE_UPGRADE=1 is set; scripts/install-requirements --look test says what it would do.
@@ -20,6 +21,7 @@ PREFIX ?= /usr/local
 FILE ?=
 SECONDS ?= 3600
 TREADLE_SYMBOLS ?=
+TREADLE_PYTHON ?=
 symbols := $(if $(filter-out 0 OFF no,$(TREADLE_SYMBOLS)),ON,OFF)
 CMAKE_BUILD := build/cmake
 
@@ -56,7 +58,7 @@ generate:
 install:
 	@scripts/install-requirements install
 	cmake -S . -B $(CMAKE_BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DTREADLE_SCRATCH="$(CURDIR)/.build/embedded" \
-	  -DTREADLE_SYMBOLS=$(symbols)
+	  -DTREADLE_SYMBOLS=$(symbols) $(if $(TREADLE_PYTHON),-DTREADLE_PYTHON="$(TREADLE_PYTHON)")
 	cmake --build $(CMAKE_BUILD)
 	cmake --install $(CMAKE_BUILD)
 

@@ -84,6 +84,12 @@ foreach(kind "" "-static")
     INTERFACE_LINK_LIBRARIES Treadle::treadle${kind}
     INTERFACE_COMPILE_FEATURES cxx_std_17)
 endforeach()
+# A plugin: the headers, which lead through the table that its host gives it, and one exported name. It links no library.
+add_library(Treadle::plugin INTERFACE IMPORTED GLOBAL)
+set_target_properties(Treadle::plugin PROPERTIES
+  INTERFACE_COMPILE_DEFINITIONS TREADLE_PLUGIN
+  INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_SOURCE_DIR}/include;${CMAKE_CURRENT_SOURCE_DIR}/bindings/glue"
+  INTERFACE_LINK_OPTIONS "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/include/treadle/plugin.map")
 # CoreFoundation's names; built only for those who link it, or for the installation.
 add_custom_target(treadle_cf_library ${treadle_all} DEPENDS "${treadle_cf_shared}" ${treadle_cf_links})
 add_dependencies(treadle_cf_library treadle_library) # both use one scratch directory

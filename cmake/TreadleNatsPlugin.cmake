@@ -8,10 +8,8 @@ file(GLOB treadle_nats_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/pl
 add_library(treadle-nats MODULE ${treadle_nats_sources})
 add_dependencies(treadle-nats treadle_machine)
 set_source_files_properties(${treadle_nats_sources} PROPERTIES OBJECT_DEPENDS "${treadle_machine}")
-target_include_directories(treadle-nats PRIVATE include)
-target_link_libraries(treadle-nats PRIVATE PkgConfig::treadle_libnats
-  "-Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/include/treadle/plugin.map")
-target_compile_definitions(treadle-nats PRIVATE _GNU_SOURCE TREADLE_PLUGIN)
+target_link_libraries(treadle-nats PRIVATE Treadle::plugin PkgConfig::treadle_libnats)
+target_compile_definitions(treadle-nats PRIVATE _GNU_SOURCE)
 set_target_properties(treadle-nats PROPERTIES
   PREFIX "" C_STANDARD 11 C_STANDARD_REQUIRED ON C_VISIBILITY_PRESET hidden)
 install(TARGETS treadle-nats LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/treadle")
