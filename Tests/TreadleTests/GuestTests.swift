@@ -19,6 +19,14 @@ struct GuestTests {
       let timer = try RunLoopTimer(at: date) { _ in }
       try loop.add(timer)
       #expect(try loop.prepare() == timer.nextFire)
+      let earlier = RunLoopInstant.now + .seconds(1800)
+      let observer = try RunLoopObserver(of: .prepare) { _, activity in
+        #expect(activity == .prepare)
+        timer.nextFire = earlier
+      }
+      try loop.add(observer)
+      #expect(try loop.prepare() == earlier)
+      observer.invalidate()
       for number in 0..<5 { try loop.post { log.add("\(number)") } }
       #expect(try loop.prepare() <= .now)
       #expect(try loop.dispatch(callbacks: 2) == nil && log.all == ["0", "1"])

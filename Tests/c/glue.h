@@ -59,7 +59,7 @@ static void tick(treadle_timer timer, void *info) {
 
 static pthread_t asking[GLUE_THREADS];
 /* Begins what is the same for all libraries. */
-static void begin_program(void (*quit)(void), void (*theirs)(void)) {
+HELPER void begin_program(void (*quit)(void), void (*theirs)(void)) {
     program.loop = treadle_loop_current();
     program.thread = thread_id();
     program.quit = quit;
@@ -72,7 +72,7 @@ static void begin_program(void (*quit)(void), void (*theirs)(void)) {
     part_begins(), part_begins();
     for (int i = 0; i < GLUE_THREADS; i++) CHECK_INT(pthread_create(&asking[i], NULL, ask_both, NULL), 0);
 }
-static void end_program(void) {
+HELPER void end_program(void) {
     CHECK_INT(program.parts, 0);
     for (int i = 0; i < GLUE_THREADS; i++) CHECK_INT(pthread_join(asking[i], NULL), 0);
     CHECK_INT(atomic_load(&program.posted), GLUE_THREADS * GLUE_POSTS);

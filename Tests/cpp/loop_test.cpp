@@ -105,6 +105,11 @@ TEST(another_loop_runs_this_one_within_a_budget, "ABI-13") {
     const auto date = Clock::after(1h);
     loop.add(Timer(date, [] {}));
     CHECK(loop.prepare() == date);
+    const auto earlier = Clock::after(30min);
+    const Observer observer(Activity::prepare, [&](const Observer &, Activity) { loop.add(Timer(earlier, [] {})); });
+    loop.add(observer);
+    CHECK(loop.prepare() == earlier);
+    observer.invalidate();
     for (int i = 0; i < 5; i++) loop.post([&] { called++; });
     CHECK(*loop.prepare() <= Clock::now());
     CHECK(!loop.dispatch({}, forever, 2));

@@ -9,10 +9,13 @@
 #include <atomic>
 #include <cstdio>
 #include <functional>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
 #include <treadle-qt.hpp>
+
+#include <treadle-foreign.h>
 #include <utility>
 #include <vector>
 
@@ -144,6 +147,37 @@ static void ours_pauses_in_a_dialog() {
     while (notifier) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
 }
 
+// ABI-13: a third loop inside of ours, of which Qt's callbacks start something. It has a date alone, and ends the program at the third.
+static void a_third_loop_is_served() {
+    int count = 0;
+    char *arguments[] = {nullptr};
+    QCoreApplication application(count, arguments);
+    static std::int64_t next = TREADLE_FOREVER;
+    static int turns = 0;
+    treadle_foreign_config config = {};
+    config.fd = eventfd(0, EFD_CLOEXEC);
+    config.prepare = [](void *) { return next == TREADLE_FOREVER ? next : next - treadle_time_now(); };
+    config.turn = [](void *) {
+        if (next > treadle_time_now()) return true;
+        next = TREADLE_FOREVER;
+        if (++turns == 3) QCoreApplication::quit();
+        else QTimer::singleShot(1, [] { next = treadle_time_now() + 1000000; });
+        return true;
+    };
+    treadle_foreign *foreign = nullptr;
+    CHECK(treadle_foreign_add(treadle_loop_current(), TREADLE_DEFAULT_MODE, &config, &foreign) == TREADLE_OK);
+    TreadleNotifier *notifier = TreadleNotifier::create(treadle_loop_current());
+    next = 0;
+    CHECK(QCoreApplication::exec() == 0 && turns == 3);
+    const std::uint64_t before = passes();
+    QTimer::singleShot(200, &application, &QCoreApplication::quit);
+    QCoreApplication::exec();
+    CHECK(passes() - before <= 20);
+    delete notifier;
+    treadle_foreign_remove(foreign);
+    close(config.fd);
+}
+
 static void ended_is_told() {
     int count = 0, told = 0;
     char *arguments[] = {nullptr};
@@ -267,6 +301,7 @@ int main() {
     const std::pair<const char *, std::function<void()>> tests[] = {
         {"ours_inside", ours_inside},
         {"ours_pauses_in_a_dialog", ours_pauses_in_a_dialog},
+        {"a_third_loop_is_served", a_third_loop_is_served},
         {"ended_is_told", ended_is_told},
         {"theirs_inside_by_exec", [] { theirs_inside(true); }},
         {"theirs_inside_by_a_run", [] { theirs_inside(false); }},

@@ -15,8 +15,8 @@ TREADLE_BEGIN_DECLS
 typedef struct treadle_foreign_config {
     int32_t fd;        /* readable when the loop has to be turned; stays the owner's */
     bool is_reentrant; /* whether turn may be called inside of itself, by a nested run */
-    /* Called before each sleep, at the end of each run, and after each turn, or a millisecond, in a loop that does not sleep: in how
-     * many nanoseconds to turn even if fd says nothing; 0: at once; TREADLE_FOREVER: never. */
+    /* Called before each sleep, by treadle_loop_prepare, at the end of each run, and after each turn, or a millisecond, in a loop that
+     * does not sleep: in how many nanoseconds to turn even if fd says nothing; 0: at once; TREADLE_FOREVER: never. */
     int64_t (*prepare)(void *info);
     bool (*turn)(void *info);   /* turns the loop once, without waiting; false: it has ended, and is taken out */
     void (*release)(void *info); /* called once, after all else; may be NULL */
@@ -153,7 +153,7 @@ static inline treadle_status treadle_foreign_add(treadle_loop loop, const char *
     treadle_observer_context observer = TREADLE_INIT(treadle_observer_context);
     observer.info = foreign, observer.retain = treadle_foreign_retain_, observer.release = treadle_foreign_release_;
     observer.notify = treadle_foreign_prepare_, observer.order = INT64_MAX;
-    observer.activities = TREADLE_BEFORE_TIMERS | TREADLE_BEFORE_WAITING | TREADLE_EXIT;
+    observer.activities = TREADLE_BEFORE_TIMERS | TREADLE_BEFORE_WAITING | TREADLE_EXIT | TREADLE_PREPARE;
     if (status >= 0) status = treadle_observer_create(&observer, &foreign->observer);
     treadle_timer_context timer = TREADLE_INIT(treadle_timer_context);
     timer.info = foreign, timer.retain = treadle_foreign_retain_, timer.release = treadle_foreign_release_;

@@ -24,6 +24,12 @@ typedef struct treadle_glib_inner_ {
     gpointer tag;
 } treadle_glib_inner_;
 
+static inline gboolean treadle_glib_before_poll_(GSource *source, gint *timeout) {
+    treadle_glib_inner_ *inner = (treadle_glib_inner_ *)source;
+    *timeout = -1;
+    treadle_glue_prepare(inner->loop, inner->mode);
+    return FALSE;
+}
 static inline gboolean treadle_glib_dispatch_(GSource *source, GSourceFunc callback, gpointer info) {
     treadle_glib_inner_ *inner = (treadle_glib_inner_ *)source;
     treadle_glue_fn ended = (treadle_glue_fn)(void (*)(void))callback;
@@ -47,7 +53,7 @@ static inline void treadle_glib_finalize_(GSource *source) {
  *  of the run loop iterates the context itself, as a dialog does, the run loop is paused.
  *  [owner] Errors: as treadle_glue_open. Since 1.0. */
 static inline treadle_status treadle_glib_source_new(treadle_loop loop, const char *mode, GSource **out_source) {
-    static GSourceFuncs functions = {NULL, NULL, treadle_glib_dispatch_, treadle_glib_finalize_, NULL, NULL};
+    static GSourceFuncs functions = {treadle_glib_before_poll_, NULL, treadle_glib_dispatch_, treadle_glib_finalize_, NULL, NULL};
     int32_t fd = -1;
     *out_source = NULL;
     treadle_status status = treadle_glue_open(loop, mode, &fd);

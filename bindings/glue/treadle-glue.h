@@ -39,5 +39,13 @@ static inline treadle_status treadle_glue_open(treadle_loop loop, const char *mo
     return status;
 }
 
+/** To be called before each wait of the other loop: whatever has called third loops inside of the run loop, what was started of
+ *  them is waited for (treadle_loop_prepare). An error is left to the next pass.
+ *  [owner] Since 1.0. */
+static inline void treadle_glue_prepare(treadle_loop loop, const char *mode) {
+    int64_t date;
+    treadle_loop_prepare(loop, mode, &date);
+}
+
 TREADLE_END_DECLS
 #endif

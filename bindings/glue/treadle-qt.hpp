@@ -56,7 +56,12 @@ class TreadleNotifier : public QSocketNotifier {
 
   private:
     TreadleNotifier(std::int32_t fd, treadle_loop loop, const char *mode, treadle_glue_fn ended, void *info, QObject *parent)
-        : QSocketNotifier(fd, QSocketNotifier::Read, parent), fd_(fd), loop_(loop), mode_(mode), ended_(ended), info_(info) {}
+        : QSocketNotifier(fd, QSocketNotifier::Read, parent), fd_(fd), loop_(loop), mode_(mode), ended_(ended), info_(info) {
+        if (const QAbstractEventDispatcher *dispatcher = QAbstractEventDispatcher::instance())
+            connect(dispatcher, &QAbstractEventDispatcher::aboutToBlock, this, [this] {
+                if (!is_passing_) treadle_glue_prepare(loop_, mode_.constData());
+            });
+    }
     std::int32_t fd_;
     treadle_loop loop_;
     QByteArray mode_;

@@ -33,6 +33,12 @@ static inline int treadle_sd_event_ready_(sd_event_source *source, int fd, uint3
     (void)fd, (void)events;
     return treadle_glue_pass(inner->loop, inner->mode, inner->ended, inner->info) ? 0 : sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
+static inline int treadle_sd_event_before_poll_(sd_event_source *source, void *info) {
+    treadle_sd_event_inner_ *inner = (treadle_sd_event_inner_ *)info;
+    (void)source;
+    treadle_glue_prepare(inner->loop, inner->mode);
+    return 0;
+}
 
 /** Has an sd-event loop, which the calling thread turns, serve that thread's run loop in a mode. ended may be NULL; when it
  *  returns false, or after an error without it, the source is off. out_source: to be disabled and released with
@@ -61,6 +67,10 @@ static inline treadle_status treadle_sd_event_start(sd_event *event, treadle_loo
     /* Of a new io source of one's own neither is refused. */
     sd_event_source_set_io_fd_own(source, 1);
     sd_event_source_set_destroy_callback(source, treadle_sd_event_destroy_);
+    if (sd_event_source_set_prepare(source, treadle_sd_event_before_poll_) < 0) {
+        sd_event_source_disable_unref(source);
+        return TREADLE_E_SYSTEM;
+    }
     if (out_source) *out_source = source;
     else sd_event_source_set_floating(source, 1), sd_event_source_unref(source);
     return TREADLE_OK;

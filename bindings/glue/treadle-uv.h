@@ -17,17 +17,20 @@ TREADLE_BEGIN_DECLS
 /** A run loop inside of one of libuv's. Its poll handle may be referenced and unreferenced (uv_ref, uv_unref). Since 1.0. */
 typedef struct treadle_uv_inner {
     uv_poll_t poll;
+    uv_prepare_t prepare; /* before each wait; unreferenced */
     treadle_loop loop;
     treadle_glue_fn ended;
     void *info;
     int32_t fd;
     bool is_closing;
+    int open_handles;
     char *mode;
     void (*closed)(void *info); /* NULL, or set at any time: called with info when all is closed and freed */
 } treadle_uv_inner;
 
 static inline void treadle_uv_closed_(uv_handle_t *handle) {
     treadle_uv_inner *inner = (treadle_uv_inner *)handle->data;
+    if (--inner->open_handles > 0) return;
     void (*closed)(void *) = inner->closed;
     void *info = inner->info;
     close(inner->fd);
@@ -36,12 +39,13 @@ static inline void treadle_uv_closed_(uv_handle_t *handle) {
     if (closed) closed(info);
 }
 
-/** Ends the waiting: the handle is closed, and the descriptor with it when libuv calls back for that, in one of its next turns.
+/** Ends the waiting: the handles are closed, and the descriptor with it when libuv calls back for that, in one of its next turns.
  *  NULL does nothing. On the thread of both loops, once. Since 1.0. */
 static inline void treadle_uv_stop(treadle_uv_inner *inner) {
     if (!inner || inner->is_closing) return;
     inner->is_closing = true;
     uv_close((uv_handle_t *)&inner->poll, treadle_uv_closed_);
+    uv_close((uv_handle_t *)&inner->prepare, treadle_uv_closed_);
 }
 
 /* An error of the poll, of a descriptor that other code has closed, is one of the loop. */
@@ -53,6 +57,11 @@ static inline void treadle_uv_ready_(uv_poll_t *poll, int status, int events) {
         else treadle_report_error("TREADLE_E_SYSTEM", uv_strerror(status));
         treadle_uv_stop(inner);
     } else if (!treadle_glue_pass(inner->loop, inner->mode, inner->ended, inner->info)) treadle_uv_stop(inner);
+}
+
+static inline void treadle_uv_before_poll_(uv_prepare_t *prepare) {
+    treadle_uv_inner *inner = (treadle_uv_inner *)prepare->data;
+    treadle_glue_prepare(inner->loop, inner->mode);
 }
 
 /** Has uv, which the calling thread turns, serve that thread's run loop in a mode: all that a run would do happens in uv_run.
@@ -78,7 +87,11 @@ static inline treadle_status treadle_uv_start(uv_loop_t *uv, treadle_loop loop, 
     inner->mode = (char *)(inner + 1);
     for (size_t i = 0; i < length; i++) inner->mode[i] = mode[i];
     inner->loop = loop, inner->fd = fd, inner->ended = ended, inner->info = info;
-    inner->poll.data = inner;
+    inner->poll.data = inner->prepare.data = inner;
+    inner->open_handles = 2;
+    uv_prepare_init(uv, &inner->prepare);
+    uv_prepare_start(&inner->prepare, treadle_uv_before_poll_);
+    uv_unref((uv_handle_t *)&inner->prepare);
     if (uv_poll_start(&inner->poll, UV_READABLE, treadle_uv_ready_) != 0) {
         treadle_uv_stop(inner);
         return TREADLE_E_SYSTEM;

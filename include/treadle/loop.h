@@ -89,9 +89,13 @@ TREADLE_API treadle_status treadle_loop_open_pollable(treadle_loop loop, const c
  *  sleep. out_date: 0 if something is ready now; otherwise the date of the first timer on the monotonic clock, in nanoseconds, or
  *  TREADLE_FOREVER. The date is valid until the descriptor of treadle_loop_open_pollable becomes readable, or the thread itself
  *  changes the loop. To follow it, call this in an observer of TREADLE_EXIT: it is called whenever a run may have changed the
- *  date, at the end of every dispatch and of every run of that mode inside of a callback (ABI-13). Neither blocks nor calls back.
+ *  date, at the end of every dispatch and of every run of that mode inside of a callback (ABI-13). Does not block. Unless
+ *  something is ready already, observers of TREADLE_PREPARE are called first, which may arm timers or post: a third loop inside of
+ *  this one states its date in that way. A host that changes such a loop outside of this one's callbacks calls treadle_loop_prepare
+ *  before it waits, also where it waits for a pollable descriptor.
  *  [owner] Errors: TREADLE_E_WRONG_THREAD; TREADLE_E_ARG for a mode or out_date that is NULL, and the common modes;
- *  TREADLE_E_CLOSED after treadle_shutdown; TREADLE_E_SYSTEM. Since 1.0. */
+ *  TREADLE_E_CLOSED after treadle_shutdown; TREADLE_E_SYSTEM; TREADLE_E_CALLBACK and TREADLE_E_STATE of an observer's host, as
+ *  treadle_loop_run; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_prepare(treadle_loop loop, const char *mode, int64_t *out_date);
 
 /** Runs the calling thread's loop for another loop, within a budget. It makes passes that do not wait until a pass has called

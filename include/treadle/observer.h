@@ -20,7 +20,8 @@ enum {
     TREADLE_BEFORE_WAITING = 0x20, /* the loop is about to sleep */
     TREADLE_AFTER_WAITING = 0x40,  /* the loop woke, and has not yet handled the cause */
     TREADLE_EXIT = 0x80,           /* a run ends: once a run */
-    TREADLE_ALL_ACTIVITIES = 0x0FFFFFFF
+    TREADLE_ALL_ACTIVITIES = 0x0FFFFFFF,
+    TREADLE_PREPARE = 0x10000000   /* treadle_loop_prepare: another loop is about to wait for this one; not among all of a run's */
 };
 
 /** Called with one activity. Not re-entered while it runs, also not by a nested run (OBS-5).

@@ -23,8 +23,10 @@ public struct RunLoopActivity: OptionSet, Hashable, Sendable {
   public static let afterWaiting = RunLoopActivity(TREADLE_AFTER_WAITING)
   /// A run ends: once a run. Since 1.0.
   public static let exit = RunLoopActivity(TREADLE_EXIT)
-  /// Everything. Since 1.0.
+  /// Every activity of a run. Since 1.0.
   public static let all = RunLoopActivity(TREADLE_ALL_ACTIVITIES)
+  /// `RunLoop.prepare` is called: another loop is about to wait for this one. Since 1.0.
+  public static let prepare = RunLoopActivity(TREADLE_PREPARE)
 }
 
 extension RunLoopActivity: CustomStringConvertible {
@@ -34,7 +36,7 @@ extension RunLoopActivity: CustomStringConvertible {
       of: self,
       [
         (.entry, "entry"), (.beforeTimers, "beforeTimers"), (.beforeSources, "beforeSources"), (.beforeWaiting, "beforeWaiting"),
-        (.afterWaiting, "afterWaiting"), (.exit, "exit"),
+        (.afterWaiting, "afterWaiting"), (.exit, "exit"), (.prepare, "prepare"),
       ])
   }
 }

@@ -21,8 +21,8 @@ extension RunLoop {
 
   /// When a dispatch of the mode will have something to do, for another loop that waits with a timer of its own: a date that has
   /// passed if it has now, the date of the first timer, or `.distantFuture`. Valid until something is queued for the loop, which
-  /// the descriptor of `openPollable` tells, or this thread changes something. Neither blocks nor calls back (ABI-13). On the loop's own
-  /// thread.
+  /// the descriptor of `openPollable` tells, or this thread changes something. Does not block; calls observers of `.prepare` first,
+  /// unless something is ready (ABI-13). On the loop's own thread.
   /// - Throws: `TreadleError` on another thread; of the code `.argument` for the common modes; `.closed` after `shutDown`. Since 1.0.
   public func prepare(in mode: RunLoopMode = .default) throws(TreadleError) -> RunLoopInstant {
     var date: Int64 = 0

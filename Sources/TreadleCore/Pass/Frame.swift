@@ -25,6 +25,8 @@ package struct Frame: ~Copyable {
     case close
     case leave
     case left
+    /// Of no pass: the one notification of a loop that is prepared (`Guest.swift`).
+    case prepare
   }
 
   typealias Pointer = UnsafeMutablePointer<Frame>

@@ -105,16 +105,19 @@ extension Loop {
 
   // MARK: Preparing
 
-  /// When a dispatch of the mode will have something to do: 0 for now, or the date of a timer. Owner.
+  /// When a dispatch of the mode will have something to do: 0 for now, or the date of a timer. Unless there is something already,
+  /// observers that have asked for it are told first: they may add something, such as the next date of a third loop. Owner.
   func prepareOwn(_ name: ModeName) throws(Failure) -> Int64 {
     if treadle_system_is_closed() { throw Shutdown.failure }
-    let mode = try ownMode(name)
-    if findSlice(name) != nil || isWoken || isStopAsked { return 0 }
-    guard let mode else { return Clock.forever }
-    if mode.hasReadyPorts || mode.isAskedToPerform(self) || hasLeft(mode) { return 0 }
+    var found = try ownMode(name)
+    if findSlice(name) != nil || isReady(found) { return 0 }
+    if let mode = found, mode.hasInterest(in: Activity.prepare) {
+      try notifyOfPreparing(mode)
+      found = try ownMode(name)
+      if isReady(found) { return 0 }
+    }
+    guard let mode = found else { return Clock.forever }
     if let poller = mode.poller {
-      // A count alone: a change of it ends the wait that the date is for.
-      if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .relaxed) != 0 { return 0 }
       // Whoever waits by the descriptor is to see what the kernel has, too.
       let result = mode.isPollable ? poller.lookAtPollable() : mode.pollDescriptors()
       if result < 0 && result != 0 &- treadle_system_eintr() { throw Failure.system("the kernel's wait", result) }
@@ -122,6 +125,15 @@ extension Loop {
     }
     let date = mode.nextWake()
     return date <= Clock.now() ? 0 : date
+  }
+
+  /// Whether a dispatch of a mode would have something to do, as far as the loop knows without the kernel.
+  private func isReady(_ mode: Mode?) -> Bool {
+    if isWoken || isStopAsked { return true }
+    guard let mode else { return false }
+    if mode.hasReadyPorts || mode.isAskedToPerform(self) || hasLeft(mode) { return true }
+    // A count alone: a change of it ends the wait that the date is for.
+    return mode.poller.map { $0.hasEvents || $0.state.pointee.alwaysReadyCount.load(ordering: .relaxed) != 0 } ?? false
   }
 }
 

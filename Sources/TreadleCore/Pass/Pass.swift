@@ -125,6 +125,11 @@ extension Loop {
       case .left:
         drainPool(frame)
         return .done
+
+      case .prepare:
+        frame.pointee.poolMark = Pool.mark
+        frame.pointee.step = .left
+        if notify(frame, Activity.prepare) { return .batch }
       }
     }
   }

@@ -94,6 +94,14 @@ extension Loop {
     _ = try run(frame)
   }
 
+  /// Notifies the observers of a mode that another loop is about to wait for this one: a run without a pass.
+  @inline(never)
+  func notifyOfPreparing(_ mode: Mode) throws(Failure) {
+    let frame = try push(mode, timeout: 0, flags: 0)
+    frame.pointee.step = .prepare
+    _ = try run(frame)
+  }
+
   /// Makes what that needs, which does not fail then for want of memory.
   func prepareAwaitedRun() throws(Failure) {
     _ = try findOrMakeCallMode()
@@ -268,7 +276,7 @@ extension Loop {
   private func endsWithinPass(_ frame: Frame.Pointer, _ bits: UInt32) -> Bool {
     if bits & LoopState.Stop.failed != 0 { return true }
     switch frame.pointee.step {
-    case .enter, .entered, .left: return false
+    case .enter, .entered, .left, .prepare: return false
     default: return frame.pointee.awaited == nil
     }
   }

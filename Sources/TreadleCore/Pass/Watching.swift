@@ -97,7 +97,7 @@ extension Loop {
   @inline(never)
   func abandonedPassEnds(_ frame: Frame.Pointer) {
     switch frame.pointee.step {
-    case .enter, .entered, .open, .leave, .left: break
+    case .enter, .entered, .open, .leave, .left, .prepare: break
     default: treadle_system_probe_pass_ends(handle.bits)
     }
   }

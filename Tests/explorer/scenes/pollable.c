@@ -10,17 +10,22 @@
 #include <unistd.h>
 
 static int wanted;
+static bool notifies; /* observers are called before each sleep */
+static void notice(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, (void)info; }
 /* As a loop of another library: it sleeps until the descriptor is readable, then makes a pass. */
 static void *wait_by_descriptor(void *prepare) {
     int32_t descriptor;
     loop = treadle_loop_current();
     REQUIRE_OK(treadle_retain(loop));
     if (prepare) ((void (*)(void))prepare)();
+    if (notifies) REQUIRE_OK(treadle_observer_start(TREADLE_PREPARE, notice, NULL, NULL));
     REQUIRE_OK(treadle_loop_open_pollable(loop, TREADLE_DEFAULT_MODE, &descriptor));
     explore_from_here();
     set(&is_there);
     while (counted(&called) < wanted) {
         struct epoll_event event;
+        int64_t date;
+        if (notifies) REQUIRE_OK(treadle_loop_prepare(loop, TREADLE_DEFAULT_MODE, &date));
         while (syscall(SYS_epoll_pwait, descriptor, &event, 1, -1, NULL, 8) != 1) {}
         treadle_status status = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
         REQUIRE(status == TREADLE_RUN_TIMED_OUT || status == TREADLE_RUN_STOPPED);
@@ -71,3 +76,10 @@ SCENE(a_loop_that_is_waited_for_by_a_descriptor_gets_a_signal, "ABI-9, WAKE-1") 
 SCENE(a_loop_that_is_waited_for_by_a_descriptor_gets_two_posts, "ABI-9, WAKE-1") { give_it(2, NULL, post_two); }
 SCENE(a_loop_that_is_waited_for_by_a_descriptor_is_stopped, "ABI-9, STOP-9") { give_it(1, NULL, stop_it); }
 SCENE(a_loop_that_is_waited_for_by_a_descriptor_gets_a_timer, "ABI-9, WAKE-1") { give_it(1, make_a_timer, add_the_timer); }
+static void give_it_in_a_notification(int things, void (*prepare)(void), void (*give)(void)) {
+    notifies = true;
+    give_it(things, prepare, give);
+}
+SCENE(a_loop_that_is_prepared_gets_a_signal, "ABI-13, WAKE-1") { give_it_in_a_notification(1, add_a_source, signal_it); }
+SCENE(a_loop_that_is_prepared_gets_two_posts, "ABI-13, WAKE-1") { give_it_in_a_notification(2, NULL, post_two); }
+SCENE(a_loop_that_is_prepared_gets_a_timer, "ABI-13, WAKE-1") { give_it_in_a_notification(1, make_a_timer, add_the_timer); }

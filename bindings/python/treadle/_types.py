@@ -130,8 +130,10 @@ class Activity(NamedFlags):
     AFTER_WAITING = _capi.AFTER_WAITING
     #: A run ends.
     EXIT = _capi.EXIT
-    #: Every activity, also those of later versions.
+    #: Every activity of a run, also those of later versions.
     ALL = _capi.ALL_ACTIVITIES
+    #: treadle_loop_prepare is called: another loop is about to wait for this one.
+    PREPARE = _capi.PREPARE
 
 
 class Events(NamedFlags):

@@ -163,8 +163,8 @@ class Loop : public Handle<Loop, detail::LoopApi> {
         return fd;
     }
     /// When a dispatch of the mode will have something to do: a past date if something is ready now, the date of the first timer,
-    /// or nothing. Valid until the descriptor of open_pollable becomes readable, or this thread changes the loop. Neither blocks
-    /// nor calls back (ABI-13).
+    /// or nothing. Valid until the descriptor of open_pollable becomes readable, or this thread changes the loop. Does not
+    /// block; calls observers of Activity::prepare first, unless something is ready (ABI-13).
     /// [owner] Errors: Error of Status::wrong_thread, Status::argument for the common modes, Status::closed, Status::system. Since 1.0.
     [[nodiscard]] std::optional<Clock::time_point> prepare(const Mode &mode = {}) const {
         std::int64_t time = 0;

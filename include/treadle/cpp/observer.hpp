@@ -23,7 +23,8 @@ enum class Activity : std::uint32_t {
     before_waiting = TREADLE_BEFORE_WAITING, ///< the loop is about to sleep
     after_waiting = TREADLE_AFTER_WAITING,   ///< the loop woke, and has not yet handled the cause
     exit = TREADLE_EXIT,                     ///< a run ends: once a run
-    all = TREADLE_ALL_ACTIVITIES
+    all = TREADLE_ALL_ACTIVITIES,            ///< every activity of a run
+    prepare = TREADLE_PREPARE                ///< Loop::prepare is called: another loop is about to wait for this one
 };
 
 namespace detail {

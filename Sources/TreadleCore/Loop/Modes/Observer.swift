@@ -13,6 +13,8 @@ package enum Activity {
   package static let beforeWaiting: UInt32 = 0x20
   package static let afterWaiting: UInt32 = 0x40
   package static let exit: UInt32 = 0x80
+  /// Of no run: `treadle_loop_prepare` is called. Not in `all`.
+  package static let prepare: UInt32 = 0x1000_0000
   package static let all: UInt32 = 0x0FFF_FFFF
 }
 
