@@ -226,6 +226,33 @@ TEST(an_unreferenced_loop_keeps_uv_not_alive, "ABI-9") {
     end_theirs();
 }
 
+/* Nor do they end the turns of uv inside of ours, which goes on: they are served, and are nothing to spin for. */
+static int fired;
+static void fire_unreferenced(uv_timer_t *which) { (void)which, fired++, stop_ours(); }
+TEST(unreferenced_handles_of_uv_are_served_while_nothing_else_is_active, "ABI-9") {
+    treadle_foreign *foreign;
+    begin();
+    uv_unref((uv_handle_t *)&async), uv_unref((uv_handle_t *)&waiting);
+    CHECK_INT(uv_timer_init(&uv, &timer), 0);
+    uv_unref((uv_handle_t *)&timer);
+    CHECK(!uv_loop_alive(&uv));
+    CHECK_INT(treadle_uv_add(program.loop, TREADLE_DEFAULT_MODE, &uv, &foreign), TREADLE_OK);
+    for (int round = 0; round < 3; round++) {
+        uint64_t passes = count_passes();
+        stops_then = true;
+        CHECK_INT(uv_async_send(&waiting), 0);
+        CHECK_INT(treadle_loop_run_default(program.loop), TREADLE_RUN_STOPPED);
+        stops_then = false;
+        CHECK_INT(uv_timer_start(&timer, fire_unreferenced, 1, 0), 0);
+        CHECK_INT(treadle_loop_run_default(program.loop), TREADLE_RUN_STOPPED);
+        CHECK_INT(fired, round + 1);
+        CHECK_INT(treadle_loop_run(program.loop, TREADLE_DEFAULT_MODE, MILLISECONDS(50), 0), TREADLE_RUN_TIMED_OUT);
+        CHECK(count_passes() - passes <= IDLE_TURNS && !uv_loop_alive(&uv));
+    }
+    treadle_foreign_remove(foreign);
+    end_theirs();
+}
+
 static treadle_status told;
 static bool goes_on;
 static bool note_end(treadle_status status, void *info) {

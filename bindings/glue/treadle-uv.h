@@ -100,23 +100,29 @@ static inline treadle_status treadle_uv_start(uv_loop_t *uv, treadle_loop loop, 
     return TREADLE_OK;
 }
 
-/* A loop of libuv's inside of a run loop. */
+/* A loop of libuv's inside of a run loop, which keeps it alive: uv_run of a loop that is not alive serves no handle, and when an
+ * unreferenced one is ready the descriptor would stay readable. So each call counts as an active handle. A handle of our own would have
+ * to be closed by a later uv_run, which is not made after treadle_foreign_remove. */
 static inline int64_t treadle_uv_prepare_(void *info) {
     uv_loop_t *uv = (uv_loop_t *)info;
-    if (!uv_loop_alive(uv)) return TREADLE_FOREVER; /* else the time-out of an idle loop would be 0 */
     uv_update_time(uv);
+    uv->active_handles++;
     int timeout = uv_backend_timeout(uv);
+    uv->active_handles--;
     return timeout < 0 ? TREADLE_FOREVER : (int64_t)timeout * 1000000;
 }
 static inline bool treadle_uv_turn_(void *info) {
-    uv_run((uv_loop_t *)info, UV_RUN_NOWAIT);
+    uv_loop_t *uv = (uv_loop_t *)info;
+    uv->active_handles++;
+    uv_run(uv, UV_RUN_NOWAIT);
+    uv->active_handles--;
     return true;
 }
 
 /** Has the calling thread's run loop turn uv, in a mode or the common modes: libuv's callbacks are called in its runs. uv_run is
  *  not to be called besides. In a run inside of such a callback uv pauses, since uv_run cannot be nested. It stays when
- *  nothing of uv is active any more, and keeps the mode from being empty, until treadle_foreign_remove(out_foreign). uv is to be
- *  closed after that.
+ *  nothing of uv is active any more, serves its unreferenced handles, and keeps the mode from being empty, until
+ *  treadle_foreign_remove(out_foreign). uv is to be closed after that.
  *  [owner] Errors: as treadle_foreign_add. Since 1.0. */
 static inline treadle_status treadle_uv_add(treadle_loop loop, const char *mode, uv_loop_t *uv, treadle_foreign **out_foreign) {
     treadle_foreign_config config = {uv_backend_fd(uv), false, treadle_uv_prepare_, treadle_uv_turn_, NULL, uv};
