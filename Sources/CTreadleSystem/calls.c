@@ -129,14 +129,6 @@ void treadle_system_prepare_trace(void) {
 static __attribute__((destructor)) void end_trace(void) {
     if (libtreadle_trace_ends) libtreadle_trace_ends();
 }
-int32_t treadle_system_create_file(const char *path) {
-    char whole[PATH_MAX + 16];
-    const char *id = strstr(path, "%p");
-    int length = id ? snprintf(whole, sizeof whole, "%.*s%d%s", (int)(id - path), path, (int)getpid(), id + 2)
-                    : snprintf(whole, sizeof whole, "%s", path);
-    if (length < 0 || (size_t)length >= sizeof whole) return -ENAMETOOLONG;
-    return treadle_system_above_standard((int32_t)result(syscall(SYS_openat, AT_FDCWD, whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)));
-}
 int64_t treadle_system_watchdog_limit(void) { return __atomic_load_n(&watchdog_limit, __ATOMIC_RELAXED); }
 /* What is asked for by who debugs; a trace is begun and ended in other ways. */
 uint32_t treadle_system_asked_for(void) { return __atomic_load_n(&asked_for, __ATOMIC_RELAXED); }

@@ -19,6 +19,7 @@ uint64_t treadle_system_flows;
 bool treadle_system_trace_counts;
 struct treadle_system_trace_anchor treadle_system_trace_began;
 void *treadle_system_trace_ring_list;
+uint32_t treadle_system_trace_ring_count;
 void *treadle_system_label_table[TREADLE_SYSTEM_LABELS];
 
 static void *log_handler;

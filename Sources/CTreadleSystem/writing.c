@@ -7,9 +7,14 @@
 #include "CTreadleSystem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -91,4 +96,65 @@ int32_t treadle_system_allocate_file(int32_t fd, size_t size) {
     int64_t value = result(syscall(SYS_fallocate, fd, 0L, 0L, (long)size));
     release_signals(&held, value < 0);
     return (int32_t)value;
+}
+
+/* --- A file that is written as a whole ---------------------------------------------------------------- */
+
+/* The descriptor of a file that is new, or is written in its place. */
+static int32_t open_output(const char *path, int flags) {
+    return treadle_system_above_standard((int32_t)result(syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | flags, 0666)));
+}
+/* Whoever reads from a FIFO is waited for, but not for one who is not there. */
+static int32_t open_in_place(const char *path) {
+    int32_t fd = open_output(path, O_TRUNC | O_NONBLOCK);
+    if (fd >= 0) fcntl(fd, F_SETFL, O_WRONLY);
+    return fd;
+}
+
+/* The path without %p; NULL: no memory. */
+static char *expand(const char *path) {
+    char *whole = NULL;
+    const char *id = strstr(path, "%p");
+    int length = id ? asprintf(&whole, "%.*s%d%s", (int)(id - path), path, (int)getpid(), id + 2) : asprintf(&whole, "%s", path);
+    return length < 0 ? NULL : whole;
+}
+
+/* A new file beside the place. */
+static int32_t create_beside(const char *place, char **out_beside) {
+    enum { TRIES = 16 }; /* one may be left of a process of the same id */
+    for (int i = 0; i < TRIES; i++) {
+        if (asprintf(out_beside, "%s.%d.%d.part", place, (int)getpid(), i) < 0) return -ENOMEM;
+        int32_t fd = open_output(*out_beside, O_EXCL);
+        if (fd >= 0) return fd;
+        free(*out_beside);
+        if (fd != -EEXIST) return fd;
+    }
+    return -EEXIST;
+}
+
+struct treadle_system_output treadle_system_begin_output(const char *path) {
+    struct treadle_system_output output = {-ENOMEM, NULL, NULL};
+    struct stat status;
+    char *whole = expand(path);
+    if (!whole) return output;
+    bool is_there = stat(whole, &status) == 0;
+    if (!is_there || S_ISREG(status.st_mode)) output.place = is_there ? realpath(whole, NULL) : strdup(whole);
+    if (output.place) output.fd = create_beside(output.place, &output.beside);
+    if (output.fd < 0) {
+        free(output.place);
+        output = (struct treadle_system_output){open_in_place(whole), NULL, NULL};
+    }
+    free(whole);
+    return output;
+}
+
+int32_t treadle_system_end_output(struct treadle_system_output output, int32_t outcome) {
+    int32_t closed = treadle_system_close(output.fd);
+    if (outcome == 0) outcome = closed;
+    if (!output.place) return outcome;
+    if (outcome == 0) outcome = (int32_t)result(rename(output.beside, output.place));
+    if (outcome < 0) unlink(output.beside);
+    free(output.place);
+    free(output.beside);
+    return outcome;
 }

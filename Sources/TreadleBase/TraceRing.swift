@@ -120,7 +120,7 @@ package struct TraceRing {
 
   /// How many events a ring keeps, how many rings there are at most, and how many labels a ring knows.
   package static let capacity: UInt64 = 8192
-  private static let mostRings = 128
+  private static let mostRings: UInt32 = 128
   private static let mostNames = 4096
 
   private static let wordsOfEvent = 4
@@ -158,36 +158,42 @@ package struct TraceRing {
   private static func take(_ session: UInt32) -> TraceRing? {
     // Its end will be told, by which the ring becomes another's.
     if treadle_system_watch_thread() < 0 { return nil }
-    var count = 0
+    let made = UnsafeMutableRawPointer(treadle_system_trace_rings_made()).assumingMemoryBound(to: Atomic<UInt32>.self)
+    let mayMake = made.pointee.load(ordering: .relaxed) < mostRings
     var found: TraceRing?
     forEach { ring in
-      count &+= 1
       let state = ring.head.pointee.state.load(ordering: .relaxed)
       // One of this trace only where there are as many rings as there may be.
-      if found == nil && State.isEnded(state) && (state != State.ended(in: session) || count == mostRings)
+      if found == nil && State.isEnded(state) && (state != State.ended(in: session) || !mayMake)
         && ring.head.pointee.state.compareExchange(expected: state, desired: State.inUse, ordering: .acquiring).exchanged
       {
         found = ring
       }
     }
-    if found == nil && count < mostRings, let memory = treadle_system_zeroed(size) {
-      let ring = TraceRing(memory)
-      ring.head.pointee.state.store(State.inUse, ordering: .relaxed)
-      let list = treadle_system_trace_rings().assumingMemoryBound(to: Atomic<UInt>.self)
-      var next = list.pointee.load(ordering: .relaxed)
-      while true {
-        ring.head.pointee.next.store(next, ordering: .relaxed)
-        let (isExchanged, other) = list.pointee.weakCompareExchange(
-          expected: next, desired: UInt(bitPattern: memory), ordering: .acquiringAndReleasing)
-        if isExchanged { break }
-        next = other
-      }
-      found = ring
-    }
+    if found == nil && mayMake { found = make(made) }
     guard let ring = found else { return nil }
     ring.begin(session)
     treadle_system_thread().pointee.trace = ring.memory
     return ring
+  }
+
+  /// A new ring, in the list of all; nil without memory, or where other threads have made the last ones meanwhile.
+  private static func make(_ made: UnsafeMutablePointer<Atomic<UInt32>>) -> TraceRing? {
+    guard made.pointee.add(1, ordering: .relaxed).oldValue < mostRings, let memory = treadle_system_zeroed(size) else {
+      made.pointee.subtract(1, ordering: .relaxed)
+      return nil
+    }
+    let ring = TraceRing(memory)
+    ring.head.pointee.state.store(State.inUse, ordering: .relaxed)
+    let list = treadle_system_trace_rings().assumingMemoryBound(to: Atomic<UInt>.self)
+    var next = list.pointee.load(ordering: .relaxed)
+    while true {
+      ring.head.pointee.next.store(next, ordering: .relaxed)
+      let (isExchanged, other) = list.pointee.weakCompareExchange(
+        expected: next, desired: UInt(bitPattern: memory), ordering: .acquiringAndReleasing)
+      if isExchanged { return ring }
+      next = other
+    }
   }
 
   @inline(never)

@@ -10,6 +10,8 @@ package enum TraceSession {
   private struct State {
     /// Where it goes; nil: there is none.
     var path: UnsafeMutablePointer<CChar>?
+    /// One that has ended is being written: without the lock, since a file may make its writer wait.
+    var isWriting: Bool
   }
 
   private static func withState<Result>(_ body: (UnsafeMutablePointer<State>) throws(Failure) -> Result) throws(Failure) -> Result {
@@ -27,6 +29,7 @@ package enum TraceSession {
         if state.pointee.path != nil || treadle_system_watched() & UInt32(TREADLE_SYSTEM_TRACES) != 0 {
           throw Failure(Status.state, "trace", "goes on already")
         }
+        if state.pointee.isWriting { throw Failure(Status.state, "trace", "is being written") }
         state.pointee.path = copy
         treadle_system_begin_trace()
       }
@@ -39,21 +42,31 @@ package enum TraceSession {
   /// Ends the trace that goes on, and writes it.
   package static func stop() throws(Failure) {
     try Runtime.start()
-    let result = try withState { state throws(Failure) -> Int32 in
+    let path = try withState { state throws(Failure) in
       if treadle_system_watched() & UInt32(TREADLE_SYSTEM_TRACES) == 0 { throw Failure(Status.state, "trace", "was not started") }
       treadle_system_watch_change(UInt32(TREADLE_SYSTEM_TRACES), 0)
-      // That of the environment has no path of its own.
       let path = state.pointee.path
       state.pointee.path = nil
-      defer { treadle_system_free(path) }
-      let file = treadle_system_create_file(UnsafePointer(path) ?? treadle_system_trace_path())
-      if file < 0 { return file }
-      var writer = TraceFile(file)
-      writer.write(treadle_system_trace_session())
-      let closed = treadle_system_close(file)
-      return writer.result < 0 ? writer.result : closed
+      state.pointee.isWriting = true
+      return path
     }
-    if result < 0 { throw Failure.system("file of the trace", result) }
+    defer { treadle_system_free(path) }
+    // That of the environment has no path of its own.
+    let place = UnsafePointer(path) ?? treadle_system_trace_path()
+    let result = write(place)
+    try withState { $0.pointee.isWriting = false }
+    if result < 0 {
+      LastError.detail(place)
+      throw Failure(Status.system, "file of the trace", "cannot be written", osError: 0 &- result)
+    }
+  }
+
+  private static func write(_ path: UnsafePointer<CChar>) -> Int32 {
+    let output = treadle_system_begin_output(path)
+    if output.fd < 0 { return output.fd }
+    var writer = TraceFile(output.fd)
+    writer.write(treadle_system_trace_session())
+    return treadle_system_end_output(output, writer.result)
   }
 
   /// Notes something of the client's own in the trace; false if there is none.

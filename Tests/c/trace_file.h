@@ -62,7 +62,7 @@ static struct {
     uint64_t track;
     int tid;
     char name[32];
-} threads[64];
+} threads[256];
 HELPER int thread_count;
 static pid_t traced; /* whose trace it is */
 
@@ -89,7 +89,7 @@ HELPER void read_track(struct message m) {
     for (struct field f; next_field(&m, &f);) {
         if (f.number == 1) uuid = f.value;
         if (f.number != 4) continue;
-        CHECK(thread_count < 64);
+        CHECK(thread_count < 256);
         threads[thread_count].track = uuid;
         for (struct field t; next_field(&f.message, &t);) {
             if (t.number == 1) CHECK_INT(t.value, traced);

@@ -5,6 +5,7 @@
 #include "trace_file.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <sys/resource.h>
 
@@ -174,10 +175,105 @@ TEST(a_trace_that_cannot_be_written_ends_no_program, "RL-16 OBJ-6") {
     CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, "file of the trace");
     treadle_last_error(&error);
     CHECK_INT(error.os_errno, EFBIG);
-    CHECK_INT(unlink(trace_file()), 0);
+    CHECK_INT(unlink(trace_file()), -1); /* nothing of it is there */
     start();
     CHECK_INT(treadle_trace_mark("goes on", 1), TREADLE_OK);
     stop();
+}
+
+static int files_beside(void) {
+    glob_t found = {0};
+    char pattern[80];
+    snprintf(pattern, sizeof pattern, "%s*", trace_file());
+    int count = glob(pattern, 0, NULL, &found) == 0 ? (int)found.gl_pathc : 0;
+    globfree(&found);
+    return count;
+}
+/* What was there stays until the trace is whole, and its place is that of the file that a link leads to. */
+TEST(a_trace_is_whole_or_not_there, "RL-16") {
+    const struct rlimit limit = {50000, RLIM_INFINITY}, none = {RLIM_INFINITY, RLIM_INFINITY};
+    char link[80], text[8] = "";
+    FILE *file = fopen(trace_file(), "w");
+    CHECK(file && fputs("before", file) >= 0 && fclose(file) == 0);
+    start();
+    for (int i = 0; i < 8000; i++) CHECK_INT(treadle_trace_mark("more than a small file has room for", i), TREADLE_OK);
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, trace_file());
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &none), 0);
+    CHECK(files_beside() == 1 && (file = fopen(trace_file(), "r")) && fgets(text, sizeof text, file) && fclose(file) == 0);
+    CHECK_TEXT(text, "before");
+    snprintf(link, sizeof link, "%s.link", trace_file());
+    CHECK_INT(symlink(trace_file(), link), 0);
+    traced = getpid();
+    CHECK_INT(treadle_trace_start(link), TREADLE_OK);
+    CHECK_INT(treadle_trace_mark("by a link", 1), TREADLE_OK);
+    CHECK_INT(treadle_trace_stop(), TREADLE_OK);
+    read_trace(trace_file());
+    CHECK(count(INSTANT, "by a link") == 1 && files_beside() == 2);
+    CHECK(unlink(link) == 0 && unlink(trace_file()) == 0);
+}
+
+static void *stop_here(void *unused) {
+    CHECK_INT(treadle_trace_stop(), TREADLE_OK);
+    return unused;
+}
+TEST(a_pipe_makes_nobody_wait_but_its_writer, "RL-16 OBJ-7") {
+    treadle_error_info error = {.struct_size = sizeof error};
+    pthread_t writer;
+    char path[64], bytes[4096];
+    snprintf(path, sizeof path, "%s.pipe", trace_file());
+    CHECK_INT(mkfifo(path, 0600), 0);
+    CHECK_INT(treadle_trace_start(path), TREADLE_OK);
+    CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, "file of the trace"); /* without a reader */
+    treadle_last_error(&error);
+    CHECK_INT(error.os_errno, ENXIO);
+    /* With one that does not read yet. */
+    int fd = open(path, O_RDONLY | O_NONBLOCK);
+    CHECK(fd >= 0 && fcntl(fd, F_SETPIPE_SZ, 4096) >= 4096);
+    CHECK_INT(treadle_trace_start(path), TREADLE_OK);
+    for (int i = 0; i < 8000; i++) CHECK_INT(treadle_trace_mark("more than a pipe has room for", i), TREADLE_OK);
+    CHECK_INT(pthread_create(&writer, NULL, stop_here, NULL), 0);
+    struct pollfd reader = {.fd = fd, .events = POLLIN};
+    CHECK_INT(poll(&reader, 1, -1), 1); /* it is being written */
+    CHECK_ERROR(treadle_trace_start(path), TREADLE_E_STATE, "is being written");
+    CHECK_ERROR(treadle_trace_stop(), TREADLE_E_STATE, "was not started");
+    CHECK_INT(treadle_trace_mark("of none", 1), TREADLE_IGNORED);
+    while (poll(&reader, 1, -1) == 1 && (reader.revents & POLLIN) && read(fd, bytes, sizeof bytes) > 0) {}
+    CHECK_INT(pthread_join(writer, NULL), 0);
+    CHECK(close(fd) == 0 && unlink(path) == 0);
+    start();
+    stop();
+}
+
+/* They begin to record at the same moment, in a process that has no rings yet. */
+enum { CROWD = 300 };
+static pthread_barrier_t crowd;
+static void *mark_with_others(void *unused) {
+    pthread_barrier_wait(&crowd);
+    treadle_trace_mark("all at once", 1);
+    pthread_barrier_wait(&crowd);
+    return unused;
+}
+static int tracks_of_a_crowd(void) {
+    pthread_t all[CROWD];
+    pthread_barrier_init(&crowd, NULL, CROWD);
+    start();
+    for (int i = 0; i < CROWD; i++) CHECK_INT(pthread_create(&all[i], NULL, mark_with_others, NULL), 0);
+    for (int i = 0; i < CROWD; i++) CHECK_INT(pthread_join(all[i], NULL), 0);
+    stop();
+    return count(INSTANT, "all at once");
+}
+TEST(there_are_as_many_tracks_as_are_promised, "RL-16") {
+    int status = 0;
+    for (int i = 0; i < scaled(20); i++) {
+        fflush(NULL);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) _exit(tracks_of_a_crowd() == 128 ? 0 : 1);
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK_INT(status, 0);
+        progress();
+    }
 }
 
 /* The environment's is written as the program exits; the child of a fork has none of its parent's. */

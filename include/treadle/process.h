@@ -79,11 +79,13 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_set_log(treadle_log_fn log,
  *  in file.PID. `%p` in the path stands for the process's id. The file is opened when the trace is written: a relative path counts
  *  from the working directory at that time, and a path that cannot be written is an error of treadle_trace_stop, or at the exit a
  *  message of the debug log.
- *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_STATE while there is one; TREADLE_E_NOMEM. Since 1.0. */
+ *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_STATE while there is one, or one is being written; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_trace_start(const char *path);
 
 /** Ends the trace and writes its file, in Perfetto's format: https://ui.perfetto.dev opens it. A trace that is not stopped is written
- *  when the process exits (RL-16).
+ *  when the process exits (RL-16). The file is whole or not there: it is written beside its place and moved there at the end, so that
+ *  an older one stays until then. A device, a pipe, or a file whose folder takes no new one is written in its place: a pipe makes
+ *  this call wait for its reader, and a FIFO without a reader is refused at once (ENXIO). No lock is held meanwhile.
  *  [any] Errors: TREADLE_E_STATE if there is no trace; with the trace ended, TREADLE_E_SYSTEM, with os_errno, if
  *  the file cannot be written. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_trace_stop(void);

@@ -34,6 +34,7 @@ static inline void treadle_system_tell(void *loop, uint32_t kind, uint32_t tag, 
 extern uint32_t treadle_system_trace_sessions;
 extern uint64_t treadle_system_flows;
 extern void *treadle_system_trace_ring_list;
+extern uint32_t treadle_system_trace_ring_count;
 static inline uint32_t treadle_system_trace_session(void) { return __atomic_load_n(&treadle_system_trace_sessions, __ATOMIC_RELAXED); }
 /* When an event is: by the processor's counter where that is what the kernel's clock is made of, for half of what the clock costs;
  * else by the clock. An anchor is a moment by both, from which times of the clock are computed as the file is written. */
@@ -59,12 +60,23 @@ static inline void treadle_system_begin_trace(void) {
 }
 static inline uint64_t treadle_system_next_flow(void) { return __atomic_add_fetch(&treadle_system_flows, 1, __ATOMIC_RELAXED); }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_trace_rings(void) { return &treadle_system_trace_ring_list; }
+static inline uint32_t *TREADLE_SYSTEM_NONNULL treadle_system_trace_rings_made(void) { return &treadle_system_trace_ring_count; }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_trace_lock(void) { return &treadle_system_present_life.trace.mutex; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_trace_words(void) { return treadle_system_present_life.trace.words; }
 const char *TREADLE_SYSTEM_NONNULL treadle_system_trace_path(void);
 /* There too: the process ends. */
 void libtreadle_trace_ends(void) __attribute__((weak));
-int32_t treadle_system_create_file(const char *path); /* empties it if it is there; %p in the path is the process's id */
+/* A file that is written as a whole: beside its place, to which it is moved at the end; its old content stays until then. What is there and is
+ * no regular file, or lies where nothing can be created, is written to in its place; a FIFO without a reader is refused at once, with
+ * ENXIO. %p in the path is the process's id. */
+struct treadle_system_output {
+    int32_t fd;    /* or -errno: then there is nothing to end */
+    char *place;   /* NULL: it is written in its place */
+    char *beside;
+};
+struct treadle_system_output treadle_system_begin_output(const char *path);
+/* result: 0, or -errno of what has failed meanwhile, which drops what was written beside. Returns that, or -errno. */
+int32_t treadle_system_end_output(struct treadle_system_output output, int32_t result);
 /* Writing without a signal for the program (writing.c). */
 int32_t treadle_system_write_all(int32_t fd, const void *bytes, size_t size);
 /* There too: a callout that is timed has begun, and there is to be a watchdog. */
