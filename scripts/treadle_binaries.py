@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 # Between two functions lies padding only; the C compiler's own few, at the beginning of the code, have no tables.
@@ -24,6 +25,29 @@ def sections(library: str) -> dict[str, tuple[int, int]]:
         re.M,
     )
     return {name: (int(address, 16), int(size, 16)) for name, address, size in found}
+
+
+#: The oldest C library that a library built on Debian 12 runs with (docs/guide/policy.md).
+OLDEST_GLIBC = (2, 34)
+#: On a newer one than that of Debian 12 the headers lead to newer versions of functions that are old.
+GLIBC_OF_BUILDS = (2, 36)
+
+
+def newer_needs(shared: str) -> list[str]:
+    """The functions of a shared library's needs that the oldest C library does not have."""
+    if tuple(map(int, output_of("getconf", "GNU_LIBC_VERSION").split()[1].split("."))) > GLIBC_OF_BUILDS:
+        return []
+    needs = re.findall(r"\sU (\w+)@+GLIBC_([\d.]+)", output_of("nm", "--dynamic", "--undefined-only", shared))
+    return [f"{name} of {version}" for name, version in needs if tuple(map(int, version.split("."))) > OLDEST_GLIBC]
+
+
+def newer_needs_of_static(archive: str, *libraries: str) -> list[str]:
+    """The same of a static library: of a library that has all of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        shared = f"{folder}/all.so"
+        compiler = os.environ.get("CC", "cc")
+        output_of(compiler, "-shared", "-o", shared, "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", *libraries)
+        return newer_needs(shared)
 
 
 def code_without_unwinding(library: str) -> list[str]:
