@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -100,11 +99,8 @@ static void *watch_signals(void *info) {
 
 static sigset_t taken;
 
-/* In a child that a plugin forks: it gets signals again, and sleeps as others do. */
-static void reset_child(void) {
-    pthread_sigmask(SIG_UNBLOCK, &taken, NULL);
-    prctl(PR_SET_TIMERSLACK, 50000);
-}
+/* In a child that a plugin forks: it gets signals again. */
+static void reset_child(void) { pthread_sigmask(SIG_UNBLOCK, &taken, NULL); }
 
 /* Before there is any other thread: all inherit that the signals are blocked. */
 static bool take_signals(void) {

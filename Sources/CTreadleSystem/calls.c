@@ -222,6 +222,15 @@ int32_t treadle_system_futex_wait(void *word, uint32_t expected, int64_t until) 
     return (int32_t)result(syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                                    until == INT64_MAX ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY));
 }
+int32_t treadle_system_futex_sleep(void *word, uint32_t expected, int64_t until) {
+    enum { EXACT = 1, NEAR = 50000000 };
+    int slack = -1;
+    if (until != INT64_MAX && until - treadle_system_now() < NEAR) slack = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL);
+    if (slack > EXACT) prctl(PR_SET_TIMERSLACK, (unsigned long)EXACT, 0UL, 0UL, 0UL);
+    int32_t value = treadle_system_futex_wait(word, expected, until);
+    if (slack > EXACT) prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0UL, 0UL, 0UL);
+    return value;
+}
 int32_t treadle_system_futex_wake(void *word, int32_t count) {
     int saved = errno; /* a signal handler may be the caller */
     int32_t value = (int32_t)result(syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0));
@@ -300,7 +309,6 @@ bool treadle_system_map_again(void *shared, size_t size, void *place) {
     /* An old size of 0 duplicates; the kernel looks at its limits before it removes what was there. */
     return mremap(shared, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place;
 }
-void treadle_system_exact_sleeps(void) { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
 
 int32_t treadle_system_eintr(void) { return EINTR; }
 int32_t treadle_system_eperm(void) { return EPERM; }

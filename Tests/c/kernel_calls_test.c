@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 
 #if !THREAD_SANITIZER && !ADDRESS_SANITIZER /* which stand there themselves */
@@ -45,6 +46,21 @@ long syscall(long number, ...) {
     if (number == SYS_futex) atomic_fetch_add((a[1] & 127) == 1 /* FUTEX_WAKE */ ? &wakes : &waits, 1);
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
+
+static int slack_sets;
+static unsigned long slack_set;
+int prctl(int option, ...) {
+    static int (*real)(int, ...);
+    unsigned long a[4];
+    va_list arguments;
+    va_start(arguments, option);
+    for (int i = 0; i < 4; i++) a[i] = va_arg(arguments, unsigned long);
+    va_end(arguments);
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, "prctl");
+    if (option == PR_SET_TIMERSLACK) slack_sets++, slack_set = a[0];
+    return real(option, a[0], a[1], a[2], a[3]);
+}
+static int slack_now(void) { return prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL); }
 
 static int timer_sets;
 int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old) {
@@ -130,6 +146,40 @@ TEST(a_due_timer_sets_no_timer_of_the_kernel_s, "PASS-10 TMR-8") {
         CHECK_INT(timer_sets, 0);
         CHECK(atomic_load(&waits) - before <= passes * (1 + flags));
     }
+}
+
+/* A sleep ends on time, and threads and children that callbacks start inherit nothing of that. */
+static void *slack_of_thread(void *unused) { return (void)unused, (void *)(intptr_t)slack_now(); }
+static void look_at_slack(treadle_timer timer, void *slack) {
+    (void)timer;
+    CHECK_INT(slack_now(), *(int *)slack);
+    CHECK_INT((intptr_t)on_thread(slack_of_thread, NULL), *(int *)slack);
+    CHECK_INT(treadle_loop_stop(treadle_loop_current()), TREADLE_OK);
+}
+static void *stop_it_asleep(void *info) {
+    struct sleep_watch *watch = info;
+    while (!is_asleep(watch)) sched_yield();
+    CHECK_INT(treadle_loop_stop(watch->loop), TREADLE_OK);
+    return NULL;
+}
+TEST(a_sleep_has_no_timer_slack_and_leaves_none_behind, "RUN-14 TMR-22") {
+    treadle_loop loop = treadle_loop_current();
+    struct sleep_watch watch;
+    pthread_t stopper;
+    int slack = slack_now();
+    CHECK(slack > 1 && slack_sets == 0);
+    armed_timer(look_at_slack, &slack, NULL, treadle_time_now() + MILLISECONDS(20), 0);
+    CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    CHECK(slack_sets >= 2 && slack_sets % 2 == 0);
+    CHECK_INT(slack_set, slack);
+    /* For a date that is far away the kernel is not asked. */
+    int before = slack_sets;
+    armed_timer(look_at_slack, &slack, NULL, treadle_time_now() + SECONDS(1000), 0);
+    watch_sleep(&watch, loop, TREADLE_DEFAULT_MODE);
+    CHECK_INT(pthread_create(&stopper, NULL, stop_it_asleep, &watch), 0);
+    CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    CHECK_INT(pthread_join(stopper, NULL), 0);
+    CHECK(slack_sets == before && slack_now() == slack);
 }
 
 TEST(a_pass_waits_in_the_kernel_once, "PASS-8 PASS-10 PASS-12") {

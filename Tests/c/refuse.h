@@ -35,6 +35,7 @@ static const struct refusable refusables[] = {
     {"mremap_again", SYS_mremap, 1, UINT32_MAX, 0},
     {"fcntl_getfd", SYS_fcntl, 1, UINT32_MAX, 1},
     {"prctl_timerslack", SYS_prctl, 0, UINT32_MAX, 29},
+    {"prctl_get_timerslack", SYS_prctl, 0, UINT32_MAX, 30},
     {"sched_yield", SYS_sched_yield, -1, 0, 0},
     {"getcpu", SYS_getcpu, -1, 0, 0},
     {NULL, 0, 0, 0, 0},

@@ -27,8 +27,7 @@ enum {
 
 /** Returns the calling thread's loop. It is created on first use, stays the same, and is torn down when the thread
  *  exits (RL-8). Works on every thread, also one that Treadle did not create (RL-1, RL-2). Borrowed: valid while the
- *  thread lives; retain it to use the handle for longer (RL-9). Creating it sets the thread's timer slack
- *  (PR_SET_TIMERSLACK) to 1 ns, so that its sleeps end on time.
+ *  thread lives; retain it to use the handle for longer (RL-9).
  *  [any, quick] NULL on failure, with TREADLE_E_NOMEM, TREADLE_E_SYSTEM, TREADLE_E_STATE (in a thread-specific destructor that
  *  comes after the loop's teardown) or TREADLE_E_FORKED as the last error. Since 1.0. */
 TREADLE_API treadle_loop treadle_loop_current(void);

@@ -322,6 +322,10 @@ int32_t treadle_system_clock_watch(void);
 
 /* Sleeps while *word == expected, until an absolute monotonic time; INT64_MAX: for ever. */
 int32_t treadle_system_futex_wait(void *word, uint32_t expected, int64_t until);
+/* The same, on time: the kernel delays a thread's sleeps by up to its timer slack, 50 microseconds. That is 1 ns meanwhile, unless it is
+ * less than a thousandth of the sleep, by which the kernel delays poll and epoll as well. Threads and children inherit the slack, so
+ * it is as it was when this returns. */
+int32_t treadle_system_futex_sleep(void *word, uint32_t expected, int64_t until);
 int32_t treadle_system_futex_wake(void *word, int32_t count);
 /* A word that is 0 or the id of the thread that has it: sleeps until it is the caller's, and lends his priority meanwhile to
  * who has it. The word says by a bit that somebody sleeps: then it is given to him by the second function. */
@@ -356,9 +360,6 @@ struct treadle_system_place {
     uintptr_t offset;
 };
 struct treadle_system_place treadle_system_place_of(uintptr_t address);
-
-/* The kernel delays a thread's sleeps by up to 50 microseconds unless told otherwise. */
-void treadle_system_exact_sleeps(void);
 
 /* --- Threads -------------------------------------------------------------------------------------- */
 

@@ -84,7 +84,7 @@ extension Loop {
         result = mode.waitForDescriptors(poller, until: until)
         asked = result >= 0
       } else {
-        result = Futex.wait(state.pointee.sleeping, while: Sleep.onFutex, until: until == Clock.forever ? until : max(until, 1))
+        result = Futex.sleep(state.pointee.sleeping, while: Sleep.onFutex, until: until == Clock.forever ? until : max(until, 1))
       }
       endOwnSleep()
       state.pointee.awakeSince.store(Clock.lastTick, ordering: .relaxed)

@@ -25,7 +25,6 @@ extension Loop {
       } else {
         try create(threadID: id)
       }
-    treadle_system_exact_sleeps()
     let thread = treadle_system_thread()
     thread.pointee.loop = UnsafeMutableRawPointer(loop.state)
     return loop
