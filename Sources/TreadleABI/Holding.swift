@@ -35,10 +35,12 @@ extension Loop {
 /// References that a function copies into its caller's buffer: to all that it has room for, or to none.
 struct CopiedReferences {
   private let buffer: ClientBuffer<UnsafeMutableRawPointer?>
+  private let subject: StaticString
   /// How many objects there are, whether or not there was room.
   private(set) var count = 0
 
   init(_ start: UnsafeMutableRawPointer?, _ capacity: Int, _ subject: StaticString) throws(Failure) {
+    self.subject = subject
     buffer = try ClientBuffer(start?.assumingMemoryBound(to: UnsafeMutableRawPointer?.self), capacity, subject)
   }
 
@@ -46,9 +48,9 @@ struct CopiedReferences {
   mutating func add(_ kind: Kind, _ handle: Handle) throws(Failure) {
     if let place = buffer.place(count) {
       do throws(Failure) {
-        try Slab(kind).retainForClient(handle.bits, kind.name)
+        try Slab(kind).retainForClient(handle.bits, subject)
       } catch {
-        if error.status == Status.range { throw error }
+        if error.status == Status.range { throw Failure(Status.range, subject, "gets an object with as many references as it can have") }
         return
       }
       place.pointee = UnsafeMutableRawPointer(bitPattern: handle.bits)

@@ -46,7 +46,7 @@ public func treadle_thread_copy_loop(
     let out = try need(out_loop, nil, "out_loop")
     let loop = try Thread.holding(thread) { thread throws(Failure) in try thread.holdLoop() }
     defer { loop.letGo() }
-    try Slab(.loop).retainForClient(loop.handle.bits, "loop")
+    try Slab(.loop).retainForClient(loop.handle.bits, "thread's loop")
     out.pointee = pointer(loop.handle)
     return Status.ok
   }

@@ -108,7 +108,7 @@ extension Loop {
         let handle = Handle(kind: .loop, slot: slot, generation: loop.state.pointee.reference.generation).bits
         if loop.threadID != id { return true }
         do throws(Failure) {
-          try Slab(.loop).retainForClient(handle, "loop")
+          try Slab(.loop).retainForClient(handle, "loop of thread_id")
         } catch {
           // One that is gone is not that of a living thread.
           if error.status == Status.range { failure = error }
