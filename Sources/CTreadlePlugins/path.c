@@ -5,6 +5,8 @@
  * checked are those that the file is opened in. */
 #include "files.h"
 
+#include "CTreadleSystem.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +23,10 @@ void libtreadle_files_say(struct report report, const char *what, const char *wh
 
 /* --- Who may write ------------------------------------------------------------------------------- */
 
-static bool is_trusted(const struct stat *file) { return file->st_uid == 0 || file->st_uid == geteuid(); }
+/* Root's or the process's own. The files of all users that its user namespace does not map look like one user's. */
+static bool is_trusted(const struct stat *file) {
+    return (file->st_uid == 0 || file->st_uid == geteuid()) && treadle_system_user_is_certain(file->st_uid);
+}
 
 /* Whether the mode lets a user write who is neither root nor the process's. path: without links. */
 static bool is_writable_by_others(const struct stat *file, const char *path) {

@@ -102,6 +102,46 @@ int32_t treadle_system_socket_peer(int32_t fd, uint32_t *user, int32_t *process)
 }
 uint32_t treadle_system_user(void) { return (uint32_t)geteuid(); }
 
+/* The numbers with which a file begins; how many it has. */
+static int read_numbers(const char *path, uint64_t *numbers, int most) {
+    char text[64];
+    int64_t fd = result(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+    if (fd < 0) return 0;
+    int64_t length = result(syscall(SYS_read, fd, text, sizeof text));
+    syscall(SYS_close, fd);
+    int count = 0;
+    for (int64_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9') continue;
+        if (count == most) break;
+        for (numbers[count] = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++) {
+            numbers[count] = numbers[count] * 10 + (uint64_t)(text[i] - '0');
+        }
+        count++;
+    }
+    return count;
+}
+/* The number as which the kernel shows each user that this process's user namespace does not map, as of the first question. */
+static uint32_t unmapped_user(void) {
+    static uint32_t known = UINT32_MAX;
+    uint32_t user = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (user != UINT32_MAX) return user;
+    uint64_t number;
+    user = read_numbers("/proc/sys/kernel/overflowuid", &number, 1) == 1 ? (uint32_t)number : 65534;
+    __atomic_store_n(&known, user, __ATOMIC_RELAXED);
+    return user;
+}
+/* Whether this process's user namespace maps every user there is, as the first one does: in one range, of as many as there are. */
+static bool are_all_users_mapped(void) {
+    uint64_t range[3]; /* the first one here, the first one there, how many */
+    return read_numbers("/proc/self/uid_map", range, 3) == 3 && range[0] == 0 && range[2] >= UINT32_MAX;
+}
+bool treadle_system_user_is_certain(uint32_t user) {
+    int saved = errno;
+    bool is_certain = user != unmapped_user() || are_all_users_mapped();
+    errno = saved;
+    return is_certain;
+}
+
 union passing {
     struct cmsghdr head;
     char room[CMSG_SPACE(TREADLE_SYSTEM_PASSED * sizeof(int))];

@@ -168,10 +168,11 @@ extension MessagePort {
     if watch(socket, MessagePort.wantsMessages, MessagePort.mark(taken, generation)) < 0 { disconnect(taken) }
   }
 
+  /// The process may have changed its user namespace since the port was created.
   private func isAllowed(_ user: UInt32) -> Bool {
-    if user == state.pointee.owner { return true }
-    for allowed in state.pointee.users.elements where allowed == user { return true }
-    return false
+    var isNamed = user == state.pointee.owner
+    for allowed in state.pointee.users.elements where allowed == user { isNamed = true }
+    return isNamed && treadle_system_user_is_certain(user)
   }
 
   // MARK: Those that say nothing

@@ -33,7 +33,8 @@ extension MessagePort {
     var process: Int32 = 0
     let result = treadle_system_socket_peer(number, &user, &process)
     if result < 0 { throw Failure.system("getsockopt", result) }
-    if user != state.pointee.owner { throw Failure(Status.notFound, "name", "is served by a process of another user") }
+    // The process may have changed its user namespace since the port was planned.
+    if user != state.pointee.owner || !treadle_system_user_is_certain(user) { throw Failure(Status.notFound, "name", "is served by a process of another user") }
     let hello = MessageFrame(kind: MessageFrame.Kind.hello, length: name.length)
     switch state.pointee.socket.send(hello, UnsafeRawPointer(name.text)) {
     case .done: break

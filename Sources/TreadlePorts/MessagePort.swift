@@ -38,11 +38,12 @@ package struct MessagePort {
 
   /// Memory for a port that has no source yet, with one reference.
   static func make(_ plan: Plan, isRemote: Bool) throws(Failure) -> MessagePort {
-    guard let memory = treadle_system_allocate(MemoryLayout<MessagePortState>.size) else {
+    let uncertain = uncertainUser(plan)
+    guard uncertain == nil, let memory = treadle_system_allocate(MemoryLayout<MessagePortState>.size) else {
       var functions = plan.functions
       for function in functions.elements { function.free() }
       functions.free()
-      throw Failure.noMemory("port")
+      throw uncertain ?? Failure.noMemory("port")
     }
     let port = MessagePort(memory)
     port.state.initialize(to: MessagePortState(isRemote: isRemote, plan))
@@ -53,6 +54,14 @@ package struct MessagePort {
       }
     }
     return port
+  }
+
+  /// A port trusts users by their numbers, so each number must mean one user.
+  private static func uncertainUser(_ plan: Plan) -> Failure? {
+    let text: StaticString = "cannot be distinguished from users that the process's user namespace does not map"
+    for user in plan.users where !treadle_system_user_is_certain(user) { return Failure(Status.notSupported, "users", text) }
+    if treadle_system_user_is_certain(plan.owner ?? treadle_system_user()) { return nil }
+    return Failure(Status.notSupported, plan.owner == nil ? "process's user" : "owner", text)
   }
 
   func hold() { state.pointee.references.add(1, ordering: .relaxed) }

@@ -92,6 +92,31 @@ TEST(a_file_that_others_may_replace_is_refused, "PLUG-1") {
     rmdir(link);
 }
 
+/* In a user namespace that maps nobody, the files of all users look like the process's own. */
+TEST(a_file_of_a_user_whom_the_namespace_does_not_map_is_refused, "PLUG-1") {
+    enum { CANNOT = 99 };
+    begin_folder();
+    copy_plugin("provider", in_folder("foreign.so"), SIZE_MAX);
+    CHECK_INT(chmod(in_folder("foreign.so"), 0644), 0);
+    if (geteuid() == 0) CHECK_INT(chown(in_folder("foreign.so"), 12345, 12345), 0);
+    int status = 0;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        if (unshare(CLONE_NEWUSER) != 0) _exit(CANNOT);
+        CHECK(treadle_after_fork_child() >= 0);
+        CHECK_INT(try_file(in_folder("foreign.so"), 0), TREADLE_E_PLUGIN);
+        CHECK_ERROR_SAYS("another user");
+        CHECK_INT(try_file(in_folder("foreign.so"), TREADLE_PLUGIN_LOAD_WRITABLE), TREADLE_OK);
+        _exit(0);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT) fprintf(stderr, "plugin_refused: skipped: no user namespace here\n");
+    else CHECK_INT(status, 0);
+    unlink(in_folder("foreign.so"));
+    rmdir(folder);
+}
+
 TEST(a_description_that_lies_is_refused, "PLUG-1") {
     enum { LIES = 46 };
     char number[8];

@@ -34,6 +34,9 @@ int32_t treadle_system_epoll(void); /* as treadle_system_epoll_create, noted */
 /* Who has the other end: as of its connecting or listening. */
 int32_t treadle_system_socket_peer(int32_t fd, uint32_t *user, int32_t *process);
 uint32_t treadle_system_user(void);
+/* Whether the number means one user to this process. In a user namespace that does not map all users the kernel shows the others as one
+ * number (65534), which a mapped user may have besides. False for that number if the map cannot be read. */
+bool treadle_system_user_is_certain(uint32_t user);
 
 /* At most this many descriptors travel with a message: those of a ring. */
 enum { TREADLE_SYSTEM_PASSED = 3 };

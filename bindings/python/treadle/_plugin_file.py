@@ -11,6 +11,7 @@ import stat
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import List
 
 from . import _capi
 from ._errors import PluginError, SystemFailure
@@ -77,10 +78,27 @@ def _source_of(path: Path, takes_writable: bool) -> bytes:
         raise failure from None
 
 
+def _read_numbers(path: str) -> List[int]:
+    try:
+        with open(path, "rb") as file:
+            return [int(word) for word in file.read(64).split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _is_trusted(user: int) -> bool:
+    """Whether it is root or the process's user. In a user namespace that does not map all users, the others look like one."""
+    if user not in (0, os.geteuid()):
+        return False
+    unmapped = _read_numbers("/proc/sys/kernel/overflowuid") or [65534]
+    mapped = _read_numbers("/proc/self/uid_map")[:3]
+    return user != unmapped[0] or len(mapped) == 3 and mapped[0] == 0 and mapped[2] >= 2**32 - 1
+
+
 def _is_others(found: os.stat_result) -> bool:
     """Whether somebody else than root and the process's user may write it, as the library decides it for its own."""
     user = os.geteuid()
-    if found.st_uid not in (0, user) or found.st_mode & stat.S_IWOTH:
+    if not _is_trusted(found.st_uid) or found.st_mode & stat.S_IWOTH:
         return True
     # A user's own group has the user's number and nobody else in it.
     is_own_group = found.st_gid == 0 or found.st_gid == user == os.getegid()
@@ -90,5 +108,5 @@ def _is_others(found: os.stat_result) -> bool:
 def _is_open(directory: os.stat_result) -> bool:
     """Whether somebody else may put another file in the place of one: with the sticky bit only its owner may."""
     if directory.st_mode & stat.S_ISVTX:
-        return directory.st_uid not in (0, os.geteuid())
+        return not _is_trusted(directory.st_uid)
     return _is_others(directory)

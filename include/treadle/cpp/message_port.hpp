@@ -139,7 +139,8 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
     /// gone. A port of the same name that this process has is returned again (MSG-3).
     /// [any] Errors: Error of Status::not_found if the name has no server, or one of another user; Status::exists if this
     /// process has the port already, and there is a callback for its end, for which there is no room then; Status::argument for
-    /// a name as above, or users; Status::range for too long a label; Status::system, Status::no_memory; std::bad_alloc.
+    /// a name as above, or users; Status::range for too long a label; Status::not_supported for an owner that cannot be
+    /// distinguished from users that the process's user namespace does not map; Status::system, Status::no_memory; std::bad_alloc.
     /// Since 1.0.
     static MessagePort remote(const std::string &name, const MessagePortOptions &options = {}) {
         constexpr const char *function = "treadle::MessagePort::remote";
