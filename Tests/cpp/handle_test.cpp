@@ -87,12 +87,12 @@ TEST(empty_and_stale_handles_throw, "OBJ-5") {
     Source real([] {});
     const treadle_source native = real.native();
     real.reset();
-    CHECK_ERROR(Source::retaining(native), stale, "source");
+    CHECK_ERROR(Source::retaining(native), stale, "object");
     Source stale = Source::adopt(native);
-    CHECK_ERROR(Source(stale), stale, "source");
+    CHECK_ERROR(Source(stale), stale, "object");
     Source kept([] {});
     const treadle_source before = kept.native();
-    CHECK_ERROR(kept = stale, stale, "source");
+    CHECK_ERROR(kept = stale, stale, "object");
     CHECK(kept.native() == before);
 }
 

@@ -256,7 +256,7 @@ TEST(close_waits_for_the_callback, "OBJ-5 OBJ-9") {
         later.join();
     });
     const Loop loop = Loop::current();
-    const Timer timer(Clock::now(), [&](const Timer &self) { CHECK_ERROR(self.close(), deadlock, "timer"); });
+    const Timer timer(Clock::now(), [&](const Timer &self) { CHECK_ERROR(self.close(), deadlock, "object"); });
     loop.add(timer);
     CHECK_EQUAL(loop.run(), RunResult::finished);
 }

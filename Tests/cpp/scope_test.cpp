@@ -95,14 +95,14 @@ TEST(handles_of_what_a_scope_has_ended_do_no_harm, "SCOPE-2") {
         CHECK(!scope.is_valid() && !made->source.is_valid() && !made->timer.is_valid() && !made->inner.is_valid());
         CHECK(!made->thread.is_executing() && !made->thread.is_finished());
         CHECK_ERROR(made->source.signal(), stale, "source");
-        CHECK_ERROR(loop.add(made->timer, never), stale, "timer");
+        CHECK_ERROR(loop.add(made->timer, never), stale, "item");
         CHECK_ERROR(made->observer.describe(), stale, "");
-        CHECK_ERROR(made->descriptor.invalidate(), stale, "descriptor");
+        CHECK_ERROR(made->descriptor.invalidate(), stale, "item");
         CHECK_ERROR(made->thread.join(), stale, "thread");
         CHECK_ERROR(made->unstarted.start(), stale, "thread");
         CHECK_ERROR(made->inner.enter(), stale, "scope");
         CHECK_ERROR(made->inner.close(), stale, "object");
-        CHECK_ERROR(Timer(made->timer), stale, "timer");
+        CHECK_ERROR(Timer(made->timer), stale, "object");
         CHECK_EQUAL(made->timer.invalidate(std::nothrow), Status::stale);
         CHECK_EQUAL(made->thread.close(std::nothrow), Status::stale);
         CHECK_EQUAL(made->inner.close(std::nothrow), Status::stale);
@@ -300,7 +300,7 @@ TEST(scopes_are_moved_adopted_and_given_away, "OBJ-2 SCOPE-5") {
         const Scope adopted = Scope::adopt(detached);
     }
     CHECK(!timer.is_valid());
-    CHECK_ERROR(Scope::retaining(native), stale, "scope");
+    CHECK_ERROR(Scope::retaining(native), stale, "object");
     CHECK_ERROR(Scope(std::string(256, 'x').c_str()), range, "label");
     CHECK_ERROR(Scope("\xff"), argument, "label");
     CHECK_ERROR(target.close(std::chrono::duration<double>(std::nan(""))), argument, "not a number");
