@@ -18,7 +18,7 @@ import treadle
 import treadle.aio
 from treadle import DEFAULT, Activity, RunLoop, RunResult
 
-from support import WATCHDOG, LoopThread, TestCase, eventually, in_thread
+from support import WATCHDOG, LoopThread, TestCase, eventually, in_thread, run_python
 
 
 class Running(TestCase):
@@ -96,6 +96,18 @@ class Running(TestCase):
         reference = weakref.ref(attached.loop)
         del attached
         self.assertIsNone(reference())
+
+    def test_a_closed_loop_that_somebody_keeps(self) -> None:
+        """One that goes after everything else, at the end of the interpreter, goes quietly."""
+        script = """if True:
+            import asyncio, treadle.aio
+            loop = treadle.aio.EventLoop()
+            asyncio.set_event_loop(loop)
+            loop.run_until_complete(asyncio.sleep(0))
+            loop.close()
+        """
+        result = run_python(script)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_installed(self) -> None:
         """asyncio.run() of a program that knows nothing of Treadle has our loop, until the policy is set back."""

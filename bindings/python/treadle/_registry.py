@@ -111,7 +111,8 @@ def items_of(handles: Iterable[int]) -> Dict[int, Item]:
     return {handle: item for handle, item in found if item is not None}
 
 
-def _collected(reference: ItemReference) -> None:
+def _collected(reference: ItemReference, items: Dict[int, ItemReference] = items) -> None:
+    # At the end of the interpreter the module's own names may be gone.
     items.pop(reference.token, None)
     reference.release(reference.handle)
 
