@@ -348,11 +348,14 @@ class Cases:
             self.case(function, parameters, member, value, [*given[:index], "&s", *given[index + 1 :]], before)
 
 
-def closed(functions: dict[str, str], name: str) -> bool:
-    """Whether the header says that the function returns TREADLE_E_CLOSED, itself or by the function whose errors it has."""
+def listed(functions: dict[str, str], name: str, seen: tuple[str, ...] = ()) -> set[str]:
+    """The errors that the header lists for a function, itself or by the functions whose errors it has."""
     comment = " ".join(re.sub(r"\n \*", " ", functions[name]).split())
-    others = re.findall(r"(?:\bas|\bof) (treadle_\w+)", comment.partition("Errors")[2])
-    return "TREADLE_E_CLOSED" in comment or any(closed(functions, other) for other in others if other != name and other in functions)
+    found = set(re.findall(r"TREADLE_E_\w+", comment))
+    for other in re.findall(r"(?:\bas|\bof|\band) (treadle_\w+)", comment.partition("Errors")[2]):
+        if other in functions and other not in (name, *seen):
+            found |= listed(functions, other, (name, *seen))
+    return found
 
 
 def main() -> None:
@@ -362,8 +365,11 @@ def main() -> None:
         if found.kind == "function" and found.name not in WITHOUT:
             cases.function(found.name, split(found.text))
     functions = {d.name: d.comment for d in declarations if d.kind == "function"}
-    listed = [f'"{name}"' for name in functions if closed(functions, name)]
-    print("static const char *const list_closed[] = {", ", ".join(listed), "};")
+    print("static const struct {\n    const char *name;\n    uint32_t errors; /* a bit for each, by its number */\n} listed[] = {")
+    for name in functions:
+        bits = " | ".join(f"1u << -{status}" for status in sorted(listed(functions, name)))
+        print(f'    {{"{name}", {bits or 0}}},')
+    print("};")
     print("static void (*const cases[])(struct handles *) = {", ", ".join(f"case_{i}" for i in range(cases.count)), "};")
 
 

@@ -107,7 +107,8 @@ typedef struct treadle_invocation_options {
  *  [any] Not from a signal handler. Errors, with the completion's releases called unless the options or the completion cannot
  *  be read: TREADLE_E_ARG for NULL or a bad struct_size (these), loop and thread, a NULL mode, more than
  *  65,535 modes, an unknown wait, a completion with a wait, a completion_loop without a completion, a negative
- *  timeout, or one without a wait; TREADLE_E_STATE while a call is queued or running; TREADLE_E_TIMEOUT; TREADLE_E_CANCELLED
+ *  timeout, or one without a wait; TREADLE_E_STATE while a call is queued or running, and for a wait in a thread-specific
+ *  destructor that runs after the calling thread's teardown; TREADLE_E_TIMEOUT; TREADLE_E_CANCELLED
  *  when the call was cancelled meanwhile; TREADLE_E_DEADLOCK when the thread waits for the caller, directly or through other
  *  threads, with a timeout or without, and cannot make this call during that wait; TREADLE_E_CLOSED when the thread has
  *  finished, or ends before it has called, when the invocation's scope is being closed (SCOPE-2), or after treadle_shutdown;

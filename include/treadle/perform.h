@@ -68,14 +68,15 @@ typedef struct treadle_request {
  *  retired, whether the request was performed, refused (TREADLE_E_DEADLOCK) or dropped. After any other error the host still owns
  *  it.
  *  [any] Errors, with the releases called unless the request cannot be read: TREADLE_E_ARG for NULL or a bad
- *  struct_size (these two), neither or several of fn, routine and host, a release or an equal with a host, a token without
- *  one, a NULL mode, more than 65,535 modes, unknown flags, more than one flag, a delay without its flag, an `on` that is NULL
- *  but must not be, or must be NULL, a label that is not UTF-8; TREADLE_E_RANGE for a longer label; TREADLE_E_CLOSED when the
- *  thread has finished, or ends before it has performed the function (PERF-9), or after treadle_shutdown, or if the host is
- *  quiet; TREADLE_E_DEADLOCK when the thread waits for the caller, directly or through other threads, with a timeout or
- *  without; TREADLE_E_CALLBACK when a host did not complete the event that was waited for; TREADLE_E_STATE for a delay if the
- *  calling thread's loop is already torn down; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM; TREADLE_E_SYSTEM for a delay, or for a new
- *  thread. Since 1.0. */
+ *  struct_size (these two), neither or several of fn, routine and host, a release or an equal with a host, a token
+ *  without one, a NULL mode, more than 65,535 modes, unknown flags, more than one flag, a delay without its flag, an
+ *  `on` that is NULL but must not be, or must be NULL, a label that is not UTF-8; TREADLE_E_RANGE for a longer label;
+ *  TREADLE_E_CLOSED when the thread has finished, or ends before it has performed the function (PERF-9), or after
+ *  treadle_shutdown, or if the host is quiet; TREADLE_E_DEADLOCK when the thread waits for the caller, directly or
+ *  through other threads, with a timeout or without; TREADLE_E_CALLBACK when a host did not complete the event that was
+ *  waited for; TREADLE_E_STATE for a delay or a wait in a thread-specific destructor that runs after the calling
+ *  thread's teardown; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM; TREADLE_E_SYSTEM for a delay, or for a new thread.
+ *  Since 1.0. */
 TREADLE_API treadle_status treadle_perform(treadle_object on, const treadle_request *request);
 
 /** Cancels the calling thread's delayed requests that match `like`: with the same target and function (or routine, or host and

@@ -212,17 +212,18 @@ typedef struct treadle_plugin_info {
 
 /** Stores information about a plugin.
  *  [any] Errors: TREADLE_E_ARG for NULL or a struct_size that no version had; TREADLE_E_KIND for a scope that is no plugin;
- *  TREADLE_E_CLOSED if it has ended or is ending. Since 1.0. */
+ *  TREADLE_E_CLOSED if it has ended or is ending; TREADLE_E_STATE in a thread-specific destructor that runs after the thread's
+ *  teardown. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_get_info(treadle_plugin plugin, treadle_plugin_info *info);
 
 /** An extension of a plugin that has started, for the host: valid until the plugin is closed.
  *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_NOT_FOUND if it has none of that name; TREADLE_E_STATE if it has not started;
- *  TREADLE_E_CLOSED; TREADLE_E_KIND for a scope that is no plugin. Since 1.0. */
+ *  the others of treadle_plugin_get_info. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_get_extension(treadle_plugin plugin, const char *id, const void **out_extension);
 
 /** Changes a setting. If the plugin has started, its set is called, and may refuse.
  *  [any] Errors: TREADLE_E_NOT_FOUND for a key that it does not have; TREADLE_E_ARG for NULL, or a value that its type does not
- *  allow; TREADLE_E_CLOSED; TREADLE_E_KIND; errors of the plugin. Since 1.0. */
+ *  allow; errors of the plugin; the others of treadle_plugin_get_info. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_set(treadle_plugin plugin, const char *key, const char *value);
 
 /** Writes a setting's value: at most capacity bytes, NUL included, into buffer (NULL with capacity 0 asks for the length);

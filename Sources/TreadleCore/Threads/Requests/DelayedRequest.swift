@@ -101,8 +101,14 @@ package struct DelayedRequest {
 
   /// Cancels the waiting requests of the calling thread for a target, in a few steps each. Those that a release makes are new.
   @_optimize(size)
+  /// The calling thread's loop; without one there is nothing to cancel.
+  private static func existingLoop() throws(Failure) -> Loop? {
+    try Runtime.start()
+    return Loop.existing
+  }
+
   package static func cancel(target: UnsafeMutableRawPointer?) throws(Failure) -> Int32 {
-    let loop = try Loop.current()
+    guard let loop = try existingLoop() else { return Status.ignored }
     var cancelled = Cancelled()
     while let node = of(loop.state.pointee.delayed.first(key(target)), .target) { cancelled.take(node) }
     return cancelled.release()
@@ -112,7 +118,7 @@ package struct DelayedRequest {
   /// `equal`, which may do anything: cancel it, make others, and run the loop.
   @_optimize(size)
   package static func cancel(_ like: Request) throws(Failure) -> Int32 {
-    let loop = try Loop.current()
+    guard let loop = try existingLoop() else { return Status.ignored }
     let limit = loop.state.pointee.delayedAlike.count
     var cancelled = Cancelled()
     var next = first(loop, like.likeness(isAsked: false))
