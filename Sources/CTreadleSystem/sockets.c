@@ -33,9 +33,12 @@ int32_t treadle_system_socket_note(int32_t fd) {
 bool treadle_system_socket_is_noted(int32_t fd) {
     return fd >= 0 && fd < NOTED && __atomic_load_n(&noted[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1;
 }
+void treadle_system_socket_forget(int32_t fd) {
+    if (fd >= 0 && fd < NOTED) __atomic_and_fetch(&noted[fd / 64], ~((uint64_t)1 << fd % 64), __ATOMIC_RELAXED);
+}
 int32_t treadle_system_socket_close(int32_t fd) {
     if (fd < 0) return 0;
-    if (fd < NOTED) __atomic_and_fetch(&noted[fd / 64], ~((uint64_t)1 << fd % 64), __ATOMIC_RELAXED);
+    treadle_system_socket_forget(fd);
     return (int32_t)result(syscall(SYS_close, fd));
 }
 bool treadle_system_descriptor_is_late(int32_t fd) {
@@ -66,6 +69,12 @@ static socklen_t address_of(const void *name, size_t length, struct sockaddr_un 
     memcpy(out->sun_path + 1, name, length);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
+/* Before Linux 6.16 there is no such option: descriptors come then, whoever sends them. */
+void treadle_system_socket_take_files(int32_t fd, bool takes) {
+    enum { PASS_RIGHTS = 83 }; /* SO_PASSRIGHTS, but on MIPS, PA-RISC and SPARC */
+    int value = takes;
+    setsockopt(fd, SOL_SOCKET, PASS_RIGHTS, &value, sizeof value);
+}
 static int32_t closing(int32_t fd, int32_t value) {
     if (value < 0) treadle_system_socket_close(fd);
     return value < 0 ? value : fd;
@@ -76,16 +85,34 @@ int32_t treadle_system_socket_listen(const void *name, size_t length) {
     socklen_t size = address_of(name, length, &address);
     int32_t fd = open_socket();
     if (fd < 0) return fd;
+    treadle_system_socket_take_files(fd, false); /* nor does what it accepts */
     int32_t value = (int32_t)result(bind(fd, (struct sockaddr *)&address, size));
     if (value >= 0) value = (int32_t)result(listen(fd, SOMAXCONN));
     return closing(fd, value);
 }
-int32_t treadle_system_socket_connect(const void *name, size_t length) {
+/* The kernel lets those in who wait, in their turn: by a socket that waits, for so long as it is told. */
+static int32_t connect_until(int32_t fd, const struct sockaddr_un *address, socklen_t size, int64_t until) {
+    int32_t value = -EAGAIN;
+    if (fcntl(fd, F_SETFL, 0) < 0) return value;
+    do {
+        int64_t left = until - treadle_system_now();
+        if (left < 1000) break; /* no time at all would be for ever */
+        const struct timeval time = {.tv_sec = (time_t)(left / 1000000000), .tv_usec = (suseconds_t)(left % 1000000000 / 1000)};
+        if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time) < 0) break;
+        value = (int32_t)result(syscall(SYS_connect, fd, address, size));
+    } while (value == -EINTR);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    return value == -EINTR ? -EAGAIN : value;
+}
+int32_t treadle_system_socket_connect(const void *name, size_t length, int64_t until) {
     struct sockaddr_un address;
     socklen_t size = address_of(name, length, &address);
     int32_t fd = open_socket();
     if (fd < 0) return fd;
-    return closing(fd, (int32_t)result(syscall(SYS_connect, fd, &address, size)));
+    treadle_system_socket_take_files(fd, false);
+    int32_t value = (int32_t)result(syscall(SYS_connect, fd, &address, size));
+    if (value == -EAGAIN && until) value = connect_until(fd, &address, size, until);
+    return closing(fd, value);
 }
 int32_t treadle_system_socket_accept(int32_t fd) {
     return treadle_system_socket_note((int32_t)result(syscall(SYS_accept4, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)));
@@ -163,7 +190,7 @@ int64_t treadle_system_socket_send(int32_t fd, const void *head, size_t head_siz
 }
 
 int32_t treadle_system_socket_receive(int32_t fd, void *buffer, size_t room, struct treadle_system_received *out) {
-    enum { MOST = 8 }; /* what does not fit, the kernel closes, and says so */
+    enum { MOST = 8 }; /* what does not fit, the kernel closes, and says so; it is the port's own user's */
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(MOST * sizeof(int))];
@@ -190,6 +217,48 @@ int32_t treadle_system_socket_receive(int32_t fd, void *buffer, size_t room, str
                 syscall(SYS_close, number);
             }
         }
+    }
+    return 0;
+}
+
+void treadle_system_socket_skip(int32_t fd) {
+    while (result(syscall(SYS_recvfrom, fd, NULL, 0L, (long)(MSG_DONTWAIT | MSG_TRUNC), NULL, NULL)) == -EINTR) {}
+}
+/* What the kernel leaves in the queue, it does not close: neither the descriptors for which there is no room, nor those that it has
+ * duplicated for a look. */
+bool treadle_system_socket_is_bare(int32_t fd) {
+    enum { MOST = 64 };
+    const int yes = 1;
+    /* With the sender's user a message without bytes differs from none. */
+    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) < 0) return false;
+    for (int i = 0; i < MOST; i++) {
+        char user[CMSG_SPACE(sizeof(struct ucred))];
+        struct msghdr message = {.msg_control = user, .msg_controllen = sizeof user};
+        int64_t size = result(syscall(SYS_recvmsg, fd, &message, MSG_PEEK | MSG_DONTWAIT));
+        if (size < 0 || message.msg_controllen == 0) return size >= 0 || size == -EAGAIN || size == -ECONNRESET;
+        if (message.msg_flags & MSG_CTRUNC) return false;
+        treadle_system_socket_skip(fd);
+    }
+    return false;
+}
+int32_t treadle_system_socket_peek(int32_t fd, void *buffer, size_t room, struct treadle_system_received *out) {
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = {.iov_base = buffer, .iov_len = room};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))};
+    int64_t size = result(syscall(SYS_recvmsg, fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC));
+    *out = (struct treadle_system_received){.size = size, .passed = {-1, -1, -1}};
+    if (size < 0) return (int32_t)size;
+    out->is_cut = (message.msg_flags & MSG_CTRUNC) != 0;
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof(int))) {
+        int number;
+        memcpy(&number, CMSG_DATA(rights), sizeof number);
+        out->passed[out->count++] = treadle_system_socket_note(number);
+    } else if (rights) {
+        out->is_odd = true;
     }
     return 0;
 }
@@ -242,6 +311,7 @@ static bool is_sealed(int32_t fd) {
     int seals = fcntl(fd, F_GET_SEALS);
     return seals >= 0 && (seals & needed) == needed && treadle_system_is_memory_file(fd);
 }
+bool treadle_system_has_seals(int32_t fd) { return fcntl(fd, F_GET_SEALS) >= 0; }
 static bool has_size(int32_t fd, size_t size, struct stat *out) {
     return size > 0 && fstat(fd, out) == 0 && out->st_size >= 0 && (uint64_t)out->st_size >= size;
 }

@@ -15,6 +15,8 @@ package enum LockRank: UInt32 {
   case invocation
   /// The connections of a message port.
   case messagePort
+  /// What is to be closed of other users' (`MessageClosing`).
+  case closing
   /// The memberships of items (`ItemLocks`).
   case item
   /// What a loop is configured with.

@@ -94,22 +94,22 @@ extension MessagePort {
   func rewatch(_ socket: MessageSocket, _ events: UInt32, _ mark: UInt64) {
     _ = treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollModify, socket.number, events, mark)
   }
-  /// A child process may have a copy of the socket, for a moment or for as long as it lives (`_Fork`, `clone`): so the set is told, and
-  /// the other end.
-  private func unwatchAndClose(_ socket: MessageSocket) {
-    unwatch(socket)
-    treadle_system_socket_shut(socket.number)
-    socket.close()
-  }
   func unwatch(_ socket: MessageSocket) {
     _ = treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollDelete, socket.number, 0, 0)
   }
 
   // MARK: Accepting
 
-  /// Takes in those who have connected, some at a time.
-  func accept() {
+  /// All that have connected: no more than the kernel's queue holds.
+  func acceptAll() {
+    for _ in 0..<256 { if accept() { return } }
+  }
+
+  /// Takes in those who have connected, some at a time. True if that were all, or no other can be taken in.
+  @discardableResult
+  func accept() -> Bool {
     for _ in 0..<16 {
+      if MessageClosing.isFull { return restMain() }
       if state.pointee.connectionCount >= MessagePort.mostConnections && !dropSilent() { return refuseOne() }
       let number = treadle_system_socket_accept(state.pointee.listener.number)
       if number >= 0 {
@@ -118,11 +118,12 @@ extension MessagePort {
       } else if number == 0 &- treadle_system_emfile() || number == 0 &- treadle_system_enfile() {
         if !dropSilent() { return refuseOne() }
       } else if number == 0 &- treadle_system_eagain() {
-        return
+        return true
       } else if number != 0 &- treadle_system_eintr() {
         return restMain()
       }
     }
+    return false
   }
 
   /// A sender that says nothing makes room for one that may have something to say: the oldest. False if all have spoken.
@@ -135,13 +136,13 @@ extension MessagePort {
 
   /// There is no room for another one: whoever is next is told so by the end of his connection. Where there is no descriptor even for that,
   /// since another thread of the process has taken the one in reserve, he waits.
-  private func refuseOne() {
+  private func refuseOne() -> Bool {
     state.pointee.reserve.close()
     state.pointee.reserve = .none
     let number = treadle_system_socket_accept(state.pointee.listener.number)
-    treadle_system_socket_close(number)
+    refuse(MessageSocket(number: number))
     makeReserve()
-    if number < 0 && number != 0 &- treadle_system_eagain() { restMain() }
+    return number < 0 && (number == 0 &- treadle_system_eagain() || restMain())
   }
 
   func makeReserve() {
@@ -151,7 +152,8 @@ extension MessagePort {
   private func admit(_ socket: MessageSocket) {
     var user: UInt32 = 0
     var process: Int32 = 0
-    if treadle_system_socket_peer(socket.number, &user, &process) < 0 || !isAllowed(user) { return socket.close() }
+    if treadle_system_socket_peer(socket.number, &user, &process) < 0 || !isAllowed(user) { return refuse(socket) }
+    treadle_system_socket_take_files(socket.number, true)
     let place = state.pointee.freePlace
     let generation = (state.pointee.connections[place]?.generation ?? 0) &+ 1
     var connection = MessageConnection(socket: socket, generation: generation, process: process, user: user)
@@ -160,7 +162,7 @@ extension MessagePort {
       state.pointee.freePlace = state.pointee.connections[place]?.next ?? -1
       state.pointee.connections.set(place, connection)
     } else if !state.pointee.connections.append(connection) {
-      return socket.close()
+      return end(socket, of: user)
     }
     let taken = place >= 0 ? place : state.pointee.connections.count &- 1
     link(taken)
@@ -215,7 +217,10 @@ extension MessagePort {
     if !connection.isGreeted { unlink(place) }
     dropReplies(place)
     dropRing(place)
-    unwatchAndClose(connection.socket)
+    // A child process may have a copy of the socket, for a moment or for as long as it lives (`_Fork`, `clone`): so the set is told, and
+    // the other end.
+    unwatch(connection.socket)
+    end(connection.socket, of: connection.user)
     change(place) {
       $0.socket = .none
       $0.next = state.pointee.freePlace
@@ -254,7 +259,7 @@ extension MessagePort {
     while true {
       let number = treadle_system_socket_accept(listener.number)
       if number < 0 { break }
-      treadle_system_socket_close(number)
+      refuse(MessageSocket(number: number))
     }
     listener.close()
   }

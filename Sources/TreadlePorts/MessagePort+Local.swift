@@ -32,7 +32,8 @@ extension MessagePort {
     do throws(Failure) {
       try port.open()
       if let name {
-        try port.claim(name) { () throws(Failure) in port.state.pointee.listener = try port.listen(port.state.pointee.name) }
+        port.state.pointee.name = try MessagePortName(name)
+        try port.claim { () throws(Failure) in port.state.pointee.listener = try port.listen(port.state.pointee.name) }
       }
       return try port.makeItem(context, info: info, watching: port.state.pointee.set.number)
     } catch {
@@ -53,11 +54,9 @@ extension MessagePort {
     unlock()
   }
 
-  /// Takes a name for a new port: in this process, where another thread that wants it waits until the port is made, and by `open`.
-  /// One step, or two threads would both find that there is none.
-  func claim(_ text: UnsafePointer<CChar>, _ open: () throws(Failure) -> Void) throws(Failure) {
-    // Nobody else knows of the port yet.
-    state.pointee.name = try MessagePortName(text)
+  /// Takes the name of a new port: in this process, where another thread that wants it waits until the port is made, and by `open`.
+  /// One step, or two threads would both find that there is none. Nobody else knows of the port yet.
+  func claim(_ open: () throws(Failure) -> Void) throws(Failure) {
     MessagePortRegistry.lock()
     defer { MessagePortRegistry.unlock() }
     if MessagePortRegistry.find(state.pointee.name, of: state.pointee.owner, isRemote: isRemote) != nil {

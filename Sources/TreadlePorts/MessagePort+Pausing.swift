@@ -34,8 +34,9 @@ extension MessagePort {
     rewatch(place)
   }
 
-  /// The listener, or a remote port's socket, waits for memory or descriptors.
-  func restMain() {
+  /// The listener, or a remote port's socket, waits for memory or descriptors. True.
+  @discardableResult
+  func restMain() -> Bool {
     if beginPause() {
       state.pointee.isResting = true
       // The hang-up of a remote port's socket is told once.
@@ -43,6 +44,7 @@ extension MessagePort {
     } else {
       state.pointee.mustSleep = true
     }
+    return true
   }
 
   private var main: MessageSocket { isRemote ? state.pointee.socket : state.pointee.listener }

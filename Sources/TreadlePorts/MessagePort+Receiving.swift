@@ -35,7 +35,7 @@ extension MessagePort {
   /// Reads what came as a file. False, with the sender disconnected, for one that is refused. The lock is not held.
   private func open(_ incoming: inout Incoming) -> Bool {
     if incoming.received.file.number < 0 { return true }
-    if !incoming.received.open(isOwn: incoming.user == state.pointee.owner) {
+    if !incoming.received.open(isOwn: !isStranger(incoming.user)) {
       disconnect(mark: incoming.mark)
       return false
     }
@@ -95,7 +95,10 @@ extension MessagePort {
     if let ring = connection.ring { receipt = receiveByRing(ring, event.data & ~MessagePort.bell, &incoming.received, isRung: isRung) }
     // The ring is empty, so a frame that was in the socket before is the next one.
     if receipt == .nothing && !isRung {
-      receipt = connection.socket.receive(&incoming.received, from: .sender)
+      let stranger = isStranger(connection.user) ? connection.user : nil
+      // As if there were no memory: the kernel keeps the frame.
+      receipt = stranger != nil && MessageClosing.isFull
+        ? .noMemory : connection.socket.receive(&incoming.received, from: .sender, stranger: stranger)
       if receipt == .frame { count(place) }
     }
     switch receipt {

@@ -15,7 +15,11 @@ extension MessagePort {
     guard let name else { throw Failure(Status.argument, "name", "is NULL") }
     let port = try make(plan, isRemote: true)
     do throws(Failure) {
-      try port.claim(name) { () throws(Failure) in try port.connect(port.state.pointee.name) }
+      port.state.pointee.name = try MessagePortName(name)
+      try port.connect(port.state.pointee.name)
+      try port.claim { () throws(Failure) in }
+      // Its thread may be this one, which is about to send.
+      MessagePortRegistry.accept(port.state.pointee.name, of: port.state.pointee.owner)
       return try port.makeItem(context, info: info, watching: port.watched)
     } catch {
       port.giveUp()
@@ -23,18 +27,26 @@ extension MessagePort {
     }
   }
 
-  /// The lock is held.
+  /// How long a new port waits for a place in the other side's queue of connections.
+  private static let connectTimeout: Int64 = 5_000_000_000
+
+  /// No lock is held, since anybody may serve the name. Nobody else knows of the port yet, so its own lock is not needed.
   private func connect(_ name: MessagePortName) throws(Failure) {
-    let number = name.withAddress(of: state.pointee.owner) { treadle_system_socket_connect($0, $1) }
-    if number == 0 &- treadle_system_econnrefused() { throw Failure(Status.notFound, "name", "is not served by any port") }
-    if number < 0 { throw Failure.system("connect", number) }
-    state.pointee.socket = MessageSocket(number: number)
+    if MessageClosing.isFull { throw Failure.system("connect", 0 &- treadle_system_eagain()) }
+    let socket = MessageSocket(number: openConnection(name))
+    if socket.number == 0 &- treadle_system_econnrefused() { throw Failure(Status.notFound, "name", "is not served by any port") }
+    if socket.number < 0 { throw Failure.system("connect", socket.number) }
     var user: UInt32 = 0
     var process: Int32 = 0
-    let result = treadle_system_socket_peer(number, &user, &process)
-    if result < 0 { throw Failure.system("getsockopt", result) }
+    let result = treadle_system_socket_peer(socket.number, &user, &process)
     // The process may have changed its user namespace since the port was planned.
-    if user != state.pointee.owner || !treadle_system_user_is_certain(user) { throw Failure(Status.notFound, "name", "is served by a process of another user") }
+    if result < 0 || isStranger(user) || !treadle_system_user_is_certain(user) {
+      refuse(socket)
+      if result < 0 { throw Failure.system("getsockopt", result) }
+      throw Failure(Status.notFound, "name", "is served by a process of another user")
+    }
+    state.pointee.socket = socket
+    treadle_system_socket_take_files(socket.number, true)
     let hello = MessageFrame(kind: MessageFrame.Kind.hello, length: name.length)
     switch state.pointee.socket.send(hello, UnsafeRawPointer(name.text)) {
     case .done: break
@@ -47,8 +59,18 @@ extension MessagePort {
     if case .closed = askForRing() { throw Failure(Status.notFound, "name", "is served by a port that refuses this user") }
   }
 
+  private func openConnection(_ name: MessagePortName) -> Int32 {
+    let number = name.withAddress(of: state.pointee.owner) { treadle_system_socket_connect($0, $1, 0) }
+    if number != 0 &- treadle_system_eagain() { return number }
+    // A port of this process makes room itself: its thread may be this one.
+    MessagePortRegistry.accept(name, of: state.pointee.owner)
+    return name.withAddress(of: state.pointee.owner) {
+      treadle_system_socket_connect($0, $1, Clock.after(MessagePort.connectTimeout))
+    }
+  }
+
   /// The set of the socket and of a ring's bell; without one, there is the socket alone: so if half of the process's descriptors are
-  /// used. The lock is held.
+  /// used. The lock is held, or not needed yet.
   private func openSet() {
     let set = MessageSocket(number: treadle_system_epoll())
     if set.number < 0 { return }
@@ -152,6 +174,7 @@ extension MessagePort {
       if awaitsRing && !takeReplies(item) { return false }
       var pause: Int64 = 100_000
       while true {
+        let isAccepted = isAccepted
         switch offer(frame, data, file, by: socket) {
         case .done:
           isSent = true
@@ -163,6 +186,12 @@ extension MessagePort {
           try MessagePort.demandTime(until)
           treadle_system_socket_rest(socket.number, min(until, Clock.now() &+ pause))
           pause = min(2 &* pause, 10_000_000)
+        case .failed(let result) where result == 0 &- treadle_system_eperm() && !isAccepted:
+          // The server takes files from those whose user it has looked at, and has yet to accept this connection.
+          if !takeReplies(item) { return false }
+          try MessagePort.demandTime(until)
+          treadle_system_socket_rest(socket.number, min(until, Clock.now() &+ pause))
+          pause = min(2 &* pause, 10_000_000)
         case .failed(let result): throw Failure.system("sendmsg", result)
         case .wait:
           try MessagePort.demandTime(until)
@@ -170,6 +199,14 @@ extension MessagePort {
         }
       }
     }
+  }
+
+  /// Whether the server has accepted the connection, which it is known by to have answered the question for a ring. One that is not asked
+  /// does not tell.
+  private var isAccepted: Bool {
+    lock()
+    defer { unlock() }
+    return state.pointee.ringQuestion == .answered
   }
 
   private static func demandTime(_ until: Int64) throws(Failure) {

@@ -35,7 +35,8 @@ extension CallData {
 
 /// A server's side. The lock is held.
 extension MessagePort {
-  /// So many senders of a port have a ring; any others have their sockets.
+  /// So many senders of a port have a ring; any others have their sockets. So does another user: in memory that both can write, an access
+  /// waits while the other one has pages of it taken away, and a close of an eventfd waits for each set that watches it.
   private static let mostRings = 64
   /// In the mark of a connection: its bell.
   static let bell: UInt64 = 1 << 31
@@ -57,7 +58,7 @@ extension MessagePort {
   }
 
   private func sendRing(_ place: Int, _ connection: MessageConnection) -> Bool {
-    if state.pointee.ringCount >= MessagePort.mostRings || connection.replies != nil { return false }
+    if state.pointee.ringCount >= MessagePort.mostRings || connection.replies != nil || isStranger(connection.user) { return false }
     guard let (ring, file) = MessageRing.make() else { return false }
     defer { file.close() }
     ring.pointee.setTaken(connection.taken)
@@ -123,7 +124,8 @@ extension MessagePort {
     case answered
   }
 
-  /// Asks for a ring, on a new connection; only if there is a set in which its bell can be watched. The lock is held.
+  /// Asks for a ring, on a new connection; only if there is a set in which its bell can be watched. The lock is held, or not
+  /// needed yet.
   func askForRing() -> MessageSocket.Outcome {
     if state.pointee.set.number < 0 { return .done }
     var room: (UInt64, UInt64) = (0, 0)

@@ -45,6 +45,16 @@ enum MessagePortRegistry {
     return handle
   }
 
+  /// Has this process's own port of the name accept those that have connected. A loop may not come to that, while this thread waits for it.
+  static func accept(_ name: MessagePortName, of owner: UInt32) {
+    lock()
+    defer { unlock() }
+    guard let port = find(name, of: owner, isRemote: false) else { return }
+    port.lock()
+    defer { port.unlock() }
+    if !port.state.pointee.isOver && port.state.pointee.listener.number >= 0 { port.acceptAll() }
+  }
+
   // MARK: Under the lock
 
   static func find(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) -> MessagePort? {

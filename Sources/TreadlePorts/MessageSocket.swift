@@ -111,20 +111,24 @@ struct MessageSocket: BitwiseCopyable {
     case noMemory
   }
 
-  /// Receives one frame, without waiting.
-  func receive(_ out: inout Received, from origin: MessageFrame.Origin) -> Receipt {
+  /// Receives one frame, without waiting. `stranger`: the other user whose it is, if that is not trusted.
+  func receive(_ out: inout Received, from origin: MessageFrame.Origin, stranger: UInt32? = nil) -> Receipt {
     guard let buffer = MessagePayload.makeBuffer() else { return .noMemory }
-    let receipt = receive(&out, into: buffer, from: origin)
+    let receipt = receive(&out, into: buffer, from: origin, stranger)
     if receipt == .frame && out.payload.isIn(buffer) { return receipt }
     treadle_system_free(buffer)
     return receipt
   }
 
-  private func receive(_ out: inout Received, into buffer: UnsafeMutableRawPointer, from origin: MessageFrame.Origin) -> Receipt {
+  private func receive(
+    _ out: inout Received, into buffer: UnsafeMutableRawPointer, from origin: MessageFrame.Origin, _ stranger: UInt32?
+  ) -> Receipt {
     var received = treadle_system_received()
     var attempts = 0
     while true {
-      let result = treadle_system_socket_receive(number, buffer, MessagePayload.roomOfBuffer, &received)
+      let result = stranger == nil
+        ? treadle_system_socket_receive(number, buffer, MessagePayload.roomOfBuffer, &received)
+        : treadle_system_socket_peek(number, buffer, MessagePayload.roomOfBuffer, &received)
       if result >= 0 { break }
       if result == 0 &- treadle_system_eintr() { continue }
       if result == 0 &- treadle_system_eagain() { return .nothing }
@@ -142,6 +146,15 @@ struct MessageSocket: BitwiseCopyable {
       treadle_system_socket_close(passed.1)
       treadle_system_socket_close(passed.2)
     }
+    if let stranger {
+      // A frame that is refused stays where it is, and is closed with its connection.
+      if received.count > 0 && !treadle_system_has_seals(received.passed.0) {
+        MessageClosing.close(MessageSocket(number: received.passed.0), of: stranger)
+        received.passed.0 = -1
+        return .closed
+      }
+      if received.is_cut { return .closed }
+    }
     if received.size == 0 || received.is_odd { return .closed }
     let bytes = UnsafeRawBufferPointer(start: buffer, count: MessagePayload.roomOfBuffer)
     // A process without room for a ring's descriptors goes on without a ring.
@@ -149,6 +162,7 @@ struct MessageSocket: BitwiseCopyable {
     if received.is_cut && !isCutRing { return .closed }
     let files = isCutRing ? 3 : Int(received.count)
     guard let frame = MessageFrame.parse(bytes, size: Int(received.size), files: files, from: origin) else { return .closed }
+    if stranger != nil { treadle_system_socket_skip(number) }
     if isCutRing {
       out = Received(frame: frame)
     } else if frame.kind == MessageFrame.Kind.ring {

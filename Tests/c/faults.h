@@ -42,6 +42,9 @@ static _Thread_local struct {
     int calls, hits;
 } fault;
 
+/* Called before each call of this kind that the library makes, on its thread. */
+static void (*_Atomic before_call)(long number);
+
 HELPER bool fails(unsigned kind) {
     if (!(fault.kinds & kind)) return false;
     fault.calls++;
@@ -82,6 +85,8 @@ long syscall(long number, ...) {
     va_start(arguments, number);
     for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
     va_end(arguments);
+    void (*before)(long) = atomic_load(&before_call);
+    if (before) before(number);
     if (number == SYS_epoll_pwait && fails(FAULT_EPOLL_WAIT)) return -1;
     bool is_of_sockets = number == SYS_connect || number == SYS_accept4 || number == SYS_sendmsg || number == SYS_recvmsg ||
                          number == SYS_memfd_create || number == SYS_write || number == SYS_mmap || number == SYS_fallocate || number == SYS_statx;

@@ -68,7 +68,10 @@ HELPER ssize_t raw_send(int fd, const void *bytes, size_t size, const int *passe
         message.msg_control = &control;
         message.msg_controllen = CMSG_SPACE(count * sizeof(int));
     }
-    return sendmsg(fd, &message, MSG_NOSIGNAL | flags);
+    /* A port takes descriptors once it has accepted the connection. */
+    ssize_t sent;
+    while ((sent = sendmsg(fd, &message, MSG_NOSIGNAL | flags)) < 0 && errno == EPERM && count && !(flags & MSG_DONTWAIT)) sched_yield();
+    return sent;
 }
 HELPER ssize_t send_frame(int fd, struct head head, const void *data, size_t size) {
     char bytes[1024];

@@ -99,6 +99,7 @@ static bool is_refused_from_nobody(const char *name, size_t written, struct take
         CHECK_INT(write(told[1], &ended, 1), 1);
         _exit(0);
     }
+    close(told[1]);
     struct pollfd one = {.fd = told[0], .events = POLLIN};
     bool ended = false;
     *taken = (struct taken){0};
@@ -107,7 +108,7 @@ static bool is_refused_from_nobody(const char *name, size_t written, struct take
         progress();
     }
     CHECK_INT(read(told[0], &ended, 1), 1);
-    close(told[0]), close(told[1]);
+    close(told[0]);
     CHECK_INT(await_process(child), 0);
     return ended;
 }

@@ -37,6 +37,7 @@ static const struct refusable refusables[] = {
     {"prctl_timerslack", SYS_prctl, 0, UINT32_MAX, 29},
     {"prctl_get_timerslack", SYS_prctl, 0, UINT32_MAX, 30},
     {"sched_yield", SYS_sched_yield, -1, 0, 0},
+    {"setsockopt_passrights", SYS_setsockopt, 2, UINT32_MAX, 83},
     {"getcpu", SYS_getcpu, -1, 0, 0},
     {NULL, 0, 0, 0, 0},
 };

@@ -102,15 +102,16 @@ TREADLE_API treadle_status treadle_message_port_create_local(const char *name, c
 /** Creates a port that sends to a name, and connects it. The other side is checked: it must run as the name's user. If this
  *  process has a valid remote port with the same name and owner, returns TREADLE_IGNORED: *out_port is that port, with another
  *  reference, and context was not used (MSG-3). context: NULL for none. The port need not be in a loop; in a loop it detects by
- *  itself that the other side has ended.
+ *  itself that the other side has ended. If the other side's queue of connections is full, waits for a place for up to 5 seconds,
+ *  without running the loop.
  *  [any] Errors: TREADLE_E_NOT_FOUND if no port serves the name, another user than its owner serves it, or the port
  *  refuses this user (which may be detected only later, as the other side's end); TREADLE_E_ARG for a NULL or empty
  *  name, or one that is not UTF-8, a bad struct_size, receive, users, functions, a callback or info with a host;
  *  TREADLE_E_RANGE for too long a label, or if this process's port of the name has 32,767 references;
  *  TREADLE_E_NOT_SUPPORTED if the owner cannot be distinguished from users that the process's user namespace does not map;
  *  TREADLE_E_DEADLOCK in the retain of the same port's context; TREADLE_E_CLOSED if the host is quiet or the scope is
- *  closed; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM; TREADLE_E_SYSTEM, with os_errno: EAGAIN while the other side's queue of
- *  connections is full. Since 1.0. */
+ *  closed; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM; TREADLE_E_SYSTEM, with os_errno: EAGAIN if the other side's queue of
+ *  connections stays full, or too many descriptors of another user wait to be closed. Since 1.0. */
 TREADLE_API treadle_status treadle_message_port_create_remote(const char *name, const treadle_message_port_context *context,
                                                               treadle_message_port *out_port);
 
@@ -143,6 +144,7 @@ TREADLE_API treadle_status treadle_message_port_check(treadle_message_port port)
 
 /** Sends a message, and waits only for room: TREADLE_OK means that the message is in the other side's queue (MSG-6). The caller
  *  may then free data, which may be NULL with size 0. Messages of one thread arrive in the order in which they were sent.
+ *  There is room for a message of more than 64 KiB, which goes as a file, once the other side has accepted the connection.
  *  timeout_ns: limits the wait for room, which runs no loop: 0 or less does not wait; TREADLE_FOREVER sets no limit.
  *  [any] Errors: TREADLE_E_TIMEOUT if there was no room in time; TREADLE_E_STATE for a local or invalid port; TREADLE_E_CLOSED
  *  if the other side has ended; TREADLE_E_RANGE for more than TREADLE_MESSAGE_PORT_MOST; TREADLE_E_ARG for NULL data of a size;

@@ -16,20 +16,25 @@
 int32_t treadle_system_above_standard(int32_t fd);
 
 /* Descriptors of message ports, which the child of a fork must not keep open: whoever has the other end would not see its end.
- * A descriptor is noted when it is there, and closed by the third. The fourth closes all of them, in the child; safe there.
+ * A descriptor is noted when it is there, and closed by the third; the fourth only takes the note back. The last closes all of them, in the
+ * child; safe there.
  * The first returns the descriptor, as treadle_system_above_standard does, also one that there is no room to note, or an error. */
 __attribute__((warn_unused_result)) int32_t treadle_system_socket_note(int32_t fd);
 bool treadle_system_socket_is_noted(int32_t fd);
 int32_t treadle_system_socket_close(int32_t fd);
+void treadle_system_socket_forget(int32_t fd);
 void treadle_system_sockets_close_in_child(void);
 /* Whether a descriptor that was opened just now is in the upper half of those that the process may have: the kernel gives the lowest free
  * number, so as many are open. What a port can do without is for others then. */
 bool treadle_system_descriptor_is_late(int32_t fd);
 
-/* A socket that listens under a name of the abstract namespace, and one that is connected to that. */
+/* A socket that listens under a name of the abstract namespace, and one that is connected to that. The second waits until an absolute
+ * monotonic time for a place in the queue of the first, or not at all with 0; a signal does not end that. */
 int32_t treadle_system_socket_listen(const void *name, size_t length);
-int32_t treadle_system_socket_connect(const void *name, size_t length);
+int32_t treadle_system_socket_connect(const void *name, size_t length, int64_t until);
 int32_t treadle_system_socket_accept(int32_t fd);
+/* Whether the other end may send descriptors, if the kernel knows of that: not over a socket of the two above or what they accept. */
+void treadle_system_socket_take_files(int32_t fd, bool takes);
 int32_t treadle_system_epoll(void); /* as treadle_system_epoll_create, noted */
 /* Who has the other end: as of its connecting or listening. */
 int32_t treadle_system_socket_peer(int32_t fd, uint32_t *user, int32_t *process);
@@ -52,6 +57,13 @@ struct treadle_system_received {
     bool is_cut;     /* it came with descriptors for which this process has no room */
 };
 int32_t treadle_system_socket_receive(int32_t fd, void *buffer, size_t room, struct treadle_system_received *out);
+/* A look at the next message of a sender that is not trusted, by which the kernel closes no descriptor: one that came with it is duplicated,
+ * and more of them, or a want of descriptors, is said by is_cut. The second receives the message without its descriptors. */
+int32_t treadle_system_socket_peek(int32_t fd, void *buffer, size_t room, struct treadle_system_received *out);
+void treadle_system_socket_skip(int32_t fd);
+/* Receives what lies unread in a connection that is shut, up to a message with descriptors: false if there is one, or much else. If not, a
+ * close of the connection closes nothing of the other user's, and does not wait. */
+bool treadle_system_socket_is_bare(int32_t fd);
 /* Whether the other end is closed: nothing can be sent any more. */
 bool treadle_system_socket_is_hung_up(int32_t fd);
 void treadle_system_socket_shut(int32_t fd); /* ends the connection, also for who waits in this process */
@@ -65,6 +77,8 @@ bool treadle_system_is_memory_file(int32_t fd);
 
 /* A file in memory with these bytes, which nobody can change any more. */
 int32_t treadle_system_sealed_file(const void *data, size_t size);
+/* Whether a descriptor is one of the kernel's files in memory, whose close never waits. */
+bool treadle_system_has_seals(int32_t fd);
 /* Functions that take a file of another process, which may do with it whatever it can meanwhile. What each of them calls:
  * - all: fcntl(F_GET_SEALS) and fstatfs, which take no lock of the file's, and so never wait; the latter only of a file with seals.
  * - _read, _copy, treadle_system_lent_read: pread64, which takes no lock of the file's, and waits for its pages at most to be read from swap

@@ -119,6 +119,13 @@ struct treadle_system_registry {
     uint64_t words[10];
 };
 
+/* Descriptors of other users that wait to be closed (MessageClosing). */
+struct treadle_system_closings {
+    struct treadle_system_mutex mutex;
+    uint32_t is_full;
+    uint64_t closers[64][4];
+};
+
 /* What the child of a fork finds as it was before the first use: the kernel empties these pages there, whoever forks, and by
  * whatever call. `tag` is the top byte of every living handle, so that one comparison refuses handles before the first use and
  * in the child; `open` is the same while callbacks may begin, and 0 after a shutdown. */
@@ -140,6 +147,7 @@ struct treadle_system_life {
     struct treadle_system_registry plugins; /* that are loaded (PluginRegistry) */
     struct treadle_system_registry trace; /* that goes on (TraceSession) */
     struct treadle_system_registry message_ports; /* that have a name (MessagePortRegistry) */
+    struct treadle_system_closings closings;
     struct treadle_system_inheritance inheritance;
 };
 extern struct treadle_system_life treadle_system_present_life __attribute__((visibility("hidden")));
@@ -260,6 +268,9 @@ static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_plugin_words(void) { return treadle_system_present_life.plugins.words; }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_message_port_lock(void) { return &treadle_system_present_life.message_ports.mutex; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_message_port_words(void) { return treadle_system_present_life.message_ports.words; }
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_closing_lock(void) { return &treadle_system_present_life.closings.mutex; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_closing_fullness(void) { return &treadle_system_present_life.closings.is_full; }
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_closers(void) { return treadle_system_present_life.closings.closers; }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_report_lock(void) { return &treadle_system_present_life.reports.mutex; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_report_words(void) { return treadle_system_present_life.reports.words; }
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_last_resort_handler(void) { return treadle_system_last_resort.words; }
