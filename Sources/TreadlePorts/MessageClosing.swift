@@ -13,6 +13,16 @@ import TreadleBase
 /// a user's wait, ports accept no connections and receive nothing from other users, and remote ports do not connect, until one is closed.
 /// Without a thread they wait as well, until there is one.
 ///
+/// The calls of the kernel that a local port makes on what another user has sent, or holds the other end of, and why none waits:
+/// - accept4, getsockopt, setsockopt, epoll_ctl, shutdown on its own sockets: these take locks of its own end, and spinlocks of the other.
+/// - recvmsg with MSG_PEEK, under the port's lock: duplicates descriptors, and so closes none. recvfrom: receives a message whose
+///   descriptor is duplicated, or which has none.
+/// - sendmsg with MSG_DONTWAIT: wakes those that watch the other end, of which each user may have as many as the system's limit says.
+/// - close of its own socket: only if no descriptor lies in it unread. close of a file in memory: it has no flush, and nothing watches it.
+/// - fcntl, fstatfs, fstat, pread64 on a file in memory, without a lock (CTreadleSockets.h).
+/// - close of any other descriptor may wait: here alone.
+/// - connect, of a remote port: without a lock, and with a timeout.
+///
 /// *Lock*: `LockRank.closing`.
 enum MessageClosing {
   private static let mostOfUser: UInt32 = 64

@@ -42,9 +42,6 @@ static _Thread_local struct {
     int calls, hits;
 } fault;
 
-/* Called before each call of this kind that the library makes, on its thread. */
-static void (*_Atomic before_call)(long number);
-
 HELPER bool fails(unsigned kind) {
     if (!(fault.kinds & kind)) return false;
     fault.calls++;
@@ -73,6 +70,9 @@ HELPER int disarm(void) {
 
 #ifndef SANITIZED
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+/* Called before each call of this kind that the library makes, on its thread. */
+static void (*_Atomic before_call)(long number);
 
 int epoll_create1(int flags) { return fails(FAULT_EPOLL_CREATE) ? -1 : REAL(epoll_create1)(flags); }
 int eventfd(unsigned value, int flags) { return fails(FAULT_EVENTFD) ? -1 : REAL(eventfd)(value, flags); }

@@ -66,9 +66,8 @@ TEST(a_port_of_this_process_makes_room_itself, "MSG-3 MSG-6 MSG-9") {
 }
 
 TEST(a_file_waits_until_the_connection_is_accepted, "MSG-6 MSG-9") {
-    int takes, fd = raw_socket();
-    socklen_t size = sizeof takes;
-    bool passes_all = getsockopt(fd, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &takes, &size) != 0;
+    int takes = 0, fd = raw_socket();
+    bool passes_all = setsockopt(fd, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &takes, sizeof takes) != 0; /* an older kernel */
     struct reply reply = {0};
     const char *name = new_name();
     pid_t server = start_process(name);

@@ -9,13 +9,13 @@
 
 #include <poll.h>
 
+#ifndef SANITIZED
+
 enum { NOBODY = 65534, LARGE = 2 << 20 };
 static unsigned char bytes[LARGE];
 static void fill(void) {
     for (size_t i = 0; i < LARGE; i++) bytes[i] = (unsigned char)(i * 31 + i / 251);
 }
-
-#ifndef SANITIZED
 
 /* --- Looks at files -------------------------------------------------------------------------------------------- */
 
