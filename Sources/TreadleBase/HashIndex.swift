@@ -43,6 +43,8 @@ package struct HashIndex {
     return nil
   }
 
+  package var isEmpty: Bool { count == 0 }
+
   /// Room for one more, so that its insertion cannot fail.
   package mutating func reserve() -> Bool {
     if count < capacity / 2 { return true }

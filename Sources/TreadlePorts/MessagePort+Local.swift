@@ -62,6 +62,7 @@ extension MessagePort {
     if MessagePortRegistry.find(state.pointee.name, of: state.pointee.owner, isRemote: isRemote) != nil {
       throw Failure(Status.ignored, "name", "is already that of another port")
     }
+    try MessagePortRegistry.reserve()
     if !isRemote { MessagePortRegistry.freeName(state.pointee.name, of: state.pointee.owner) }
     lock()
     defer { unlock() }
@@ -81,7 +82,7 @@ extension MessagePort {
   /// left.
   private func leaveName() {
     MessagePortRegistry.lock()
-    MessagePortRegistry.remove(self)
+    MessagePortRegistry.removeEnded(self)
     stopServing()
     MessagePortRegistry.unlock()
   }
@@ -122,6 +123,7 @@ extension MessagePort {
     defer { MessagePortRegistry.unlock() }
     // Not whether it is over, which its end says later.
     if state.pointee.hasLeft { throw MessagePort.invalidFailure }
+    try MessagePortRegistry.reserve()
     MessagePortRegistry.freeName(name, of: state.pointee.owner)
     lock()
     defer { unlock() }
@@ -131,6 +133,7 @@ extension MessagePort {
     stopListening()
     disconnectAll()
     state.pointee.listener = listener
+    MessagePortRegistry.remove(self)
     (state.pointee.name, name) = (name, state.pointee.name)
     MessagePortRegistry.add(self)
     return true

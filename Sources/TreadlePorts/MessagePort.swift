@@ -190,10 +190,9 @@ struct MessagePortState: ~Copyable {
   let token: UInt64
   /// Whose name it is.
   let owner: UInt32
-  /// The others in the list of those with a name (`MessagePortRegistry`). Its lock.
-  var next: UnsafeMutablePointer<MessagePortState>? = nil
+  // Lock of the registry of those with a name (`MessagePortRegistry`).
   var isListed = false
-  /// Its end has taken it off the list: it gets no name any more.
+  /// Its end has removed it from there: it gets no name any more.
   var hasLeft = false
   /// The kernel's id of the thread that makes it, while there is no item.
   var maker: Int32 = 0

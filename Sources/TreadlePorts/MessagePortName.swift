@@ -65,14 +65,20 @@ struct MessagePortName {
     private var more: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
   }
 
-  /// FNV-1a, from one of two starts.
-  private func appendDigest(_ start: UInt64, to written: inout FixedText) {
+  /// FNV-1a.
+  func digest(from start: UInt64) -> UInt64 {
     var hash = start
     var index = 0
     while let text, index < length {
       hash = (hash ^ UInt64(UInt8(bitPattern: text[index]))) &* 0x100_0000_01B3
       index &+= 1
     }
+    return hash
+  }
+
+  /// From one of two starts.
+  private func appendDigest(_ start: UInt64, to written: inout FixedText) {
+    let hash = digest(from: start)
     var digits: (UInt64, UInt64) = (0, 0)
     withUnsafeMutableBytes(of: &digits) { digits in
       var place = 0

@@ -5,11 +5,11 @@ import CTreadleSystem
 import TreadleBase
 import TreadleCore
 
-/// The ports of this process that have a name: each is there once (MSG-1, MSG-3). The list keeps none alive.
+/// The ports of this process that have a name, found by it: each is there once (MSG-1, MSG-3). The registry keeps none alive.
 enum MessagePortRegistry {
   private typealias State = UnsafeMutablePointer<MessagePortState>
-  private static var first: UnsafeMutablePointer<State?> {
-    treadle_system_message_port_words().assumingMemoryBound(to: State?.self)
+  private static var index: UnsafeMutablePointer<HashIndex> {
+    treadle_system_message_port_words().assumingMemoryBound(to: HashIndex.self)
   }
   private static var mutex: UnsafeMutablePointer<Mutex> { Mutex.at(treadle_system_message_port_lock()) }
 
@@ -58,49 +58,63 @@ enum MessagePortRegistry {
   // MARK: Under the lock
 
   static func find(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) -> MessagePort? {
-    var next = first.pointee
-    while let state = next {
-      let port = MessagePort(UnsafeMutableRawPointer(state))
-      if state.pointee.isRemote == isRemote && state.pointee.owner == owner && port.isNamed(name) && port.counts { return port }
-      next = state.pointee.next
-    }
-    return nil
+    first(name, owner, isRemote: isRemote) { $0.counts }
   }
 
   /// Has local ports of a name that are invalid, and end on another thread at this moment, serve it no longer.
   static func freeName(_ name: MessagePortName, of owner: UInt32) {
-    var next = first.pointee
-    while let state = next {
-      let port = MessagePort(UnsafeMutableRawPointer(state))
-      if !state.pointee.isRemote && state.pointee.owner == owner && !port.counts && port.isNamed(name) { port.stopServing() }
-      next = state.pointee.next
+    _ = first(name, owner, isRemote: false) { port in
+      if !port.counts { port.stopServing() }
+      return false
     }
   }
 
-  /// The port has not ended.
+  /// The first port of a name of which `isMeant` is true. There may be some besides the valid one, which end.
+  private static func first(
+    _ name: MessagePortName, _ owner: UInt32, isRemote: Bool, where isMeant: (MessagePort) -> Bool
+  ) -> MessagePort? {
+    let found = index.pointee.find(hash(name, owner, isRemote: isRemote)) { number in
+      guard let state = State(bitPattern: number) else { return false }
+      let port = MessagePort(UnsafeMutableRawPointer(state))
+      return state.pointee.isRemote == isRemote && state.pointee.owner == owner && state.pointee.name.equals(name) && isMeant(port)
+    }
+    return found.flatMap { State(bitPattern: $0) }.map { MessagePort(UnsafeMutableRawPointer($0)) }
+  }
+
+  private static func hash(_ name: MessagePortName, _ owner: UInt32, isRemote: Bool) -> UInt64 {
+    name.digest(from: UInt64(owner) << 1 | (isRemote ? 1 : 0))
+  }
+  private static func hash(_ port: MessagePort) -> UInt64 {
+    hash(port.state.pointee.name, port.state.pointee.owner, isRemote: port.isRemote)
+  }
+
+  /// Room for one more port.
+  static func reserve() throws(Failure) {
+    if !index.pointee.reserve() { throw Failure.noMemory("port") }
+  }
+
+  /// The port has its name, and has not ended. There is room.
   static func add(_ port: MessagePort) {
     assert(!port.state.pointee.hasLeft, "a port that has ended gets no name any more")
-    if port.state.pointee.isListed { return }
-    port.state.pointee.isListed = true
-    port.state.pointee.next = first.pointee
-    first.pointee = port.state
+    port.state.pointee.isListed = index.pointee.insert(hash(port), UInt(bitPattern: port.state))
+  }
+
+  /// Before the port gets another name, if it has one.
+  static func remove(_ port: MessagePort) {
+    if !port.state.pointee.isListed { return }
+    port.state.pointee.isListed = false
+    index.pointee.remove(hash(port), UInt(bitPattern: port.state))
   }
 
   /// For good: its end frees its memory.
-  static func remove(_ port: MessagePort) {
+  static func removeEnded(_ port: MessagePort) {
     port.state.pointee.hasLeft = true
-    if !port.state.pointee.isListed { return }
-    port.state.pointee.isListed = false
-    var at = first
-    while let state = at.pointee, state != port.state { at = withUnsafeMutablePointer(to: &state.pointee.next) { $0 } }
-    if at.pointee != nil { at.pointee = port.state.pointee.next }
+    remove(port)
+    if index.pointee.isEmpty { index.pointee.free() }
   }
 }
 
 extension MessagePort {
-  /// The registry's lock is held, without which no name changes.
-  fileprivate func isNamed(_ name: MessagePortName) -> Bool { state.pointee.name.equals(name) }
-
   /// Whether it is valid, or being made.
   fileprivate var counts: Bool { handle == 0 || (try? Item.isValid(.descriptor, handle, "port")) == true }
 }

@@ -8,6 +8,8 @@
 #include "all_calls.h"
 #include "steps.h"
 
+#include <sys/resource.h>
+
 #define MODE TREADLE_DEFAULT_MODE
 
 enum { SIZES = 2, ROUNDS = 2, MOST_PROBES = 64, MORE = 8000 };
@@ -48,9 +50,8 @@ static void must_not_grow(void (*program)(void *size), int probes) {
     for (int i = 0; i < probes; i++) {
         const struct result *result = &results[i];
         if (!result->name || !has_grown(result)) continue;
-        fprintf(stderr, "%s:", result->name);
-        for (int size = 0; size < SIZES; size++) fprintf(stderr, " %ld steps with %d,", result->steps[size], size_of(size));
-        fprintf(stderr, " and at most %d are counted\n", 4 * MORE);
+        fprintf(stderr, "%s: %ld steps with the fewest, %ld with the most, and at most %d are counted\n", result->name, result->steps[0],
+                result->steps[SIZES - 1], 4 * MORE);
         failures++;
     }
     CHECK_INT(failures, 0);
@@ -257,5 +258,53 @@ static void make_calls_among_many(void *info) {
 TEST(no_call_for_one_of_many_grows_with_their_number, "MODE-1 MODE-5 OBS-2 SRC0-5 TMR-9 PERF-15 THR-12") {
     must_not_grow(make_calls_among_many, MOST_PROBES);
 }
+
+/* Message ports, of which each has three descriptors. */
+enum { FEW_PORTS = 200, MANY_PORTS = 4000, SPARE_DESCRIPTORS = 200 };
+static treadle_message_port port;
+static void create_local(void *name) {
+    treadle_message_port_context context = {.struct_size = sizeof context};
+    CHECK_INT(treadle_message_port_create_local(name, &context, &port), TREADLE_OK);
+}
+static void create_remote(void *name) { CHECK_INT(treadle_message_port_create_remote(name, NULL, &port), TREADLE_OK); }
+static void find_local(void *name) {
+    treadle_message_port_context context = {.struct_size = sizeof context};
+    CHECK_INT(treadle_message_port_create_local(name, &context, &port), TREADLE_IGNORED);
+}
+static void rename_port(void *name) { CHECK_INT(treadle_message_port_set_name(port, name), TREADLE_OK); }
+static void end_port(void *info) {
+    (void)info;
+    CHECK(treadle_invalidate(port) == TREADLE_OK && treadle_release(port) == TREADLE_OK);
+}
+static void make_ports(void *info) {
+    int size = *(int *)info, count = size == 0 ? FEW_PORTS : MANY_PORTS;
+    char first[64] = "", name[64], other[64];
+    struct rlimit limit;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_cur < 3 * MANY_PORTS + SPARE_DESCRIPTORS) {
+        fprintf(stderr, "growth: skipped: 12,000 descriptors for message ports are not permitted here\n");
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "treadle.growth.%d.%d", (int)getpid(), i);
+        if (i == 0) strcpy(first, name);
+        create_local(name);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        int probe = 0;
+        snprintf(name, sizeof name, "treadle.growth.%d.new", (int)getpid());
+        snprintf(other, sizeof other, "treadle.growth.%d.renamed", (int)getpid());
+        PROBE(create_local, name);
+        PROBE(rename_port, other);
+        PROBE(end_port, NULL);
+        PROBE(find_local, first);
+        CHECK_INT(treadle_release(port), TREADLE_OK);
+        PROBE(create_remote, first);
+        PROBE(end_port, NULL);
+    }
+}
+TEST(no_call_for_a_message_port_grows_with_their_number, "MSG-1 MSG-2 MSG-3 MSG-7") { must_not_grow(make_ports, MOST_PROBES); }
 
 TEST_MAIN()
