@@ -4,7 +4,7 @@
 // Builds the addon with the machine's C compiler and Node's headers, and puts the library beside it. Nothing is downloaded.
 //
 // TREADLE_LIBRARY names the library; otherwise it is the one that pkg-config knows, or the checkout's, which is built
-// first: that compiles what has changed. Without Swift the one that is there is taken.
+// first: that compiles what has changed. Without Swift the one that is there is taken. The headers are those of its checkout or prefix.
 // TREADLE_NODE_HEADERS names the folder of node_api.h and uv.h.
 'use strict';
 
@@ -43,7 +43,7 @@ function library() {
   const isCheckout = fs.existsSync(path.join(root, 'scripts/build-library'));
   if (!isCheckout) {
     const folder = run('pkg-config', '--variable=libdir', 'treadle');
-    if (!folder) fail('no Treadle is installed, and this is no checkout: set TREADLE_LIBRARY to libtreadle.so.1');
+    if (!folder) fail('no Treadle is installed, and this is no checkout: name libtreadle.so.1 by TREADLE_LIBRARY');
     return fs.realpathSync(path.join(folder, 'libtreadle.so'));
   }
   const built = path.join(root, 'build/lib/libtreadle.so.1');
@@ -54,12 +54,16 @@ function library() {
   return fs.realpathSync(built);
 }
 
-function includes() {
-  const folders = [path.join(root, 'include'), path.join(root, 'bindings/glue')];
-  if (folders.every((folder) => fs.existsSync(folder))) return folders.map((folder) => `-I${folder}`);
-  const flags = run('pkg-config', '--cflags', 'treadle');
-  if (flags === null) fail("Treadle's headers are missing");
-  return flags.split(/\s+/).filter(Boolean);
+/** The folders of Treadle's headers: the checkout's, those beside the library, or those that pkg-config knows. */
+function includes(from) {
+  const above = ['..', '../..'].map((up) => path.resolve(path.dirname(from), up));
+  for (const folder of [root, ...above]) {
+    const headers = ['include', 'bindings/glue'].map((name) => path.join(folder, name)).filter((name) => fs.existsSync(name));
+    if (['treadle.h', 'treadle-uv.h'].every((name) => folderWith(name, headers))) return headers.map((name) => `-I${name}`);
+  }
+  const folder = run('pkg-config', '--variable=includedir', 'treadle');
+  if (!folder) fail(`no headers are beside ${from}, and pkg-config knows of none: install Treadle, or name a library of a checkout`);
+  return [`-I${folder}`];
 }
 
 const folders = nodeHeaders().filter(Boolean);
@@ -72,10 +76,11 @@ const headers = folders.flatMap((folder) => ['-isystem', folder]);
 fs.mkdirSync(output, { recursive: true });
 const soname = path.join(output, 'libtreadle.so.1');
 const temporary = `${soname}.${process.pid}`;
-fs.copyFileSync(library(), temporary);
+const from = library();
+fs.copyFileSync(from, temporary);
 fs.renameSync(temporary, soname); // whoever runs with the old one keeps it
 const addon = path.join(output, `treadle.${process.pid}`);
-const words = ['-std=gnu11', '-O2', '-g', '-Wall', '-Wextra', '-Werror', '-fPIC', '-shared', '-fvisibility=hidden', ...includes(), ...headers];
+const words = ['-std=gnu11', '-O2', '-g', '-Wall', '-Wextra', '-Werror', '-fPIC', '-shared', '-fvisibility=hidden', ...includes(from), ...headers];
 const compiler = process.env.CC || 'cc';
 const result = spawnSync(
   compiler,
