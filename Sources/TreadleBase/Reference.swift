@@ -100,11 +100,12 @@ package struct Reference: ~Copyable {
     word.store(word.load(ordering: .relaxed) & ~(Reference.counts | Mark.all) | counts | marks, ordering: .releasing)
   }
 
-  /// Adds a reference of our own, besides the client's or in its place, to an object that nobody else knows of yet.
+  /// Adds a reference of our own, besides the client's or in its place, to an object whose handle no client has yet. An update: a
+  /// thread that is passed the handle later may find the beginning of the life, and change the word before this does.
   @inline(__always)
   package borrowing func addToNew(besidesClient: Bool) {
     let counts = besidesClient ? Reference.one : Reference.one &- Reference.client
-    word.store(word.load(ordering: .relaxed) &+ counts, ordering: .releasing)
+    word.wrappingAdd(counts, ordering: .releasing)
   }
 
   /// Ends a life that nobody refers to: every handle and every queued mention of it is stale from here on. What was there

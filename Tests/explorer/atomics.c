@@ -66,12 +66,15 @@ static void acquire_by(struct vthread *thread, const struct store *s, struct ord
     acquire(thread, s, order.left);
 }
 
-static bool waits_awake(struct vthread *thread, const volatile void *address, uint64_t value) {
-    bool is_same = thread->last_address == address && thread->last_value == value;
+/* Whether a thread only waits for a word to change: a place of the program finds the same there again and again. A function that
+ * many call does so a few times in a row without a wait. */
+static bool waits_awake(struct vthread *thread, const volatile void *address, uint64_t value, const void *site) {
+    bool is_same = thread->last_address == address && thread->last_value == value && thread->last_site == site;
+    thread->last_site = site;
     thread->same_loads = is_same ? thread->same_loads + 1 : 0;
     thread->last_address = (const void *)address;
     thread->last_value = value;
-    return thread->same_loads >= 2 || ++thread->loads >= 40;
+    return thread->same_loads >= 4 || ++thread->loads >= 40;
 }
 static void goes_on(struct vthread *thread) {
     thread->last_address = NULL;
@@ -112,7 +115,7 @@ static uint64_t load(const volatile void *address, int size, int asked, const vo
     int order = by.left;
     point((const void *)address, false, site, "load");
     thread = me();
-    if (waits_awake(thread, address, memory_read(address, size))) {
+    if (waits_awake(thread, address, memory_read(address, size), site)) {
         thread->loads = 0;
         yield_point();
     }
@@ -218,7 +221,7 @@ static uint64_t compare(volatile void *address, int size, uint64_t expected, uin
     struct location *l = location_at(address, size);
     tick(thread);
     expected = cut(expected, size);
-    if (newest(l)->value != expected && waits_awake(thread, address, newest(l)->value)) {
+    if (newest(l)->value != expected && waits_awake(thread, address, newest(l)->value, site)) {
         thread->loads = 0;
         yield_point();
         l = location_at(address, size);

@@ -104,7 +104,7 @@ bool sample(struct search *s, uint64_t seed, uint32_t points) {
     return explore(s);
 }
 
-const int bounds[BOUNDS][2] = {{0, 0}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}, {3, 0}, {3, 1}};
+const int bounds[BOUNDS][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}, {3, 0}, {3, 1}};
 enum { FIRST_RUNS = 40, LEAST_BY_CHANCE = 1000 };
 
 bool search(struct search *s, uint64_t seed, struct reach *reach) {

@@ -23,7 +23,7 @@ struct reach {
     uint64_t seed; /* of the last run, if that was by chance */
     bool was_by_chance;
 };
-enum { BOUNDS = 8 };
+enum { BOUNDS = 9 };
 extern const int bounds[BOUNDS][2]; /* preemptions and old values at most */
 
 double seconds(void); /* of the processor: the search is the same on a busy machine */

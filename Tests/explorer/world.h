@@ -60,7 +60,7 @@ struct vthread {
     uint32_t fence_order;  /* of its last sequentially consistent fence */
 
     /* Waiting awake. */
-    const void *last_address;
+    const void *last_address, *last_site;
     uint64_t last_value;
     int same_loads, loads;
 

@@ -179,7 +179,12 @@ SCENE(two_callers_of_a_closure_with_room_for_one, "PERF-7") {
     end_closure(owner);
 }
 /* A call that waits for room only: the thread that makes room tells the wait graph first that the wait is over. */
-static void make_async_closure_with_room_for_one(void) { make_closure_with_room(TREADLE_DELIVERY_ASYNC); }
+static void make_async_closure_with_room_for_one(void) {
+    make_closure_with_room(TREADLE_DELIVERY_ASYNC);
+    treadle_source any = make_source(NULL, NULL, NULL); /* the wait graph looks at the modes of the call where there is a call mode */
+    REQUIRE_OK(treadle_loop_add(loop, any, TREADLE_CALL_MODE));
+    REQUIRE_OK(treadle_release(any));
+}
 SCENE(a_caller_waits_for_room_for_a_call_that_is_handled_later, "PERF-7") {
     pthread_t owner = start_owner(make_async_closure_with_room_for_one);
     for (int i = 0; i < 2; i++) REQUIRE(function(7) == 0);

@@ -55,6 +55,11 @@ static void await_description(void *target, void *argument) {
     (void)target, (void)argument;
     await(&is_described);
 }
+static void await_description_and_count(void *info) {
+    await(&is_described);
+    count_post(info);
+}
+static void *post_a_wait_with_label(void *label) { return post_with_new_label(await_description_and_count, label), NULL; }
 static void *request_with_label(void *label) {
     treadle_request request = {.struct_size = sizeof request, .fn = await_description, .label = label};
     REQUIRE_OK(treadle_perform(loop, &request));
@@ -73,5 +78,6 @@ static void describe_against(void *(*queue)(void *)) {
     join_owner(owner);
 }
 SCENE(a_loop_is_described_while_it_calls_a_post_with_a_label, "RL-12, RL-13") { describe_against(post_with_label); }
+SCENE(a_loop_is_described_while_a_post_with_a_label_waits, "RL-12, RL-13") { describe_against(post_a_wait_with_label); }
 SCENE(a_loop_is_described_while_a_post_with_a_label_runs_it, "RL-12, RL-13, RUN-12") { describe_against(post_a_run_with_label); }
 SCENE(a_loop_is_described_while_it_calls_a_request_with_a_label, "RL-12, RL-13") { describe_against(request_with_label); }

@@ -32,14 +32,6 @@ SCENE(a_post_against_the_loops_teardown, "BLK-5, RL-8") {
     REQUIRE(status == TREADLE_OK || counted(&ran) == 0);
     REQUIRE_OK(treadle_release(loop));
 }
-SCENE(a_wake_up_against_the_loops_teardown, "RL-9") {
-    pthread_t owner = start(own_loop_shortly, NULL);
-    await(&is_there);
-    REQUIRE_OK(treadle_loop_wake(loop));
-    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
-    join(owner);
-    REQUIRE_OK(treadle_release(loop));
-}
 SCENE(a_signal_against_the_loops_teardown, "RL-8, SRC0-6") {
     source = make_source(NULL, count_release, NULL);
     pthread_t owner = start(own_loop_shortly, NULL);
@@ -163,6 +155,14 @@ static void watch_one_that_stops(void) {
 }
 SCENE(a_wake_up_against_the_end_of_a_loop_that_a_descriptor_stops, "RL-8, RL-9") {
     pthread_t owner = start_owner(watch_one_that_stops), other = start(wake_it, NULL);
+    REQUIRE(syscall(SYS_write, readable, &(uint64_t){1}, sizeof(uint64_t)) == sizeof(uint64_t));
+    join(other);
+    join_owner(owner);
+}
+/* As that, of a loop that sleeps when schedules begin to differ. */
+SCENE(a_wake_up_against_the_loops_teardown, "RL-8, RL-9") {
+    pthread_t owner = start_sleeping_owner(watch_one_that_stops);
+    pthread_t other = start(wake_it, NULL);
     REQUIRE(syscall(SYS_write, readable, &(uint64_t){1}, sizeof(uint64_t)) == sizeof(uint64_t));
     join(other);
     join_owner(owner);

@@ -120,9 +120,9 @@ static void stop_all_levels(void *info) {
     count_post(info);
     request_stop(all_levels);
 }
+static void post_a_short_run(void) { REQUIRE_OK(treadle_loop_post(loop, run_inside_shortly, NULL)); }
 SCENE(a_post_while_a_nested_run_ends_is_called, "WAKE-3, BLK-2, RUN-12") {
-    pthread_t owner = start_owner(NULL);
-    REQUIRE_OK(treadle_loop_post(loop, run_inside_shortly, NULL));
+    pthread_t owner = start_owner(post_a_short_run);
     REQUIRE_OK(treadle_loop_post(loop, stop_all_levels, NULL));
     join_owner(owner);
     REQUIRE(counted(&called) == 1);

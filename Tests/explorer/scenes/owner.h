@@ -32,12 +32,13 @@ static inline void watch_a_descriptor(void) {
 static int before_stop;
 static inline void use_before_stop(void) { (void)*(volatile int *)&before_stop; }
 
+static bool differs_later; /* schedules do, from when the loop sleeps */
 /* `prepare` is called on the owner's thread, before schedules differ. */
 static void *own_loop(void *prepare) {
     loop = treadle_loop_current();
     REQUIRE_OK(treadle_retain(loop));
     if (prepare) ((void (*)(void))prepare)();
-    explore_from_here();
+    if (!differs_later) explore_from_here();
     set(&is_there);
     result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
     if (result == TREADLE_RUN_STOPPED) use_before_stop();
@@ -48,15 +49,22 @@ static inline pthread_t start_owner(void (*prepare)(void)) {
     await(&is_there);
     return owner;
 }
+static inline pthread_t start_sleeping_owner(void (*prepare)(void)) {
+    differs_later = true;
+    pthread_t owner = start_owner(prepare);
+    while (!treadle_loop_is_waiting(loop)) treadle_thread_sleep_for(1000);
+    explore_from_here();
+    return owner;
+}
 static inline void join_owner(pthread_t owner) {
     join(owner);
     REQUIRE(result == TREADLE_RUN_STOPPED);
     REQUIRE_OK(treadle_release(loop));
 }
 
-/* A signal that comes while the source is added leads to a perform, which stops the loop: `prepare` makes the source, `add_it` adds it. */
-static inline void signal_against_adding(void (*prepare)(void), void *(*add_it)(void *)) {
-    pthread_t owner = start_owner(prepare), other = start(add_it, NULL);
+/* A signal that comes while the source is added leads to a perform, which stops the loop: `add_it` adds it. */
+static inline void signal_against_adding(pthread_t owner, void *(*add_it)(void *)) {
+    pthread_t other = start(add_it, NULL);
     REQUIRE_OK(treadle_source_signal(source));
     join(other);
     REQUIRE_OK(treadle_loop_wake(loop));

@@ -21,7 +21,7 @@ static void *add_to_this_mode(void *unused) {
 }
 
 /* A signal that comes while the source is added to its second mode leads to a perform in that mode. */
-SCENE(a_signal_against_adding_to_a_second_mode, "SRC0-6") { signal_against_adding(add_to_another_mode, add_to_this_mode); }
+SCENE(a_signal_against_adding_to_a_second_mode, "SRC0-6") { signal_against_adding(start_sleeping_owner(add_to_another_mode), add_to_this_mode); }
 
 /* An invalid item is in no mode: nothing keeps it for its loop's life. */
 SCENE(an_item_is_invalidated_while_it_is_added_to_a_second_mode, "OBJ-5, SRC0-2") {

@@ -97,7 +97,7 @@ static void *add_the_source(void *info) {
     add(source);
     return info;
 }
-SCENE(a_signal_against_adding, "SRC0-6") { signal_against_adding(make_one_that_stops, add_the_source); }
+SCENE(a_signal_against_adding, "SRC0-6") { signal_against_adding(start_owner(make_one_that_stops), add_the_source); }
 
 /* Of two signals that become one, the wake-up of either counts, whichever thread queues the source. */
 static counter woken;

@@ -107,10 +107,25 @@ static pthread_t start_worker_against(void *(*body)(void *), void *(*use)(void *
     start_it(NULL);
     return other;
 }
+static counter released;
+static void release_slowly(void *number) {
+    treadle_thread_sleep_for(1000000);
+    count(number);
+}
+static void *tell_and_start_it(void *unused) {
+    set(&is_there);
+    return start_it(unused);
+}
 SCENE(a_thread_is_joined_while_it_is_started, "THR-17") {
-    pthread_t other = start_worker_against(write_at_once, join_it);
-    void *is_left;
-    pthread_join(other, &is_left);
+    worker = make_thread(write_at_once);
+    REQUIRE_OK(treadle_thread_set_value(worker, "key", &released, release_slowly)); /* released when the worker has finished */
+    be_multithreaded();
+    explore_from_here();
+    pthread_t other = start(tell_and_start_it, NULL);
+    await(&is_there);
+    void *is_left = join_it(NULL);
+    if (!is_left) REQUIRE(counted(&released) == 1);
+    join(other);
     if (is_left) join_it(is_left);
     REQUIRE_OK(treadle_release(worker));
 }

@@ -132,6 +132,19 @@ SCENE(a_scope_is_closed_while_its_thread_is_started, "SCOPE-2, THR-2") {
     close_scope();
     join(other);
 }
+static void *start_it_in_vain(void *unused) {
+    refuse_threads(1);
+    treadle_status status = treadle_thread_start(worker);
+    REQUIRE(status == TREADLE_E_SYSTEM || status == TREADLE_OK || status == TREADLE_E_STALE);
+    return unused;
+}
+SCENE(a_scope_is_closed_while_the_start_of_its_thread_fails, "SCOPE-2, THR-2") {
+    make_thread_in_scope(end_at_once);
+    explore_from_here();
+    pthread_t other = start(start_it_in_vain, NULL);
+    close_scope();
+    join(other);
+}
 static struct event runs, may_end;
 static void *end_when_told(void *info) {
     set(&runs);

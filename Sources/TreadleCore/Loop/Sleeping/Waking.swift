@@ -89,12 +89,12 @@ extension Loop {
   }
 
   /// Ends the sleep, if it is still on, for the caller to deliver: of all who try, one gets it. The caller has looked for a sleeper
-  /// behind its reason, or holds the gate; so the exchange, which reads the newest value, needs no order with that look. It is
-  /// behind the count for `closeSleep`.
+  /// behind its reason, or holds the gate; so the exchange, which reads the newest value, needs no order with that look. The count
+  /// and the exchange are sequentially consistent for `closeSleep`.
   @inline(never)
   private func claimSleeper() -> UInt32 {
-    state.pointee.kicking.add(1, ordering: .acquiringAndReleasing)
-    let sleep = state.pointee.sleeping.exchange(Sleep.awake, ordering: .acquiringAndReleasing)
+    state.pointee.kicking.add(1, ordering: .sequentiallyConsistent)
+    let sleep = state.pointee.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
     if sleep == Sleep.awake { state.pointee.kicking.subtract(1, ordering: .relaxed) }
     return sleep
   }
@@ -121,12 +121,13 @@ extension Loop {
   }
 
   /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for them. Of this
-  /// exchange and that of `claimSleeper` the later one sees the earlier: either nobody gets a sleep any more, or who has got one was
-  /// counted before.
+  /// exchange and that of `claimSleeper` one is first: either no thread gets a sleep any more, or one that has got it was counted
+  /// before. All four operations are sequentially consistent, since the owner's store at the end of a sleep may be between the two
+  /// exchanges: then this one does not read what that of `claimSleeper` has released.
   func closeSleep() {
-    _ = state.pointee.sleeping.exchange(Sleep.awake, ordering: .acquiring)
+    _ = state.pointee.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
     var patience = Patience()
-    while state.pointee.kicking.load(ordering: .acquiring) != 0 { patience.wait() }
+    while state.pointee.kicking.load(ordering: .sequentiallyConsistent) != 0 { patience.wait() }
     closeLookouts()
     lock()
     forgetPollables()
