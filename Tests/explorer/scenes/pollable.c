@@ -82,4 +82,5 @@ static void give_it_in_a_notification(int things, void (*prepare)(void), void (*
 }
 SCENE(a_loop_that_is_prepared_gets_a_signal, "ABI-13, WAKE-1") { give_it_in_a_notification(1, add_a_source, signal_it); }
 SCENE(a_loop_that_is_prepared_gets_two_posts, "ABI-13, WAKE-1") { give_it_in_a_notification(2, NULL, post_two); }
+SCENE(a_loop_that_is_prepared_is_stopped, "ABI-13, STOP-9") { give_it_in_a_notification(1, NULL, stop_it); }
 SCENE(a_loop_that_is_prepared_gets_a_timer, "ABI-13, WAKE-1") { give_it_in_a_notification(1, make_a_timer, add_the_timer); }
