@@ -115,10 +115,10 @@ natsStatus nats_io_use(struct nats_port *port, natsOptions *options) {
 /* --- Reading and writing ------------------------------------------------------------------------------- */
 
 /* Has libnats read and write what it can now. Nothing if another thread does so. */
-void nats_io_pump(struct nats_port *port) {
+bool nats_io_pump(struct nats_port *port) {
     struct epoll_event events[2];
     uint32_t ready = 0;
-    if (pthread_mutex_trylock(&port->reading) != 0) return;
+    if (pthread_mutex_trylock(&port->reading) != 0) return false;
     int count = epoll_wait(port->poller, events, 2, 0);
     for (int i = 0; i < count; i++) {
         if (events[i].data.u32 == SOCKET)
@@ -137,9 +137,16 @@ void nats_io_pump(struct nats_port *port) {
     /* A thread that ends the port waits for what this one may have read. */
     if (ready & EPOLLOUT || (ready && atomic_load(&port->is_over))) ring(port->room);
     if (port->is_remote) nats_take_replies(port);
-    if (!atomic_exchange(&port->is_lost, false)) return;
-    nats_end_waits(port, TREADLE_E_CLOSED);
-    if (natsConnection_IsClosed(port->connection)) nats_lose(port);
+    if (atomic_exchange(&port->is_lost, false)) {
+        nats_end_waits(port, TREADLE_E_CLOSED);
+        if (natsConnection_IsClosed(port->connection)) nats_lose(port);
+    }
+    return ready & EPOLLOUT;
+}
+/* Whether nothing waits to be written, now or once there is a connection again. */
+bool nats_io_is_written(struct nats_port *port) {
+    if (atomic_load(&port->is_over) || natsConnection_IsClosed(port->connection)) return true;
+    return natsConnection_Status(port->connection) == NATS_CONN_STATUS_CONNECTED && natsConnection_Buffered(port->connection) <= 0;
 }
 
 /* Waits until there is something to do, or another thread has made room, without a loop. One thread at a time. */

@@ -57,6 +57,7 @@ struct nats_port {
     treadle_descriptor source; /* borrowed: the port lives as long */
     struct nats_name name;
     bool is_remote;
+    size_t lines; /* of the source's description while it is in no mode */
     void *info;
     treadle_release_fn release;
     treadle_nats_receive_fn receive;
@@ -112,7 +113,8 @@ void nats_io_close(struct nats_port *port);
 natsStatus nats_io_use(struct nats_port *port, natsOptions *options);
 void nats_io_ring(struct nats_port *port);
 void nats_io_hold_back(struct nats_port *port, bool holds_back);
-void nats_io_pump(struct nats_port *port);
+bool nats_io_pump(struct nats_port *port); /* true: it has written */
+bool nats_io_is_written(struct nats_port *port);
 void nats_io_wait(struct nats_port *port, int64_t until);
 void nats_io_flush(struct nats_port *port, int64_t until);
 
@@ -123,6 +125,7 @@ treadle_status nats_hold(struct nats *nats, treadle_nats_port handle, struct nat
 void nats_let_go(struct nats_port *port);
 void nats_end(struct nats_port *port, int64_t until);
 void nats_lose(struct nats_port *port);
+bool nats_is_in_loop(struct nats_port *port);
 treadle_status nats_get_info(struct nats_port *port, treadle_nats_info *info);
 
 /* request.c: sending, and waiting for replies. */

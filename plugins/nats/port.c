@@ -63,6 +63,16 @@ static treadle_status round_trip(struct nats_port *port, int64_t until, bool is_
     return own;
 }
 
+/* A description has a line for each mode that the source is in, below those that it has in none. */
+static size_t count_lines(treadle_descriptor source) {
+    char text[2048] = "";
+    size_t length = 0, lines = 0;
+    treadle_describe(source, text, sizeof text, &length);
+    for (const char *at = text; (at = strchr(at, '\n')); at++) lines++;
+    return lines;
+}
+bool nats_is_in_loop(struct nats_port *port) { return count_lines(port->source) > port->lines; }
+
 /* --- Ending -------------------------------------------------------------------------------------------- */
 
 static bool is_over(struct nats_port *port) {
@@ -205,6 +215,7 @@ static treadle_status create_source(struct nats_port *port, const char *label) {
     pthread_mutex_lock(&port->nats->lock);
     port->source = source;
     pthread_mutex_unlock(&port->nats->lock);
+    if (status == TREADLE_OK) port->lines = count_lines(source);
     return status == TREADLE_OK ? status : nats_fail(status, "label, or the source: %s", treadle_status_message(status));
 }
 

@@ -90,11 +90,31 @@ static treadle_status send_in_time(struct nats_port *port, const char *reply, co
     return status;
 }
 
+/* Writes what no loop does, until the time: as much as the kernel takes in any case. A thread that finds another one at it leaves it to
+ * that, which looks again when it has opened the lock. */
+static void write_in_time(struct nats_port *port, int64_t until) {
+    bool goes_on = true;
+    while (goes_on && !nats_io_is_written(port) && nats_lock_until(&port->sending, until)) {
+        goes_on = nats_io_pump(port);
+        if (!goes_on && !nats_io_is_written(port) && nats_left(until) > 0) {
+            nats_io_wait(port, until);
+            goes_on = true;
+        }
+        pthread_mutex_unlock(&port->sending);
+    }
+}
+
 treadle_status nats_send(struct nats_port *port, int32_t id, const void *data, size_t size, int64_t timeout_ns) {
     struct nats_request request = {.id = id, .data = data, .size = size};
+    int64_t until = nats_after(timeout_ns);
     if (!port->is_remote) return nats_fail(TREADLE_E_STATE, "port is local");
     treadle_status status = check_bytes(port, data, size);
-    return status == TREADLE_OK ? send_in_time(port, NULL, &request, nats_after(timeout_ns)) : status;
+    if (status != TREADLE_OK) return status;
+    bool is_alone = !nats_is_in_loop(port);
+    if (is_alone) nats_io_pump(port); /* the server may have ended the connection since the last call */
+    status = send_in_time(port, NULL, &request, until);
+    if (status == TREADLE_OK && is_alone) write_in_time(port, until);
+    return status;
 }
 
 /* --- Waiting ------------------------------------------------------------------------------------------- */

@@ -86,12 +86,15 @@ typedef struct treadle_nats {
      *  reached there, or it refuses the credentials or the subject; TREADLE_E_SYSTEM if TLS fails; TREADLE_E_CLOSED; TREADLE_E_NOMEM. */
     treadle_status (*create_local)(const char *name, const treadle_nats_context *context, treadle_nats_port *out_port);
 
-    /** Creates a port that sends to a name. Whether a port serves it is detected at each request.
+    /** Creates a port that sends to a name. Whether a port serves it is detected at each request. The port need not be in a loop; in a
+     *  loop it detects by itself that the connection is lost, and answers the server's pings.
      *  [any] Waits, and errors, as create_local; TREADLE_E_ARG also for receive or queue. context: NULL for none. */
     treadle_status (*create_remote)(const char *name, const treadle_nats_context *context, treadle_nats_port *out_port);
 
-    /** Sends a message that wants no reply: it is in the engine's buffer then. If that has no room (setting buffer-bytes), waits for
-     *  some, and runs no loop meanwhile. NATS delivers it at most once, and drops it if no port serves the name.
+    /** Sends a message that wants no reply: it is in the engine's buffer then, which the loops that the port is in write. A port in no
+     *  loop writes it before this returns: as much as the kernel takes, and the rest, or all while there is no connection, until
+     *  timeout_ns has passed; what is left then is written by the next calls, and by invalidate. If the buffer has no room (setting
+     *  buffer-bytes), waits for some. Runs no loop meanwhile. NATS delivers it at most once, and drops it if no port serves the name.
      *  timeout_ns: 0 or less does not wait; TREADLE_FOREVER sets no limit.
      *  [any] Errors: TREADLE_E_TIMEOUT if there was no room in time; TREADLE_E_RANGE for more than the server allows;
      *  TREADLE_E_STATE for a local or invalid port; TREADLE_E_CLOSED; TREADLE_E_ARG for NULL data of a size; TREADLE_E_STALE;

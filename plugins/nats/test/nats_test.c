@@ -168,6 +168,62 @@ TEST(connections_are_encrypted_and_servers_checked, "") {
     remove_folder(folder);
 }
 
+/* No loop writes for it, and no later call: each message is there when send has returned. */
+enum { SENDERS = 4, SENDS = 500 };
+static void *send_many(void *port) {
+    for (int i = 0; i < SENDS; i++) CHECK_INT(nats->send(port, i, "many", 4, i % 2 ? LONG : 0), TREADLE_OK);
+    return NULL;
+}
+static void await_messages(int count) {
+    while (atomic_load(&messages) < count) {
+        progress();
+        treadle_loop_run(treadle_loop_current(), MODE, MILLISECONDS(100), TREADLE_RUN_RETURN_AFTER_SOURCE);
+    }
+    CHECK_INT(atomic_load(&messages), count);
+}
+TEST(a_remote_port_in_no_loop_sends, "") {
+    start_nats(-1, NULL);
+    treadle_plugin plugin = start_plugin(SETTINGS("reconnect-wait-ms", "1", "reconnect-wait-most-ms", "20"));
+    /* A label of two lines is none of a loop's. */
+    treadle_nats_context context = {.struct_size = sizeof context, .label = "of\ntwo lines"};
+    treadle_nats_port local = make_local_in(name_of("a"), echo, MODE), remote = NULL;
+    CHECK_INT(nats->create_remote(name_of("a"), &context, &remote), TREADLE_OK);
+    struct answer answer;
+    atomic_store(&messages, 0);
+    for (int i = 1; i <= 3; i++) {
+        CHECK_INT(nats->send(remote, i, "one", 3, i == 2 ? LONG : 0), TREADLE_OK);
+        await_messages(2 * i - 1);
+        /* A request has the port in a loop while it waits. */
+        CHECK_INT(ask(remote, i, "asked", LONG, &answer), TREADLE_OK);
+    }
+    pthread_t senders[SENDERS];
+    for (int i = 0; i < SENDERS; i++) CHECK_INT(pthread_create(&senders[i], NULL, send_many, remote), 0);
+    await_messages(6 + SENDERS * SENDS);
+    for (int i = 0; i < SENDERS; i++) CHECK_INT(pthread_join(senders[i], NULL), 0);
+    /* More than the kernel takes, with time for the rest. */
+    static char bytes[1 << 20];
+    atomic_store(&messages, 0);
+    for (int i = 0; i < 20; i++) CHECK_INT(nats->send(remote, i, bytes, sizeof bytes - 100, LONG), TREADLE_OK);
+    treadle_nats_info info = {.struct_size = sizeof info};
+    CHECK_INT(nats->get_info(remote, &info), TREADLE_OK);
+    CHECK(info.buffered == 0);
+    await_messages(20);
+    /* A server that comes again: what is sent before the local port has come back is nobody's. */
+    int number = nats_server.port;
+    stop_nats();
+    start_nats(number, NULL);
+    for (int before = atomic_load(&messages); atomic_load(&messages) == before;) {
+        CHECK_INT(nats->send(remote, 1, "again", 5, LONG), TREADLE_OK);
+        progress();
+        treadle_loop_run(treadle_loop_current(), MODE, MILLISECONDS(10), TREADLE_RUN_RETURN_AFTER_SOURCE);
+    }
+    CHECK_INT(nats->get_info(remote, &info), TREADLE_OK);
+    CHECK(info.buffered == 0 && info.state == TREADLE_NATS_CONNECTED);
+    end(local), end(remote);
+    unload(plugin, PLUGIN);
+    stop_nats();
+}
+
 TEST(a_port_that_is_invalid_says_so, "") {
     start_nats(-1, NULL);
     treadle_plugin plugin = start_plugin(NULL);
