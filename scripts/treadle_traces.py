@@ -62,6 +62,11 @@ def annotated(event: bytes) -> int:
     return number(annotation, 4) if text(annotation, 10) in NUMBERS else 0
 
 
+def is_quiet(event: bytes) -> bool:
+    """Whether it is a signal that found its loop asleep, and did not wake it."""
+    return any(text(value, 10) == "woke nothing" for found, value in fields(event) if found == 4 and isinstance(value, bytes))
+
+
 @dataclass
 class Slice:
     start: int
@@ -71,6 +76,7 @@ class Slice:
     depth: int
     flow: int
     number: int  # of a pass, or the value of a mark
+    is_quiet: bool = False
 
     @property
     def is_call(self) -> bool:
@@ -127,7 +133,8 @@ class Trace:
                 ended.end = time
             return
         one = Slice(
-            time, time, text(event, 23), text(event, 22), len(lane.open), number(event, 47) or number(event, 48), annotated(event)
+            time, time, text(event, 23), text(event, 22), len(lane.open), number(event, 47) or number(event, 48), annotated(event),
+            is_quiet(event),
         )
         if one.number >> 63:
             one.number -= 1 << 64

@@ -54,6 +54,15 @@ struct treadle_system_place treadle_system_place_of(uintptr_t address) {
     return place;
 }
 
+bool treadle_system_is_unnamed_here(uintptr_t address) {
+    struct treadle_system_place place = treadle_system_place_of(address);
+    struct treadle_system_place own = treadle_system_place_of((uintptr_t)treadle_system_is_unnamed_here);
+    if (place.function || !place.file || !own.file || strcmp(place.file, own.file)) return false;
+    /* In a program with the static library the program's own functions are in the same file. */
+    const char *slash = strrchr(own.file, '/');
+    return strncmp(slash ? slash + 1 : own.file, "libtreadle", strlen("libtreadle")) == 0;
+}
+
 static const int policies[] = {SCHED_OTHER, SCHED_FIFO, SCHED_RR};
 
 static struct sched_param level_of(int policy, double priority) {

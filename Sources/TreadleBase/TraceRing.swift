@@ -41,7 +41,7 @@ package enum Trace {
 
   /// The same of an item, whose label is noted with it.
   @inline(never)
-  package static func record(_ what: UInt8, number: UInt64 = 0, item: UInt, label: UnsafePointer<CChar>?, flow: UInt64) {
+  package static func record(_ what: UInt8, number: UInt64, item: UInt, label: UnsafePointer<CChar>?, flow: UInt64) {
     guard let ring = TraceRing.current else { return }
     ring.name(item, label)
     ring.append(treadle_system_trace_moment(), what, number: number, subject: item, flow: flow)
@@ -59,6 +59,9 @@ package enum Trace {
     guard let ring = TraceRing.current else { return }
     ring.append(ring.endOfLastCall ?? treadle_system_trace_moment(), What.pass, number: number, subject: 0, flow: 0)
   }
+
+  /// The number of a signal that found its loop asleep, and has not woken it.
+  package static let quietSignal: UInt64 = 1
 
   /// A number for an arrow.
   package static func nextFlow() -> UInt64 { treadle_system_next_flow() }

@@ -17,6 +17,9 @@ struct CallTable {
     var kind: UInt32 = 0
     /// Of a descriptor (`Draining`).
     var drain = DrainRecord()
+    /// Of a loop (`Sleeplessness`).
+    var quiet = QuietSignal()
+    var passes = PassRecord()
   }
 
   private var records: Buffer<Record>
@@ -28,14 +31,24 @@ struct CallTable {
   }
 
   /// Without memory it is not counted.
-  mutating func add(_ handle: UInt, _ duration: Int64, called: UInt, kind: UInt32) {
+  mutating func add(_ handle: UInt, _ duration: Int64, called: UInt, kind: UInt32, code: UInt = 0) {
+    withRecord(of: handle) { record in
+      record.count &+= 1
+      record.duration = Clock.after(duration, from: record.duration)
+      if duration >= record.longest { (record.longest, record.called, record.kind) = (duration, called, kind) }
+      record.passes.note(called: called, kind: kind, code: code)
+    }
+  }
+
+  /// Changes a record, which is made if there is none; nil without memory.
+  @discardableResult
+  mutating func withRecord<Result>(of handle: UInt, _ body: (inout Record) -> Result) -> Result? {
     guard let place = places.find(UInt64(handle), where: { records[Int($0) &- 1]?.handle == handle }) ?? insert(handle),
       var record = records[Int(place) &- 1]
-    else { return }
-    record.count &+= 1
-    record.duration = Clock.after(duration, from: record.duration)
-    if duration >= record.longest { (record.longest, record.called, record.kind) = (duration, called, kind) }
+    else { return nil }
+    let result = body(&record)
     records.set(Int(place) &- 1, record)
+    return result
   }
 
   /// Changes what is known of a descriptor that was called; nil without memory.

@@ -18,6 +18,8 @@ extension Log {
     static let stuck: UInt64 = 6 << 60
     static let noWatchdog: UInt64 = 7 << 60
     static let unused: UInt64 = 8 << 60
+    static let quiet: UInt64 = 10 << 60
+    static let sleepless: UInt64 = 11 << 60
   }
 
   /// A call was refused, and the thread's last error is about it. A wait that took too long was not.
@@ -138,8 +140,9 @@ extension Log {
     isFirst(UInt64(call.item?.handle.bits ?? call.name.bits) ^ Kind.stuck)
   }
 
-  /// A callback runs and runs. Without the names of functions: for these the loader has a lock, which the callback may have.
-  static func tellStuck(_ loop: Loop, _ call: RunningCall, since: Int64, hasStack: Bool) {
+  /// A callback runs and runs. Before its thread is asked for its stack, which may take a second. Without the names of functions: for these
+  /// the loader has a lock, which the callback may have.
+  static func tellStuck(_ loop: Loop, _ call: RunningCall, since: Int64) {
     write { text in
       text.append("a callback has not returned for ")
       text.append(nanoseconds: max(Clock.now() &- since, 0))
@@ -147,18 +150,70 @@ extension Log {
       if let item = call.item { item.reportName(&text) } else { text.append(call.name, isNamed: false) }
       text.append(" on the loop of thread ")
       text.append(thread: loop.threadID, of: loop)
-      text.append((hasStack ? "; its stack follows" : "; its thread does not tell its stack") as StaticString)
     }
   }
 
-  static func tellFrame(_ thread: Int32, _ index: Int, _ address: UInt) {
+  /// A frame, or several in a row that have no names.
+  static func tellFrame(_ thread: Int32, _ index: Int, to last: Int, _ address: UInt) {
     write { text in
       text.append("thread ")
       text.append(Int64(thread))
       text.append(" #")
       text.append(Int64(index))
+      if last > index {
+        text.append(" to #")
+        text.append(Int64(last))
+        text.append(" in ")
+        return text.append(fileOf: address)
+      }
       text.append(" ")
       text.append(function: address)
+    }
+  }
+
+  static func tellNoStack(_ thread: Int32) {
+    write { text in
+      text.append("thread ")
+      text.append(Int64(thread))
+      text.append(" does not tell its stack: it takes no signals")
+    }
+  }
+
+  /// A signal, and a sleep that goes on.
+  static func tellQuietSignal(_ source: Item, _ loop: Loop, _ signal: QuietSignal) {
+    if !isFirst(UInt64(signal.source) ^ Kind.quiet) { return }
+    write { text in
+      source.reportName(&text)
+      text.append(" was signalled by thread ")
+      text.append(thread: signal.thread, of: nil)
+      text.append(" while its loop sleeps, and nothing has woken it for ")
+      text.append(nanoseconds: max(Clock.now() &- signal.since, 0))
+      text.append(" (treadle_source_signal_and_wake does): the loop of thread ")
+      text.append(thread: loop.threadID, of: loop)
+    }
+  }
+
+  /// A loop that does not sleep for what it gives itself to do.
+  static func tellSleepless(_ loop: Loop, _ last: PassRecord) {
+    if !isFirst(UInt64(loop.handle.bits) ^ Kind.sleepless) { return }
+    write { text in
+      text.append("the loop of thread ")
+      text.append(thread: loop.threadID, of: loop)
+      text.append(" has not slept for ")
+      text.append(Int64(PassRecord.many))
+      text.append(" passes, kept awake by ")
+      let handle = Handle(bits: last.called)
+      if let kind = handle.kind, let item = try? Item.hold(kind, handle.bits, "item") {
+        item.reportName(&text)
+        item.letGo()
+      } else {
+        text.append((last.kind == Event.Kind.block ? "a post" : "a request") as StaticString)
+        if last.code != 0 {
+          text.append(" of function ")
+          text.append(function: last.code)
+        }
+      }
+      text.append(", which the thread itself has given it")
     }
   }
 
@@ -203,7 +258,7 @@ public func reportCallout(
   let handle = item?.handle.bits ?? 0
   Log.withCalls { calls in
     if handle != 0 { calls.add(handle, duration, called: handle, kind: kind) }
-    calls.add(loop.handle.bits, duration, called: handle, kind: kind)
+    calls.add(loop.handle.bits, duration, called: handle, kind: kind, code: UInt(bitPattern: code))
   }
   if kind == Event.Kind.descriptor, let item, Watch.isTelling { Log.lookForSpin(loop, item) }
   if duration > treadle_system_slow_limit() { Log.tellSlow(loop, item, UInt(bitPattern: code), duration) }

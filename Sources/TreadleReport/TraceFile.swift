@@ -198,6 +198,9 @@ struct TraceFile {
       TraceFile.name(&message, event, ring, category)
       if event.what == Trace.What.mark { message.message(Field.annotation, TraceFile.annotation("value", Int64(bitPattern: event.flow))) }
       else if event.flow != 0 { message.fixed64(Field.flow, event.flow) }
+      if event.what == Trace.What.signal && event.number == Trace.quietSignal {
+        message.message(Field.annotation, TraceFile.annotation("woke nothing", 1))
+      }
     }
   }
 

@@ -7,7 +7,8 @@ import TreadleCore
 import TreadleBase
 
 /// Tells of a callback that runs for too long while it runs (RL-14): a thread, which is there only where it is asked for, looks at
-/// what the loops tell of their innermost callbacks (`LoopState.calledSince`).
+/// what the loops tell of their innermost callbacks (`LoopState.calledSince`). While messages are written it also looks at signals that
+/// have woken nobody (`Sleeplessness.swift`), from the first one until there is none.
 ///
 /// It begins with the first callback that is timed, and ends when no loop has its thread any more, since a process lives as long
 /// as its last thread. Of the two that may meet then, each stores first and looks afterwards: a loop that its callback has begun,
@@ -72,6 +73,11 @@ enum Watchdog {
     Slab(.loop).forEachLive { _, memory in
       let loop = Loop(memory)
       if !loop.isAlive { return true }
+      if let due = Log.lookForQuietSignal(loop, now) {
+        isAny = true
+        next = min(next, due)
+      }
+      if !Watch.isGuarded { return true }
       isAny = true
       guard let call = loop.timedCall else { return true }
       let due = Clock.after(limit, from: call.since)
@@ -81,10 +87,13 @@ enum Watchdog {
     return isAny ? next : nil
   }
 
+  /// Whether there is something to look at, for a thread that is about to end.
   private static var isAnyTimed: Bool {
     var isAny = false
+    let now = Clock.now()
     Slab(.loop).forEachLive { _, memory in
-      isAny = Loop(memory).timedCall != nil
+      let loop = Loop(memory)
+      isAny = Watch.isGuarded && loop.timedCall != nil || Log.lookForQuietSignal(loop, now) != nil
       return !isAny
     }
     return isAny
@@ -96,12 +105,22 @@ enum Watchdog {
     // Else it was another one.
     if !loop.isCalled(call) || !Log.isFirstStuck(loop, running) { return }
     let thread = loop.threadID
+    Log.tellStuck(loop, running, since: call.since)
     var frames: UnsafeRawPointer?
-    let count = treadle_system_stack_of(thread, call.word, call.since, Clock.after(longestAnswer, from: Clock.now()), &frames)
-    Log.tellStuck(loop, running, since: call.since, hasStack: count > 0)
-    guard let frames else { return }
-    for index in 0..<Int(count) {
-      Log.tellFrame(thread, index, frames.load(fromByteOffset: index &* MemoryLayout<UInt>.size, as: UInt.self))
+    let count = Int(treadle_system_stack_of(thread, call.word, call.since, Clock.after(longestAnswer, from: Clock.now()), &frames))
+    guard let frames, count > 0 else {
+      if loop.isCalled(call) { Log.tellNoStack(thread) }
+      return
+    }
+    func frame(_ index: Int) -> UInt { frames.load(fromByteOffset: index &* MemoryLayout<UInt>.size, as: UInt.self) }
+    var index = 0
+    while index < count {
+      var last = index
+      if treadle_system_is_unnamed_here(frame(index)) {
+        while last &+ 1 < count && treadle_system_is_unnamed_here(frame(last &+ 1)) { last &+= 1 }
+      }
+      Log.tellFrame(thread, index, to: last, frame(index))
+      index = last &+ 1
     }
   }
 }

@@ -58,6 +58,12 @@ extension FixedText {
     append(")")
   }
 
+  /// The last part of the path of the file that an address lies in.
+  mutating func append(fileOf address: UInt) {
+    guard let name = treadle_system_place_of(address).file else { return append(handle: Handle(bits: address)) }
+    append(UnsafePointer(strrchr(name, 47).map { $0 + 1 } ?? UnsafeMutablePointer(mutating: name)))
+  }
+
   private mutating func append(hexadecimal number: UInt) {
     var shift: UInt = 60
     while shift > 0 && number >> shift == 0 { shift &-= 4 }

@@ -330,4 +330,81 @@ TEST(the_function_is_set_while_others_tell, "OBJ-7") {
     worker_stop(&worker);
 }
 
+static void await_told(const char *words) {
+    while (true) {
+        pthread_mutex_lock(&told.lock);
+        bool is_told = was_told(words);
+        pthread_mutex_unlock(&told.lock);
+        if (is_told) return;
+        sched_yield();
+    }
+}
+static treadle_source labelled(treadle_loop loop, const char *label, treadle_perform_fn perform, void *info, const char *mode) {
+    treadle_source_context context = {.struct_size = sizeof context, .perform = perform, .info = info, .label = label};
+    treadle_source source = NULL;
+    CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(loop, source, mode), TREADLE_OK);
+    return source;
+}
+
+/* The classic mistake, of a source in one mode and of one in several. */
+TEST(a_signal_that_wakes_nobody_is_told, "RL-15 SRC0-13") {
+    struct worker worker;
+    char words[128];
+    start();
+    worker_start(&worker);
+    treadle_source woken = labelled(worker.loop, "woken", NULL, NULL, MODE), quiet = labelled(worker.loop, "quiet", NULL, NULL, MODE),
+                   common = labelled(worker.loop, "common", NULL, NULL, TREADLE_COMMON_MODES),
+                   elsewhere = labelled(worker.loop, "elsewhere", NULL, NULL, "another mode");
+    worker_await_sleep(&worker);
+    CHECK_INT(treadle_source_signal(elsewhere), TREADLE_OK);
+    CHECK_INT(treadle_source_signal(woken), TREADLE_OK);
+    CHECK_INT(treadle_loop_wake(worker.loop), TREADLE_OK);
+    while (treadle_source_is_signalled(woken)) sched_yield();
+    treadle_source quiet_ones[] = {quiet, common};
+    const char *const names[] = {"quiet", "common"};
+    for (int i = 0; i < 2; i++) {
+        worker_await_sleep(&worker);
+        CHECK_INT(treadle_source_signal(quiet_ones[i]), TREADLE_OK);
+        snprintf(words, sizeof words, "source \"%s\" 0x%016" PRIxPTR " was signalled by thread %d", names[i], (uintptr_t)quiet_ones[i], thread_id());
+        await_told(words);
+        CHECK_INT(treadle_source_signal_and_wake(quiet_ones[i]), TREADLE_OK);
+        while (treadle_source_is_signalled(quiet_ones[i])) sched_yield();
+    }
+    snprintf(words, sizeof words, ": the loop of thread %d", worker.thread_id);
+    CHECK(was_told(" while its loop sleeps, and nothing has woken it for ") && was_told(words));
+    CHECK(!was_told("\"woken\"") && !was_told("\"elsewhere\""));
+    treadle_source all[] = {woken, quiet, common, elsewhere};
+    for (int i = 0; i < 4; i++) CHECK_INT(treadle_invalidate(all[i]), TREADLE_OK);
+    worker_stop(&worker);
+    for (int i = 0; i < 4; i++) CHECK_INT(treadle_release(all[i]), TREADLE_OK);
+}
+
+static void post_again(void *words) {
+    treadle_loop loop = treadle_loop_current();
+    CHECK_INT(was_told(words) ? treadle_loop_stop(loop) : treadle_loop_post(loop, post_again, words), TREADLE_OK);
+}
+static void signal_again(treadle_source source, void *words) {
+    CHECK_INT(was_told(words) ? treadle_loop_stop(treadle_loop_current()) : treadle_source_signal_and_wake(source), TREADLE_OK);
+}
+static void *spin_by_signals(void *words) {
+    treadle_source source = labelled(treadle_loop_current(), "wheel", signal_again, words, MODE);
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    CHECK_INT(discard(source), TREADLE_OK);
+    return NULL;
+}
+TEST(a_loop_that_keeps_itself_awake_is_told, "RL-15 PASS-1") {
+    char words[128];
+    start();
+    snprintf(words, sizeof words, "the loop of thread %d", thread_id());
+    treadle_source item = labelled(treadle_loop_current(), "item", NULL, NULL, MODE);
+    CHECK_INT(treadle_loop_post(treadle_loop_current(), post_again, (void *)"passes, kept awake by a post of function 0x"), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    CHECK(was_told(words) && told.count == 1);
+    on_thread(spin_by_signals, (void *)"passes, kept awake by source \"wheel\" 0x");
+    CHECK_INT(told.count, 2);
+    CHECK_INT(discard(item), TREADLE_OK);
+}
+
 TEST_MAIN()

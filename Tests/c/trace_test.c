@@ -352,6 +352,42 @@ TEST(a_trace_is_drawn, "RL-16") {
     CHECK_INT(unlink(trace_file()), 0);
 }
 
+/* The classic mistake, for which the callback is late or never comes. */
+TEST(a_signal_that_wakes_nobody_is_an_open_circle, "RL-16 SRC0-13") {
+    static char command[1024], picture[1 << 20];
+    struct worker worker;
+    treadle_source_context context = {.struct_size = sizeof context, .label = "bell"};
+    treadle_source source = NULL;
+    CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+    worker_start(&worker);
+    CHECK_INT(treadle_loop_add(worker.loop, source, MODE), TREADLE_OK);
+    start();
+    for (int i = 0; i < 2; i++) {
+        worker_await_sleep(&worker);
+        CHECK_INT(i ? treadle_source_signal(source) : treadle_source_signal_and_wake(source), TREADLE_OK);
+        if (i) CHECK_INT(treadle_loop_wake(worker.loop), TREADLE_OK);
+        while (treadle_source_is_signalled(source)) sched_yield();
+    }
+    CHECK_INT(treadle_invalidate(source), TREADLE_OK);
+    worker_stop(&worker);
+    CHECK_INT(treadle_trace_stop(), TREADLE_OK);
+    read_trace(trace_file());
+    int quiet = 0;
+    for (int i = 0; i < event_count; i++) quiet += events[i].type == INSTANT && !strcmp(events[i].name, "bell") && events[i].number == 1;
+    CHECK(quiet == 1 && count(INSTANT, "bell") == 2);
+    const char *slash = strstr(__FILE__, "Tests/c/");
+    snprintf(command, sizeof command, "python3 '%.*sscripts/treadle-trace' %s %s.svg --from 0", slash ? (int)(slash - __FILE__) : 0, __FILE__,
+             trace_file(), trace_file());
+    CHECK_INT(system(command), 0);
+    snprintf(command, sizeof command, "%s.svg", trace_file());
+    FILE *file = fopen(command, "r");
+    CHECK(file && fread(picture, 1, sizeof picture - 1, file) > 1000);
+    fclose(file);
+    CHECK(strstr(picture, "bell: this signal woke nothing"));
+    CHECK(unlink(command) == 0 && unlink(trace_file()) == 0);
+    CHECK_INT(treadle_release(source), TREADLE_OK);
+}
+
 /* Traces begin and end while threads do everything that is recorded. */
 static atomic_bool is_over;
 static void *signal_all(void *source) {

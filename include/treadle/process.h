@@ -57,8 +57,9 @@ typedef void (*treadle_log_fn)(const char *message, void *info);
  *  function, with the last error (but not for a timeout); a run that finished at once, with its mode and the modes that are
  *  not empty; a descriptor that was closed while it was watched, which a loop checks before each sleep (see
  *  treadle_descriptor_create); a descriptor source that 128 calls of its callback left as ready as before, which keeps the loop
- *  from sleeping (RL-15); an addition to a loop whose thread has ended; a source, timer, observer or
- *  descriptor that was created and released, and never added to a loop; a callback of a run that took longer than the
+ *  from sleeping; a source that another thread has signalled while its loop slept, and nothing has woken the loop for 200 ms; a loop
+ *  that has not slept for 20,000 passes, kept awake by its own thread (RL-15); an addition to a loop whose thread has ended; a
+ *  source, timer, observer or descriptor that was created and released, and never added to a loop; a callback of a run that took longer than the
  *  milliseconds, with or without decimals, in the environment's TREADLE_SLOW_MS. TREADLE_SLOW_MS alone switches on the last
  *  kind of message only. There are at most 4,096 messages.
  *  TREADLE_WATCHDOG_MS, alone or with TREADLE_DEBUG, starts a watchdog (RL-14). The watchdog is a thread. If a callback has not

@@ -371,6 +371,7 @@ struct treadle_system_place {
     uintptr_t offset;
 };
 struct treadle_system_place treadle_system_place_of(uintptr_t address);
+bool treadle_system_is_unnamed_here(uintptr_t address); /* in the shared library, in a function that has no name */
 
 /* --- Threads -------------------------------------------------------------------------------------- */
 

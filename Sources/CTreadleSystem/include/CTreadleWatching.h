@@ -30,6 +30,16 @@ void libtreadle_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, 
 static inline void treadle_system_tell(void *loop, uint32_t kind, uint32_t tag, const void *code, int64_t ns) {
     if (libtreadle_tell) libtreadle_tell(loop, kind, tag, code, ns);
 }
+/* There too, while messages are written: a signal of a source found its loop asleep, and has not woken it; and a run that may sleep begins a
+ * pass, `is_called`: of what other threads have queued. */
+void libtreadle_note_signal(void *loop, uint64_t source) __attribute__((weak));
+void libtreadle_note_pass(void *loop, bool is_called) __attribute__((weak));
+static inline void treadle_system_note_signal(void *loop, uint64_t source) {
+    if (libtreadle_note_signal) libtreadle_note_signal(loop, source);
+}
+static inline void treadle_system_note_pass(void *loop, bool is_called) {
+    if (libtreadle_note_pass) libtreadle_note_pass(loop, is_called);
+}
 /* Traces: their number, the rings of all threads, the number of an arrow, and the file that TREADLE_TRACE names. */
 extern uint32_t treadle_system_trace_sessions;
 extern uint64_t treadle_system_flows;

@@ -50,7 +50,7 @@ extension Loop {
         letOthersQueueMore(frame.pointee.mode)
         if openWakeGate() { frame.pointee.wasWoken = true }
         state.pointee.counters.passes.count()
-        if Watch.isObserved { passBegins() }
+        if Watch.isObserved { passBegins(frame) }
         frame.pointee.poolMark = Pool.mark
         frame.pointee.handled = false
         frame.pointee.hasCalled = false

@@ -87,8 +87,14 @@ extension Loop {
   }
 
   @inline(never)
-  func passBegins() {
+  func passBegins(_ frame: Frame.Pointer) {
     let number = state.pointee.counters.passes.load(ordering: .relaxed)
+    if Watch.isTelling && frame.pointee.timeout > 0 {
+      state.pointee.gate.lock()
+      let isCalled = state.pointee.isCalledFromOutside
+      state.pointee.gate.unlock()
+      treadle_system_note_pass(UnsafeMutableRawPointer(state), isCalled)
+    }
     if Watch.isTracing { Trace.recordPass(number) }
     if Watch.isListened { treadle_system_probe_pass_begins(handle.bits, number) }
   }

@@ -75,9 +75,10 @@ extension Item {
     if hasTrait(Trait.ordered) { mode.state.pointee.signalsAreMixed = true }
     let isQueued = mode.append(Entry(self, time))
     loop.noteCaller()
-    let sleep = wake || needsWakeup ? loop.markWoken() : Sleep.awake
+    let wakes = wake || needsWakeup
+    let sleep = wakes ? loop.markWoken() : Sleep.awake
     loop.state.pointee.gate.unlock()
-    if Watch.isTracing { traceSignal(generation, time) }
+    if Watch.isOn { noteSignal(generation, time, wakes ? nil : loop) }
     if sleep != Sleep.awake { loop.endSleep(sleep) }
     if !isQueued { throw unsignal() }
   }
@@ -92,15 +93,32 @@ extension Item {
 
   /// A signal that found the source not signalled, for the trace. The source is the owner's, or held.
   @inline(never)
-  private func traceSignal(_ time: UInt64) {
-    Trace.record(Trace.What.signal, item: handle.bits, label: label, flow: Trace.flow(of: handle.bits, time))
+  private func traceSignal(_ time: UInt64, isQuiet: Bool = false) {
+    Trace.record(
+      Trace.What.signal, number: isQuiet ? Trace.quietSignal : 0, item: handle.bits, label: label, flow: Trace.flow(of: handle.bits, time))
   }
-  /// The same of one that may be gone.
+  /// For the trace and the debug log, of a source that may be gone; `sleeper`: a loop that the signal does not wake.
   @inline(never)
-  private func traceSignal(_ generation: UInt32, _ time: UInt64) {
-    guard cell.pointee.reference.hold(generation) else { return }
-    traceSignal(time)
-    drop()
+  private func noteSignal(_ generation: UInt32, _ time: UInt64, _ sleeper: Loop?) {
+    let sleeper = sleeper.flatMap { $0.isAsleep ? $0 : nil }
+    if Watch.isTracing, cell.pointee.reference.hold(generation) {
+      traceSignal(time, isQuiet: sleeper != nil)
+      drop()
+    }
+    if let sleeper, Watch.isTelling {
+      treadle_system_note_signal(UnsafeMutableRawPointer(sleeper.state), UInt64(Handle(tag: tag, generation: generation).bits))
+    }
+  }
+
+  /// A loop that sleeps, and is not the caller's, of those whose modes the source is in. Its lock is held.
+  @inline(never)
+  private var sleeper: Loop? {
+    var next: Item? = self
+    while let member = next {
+      if let mode = member.mode, !mode.isRecord, let loop = mode.loop, !loop.isCurrent, loop.isAsleep { return loop }
+      next = following(member)
+    }
+    return nil
   }
 
   /// Without a place in a queue a signal must not stand in the way of later ones.
@@ -116,10 +134,11 @@ extension Item {
     guard cell.pointee.reference.hold(generation) else { return }
     defer { drop() }
     lock()
+    let quiet = Watch.isOn && isFresh && !wake && !needsWakeup ? sleeper : nil
     if isFresh {
       let time = SignalTime.anywhere()
       setSignalTime(time)
-      if Watch.isTracing { traceSignal(time) }
+      if Watch.isTracing { traceSignal(time, isQuiet: quiet != nil) }
     }
     var hasMemory = true
     var next: Item? = self
@@ -131,6 +150,7 @@ extension Item {
       next = following(member)
     }
     unlock()
+    if let quiet, Watch.isTelling { treadle_system_note_signal(UnsafeMutableRawPointer(quiet.state), UInt64(handle.bits)) }
     if !hasMemory { throw unsignal() }
   }
 

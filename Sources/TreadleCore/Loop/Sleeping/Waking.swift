@@ -80,7 +80,7 @@ extension Loop {
 
   /// Whether somebody sleeps for the loop: its thread, or another loop that waits for it.
   @inline(__always)
-  var isAsleep: Bool { state.pointee.sleeping.load(ordering: .sequentiallyConsistent) != Sleep.awake }
+  package var isAsleep: Bool { state.pointee.sleeping.load(ordering: .sequentiallyConsistent) != Sleep.awake }
 
   /// Ends the sleep, if there is one.
   @inline(__always)
