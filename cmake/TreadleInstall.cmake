@@ -43,6 +43,8 @@ install(FILES ${treadle_links} ${treadle_cf_links} "${treadle_static}" DESTINATI
 if(TREADLE_SYMBOLS) # where debuggers look for what belongs to a library of this folder
   install(FILES "${treadle_debug}" "${treadle_cf_debug}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/.debug")
 endif()
+# The program of isolated plugins, which the library finds by its own place.
+install(PROGRAMS "${treadle_plugin_process}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/treadle")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES include/treadle.h include/treadle.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # The glue to other libraries' loops: headers alone, which need that library's.

@@ -7,6 +7,7 @@ set(treadle_soname "libtreadle.so.${PROJECT_VERSION_MAJOR}")
 set(treadle_shared "${treadle_directory}/libtreadle.so.${PROJECT_VERSION}")
 set(treadle_links "${treadle_directory}/${treadle_soname}" "${treadle_directory}/libtreadle.so")
 set(treadle_static "${treadle_directory}/libtreadle.a")
+set(treadle_plugin_process "${treadle_directory}/treadle-plugin-process")
 set(treadle_cf_soname "libtreadle-cf.so.${PROJECT_VERSION_MAJOR}")
 set(treadle_cf_shared "${treadle_directory}/libtreadle-cf.so.${PROJECT_VERSION}")
 set(treadle_cf_links "${treadle_directory}/${treadle_cf_soname}" "${treadle_directory}/libtreadle-cf.so")
@@ -26,6 +27,7 @@ file(GLOB_RECURSE treadle_sources CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_SOURCE_DIR}/Sources/*" "${CMAKE_CURRENT_SOURCE_DIR}/include/*")
 list(APPEND treadle_sources
   "${CMAKE_CURRENT_SOURCE_DIR}/Package.swift"
+  "${CMAKE_CURRENT_SOURCE_DIR}/host/process/plugin-process.c"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-archive"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/clean-stale"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library"
@@ -43,7 +45,7 @@ add_custom_target(treadle_machine
   VERBATIM)
 
 add_custom_command(
-  OUTPUT "${treadle_shared}" ${treadle_links} ${treadle_debug} "${treadle_static}"
+  OUTPUT "${treadle_shared}" ${treadle_links} ${treadle_debug} "${treadle_static}" "${treadle_plugin_process}"
   COMMAND ${treadle_tools} "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library" --output "${treadle_directory}"
     --scratch "${TREADLE_SCRATCH}" --runtime "${TREADLE_RUNTIME}" --configuration "${TREADLE_CONFIGURATION}" ${treadle_symbols}
   DEPENDS ${treadle_sources} "${treadle_machine}"

@@ -26,7 +26,7 @@ struct options {
     const char **paths; /* plugins and directories */
     size_t path_count;
     int64_t timeout_ns; /* that each plugin has for its end */
-    bool writable, quiet, keeps_going, lists, checks, json;
+    bool writable, isolates, quiet, keeps_going, lists, checks, json;
 };
 extern struct options options;
 

@@ -23,6 +23,7 @@ static const char help[] =
     "    --set ID.KEY=VALUE   gives the plugin ID a setting's value\n"
     "    --timeout SECONDS    how long each plugin may take to end (5)\n"
     "    --writable           takes files that others may write or replace\n"
+    "    --isolate            runs each plugin in a process of its own\n"
     "    --keep-going         goes on without a plugin that is refused\n"
     "    --quiet              prints only what plugins print, reports, warnings and errors\n"
     "    --list               shows what each plugin is, and starts none\n"
@@ -53,10 +54,11 @@ static bool is_set(const char *text) {
 }
 
 int read_options(int count, char **words) {
-    enum { SET = 1, TIMEOUT, WRITABLE, KEEP_GOING, QUIET, LIST, CHECK, JSON, HELP, VERSION };
+    enum { SET = 1, TIMEOUT, WRITABLE, ISOLATE, KEEP_GOING, QUIET, LIST, CHECK, JSON, HELP, VERSION };
     static const struct option known[] = {
         {"set", required_argument, NULL, SET},    {"timeout", required_argument, NULL, TIMEOUT},
-        {"writable", no_argument, NULL, WRITABLE}, {"keep-going", no_argument, NULL, KEEP_GOING},
+        {"writable", no_argument, NULL, WRITABLE}, {"isolate", no_argument, NULL, ISOLATE},
+        {"keep-going", no_argument, NULL, KEEP_GOING},
         {"quiet", no_argument, NULL, QUIET},      {"list", no_argument, NULL, LIST},
         {"check", no_argument, NULL, CHECK},      {"json", no_argument, NULL, JSON},
         {"help", no_argument, NULL, HELP},
@@ -75,6 +77,7 @@ int read_options(int count, char **words) {
             if (!read_seconds(optarg, &options.timeout_ns)) return misuse("--timeout wants seconds, not", optarg);
             break;
         case WRITABLE: options.writable = true; break;
+        case ISOLATE: options.isolates = true; break;
         case KEEP_GOING: options.keeps_going = true; break;
         case QUIET: options.quiet = true; break;
         case LIST: options.lists = true; break;
@@ -88,6 +91,7 @@ int read_options(int count, char **words) {
     }
     while (optind < count) options.paths[options.path_count++] = words[optind++];
     if (options.lists && options.checks) return misuse("--list and --check exclude each other", NULL);
+    if (options.isolates && options.checks) return misuse("--isolate and --check exclude each other", NULL);
     if (options.json && !options.checks) return misuse("--json is for --check", NULL);
     if (options.path_count == 0) return misuse("no plugin is named", NULL);
     return -1;

@@ -18,7 +18,8 @@ static treadle_plugin_config config_of(const struct plugin *plugin) {
     return (treadle_plugin_config){
         .struct_size = sizeof(treadle_plugin_config), .path = plugin->path, .host_name = "treadle-host",
         .host_version = treadle_version_string(), .settings = plugin->settings, .get_extension = extension_of_host,
-        .log = log_of_plugin, .info = plugin->id, .flags = options.writable ? TREADLE_PLUGIN_LOAD_WRITABLE : 0};
+        .log = log_of_plugin, .info = plugin->id,
+        .flags = (options.writable ? TREADLE_PLUGIN_LOAD_WRITABLE : 0u) | (options.isolates ? TREADLE_PLUGIN_LOAD_ISOLATED : 0u)};
 }
 
 /* What a plugin that is loaded is called, and where it is. */

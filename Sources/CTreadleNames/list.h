@@ -190,4 +190,5 @@
     NAME(182, trace_start, STATUS) \
     NAME(183, trace_stop, STATUS) \
     NAME(184, trace_mark, STATUS) \
-    NAME(185, get_pthread, STATUS)
+    NAME(185, get_pthread, STATUS) \
+    NAME(186, plugin_serve, STATUS)

@@ -3,6 +3,7 @@
 
 public import CTreadle
 import TreadleBase
+import TreadleCore
 import TreadlePlugins
 import TreadleScopes
 
@@ -14,6 +15,16 @@ public func treadle_plugin_load(
     let out = try need(out_plugin, nil, "out_plugin")
     let config = try ClientStruct.copy(config, "config")
     out.pointee = pointer(try Scope.making { () throws(Failure) in try Plugin.load(config).handle })
+    return Status.ok
+  }
+}
+
+@implementation @_cdecl("treadle_plugin_serve")
+public func treadle_plugin_serve(_ serving_fd: Int32, _ asking_fd: Int32) -> treadle_status {
+  status("treadle_plugin_serve") { () throws(Failure) in
+    try Item.demandOpen(serving_fd)
+    try Item.demandOpen(asking_fd)
+    try IsolatedServer.serve(serving_fd, asking_fd)
     return Status.ok
   }
 }

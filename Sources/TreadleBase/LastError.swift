@@ -72,6 +72,15 @@ package enum LastError {
   /// The failure that was completed is nobody's: it was dealt with.
   package static func forgetDetail() { treadle_system_failure().pointee.detail?.pointee.is_new = 0 }
 
+  /// What completes the failure that is not recorded yet; `body` is not called where nothing does.
+  package static func withDetail(_ body: (UnsafePointer<CChar>) -> Void) {
+    guard let detail = treadle_system_failure().pointee.detail, detail.pointee.is_new != 0 else { return }
+    detail.pointee.is_new = 0
+    withUnsafeBytes(of: &detail.pointee.text) { bytes in
+      if let start = bytes.baseAddress { body(start.assumingMemoryBound(to: CChar.self)) }
+    }
+  }
+
   package static func write(function: UnsafeMutableRawBufferPointer, message: UnsafeMutableRawBufferPointer) {
     let last = treadle_system_failure()
     var name = FixedText(function)

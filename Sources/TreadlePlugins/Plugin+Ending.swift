@@ -152,7 +152,11 @@ extension Plugin {
     if let image = state.pointee.image {
       stays = libtreadle_image_close(image, isUntouched ? nil : whyItStays(isPinned: isPinned != false, hasReturned: hasReturned))
     }
-    if state.pointee.image != nil && stays == nil || isUntouched {
+    if let isolated = state.pointee.isolated {
+      isolated.close()
+      isolated.letGo()
+    }
+    if state.pointee.image != nil && stays == nil || isUntouched || state.pointee.isolated != nil {
       GivenHost.free(state.pointee.given)
     } else {
       try? PluginRegistry.locked { () throws(Failure) in PluginRegistry.retire(state.pointee.given) }
@@ -245,6 +249,19 @@ extension Plugin {
       let saved = handing.saved
       let bytes = saved.pointee.isSaved ? saved.pointee.bytes.elements : nil
       _ = try new.start(restoring: bytes.map { UnsafeRawBufferPointer($0) })
+    }
+  }
+
+  /// Where a plugin saves its state at its end, for the caller, who drops it (`SavedState.letGo`).
+  static func handOver(from scope: Scope) throws(Failure) -> SavedState.Pointer {
+    let saved = try SavedState.make()
+    do throws(Failure) {
+      try hand(saved, from: scope)
+      return saved
+    } catch {
+      SavedState.letGo(saved)
+      SavedState.letGo(saved)
+      throw error
     }
   }
 

@@ -11,6 +11,7 @@ extension Plugin {
   /// What a plugin is made of, before it is one: `free` gives back what is there still.
   private struct Parts {
     var image: UnsafeMutablePointer<libtreadle_image>?
+    var isolated: IsolatedPlugin?
     var memory: UnsafeMutableRawPointer?
     var path: UnsafeMutablePointer<CChar>?
     var given: UnsafeMutablePointer<GivenHost>?
@@ -18,6 +19,10 @@ extension Plugin {
 
     mutating func free() {
       if let image { _ = libtreadle_image_close(image, nil) }
+      if let isolated {
+        isolated.close()
+        isolated.letGo()
+      }
       treadle_system_free(memory)
       treadle_system_free(path)
       if let given { GivenHost.free(given) }
@@ -33,7 +38,10 @@ extension Plugin {
     if let name = config.host_name, !UTF8Text.isWellFormed(name) { throw Failure(Status.argument, "host_name", "is not UTF-8") }
     if let version = config.host_version, !UTF8Text.isWellFormed(version) { throw Failure(Status.argument, "host_version", "is not UTF-8") }
     if config.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
-    if config.flags & ~UInt32(TREADLE_PLUGIN_LOAD_WRITABLE) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+    if config.flags & ~UInt32(TREADLE_PLUGIN_LOAD_WRITABLE | TREADLE_PLUGIN_LOAD_ISOLATED) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+    if config.flags & UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) != 0 && config.query != nil {
+      throw Failure(Status.argument, "query", "is a function of the program, which cannot be isolated")
+    }
     var parts = Parts()
     do throws(Failure) {
       return try make(config, &parts, inPlaceOf: old)
@@ -44,6 +52,7 @@ extension Plugin {
   }
 
   private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?) throws(Failure) -> Scope {
+    if config.flags & UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) != 0 { return try makeIsolated(config, &parts, inPlaceOf: old) }
     var query = config.query
     if let path = config.path {
       // Its constructors may find functions of the library by themselves: what they created would belong to nobody.
@@ -67,6 +76,26 @@ extension Plugin {
       LastError.detail(description.id)
       throw Failure(Status.plugin, "plugin", "was built without TREADLE_PLUGIN: its description has no self")
     }
+    return try make(config, &parts, original, description, abi, inPlaceOf: old)
+  }
+
+  /// In the host there are its description and functions that ask its process.
+  private static func makeIsolated(
+    _ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?
+  ) throws(Failure) -> Scope {
+    let isolated = try IsolatedPlugin.load(config)
+    parts.isolated = isolated
+    var whole = isolated.withFunctions
+    let (description, abi) = try withUnsafePointer(to: &whole) { whole throws(Failure) in try PluginCheck.read(whole) }
+    let known = withUnsafePointer(to: &isolated.state.pointee.description) { UnsafeRawPointer($0).assumingMemoryBound(to: treadle_plugin_description.self) }
+    let scope = try make(config, &parts, known, description, abi, inPlaceOf: old)
+    return scope
+  }
+
+  private static func make(
+    _ config: treadle_plugin_config, _ parts: inout Parts, _ original: UnsafePointer<treadle_plugin_description>,
+    _ description: treadle_plugin_description, _ abi: UInt32, inPlaceOf old: Plugin?
+  ) throws(Failure) -> Scope {
     guard let id = description.id else { throw Failure.noMemory("plugin") }
     if let old, let known = old.id, strcmp(known, id) != 0 { throw old.failure(Status.plugin, "cannot be replaced by a plugin with another id", id) }
     parts.values = try PluginSettings.begin(description, config.settings)
@@ -82,10 +111,11 @@ extension Plugin {
     let state = memory.bindMemory(to: PluginState.self, capacity: 1)
     state.initialize(
       to: PluginState(
-        next: nil, scope: scope, image: parts.image, original: original, description: description, path: parts.path, given: given,
+        next: nil, scope: scope, image: parts.image, isolated: parts.isolated, original: original, description: description, path: parts.path, given: given,
         getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
         worker: 0, hasStopped: false, instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
         isReached: false, foundBefore: nil, heir: nil, reason: PluginReason()))
+    parts.isolated?.begin(scope)
     parts = Parts()
     try enter(Plugin(state: state), inPlaceOf: old)
     return scope

@@ -21,6 +21,8 @@ package struct PluginState {
   /// Constant; lives as long as this.
   let scope: Scope
   let image: UnsafeMutablePointer<libtreadle_image>?
+  /// Of one in a process of its own, which has no image.
+  let isolated: IsolatedPlugin?
   /// The plugin's own, and what this version knows of it.
   let original: UnsafePointer<treadle_plugin_description>
   let description: treadle_plugin_description

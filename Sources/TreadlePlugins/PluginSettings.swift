@@ -38,7 +38,7 @@ enum PluginSettings {
   }
 
   /// A setting of a description that was checked.
-  private static func setting(_ description: treadle_plugin_description, _ index: Int) -> treadle_plugin_setting? {
+  static func setting(_ description: treadle_plugin_description, _ index: Int) -> treadle_plugin_setting? {
     guard let settings = description.settings else { return nil }
     return try? ClientStructs(settings).copy(index, "settings")
   }

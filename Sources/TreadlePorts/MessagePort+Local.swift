@@ -43,7 +43,7 @@ extension MessagePort {
   }
 
   /// What a new port has without a name.
-  private func open() throws(Failure) {
+  func open() throws(Failure) {
     let number = treadle_system_epoll()
     if number < 0 { throw Failure.system("epoll_create1", number) }
     lock()

@@ -26,7 +26,10 @@ extension MessagePort {
     state.pointee.mustSleep = false
     unlock()
     if mustSleep { MessagePort.sleep() }
-    if !isThere { return true }
+    if !isThere {
+      if state.pointee.isInherited { endIfDeserted() }
+      return true
+    }
     if !open(&incoming) { return true }
     hold()
     return deliver(&incoming)

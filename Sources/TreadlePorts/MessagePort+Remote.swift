@@ -71,7 +71,7 @@ extension MessagePort {
 
   /// The set of the socket and of a ring's bell; without one, there is the socket alone: so if half of the process's descriptors are
   /// used. The lock is held, or not needed yet.
-  private func openSet() {
+  func openSet() {
     let set = MessageSocket(number: treadle_system_epoll())
     if set.number < 0 { return }
     if treadle_system_descriptor_is_late(set.number) { return set.close() }
@@ -81,8 +81,8 @@ extension MessagePort {
     state.pointee.set = .none
   }
 
-  /// What the source of a remote port watches.
-  private var watched: Int32 { state.pointee.set.number >= 0 ? state.pointee.set.number : state.pointee.socket.number }
+  /// What the source of a port watches.
+  var watched: Int32 { state.pointee.set.number >= 0 ? state.pointee.set.number : state.pointee.socket.number }
 
   // MARK: The connection
 

@@ -210,6 +210,9 @@ struct MessagePortState: ~Copyable {
   var lookingLoop: UInt = 0
   var looksInARow: UInt32 = 0
 
+  /// A local port of one connection, with which it ends (`MessagePort+Inherited`). Constant.
+  var isInherited = false
+
   // Of a local port; lock, but for `users` and `functions`, which are constant.
   var users = Buffer<UInt32>()
   var functions: Buffer<ExportedFunction>

@@ -28,12 +28,14 @@ def version_part(name: str) -> str:
     return match[1]
 
 
+#: The program of isolated plugins, which the library finds beside itself.
+PROGRAM = "treadle-plugin-process"
 LIBRARY = f"libtreadle.so.{version_part('MAJOR')}"
 #: A library that was built before.
 GIVEN = os.environ.get("TREADLE_LIBRARY")
 #: What the library is built from, and where that is: in a source distribution, or around this folder in a checkout.
 PARTS = [
-    *("LICENSE", "Package.swift", "Sources", "include", "cmake/treadle.map", "cmake/swift_fork.c"),
+    *("LICENSE", "Package.swift", "Sources", "include", "cmake/treadle.map", "cmake/swift_fork.c", "host/process/plugin-process.c"),
     *("scripts/build-library", "scripts/build-archive", "scripts/clean-stale", "scripts/split-symbols"),
 ]
 ROOT = HERE / "library" if (HERE / "library").is_dir() else HERE.parent.parent
@@ -63,10 +65,14 @@ def provide_library(target: Path) -> None:
     """Puts the library where the package looks for it first."""
     if GIVEN:
         shutil.copyfile(GIVEN, target)
+        for folder in ("", "treadle"):
+            if (program := Path(GIVEN).parent / folder / PROGRAM).is_file():
+                shutil.copy(program, target.parent / PROGRAM)
         return
     with tempfile.TemporaryDirectory() as output:
         subprocess.run([str(ROOT / "scripts" / "build-library"), "--output", output], check=True)
         shutil.copyfile(Path(output) / LIBRARY, target)
+        shutil.copy(Path(output) / PROGRAM, target.parent / PROGRAM)
 
 
 class BuildWithLibrary(build_py):

@@ -120,7 +120,9 @@ typedef void (*treadle_plugin_log_fn)(void *info, treadle_plugin plugin, uint32_
 /** Flags of a load. Unknown ones are refused. Since 1.0. */
 enum {
     /* Accepts a file, and libraries beside it, that users other than root and the process's user may write or replace. */
-    TREADLE_PLUGIN_LOAD_WRITABLE = 1
+    TREADLE_PLUGIN_LOAD_WRITABLE = 1,
+    /* Loads the plugin in a process of its own: see treadle_plugin_load. */
+    TREADLE_PLUGIN_LOAD_ISOLATED = 2
 };
 
 /** The configuration of a load. Since 1.0. */
@@ -146,6 +148,14 @@ typedef struct treadle_plugin_config {
  *  ($ORIGIN) are mapped before it, and need a soname; a library that the plugin opens itself later is not found by $ORIGIN. A
  *  plugin, or a library that it brings along, that defines functions of Treadle, or needs them from the loader, was built
  *  without TREADLE_PLUGIN and is refused (PLUG-1). Without /proc the file is loaded by its path.
+ *  With TREADLE_PLUGIN_LOAD_ISOLATED the plugin is loaded by a process of its own (the program treadle-plugin-process, beside the
+ *  library or named by the environment variable TREADLE_PLUGIN_PROCESS), and the host never maps its file. The plugin's handles, loops and
+ *  threads are that process's. Its description has no functions (treadle_plugin_get_info). If its process ends in any way, the
+ *  calls in flight return TREADLE_E_PLUGIN, and the last error says by which signal or exit status. A close always comes to an end: a
+ *  process that does not end in the close's time is killed. The process ends with the host. Its standard output and standard error go to
+ *  log; during the load with plugin NULL. No SIGCHLD is sent for it, and no wait for children finds it. A function query is refused
+ *  (TREADLE_E_ARG). Extensions do not cross the process: one that requires an extension does not start, and those that it provides are not
+ *  found.
  *  It is mapped with RTLD_NOW and RTLD_LOCAL: all its symbols are resolved at once, and no other library is bound to it. The
  *  handle is that of the plugin's scope; release it. The plugin lives until it is closed, even after all releases. It belongs to
  *  the scope that the calling thread has entered, and is closed with it; the handle is then stale.
@@ -156,6 +166,11 @@ typedef struct treadle_plugin_config {
  *  is not UTF-8, unknown flags; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if the file does not exist; TREADLE_E_CLOSED as
  *  treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
+
+/** Serves the host of an isolated plugin: the program treadle-plugin-process calls it on its first thread, with the sockets that the host
+ *  has given it. It returns when the host has closed the plugin or has gone. The sockets are the function's.
+ *  [any] Errors: TREADLE_E_ARG for a descriptor that is not open; TREADLE_E_SYSTEM; TREADLE_E_NOMEM. Since 1.0. */
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_serve(int32_t serving_fd, int32_t asking_fd);
 
 /** Initialises and starts a plugin. Before it, the providers of its required extensions, and loaded providers of its optional
  *  ones, are started. Plugins that have started are not changed: TREADLE_IGNORED if the plugin itself has. Its functions are

@@ -423,6 +423,7 @@ int32_t treadle_system_eagain(void);
 int32_t treadle_system_enosys(void);
 
 #include "CTreadleSockets.h"
+#include "CTreadleSpawn.h"
 
 #pragma GCC visibility pop
 

@@ -166,6 +166,7 @@ local constants = {
   SETTING_REAL = 3,
   PLUGIN_MAY_UNMAP = 1,
   PLUGIN_LOAD_WRITABLE = 1,
+  PLUGIN_LOAD_ISOLATED = 2,
   PLUGIN_LOADED = 0,
   PLUGIN_STARTING = 1,
   PLUGIN_STARTED = 2,
@@ -433,6 +434,7 @@ typedef const void *(*treadle_plugin_extension_fn)(void *info, const char *id);
 typedef void (*treadle_plugin_log_fn)(void *info, treadle_plugin plugin, uint32_t level, const char *text);
 typedef struct treadle_plugin_config { size_t struct_size; const char *path; treadle_plugin_query_fn query; const char *host_name; const char *host_version; const char *const *settings; treadle_plugin_extension_fn get_extension; treadle_plugin_log_fn log; void *info; uint32_t flags; uint32_t reserved; } treadle_plugin_config;
 treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
+treadle_status treadle_plugin_serve(int32_t serving_fd, int32_t asking_fd);
 treadle_status treadle_plugin_start(treadle_plugin plugin);
 treadle_status treadle_plugin_reload(treadle_plugin plugin, const treadle_plugin_config *config, int64_t timeout_ns, treadle_plugin *out_plugin);
 typedef struct treadle_plugin_info { size_t struct_size; uint32_t state; uint32_t abi; const treadle_plugin_description *description; const char *path; } treadle_plugin_info;

@@ -170,6 +170,7 @@ SETTING_INTEGER = 2
 SETTING_REAL = 3
 PLUGIN_MAY_UNMAP = 1
 PLUGIN_LOAD_WRITABLE = 1
+PLUGIN_LOAD_ISOLATED = 2
 PLUGIN_LOADED = 0
 PLUGIN_STARTING = 1
 PLUGIN_STARTED = 2
@@ -951,6 +952,7 @@ PROTOTYPES = {
     "treadle_host_end_wait": Prototype(c_int32, [POINTER(c_uint32)], True),
     "treadle_host_pool_add": Prototype(c_int32, [c_void_p, c_uint64], True),
     "treadle_plugin_load": Prototype(c_int32, [POINTER(treadle_plugin_config), POINTER(c_void_p)], False),
+    "treadle_plugin_serve": Prototype(c_int32, [c_int32, c_int32], False),
     "treadle_plugin_start": Prototype(c_int32, [c_void_p], False),
     "treadle_plugin_reload": Prototype(c_int32, [c_void_p, POINTER(treadle_plugin_config), c_int64, POINTER(c_void_p)], False),
     "treadle_plugin_get_info": Prototype(c_int32, [c_void_p, POINTER(treadle_plugin_info)], False),
@@ -1143,6 +1145,7 @@ class Functions:
     treadle_host_end_wait: Callable[..., Any]
     treadle_host_pool_add: Callable[..., Any]
     treadle_plugin_load: Callable[..., Any]
+    treadle_plugin_serve: Callable[..., Any]
     treadle_plugin_start: Callable[..., Any]
     treadle_plugin_reload: Callable[..., Any]
     treadle_plugin_get_info: Callable[..., Any]

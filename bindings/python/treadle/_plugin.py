@@ -90,6 +90,7 @@ class Plugin(Scope):
         extensions: Union[Mapping[str, Any], Callable[[str], Any], None] = None,
         log: Optional[PluginLog] = None,
         writable: bool = False,
+        isolated: bool = False,
         timeout: Optional[float] = None,
     ) -> Plugin:
         """Loads a plugin, and starts nothing (PLUG-1). It belongs to the scope that the calling thread has entered.
@@ -99,14 +100,15 @@ class Plugin(Scope):
         name, or a function that finds it by the name, on any thread, and returns None for nothing: an object of ctypes, the
         address of one, or for plugins in Python any object; kept until the plugin has ended. log: told of messages, on
         any thread, as log(id, level, text); without one they go to the logger "treadle.plugins". writable: take a file that
-        other users may write or replace. timeout: how long the end of a with-statement waits, in seconds; None waits for ever.
+        other users may write or replace. isolated: run a shared library in a process of its own, whose end is a PluginError of the
+        calls that it interrupts, and a message. timeout: how long the end of a with-statement waits, in seconds; None waits for ever.
         Raises PluginError for a file that is refused, or is no plugin; Error with TREADLE_E_EXISTS for an id that is loaded
         already, with TREADLE_E_NOT_FOUND for a setting that it does not have; InvalidArgument for a value that the setting's
         type does not allow; SystemFailure where there is no such file; LoopClosed if the scope is closed; and what the body
         of a module raises. Any thread. Since 1.0.
         """
         limit = timeout_of(timeout, "timeout")
-        origin = Origin(source, settings, host_name, host_version, extensions, log, writable)
+        origin = Origin(source, settings, host_name, host_version, extensions, log, writable, isolated)
 
         def load(record: Record, config: Any, out: Any) -> int:
             return guarded(native.treadle_plugin_load, config, out)

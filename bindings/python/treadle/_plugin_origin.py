@@ -41,6 +41,7 @@ class Origin:
         extensions: Union[Mapping[str, Any], Callable[[str], Any], None],
         log: Optional[PluginLog],
         writable: bool,
+        isolated: bool,
     ) -> None:
         if not isinstance(source, (str, os.PathLike, ModuleType)):
             raise wrong_type("source", "a path or a module", source)
@@ -55,7 +56,7 @@ class Origin:
         if extensions is not None and not callable(extensions) and not isinstance(extensions, Mapping):
             raise wrong_type("extensions", "a dict or a function", extensions)
         self._log = log
-        self._writable = bool(writable)
+        self._flags = (_capi.PLUGIN_LOAD_WRITABLE if writable else 0) | (_capi.PLUGIN_LOAD_ISOLATED if isolated else 0)
 
     def renewed(self, source: Optional[PluginSource], settings: Optional[Mapping[str, Value]]) -> Origin:
         """The same from another source, or with other settings."""
@@ -66,7 +67,8 @@ class Origin:
             self._host[1].decode(),
             self._extensions,
             self._log,
-            self._writable,
+            bool(self._flags & _capi.PLUGIN_LOAD_WRITABLE),
+            bool(self._flags & _capi.PLUGIN_LOAD_ISOLATED),
         )
 
     def record(self) -> Record:
@@ -90,7 +92,7 @@ class Origin:
             host_version=self._host[1],
             log=ctypes.cast(pointers["log"].pointer, _capi.treadle_plugin_log_fn),
             info=record.number,
-            flags=_capi.PLUGIN_LOAD_WRITABLE if self._writable else 0,
+            flags=self._flags,
         )
         if record.find is not None:
             config.get_extension = ctypes.cast(pointers["extension"].pointer, _capi.treadle_plugin_extension_fn)
@@ -101,7 +103,7 @@ class Origin:
         if isinstance(self.source, ModuleType):
             record.become(self.source, is_own=False)
         elif path is not None and path.suffix == ".py":
-            record.become(_plugin_file.load(path, self._writable), is_own=True)
+            record.become(_plugin_file.load(path, bool(self._flags & _capi.PLUGIN_LOAD_WRITABLE)), is_own=True)
         elif path is not None:
             config.path = os.fsencode(path)
             record.id = path.name

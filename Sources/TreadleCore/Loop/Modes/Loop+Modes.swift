@@ -191,7 +191,7 @@ extension ModeName {
 /// The two mode names that every loop knows (MODE-2).
 package enum CommonModes {
   package static var defaultName: ModeName { ModeName(treadle_system_default_mode_name()) }
-  static var name: ModeName { ModeName(treadle_system_common_modes_name()) }
+  package static var name: ModeName { ModeName(treadle_system_common_modes_name()) }
 
   /// Whether a name means the common modes. Compared by text, never by pointer (MODE-1).
   static func isCommon(_ mode: ModeName) -> Bool { mode.equals(name.bytes) }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+package import CTreadle
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+import TreadleCore
+import TreadlePorts
+
+/// Asking the process. The calling thread waits in a mode of its own, in which it also receives what the process says meanwhile.
+extension IsolatedPlugin {
+  /// What is asked, by the words of the last error.
+  enum Question {
+    static let load: StaticString = "in its load"
+    static let start: StaticString = "in its start"
+    static let close: StaticString = "in its close"
+    static let set: StaticString = "in its set"
+  }
+
+  private struct Answer {
+    var bytes = Buffer<UInt8>()
+    var hasMemory = true
+
+    static let take: MessagePort.Reply = { data, size, info in
+      guard let answer = info?.assumingMemoryBound(to: Answer.self) else { return }
+      answer.pointee.hasMemory = answer.pointee.bytes.refill(size) { room in
+        if let data { memcpy(room, data, size) }
+        return size
+      }
+    }
+  }
+
+  /// Asks, and gives `body` the rest of the answer. Fails as the answer says, whose text is then the last error's detail. `timeout`: how long
+  /// the answer may take.
+  func ask(
+    _ id: Int32, _ frame: inout FrameWriter, _ question: StaticString, timeout: Int64 = Clock.forever,
+    _ body: (inout FrameReader, UnsafeRawBufferPointer) throws(Failure) -> Void = { _, _ throws(Failure) in }
+  ) throws(Failure) {
+    try frame.demandMemory()
+    var answer = Answer()
+    defer { answer.bytes.free() }
+    try attending { () throws(Failure) in
+      let bytes = frame.bytes.elements
+      var failure: Failure?
+      withUnsafeMutablePointer(to: &answer) { answer in
+        let request = MessagePort.Request(
+          id: id, data: bytes.baseAddress, size: bytes.count, sendTimeout: timeout, replyTimeout: timeout, mode: IsolatedFrame.mode,
+          reply: Answer.take, info: answer)
+        do throws(Failure) { try MessagePort.request(state.pointee.asking, request) } catch { failure = error }
+      }
+      guard let failure else { return }
+      if failure.status != Status.closed && failure.status != Status.state { throw failure }
+      throw endFailure(during: question)
+    }
+    if !answer.hasMemory { throw Failure.noMemory("plugin") }
+    var reader = FrameReader(answer.bytes.elements.baseAddress, answer.bytes.count)
+    let status = Int32(truncatingIfNeeded: reader.signed())
+    let text = reader.text()
+    let rest = reader.bytes()
+    if reader.isBroken { throw IsolatedPlugin.brokenFailure }
+    if status < 0 {
+      LastError.detail(text)
+      throw Failure(status, "plugin", "was refused by its process")
+    }
+    var inside = FrameReader(rest.baseAddress, rest.count)
+    try body(&inside, rest)
+    if inside.isBroken { throw IsolatedPlugin.brokenFailure }
+  }
+
+  /// What the process says during `body`, and has said when that ends, is received on this thread.
+  private func attending(_ body: () throws(Failure) -> Void) throws(Failure) {
+    let loop = try Loop.current()
+    let mode = IsolatedFrame.mode
+    var added: (serving: Bool, output: Bool) = (false, false)
+    let serving = try Item.hold(.descriptor, state.pointee.serving, "plugin")
+    defer { serving.letGo() }
+    let output = try Item.hold(.descriptor, state.pointee.output, "plugin")
+    defer { output.letGo() }
+    defer {
+      if added.serving { _ = try? loop.remove(serving, mode) }
+      if added.output { _ = try? loop.remove(output, mode) }
+    }
+    _ = try loop.attend(serving, in: mode, isAdded: &added.serving)
+    _ = try loop.attend(output, in: mode, isAdded: &added.output)
+    defer {
+      var left = 256
+      while left > 0, (try? loop.run(mode, timeout: 0, flags: 1)) == Status.handledSource { left &-= 1 }
+    }
+    try body()
+  }
+
+  // MARK: The end of the process
+
+  /// That and how it has ended, in words. A process that lives, but has closed its connection, is killed.
+  func describeEnding(_ body: (UnsafePointer<CChar>) -> Void) {
+    var ending = treadle_system_ending()
+    if treadle_system_wait_readable(state.pointee.channels.report.0, Clock.after(100_000_000, from: Clock.now())) == 0 {
+      _ = treadle_system_spawn_kill(state.pointee.process)
+    }
+    _ = treadle_system_wait_readable(state.pointee.channels.report.0, Clock.forever)
+    // One thread reads it. Without one, what watches the process was killed with it.
+    if treadle_system_read_ending(state.pointee.channels.report.0, &ending) != 0 { state.pointee.ending.store(ending.bits, ordering: .releasing) }
+    var text: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    withUnsafeMutableBytes(of: &text) { room in
+      guard let start = room.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+      var last = treadle_system_ending(bits: state.pointee.ending.load(ordering: .acquiring))
+      treadle_system_describe_ending(&last, start, room.count)
+      body(start)
+    }
+  }
+
+  private func endFailure(during question: StaticString) -> Failure {
+    describeEnding { ending in
+      LastError.detail(ending, UnsafeRawPointer(question.utf8Start).assumingMemoryBound(to: CChar.self))
+    }
+    return Failure(Status.plugin, "plugin", "has lost its process")
+  }
+
+  /// The connection of a plugin that is not being closed has ended.
+  func noticeEnd() {
+    if state.pointee.isClosing.load(ordering: .acquiring) != 0 { return }
+    describeEnding { tell(0, $0) }
+  }
+
+  // MARK: What the process says
+
+  func receive(_ message: MessageView) {
+    if message.id != IsolatedFrame.log { return }
+    var frame = FrameReader(message.data, message.size)
+    let level = UInt32(truncatingIfNeeded: frame.number())
+    if let text = frame.text(), !frame.isBroken { tell(min(level, 2), text) }
+  }
+
+  /// What the plugin's process writes to its standard output and standard error, a line each.
+  func readOutput(_ source: OpaquePointer?) {
+    var room: [512 of UInt8] = .init(repeating: 0)
+    let most = 511
+    var span = room.mutableSpan
+    span.withUnsafeMutableBytes { bytes in
+      guard let start = bytes.baseAddress else { return }
+      let count = Int(treadle_system_read_some(state.pointee.channels.output.0, start, most))
+      if count <= 0 {
+        // The other side is closed for good.
+        if count == 0, let source { try? Item.invalidate(.descriptor, UInt(bitPattern: source), "plugin") }
+        return
+      }
+      var first = 0
+      for index in 0...count where index == count || bytes[index] == 10 {
+        bytes[index] = 0
+        if index > first { tell(2, (start + first).assumingMemoryBound(to: CChar.self)) }
+        first = index &+ 1
+      }
+    }
+  }
+
+  /// Calls the program's log, from which the plugin does not end. While it is being loaded the program knows no handle of it.
+  func tell(_ level: UInt32, _ text: UnsafePointer<CChar>) {
+    guard let scope = state.pointee.scope else { return state.pointee.teller.tell(level, text) }
+    try? scope.calling(isWatched: false, evenClosing: true) { () throws(Failure) in state.pointee.teller.tell(level, text) }
+  }
+}
+
+extension treadle_system_ending {
+  fileprivate var bits: UInt64 { 1 << 63 | UInt64(UInt32(bitPattern: by_signal)) << 32 | UInt64(UInt32(bitPattern: number)) }
+  /// 0: it was killed.
+  fileprivate init(bits: UInt64) {
+    if bits == 0 {
+      self.init(by_signal: 1, number: 9)
+    } else {
+      self.init(by_signal: Int32(truncatingIfNeeded: bits >> 32 & 1), number: Int32(truncatingIfNeeded: bits))
+    }
+  }
+}

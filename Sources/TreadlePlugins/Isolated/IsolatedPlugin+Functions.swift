@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+package import CTreadle
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// The functions of the description of an isolated plugin: each asks the process.
+extension IsolatedPlugin {
+  func askToLoad(_ config: treadle_plugin_config) throws(Failure) {
+    var frame = FrameWriter()
+    defer { frame.free() }
+    frame.text(config.path)
+    frame.number(UInt64(config.flags & UInt32(TREADLE_PLUGIN_LOAD_WRITABLE)))
+    frame.text(config.host_name)
+    frame.text(config.host_version)
+    // Keys and values by turns: a list, but for a value that is missing, which the process would not tell from the end.
+    frame.list(config.settings)
+    try ask(IsolatedFrame.load, &frame, Question.load) { _, rest throws(Failure) in try state.pointee.description.read(rest) }
+  }
+
+  /// What the host's side of a plugin is made of: the description with functions of the host's.
+  var withFunctions: treadle_plugin_description {
+    var known = state.pointee.description.known
+    let has = state.pointee.description.has
+    known.`init` = IsolatedPlugin.begin
+    known.start = IsolatedPlugin.start
+    known.stop = IsolatedPlugin.stop
+    known.deinit = IsolatedPlugin.end
+    known.get_extension = { _, _ in nil }
+    // Without one of the plugin's, the plugin asks for its settings in its process, which must know them.
+    known.set = IsolatedPlugin.set
+    if has & IsolatedFrame.Has.save != 0 { known.save = IsolatedPlugin.save }
+    if has & IsolatedFrame.Has.restore != 0 { known.restore = IsolatedPlugin.restore }
+    return known
+  }
+
+  /// The process initialises and starts the plugin in one: when the host starts it.
+  private static let begin:
+    @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafeMutablePointer<UnsafeMutableRawPointer?>?) -> treadle_status = { host, out in
+      guard let host, let scope = GivenHost.of(host).pointee.scope, let plugin = find(scope), let isolated = plugin.state.pointee.isolated else {
+        return Status.plugin
+      }
+      out?.pointee = UnsafeMutableRawPointer(isolated.state)
+      return Status.ok
+    }
+
+  private static func find(_ scope: Scope) -> Plugin? {
+    let found = try? PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope) }
+    return found ?? nil
+  }
+
+  private static let restore: @convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> treadle_status = { instance, bytes, size in
+    guard let plugin = of(instance) else { return Status.argument }
+    return plugin.keep(&plugin.state.pointee.restored, UnsafeRawBufferPointer(start: bytes, count: size)) ? Status.ok : Status.noMemory
+  }
+
+  private func keep(_ room: inout Buffer<UInt8>, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    room.refill(bytes.count) { place in
+      if let start = bytes.baseAddress { memcpy(place, start, bytes.count) }
+      return bytes.count
+    }
+  }
+
+  private static let start: @convention(c) (UnsafeMutableRawPointer?) -> treadle_status = { instance in
+    guard let plugin = of(instance) else { return Status.argument }
+    return plugin.answer { () throws(Failure) in
+      var frame = FrameWriter()
+      defer { frame.free() }
+      let restored = plugin.state.pointee.restored.elements
+      frame.number(UInt64(restored.isEmpty ? 0 : 1))
+      frame.bytes(restored.baseAddress, restored.count)
+      try plugin.writeSettings(to: &frame)
+      try plugin.ask(IsolatedFrame.start, &frame, Question.start)
+    }
+  }
+
+  /// The settings as they are in the host, where they may have been changed since the load.
+  private func writeSettings(to frame: inout FrameWriter) throws(Failure) {
+    guard let scope = state.pointee.scope, let plugin = IsolatedPlugin.find(scope) else { return frame.number(UInt64(0)) }
+    let description = state.pointee.description.known
+    try PluginRegistry.locked { () throws(Failure) in
+      let values = plugin.state.pointee.values
+      frame.number(UInt64(values.count))
+      for index in 0..<values.count {
+        frame.text(PluginSettings.setting(description, index)?.key)
+        frame.text(UnsafePointer(values[index] ?? nil))
+      }
+    }
+  }
+
+  private static let set: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> treadle_status = {
+    instance, key, value in
+    guard let plugin = of(instance) else { return Status.argument }
+    return plugin.answer { () throws(Failure) in
+      var frame = FrameWriter()
+      defer { frame.free() }
+      frame.text(key)
+      frame.text(value)
+      try plugin.ask(IsolatedFrame.set, &frame, Question.set)
+    }
+  }
+
+  /// How much longer than its time a stop may take, before the process is killed.
+  private static let grace: Int64 = 50_000_000
+
+  /// The process closes the plugin: stop, the end of its objects, save, deinit. If that takes longer than its time, the process is killed.
+  private static let stop: @convention(c) (UnsafeMutableRawPointer?, Int64) -> treadle_status = { instance, timeout in
+    guard let plugin = of(instance) else { return Status.argument }
+    plugin.state.pointee.isClosing.store(1, ordering: .releasing)
+    return plugin.answer { () throws(Failure) in
+      var frame = FrameWriter()
+      defer { frame.free() }
+      frame.number(timeout)
+      let limit = timeout == Clock.forever ? timeout : max(timeout, 0) &+ grace
+      do throws(Failure) {
+        try plugin.ask(IsolatedFrame.close, &frame, Question.close, timeout: limit) { reader, _ throws(Failure) in
+          let hasSaved = reader.number() != 0
+          let saved = reader.bytes()
+          if hasSaved && !plugin.keep(&plugin.state.pointee.saved, saved) { throw Failure.noMemory("plugin") }
+          plugin.state.pointee.hasSaved = hasSaved
+        }
+      } catch {
+        // Its end is sure, however it comes.
+        _ = treadle_system_spawn_kill(plugin.state.pointee.process)
+        throw error
+      }
+    }
+  }
+
+  private static let save: @convention(c) (UnsafeMutableRawPointer?, treadle_plugin_write_fn?, UnsafeMutableRawPointer?) -> treadle_status = {
+    instance, write, sink in
+    guard let plugin = of(instance), plugin.state.pointee.hasSaved else { return Status.state }
+    let saved = plugin.state.pointee.saved.elements
+    write?(sink, saved.baseAddress, saved.count)
+    return Status.ok
+  }
+
+  /// The process has closed the plugin, and ends by itself.
+  private static let end: @convention(c) (UnsafeMutableRawPointer?) -> Void = { instance in
+    of(instance)?.close(until: Clock.after(grace, from: Clock.now()))
+  }
+
+  /// A status for the host's side, which tells why by the plugin's reason.
+  private func answer(_ body: () throws(Failure) -> Void) -> treadle_status {
+    do throws(Failure) {
+      try body()
+      return Status.ok
+    } catch {
+      if let scope = state.pointee.scope, let plugin = IsolatedPlugin.find(scope) {
+        LastError.withDetail { text in plugin.giveReason(text) }
+      }
+      return error.status
+    }
+  }
+}

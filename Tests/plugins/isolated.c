@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * isolated.c: does at each of its functions what the setting "what" says of that function, as "start:segv": for tests of plugins in
+ * processes of their own. It tells of its steps by the log, and uses its process's main loop. */
+#include <treadle.h>
+#include <treadle/plugin.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static treadle_timer ticker;
+static char kept[64] = "nothing";
+
+static void overflow(volatile char *outer) {
+    char room[65536];
+    room[0] = outer[0];
+    if (outer[0] != 1) overflow(room);
+    outer[1] = room[0];
+}
+static treadle_status act(const char *step) {
+    static const struct treadle_plugin_host *host;
+    char what[64], line[96];
+    size_t length;
+    host = treadle_plugin_self;
+    snprintf(line, sizeof line, "at %s", step);
+    host->log(host, 2, line);
+    if (host->copy_setting(host, "what", what, sizeof what, &length) != TREADLE_OK) return TREADLE_E_PLUGIN;
+    size_t size = strlen(step);
+    if (strncmp(what, step, size) != 0 || what[size] != ':') return TREADLE_OK;
+    const char *deed = what + size + 1;
+    if (strcmp(deed, "segv") == 0) *(volatile int *)(uintptr_t)8 = 1;
+    if (strcmp(deed, "abort") == 0) abort();
+    if (strcmp(deed, "overflow") == 0) overflow((char[2]){0});
+    if (strcmp(deed, "exit") == 0) exit(7);
+    if (strcmp(deed, "_exit") == 0) _exit(8);
+    if (strcmp(deed, "kill") == 0) raise(SIGKILL);
+    if (strcmp(deed, "hang") == 0) for (;;) pause();
+    if (strcmp(deed, "print") == 0) printf("printed by the plugin\n");
+    if (strcmp(deed, "close") == 0) for (int fd = 3; fd < 64; fd++) close(fd);
+    if (strcmp(deed, "fail") == 0) {
+        host->fail(host, "because it was asked to");
+        return TREADLE_E_PLUGIN;
+    }
+    return TREADLE_OK;
+}
+
+static void tick(treadle_timer timer, void *info) { (void)timer, (void)info, act("tick"); }
+static treadle_status init(const treadle_plugin_host *host, void **out_instance) {
+    *out_instance = kept;
+    return strcmp(host->name, "a test") == 0 ? act("init") : TREADLE_E_PLUGIN;
+}
+static treadle_status start(void *instance) {
+    treadle_status status = instance == kept ? act("start") : TREADLE_E_ARG;
+    if (status != TREADLE_OK) return status;
+    return treadle_timer_start(1000000, 0, tick, NULL, &ticker);
+}
+static treadle_status stop(void *instance, int64_t timeout_ns) { return (void)instance, (void)timeout_ns, act("stop"); }
+static void deinit(void *instance) { (void)instance, act("deinit"); }
+static treadle_status set(void *instance, const char *key, const char *value) {
+    (void)instance;
+    if (strcmp(key, "kept") == 0) snprintf(kept, sizeof kept, "%s", value);
+    return act("set");
+}
+static treadle_status save(void *instance, treadle_plugin_write_fn write, void *sink) {
+    write(sink, instance, strlen(instance));
+    return act("save");
+}
+static treadle_status restore(void *instance, const void *bytes, size_t size) {
+    char line[96];
+    (void)instance;
+    if (size >= sizeof kept) return TREADLE_E_RANGE;
+    memcpy(kept, bytes, size);
+    kept[size] = 0;
+    snprintf(line, sizeof line, "restored %s", kept);
+    treadle_plugin_self->log(treadle_plugin_self, 2, line);
+    return act("restore");
+}
+
+static const treadle_plugin_setting settings[] = {
+    {.struct_size = sizeof(treadle_plugin_setting), .key = "what", .default_value = "nothing", .description = "what it does, and where"},
+    {.struct_size = sizeof(treadle_plugin_setting), .key = "kept", .default_value = "nothing"},
+    {.struct_size = sizeof(treadle_plugin_setting), .key = "size", .default_value = "3", .type = TREADLE_SETTING_INTEGER, .minimum = 1, .maximum = 9},
+};
+static const treadle_plugin_description description = {
+    TREADLE_PLUGIN_COMMON, .id = "org.example.isolated", .name = "isolated", .version = "1", .settings = settings, .setting_count = 3,
+    .init = init, .start = start, .stop = stop, .deinit = deinit, .set = set, .save = save, .restore = restore,
+};
+TREADLE_PLUGIN_EXPORT(description)
