@@ -75,7 +75,7 @@ static const struct row {
     {"set its time to a sooner one", nothing, set_sooner, 2},
     {"invalidate a timer", nothing, invalidate_timer, 4},
     {"release a timer, the last reference", nothing, release_timer, 3},
-    {"start a timer, the short form", nothing, start_timer, 4},
+    {"start a timer, the short form", nothing, start_timer, 5},
     {"create a source", end_timer, create_source, 1},
     {"add a source", nothing, add_source, 7},
     {"signal a source", nothing, signal_source, 1},
