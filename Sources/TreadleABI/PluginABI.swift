@@ -2,8 +2,8 @@
 // Copyright the Treadle authors
 
 public import CTreadle
+import CTreadleSystem
 import TreadleBase
-import TreadleCore
 import TreadlePlugins
 import TreadleScopes
 
@@ -22,10 +22,17 @@ public func treadle_plugin_load(
 @implementation @_cdecl("treadle_plugin_serve")
 public func treadle_plugin_serve(_ serving_fd: Int32, _ asking_fd: Int32) -> treadle_status {
   status("treadle_plugin_serve") { () throws(Failure) in
-    try Item.demandOpen(serving_fd)
-    try Item.demandOpen(asking_fd)
+    try Runtime.start()
+    try demandOpen(serving_fd, "serving_fd")
+    try demandOpen(asking_fd, "asking_fd")
     try IsolatedServer.serve(serving_fd, asking_fd)
     return Status.ok
+  }
+}
+
+private func demandOpen(_ number: Int32, _ subject: StaticString) throws(Failure) {
+  if treadle_system_is_open(number) < 0 {
+    throw Failure(Status.argument, subject, "is not an open descriptor", osError: treadle_system_ebadf())
   }
 }
 

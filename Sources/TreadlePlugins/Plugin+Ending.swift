@@ -93,7 +93,10 @@ extension Plugin {
     guard let (plugin, phase) = found ?? nil else { return true }
     switch phase {
     case PluginState.Phase.started: break
-    case PluginState.Phase.starting, PluginState.Phase.stopping: return false
+    case PluginState.Phase.starting:
+      plugin.state.pointee.isolated?.awaitStart(of: plugin, until: until)
+      return false
+    case PluginState.Phase.stopping: return false
     default: return true
     }
     let isOver = plugin.callStop(until: until)

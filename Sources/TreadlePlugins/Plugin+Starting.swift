@@ -67,6 +67,8 @@ extension Plugin {
 
   private func setPhase(_ phase: UInt32) {
     try? PluginRegistry.locked { () throws(Failure) in state.pointee.phase = phase }
+    // A close may wait for the end of its start (`IsolatedPlugin.awaitStart`).
+    if state.pointee.isolated != nil { Rest.announce() }
   }
 
   /// A function of the plugin that may fail.

@@ -148,6 +148,27 @@ TEST(a_close_ends_a_plugin_that_hangs, "PLUG-5 SCOPE-5") {
     }
     have_no_children();
 }
+static void *start_on_this_thread(void *plugin) {
+    CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "SIGKILL");
+    return NULL;
+}
+TEST(a_close_ends_a_plugin_that_hangs_in_its_start_on_another_thread, "PLUG-5 SCOPE-5") {
+    static const char *const steps[] = {"init:hang", "start:hang"};
+    for (size_t s = 0; s < COUNT(steps); s++) {
+        treadle_plugin plugin = isolate(steps[s]);
+        treadle_plugin_info info = {.struct_size = sizeof info};
+        pthread_t starter;
+        CHECK_INT(pthread_create(&starter, NULL, start_on_this_thread, plugin), 0);
+        while (info.state != TREADLE_PLUGIN_STARTING) CHECK_INT(treadle_plugin_get_info(plugin, &info), TREADLE_OK);
+        /* The start has failed by then, but its thread may be on its way out. */
+        treadle_status status = treadle_plugin_close(plugin, MILLISECONDS(20));
+        CHECK(status == TREADLE_OK || status == TREADLE_E_TIMEOUT);
+        CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(pthread_join(starter, NULL), 0);
+        CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    }
+    have_no_children();
+}
 TEST(a_failure_has_the_reason_that_the_plugin_gives, "PLUG-4") {
     treadle_plugin plugin = isolate("start:fail");
     CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "because it was asked to");

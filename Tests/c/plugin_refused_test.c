@@ -167,7 +167,7 @@ TEST(bad_arguments_are_named, "ABI-4 PLUG-1") {
     config.path = path_of("provider");
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);
     config = config_of(path_of("provider"));
-    config.flags = 2;
+    config.flags = 4;
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);
     config.flags = 0, config.reserved = 1;
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG);

@@ -56,6 +56,7 @@ static void call_everything(void) {
     snprintf(mode, sizeof mode, "mode of %d", thread_id());
     handles_make(&handles, other.loop, mode);
     for (int i = 0; i < CALL_COUNT; i++) {
+        if (strcmp(calls[i].name, "treadle_plugin_serve") == 0) continue; /* runs until its host has gone: isolated_test.c */
         if (strcmp(calls[i].name, "treadle_shutdown") == 0) continue; /* for good: shutdown_test.c has it */
         handles.of[HOST] = strstr(calls[i].name, "_quiesce") ? other.quiet_host : other.open_host;
         int64_t result = calls[i].call(&handles);

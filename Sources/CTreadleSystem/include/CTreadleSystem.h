@@ -147,8 +147,8 @@ struct treadle_system_life {
     struct treadle_system_registry plugins; /* that are loaded (PluginRegistry) */
     struct treadle_system_registry trace; /* that goes on (TraceSession) */
     struct treadle_system_registry message_ports; /* that have a name (MessagePortRegistry) */
-    struct treadle_system_closings closings;
     struct treadle_system_inheritance inheritance;
+    struct treadle_system_closings closings; /* last: in a page that only message ports write */
 };
 extern struct treadle_system_life treadle_system_present_life __attribute__((visibility("hidden")));
 

@@ -34,11 +34,13 @@ public final class RunLoopPlugin: Sendable {
   /// What was loaded.
   private final class Loaded: Sendable {
     let reference: Reference
+    let isIsolated: Bool
     /// The body of the log, which the plugin has until it is over; 0 when it was given back.
     private let log: Atomic<UInt>
 
-    init(owning handle: OpaquePointer, log: UInt) {
+    init(owning handle: OpaquePointer, isIsolated: Bool, log: UInt) {
       reference = Reference(owning: handle)
+      self.isIsolated = isIsolated
       self.log = Atomic(log)
     }
 
@@ -56,19 +58,22 @@ public final class RunLoopPlugin: Sendable {
   /// - Parameters:
   ///   - path: of a library that only root and the process's user may write.
   ///   - settings: values by their keys; the others have their defaults.
+  ///   - isolated: whether the plugin runs in a process of its own, whose end is an error of the calls that it interrupts, and a message.
   ///   - log: called on any thread with what the plugin tells. An error that it throws is passed to the last-resort handler (THR-19). Kept
   ///     until this object's `close` has ended the plugin, or for ever.
   /// - Throws: `TreadleError` with a message that names the symbol, the version or the key: for a file that is refused or is no
   ///   plugin, a setting that it does not have or allow, an id that is loaded already. Since 1.0.
-  public convenience init(path: String, settings: [String: String] = [:], log: Log? = nil) throws(TreadleError) {
-    let (handle, log) = try RunLoopPlugin.load(path, settings, log) { config, handle in treadle_plugin_load(config, handle) }
-    self.init(Loaded(owning: handle, log: log))
+  public convenience init(
+    path: String, settings: [String: String] = [:], isolated: Bool = false, log: Log? = nil
+  ) throws(TreadleError) {
+    let (handle, log) = try RunLoopPlugin.load(path, settings, isolated, log) { config, handle in treadle_plugin_load(config, handle) }
+    self.init(Loaded(owning: handle, isIsolated: isolated, log: log))
   }
 
   private init(_ loaded: Loaded) { current = Locked(loaded) }
 
   private static func load(
-    _ path: String, _ settings: [String: String], _ log: Log?,
+    _ path: String, _ settings: [String: String], _ isIsolated: Bool, _ log: Log?,
     _ load: (UnsafePointer<treadle_plugin_config>, UnsafeMutablePointer<OpaquePointer?>) -> treadle_status
   ) throws(TreadleError) -> (OpaquePointer, UInt) {
     let texts = [path] + settings.flatMap { [$0.key, $0.value] }
@@ -81,6 +86,7 @@ public final class RunLoopPlugin: Sendable {
         config.struct_size = MemoryLayout<treadle_plugin_config>.size
         config.path = path
         config.settings = settings
+        config.flags = isIsolated ? UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) : 0
         config.info = info
         if info != nil {
           config.log = { info, _, level, text in
@@ -138,17 +144,17 @@ public final class RunLoopPlugin: Sendable {
   ///   - settings: as above.
   ///   - log: as above.
   ///   - timeout: for the old one's end; nil waits for ever.
-  /// - Returns: this object, which is for the new one from now on.
+  /// - Returns: this object, which is for the new one from now on; that runs in a process of its own if the old one did.
   /// - Throws: `TreadleError` as `init` and `start`, and when the old one does not end in time. Since 1.0.
   @discardableResult
   public func reload(
     path: String, settings: [String: String] = [:], timeout: Duration? = nil, log: Log? = nil
   ) throws(TreadleError) -> RunLoopPlugin {
     let old = current.withLock { $0 }
-    let (handle, log) = try RunLoopPlugin.load(path, settings, log) { config, handle in
+    let (handle, log) = try RunLoopPlugin.load(path, settings, old.isIsolated, log) { config, handle in
       treadle_plugin_reload(old.reference.handle, config, timeout.limit, handle)
     }
-    let new = Loaded(owning: handle, log: log)
+    let new = Loaded(owning: handle, isIsolated: old.isIsolated, log: log)
     current.withLock { $0 = new }
     old.giveLogBack()
     return self

@@ -129,6 +129,21 @@ extension IsolatedPlugin {
     }
   }
 
+  /// Another thread starts the plugin, which is to be closed by a date: if the start goes on then, the process is killed, and the start
+  /// fails.
+  func awaitStart(of plugin: Plugin, until: Int64) {
+    var until = until
+    while true {
+      let seen = Rest.epoch
+      if plugin.phase != PluginState.Phase.starting { return }
+      if until != Clock.forever && Clock.now() >= until {
+        _ = treadle_system_spawn_kill(state.pointee.process)
+        until = Clock.forever
+      }
+      Rest.wait(seen, until: until)
+    }
+  }
+
   private static let save: @convention(c) (UnsafeMutableRawPointer?, treadle_plugin_write_fn?, UnsafeMutableRawPointer?) -> treadle_status = {
     instance, write, sink in
     guard let plugin = of(instance), plugin.state.pointee.hasSaved else { return Status.state }
