@@ -23,7 +23,8 @@ creates, another can stop, wake and describe. `make generate` writes this page a
 
 In C++ the names are in the namespace `treadle`, in Python in the package `treadle`, in Swift in the module `Treadle` (those of
 Foundation's dates in `TreadleFoundation`). `name(parameter)` stands for a function, an initializer or a class that takes this
-parameter. A number in parentheses leads to the [notes](#notes).
+parameter. A number in parentheses leads to a note. The packages for [Node.js](../bindings/node/README.md) and
+[LuaJIT](../bindings/lua/README.md) have a part of the interface, which their pages list.
 """
 DEFAULTS = "Defaults"
 
@@ -126,7 +127,7 @@ def page(table: Table) -> str:
         for note in cell.notes:
             if note not in order:
                 order.append(note)
-        marks = " ".join(f"({order.index(note) + 1})" for note in cell.notes)
+        marks = " ".join(f"[({order.index(note) + 1})](#note-{order.index(note) + 1})" for note in cell.notes)
         names = ", ".join(f"`{name}`" for name in cell.names)
         return f"{names or '–'} {marks}".rstrip()
 
@@ -137,7 +138,7 @@ def page(table: Table) -> str:
     text += "\n## Functions for bindings\n\nThe libraries of the languages call these, programs do not.\n\n| | why |\n| --- | --- |\n"
     for reason in dict.fromkeys(table.bindings.values()):
         text += f"| {', '.join(f'`{name}`' for name, why in table.bindings.items() if why == reason)} | {reason} |\n"
-    return text + "\n## Notes\n\n" + "".join(f"{number}. {table.notes[note]}\n" for number, note in enumerate(order, 1))
+    return text + "\n## Notes\n\n" + "".join(f'{number}. <a id="note-{number}"></a>{table.notes[note]}\n' for number, note in enumerate(order, 1))
 
 
 def self_test(text: str, known: dict[str, treadle_languages.Names], exported: set[str]) -> list[str]:
