@@ -262,6 +262,118 @@ static void stops_of_all_levels_end_nested_event_loops() {
     CHECK(QCoreApplication::exec() == 7);
 }
 
+// A dispatcher that is made on one thread for another one, before that starts, has that one's run loop.
+static void a_thread_of_qt_has_the_dispatcher_that_it_was_given() {
+    int count = 0;
+    char *arguments[] = {nullptr};
+    QCoreApplication application(count, arguments);
+    for (int round = 0; round < 10; round++) {
+        QThread thread, never_started;
+        QObject there;
+        static std::atomic<int> fired, sent;
+        static treadle_loop loop;
+        static int bell;
+        fired = 0, sent = 0, loop = nullptr;
+        never_started.setEventDispatcher(new TreadleEventDispatcher);
+        auto *dispatcher = new TreadleEventDispatcher;
+        thread.setEventDispatcher(dispatcher);
+        CHECK(thread.eventDispatcher() == dispatcher && dispatcher->thread() == &thread);
+        there.moveToThread(&thread);
+        // Before there is a loop, and while it begins.
+        for (int i = 0; i < 100; i++) {
+            QMetaObject::invokeMethod(&there, [] { sent++; }, Qt::QueuedConnection);
+            if (i == 50 - round) thread.start();
+            if (i == 20) dispatcher->interrupt();
+        }
+        QMetaObject::invokeMethod(&there, [&] {
+            CHECK(QThread::currentThread() == &thread && QAbstractEventDispatcher::instance() == dispatcher);
+            auto *timer = new QTimer(&there);
+            int ends[2];
+            CHECK(pipe(ends) == 0);
+            auto *notifier = new QSocketNotifier(ends[0], QSocketNotifier::Read, &there);
+            QObject::connect(notifier, &QSocketNotifier::activated, [=, &thread] {
+                delete notifier;
+                close(ends[0]), close(ends[1]);
+                thread.quit();
+            });
+            QObject::connect(timer, &QTimer::timeout, [=] {
+                if (++fired < 3) return;
+                delete timer;
+                // Something of ours on the same loop.
+                loop = treadle_loop_current();
+                bell = ends[1];
+                CHECK(treadle_loop_post(loop, [](void *) { CHECK(write(bell, "x", 1) == 1); }, nullptr) == TREADLE_OK);
+            });
+            timer->start(1);
+        }, Qt::QueuedConnection);
+        CHECK(thread.wait(60000) && sent == 100 && fired == 3 && loop && loop != treadle_loop_current());
+        // It starts again, with a dispatcher of Qt's own, since the first went with its thread, and then with another one of ours.
+        for (int again = 0; again < 2; again++) {
+            if (again) thread.setEventDispatcher(new TreadleEventDispatcher);
+            thread.start();
+            thread.quit();
+            CHECK(thread.wait(60000));
+        }
+    }
+}
+
+// A dispatcher that ends leaves nothing in its loop.
+static void a_dispatcher_that_is_gone_is_called_no_more() {
+    int count = 0;
+    char *arguments[] = {nullptr};
+    {
+        QCoreApplication::setEventDispatcher(new TreadleEventDispatcher);
+        QCoreApplication application(count, arguments);
+        QMetaObject::invokeMethod(&application, [] { CHECK(false); }, Qt::QueuedConnection);
+        application.startTimer(0);
+    }
+    CHECK(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0) != TREADLE_E_STATE);
+    CHECK(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0) == TREADLE_RUN_FINISHED);
+}
+
+// As Qt's own dispatchers do: a timer of 0 ms fires once in each call, and as often as may be in an event loop.
+static void a_timer_of_zero_fires_in_each_call() {
+    int count = 0, fired[2] = {0, 0}, slow = 0;
+    char *arguments[] = {nullptr};
+    auto *dispatcher = new TreadleEventDispatcher;
+    QCoreApplication::setEventDispatcher(dispatcher);
+    QCoreApplication application(count, arguments);
+    QTimer timers[2], other;
+    for (int i = 0; i < 2; i++) {
+        QObject::connect(&timers[i], &QTimer::timeout, [&fired, i] { fired[i]++; });
+        timers[i].start(0);
+    }
+    for (int i = 1; i <= 1000; i++) {
+        CHECK(dispatcher->processEvents(i % 2 ? QEventLoop::AllEvents : QEventLoop::WaitForMoreEvents));
+        CHECK(fired[0] == i && fired[1] == i);
+    }
+    CHECK(dispatcher->registeredTimers(&timers[0]).size() == 1 && timers[0].remainingTime() == 0);
+    timers[1].stop();
+    // Nobody else starves.
+    QObject::connect(&other, &QTimer::timeout, [&] { if (++slow == 5) QCoreApplication::quit(); });
+    other.start(1);
+    CHECK(QCoreApplication::exec() == 0 && slow == 5 && fired[0] > 1000 && fired[1] == 1000);
+    other.stop(), timers[0].stop();
+    CHECK(!dispatcher->processEvents(QEventLoop::AllEvents));
+    // It does not fire inside of itself, nor does a loop there spin for it; and it may end or begin anew in its own callback.
+    QTimer dialog;
+    int dialogs = 0;
+    QObject::connect(&dialog, &QTimer::timeout, [&] {
+        QEventLoop nested;
+        QTimer::singleShot(50, &nested, &QEventLoop::quit);
+        const std::uint64_t before = passes();
+        const int outer = ++dialogs;
+        CHECK(nested.exec() == 0 && dialogs == outer && passes() - before <= 20);
+        if (dialogs == 1) dialog.start(0);
+        else dialog.stop(), QCoreApplication::quit();
+    });
+    dialog.start(0);
+    CHECK(QCoreApplication::exec() == 0 && dialogs == 2);
+    const std::uint64_t before = passes();
+    QTimer::singleShot(100, &application, &QCoreApplication::quit);
+    CHECK(QCoreApplication::exec() == 0 && passes() - before <= 20);
+}
+
 // THR-18: the stop of a thread ends the event loop that it runs.
 static void a_threads_stop_ends_its_event_loop() {
     int count = 0;
@@ -306,6 +418,9 @@ int main() {
         {"theirs_inside_by_exec", [] { theirs_inside(true); }},
         {"theirs_inside_by_a_run", [] { theirs_inside(false); }},
         {"stops_of_all_levels_end_nested_event_loops", stops_of_all_levels_end_nested_event_loops},
+        {"a_thread_of_qt_has_the_dispatcher_that_it_was_given", a_thread_of_qt_has_the_dispatcher_that_it_was_given},
+        {"a_dispatcher_that_is_gone_is_called_no_more", a_dispatcher_that_is_gone_is_called_no_more},
+        {"a_timer_of_zero_fires_in_each_call", a_timer_of_zero_fires_in_each_call},
         {"a_threads_stop_ends_its_event_loop", a_threads_stop_ends_its_event_loop},
         {"a_shutdown_ends_event_loops", a_shutdown_ends_event_loops},
     };

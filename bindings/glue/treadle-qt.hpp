@@ -21,6 +21,7 @@
 #include <QSocketNotifier>
 #include <QThread>
 #include <QTimerEvent>
+#include <mutex>
 
 /** The calling thread's run loop, in one mode, inside of Qt's event loop of that thread. Deleting it, or its parent, ends the
  *  waiting and closes the descriptor. While a callback of the run loop runs an event loop of Qt's, as a dialog does, the run loop is
@@ -75,28 +76,27 @@ class TreadleNotifier : public QSocketNotifier {
  *  that mode serves Qt: its timers, notifiers and posted events. Notifiers of exceptions (out-of-band data) are not served.
  *  A stop of the run loop ends a pass, and exec() continues. But Qt's event loops of the thread end, as by QThread::exit, if the thread
  *  is stopped (treadle_thread_stop), if a stop of all levels comes while an event loop runs in the callback of another run, after
- *  treadle_shutdown, and after an error, which is reported (treadle_report_error). To be made and used on its thread, but for wakeUp
- *  and interrupt. Since 1.0. */
+ *  treadle_shutdown, and after an error, which is reported (treadle_report_error). It has the run loop of the thread that makes it, or
+ *  of the one that it is moved to, as QThread::setEventDispatcher does, from when that begins. To be used on that thread, but for
+ *  wakeUp and interrupt. Since 1.0. */
 class TreadleEventDispatcher : public QAbstractEventDispatcher {
   public:
-    explicit TreadleEventDispatcher(QObject *parent = nullptr) : QAbstractEventDispatcher(parent), loop_(treadle_loop_current()) {
-        is_retained_ = treadle_retain(loop_) >= 0;
-        if (!is_retained_) qWarning("TreadleEventDispatcher: is good only as long as its thread's run loop, which has no reference left");
-        treadle_source_context context = TREADLE_INIT(treadle_source_context);
-        treadle_status status = treadle_source_create(&context, &handled_);
-        if (status >= 0) status = treadle_loop_add(loop_, handled_, TREADLE_DEFAULT_MODE);
-        if (status < 0) qWarning("TreadleEventDispatcher: event loops cannot be interrupted: %s", treadle_status_name(status));
-    }
+    explicit TreadleEventDispatcher(QObject *parent = nullptr) : QAbstractEventDispatcher(parent) { bind(); }
     ~TreadleEventDispatcher() override {
         for (const Timer &timer : timers_) drop(timer.native);
         for (const Watch &watch : watches_) drop(watch.native);
-        drop(handled_);
-        if (is_retained_) treadle_release(loop_);
+        unbind();
+    }
+    void startingUp() override { bind(); }
+    bool event(QEvent *event) override {
+        if (event->type() == QEvent::ThreadChange) unbind();
+        return QAbstractEventDispatcher::event(event);
     }
 
     bool processEvents(QEventLoop::ProcessEventsFlags flags) override {
         const bool waits = flags & QEventLoop::WaitForMoreEvents, outer_excludes = excludes_sockets_;
         bool goes_on = true;
+        bind();
         depth_++;
         is_interrupted_.storeRelease(0);
         has_handled_ = is_posted_.loadAcquire() != 0;
@@ -105,7 +105,7 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
         Q_EMIT awake();
         QCoreApplication::sendPostedEvents();
         do {
-            const bool sleeps = waits && !has_handled_ && !is_interrupted_.loadAcquire();
+            const bool sleeps = waits && !has_handled_ && armed_zeros_ == 0 && !is_interrupted_.loadAcquire();
             if (sleeps) Q_EMIT aboutToBlock();
             goes_on = run(sleeps ? TREADLE_FOREVER : 0);
             if (sleeps) Q_EMIT awake();
@@ -127,6 +127,7 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
     void registerSocketNotifier(QSocketNotifier *notifier) override {
         if (notifier->type() == QSocketNotifier::Exception) return;
         const int fd = static_cast<int>(notifier->socket());
+        bind();
         Watch &watch = watches_[fd];
         watch.notifiers[notifier->type()] = notifier;
         if (!watch.native) {
@@ -148,19 +149,18 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
     }
 
     void registerTimer(int id, Interval interval, Qt::TimerType type, QObject *object) override {
-        Timer timer = {nullptr, object, interval, type};
-        treadle_timer_context context = TREADLE_INIT(treadle_timer_context);
-        context.info = new Fire{this, id}, context.release = [](void *info) { delete static_cast<Fire *>(info); }, context.fire = fire;
-        context.interval_ns = interval > 0 ? static_cast<std::int64_t>(interval) * 1000000 : 1; /* as often as may be */
-        context.fire_at = treadle_time_now() + static_cast<std::int64_t>(interval) * 1000000;
-        context.tolerance_ns = type == Qt::PreciseTimer ? 0 : context.interval_ns / 20;
-        if (treadle_timer_create(&context, &timer.native) < 0 || treadle_loop_add(loop_, timer.native, TREADLE_DEFAULT_MODE) < 0)
+        Timer timer = {nullptr, object, interval, type, false};
+        bind();
+        const treadle_status status = interval > 0 ? create_timer(id, timer) : create_zero_timer(id, timer);
+        if (status < 0 || treadle_loop_add(loop_, timer.native, TREADLE_DEFAULT_MODE) < 0)
             qWarning("TreadleEventDispatcher: timer %d does not fire", id);
-        timers_.insert(id, timer);
+        const auto made = timers_.insert(id, timer);
+        if (interval <= 0) arm_zero(made.value());
     }
     bool unregisterTimer(int id) override {
         const auto found = timers_.find(id);
         if (found == timers_.end()) return false;
+        if (found->is_armed) armed_zeros_--;
         drop(found->native);
         timers_.erase(found);
         return true;
@@ -179,26 +179,32 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
     int remainingTime(int id) override {
         std::int64_t date = 0;
         const auto found = timers_.constFind(id);
-        if (found == timers_.constEnd() || treadle_timer_get_next_fire(found->native, &date) < 0) return -1;
+        if (found == timers_.constEnd()) return -1;
+        if (found->interval <= 0) return 0;
+        if (treadle_timer_get_next_fire(static_cast<treadle_timer>(found->native), &date) < 0) return -1;
         const std::int64_t left = date - treadle_time_now();
         return left > 0 ? static_cast<int>((left + 999999) / 1000000) : 0;
     }
 
-    /** Any thread. Posts coalesce; a nested run serves them, too. */
+    /** Any thread. Posts coalesce; a nested run serves them, too. Before the dispatcher's thread has a loop they wait for it. */
     void wakeUp() override {
-        if (is_posted_.testAndSetOrdered(0, 1) && treadle_loop_post(loop_, send, this) < 0) is_posted_.storeRelease(0);
+        if (!is_posted_.testAndSetOrdered(0, 1)) return;
+        const std::lock_guard<std::mutex> guard(lock_);
+        if (link_) post();
     }
     void interrupt() override {
         is_interrupted_.storeRelease(1);
-        treadle_source_signal_and_wake(handled_);
+        const std::lock_guard<std::mutex> guard(lock_);
+        if (handled_) treadle_source_signal_and_wake(handled_);
     }
 
   private:
     struct Timer {
-        treadle_timer native;
+        treadle_object native; /* a timer; for one of 0 ms a source, which signals itself */
         QObject *object;
         Interval interval;
         Qt::TimerType type;
+        bool is_armed; /* of 0 ms: its source is signalled */
     };
     struct Watch {
         treadle_descriptor native = nullptr;
@@ -208,11 +214,88 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
         TreadleEventDispatcher *dispatcher;
         int id;
     };
+    /* A post has it in place of the dispatcher, which may have left the loop. */
+    struct Link {
+        TreadleEventDispatcher *dispatcher;
+        QAtomicInt references;
+        static void release(void *info) {
+            if (!static_cast<Link *>(info)->references.deref()) delete static_cast<Link *>(info);
+        }
+    };
+
+    /* To the calling thread's loop, unless it has one. */
+    void bind() {
+        if (link_) return;
+        treadle_loop loop = treadle_loop_current();
+        treadle_source source = nullptr;
+        treadle_source_context context = TREADLE_INIT(treadle_source_context);
+        is_retained_ = treadle_retain(loop) >= 0;
+        if (!is_retained_) qWarning("TreadleEventDispatcher: is good only as long as its thread's run loop, which has no reference left");
+        treadle_status status = treadle_source_create(&context, &source);
+        if (status >= 0) status = treadle_loop_add(loop, source, TREADLE_DEFAULT_MODE);
+        if (status < 0) qWarning("TreadleEventDispatcher: event loops cannot be interrupted: %s", treadle_status_name(status));
+        const std::lock_guard<std::mutex> guard(lock_);
+        loop_ = loop, handled_ = source;
+        link_ = new Link{this, 1};
+        if (is_posted_.loadAcquire()) post();
+    }
+    void unbind() {
+        if (!link_) return;
+        const std::lock_guard<std::mutex> guard(lock_);
+        link_->dispatcher = nullptr;
+        Link::release(link_);
+        drop(handled_);
+        if (is_retained_) treadle_release(loop_);
+        link_ = nullptr, handled_ = nullptr, loop_ = nullptr;
+    }
+    /* The lock is held. */
+    void post() {
+        treadle_post post = TREADLE_INIT(treadle_post);
+        post.fn = send, post.info = link_, post.destroy = Link::release;
+        link_->references.ref();
+        if (treadle_loop_post_in(loop_, &post) < 0) is_posted_.storeRelease(0);
+    }
+    treadle_status create_timer(int id, Timer &timer) {
+        treadle_timer_context context = TREADLE_INIT(treadle_timer_context);
+        context.info = new Fire{this, id}, context.release = [](void *info) { delete static_cast<Fire *>(info); }, context.fire = fire;
+        context.interval_ns = static_cast<std::int64_t>(timer.interval) * 1000000;
+        context.fire_at = treadle_time_now() + context.interval_ns;
+        context.tolerance_ns = timer.type == Qt::PreciseTimer ? 0 : context.interval_ns / 20;
+        treadle_timer native = nullptr;
+        const treadle_status status = treadle_timer_create(&context, &native);
+        timer.native = native;
+        return status;
+    }
+    void arm_zero(Timer &timer) {
+        timer.is_armed = treadle_source_signal(static_cast<treadle_source>(timer.native)) == TREADLE_OK;
+        if (timer.is_armed) armed_zeros_++;
+    }
+    /* Once a pass, and so once in each call of processEvents, however short that is. */
+    treadle_status create_zero_timer(int id, Timer &timer) {
+        treadle_source_context context = TREADLE_INIT(treadle_source_context);
+        context.info = new Fire{this, id}, context.release = [](void *info) { delete static_cast<Fire *>(info); };
+        context.perform = [](treadle_source source, void *info) {
+            const Fire own = *static_cast<Fire *>(info);
+            TreadleEventDispatcher &self = *own.dispatcher;
+            auto found = self.timers_.find(own.id);
+            if (found == self.timers_.end() || found->native != source) return;
+            found->is_armed = false, self.armed_zeros_--;
+            fire_object(own);
+            /* Behind its event, during which it does not fire again. */
+            found = self.timers_.find(own.id);
+            if (found != self.timers_.end() && found->native == source) self.arm_zero(*found);
+        };
+        treadle_source native = nullptr;
+        const treadle_status status = treadle_source_create(&context, &native);
+        timer.native = native;
+        return status;
+    }
 
     /* Runs the loop, and returns whether it can be run again. If not, Qt's event loops of the thread end. */
     bool run(std::int64_t timeout) {
-        const treadle_status status =
-            treadle_loop_run(loop_, TREADLE_DEFAULT_MODE, timeout, TREADLE_RUN_RETURN_AFTER_SOURCE | TREADLE_RUN_WHEN_EMPTY);
+        /* A run that returns after a source performs no other one; without time it makes one pass, which performs all. */
+        const std::uint32_t flags = TREADLE_RUN_WHEN_EMPTY | (timeout > 0 ? TREADLE_RUN_RETURN_AFTER_SOURCE : 0);
+        const treadle_status status = treadle_loop_run(loop_, TREADLE_DEFAULT_MODE, timeout, flags);
         if (status == TREADLE_E_CALLBACK || (status >= 0 && !(status == TREADLE_RUN_STOPPED && stays_stopped()))) return true;
         if (status < 0 && status != TREADLE_E_CLOSED)
             treadle_report_error(treadle_status_name(status), "Qt's event loops end, since their run loop cannot run");
@@ -245,13 +328,14 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
         treadle_source_signal(handled_);
     }
     static void send(void *info) {
-        auto *self = static_cast<TreadleEventDispatcher *>(info);
+        TreadleEventDispatcher *self = static_cast<Link *>(info)->dispatcher;
+        if (!self) return;
         self->is_posted_.storeRelease(0);
         self->handled();
         QCoreApplication::sendPostedEvents();
     }
-    static void fire(treadle_timer, void *info) {
-        const Fire own = *static_cast<Fire *>(info);
+    static void fire(treadle_timer, void *info) { fire_object(*static_cast<Fire *>(info)); }
+    static void fire_object(const Fire own) {
         const auto found = own.dispatcher->timers_.constFind(own.id);
         if (found == own.dispatcher->timers_.constEnd()) return;
         own.dispatcher->handled();
@@ -272,13 +356,15 @@ class TreadleEventDispatcher : public QAbstractEventDispatcher {
         }
     }
 
-    treadle_loop loop_;
-    bool is_retained_;
+    std::mutex lock_; /* of the next four where they are written, or used by other threads */
+    treadle_loop loop_ = nullptr;
+    bool is_retained_ = false;
+    Link *link_ = nullptr; /* NULL: there is no loop yet */
     treadle_source handled_ = nullptr; /* has runs that return after a source return */
     QHash<int, Timer> timers_;
     QHash<int, Watch> watches_;
     QAtomicInt is_posted_ = 0, is_interrupted_ = 0;
-    int depth_ = 0; /* of processEvents */
+    int depth_ = 0, armed_zeros_ = 0; /* calls of processEvents; timers of 0 ms that fire in the next pass */
     std::uint64_t passes_at_stop_ = UINT64_MAX; /* all that were made when a stop ended a run */
     bool has_handled_ = false, excludes_sockets_ = false;
 };
