@@ -168,4 +168,13 @@ TEST(the_header_lists_the_refusal_of_an_ended_thread, "RL-8 OBJ-6") {
     CHECK_INT(wrong, 0);
 }
 
+/* Neither when the process has been shut down. */
+TEST(the_header_lists_the_refusal_after_a_shutdown, "OBJ-6") {
+    struct handles h = {0};
+    make_all(&h);
+    CHECK_INT(treadle_shutdown(TREADLE_FOREVER), TREADLE_OK);
+    CHECK(call_all(&h, TREADLE_E_CLOSED) > 5);
+    CHECK_INT(wrong, 0);
+}
+
 TEST_MAIN()

@@ -54,7 +54,7 @@ TREADLE_API treadle_status treadle_loop_copy_of_thread(int32_t thread_id, treadl
  *  treadle_loop_run_default (RUN-3).
  *  [owner] Errors: TREADLE_E_WRONG_THREAD; TREADLE_E_ARG for unknown flags; TREADLE_E_CALLBACK when a
  *  host's callback failed in this run; TREADLE_E_FORKED also in the child when a callback of this run forked (RL-11);
- *  TREADLE_E_SYSTEM; TREADLE_E_NOMEM. Since 1.0.
+ *  TREADLE_E_CLOSED after treadle_shutdown; TREADLE_E_SYSTEM; TREADLE_E_NOMEM. Since 1.0.
  *  The cost of a pass does not grow with the number of idle timers, sources and descriptors. It grows with the observers of
  *  the mode, and with the posts and requests queued for other modes, each of which the pass skips. */
 TREADLE_API treadle_status treadle_loop_run(treadle_loop loop, const char *mode, int64_t timeout_ns, uint32_t flags);
@@ -81,7 +81,7 @@ TREADLE_API treadle_status treadle_loop_set_interrupt_descriptor(treadle_loop lo
  *  mode: created if it does not exist; not the common modes. out_fd: the caller owns it and closes it when it no longer waits;
  *  never read from it. After the loop's thread has ended it never becomes readable again. Each call opens a new descriptor.
  *  [owner] Errors: TREADLE_E_WRONG_THREAD; TREADLE_E_ARG for a mode or out_fd that is NULL, and the common modes; TREADLE_E_SYSTEM
- *  when the kernel refuses a descriptor or a timer; TREADLE_E_NOMEM. Since 1.0. */
+ *  when the kernel refuses a descriptor or a timer; TREADLE_E_CLOSED after treadle_shutdown; TREADLE_E_NOMEM. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_open_pollable(treadle_loop loop, const char *mode, int32_t *out_fd);
 
 /** Stores when a dispatch of a mode will have something to do, for another loop that waits with a timer of its own, or does not
