@@ -154,17 +154,22 @@ extension MessagePort {
   /// Ends a connection that nobody watches. A child process may have a copy of the socket, so the other end is told.
   func end(_ socket: MessageSocket, of user: UInt32) {
     treadle_system_socket_shut(socket.number)
-    if !isStranger(user) || treadle_system_socket_is_bare(socket.number) { return socket.close() }
-    MessageClosing.close(socket, of: user)
+    if isStranger(user) { MessagePort.closeShut(socket, of: user) } else { socket.close() }
   }
 
-  /// The same, of one that was just accepted, or connected, and is refused.
+  /// The same, of one that was just accepted, or connected, and is refused. Nobody is trusted here: a user that the process's user namespace
+  /// does not map may look like the port's own.
   func refuse(_ socket: MessageSocket) {
     if socket.number < 0 { return }
     var user: UInt32 = 0
     var process: Int32 = 0
+    treadle_system_socket_shut(socket.number)
     // The kernel always knows; in a sandbox that may not ask it no port works.
     if treadle_system_socket_peer(socket.number, &user, &process) < 0 { return socket.close() }
-    end(socket, of: user)
+    MessagePort.closeShut(socket, of: user)
+  }
+
+  private static func closeShut(_ socket: MessageSocket, of user: UInt32) {
+    if treadle_system_socket_is_bare(socket.number) { socket.close() } else { MessageClosing.close(socket, of: user) }
   }
 }

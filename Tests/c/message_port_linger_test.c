@@ -52,15 +52,15 @@ static void send_lingering(int fd, struct head head, int flags) {
     if (raw_send(fd, &head, sizeof head, &passed, 1, flags) > 0) close(passed); /* it is the receiver's now */
 }
 
-enum attack { CONNECTS, GREETS, SQUATS };
+enum attack { CONNECTS, GREETS, SQUATS, CONNECTS_AS_OWN };
 struct attacker {
     pid_t process;
     int told;
 };
-static void attack_as_nobody(const struct sockaddr_un *address, socklen_t size, const char *name, enum attack attack, int count, int tell) {
-    CHECK_INT(setresuid(NOBODY, NOBODY, NOBODY), 0);
+static void attack(const struct sockaddr_un *address, socklen_t size, const char *name, enum attack kind, int count, int tell) {
+    if (kind != CONNECTS_AS_OWN) CHECK_INT(setresuid(NOBODY, NOBODY, NOBODY), 0);
     CHECK_INT(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
-    if (attack == SQUATS) {
+    if (kind == SQUATS) {
         int listener = raw_socket();
         CHECK_INT(bind(listener, (const struct sockaddr *)address, size), 0);
         CHECK_INT(listen(listener, 16), 0);
@@ -74,14 +74,14 @@ static void attack_as_nobody(const struct sockaddr_un *address, socklen_t size, 
     for (int i = 0; i < count; i++) {
         int fd = raw_socket();
         CHECK_INT(connect(fd, (const struct sockaddr *)address, size), 0);
-        if (attack == GREETS) greet(fd, name);
-        send_lingering(fd, head_of(MESSAGE, IN_FILE, 100000, 0), attack == GREETS ? 0 : MSG_DONTWAIT);
+        if (kind == GREETS) greet(fd, name);
+        send_lingering(fd, head_of(MESSAGE, IN_FILE, 100000, 0), kind == GREETS ? 0 : MSG_DONTWAIT);
     }
     CHECK_INT(write(tell, "s", 1), 1);
     for (;;) pause();
 }
 /* It tells when it has sent what it sends, or listens. */
-static struct attacker begin_attack(const char *name, enum attack attack, int count) {
+static struct attacker begin_attack(const char *name, enum attack kind, int count) {
     struct sockaddr_un address;
     socklen_t size = address_of(name, &address);
     int told[2];
@@ -90,13 +90,13 @@ static struct attacker begin_attack(const char *name, enum attack attack, int co
     CHECK(child >= 0);
     if (child == 0) {
         close(told[0]);
-        attack_as_nobody(&address, size, name, attack, count, told[1]);
+        attack(&address, size, name, kind, count, told[1]);
     }
     close(told[1]);
     return (struct attacker){child, told[0]};
 }
-static struct attacker start_attack(const char *name, enum attack attack, int count) {
-    struct attacker attacker = begin_attack(name, attack, count);
+static struct attacker start_attack(const char *name, enum attack kind, int count) {
+    struct attacker attacker = begin_attack(name, kind, count);
     char byte;
     CHECK_INT(read(attacker.told, &byte, 1), 1);
     return attacker;
@@ -158,15 +158,22 @@ TEST(a_stranger_whose_descriptors_linger_holds_nobody_up, "MSG-9") {
     if (can_attack("a_stranger_whose_descriptors_linger_holds_nobody_up")) on_each_kernel(refuse_a_stranger);
 }
 
-static void end_without_accepting(void) {
+static void end_without_accepting_from(enum attack kind) {
     const char *name = new_name();
     treadle_message_port local = make_local(name, NULL, NULL);
-    struct attacker attacker = start_attack(name, CONNECTS, 3);
+    struct attacker attacker = start_attack(name, kind, 3);
     CHECK_INT(discard(local), TREADLE_OK);
     local = make_local(name, NULL, NULL);
     CHECK_INT(treadle_message_port_set_name(local, new_name()), TREADLE_OK);
     CHECK_INT(discard(local), TREADLE_OK);
     end_attack(&attacker);
+}
+static void end_without_accepting(void) { end_without_accepting_from(CONNECTS); }
+/* A user that the process's user namespace does not map may look like this. */
+static void end_without_accepting_own(void) { end_without_accepting_from(CONNECTS_AS_OWN); }
+TEST(descriptors_in_connections_of_the_own_user_that_were_never_accepted_hold_nobody_up, "MSG-7 MSG-9") {
+    if (have_loopback()) on_each_kernel(end_without_accepting_own);
+    else printf("descriptors_in_connections_of_the_own_user_that_were_never_accepted_hold_nobody_up: skipped, since there is no loopback\n");
 }
 TEST(descriptors_in_connections_that_were_never_accepted_hold_nobody_up, "MSG-7 MSG-9") {
     if (can_attack("descriptors_in_connections_that_were_never_accepted_hold_nobody_up")) on_each_kernel(end_without_accepting);
