@@ -97,4 +97,44 @@ TEST(a_port_may_end_while_threads_send_to_it, "MPORT-2 MPORT-4 OBJ-1") {
     CHECK_INT(info.references, 1);
 }
 
+/* A source that ends while it is added leaves nothing of its port in the loop: no message of the port is received by it. */
+static _Atomic(CFRunLoopSourceRef) added;
+static CFRunLoopRef added_to;
+static void *invalidate_added(void *argument) {
+    CFRunLoopSourceRef last = NULL, source;
+    while ((source = added) != (CFRunLoopSourceRef)kCFNull) {
+        if (!source || source == last) continue;
+        CFRunLoopSourceInvalidate(last = source);
+        added = NULL;
+    }
+    return argument;
+}
+TEST(a_source_may_end_while_it_is_added, "MSG-4 OBJ-5 OBJ-9") {
+    CFMachPortContext context = {0};
+    struct counted info = {.references = 1};
+    pthread_t other;
+    added_to = CFRunLoopGetCurrent();
+    CHECK(pthread_create(&other, NULL, invalidate_added, NULL) == 0);
+    context.info = &info;
+    for (int i = 0; i < 10 * ROUNDS; i++) {
+        CFMachPortRef port = CFMachPortCreate(NULL, count, &context, NULL);
+        CFRunLoopSourceRef source = CFMachPortCreateRunLoopSource(NULL, port, 0);
+        CHECK(source != NULL);
+        added = source;
+        for (volatile int turn = 0; turn < i % 16 * 20; turn++) {}
+        CFRunLoopAddSource(added_to, source, kCFRunLoopDefaultMode);
+        while (added) sched_yield();
+        CHECK(!CFRunLoopContainsSource(added_to, source, kCFRunLoopDefaultMode));
+        mach_msg_header_t message = {.msgh_size = sizeof message, .msgh_remote_port = CFMachPortGetPort(port)};
+        mach_msg(&message, MACH_SEND_MSG, sizeof message, 0, 0, 0, 0);
+        CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, TRUE);
+        CHECK_INT(info.calls, 0);
+        CFRelease(source);
+        CFMachPortInvalidate(port);
+        CFRelease(port);
+    }
+    added = (CFRunLoopSourceRef)kCFNull;
+    CHECK(pthread_join(other, NULL) == 0);
+}
+
 TEST_MAIN()

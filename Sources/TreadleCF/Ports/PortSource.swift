@@ -80,12 +80,14 @@ func endPortSource(_ body: Pointer<SourceBody>) {
 
 func addPortSource(_ source: UInt, _ loop: UInt, _ mode: UnsafePointer<CChar>, _ function: StaticString) {
   sources(source, function, ()) { body in
-    let isOver = lockingPorts {
-      if !body.pointee.isOver { body.pointee.loops.note(loop) }
-      return body.pointee.isOver
+    // In one step with the look: the end of the source removes what is in the loops that it has noted.
+    let status: Int32? = lockingPorts {
+      if body.pointee.isOver { return nil }
+      body.pointee.loops.note(loop)
+      return treadle_loop_add(handle(loop), UnsafeMutableRawPointer(body.pointee.handle), mode)
     }
-    if isOver { return complain(function) }
-    check(treadle_loop_add(handle(loop), UnsafeMutableRawPointer(body.pointee.handle), mode), function)
+    guard let status else { return complain(function) }
+    check(status, function)
   }
 }
 
