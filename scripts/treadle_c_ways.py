@@ -11,6 +11,7 @@ CANNOT = (
     ("thread address debug", "growth", "it counts the steps of the shipped library; a checked build takes ten times as many"),
     ("thread address debug static valgrind", "locked", "it counts the shipped library's locked instructions"),
     ("thread address debug static valgrind", "isolated", "a plugin's process is a program of the shipped library, which these ways do not build"),
+    ("thread", "refusals", "it calls the library in the last destructors of a thread, behind the sanitizer's own"),
     ("valgrind", "priority seccomp", "real-time threads wait for valgrind's own lock; a filter meets valgrind's own calls"),
     ("valgrind", "copies_odd", "it runs its own program again, which is valgrind there"),
     ("valgrind", "debug_log", "memcheck takes what the page of the parent's life led to, empty in a fork's child, for lost"),

@@ -79,6 +79,7 @@ extension Plugin {
 
   /// True when it has stopped. By whoever comes first; while it is stopping nobody goes on to its end.
   private static func stop(_ scope: Scope, until: Int64) -> Bool {
+    var isStarting: IsolatedPlugin?
     let found = try? PluginRegistry.locked { () throws(Failure) -> (Plugin, UInt32)? in
       guard let plugin = PluginRegistry.find(scope) else { return nil }
       let phase = plugin.state.pointee.phase
@@ -88,15 +89,20 @@ extension Plugin {
         plugin.state.pointee.worker = Runtime.threadID
       }
       if phase == PluginState.Phase.loaded { plugin.state.pointee.phase = PluginState.Phase.stopped }
+      if phase == PluginState.Phase.starting {
+        isStarting = plugin.state.pointee.isolated
+        isStarting?.hold()
+      }
       return (plugin, phase)
     }
     guard let (plugin, phase) = found ?? nil else { return true }
     switch phase {
     case PluginState.Phase.started: break
-    case PluginState.Phase.starting:
-      plugin.state.pointee.isolated?.awaitStart(of: plugin, until: until)
+    case PluginState.Phase.starting, PluginState.Phase.stopping:
+      // From here on the plugin may end on another thread.
+      isStarting?.awaitStart(in: scope, until: until)
+      isStarting?.letGo()
       return false
-    case PluginState.Phase.stopping: return false
     default: return true
     }
     let isOver = plugin.callStop(until: until)

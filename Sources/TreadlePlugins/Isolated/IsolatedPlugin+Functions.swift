@@ -131,11 +131,12 @@ extension IsolatedPlugin {
 
   /// Another thread starts the plugin, which is to be closed by a date: if the start goes on then, the process is killed, and the start
   /// fails.
-  func awaitStart(of plugin: Plugin, until: Int64) {
+  func awaitStart(in scope: Scope, until: Int64) {
     var until = until
     while true {
       let seen = Rest.epoch
-      if plugin.phase != PluginState.Phase.starting { return }
+      let phase = try? PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope)?.state.pointee.phase }
+      if phase != PluginState.Phase.starting { return }
       if until != Clock.forever && Clock.now() >= until {
         _ = treadle_system_spawn_kill(state.pointee.process)
         until = Clock.forever
