@@ -2,8 +2,8 @@
 # Copyright the Treadle authors
 """Building the explorer (Tests/explorer) with the library, and reading what it prints: for scripts/test-explore and scripts/test-mutants.
 
-The library is compiled as ordinary Swift for the thread sanitizer, with assertions, and linked to the explorer in place of the
-sanitizer's runtime."""
+The library is compiled as ordinary Swift for the thread sanitizer, with assertions and with the switches of treadle_faults, and linked to
+the explorer in place of the sanitizer's runtime."""
 
 import os
 import re
@@ -11,11 +11,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from treadle_faults import write_package, write_table
 from treadle_programs import Builder
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "Tests/explorer"
 OUTPUT = ROOT / "build/tests/explorer"
+PACKAGE = OUTPUT / "package"
 SCRATCH = ROOT / ".build/explored"
 ARCHIVE = SCRATCH / "release/libTreadleABI.a"
 # What the explorer does in the library's and in Swift's place.
@@ -39,17 +41,21 @@ def build(swift: Path) -> Path:
     """The library, and the program that explores it."""
     environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "TREADLE_EMBEDDED")}
     subprocess.run([str(ROOT / "scripts/clean-stale"), str(SCRATCH)], check=True)
+    write_package(PACKAGE)
     ARCHIVE.unlink(missing_ok=True)  # its objects are replaced, never removed
     subprocess.run(
-        [str(swift / "swift"), "build", "--package-path", str(ROOT), "--scratch-path", str(SCRATCH), "--configuration", "release",
+        [str(swift / "swift"), "build", "--package-path", str(PACKAGE), "--scratch-path", str(SCRATCH), "--configuration", "release",
          "--disable-index-store", "--product", "TreadleABI", "--sanitize=thread", "-Xcc", "-DTREADLE_EXPLORED", "-Xcc",
          "-fsanitize=thread", "-Xswiftc", "-assert-config", "-Xswiftc", "Debug", "-Xswiftc", "-g"],
         env={**environment, "TREADLE_LIBRARY": "source"}, cwd=ROOT, check=True, stdout=sys.stderr)
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    clang = [swift / "clang", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer", f"-I{ROOT}/include"]
+    table = OUTPUT / "faults.c"
+    write_table(table)
+    clang = [swift / "clang", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer", f"-I{ROOT}/include",
+             f"-I{SOURCES}"]
     objects, builder = [], Builder()
-    for source in sorted(SOURCES.glob("*.c")) + sorted(SOURCES.glob("scenes/*.c")):
-        is_scene = source.parent != SOURCES
+    for source in sorted(SOURCES.glob("*.c")) + sorted(SOURCES.glob("scenes/*.c")) + [table]:
+        is_scene = source.parent == SOURCES / "scenes"
         target = OUTPUT / f"{'scene-' if is_scene else ''}{source.stem}.o"
         objects.append(target)
         depends, how = target.with_suffix(".d"), ["-O1", "-fsanitize=thread"] if is_scene else ["-O2"]

@@ -68,21 +68,27 @@ static void trace(struct search *s) {
     printf("the same run %s: %s\n", shared->has_failed ? "failed again" : "did not fail again", shared->message);
 }
 
-static bool explore_scene(struct scene_entry *scene, long limit, double budget, uint64_t seed) {
+static bool is_found(bool is_good, const char *name, const char *message) {
+    bool is_found = !is_good && !strncmp(shared->message, message, strlen(message));
+    if (is_found) printf("    its fault is found: %s\n", shared->message);
+    else printf("FAILED %s: its fault is not found (%s)\nthe same run\n", name, shared->message);
+    return is_found;
+}
+static bool search_and_tell(struct search *s, struct reach *reach, double budget) {
     double began = seconds();
-    struct search s = {.scene = scene, .limit = limit, .until = began + budget};
+    s->until = began + budget;
+    bool is_good = search(s, 1, reach);
+    printf("%-46s %6ld schedules %4.1f s  ", s->scene->name, s->schedules, seconds() - began);
+    if (reach->bound >= 0) printf("exhaustive: %d preemptions, %d old values; ", bounds[reach->bound][0], bounds[reach->bound][1]);
+    if (reach->by_chance > 0) printf("%ld by PCT; ", reach->by_chance);
+    printf("%ld steps a run\n", s->steps / (s->schedules ? s->schedules : 1));
+    return is_good;
+}
+static bool explore_scene(struct scene_entry *scene, long limit, double budget) {
+    struct search s = {.scene = scene, .limit = limit};
     struct reach reach;
-    bool is_good = search(&s, seed, &reach);
-    printf("%-46s %6ld schedules %4.1f s  ", scene->name, s.schedules, seconds() - began);
-    if (reach.bound >= 0) printf("exhaustive: %d preemptions, %d old values; ", bounds[reach.bound][0], bounds[reach.bound][1]);
-    if (reach.by_chance > 0) printf("%ld by PCT; ", reach.by_chance);
-    printf("%ld steps a run\n", s.steps / (s.schedules ? s.schedules : 1));
-    if (scene->fault) {
-        bool is_found = !is_good && !strncmp(shared->message, scene->fault, strlen(scene->fault));
-        if (is_found) printf("    its fault is found: %s\n", shared->message);
-        else printf("FAILED %s: its fault is not found (%s)\nthe same run\n", scene->name, shared->message);
-        return is_found;
-    }
+    bool is_good = search_and_tell(&s, &reach, budget);
+    if (scene->fault) return is_found(is_good, scene->name, scene->fault);
     if (is_good) return true;
     char text[32];
     snprintf(text, sizeof text, "%lu", (unsigned long)reach.seed);
@@ -120,6 +126,23 @@ static bool play(struct scene_entry *scene, const char *seed) {
     return is_good;
 }
 
+/* Puts back each fault of the library that there was: its scene must fail. */
+static void explore_faults(const char *only, long limit, double budget, int *passed, int *failed) {
+    for (const struct known_fault *fault = known_faults; fault->scene; fault++) {
+        if (only && strcmp(only, fault->scene)) continue;
+        struct search s = {.scene = scenes, .limit = limit};
+        while (s.scene && strcmp(s.scene->name, fault->scene)) s.scene = s.scene->next;
+        struct reach reach;
+        shared->fault = (int)(fault - known_faults) + 1;
+        printf("fault %d: %s\n", shared->fault, fault->about);
+        if (!s.scene) printf("FAILED %s: there is no such scene\nthe same run\n", fault->scene);
+        bool is_good = s.scene && is_found(search_and_tell(&s, &reach, budget), fault->scene, "");
+        shared->fault = 0;
+        is_good ? ++*passed : ++*failed;
+    }
+}
+bool treadle_system_explored_fault(int number) { return shared->fault == number; }
+
 int main(int argc, char **argv) {
     if (!(personality(0xFFFFFFFF) & ADDR_NO_RANDOMIZE)) {
         personality(ADDR_NO_RANDOMIZE);
@@ -130,6 +153,7 @@ int main(int argc, char **argv) {
     double budget = 1.5;
     bool is_x86 = false;
     const char *mutant_file = NULL; /* a file; "-": the sites are printed */
+    int fault = 0;
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc) return 2;
         if (!strcmp(argv[i], "--scene")) only = argv[i + 1];
@@ -137,12 +161,14 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "--schedules")) limit = strtol(argv[i + 1], NULL, 10);
         else if (!strcmp(argv[i], "--seconds")) budget = strtod(argv[i + 1], NULL);
         else if (!strcmp(argv[i], "--memory")) is_x86 = !strcmp(argv[i + 1], "x86");
+        else if (!strcmp(argv[i], "--fault")) fault = (int)strtol(argv[i + 1], NULL, 10);
         else if (!strcmp(argv[i], "--mutants")) mutant_file = argv[i + 1];
         else return 2;
     }
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return 2;
     shared->is_x86 = is_x86;
+    shared->fault = fault;
     threads_prepare();
     snapshot_take();
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -150,9 +176,10 @@ int main(int argc, char **argv) {
     int passed = 0, failed = 0;
     for (struct scene_entry *scene = scenes; scene; scene = scene->next) {
         if (only && strcmp(only, scene->name)) continue;
-        bool is_good = seed ? play(scene, seed) : explore_scene(scene, limit, budget, 1);
+        bool is_good = seed ? play(scene, seed) : explore_scene(scene, limit, budget);
         is_good ? passed++ : failed++;
     }
+    if (!seed && !fault) explore_faults(only, limit, budget, &passed, &failed);
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0 || passed == 0;
 }

@@ -10,6 +10,12 @@
 
 extern struct scene_entry *scenes; /* by name */
 
+/* A fault of the library that a scene must find when it is put back: faults.txt. The last one has no scene. */
+struct known_fault {
+    const char *scene, *about;
+};
+extern const struct known_fault known_faults[];
+
 struct search {
     struct scene_entry *scene;
     long schedules, limit;

@@ -94,6 +94,7 @@ struct shared {
     uint32_t points; /* of an earlier run: where PCT's changes lie */
     int changes;
     bool is_tracing, is_x86;
+    int fault; /* which one is put back; 0: none */
     struct planned plan[PLAN];
     int plan_count;
     /* From the run. */

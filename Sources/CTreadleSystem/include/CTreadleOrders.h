@@ -10,6 +10,7 @@
  * result is not used, only if it is sequentially consistent. The explorer (Tests/explorer) has both ways. */
 #ifdef TREADLE_EXPLORED
 void treadle_system_explored_fence(void);
+_Bool treadle_system_explored_fault(int number); /* whether one of Tests/explorer/faults.txt is put back */
 #endif
 static inline void treadle_system_fence_after_exchange(void) {
 #if defined(TREADLE_EXPLORED)

@@ -62,11 +62,8 @@ static inline void join_owner(pthread_t owner) {
     REQUIRE_OK(treadle_release(loop));
 }
 
-/* A signal that comes while the source is added leads to a perform, which stops the loop: `add_it` adds it. */
-static inline void signal_against_adding(pthread_t owner, void *(*add_it)(void *)) {
-    pthread_t other = start(add_it, NULL);
-    REQUIRE_OK(treadle_source_signal(source));
-    join(other);
+/* A signal that came while the source was added leads to a perform, which stops the loop. */
+static inline void end_by_the_signal(pthread_t owner) {
     REQUIRE_OK(treadle_loop_wake(loop));
     join_owner(owner);
     REQUIRE_OK(treadle_release(source));

@@ -21,7 +21,16 @@ static void *add_to_this_mode(void *unused) {
 }
 
 /* A signal that comes while the source is added to its second mode leads to a perform in that mode. */
-SCENE(a_signal_against_adding_to_a_second_mode, "SRC0-6") { signal_against_adding(start_sleeping_owner(add_to_another_mode), add_to_this_mode); }
+static void *signal_it(void *unused) {
+    REQUIRE_OK(treadle_source_signal(source));
+    return unused;
+}
+SCENE(a_signal_against_adding_to_a_second_mode, "SRC0-6") {
+    pthread_t owner = start_sleeping_owner(add_to_another_mode), other = start(signal_it, NULL);
+    add_to_this_mode(NULL);
+    join(other);
+    end_by_the_signal(owner);
+}
 
 /* An invalid item is in no mode: nothing keeps it for its loop's life. */
 SCENE(an_item_is_invalidated_while_it_is_added_to_a_second_mode, "OBJ-5, SRC0-2") {

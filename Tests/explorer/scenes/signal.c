@@ -97,7 +97,12 @@ static void *add_the_source(void *info) {
     add(source);
     return info;
 }
-SCENE(a_signal_against_adding, "SRC0-6") { signal_against_adding(start_owner(make_one_that_stops), add_the_source); }
+SCENE(a_signal_against_adding, "SRC0-6") {
+    pthread_t owner = start_owner(make_one_that_stops), other = start(add_the_source, NULL);
+    REQUIRE_OK(treadle_source_signal(source));
+    join(other);
+    end_by_the_signal(owner);
+}
 
 /* Of two signals that become one, the wake-up of either counts, whichever thread queues the source. */
 static counter woken;
