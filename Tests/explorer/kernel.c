@@ -5,6 +5,7 @@
  * barriers. All else goes to the real one. The linker leads the library's calls here (--wrap). */
 #include "files.h"
 #include "memory.h"
+#include "scene.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,12 @@
 
 long __real_syscall(long number, ...);
 #define SITE __builtin_return_address(0)
+
+void let_the_kernel_fail(uint32_t how) { world.may_fail = how; }
+/* Opens a file, where there is room for one more. */
+static int open_one(enum file_kind kind) {
+    return choose_failure(SHORTAGES, 1) ? -EMFILE : open_file(kind);
+}
 
 /* --- The clock -------------------------------------------------------------------------------------- */
 
@@ -93,7 +100,7 @@ void file_has_changed(int fd) {
 
 int __wrap_eventfd(unsigned initial, int flags) {
     (void)flags;
-    int fd = open_file(EVENT);
+    int fd = open_one(EVENT);
     if (fd >= 0) file_of(fd)->count = initial;
     return (int)answer(fd);
 }
@@ -103,8 +110,8 @@ int __wrap_getrlimit(int resource, struct rlimit *out) {
     *out = (struct rlimit){1024 * FIRST, 1024 * FIRST};
     return 0;
 }
-int __wrap_epoll_create1(int flags) { return (void)flags, (int)answer(open_file(EPOLL)); }
-int __wrap_timerfd_create(int clock, int flags) { return (void)clock, (void)flags, (int)answer(open_file(TIMER)); }
+int __wrap_epoll_create1(int flags) { return (void)flags, (int)answer(open_one(EPOLL)); }
+int __wrap_timerfd_create(int clock, int flags) { return (void)clock, (void)flags, (int)answer(open_one(TIMER)); }
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old) {
     (void)flags, (void)old;
     struct file *f = file_of(fd);
@@ -129,6 +136,7 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
     if (operation != EPOLL_CTL_ADD && !found) return (int)answer(-ENOENT);
     struct watched *w = found ? found : empty;
     if (!w) fail("an epoll set of the explorer is full");
+    if (operation == EPOLL_CTL_ADD && choose_failure(SHORTAGES, 1)) return (int)answer(-ENOMEM);
     if (operation == EPOLL_CTL_DEL) {
         w->fd = -1;
         return 0;
@@ -173,6 +181,7 @@ static long wait_for_events(int epoll, struct epoll_event *out, int room, int li
     if (!f || f->kind != EPOLL) return -EBADF;
     point(NULL, true, SITE, "epoll_wait");
     fence_all(me());
+    if (limit != 0 && choose_failure(INTERRUPTIONS, 1)) return -EINTR;
     int64_t until = limit < 0 ? NEVER : world.now + limit * (int64_t)1000000;
     while (!readiness(f))
         if (limit == 0 || block(ON_EPOLL, f, until) == -ETIMEDOUT) return 0;
@@ -206,6 +215,8 @@ static long futex_wait(void *word, uint32_t expected, const struct timespec *unt
     if (kernel_read(word) != expected) return -EAGAIN;
     int64_t date = until ? date_of(until) : NEVER;
     if (date <= world.now) return -ETIMEDOUT;
+    int way = choose_failure(INTERRUPTIONS, 2);
+    if (way) return way == 1 ? -EINTR : 0;
     long result = block(ON_FUTEX, word, date);
     fence_all(me());
     return result;
@@ -274,6 +285,8 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     case SYS_membarrier:
         if (a == MEMBARRIER_CMD_PRIVATE_EXPEDITED) {
             point(NULL, true, SITE, "membarrier");
+            if (choose_failure(REFUSALS, 1)) world.has_no_barriers = true;
+            if (world.has_no_barriers) return answer(-EPERM);
             if (is_left_out(STRICT, SITE)) shared->differences++;
             else barrier();
         }
@@ -287,10 +300,10 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
         default: fail("futex operation %ld", b);
         }
     case SYS_mmap:
-        if (file_of((int)e)) return map_file((int)e);
+        if (file_of((int)e)) return choose_failure(SHORTAGES, 1) ? answer(-ENOMEM) : map_file((int)e);
         return reserve(a);
     case SYS_munmap: return unmap_file((void *)a);
-    case SYS_memfd_create: return answer(open_file(MEMORY));
+    case SYS_memfd_create: return answer(open_one(MEMORY));
     case SYS_fallocate: return answer(size_file((int)a, (size_t)d));
     case SYS_statx: return answer(identify_file((int)a, (void *)e));
     case SYS_connect: return answer(socket_connect((int)a, (const void *)b, (size_t)c));

@@ -154,6 +154,7 @@ int main(int argc, char **argv) {
     bool is_x86 = false;
     const char *mutant_file = NULL; /* a file; "-": the sites are printed */
     int fault = 0;
+    uint32_t may_fail = 0;
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc) return 2;
         if (!strcmp(argv[i], "--scene")) only = argv[i + 1];
@@ -162,6 +163,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "--seconds")) budget = strtod(argv[i + 1], NULL);
         else if (!strcmp(argv[i], "--memory")) is_x86 = !strcmp(argv[i + 1], "x86");
         else if (!strcmp(argv[i], "--fault")) fault = (int)strtol(argv[i + 1], NULL, 10);
+        else if (!strcmp(argv[i], "--fail")) may_fail = (uint32_t)strtoul(argv[i + 1], NULL, 10);
         else if (!strcmp(argv[i], "--mutants")) mutant_file = argv[i + 1];
         else return 2;
     }
@@ -169,6 +171,7 @@ int main(int argc, char **argv) {
     if (shared == MAP_FAILED) return 2;
     shared->is_x86 = is_x86;
     shared->fault = fault;
+    shared->may_fail = may_fail;
     threads_prepare();
     snapshot_take();
     setvbuf(stdout, NULL, _IOLBF, 0);

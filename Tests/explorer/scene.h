@@ -45,6 +45,14 @@ void give_each_thread_a_processor(bool have);
 /* The system has no room for the next so many threads. */
 void refuse_threads(int number);
 
+/* From here on calls of the kernel may fail, one in a schedule, or two. */
+enum {
+    INTERRUPTIONS = 1, /* waits end by a signal's handler or without a reason */
+    SHORTAGES = 2,     /* there is no descriptor, or no memory in the kernel; a socket is full */
+    REFUSALS = 4       /* barriers are refused, from that one on: a filter of system calls may come at any time */
+};
+void let_the_kernel_fail(uint32_t how);
+
 /* From here on this is the child of a fork: the other threads are gone, wherever they were. The scene ends in the child. */
 void become_child(void);
 

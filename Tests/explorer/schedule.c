@@ -207,22 +207,31 @@ void yield_point(void) {
     }
 }
 
-int choose_value(int count) {
+/* One of so many, of which 0 is what is usual; `used` of `most` have been others. */
+static int choose(char kind, int count, int *used, int most) {
     if (!world.is_exploring || world.held) return 0;
     uint8_t options[THREADS];
     if (count > THREADS) count = THREADS;
     for (int i = 0; i < count; i++) options[i] = (uint8_t)i;
-    int value = planned('r');
-    if (value >= count) fail("the plan does not fit: there is no such value");
+    int value = planned(kind);
+    if (value >= count) fail("the plan does not fit: there is no such choice");
     if (shared->strategy == EXHAUSTIVE) {
-        if (value > 0) world.stale_reads++;
-        else if (world.stale_reads >= shared->stale_reads) return 0;
-        record('r', options, count, value < 0 ? 0 : value);
+        if (value > 0) ++*used;
+        else if (*used >= most) return 0;
+        record(kind, options, count, value < 0 ? 0 : value);
         return value < 0 ? 0 : value;
     }
-    if (value < 0) value = any_number() % 8 < (uint64_t)shared->stale_reads ? (int)(any_number() % (uint64_t)count) : 0;
-    if (value > 0) record('r', (uint8_t[]){(uint8_t)value}, 1, 0);
+    if (value < 0) value = any_number() % 8 < (uint64_t)most ? (int)(any_number() % (uint64_t)count) : 0;
+    if (value > 0) record(kind, (uint8_t[]){(uint8_t)value}, 1, 0);
     return value;
+}
+int choose_value(int count) { return choose('r', count, &world.stale_reads, shared->stale_reads); }
+int choose_failure(uint32_t kind, int count) {
+    if (!(world.may_fail & kind) || (shared->strategy == RANDOM && world.failures >= MOST_FAILURES)) return 0;
+    int way = choose('f', count + 1, &world.failures, shared->strategy == RANDOM ? 1 : MOST_FAILURES_EXHAUSTED);
+    if (way > 0 && shared->strategy == RANDOM) world.failures++;
+    if (way > 0) note("  fails");
+    return way;
 }
 
 /* --- Waiting ---------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  * sockets.c: as much of AF_UNIX sockets and of files in memory as message ports use: connecting by a name, messages with descriptors,
  * and memory that both sides map. Both are in one process here, so a descriptor that is passed keeps its number. */
 #include "files.h"
+#include "scene.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +40,7 @@ static struct message *make_message(size_t size) {
     return message;
 }
 
-int __wrap_socket(int family, int type, int protocol) { return (void)family, (void)type, (void)protocol, (int)answer(open_file(SOCKET)); }
+int __wrap_socket(int family, int type, int protocol) { return (void)family, (void)type, (void)protocol, (int)answer(choose_failure(SHORTAGES, 1) ? -EMFILE : open_file(SOCKET)); }
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length) {
     struct file *f = socket_of(fd);
     if (!f || length > NAME) return (int)answer(-EBADF);
@@ -85,6 +86,7 @@ long socket_accept(int fd) {
     CALL("accept");
     struct message *arrival = f->first;
     if (!arrival) return -EAGAIN;
+    if (choose_failure(SHORTAGES, 1)) return -EMFILE;
     int accepted = arrival->passed[0];
     f->first = arrival->next;
     free(arrival);
@@ -95,6 +97,8 @@ long socket_send(int fd, const struct msghdr *message) {
     CALL("sendmsg");
     if (!f) return -EBADF;
     if (f->peer < 0) return -EPIPE;
+    if (choose_failure(SHORTAGES, 1)) return -EAGAIN;
+    if (choose_failure(INTERRUPTIONS, 1)) return -EINTR;
     size_t size = 0;
     for (size_t i = 0; i < message->msg_iovlen; i++) size += message->msg_iov[i].iov_len;
     struct message *sent = make_message(size);

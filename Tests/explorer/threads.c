@@ -271,6 +271,7 @@ static ucontext_t outer;
 #endif
 void run_scene(void (*body)(void)) {
     world.now = 1000000000000;
+    world.may_fail = shared->may_fail;
     schedule_begin();
     memcpy(outer_tls, tls_place, tls_size);
     create(run_body, (void *)body);

@@ -94,7 +94,8 @@ struct shared {
     uint32_t points; /* of an earlier run: where PCT's changes lie */
     int changes;
     bool is_tracing, is_x86;
-    int fault; /* which one is put back; 0: none */
+    int fault;         /* which one is put back; 0: none */
+    uint32_t may_fail; /* which calls of the kernel may fail in every scene */
     struct planned plan[PLAN];
     int plan_count;
     /* From the run. */
@@ -130,7 +131,9 @@ struct world {
     uint32_t steps, points;
     int64_t now;
     uint32_t waits;
-    int preemptions, stale_reads;
+    int preemptions, stale_reads, failures;
+    uint32_t may_fail; /* which calls of the kernel may fail */
+    bool has_no_barriers;
     uint64_t random;
     int priority[THREADS];
     int lowest;
@@ -150,6 +153,9 @@ void schedule_begin(void);
 void point(const void *address, bool writes, const void *site, const char *what);
 void yield_point(void);
 int choose_value(int count); /* 0: the newest */
+/* In which of so many ways a call of the kernel fails, where the scene lets it (scene.h); 0: it does not. A few do in a run. */
+enum { MOST_FAILURES_EXHAUSTED = 1, MOST_FAILURES = 2 };
+int choose_failure(uint32_t kind, int count);
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Blocks the calling thread; the result of its wait. */
