@@ -40,7 +40,10 @@ static struct message *make_message(size_t size) {
     return message;
 }
 
-int __wrap_socket(int family, int type, int protocol) { return (void)family, (void)type, (void)protocol, (int)answer(choose_failure(SHORTAGES, 1) ? -EMFILE : open_file(SOCKET)); }
+int __wrap_socket(int family, int type, int protocol) {
+    (void)family, (void)type, (void)protocol;
+    return (int)answer(choose_failure(SHORTAGES, 1) ? -EMFILE : open_file(SOCKET));
+}
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length) {
     struct file *f = socket_of(fd);
     if (!f || length > NAME) return (int)answer(-EBADF);
