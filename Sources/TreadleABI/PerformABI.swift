@@ -13,12 +13,16 @@ public func treadle_perform(
   status("treadle_perform") { () throws(Failure) in
     try takingOver(request, "request") { request, given throws(Failure) in
       let modes = try requestModes(given.modes, given.mode_count)
-      let isDelayed = given.flags == UInt32(TREADLE_PERFORM_AFTER)
-      if given.delay_ns != 0 && !isDelayed {
-        throw Failure(Status.argument, "delay_ns", "is given without TREADLE_PERFORM_AFTER")
+      if given.delay_ns != 0 && given.flags & UInt32(TREADLE_PERFORM_AFTER | TREADLE_PERFORM_UNTIL_WORD) == 0 {
+        throw Failure(Status.argument, "delay_ns", "is given without TREADLE_PERFORM_AFTER or a wait for a word")
       }
       switch given.flags {
-      case 0, UInt32(TREADLE_PERFORM_WAIT): return try perform(request, on: on, modes, wait: given.flags != 0)
+      case 0: return try perform(request, on: on, modes, .nothing)
+      case UInt32(TREADLE_PERFORM_WAIT): return try perform(request, on: on, modes, .itsEnd)
+      case UInt32(TREADLE_PERFORM_UNTIL_WORD):
+        if given.host == nil { throw Failure(Status.argument, "host", "is NULL for a wait for a host's word") }
+        let word = try HostWord(given.target?.assumingMemoryBound(to: UInt32.self), "target")
+        return try perform(request, on: on, modes, .word(word, timeout: given.delay_ns))
       case UInt32(TREADLE_PERFORM_AFTER):
         if on != nil { throw Failure(Status.argument, "on", "is given for a delay, which is the calling thread's") }
         return try DelayedRequest.schedule(request, after: given.delay_ns, modes: modes)
@@ -37,16 +41,16 @@ public func treadle_perform(
 
 @inline(__always)
 private func perform(
-  _ request: Request, on: UnsafeMutableRawPointer?, _ modes: ModeNames?, wait: Bool
+  _ request: Request, on: UnsafeMutableRawPointer?, _ modes: ModeNames?, _ awaited: Request.Awaited
 ) throws(Failure) -> Int32 {
   let handle = Handle(bits: UInt(bitPattern: on))
   if handle.kind == .loop {
     return try Loop.holding(handle.bits, "on") { loop throws(Failure) in
-      try loop.perform(request, modes: modes, wait: wait)
+      try loop.perform(request, modes: modes, awaited)
     }
   }
   return try Thread.holdingForCalls(OpaquePointer(on), "on") { thread throws(Failure) in
-    try thread.perform(request, modes: modes, wait: wait)
+    try thread.perform(request, modes: modes, awaited)
   }
 }
 

@@ -435,7 +435,7 @@ static void end_in_event(uint64_t token, const treadle_event *event) {
     CHECK_INT(event->kind, TREADLE_EVENT_REQUEST);
     if (token == 5) end_word(&ended);
 }
-TEST(a_request_that_ends_a_wait, "PERF-3 PERF-9 ABI-2") {
+TEST(a_request_that_ends_a_wait, "PERF-3 PERF-7 PERF-9 ABI-2") {
     treadle_thread thread;
     uint32_t never = 0;
     start_host();
@@ -450,12 +450,29 @@ TEST(a_request_that_ends_a_wait, "PERF-3 PERF-9 ABI-2") {
     CHECK_INT(host_perform(host, 6, loop, NULL, 0, 0), TREADLE_OK); /* a loop stands for its thread */
     CHECK_ERROR(treadle_host_wait(loop, &never, 0), TREADLE_E_TIMEOUT, "");
     CHECK_INT(host_perform(host, 7, thread, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK); /* by then the one before is over */
+
+    /* Queued and waited for by one call, which is refused before anything is queued. */
+    treadle_request asked = request_of_host(host, 5);
+    ended = (struct wait){0};
+    asked.flags = TREADLE_PERFORM_UNTIL_WORD, asked.target = &ended.word, asked.delay_ns = TREADLE_FOREVER;
+    CHECK_INT(treadle_perform(loop, &asked), TREADLE_OK);
+    CHECK_INT(ended.written, 7);
+    asked.token = 6, asked.target = &never, asked.delay_ns = 0;
+    CHECK_ERROR(treadle_perform(thread, &asked), TREADLE_E_TIMEOUT, "");
+    asked.delay_ns = MILLISECONDS(1);
+    CHECK_ERROR(treadle_perform(thread, &asked), TREADLE_E_TIMEOUT, "");
+    CHECK_INT(host_perform(host, 7, thread, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK); /* both were performed */
     CHECK_INT(retired_count(), 0);
+    CHECK_ERROR(treadle_perform(treadle_loop_current(), &asked), TREADLE_E_DEADLOCK, "thread");
+    CHECK_INT(retired_count(), 1);
+    asked.target = NULL;
+    CHECK_ERROR(treadle_perform(thread, &asked), TREADLE_E_ARG, "target is NULL");
+    CHECK_INT(retired_count(), 1);
     CHECK_ERROR(treadle_host_wait(loop, NULL, 0), TREADLE_E_ARG, "word");
     CHECK_INT(treadle_thread_stop_and_join(thread, TREADLE_FOREVER, NULL), TREADLE_OK);
-    CHECK_INT(retired_count(), 0);
-    CHECK_ERROR(host_perform(host, 8, thread, NULL, 0, 0), TREADLE_E_CLOSED, "");
     CHECK_INT(retired_count(), 1);
+    CHECK_ERROR(host_perform(host, 8, thread, NULL, 0, 0), TREADLE_E_CLOSED, "");
+    CHECK_INT(retired_count(), 2);
     CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
     CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
 }

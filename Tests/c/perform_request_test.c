@@ -82,7 +82,7 @@ TEST(modes_flags_and_threads_that_are_refused, "PERF-1 PERF-8 PERF-12") {
     CHECK_ERROR(perform_on(self, &request, many, 65536, 0), TREADLE_E_ARG, "mode");
     CHECK_ERROR(perform_after(0, &request, many, 65536), TREADLE_E_ARG, "mode");
     job_check(&job, 0, releases += 2);
-    for (uint32_t flag = 8; flag; flag <<= 1) {
+    for (uint32_t flag = TREADLE_PERFORM_UNTIL_WORD << 1; flag; flag <<= 1) {
         CHECK_ERROR(perform_on(self, &request, NULL, 0, flag), TREADLE_E_ARG, "flags");
         CHECK_ERROR(perform_on_main(&request, NULL, 0, flag | TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "flags");
         job_check(&job, 0, releases += 2);
@@ -93,6 +93,9 @@ TEST(modes_flags_and_threads_that_are_refused, "PERF-1 PERF-8 PERF-12") {
         job_check(&job, 0, releases += 2);
     }
     CHECK_ERROR(perform_on(NULL, &request, many, 1, TREADLE_PERFORM_IN_BACKGROUND), TREADLE_E_ARG, "modes");
+    uint32_t flag = TREADLE_PERFORM_UNTIL_WORD;
+    CHECK_ERROR(perform_on(self, &request, NULL, 0, flag | TREADLE_PERFORM_WAIT), TREADLE_E_ARG, "flags");
+    CHECK_ERROR(perform_on(self, &request, NULL, 0, flag), TREADLE_E_ARG, "host is NULL");
     request.delay_ns = 1, request.flags = 0;
     CHECK_ERROR(treadle_perform(self, &request), TREADLE_E_ARG, "delay_ns");
     request.delay_ns = 0, request.token = 5;
@@ -100,7 +103,7 @@ TEST(modes_flags_and_threads_that_are_refused, "PERF-1 PERF-8 PERF-12") {
     request.token = 0, request.reserved = 1;
     CHECK_ERROR(treadle_perform(self, &request), TREADLE_E_ARG, "reserved");
     request.reserved = 0;
-    job_check(&job, 0, releases += 4);
+    job_check(&job, 0, releases += 6);
     treadle_source source = make_source(NULL, NULL);
     CHECK_ERROR(perform_on(NULL, &request, NULL, 0, 0), TREADLE_E_ARG, "on");
     CHECK_ERROR(perform_on((treadle_thread)&job, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_STALE, "on");

@@ -156,12 +156,14 @@ typedef struct treadle_pull {
  *  treadle_loop_run. If run is not 0 after an error, the run is still in progress. Since 1.0. */
 TREADLE_API treadle_status treadle_loop_next(treadle_loop loop, treadle_pull *pull);
 
-/** Waits until treadle_host_end_wait was called for this word, which is 0 at first: for futures. The call is expected from a
- *  function that the loop performs: if that loop runs on another processor and answered quickly the last time, the wait spins for
- *  some microseconds before the thread sleeps. Deadlocks are not detected. timeout_ns: 0 or less does not wait. After
- *  TREADLE_E_TIMEOUT the wait may be repeated; a treadle_host_end_wait meanwhile is not lost.
- *  [any] Errors: TREADLE_E_ARG for a NULL or unaligned word; TREADLE_E_TIMEOUT, also when a signal handler ran on the calling
- *  thread meanwhile. Since 1.0. */
+/** Waits until treadle_host_end_wait was called for this word, which is 0 at first: for futures. The call is expected
+ *  from a function that the loop performs: if that loop runs on another processor and answered quickly the last time,
+ *  the wait spins for some microseconds before the thread sleeps. The wait is refused if the loop's thread is the
+ *  calling one or waits, directly or through others, for the calling one (PERF-7); a wait of it that runs its loop
+ *  (TREADLE_WAIT_RUNNING) does not count, since the function may be queued for TREADLE_CALL_MODE. timeout_ns: 0 or less
+ *  does not wait. After TREADLE_E_TIMEOUT the wait may be repeated; a treadle_host_end_wait meanwhile is not lost.
+ *  [any] Errors: TREADLE_E_ARG for a NULL or unaligned word; TREADLE_E_DEADLOCK; TREADLE_E_TIMEOUT, also when a signal
+ *  handler ran on the calling thread meanwhile. Since 1.0. */
 TREADLE_API treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns);
 
 /** Ends all waits for the word, present and future. Writes before this call are visible to the waiters.

@@ -18,9 +18,10 @@ typedef void (*treadle_request_fn)(void *target, void *argument);
 
 /** Flags of a request. At most one may be set; unknown flags are refused. Since 1.0. */
 enum {
-    TREADLE_PERFORM_WAIT = 1,         /* return when the function has returned (PERF-7) */
-    TREADLE_PERFORM_AFTER = 2,        /* once, after delay_ns, on the calling thread (PERF-12) */
-    TREADLE_PERFORM_IN_BACKGROUND = 4 /* on a new detached thread with the default attributes (PERF-17) */
+    TREADLE_PERFORM_WAIT = 1,          /* return when the function has returned (PERF-7) */
+    TREADLE_PERFORM_AFTER = 2,         /* once, after delay_ns, on the calling thread (PERF-12) */
+    TREADLE_PERFORM_IN_BACKGROUND = 4, /* on a new detached thread with the default attributes (PERF-17) */
+    TREADLE_PERFORM_UNTIL_WORD = 8     /* a host's: return when the word at target was ended, or after delay_ns */
 };
 
 /** A function with its target and argument, and how it is performed. Since 1.0. */
@@ -38,7 +39,7 @@ typedef struct treadle_request {
     uint64_t token;          /* and carries this token; else 0 */
     const char *const *modes; /* NULL: the common modes, or for a delayed request the default mode */
     size_t mode_count;
-    int64_t delay_ns;        /* with TREADLE_PERFORM_AFTER; else 0 */
+    int64_t delay_ns;        /* with TREADLE_PERFORM_AFTER, or the limit with TREADLE_PERFORM_UNTIL_WORD; else 0 */
     uint32_t flags;          /* TREADLE_PERFORM_... */
     uint32_t reserved;       /* 0 */
     const char *label;       /* a name for descriptions and traces; UTF-8, at most 255 bytes, copied; NULL: none */
@@ -63,6 +64,11 @@ typedef struct treadle_request {
  *
  *  With TREADLE_PERFORM_IN_BACKGROUND `on` and modes are NULL (PERF-17).
  *
+ *  With TREADLE_PERFORM_UNTIL_WORD a host's request is queued as without a wait. Then this waits for the word at target,
+ *  a uint32_t, for at most delay_ns, as treadle_host_wait does (host.h). The wait begins before the request is queued,
+ *  so a request that is refused with TREADLE_E_DEADLOCK was not queued. After TREADLE_E_TIMEOUT it stays queued;
+ *  continue with treadle_host_wait.
+ *
  *  A host's token is consumed by its event. Without a wait it is retired if the request was dropped, also with TREADLE_IGNORED
  *  and TREADLE_E_CLOSED, or if the host did not complete the event. With a wait it is consumed when this returns, and never
  *  retired, whether the request was performed, refused (TREADLE_E_DEADLOCK) or dropped. After any other error the host still owns
@@ -73,10 +79,10 @@ typedef struct treadle_request {
  *  `on` that is NULL but must not be, or must be NULL, a label that is not UTF-8; TREADLE_E_RANGE for a longer label;
  *  TREADLE_E_CLOSED when the thread has finished, or ends before it has performed the function (PERF-9), or after
  *  treadle_shutdown, or if the host is quiet; TREADLE_E_DEADLOCK when the thread waits for the caller, directly or
- *  through other threads, with a timeout or without; TREADLE_E_CALLBACK when a host did not complete the event that was
- *  waited for; TREADLE_E_STATE for a delay or a wait in a thread-specific destructor that runs after the calling
- *  thread's teardown; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM; TREADLE_E_SYSTEM for a delay, or for a new thread.
- *  Since 1.0. */
+ *  through other threads, with a timeout or without; TREADLE_E_TIMEOUT for the wait for a word; TREADLE_E_CALLBACK when
+ *  a host did not complete the event that was waited for; TREADLE_E_STATE for a delay or a wait in a thread-specific
+ *  destructor that runs after the calling thread's teardown; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM; TREADLE_E_SYSTEM for a
+ *  delay, or for a new thread. Since 1.0. */
 TREADLE_API treadle_status treadle_perform(treadle_object on, const treadle_request *request);
 
 /** Cancels the calling thread's delayed requests that match `like`: with the same target and function (or routine, or host and

@@ -118,3 +118,67 @@ SCENE(a_host_gets_the_slot_of_one_while_a_thread_that_knew_it_ends, "ABI-3, SCOP
     join(owner);
     REQUIRE(used_by_events == 1 && counted(&entered) == 0);
 }
+
+/* Waits of a host take part in the search for circles: of two that wait for each other one is refused. */
+static treadle_loop loops[2];
+static uint32_t words[2];
+static counter refused;
+static treadle_status wait_for_word(int own) {
+    treadle_status status;
+    do {
+        status = treadle_host_wait(loops[1 - own], &words[own], TREADLE_FOREVER);
+    } while (status == TREADLE_E_TIMEOUT); /* it sleeps once */
+    return status;
+}
+static void *wait_for_the_other(void *which) {
+    int own = (int)(intptr_t)which;
+    treadle_status status = wait_for_word(own);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_DEADLOCK);
+    if (status == TREADLE_E_DEADLOCK) {
+        count(&refused);
+        REQUIRE_OK(treadle_host_end_wait(&words[1 - own]));
+    }
+    return which;
+}
+static void *wait_with_a_loop(void *which) {
+    loops[1] = treadle_loop_current();
+    REQUIRE(treadle_thread_current() != NULL);
+    explore_from_here();
+    set(&is_there);
+    return wait_for_the_other(which);
+}
+SCENE(two_waits_of_a_host_for_each_other, "PERF-7, ABI-1") {
+    loops[0] = treadle_loop_current();
+    REQUIRE(treadle_thread_current() != NULL);
+    pthread_t other = start(wait_with_a_loop, (void *)1);
+    await(&is_there);
+    wait_for_the_other(NULL);
+    join(other);
+    REQUIRE(counted(&refused) == 1);
+}
+
+/* A wait that was ended keeps nobody from a wait for its thread, also before that knows of the end. */
+static void stop_first(void *target, void *argument) {
+    (void)target, (void)argument;
+    REQUIRE_OK(treadle_loop_stop(loops[0]));
+}
+static void *end_and_ask(void *info) {
+    treadle_request request = {.struct_size = sizeof request, .fn = stop_first, .flags = TREADLE_PERFORM_WAIT};
+    loops[1] = treadle_loop_current();
+    REQUIRE(treadle_thread_current() != NULL);
+    explore_from_here();
+    set(&is_there);
+    REQUIRE_OK(treadle_host_end_wait(&words[0]));
+    REQUIRE_OK(treadle_perform(loops[0], &request));
+    return info;
+}
+SCENE(a_wait_of_a_host_that_was_ended, "PERF-7, ABI-1") {
+    loops[0] = treadle_loop_current();
+    REQUIRE(treadle_thread_current() != NULL);
+    pthread_t other = start(end_and_ask, NULL);
+    await(&is_there);
+    REQUIRE_OK(wait_for_word(0));
+    treadle_status status = treadle_loop_run(loops[0], TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY);
+    REQUIRE(status == TREADLE_RUN_STOPPED);
+    join(other);
+}

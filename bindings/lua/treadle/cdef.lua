@@ -121,6 +121,7 @@ local constants = {
   PERFORM_WAIT = 1,
   PERFORM_AFTER = 2,
   PERFORM_IN_BACKGROUND = 4,
+  PERFORM_UNTIL_WORD = 8,
   CALL_MODE = "TreadleCallMode",
   WAIT_NONE = 0,
   WAIT_BLOCK = 1,

@@ -359,7 +359,7 @@ class Waiting(TestCase):
             reference = weakref.ref(buffer)
 
             def interrupt() -> None:
-                eventually(lambda: bool(treadle._waiting._waits))
+                eventually(lambda: bool(worker.loop._pending))
                 os.kill(os.getpid(), signal.SIGINT)
 
             thread = threading.Thread(target=interrupt)

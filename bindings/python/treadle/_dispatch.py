@@ -13,7 +13,7 @@ import threading
 from typing import Any, Dict, Optional
 
 from . import _capi, _frames, _future, _last_resort, _message_port, _plugin_calls, _pulling, _registry, _signals, _starting
-from . import _threads, _waiting
+from . import _threads
 from ._calls import handle_call
 from ._closure import Closure
 from ._errors import FORKED_HANDLE, Error, check
@@ -182,7 +182,6 @@ def _after_fork_in_child() -> None:
     _plugin_calls.forget_parent()
     _threads.forget_others()
     _frames.forget_others()
-    _waiting.forget_others()
     _starting.forget_parent()
     _signals.forget_parent()
     host.is_shut_down = False

@@ -17,7 +17,7 @@ from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed, check
 from ._frames import Outcome, report, without_frame
 from ._host import host
 from ._library import native
-from ._plugin_owner import may_own
+from ._plugin_owner import is_owned, may_own
 from ._threads import is_main, thread
 from ._types import NANOSECONDS, timeout_of
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 #: How often a waiter looks whether a thread that Python did not make has ended without a word; and the main thread,
 #: whether a signal has come just before it began to wait, which the interpreter does not tell.
-_LOOK_SECONDS = 0.1
+LOOK_NS = 100_000_000
 _NEVER = "the loop's thread ended, or the function's scope, before it ran"
 
 
@@ -41,7 +41,7 @@ class Future(concurrent.futures.Future[T]):
     reported to the loop's excepthook when the Future goes away.
     """
 
-    #: Whether a waiter has to look by itself.
+    #: Whether a waiter has to look by itself, whatever the loop.
     _needs_looks = False
     #: By which waiters inside the library are told of the end, once there was one.
     _word: Optional[ctypes.c_uint32] = None
@@ -84,13 +84,13 @@ class Future(concurrent.futures.Future[T]):
         wrapped = asyncio.wrap_future(self, loop=asyncio.get_running_loop())
         loop = self._treadle_loop
         # Nobody tells of the end of some threads; and that the main thread has left, only who waits in the library.
-        is_told = loop._tells_its_end and not self._needs_looks and loop._handle != native.treadle_loop_main()
-        while not is_told and not wrapped.done():
+        tells = loop._tells_its_end and not self._needs_looks and loop._handle != native.treadle_loop_main()
+        while not tells and not wrapped.done():
             try:
                 host.drain()
                 self._look()
                 refuse_left(loop)
-                yield from asyncio.wait((wrapped,), timeout=_LOOK_SECONDS).__await__()
+                yield from asyncio.wait((wrapped,), timeout=LOOK_NS / NANOSECONDS).__await__()
             except (asyncio.CancelledError, LoopClosed):
                 wrapped.cancel()
                 raise
@@ -108,21 +108,23 @@ class Future(concurrent.futures.Future[T]):
         self._look()
         if loop.is_current and not self.done():
             raise DeadlockError("the loop's own thread waits for what it must run itself", _capi.E_DEADLOCK)
-        is_told = loop._tells_its_end and not is_main() and not self._needs_looks
         limit = timeout_of(timeout, "timeout")
-        deadline = None if limit == _capi.FOREVER else time.monotonic() + limit / NANOSECONDS
+        longest = _capi.FOREVER if is_told(loop) and not self._needs_looks else LOOK_NS
+        end = _capi.FOREVER if limit == _capi.FOREVER else time.monotonic_ns() + limit
         # One word for all waiters. Order: _word before the future's state and host.left, each of which is written
         # before a look at _word (_tell, leave): so either the waiter sees the end, or the end sees the word.
         word = self.__dict__.setdefault("_word", ctypes.c_uint32())
         while not self.done():
             refuse_left(loop)
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+            left = _capi.FOREVER if end == _capi.FOREVER else end - time.monotonic_ns()
+            if left <= 0:
                 raise concurrent.futures.TimeoutError()
-            turn = left if is_told else min(_LOOK_SECONDS, left or _LOOK_SECONDS)
-            status = native.treadle_host_wait(loop._handle, word, timeout_of(turn, "timeout"))
-            if status != _capi.E_TIMEOUT:
-                check(status, loop._handle)
+            if is_owned():
+                concurrent.futures.wait((self,), min(left, longest) / NANOSECONDS)
+            else:
+                status = native.treadle_host_wait(loop._handle, word, min(left, longest))
+                if status != _capi.E_TIMEOUT and not self.done():
+                    check(status, loop._handle)
             host.drain()
             self._look()
 
@@ -146,6 +148,11 @@ def _tell(future: Any) -> None:
 def _report_unseen(unseen: List[BaseException], loop: RunLoop) -> None:
     if unseen:
         report(unseen[0], loop, "a performed function whose Future was dropped", None)
+
+
+def is_told(loop: RunLoop) -> bool:
+    """Whether the calling thread is told of all that may end a wait for the loop, without a look."""
+    return loop._tells_its_end and not is_main() and not thread.scopes and not may_own()
 
 
 def refuse_left(loop: RunLoop) -> None:
@@ -223,11 +230,9 @@ class Block:
 class Answer:
     """A function that another thread performs while its caller waits inside the library."""
 
-    __slots__ = ("_fn", "_arguments", "_context", "_errno", "_result", "_outcome", "_is_over", "_word", "_deserted")
+    __slots__ = ("_fn", "_arguments", "_context", "_errno", "_result", "_outcome", "_is_over", "word", "_deserted")
 
-    def __init__(
-        self, fn: Callable[..., Any], arguments: Tuple[Any, ...], context: Context, word: Optional[ctypes.c_uint32]
-    ) -> None:
+    def __init__(self, fn: Callable[..., Any], arguments: Tuple[Any, ...], context: Context) -> None:
         self._fn = fn
         self._context = context
         self._errno = Errno()
@@ -235,10 +240,10 @@ class Answer:
         self._result: Any = None
         self._outcome = Outcome()
         self._is_over = False
-        #: By which the caller is told of the end, if the library does not do that by itself.
-        self._word = word
-        #: The loop of a caller's target, if the caller does not wait any more.
-        self._deserted: Optional[RunLoop] = None
+        #: By which the caller is told of the end.
+        self.word = ctypes.c_uint32()
+        #: The loop of a caller's target, once the caller does not wait any more, until somebody reports the exception.
+        self._deserted: List[RunLoop] = []
 
     def run(self) -> None:
         """Runs the function on the other thread. Raises only what must end the run there."""
@@ -257,8 +262,7 @@ class Answer:
 
     def leave(self) -> None:
         """The loop is not run any more: the caller looks again."""
-        if self._word is not None:
-            native.treadle_host_end_wait(self._word)
+        native.treadle_host_end_wait(self.word)
 
     def discard(self) -> None:
         """The thread will not run the function."""
@@ -266,21 +270,26 @@ class Answer:
         self._end()
 
     def _end(self) -> None:
+        # Order: _is_over before _deserted; desert() writes _deserted, and then looks at _is_over. One of the two
+        # reports.
         self._is_over = True
         self.leave()
-        if self._deserted is not None:
-            self._report()
+        self._report()
 
     def desert(self, loop: RunLoop) -> None:
         """The caller has stopped waiting: an exception is reported, since nobody asks for it."""
-        self._deserted = loop
+        self._deserted.append(loop)
         if self._is_over:
             self._report()
 
     def _report(self) -> None:
+        try:
+            loop = self._deserted.pop()
+        except IndexError:  # the caller waits, or another thread reports
+            return
         error, self._outcome.error = self._outcome.error, None
         if isinstance(error, Exception):
-            report(error, self._deserted, "a performed function without a waiter", None)
+            report(error, loop, "a performed function without a waiter", None)
 
     def is_over(self) -> bool:
         """Whether there is an end, whatever it is."""

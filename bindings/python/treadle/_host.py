@@ -65,10 +65,13 @@ class Host:
         # The library keeps the count at a fixed address, to be read instead of calling.
         self.retired = native.treadle_host_get_retired_count(self.handle).contents
 
-    def drain(self) -> None:
-        """Forgets what the library will not name any more. Called wherever the package is entered."""
-        if self.retired.value:
-            self._take_retired()
+    def drain(self) -> bool:
+        """Forgets what the library will not name any more: whether there was something. Called wherever the package is
+        entered."""
+        if not self.retired.value:
+            return False
+        self._take_retired()
+        return True
 
     def _take_retired(self) -> None:
         tokens = (ctypes.c_uint64 * _BATCH)()

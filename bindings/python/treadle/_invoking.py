@@ -19,13 +19,11 @@ from ._library import native
 from ._performing import names_of, request_of
 from ._threads import is_main
 from ._types import modes_of, wait_timeout
-from ._waiting import waiting_for
 
 if TYPE_CHECKING:
     from typing_extensions import Literal
 
     from ._loop import RunLoop
-    from ._thread import Thread
 
 
 _perform = native.treadle_invocation_perform
@@ -143,11 +141,7 @@ def _wait(invocation: Invocation, loop: RunLoop, options: Any, is_running: bool)
             status = call(Frame(runs=True), perform, handle, options)
         else:
             options.wait = _capi.WAIT_BLOCK
-            if loop.is_current:
-                status = perform(handle, options)
-            else:
-                with waiting_for(loop, _current_thread(), invocation._is_over, not options.timeout_ns):
-                    status = perform(handle, options)
+            status = perform(handle, options)
         check_call(status, loop._handle)
         return invocation._take()
     finally:
@@ -157,9 +151,8 @@ def _wait(invocation: Invocation, loop: RunLoop, options: Any, is_running: bool)
 def _wait_for_future(invocation: Invocation, loop: RunLoop, options: Any, timeout: Optional[float]) -> Any:
     """Waits so that Ctrl-C ends it, or the end of the program."""
     try:
-        with waiting_for(loop, _current_thread(), invocation.done, timeout is None):
-            _begin(invocation, loop, options)
-            return invocation.result(timeout)
+        _begin(invocation, loop, options)
+        return invocation.result(timeout)
     except concurrent.futures.TimeoutError:
         if invocation.done():  # the function's errcheck raised it
             raise
@@ -168,9 +161,3 @@ def _wait_for_future(invocation: Invocation, loop: RunLoop, options: Any, timeou
         if not invocation.done():
             invocation.cancel()
             invocation._let_go()
-
-
-def _current_thread() -> Thread:
-    from ._thread import Thread  # which imports this module
-
-    return Thread.current()

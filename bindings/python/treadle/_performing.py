@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional, Tuple
 from . import _capi, _registry
 from ._arguments import context_of
 from ._errors import Error, LoopClosed, check
-from ._future import Answer, Block, Future, refuse_left
+from ._future import LOOK_NS, Answer, Block, Future, is_told, refuse_left
 from ._host import host
 from ._item import encoded
 from ._library import native
-from ._plugin_owner import may_own
-from ._threads import is_main, thread as this_thread
+from ._plugin_owner import is_owned
 from ._types import modes_of
-from ._waiting import SLICE_NS, begin_wait, end_wait, waiting_for
 
 if TYPE_CHECKING:
     from ._loop import RunLoop
@@ -81,7 +79,7 @@ def request(
     arguments: Tuple[Any, ...],
     context: Optional[Context],
 ) -> Future[T]:
-    """Has a thread perform fn. With `wait`, and always after an empty list of modes, the Future is done."""
+    """Has a thread perform fn; the calling one with `wait` at once. After an empty list of modes the Future is done."""
     if not callable(fn):
         raise TypeError(f"{fn!r} cannot be called")
     host.drain()
@@ -100,13 +98,11 @@ def request(
     try:
         if not wait:
             status = native.treadle_perform(thread._handle, asked)
-        elif loop.is_current:
+        else:
             # The library would call it at once as well; but Ctrl-C may not come between it and the function.
             status = _capi.E_CLOSED if host.is_shut_down else _capi.OK
             if status == _capi.OK and _registry.calls.pop(block.token, None) is not None:
                 block.run()
-        else:
-            status = _perform_and_wait(thread, future, asked)
     except BaseException:
         future.cancel()
         _forget(block)
@@ -118,47 +114,42 @@ def request(
 
 
 def ask(
-    thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...], context: Optional[Context]
+    thread: Thread,
+    fn: Callable[..., T],
+    modes: Optional[Iterable[str]],
+    arguments: Tuple[Any, ...],
+    context: Optional[Context],
 ) -> T:
-    """Waits inside the library for a function that another thread performs; what it returned, or raises what it
-    raised."""
+    """Waits for a function that another thread performs; what it returned, or raises what it raised. Something else may
+    end the wait: on the main thread Ctrl-C, for the main thread the end of the program."""
     if not callable(fn):
         raise TypeError(f"{fn!r} cannot be called")
     host.drain()
-    if is_main() or thread.is_main:
-        return _ask_in_turns(thread, current, fn, arguments, context_of(context))
-    answer = Answer(fn, arguments, context_of(context), None)
-    token = next(_registry.tokens)
-    _registry.calls[token] = answer
-    try:
-        begin_wait(thread, current, answer.is_over)
-        status = native.treadle_perform(thread._handle, request_of(token, _capi.PERFORM_WAIT))
-    finally:
-        end_wait(current)
-        _registry.calls.pop(token, None)
-    if status < 0 and not answer.is_over():
-        check(status, thread._handle)
-    return answer.take()  # type: ignore[no-any-return]
-
-
-def _ask_in_turns(
-    thread: Thread, current: Thread, fn: Callable[..., T], arguments: Tuple[Any, ...], context: Context
-) -> T:
-    """The same for waits that something else may end: on the main thread Ctrl-C, for which the library returns, so that its
-    handler runs here; for the main thread the end of the program; inside of a scope, and of a plugin, that one's."""
     loop = loop_of(thread)
-    turn = SLICE_NS if is_main() or this_thread.scopes or may_own() else _capi.FOREVER
-    word = ctypes.c_uint32()
-    answer = Answer(fn, arguments, context, word)
+    names, count = None, 0
+    if modes is not None:
+        names = names_of(modes_of(modes))
+        count = len(names)
+        if not count:
+            return None  # type: ignore[return-value]
+    if is_owned():
+        future = request(thread, fn, modes, False, arguments, context)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+    turn = _capi.FOREVER if is_told(loop) else LOOK_NS
+    answer = Answer(fn, arguments, context_of(context))
+    word = answer.word
     token = next(_registry.tokens)
+    asked = request_of(token, _capi.PERFORM_UNTIL_WORD, names, count)
+    asked.target, asked.delay_ns = ctypes.addressof(word), turn
     try:
-        begin_wait(thread, current, answer.is_over)
-        # The loop's end discards it; so does a drain, when the library has dropped it.
+        # Order: _pending before host.left (leave()). The loop's end discards it; so does a drain, when the library has
+        # dropped it.
         _registry.calls[token] = loop._pending[token] = answer
         refuse_left(loop)
-        status = native.treadle_perform(thread._handle, request_of(token, 0))
-        if status == _capi.OK:
-            status = native.treadle_host_wait(loop._handle, word, turn)
+        status = native.treadle_perform(thread._handle, asked)
         while not answer.is_over():
             refuse_left(loop)
             if status < 0 and status != _capi.E_TIMEOUT:
@@ -169,23 +160,9 @@ def _ask_in_turns(
         answer.desert(loop)
         raise
     finally:  # what has not begun is not called any more
-        end_wait(current)
         _registry.calls.pop(token, None)
         loop._pending.pop(token, None)
     return answer.take()  # type: ignore[no-any-return]
-
-
-def _perform_and_wait(thread: Thread, future: Future[Any], asked: Any) -> int:
-    """Waits on this thread for a function that another one performs."""
-    with waiting_for(thread, type(thread).current(), future.done, True):
-        if not is_main() and not thread.is_main:
-            asked.flags = _capi.PERFORM_WAIT
-            return int(native.treadle_perform(thread._handle, asked))
-        # So that Ctrl-C ends the wait, or the end of the program.
-        status = int(native.treadle_perform(thread._handle, asked))
-        if status == _capi.OK:
-            future._wait(None)
-        return status
 
 
 def request_of(token: int, flags: int, names: Any = None, count: int = 0) -> Any:

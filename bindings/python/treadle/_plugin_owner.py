@@ -82,6 +82,11 @@ def may_own() -> bool:
     return bool(_owners)
 
 
+def is_owned() -> bool:
+    """Whether code of a plugin calls. The plugin's end ends its waits, so they keep nobody from closing it."""
+    return bool(_owners) and _owner(sys._getframe(1)) != 0
+
+
 def owner_of(error: BaseException) -> int:
     """The handle of the plugin in whose code an exception was raised, or that called the code; 0 if there is none."""
     owner = 0

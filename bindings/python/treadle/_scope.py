@@ -173,12 +173,17 @@ class Scope:
         """What the last step of the closing came to. Waits in slices on every thread: what has ended meanwhile is told to
         those who wait for it in Python, and whom the closing may wait for."""
         started = time.monotonic_ns()
-        left = limit
+        left, was_refused = limit, False
         while True:
             try:
                 status = call(frame, native.treadle_close, self._handle, min(left, SLICE_NS))
             finally:
-                host.drain()
+                has_told = host.drain()
+            if status == _capi.E_DEADLOCK and (has_told or not was_refused):
+                # A thread of the scope may have waited for what the closing has dropped: it was told here, or by another
+                # thread that drains.
+                was_refused = True
+                continue
             if status != _capi.E_TIMEOUT:
                 return status
             if limit != _capi.FOREVER:

@@ -26,7 +26,7 @@ from ._thread_attributes import ThreadAttributes
 from ._thread_life import Entry, Held, collected
 from ._threads import is_main
 from ._types import ThreadState, timeout_of
-from ._waiting import wait, wait_with_callbacks, waiting_for
+from ._waiting import wait, wait_with_callbacks
 
 if TYPE_CHECKING:
     from typing_extensions import Literal
@@ -243,8 +243,7 @@ class Thread(ThreadAttributes, Invoking):
         """
         limit = timeout_of(timeout, "timeout")
         handle = self._handle
-        with waiting_for(self, Thread.current(), lambda: self.is_finished, limit == _capi.FOREVER):
-            status = wait(lambda nanoseconds: int(native.treadle_thread_join(handle, nanoseconds, None)), limit)
+        status = wait(lambda nanoseconds: int(native.treadle_thread_join(handle, nanoseconds, None)), limit)
         host.drain()
         check_end(status, handle)
         self._outcome.raise_kept()
@@ -343,10 +342,8 @@ class Thread(ThreadAttributes, Invoking):
         Raises LoopClosed when the thread has finished, or ends before it called fn; DeadlockError when the
         thread waits, directly or through others, for the caller. Since 1.0.
         """
-        if wait and modes is None:
-            current = _registry.running.get(get_ident()) or Thread.current()
-            if current is not self:
-                return ask(self, current, fn, args, context)
+        if wait and (_registry.running.get(get_ident()) or Thread.current()) is not self:
+            return ask(self, fn, modes, args, context)
         future = request(self, fn, modes, wait, args, context)
         if not wait:
             return future

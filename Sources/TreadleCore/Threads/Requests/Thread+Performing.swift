@@ -11,9 +11,9 @@ extension Loop {
   /// not. The caller holds the loop.
   ///
   /// modes: nil for the common ones.
-  package func perform(_ request: Request, modes: ModeNames?, wait: Bool) throws(Failure) -> Int32 {
+  package func perform(_ request: Request, modes: ModeNames?, _ awaited: Request.Awaited) throws(Failure) -> Int32 {
     if try request.isForNoMode(modes) { return Status.ignored }
-    if wait {
+    if case .itsEnd = awaited {
       let caller = try Thread.current()
       if belongsToCaller { return try request.performDirectly() }
       return try request.performing { request throws(Failure) in try performAndWait(request, modes, as: caller) }
@@ -21,8 +21,17 @@ extension Loop {
     return try request.performing { request throws(Failure) in
       guard let node = RequestJob.allocate(request) else { throw Failure.noMemory("request") }
       try prepare(node, modes)
-      return enqueue(RequestJob.job(node)) ? Status.ok : RequestJob.refuse(node, Status.closed)
+      guard case .word(let word, let timeout) = awaited else { return enqueue(node) }
+      let isAdmitted = admitsInCallMode(RequestJob.job(node))
+      guard let status = word.wait(for: self, isAdmitted: isAdmitted, timeout: timeout, { enqueue(node) }) else {
+        return RequestJob.refuse(node, Status.deadlock)
+      }
+      return status
     }
+  }
+
+  private func enqueue(_ node: RequestJob.Pointer) -> Int32 {
+    enqueue(RequestJob.job(node)) ? Status.ok : RequestJob.refuse(node, Status.closed)
   }
 
   private func performAndWait(_ request: Request, _ modes: ModeNames?, as caller: Thread) throws(Failure) -> Int32 {
@@ -89,6 +98,13 @@ extension RequestJob {
 }
 
 extension Request {
+  /// What the caller of a perform waits for.
+  package enum Awaited {
+    case nothing
+    case itsEnd
+    case word(HostWord, timeout: Int64)
+  }
+
   /// Whether the list of modes is empty: the request is over then, and was taken over.
   func isForNoMode(_ modes: ModeNames?) throws(Failure) -> Bool {
     guard let modes else { return false }
@@ -139,9 +155,9 @@ private struct DirectRequest {
 
 extension Thread {
   /// As a loop performs a request: on the thread's loop, which is made if need be.
-  package func perform(_ request: Request, modes: ModeNames?, wait: Bool) throws(Failure) -> Int32 {
+  package func perform(_ request: Request, modes: ModeNames?, _ awaited: Request.Awaited) throws(Failure) -> Int32 {
     if try request.isForNoMode(modes) { return Status.ignored }
-    if wait, try Thread.current().state == state { return try request.performDirectly() }
+    if case .itsEnd = awaited, try Thread.current().state == state { return try request.performDirectly() }
     let loop: Loop
     do throws(Failure) {
       loop = try holdLoop()
@@ -151,7 +167,7 @@ extension Thread {
       return Status.closed
     }
     defer { loop.letGo() }
-    return try loop.perform(request, modes: modes, wait: wait)
+    return try loop.perform(request, modes: modes, awaited)
   }
 
   /// Performs a function on a new detached thread (PERF-17). Takes the request over on success only; the client's reference is

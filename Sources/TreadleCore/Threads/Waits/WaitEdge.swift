@@ -21,6 +21,8 @@ struct WaitEdge: ~Copyable {
   var stack: ThreadStack? = nil
   /// A loop that runs in the call mode does it.
   var isAdmitted = false
+  /// A host's, whose end is the wait's: others look at it before the waiter runs again. The wait keeps its memory.
+  private var word: UnsafePointer<Completion>? = nil
   /// The waiter runs its loop in the call mode meanwhile.
   private(set) var runsLoop = false
   /// The number of the other thread's last wait when it began with it, at least 1; 0 while it is queued, `WaitEdge.over`
@@ -41,7 +43,7 @@ struct WaitEdge: ~Copyable {
   /// waiting meanwhile. Its thread unlinks the edge when it runs.
   func markOver() { begun.store(WaitEdge.over, ordering: .relaxed) }
 
-  var isOver: Bool { begun.load(ordering: .relaxed) == WaitEdge.over }
+  var isOver: Bool { begun.load(ordering: .relaxed) == WaitEdge.over || word?.pointee.isOver == true }
   /// Waits of the other thread up to this number are none of this one's.
   var lastBefore: UInt64 { begun.load(ordering: .relaxed) }
 
@@ -51,6 +53,12 @@ struct WaitEdge: ~Copyable {
   init(for loop: Loop, isAdmitted: Bool, runsLoop: Bool) {
     self.loop = loop.state
     self.runsLoop = runsLoop
+    self.isAdmitted = isAdmitted
+  }
+
+  init(for loop: Loop, ending word: UnsafePointer<Completion>, isAdmitted: Bool) {
+    self.loop = loop.state
+    self.word = word
     self.isAdmitted = isAdmitted
   }
 

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the Treadle authors
+"""Waits in a circle: the main thread waits for a thread that waits for it. One of the two is refused, as in C."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import unittest
+from typing import Any, Callable, List
+
+import treadle
+from treadle import DEFAULT, DeadlockError, RunLoop, Scope, Thread
+
+from support import WATCHDOG, TestCase
+
+_Function = Callable[[], object]
+_getpid = ctypes.CDLL(None).getpid
+
+
+class Circle:
+    """A thread that asks the main one, by a call of `back`, while that waits for it."""
+
+    def __init__(self, ask: _Function) -> None:
+        self._ask = ask
+        self._has_begun = threading.Event()
+        self.asks_again = False
+        #: What became of the question.
+        self.ends: List[str] = []
+        self.thread = Thread(name="asks the main thread")
+        self.loop = self.thread.loop
+
+    def back(self, *_arguments: object) -> None:
+        if self._has_begun.is_set() and not self.asks_again:  # a port's later messages
+            return
+        self._has_begun.set()
+        try:
+            self._ask()
+            self.ends.append("answered")
+        except DeadlockError:
+            self.ends.append("refused")
+
+    def await_callback(self) -> None:
+        assert self._has_begun.wait(WATCHDOG)
+
+
+# How the main thread waits.
+
+
+def close_timer(circle: Circle) -> None:
+    timer = treadle.Timer(circle.back, delay=0)
+    circle.loop.add(timer)
+    circle.await_callback()
+    timer.close()
+
+
+def close_source(circle: Circle) -> None:
+    source = treadle.Source(perform=circle.back)
+    circle.loop.add(source)
+    source.signal()
+    circle.await_callback()
+    source.close()
+
+
+def close_descriptor(circle: Circle) -> None:
+    readable, writable = os.pipe()
+    os.write(writable, b"x")
+    descriptor = treadle.FileDescriptor(readable, circle.back, oneshot=True)
+    circle.loop.add(descriptor)
+    circle.await_callback()
+    try:
+        descriptor.close()
+    finally:
+        os.close(readable)
+        os.close(writable)
+
+
+def close_closure(circle: Circle) -> None:
+    closure = treadle.closure("v", circle.back, loop=circle.loop, delivery="async")
+    closure()
+    circle.await_callback()
+    closure.close()
+
+
+def close_scope(circle: Circle) -> None:
+    scope = Scope("of a timer")
+    with scope.entered():
+        circle.loop.add(treadle.Timer(circle.back, delay=0))
+    circle.await_callback()
+    scope.close()
+
+
+def leave_scope(circle: Circle) -> None:
+    with Scope("of a post"):
+        circle.loop.post(circle.back)
+        circle.await_callback()
+
+
+def take_result(circle: Circle) -> None:
+    circle.loop.perform(circle.back).result()
+
+
+def take_result_in_time(circle: Circle) -> None:
+    circle.loop.perform(circle.back).result(WATCHDOG)
+
+
+def take_exception(circle: Circle) -> None:
+    circle.thread.perform(circle.back).exception()
+
+
+def perform(circle: Circle) -> None:
+    circle.thread.perform(circle.back, wait=True)
+
+
+def perform_in_mode(circle: Circle) -> None:
+    circle.thread.perform(circle.back, wait=True, modes=[DEFAULT])
+
+
+def invoke(circle: Circle) -> None:
+    circle.loop.invoke(treadle.closure("v", circle.back).pointer)
+
+
+def take_result_of_invocation(circle: Circle) -> None:
+    circle.loop.invoke(treadle.closure("v", circle.back).pointer, wait=False).result()
+
+
+def join(circle: Circle) -> None:
+    thread = Thread(circle.back)
+    thread.start()
+    circle.await_callback()
+    try:
+        thread.join()
+    except DeadlockError:
+        serve_until(lambda: bool(circle.ends))
+        thread.join()
+        raise
+
+
+def start_and_wait(circle: Circle) -> None:
+    thread = Thread(circle.back)
+    try:
+        thread.start_and_wait()
+    except DeadlockError:
+        raise
+    except treadle.Error:  # it was refused, and has ended without being ready
+        pass
+    finally:
+        serve_until(lambda: bool(circle.ends))
+        thread.join()
+
+
+def send(circle: Circle) -> None:
+    port = treadle.Port(circle.back, capacity=1)
+    circle.loop.add(port)
+    port.send(b"received")
+    circle.await_callback()
+    try:
+        port.send(b"waits")
+        port.send(b"waits for room")
+    finally:
+        port.invalidate()
+
+
+#: How the other thread waits for the main one.
+ASKING: List[_Function] = [
+    lambda: Thread.main().perform(int, wait=True),
+    lambda: Thread.main().perform(int, wait=True, modes=[DEFAULT]),
+    lambda: RunLoop.main().invoke(_getpid),
+    lambda: RunLoop.main().invoke(_getpid, wait=False).result(),
+    lambda: RunLoop.main().perform(int).result(),
+]
+WAITING: List[Callable[[Circle], None]] = [
+    close_timer, close_source, close_descriptor, close_closure, close_scope, leave_scope, take_result,
+    take_result_in_time, take_exception, perform, perform_in_mode, invoke, take_result_of_invocation, join,
+    start_and_wait, send,
+]  # fmt: skip
+
+
+def serve_until(is_over: Callable[[], bool]) -> None:
+    """The main thread runs its loop."""
+    while not is_over():
+        RunLoop.main().run(seconds=0.001, when_empty=True)
+
+
+class Circles(TestCase):
+    def play(self, wait: Callable[[Circle], None], ask: _Function) -> None:
+        circle = Circle(ask)
+        circle.thread.start()
+        was_refused = False
+        try:
+            wait(circle)
+        except DeadlockError:
+            was_refused = True
+        serve_until(lambda: bool(circle.ends))
+        circle.thread.stop_and_join(WATCHDOG)
+        self.assertEqual(circle.ends, ["answered" if was_refused else "refused"])
+
+    def test_of_the_main_thread(self) -> None:
+        """PERF-7, OBJ-6: whatever the two wait for, exactly one is refused, and the other one's wait ends."""
+        self.assertIs(Thread.current(), Thread.main())
+        for wait in WAITING:
+            for number, ask in enumerate(ASKING):
+                with self.subTest(wait.__name__, ask=number):
+                    self.watch()
+                    self.play(wait, ask)
+
+    def test_of_three(self) -> None:
+        """PERF-7: a circle of the main thread and two others."""
+        second = Circle(lambda: Thread.main().perform(int, wait=True))
+        second.asks_again = True
+        second.thread.start()
+        asks: List[_Function] = [
+            lambda: second.loop.perform(second.back).result(),
+            lambda: second.thread.perform(second.back, wait=True),
+        ]
+        for ask in asks:
+            second.ends.clear()
+            first = Circle(ask)
+            first.thread.start()
+            was_refused = False
+            try:
+                first.loop.perform(first.back).result()
+            except DeadlockError:
+                was_refused = True
+            serve_until(lambda: bool(first.ends and second.ends))
+            first.thread.stop_and_join(WATCHDOG)
+            refusals = (first.ends + second.ends).count("refused") + was_refused
+            self.assertEqual(refusals, 1)
+        second.thread.stop_and_join(WATCHDOG)
+
+    def test_no_circle(self) -> None:
+        """PERF-7: a thread that has ended a wait may wait for its waiter at once."""
+        circle = Circle(lambda: None)
+        circle.thread.start()
+        answers: List[Any] = []
+
+        def ask_main() -> None:
+            answers.append(Thread.main().perform(int, wait=True))
+
+        def answer(number: int) -> int:
+            circle.loop.post(ask_main)  # in the next pass
+            return number
+
+        for number in range(300):
+            if number % 2:
+                self.assertEqual(circle.loop.perform(answer, number).result(), number)
+            else:
+                self.assertEqual(circle.thread.perform(answer, number, wait=True), number)
+            serve_until(lambda: bool(answers))
+            answers.clear()
+        circle.thread.stop_and_join(WATCHDOG)
+
+
+if __name__ == "__main__":
+    unittest.main()
