@@ -122,6 +122,7 @@ module.exports = Object.freeze({
   PERFORM_WAIT: 1,
   PERFORM_AFTER: 2,
   PERFORM_IN_BACKGROUND: 4,
+  PERFORM_UNTIL_WORD: 8,
   CALL_MODE: "TreadleCallMode",
   WAIT_NONE: 0,
   WAIT_BLOCK: 1,

@@ -274,6 +274,9 @@ class Awaiting(TestCase):
             running.set_exception_handler(lambda loop, context: messages.append(context["message"]))
             before = RunLoop.current().items()
             held = treadle.Source()
+            # What is created from here on is collected where this test says.
+            gc.disable()
+            self.addCleanup(gc.enable)
             tasks = [weakref.ref(asyncio.ensure_future(wait(source))) for source in (held, treadle.Source(), held)]
             more = treadle.Source(schedule=lambda *arguments: None, cancel=lambda *arguments: None)
             tasks += [weakref.ref(asyncio.ensure_future(wait(more))) for _ in range(2)]
