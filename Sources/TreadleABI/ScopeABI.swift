@@ -71,7 +71,7 @@ public func treadle_scope_copy_holders(
     let room = try HolderRoom(buffer, holder_size, capacity)
     try Scope.holding(bits(scope)) { scope throws(Failure) in
       var count = 0
-      let time = scope.isClosing ? Clock.now() &- scope.state.pointee.closedAt : 0
+      let time = scope.isClosing ? Clock.now() &- scope.state.closedAt : 0
       ScopeHolder.forEach(in: scope) { holder, label in
         room.store(copy(holder, label, heldFor: time), at: count)
         count &+= 1

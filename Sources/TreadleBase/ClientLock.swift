@@ -17,16 +17,22 @@ package struct ClientLock {
     let depth: Atomic<UInt32>
   }
 
-  private let state: UnsafeMutablePointer<State>
+  private let address: UnsafeMutablePointer<State>
+  /// What the handle leads to.
+  @inline(__always)
+  private var state: State {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
-  private init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: State.self) }
+  private init(_ memory: UnsafeMutableRawPointer) { address = memory.assumingMemoryBound(to: State.self) }
 
   /// The lock that a client's handle means, held until `letGo`.
   package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> ClientLock {
     ClientLock(try Slab(.lock).hold(handle, subject))
   }
   package func letGo() {
-    if state.pointee.reference.drop().isGone { free() }
+    if state.reference.drop().isGone { free() }
   }
 
   /// A new lock with the client's one reference.
@@ -34,11 +40,11 @@ package struct ClientLock {
     try Runtime.start()
     guard let (slot, memory) = Slab(.lock).take() else { throw Failure.noMemory("lock") }
     let lock = ClientLock(memory)
-    lock.state.pointee.slot = slot
-    lock.state.pointee.depth.store(0, ordering: .relaxed)
+    lock.state.slot = slot
+    lock.state.depth.store(0, ordering: .relaxed)
     let result = treadle_system_native_mutex_create(lock.native, isRecursive)
     if result == 0 {
-      lock.state.pointee.reference.begin(forClient: true)
+      lock.state.reference.begin(forClient: true)
       return lock
     }
     Slab(.lock).giveBack(slot, memory)
@@ -46,7 +52,7 @@ package struct ClientLock {
   }
 
   package var handle: Handle {
-    Handle(kind: .lock, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+    Handle(kind: .lock, slot: state.slot, generation: state.reference.generation)
   }
 
   /// Returns a reference that the client owns.
@@ -57,21 +63,21 @@ package struct ClientLock {
   /// The last reference is gone. While it is locked, its owner, or a waiter, may use the memory: nobody else
   /// gets it then, ever.
   private func free() {
-    if state.pointee.depth.load(ordering: .relaxed) != 0 { return }
-    if treadle_system_native_mutex_destroy(native) == 0 { Slab(.lock).free(state.pointee.slot, UnsafeMutableRawPointer(state)) }
+    if state.depth.load(ordering: .relaxed) != 0 { return }
+    if treadle_system_native_mutex_destroy(native) == 0 { Slab(.lock).free(state.slot, UnsafeMutableRawPointer(address)) }
   }
 
   // MARK: Locking
 
   /// The pthread_mutex_t.
   package var native: UnsafeMutableRawPointer {
-    UnsafeMutableRawPointer(state) + Int(TREADLE_SYSTEM_NATIVE_OFFSET)
+    UnsafeMutableRawPointer(address) + Int(TREADLE_SYSTEM_NATIVE_OFFSET)
   }
 
   package func lock(timeout: Int64) throws(Failure) {
     let result = treadle_system_native_mutex_lock(native, ClientLock.deadline(timeout))
     if result == 0 {
-      state.pointee.depth.wrappingAdd(1, ordering: .relaxed)
+      state.depth.wrappingAdd(1, ordering: .relaxed)
     } else if result == 0 &- treadle_system_etimedout() {
       throw Failure(Status.timeout, "timeout_ns", "passed while the lock was locked")
     } else if result == 0 &- treadle_system_edeadlk() {
@@ -85,24 +91,24 @@ package struct ClientLock {
 
   package func unlock() throws(Failure) {
     // Before it is unlocked, when the next owner may count.
-    state.pointee.depth.wrappingSubtract(1, ordering: .relaxed)
+    state.depth.wrappingSubtract(1, ordering: .relaxed)
     let result = treadle_system_native_mutex_unlock(native)
     if result == 0 { return }
-    state.pointee.depth.wrappingAdd(1, ordering: .relaxed)
+    state.depth.wrappingAdd(1, ordering: .relaxed)
     throw ClientLock.notOwned(result)
   }
 
   /// Runs `body`, which unlocks it and locks it again, or fails with the lock as it was.
   func whileUnlocked(_ body: () -> Int32) -> Int32 {
-    state.pointee.depth.wrappingSubtract(1, ordering: .relaxed)
+    state.depth.wrappingSubtract(1, ordering: .relaxed)
     let result = body()
-    state.pointee.depth.wrappingAdd(1, ordering: .relaxed)
+    state.depth.wrappingAdd(1, ordering: .relaxed)
     return result
   }
 
   /// Fails if the calling thread has locked it more than once.
   func checkLockedOnce() throws(Failure) {
-    if state.pointee.depth.load(ordering: .relaxed) <= 1 { return }
+    if state.depth.load(ordering: .relaxed) <= 1 { return }
     // Somebody has: only the owner can once more.
     let result = treadle_system_native_mutex_lock(native, 0)
     if result == 0 { _ = treadle_system_native_mutex_unlock(native) }
@@ -137,18 +143,24 @@ package struct ClientCondition {
     var slot: UInt32
   }
 
-  private let state: UnsafeMutablePointer<State>
+  private let address: UnsafeMutablePointer<State>
+  /// What the handle leads to.
+  @inline(__always)
+  private var state: State {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
-  private init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: State.self) }
+  private init(_ memory: UnsafeMutableRawPointer) { address = memory.assumingMemoryBound(to: State.self) }
 
   /// The condition that a client's handle means, held until `letGo`.
   package static func hold(_ handle: UInt, _ subject: StaticString) throws(Failure) -> ClientCondition {
     ClientCondition(try Slab(.condition).hold(handle, subject))
   }
   package func letGo() {
-    if !state.pointee.reference.drop().isGone { return }
+    if !state.reference.drop().isGone { return }
     treadle_system_native_condition_destroy(native)
-    Slab(.condition).free(state.pointee.slot, UnsafeMutableRawPointer(state))
+    Slab(.condition).free(state.slot, UnsafeMutableRawPointer(address))
   }
 
   /// A new condition with the client's one reference.
@@ -156,10 +168,10 @@ package struct ClientCondition {
     try Runtime.start()
     guard let (slot, memory) = Slab(.condition).take() else { throw Failure.noMemory("condition") }
     let condition = ClientCondition(memory)
-    condition.state.pointee.slot = slot
+    condition.state.slot = slot
     let result = treadle_system_native_condition_create(condition.native)
     if result == 0 {
-      condition.state.pointee.reference.begin(forClient: true)
+      condition.state.reference.begin(forClient: true)
       return condition
     }
     Slab(.condition).giveBack(slot, memory)
@@ -167,7 +179,7 @@ package struct ClientCondition {
   }
 
   package var handle: Handle {
-    Handle(kind: .condition, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+    Handle(kind: .condition, slot: state.slot, generation: state.reference.generation)
   }
 
   /// Returns a reference that the client owns.
@@ -177,7 +189,7 @@ package struct ClientCondition {
 
   /// The pthread_cond_t.
   package var native: UnsafeMutableRawPointer {
-    UnsafeMutableRawPointer(state) + Int(TREADLE_SYSTEM_NATIVE_OFFSET)
+    UnsafeMutableRawPointer(address) + Int(TREADLE_SYSTEM_NATIVE_OFFSET)
   }
 
   /// Waits, with the lock unlocked meanwhile. The caller holds both objects.

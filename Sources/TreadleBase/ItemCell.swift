@@ -114,27 +114,38 @@ package struct TimerCell: ~Copyable {
 /// A membership of a timer, as its queue sees it: a cell of the timers' slab.
 package struct TimerMember {
   package let slot: UInt32
-  package let cell: UnsafeMutablePointer<ItemCell>
+  package let address: UnsafeMutablePointer<ItemCell>
+  /// What the handle leads to.
+  @inline(__always)
+  package var cell: ItemCell {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
   @inline(__always)
-  package init(slot: UInt32, cell: UnsafeMutablePointer<ItemCell>) {
+  package init(slot: UInt32, address: UnsafeMutablePointer<ItemCell>) {
     self.slot = slot
-    self.cell = cell
+    self.address = address
   }
 
   /// Nil for slot 0, which means none.
   @inline(__always)
   init?(slot: UInt32) {
     guard slot != 0, let memory = Slab(.timer).memory(slot) else { return nil }
-    self.init(slot: slot, cell: memory.assumingMemoryBound(to: ItemCell.self))
+    self.init(slot: slot, address: memory.assumingMemoryBound(to: ItemCell.self))
   }
 
   @inline(__always)
-  var due: UnsafeMutablePointer<TimerCell.Due> {
-    let timer = UnsafeMutableRawPointer(cell).assumingMemoryBound(to: TimerCell.self)
+  var due: TimerCell.Due {
+    unsafeAddress { UnsafePointer(dueAddress) }
+    nonmutating unsafeMutableAddress { dueAddress }
+  }
+  @inline(__always)
+  package var dueAddress: UnsafeMutablePointer<TimerCell.Due> {
+    let timer = UnsafeMutableRawPointer(address).assumingMemoryBound(to: TimerCell.self)
     return withUnsafeMutablePointer(to: &timer.pointee.due) { $0 }
   }
 
   @inline(__always)
-  func prefetchForWriting() { treadle_system_prefetch_for_writing(UnsafeMutableRawPointer(cell)) }
+  func prefetchForWriting() { treadle_system_prefetch_for_writing(UnsafeMutableRawPointer(address)) }
 }

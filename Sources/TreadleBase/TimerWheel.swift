@@ -54,12 +54,12 @@ package struct TimerWheel {
   package mutating func reserve() -> Bool { near.reserve() }
 
   private static func noteNear(_ entry: TimerHeap.Entry, _ index: Int) {
-    TimerMember(slot: entry.slot)?.due.pointee.place = TimerCell.Place.near &+ UInt32(truncatingIfNeeded: index)
+    TimerMember(slot: entry.slot)?.due.place = TimerCell.Place.near &+ UInt32(truncatingIfNeeded: index)
   }
 
   @inline(__always)
   private static func entry(_ member: TimerMember) -> TimerHeap.Entry {
-    TimerHeap.Entry(key: member.due.pointee.date, sequence: member.due.pointee.sequence, slot: member.slot)
+    TimerHeap.Entry(key: member.due.date, sequence: member.due.sequence, slot: member.slot)
   }
 
   @inline(__always)
@@ -68,7 +68,7 @@ package struct TimerWheel {
   /// False when there is no memory: the membership lies nowhere then.
   @inline(__always)
   package mutating func insert(_ member: TimerMember) -> Bool {
-    let target = TimerWheel.slot(of: member.due.pointee.date)
+    let target = TimerWheel.slot(of: member.due.date)
     if target > slot {
       insertFar(member, target)
       return true
@@ -90,17 +90,17 @@ package struct TimerWheel {
     let place = 64 &* level &+ index
     let chain = heads + (TimerWheel.chains &* place &+ Int(member.slot & 3))
     let head = chain.pointee
-    member.cell.pointee.previous = 0
-    member.cell.pointee.next = head
-    TimerMember(slot: head)?.cell.pointee.previous = member.slot
+    member.cell.previous = 0
+    member.cell.next = head
+    TimerMember(slot: head)?.cell.previous = member.slot
     chain.pointee = member.slot
     used[level] |= 1 &<< UInt64(index)
-    member.due.pointee.place = TimerCell.Place.wheel &+ UInt32(truncatingIfNeeded: place)
+    member.due.place = TimerCell.Place.wheel &+ UInt32(truncatingIfNeeded: place)
     far &+= 1
   }
 
   package mutating func remove(_ member: TimerMember) {
-    let place = member.due.pointee.place
+    let place = member.due.place
     if place < TimerCell.Place.near {
       removeFar(member, place)
     } else if place == TimerCell.Place.run {
@@ -112,11 +112,11 @@ package struct TimerWheel {
 
   @inline(__always)
   private mutating func removeFar(_ member: TimerMember, _ memberPlace: UInt32) {
-    let previous = member.cell.pointee.previous
-    let next = member.cell.pointee.next
-    TimerMember(slot: next)?.cell.pointee.previous = previous
+    let previous = member.cell.previous
+    let next = member.cell.next
+    TimerMember(slot: next)?.cell.previous = previous
     if let before = TimerMember(slot: previous) {
-      before.cell.pointee.next = next
+      before.cell.next = next
     } else {
       setHead(memberPlace, member.slot, next)
     }
@@ -148,7 +148,7 @@ package struct TimerWheel {
   /// Takes out the membership that `first` has answered. It lies nowhere then.
   @inline(__always)
   package mutating func takeFirst(_ member: TimerMember) {
-    if member.due.pointee.place == TimerCell.Place.run { run.takeFirst() } else { remove(member) }
+    if member.due.place == TimerCell.Place.run { run.takeFirst() } else { remove(member) }
   }
 
   /// With nothing in the current slot: goes on to the next used one. False when there is no memory for it.
@@ -181,7 +181,7 @@ package struct TimerWheel {
       var chain = 0
       while chain < TimerWheel.chains {
         if let member = TimerMember(slot: chains[chain]) {
-          let next = member.cell.pointee.next
+          let next = member.cell.next
           TimerMember(slot: next)?.prefetchForWriting()
           chains[chain] = next
           far &-= 1
@@ -200,22 +200,22 @@ package struct TimerWheel {
   /// Into the run, if its turn is in the current slot; it may have been put off since it was inserted.
   @inline(__always)
   private mutating func gather(_ member: TimerMember) -> Bool {
-    let target = TimerWheel.slot(of: member.due.pointee.date)
+    let target = TimerWheel.slot(of: member.due.date)
     if target > slot {
       insertFar(member, target)
       return true
     }
     if !run.append(TimerWheel.entry(member)) { return false }
-    member.due.pointee.place = TimerCell.Place.run
+    member.due.place = TimerCell.Place.run
     return true
   }
 
   /// A member stays at the head of its chain, as do the heads of the others.
   private mutating func putBack(_ member: TimerMember, _ place: Int) {
     let chains = heads + TimerWheel.chains &* place
-    member.cell.pointee.next = chains[Int(member.slot & 3)]
+    member.cell.next = chains[Int(member.slot & 3)]
     chains[Int(member.slot & 3)] = member.slot
-    for chain in 0..<TimerWheel.chains { TimerMember(slot: chains[chain])?.cell.pointee.previous = 0 }
+    for chain in 0..<TimerWheel.chains { TimerMember(slot: chains[chain])?.cell.previous = 0 }
     used[place / 64] |= 1 << UInt64(place & 63)
     far &+= 1
   }

@@ -184,7 +184,7 @@ extension Plugin {
 
   /// The plugin of a handle that another one uses, and which so has not ended.
   private static func of(_ handle: UInt64) -> Plugin? {
-    guard let memory = Slab(.scope).find(Handle(bits: UInt(handle))), let info = Scope(memory).state.pointee.info else { return nil }
+    guard let memory = Slab(.scope).find(Handle(bits: UInt(handle))), let info = Scope(memory).state.info else { return nil }
     return Plugin(state: info.assumingMemoryBound(to: PluginState.self))
   }
 

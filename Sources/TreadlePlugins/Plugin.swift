@@ -190,7 +190,7 @@ package enum PluginRegistry {
   }
 
   /// The plugin that a scope is of.
-  static func find(_ scope: Scope) -> Plugin? { first { $0.scope.state == scope.state } }
+  static func find(_ scope: Scope) -> Plugin? { first { $0.scope.address == scope.address } }
 
   static func retire(_ given: UnsafeMutablePointer<GivenHost>) {
     given.pointee.next = shared.pointee.retired

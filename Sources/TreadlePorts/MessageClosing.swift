@@ -149,7 +149,7 @@ enum MessageClosing {
 
 extension MessagePort {
   /// Whether a user may keep this process waiting: all but the port's own, whose processes are trusted.
-  func isStranger(_ user: UInt32) -> Bool { user != state.pointee.owner }
+  func isStranger(_ user: UInt32) -> Bool { user != state.owner }
 
   /// Ends a connection that nobody watches. A child process may have a copy of the socket, so the other end is told.
   func end(_ socket: MessageSocket, of user: UInt32) {

@@ -65,7 +65,7 @@ extension MessagePort {
   /// The place of a mark, if it is the same connection still.
   func place(_ mark: UInt64) -> Int? {
     let place = Int(mark & 0xFFFF_FFFF & ~MessagePort.bell) &- 1
-    guard let connection = state.pointee.connections[place], connection.socket.number >= 0,
+    guard let connection = state.connections[place], connection.socket.number >= 0,
       connection.generation == UInt32(truncatingIfNeeded: mark >> 32)
     else { return nil }
     return place
@@ -81,10 +81,10 @@ extension MessagePort {
   static let wantsRoom: UInt32 = 0x004
 
   func watch(_ socket: MessageSocket, _ events: UInt32, _ mark: UInt64) -> Int32 {
-    treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollAdd, socket.number, events, mark)
+    treadle_system_epoll_control(state.set.number, MessagePort.epollAdd, socket.number, events, mark)
   }
   func rewatch(_ place: Int) {
-    guard let now = state.pointee.connections[place] else { return }
+    guard let now = state.connections[place] else { return }
     // The kernel tells of a hang-up in any case; as an edge, only once.
     let events = now.replies != nil ? now.isPaused ? 0 : MessagePort.wantsRoom : now.isStarved ? MessagePort.edges : MessagePort.wantsMessages
     rewatch(now.socket, events, MessagePort.mark(place, now.generation))
@@ -92,10 +92,10 @@ extension MessagePort {
     if events == MessagePort.wantsMessages { now.ring?.pointee.ringOwnBell() }
   }
   func rewatch(_ socket: MessageSocket, _ events: UInt32, _ mark: UInt64) {
-    _ = treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollModify, socket.number, events, mark)
+    _ = treadle_system_epoll_control(state.set.number, MessagePort.epollModify, socket.number, events, mark)
   }
   func unwatch(_ socket: MessageSocket) {
-    _ = treadle_system_epoll_control(state.pointee.set.number, MessagePort.epollDelete, socket.number, 0, 0)
+    _ = treadle_system_epoll_control(state.set.number, MessagePort.epollDelete, socket.number, 0, 0)
   }
 
   // MARK: Accepting
@@ -110,8 +110,8 @@ extension MessagePort {
   func accept() -> Bool {
     for _ in 0..<16 {
       if MessageClosing.isFull { return restMain() }
-      if state.pointee.connectionCount >= MessagePort.mostConnections && !dropSilent() { return refuseOne() }
-      let number = treadle_system_socket_accept(state.pointee.listener.number)
+      if state.connectionCount >= MessagePort.mostConnections && !dropSilent() { return refuseOne() }
+      let number = treadle_system_socket_accept(state.listener.number)
       if number >= 0 {
         endWant()
         admit(MessageSocket(number: number))
@@ -128,7 +128,7 @@ extension MessagePort {
 
   /// A sender that says nothing makes room for one that may have something to say: the oldest. False if all have spoken.
   private func dropSilent() -> Bool {
-    let place = state.pointee.firstSilent
+    let place = state.firstSilent
     if place < 0 { return false }
     disconnect(place)
     return true
@@ -137,16 +137,16 @@ extension MessagePort {
   /// There is no room for another one: whoever is next is told so by the end of his connection. Where there is no descriptor even for that,
   /// since another thread of the process has taken the one in reserve, he waits.
   private func refuseOne() -> Bool {
-    state.pointee.reserve.close()
-    state.pointee.reserve = .none
-    let number = treadle_system_socket_accept(state.pointee.listener.number)
+    state.reserve.close()
+    state.reserve = .none
+    let number = treadle_system_socket_accept(state.listener.number)
     refuse(MessageSocket(number: number))
     makeReserve()
     return number < 0 && (number == 0 &- treadle_system_eagain() || restMain())
   }
 
   func makeReserve() {
-    state.pointee.reserve = MessageSocket(number: treadle_system_socket_note(treadle_system_duplicate(state.pointee.set.number)))
+    state.reserve = MessageSocket(number: treadle_system_socket_note(treadle_system_duplicate(state.set.number)))
   }
 
   private func admit(_ socket: MessageSocket) {
@@ -154,41 +154,41 @@ extension MessagePort {
     var process: Int32 = 0
     if treadle_system_socket_peer(socket.number, &user, &process) < 0 || !isAllowed(user) { return refuse(socket) }
     treadle_system_socket_take_files(socket.number, true)
-    let place = state.pointee.freePlace
-    let generation = (state.pointee.connections[place]?.generation ?? 0) &+ 1
+    let place = state.freePlace
+    let generation = (state.connections[place]?.generation ?? 0) &+ 1
     var connection = MessageConnection(socket: socket, generation: generation, process: process, user: user)
-    connection.previous = state.pointee.lastSilent
+    connection.previous = state.lastSilent
     if place >= 0 {
-      state.pointee.freePlace = state.pointee.connections[place]?.next ?? -1
-      state.pointee.connections.set(place, connection)
-    } else if !state.pointee.connections.append(connection) {
+      state.freePlace = state.connections[place]?.next ?? -1
+      state.connections.set(place, connection)
+    } else if !state.connections.append(connection) {
       return end(socket, of: user)
     }
-    let taken = place >= 0 ? place : state.pointee.connections.count &- 1
+    let taken = place >= 0 ? place : state.connections.count &- 1
     link(taken)
-    state.pointee.connectionCount &+= 1
+    state.connectionCount &+= 1
     if watch(socket, MessagePort.wantsMessages, MessagePort.mark(taken, generation)) < 0 { disconnect(taken) }
   }
 
   /// The process may have changed its user namespace since the port was created.
   private func isAllowed(_ user: UInt32) -> Bool {
-    var isNamed = user == state.pointee.owner
-    for allowed in state.pointee.users.elements where allowed == user { isNamed = true }
+    var isNamed = user == state.owner
+    for allowed in state.users.elements where allowed == user { isNamed = true }
     return isNamed && treadle_system_user_is_certain(user)
   }
 
   // MARK: Those that say nothing
 
   private func link(_ place: Int) {
-    change(state.pointee.lastSilent) { $0.next = place }
-    state.pointee.lastSilent = place
-    if state.pointee.firstSilent < 0 { state.pointee.firstSilent = place }
+    change(state.lastSilent) { $0.next = place }
+    state.lastSilent = place
+    if state.firstSilent < 0 { state.firstSilent = place }
   }
 
   private func unlink(_ place: Int) {
-    guard let connection = state.pointee.connections[place] else { return }
-    if connection.previous < 0 { state.pointee.firstSilent = connection.next }
-    if connection.next < 0 { state.pointee.lastSilent = connection.previous }
+    guard let connection = state.connections[place] else { return }
+    if connection.previous < 0 { state.firstSilent = connection.next }
+    if connection.next < 0 { state.lastSilent = connection.previous }
     change(connection.previous) { $0.next = connection.next }
     change(connection.next) { $0.previous = connection.previous }
     change(place) {
@@ -198,9 +198,9 @@ extension MessagePort {
   }
 
   func change(_ place: Int, _ body: (inout MessageConnection) -> Void) {
-    guard var connection = state.pointee.connections[place] else { return }
+    guard var connection = state.connections[place] else { return }
     body(&connection)
-    state.pointee.connections.set(place, connection)
+    state.connections.set(place, connection)
   }
 
   /// It has said which name it means.
@@ -213,7 +213,7 @@ extension MessagePort {
 
   /// Ends a connection: whoever waits at its other end is told by that.
   func disconnect(_ place: Int) {
-    guard let connection = state.pointee.connections[place], connection.socket.number >= 0 else { return }
+    guard let connection = state.connections[place], connection.socket.number >= 0 else { return }
     if !connection.isGreeted { unlink(place) }
     dropReplies(place)
     dropRing(place)
@@ -223,14 +223,14 @@ extension MessagePort {
     end(connection.socket, of: connection.user)
     change(place) {
       $0.socket = .none
-      $0.next = state.pointee.freePlace
+      $0.next = state.freePlace
     }
-    state.pointee.freePlace = place
-    state.pointee.connectionCount &-= 1
+    state.freePlace = place
+    state.connectionCount &-= 1
   }
 
   func dropReplies(_ place: Int) {
-    var next = state.pointee.connections[place]?.replies
+    var next = state.connections[place]?.replies
     change(place) {
       $0.replies = nil
       $0.isPaused = false
@@ -243,7 +243,7 @@ extension MessagePort {
 
   func disconnectAll() {
     var place = 0
-    while place < state.pointee.connections.count {
+    while place < state.connections.count {
       disconnect(place)
       place &+= 1
     }
@@ -251,9 +251,9 @@ extension MessagePort {
 
   /// Nobody connects any more. Senders that were not accepted are told as well, even if a child process has a copy of the socket.
   func stopListening() {
-    let listener = state.pointee.listener
+    let listener = state.listener
     if listener.number < 0 { return }
-    state.pointee.listener = .none
+    state.listener = .none
     unwatch(listener)
     treadle_system_socket_shut(listener.number)
     while true {

@@ -63,8 +63,8 @@ extension MessagePort {
   }
 
   private func ring(_ mark: UInt64) -> MessageRing.Pointer? {
-    if isRemote { return state.pointee.ring }
-    return place(mark).flatMap { state.pointee.connections[$0]?.ring }
+    if isRemote { return state.ring }
+    return place(mark).flatMap { state.connections[$0]?.ring }
   }
 
   /// The frame with the file was sent, or is not going to be.

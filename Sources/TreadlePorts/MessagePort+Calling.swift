@@ -122,7 +122,7 @@ extension MessagePort {
   }
 
   private func findFunction(_ name: UnsafeRawBufferPointer) -> ExportedFunction? {
-    for function in state.pointee.functions.elements where function.isNamed(name) { return function }
+    for function in state.functions.elements where function.isNamed(name) { return function }
     return nil
   }
 

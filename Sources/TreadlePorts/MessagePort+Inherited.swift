@@ -49,14 +49,14 @@ extension MessagePort {
     }
     lock()
     defer { unlock() }
-    state.pointee.isInherited = true
-    var connection = MessageConnection(socket: socket, generation: 1, process: 0, user: state.pointee.owner)
+    state.isInherited = true
+    var connection = MessageConnection(socket: socket, generation: 1, process: 0, user: state.owner)
     connection.isGreeted = true
-    if !state.pointee.connections.append(connection) {
+    if !state.connections.append(connection) {
       socket.close()
       throw Failure.noMemory("port")
     }
-    state.pointee.connectionCount = 1
+    state.connectionCount = 1
     let result = watch(socket, MessagePort.wantsMessages, MessagePort.mark(0, 1))
     if result < 0 { throw Failure.system("epoll_ctl", result) }
   }
@@ -64,7 +64,7 @@ extension MessagePort {
   private func adoptAsking(_ socket: MessageSocket) throws(Failure) {
     lock()
     defer { unlock() }
-    state.pointee.socket = socket
+    state.socket = socket
     openSet()
     if case .closed = askForRing() { throw MessagePort.goneFailure }
   }
@@ -72,7 +72,7 @@ extension MessagePort {
   /// Ends a port whose one connection has ended. The lock is not held.
   func endIfDeserted() {
     lock()
-    let isDeserted = state.pointee.isInherited && state.pointee.connectionCount == 0 && !state.pointee.isOver
+    let isDeserted = state.isInherited && state.connectionCount == 0 && !state.isOver
     unlock()
     if isDeserted { try? MessagePort.using(handle) { held in held.item.invalidate() } }
   }

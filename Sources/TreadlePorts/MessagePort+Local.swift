@@ -32,10 +32,10 @@ extension MessagePort {
     do throws(Failure) {
       try port.open()
       if let name {
-        port.state.pointee.name = try MessagePortName(name)
-        try port.claim { () throws(Failure) in port.state.pointee.listener = try port.listen(port.state.pointee.name) }
+        port.state.name = try MessagePortName(name)
+        try port.claim { () throws(Failure) in port.state.listener = try port.listen(port.state.name) }
       }
-      return try port.makeItem(context, info: info, watching: port.state.pointee.set.number)
+      return try port.makeItem(context, info: info, watching: port.state.set.number)
     } catch {
       port.giveUp()
       throw error
@@ -47,7 +47,7 @@ extension MessagePort {
     let number = treadle_system_epoll()
     if number < 0 { throw Failure.system("epoll_create1", number) }
     lock()
-    state.pointee.set = MessageSocket(number: number)
+    state.set = MessageSocket(number: number)
     makeReserve()
     // There now: it is of use when no descriptor is left.
     _ = needPauseTimer()
@@ -59,15 +59,15 @@ extension MessagePort {
   func claim(_ open: () throws(Failure) -> Void) throws(Failure) {
     MessagePortRegistry.lock()
     defer { MessagePortRegistry.unlock() }
-    if MessagePortRegistry.find(state.pointee.name, of: state.pointee.owner, isRemote: isRemote) != nil {
+    if MessagePortRegistry.find(state.name, of: state.owner, isRemote: isRemote) != nil {
       throw Failure(Status.ignored, "name", "is already that of another port")
     }
     try MessagePortRegistry.reserve()
-    if !isRemote { MessagePortRegistry.freeName(state.pointee.name, of: state.pointee.owner) }
+    if !isRemote { MessagePortRegistry.freeName(state.name, of: state.owner) }
     lock()
     defer { unlock() }
     try open()
-    state.pointee.maker = treadle_system_thread_id()
+    state.maker = treadle_system_thread_id()
     MessagePortRegistry.add(self)
   }
 
@@ -95,7 +95,7 @@ extension MessagePort {
 
   /// A socket that listens for a name, and is watched. The kernel knows each name once.
   private func listen(_ name: MessagePortName) throws(Failure) -> MessageSocket {
-    let number = name.withAddress(of: state.pointee.owner) { treadle_system_socket_listen($0, $1) }
+    let number = name.withAddress(of: state.owner) { treadle_system_socket_listen($0, $1) }
     if number == 0 &- treadle_system_eaddrinuse() { throw Failure(Status.exists, "name", "is already served by another port") }
     if number < 0 { throw Failure.system("bind", number) }
     let socket = MessageSocket(number: number)
@@ -122,19 +122,19 @@ extension MessagePort {
     MessagePortRegistry.lock()
     defer { MessagePortRegistry.unlock() }
     // Not whether it is over, which its end says later.
-    if state.pointee.hasLeft { throw MessagePort.invalidFailure }
+    if state.hasLeft { throw MessagePort.invalidFailure }
     try MessagePortRegistry.reserve()
-    MessagePortRegistry.freeName(name, of: state.pointee.owner)
+    MessagePortRegistry.freeName(name, of: state.owner)
     lock()
     defer { unlock() }
-    if state.pointee.name.equals(name) { return false }
+    if state.name.equals(name) { return false }
     let listener = try listen(name)
     // Whoever means the old name has lost his port.
     stopListening()
     disconnectAll()
-    state.pointee.listener = listener
+    state.listener = listener
     MessagePortRegistry.remove(self)
-    (state.pointee.name, name) = (name, state.pointee.name)
+    (state.name, name) = (name, state.name)
     MessagePortRegistry.add(self)
     return true
   }
@@ -158,7 +158,7 @@ extension MessagePort {
 
   private func endConnections() {
     lock()
-    state.pointee.isOver = true
+    state.isOver = true
     if isRemote {
       shutSocket()
       unlock()
@@ -166,11 +166,11 @@ extension MessagePort {
     } else {
       stopListening()
       disconnectAll()
-      state.pointee.reserve.close()
-      state.pointee.reserve = .none
+      state.reserve.close()
+      state.reserve = .none
       closePauseTimer()
-      state.pointee.set.close()
-      state.pointee.set = .none
+      state.set.close()
+      state.set = .none
       unlock()
     }
   }
@@ -183,9 +183,9 @@ extension MessagePort {
 
   private func tell() {
     lock()
-    var telling = Telling(port: self, invalidated: state.pointee.invalidated)
-    let isTold = state.pointee.isTold || telling.invalidated == nil && state.pointee.host == nil
-    if !isTold { state.pointee.isTold = true }
+    var telling = Telling(port: self, invalidated: state.invalidated)
+    let isTold = state.isTold || telling.invalidated == nil && state.host == nil
+    if !isTold { state.isTold = true }
     unlock()
     if isTold { return }
     ObjectCall.recorded(handle) {
@@ -197,8 +197,8 @@ extension MessagePort {
   }
 
   private func callInvalidated(_ invalidated: Invalidated?) {
-    if let host = state.pointee.host {
-      if !host.handleMessage(state.pointee.token, nil, port: handle) { Loop.existing?.failRun() }
+    if let host = state.host {
+      if !host.handleMessage(state.token, nil, port: handle) { Loop.existing?.failRun() }
     } else {
       invalidated?(OpaquePointer(bitPattern: handle), info)
     }
@@ -213,10 +213,10 @@ extension MessagePort {
   }
 
   private func setInvalidated(_ invalidated: Invalidated?) throws(Failure) {
-    if state.pointee.host != nil { throw Failure(Status.state, "port", "belongs to a host, which is notified by its token") }
+    if state.host != nil { throw Failure(Status.state, "port", "belongs to a host, which is notified by its token") }
     lock()
-    state.pointee.invalidated = invalidated
-    let isOver = state.pointee.isOver
+    state.invalidated = invalidated
+    let isOver = state.isOver
     unlock()
     if isOver { tell() }
   }

@@ -25,24 +25,24 @@ extension MessagePort {
   /// Whether its bell is left out by the calling thread's loop.
   @inline(__always)
   func isLooked(_ ring: MessageRing.Pointer, by loop: Loop) -> Bool {
-    state.pointee.lookingLoop == loop.identity && ring.pointee.lookingLoop.load(ordering: .relaxed) == loop.identity
+    state.lookingLoop == loop.identity && ring.pointee.lookingLoop.load(ordering: .relaxed) == loop.identity
   }
 
   @inline(never)
   private func startLooking(_ ring: MessageRing.Pointer, _ mark: UInt64, _ loop: Loop) -> Bool {
-    let before = state.pointee.lookingLoop
-    state.pointee.lookingLoop = loop.identity
+    let before = state.lookingLoop
+    state.lookingLoop = loop.identity
     if MessageRing.lookOut(ring, by: loop) {
-      if !isRemote { state.pointee.looked.add(mark) { isLooked($0, by: loop) && $0 != mark } }
+      if !isRemote { state.looked.add(mark) { isLooked($0, by: loop) && $0 != mark } }
       return true
     }
     // One that has other rings of the port in view has them still.
-    if before != loop.identity { state.pointee.lookingLoop = 0 }
+    if before != loop.identity { state.lookingLoop = 0 }
     return false
   }
 
   private func isLooked(_ mark: UInt64, by loop: Loop) -> Bool {
-    guard let place = place(mark), let ring = state.pointee.connections[place]?.ring else { return false }
+    guard let place = place(mark), let ring = state.connections[place]?.ring else { return false }
     return isLooked(ring, by: loop)
   }
 
@@ -51,7 +51,7 @@ extension MessagePort {
   func takeLookedReply(_ loop: Loop) -> Bool {
     var received = MessageSocket.Received()
     lock()
-    guard let ring = state.pointee.ring, isLooked(ring, by: loop), isTurnOfLooked(), ring.pointee.pop(&received) == .frame else {
+    guard let ring = state.ring, isLooked(ring, by: loop), isTurnOfLooked(), ring.pointee.pop(&received) == .frame else {
       unlock()
       return false
     }
@@ -63,17 +63,17 @@ extension MessagePort {
 
   /// Whether the next message is to come from a ring that is looked at; if not, the kernel is to be asked.
   func isTurnOfLooked() -> Bool {
-    state.pointee.looksInARow &+= 1
-    if state.pointee.looksInARow <= MessagePort.mostInARow { return true }
-    state.pointee.looksInARow = 0
+    state.looksInARow &+= 1
+    if state.looksInARow <= MessagePort.mostInARow { return true }
+    state.looksInARow = 0
     return false
   }
 
   /// The next connection of a local port whose ring the calling thread's loop looks at, and has a frame.
   func nextLooked(_ loop: Loop) -> (place: Int, mark: UInt64)? {
-    for _ in 0..<state.pointee.looked.count {
-      let mark = state.pointee.looked.next()
-      guard let place = place(mark), let connection = state.pointee.connections[place], let ring = connection.ring else { continue }
+    for _ in 0..<state.looked.count {
+      let mark = state.looked.next()
+      guard let place = place(mark), let connection = state.connections[place], let ring = connection.ring else { continue }
       if connection.replies == nil && !connection.isStarved && !ring.pointee.isEmpty && isLooked(ring, by: loop) { return (place, mark) }
     }
     return nil
@@ -88,10 +88,10 @@ extension MessagePort {
     if isForked { return }
     lock()
     defer { unlock() }
-    if state.pointee.lookingLoop == 0 || state.pointee.lookingLoop == loop { return }
-    state.pointee.lookingLoop = 0
-    state.pointee.ring?.pointee.askForBell()
-    for connection in state.pointee.connections.elements { connection.ring?.pointee.askForBell() }
+    if state.lookingLoop == 0 || state.lookingLoop == loop { return }
+    state.lookingLoop = 0
+    state.ring?.pointee.askForBell()
+    for connection in state.connections.elements { connection.ring?.pointee.askForBell() }
   }
 }
 

@@ -26,8 +26,8 @@ extension MessagePort {
   func starve(_ place: Int) {
     if !beginPause() {
       // What its bell has told is to be told again.
-      state.pointee.connections[place]?.ring?.pointee.ringOwnBell()
-      state.pointee.mustSleep = true
+      state.connections[place]?.ring?.pointee.ringOwnBell()
+      state.mustSleep = true
       return
     }
     change(place) { $0.isStarved = true }
@@ -38,30 +38,30 @@ extension MessagePort {
   @discardableResult
   func restMain() -> Bool {
     if beginPause() {
-      state.pointee.isResting = true
+      state.isResting = true
       // The hang-up of a remote port's socket is told once.
       rewatch(main, MessagePort.edges, 0)
     } else {
-      state.pointee.mustSleep = true
+      state.mustSleep = true
     }
     return true
   }
 
-  private var main: MessageSocket { isRemote ? state.pointee.socket : state.pointee.listener }
+  private var main: MessageSocket { isRemote ? state.socket : state.listener }
 
   /// Memory or descriptors are there: a later want of them begins with the shortest pause.
   @inline(__always)
   func endWant() {
-    if state.pointee.pauseLength != 0 && !state.pointee.isPausing { state.pointee.pauseLength = 0 }
+    if state.pauseLength != 0 && !state.isPausing { state.pauseLength = 0 }
   }
 
   /// A remote port has no memory for a reply. The lock is not held.
   func rest() {
     lock()
-    if state.pointee.set.number >= 0 && !state.pointee.isOver { restMain() } else { state.pointee.mustSleep = true }
-    let mustSleep = state.pointee.mustSleep
-    state.pointee.mustSleep = false
-    if mustSleep { state.pointee.ring?.pointee.ringOwnBell() }
+    if state.set.number >= 0 && !state.isOver { restMain() } else { state.mustSleep = true }
+    let mustSleep = state.mustSleep
+    state.mustSleep = false
+    if mustSleep { state.ring?.pointee.ringOwnBell() }
     unlock()
     if mustSleep { MessagePort.sleep() }
   }
@@ -71,16 +71,16 @@ extension MessagePort {
 
   private func beginPause() -> Bool {
     if !needPauseTimer() { return false }
-    if state.pointee.isPausing { return true }
-    let length = min(max(2 &* state.pointee.pauseLength, MessagePort.shortest), MessagePort.longest)
-    if treadle_system_timerfd_set(state.pointee.pauseTimer.number, Clock.now() &+ length) < 0 { return false }
-    state.pointee.pauseLength = length
-    state.pointee.isPausing = true
+    if state.isPausing { return true }
+    let length = min(max(2 &* state.pauseLength, MessagePort.shortest), MessagePort.longest)
+    if treadle_system_timerfd_set(state.pauseTimer.number, Clock.now() &+ length) < 0 { return false }
+    state.pauseLength = length
+    state.isPausing = true
     return true
   }
 
   func needPauseTimer() -> Bool {
-    if state.pointee.pauseTimer.number >= 0 { return true }
+    if state.pauseTimer.number >= 0 { return true }
     let number = treadle_system_socket_note(treadle_system_timerfd())
     if number < 0 { return false }
     let timer = MessageSocket(number: number)
@@ -89,38 +89,38 @@ extension MessagePort {
       timer.close()
       return false
     }
-    state.pointee.pauseTimer = timer
+    state.pauseTimer = timer
     return true
   }
 
   /// The timer has gone off. A connection that the kernel refuses again begins the next pause, and the others join it.
   func endPause() {
-    state.pointee.isPausing = false
-    var isWanting = state.pointee.isResting
-    if state.pointee.isResting {
-      state.pointee.isResting = false
+    state.isPausing = false
+    var isWanting = state.isResting
+    if state.isResting {
+      state.isResting = false
       rewatch(main, MessagePort.wantsMessages, 0)
-      state.pointee.ring?.pointee.ringOwnBell()
-      if state.pointee.reserve.number < 0 && !isRemote { makeReserve() }
+      state.ring?.pointee.ringOwnBell()
+      if state.reserve.number < 0 && !isRemote { makeReserve() }
     }
-    for place in 0..<state.pointee.connections.count {
-      guard let connection = state.pointee.connections[place], connection.isPaused || connection.isStarved else { continue }
+    for place in 0..<state.connections.count {
+      guard let connection = state.connections[place], connection.isPaused || connection.isStarved else { continue }
       if connection.isStarved { isWanting = true }
       change(place) {
         $0.isPaused = false
         $0.isStarved = false
       }
       if connection.isPaused { sendReplies(place) }
-      if let now = state.pointee.connections[place], now.socket.number >= 0 { rewatch(place) }
+      if let now = state.connections[place], now.socket.number >= 0 { rewatch(place) }
     }
     // Whether there is memory is seen later (`endWant`).
-    if !state.pointee.isPausing && !isWanting { state.pointee.pauseLength = 0 }
+    if !state.isPausing && !isWanting { state.pauseLength = 0 }
   }
 
   func closePauseTimer() {
-    if state.pointee.pauseTimer.number < 0 { return }
-    unwatch(state.pointee.pauseTimer)
-    state.pointee.pauseTimer.close()
-    state.pointee.pauseTimer = .none
+    if state.pauseTimer.number < 0 { return }
+    unwatch(state.pauseTimer)
+    state.pauseTimer.close()
+    state.pauseTimer = .none
   }
 }

@@ -22,12 +22,12 @@ extension MessagePort {
     var incoming = Incoming()
     lock()
     let isThere = nextMessage(&incoming)
-    let mustSleep = state.pointee.mustSleep
-    state.pointee.mustSleep = false
+    let mustSleep = state.mustSleep
+    state.mustSleep = false
     unlock()
     if mustSleep { MessagePort.sleep() }
     if !isThere {
-      if state.pointee.isInherited { endIfDeserted() }
+      if state.isInherited { endIfDeserted() }
       return true
     }
     if !open(&incoming) { return true }
@@ -48,23 +48,23 @@ extension MessagePort {
 
   private func countCopy(of mark: UInt64) {
     lock()
-    if let place = place(mark) { state.pointee.connections[place]?.ring?.pointee.countCopy() }
+    if let place = place(mark) { state.connections[place]?.ring?.pointee.countCopy() }
     unlock()
   }
 
   /// The next message of any sender. False for none. So much besides, connections and their ends, that others get their turn. The lock is
   /// held.
   private func nextMessage(_ incoming: inout Incoming) -> Bool {
-    let loop = state.pointee.looked.count == 0 ? nil : Loop.existing
+    let loop = state.looked.count == 0 ? nil : Loop.existing
     for _ in 0..<32 {
       var event = treadle_system_event()
-      if state.pointee.isOver || state.pointee.mustSleep { return false }
+      if state.isOver || state.mustSleep { return false }
       if let loop, isTurnOfLooked(), let (place, mark) = nextLooked(loop) {
         event.data = mark | MessagePort.bell
         if serve(place, event, &incoming) { return true }
         continue
       }
-      if treadle_system_epoll_wait(state.pointee.set.number, &event, 1, 0) <= 0 {
+      if treadle_system_epoll_wait(state.set.number, &event, 1, 0) <= 0 {
         // Those whose turn was another's.
         if let loop, nextLooked(loop) != nil { continue }
         return false
@@ -84,13 +84,13 @@ extension MessagePort {
 
   /// Serves a connection. True if that is a message of its sender's.
   private func serve(_ place: Int, _ event: treadle_system_event, _ incoming: inout Incoming) -> Bool {
-    guard let connection = state.pointee.connections[place] else { return false }
+    guard let connection = state.connections[place] else { return false }
     let isRung = event.data & MessagePort.bell != 0
     if connection.replies != nil {
       if isRung { return false }
       // Who has gone reads no replies; what he has sent before is received all the same.
       if event.events & MessagePort.hasEnded != 0 { dropReplies(place) } else { sendReplies(place) }
-      if let now = state.pointee.connections[place], now.socket.number >= 0, now.replies == nil { rewatch(place) }
+      if let now = state.connections[place], now.socket.number >= 0, now.replies == nil { rewatch(place) }
       return false
     }
     if connection.isStarved { return false }
@@ -123,7 +123,7 @@ extension MessagePort {
         offerRing(place)
         return false
       }
-      let isMeant = isHello && !connection.isGreeted && state.pointee.name.equals(incoming.received.name)
+      let isMeant = isHello && !connection.isGreeted && state.name.equals(incoming.received.name)
       incoming.received.drop()
       if isMeant { greet(place) } else { disconnect(place) }
     }
@@ -133,7 +133,7 @@ extension MessagePort {
   /// One more frame was received by the socket.
   private func count(_ place: Int) {
     change(place) { $0.taken &+= 1 }
-    if let now = state.pointee.connections[place] { now.ring?.pointee.setTaken(now.taken) }
+    if let now = state.connections[place] { now.ring?.pointee.setTaken(now.taken) }
   }
 
   /// Numbers the messages of the process.
@@ -154,7 +154,7 @@ extension MessagePort {
     call.view.senderUser = incoming.user
     if incoming.received.frame.kind == MessageFrame.Kind.call {
       if !callFunction(&call) { disconnect(mark: call.connection) }
-    } else if state.pointee.receive != nil || state.pointee.host != nil {
+    } else if state.receive != nil || state.host != nil {
       _ = MessageCall.make(&call) { memory in
         guard let call = memory?.assumingMemoryBound(to: MessageCall.self) else { return }
         call.pointee.port.callReceive(call)
@@ -180,10 +180,10 @@ extension MessagePort {
 
   private func callReceive(_ call: UnsafeMutablePointer<MessageCall>) {
     withUnsafeMutablePointer(to: &call.pointee.view) { view in
-      if let host = state.pointee.host {
-        call.pointee.isComplete = host.handleMessage(state.pointee.token, UnsafeMutableRawPointer(view), port: handle)
+      if let host = state.host {
+        call.pointee.isComplete = host.handleMessage(state.token, UnsafeMutableRawPointer(view), port: handle)
       } else {
-        state.pointee.receive?(OpaquePointer(bitPattern: handle), UnsafeRawPointer(view), info)
+        state.receive?(OpaquePointer(bitPattern: handle), UnsafeRawPointer(view), info)
       }
     }
   }
@@ -240,8 +240,8 @@ extension MessagePort {
   func send(_ frame: MessageFrame, _ place: Int, _ data: UnsafeRawPointer?, _ file: MessageFile) throws(Failure) -> Bool {
     var file = file
     var isSent = false
-    defer { finishLocked(file, state.pointee.connections[place]?.ring, isSent: isSent) }
-    guard let connection = state.pointee.connections[place] else { return false }
+    defer { finishLocked(file, state.connections[place]?.ring, isSent: isSent) }
+    guard let connection = state.connections[place] else { return false }
     if connection.replies == nil {
       // Replies are matched by their serials: they need no order.
       if !file.isThere, let ring = connection.ring, ring.pointee.isReady {
@@ -271,7 +271,7 @@ extension MessagePort {
   }
 
   private func append(_ reply: UnsafeMutablePointer<WaitingReply>, _ place: Int) {
-    guard let connection = state.pointee.connections[place] else { return }
+    guard let connection = state.connections[place] else { return }
     if let first = connection.replies {
       var last = first
       while let next = last.pointee.next { last = next }
@@ -284,7 +284,7 @@ extension MessagePort {
 
   /// The sender has room again.
   func sendReplies(_ place: Int) {
-    while let connection = state.pointee.connections[place], let reply = connection.replies {
+    while let connection = state.connections[place], let reply = connection.replies {
       switch connection.socket.send(reply.pointee.frame, WaitingReply.data(reply), file: reply.pointee.file) {
       case .wait: return
       case .failed(let result) where result == 0 &- treadle_system_etoomanyrefs() && pause(place):

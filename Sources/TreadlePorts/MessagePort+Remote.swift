@@ -15,11 +15,11 @@ extension MessagePort {
     guard let name else { throw Failure(Status.argument, "name", "is NULL") }
     let port = try make(plan, isRemote: true)
     do throws(Failure) {
-      port.state.pointee.name = try MessagePortName(name)
-      try port.connect(port.state.pointee.name)
+      port.state.name = try MessagePortName(name)
+      try port.connect(port.state.name)
       try port.claim { () throws(Failure) in }
       // Its thread may be this one, which is about to send.
-      MessagePortRegistry.accept(port.state.pointee.name, of: port.state.pointee.owner)
+      MessagePortRegistry.accept(port.state.name, of: port.state.owner)
       return try port.makeItem(context, info: info, watching: port.watched)
     } catch {
       port.giveUp()
@@ -45,26 +45,26 @@ extension MessagePort {
       if result < 0 { throw Failure.system("getsockopt", result) }
       throw Failure(Status.notFound, "name", "is served by a process of another user")
     }
-    state.pointee.socket = socket
+    state.socket = socket
     treadle_system_socket_take_files(socket.number, true)
     let hello = MessageFrame(kind: MessageFrame.Kind.hello, length: name.length)
-    switch state.pointee.socket.send(hello, UnsafeRawPointer(name.text)) {
+    switch state.socket.send(hello, UnsafeRawPointer(name.text)) {
     case .done: break
     case .closed: throw Failure(Status.notFound, "name", "is served by a port that refuses this user")
     case .wait: throw Failure.system("sendmsg", 0 &- treadle_system_eagain())
     case .failed(let result): throw Failure.system("sendmsg", result)
     }
-    state.pointee.socketSent = 1
+    state.socketSent = 1
     openSet()
     if case .closed = askForRing() { throw Failure(Status.notFound, "name", "is served by a port that refuses this user") }
   }
 
   private func openConnection(_ name: MessagePortName) -> Int32 {
-    let number = name.withAddress(of: state.pointee.owner) { treadle_system_socket_connect($0, $1, 0) }
+    let number = name.withAddress(of: state.owner) { treadle_system_socket_connect($0, $1, 0) }
     if number != 0 &- treadle_system_eagain() { return number }
     // A port of this process makes room itself: its thread may be this one.
-    MessagePortRegistry.accept(name, of: state.pointee.owner)
-    return name.withAddress(of: state.pointee.owner) {
+    MessagePortRegistry.accept(name, of: state.owner)
+    return name.withAddress(of: state.owner) {
       treadle_system_socket_connect($0, $1, Clock.after(MessagePort.connectTimeout))
     }
   }
@@ -75,26 +75,26 @@ extension MessagePort {
     let set = MessageSocket(number: treadle_system_epoll())
     if set.number < 0 { return }
     if treadle_system_descriptor_is_late(set.number) { return set.close() }
-    state.pointee.set = set
-    if watch(state.pointee.socket, MessagePort.wantsMessages, 0) >= 0 { return }
+    state.set = set
+    if watch(state.socket, MessagePort.wantsMessages, 0) >= 0 { return }
     set.close()
-    state.pointee.set = .none
+    state.set = .none
   }
 
   /// What the source of a port watches.
-  var watched: Int32 { state.pointee.set.number >= 0 ? state.pointee.set.number : state.pointee.socket.number }
+  var watched: Int32 { state.set.number >= 0 ? state.set.number : state.socket.number }
 
   // MARK: The connection
 
   /// Has `body` use the socket outside of the lock, which nobody closes meanwhile.
   func withSocket<Result>(_ body: (MessageSocket) throws(Failure) -> Result) throws(Failure) -> Result {
     lock()
-    if state.pointee.isOver {
+    if state.isOver {
       unlock()
       throw MessagePort.invalidFailure
     }
-    state.pointee.socketUses &+= 1
-    let socket = state.pointee.socket
+    state.socketUses &+= 1
+    let socket = state.socket
     unlock()
     defer { endUse() }
     return try body(socket)
@@ -102,26 +102,26 @@ extension MessagePort {
 
   private func endUse() {
     lock()
-    state.pointee.socketUses &-= 1
-    if state.pointee.isOver { closeUnused() }
+    state.socketUses &-= 1
+    if state.isOver { closeUnused() }
     unlock()
   }
 
   /// The port is over: the other side, and whoever waits for room here, sees that at once. The lock is held.
   func shutSocket() {
-    treadle_system_socket_shut(state.pointee.socket.number)
+    treadle_system_socket_shut(state.socket.number)
     closeUnused()
   }
 
   private func closeUnused() {
-    if state.pointee.socketUses != 0 { return }
-    state.pointee.socket.close()
-    state.pointee.socket = .none
+    if state.socketUses != 0 { return }
+    state.socket.close()
+    state.socket = .none
     closePauseTimer()
-    state.pointee.set.close()
-    state.pointee.set = .none
-    if let ring = state.pointee.ring { MessageRing.end(ring) }
-    state.pointee.ring = nil
+    state.set.close()
+    state.set = .none
+    if let ring = state.ring { MessageRing.end(ring) }
+    state.ring = nil
   }
 
   /// Whether the other side is there still; if not, the port ends here. The caller holds the item.
@@ -206,7 +206,7 @@ extension MessagePort {
   private var isAccepted: Bool {
     lock()
     defer { unlock() }
-    return state.pointee.ringQuestion == .answered
+    return state.ringQuestion == .answered
   }
 
   private static func demandTime(_ until: Int64) throws(Failure) {

@@ -104,7 +104,7 @@ extension MessagePort {
       do throws(Failure) {
         // A client that was called meanwhile may have named other modes.
         defer { known = nil }
-        try loop.run(until: awaited, in: request.mode, known: known, deadline: until, interrupt: state.pointee.host?.interruptCallback)
+        try loop.run(until: awaited, in: request.mode, known: known, deadline: until, interrupt: state.host?.interruptCallback)
       } catch {
         if error.status != Status.callback { throw error }
         // A host's callback did not complete: that ends the client's run, as it would have without this one.

@@ -44,7 +44,7 @@ extension MessagePort {
 
   /// A sender asks for a ring, which it does once.
   func offerRing(_ place: Int) {
-    guard let connection = state.pointee.connections[place] else { return }
+    guard let connection = state.connections[place] else { return }
     if connection.hasAsked { return disconnect(place) }
     change(place) { $0.hasAsked = true }
     if sendRing(place, connection) { return }
@@ -58,7 +58,7 @@ extension MessagePort {
   }
 
   private func sendRing(_ place: Int, _ connection: MessageConnection) -> Bool {
-    if state.pointee.ringCount >= MessagePort.mostRings || connection.replies != nil || isStranger(connection.user) { return false }
+    if state.ringCount >= MessagePort.mostRings || connection.replies != nil || isStranger(connection.user) { return false }
     guard let (ring, file) = MessageRing.make() else { return false }
     defer { file.close() }
     ring.pointee.setTaken(connection.taken)
@@ -67,7 +67,7 @@ extension MessagePort {
       case .done = ring.pointee.send(file, by: connection.socket)
     {
       change(place) { $0.ring = ring }
-      state.pointee.ringCount &+= 1
+      state.ringCount &+= 1
       return true
     }
     unwatch(ring.pointee.ownBell)
@@ -76,9 +76,9 @@ extension MessagePort {
   }
 
   func dropRing(_ place: Int) {
-    guard let ring = state.pointee.connections[place]?.ring else { return }
+    guard let ring = state.connections[place]?.ring else { return }
     change(place) { $0.ring = nil }
-    state.pointee.ringCount &-= 1
+    state.ringCount &-= 1
     unwatch(ring.pointee.ownBell)
     MessageRing.end(ring)
   }
@@ -110,8 +110,8 @@ extension MessagePort {
 /// The child of a fork has none of its parent's rings, but the memory that says so.
 extension MessagePort {
   func forgetRings() {
-    for connection in state.pointee.connections.elements { treadle_system_free(connection.ring) }
-    treadle_system_free(state.pointee.ring)
+    for connection in state.connections.elements { treadle_system_free(connection.ring) }
+    treadle_system_free(state.ring)
   }
 }
 
@@ -127,17 +127,17 @@ extension MessagePort {
   /// Asks for a ring, on a new connection; only if there is a set in which its bell can be watched. The lock is held, or not
   /// needed yet.
   func askForRing() -> MessageSocket.Outcome {
-    if state.pointee.set.number < 0 { return .done }
+    if state.set.number < 0 { return .done }
     var room: (UInt64, UInt64) = (0, 0)
     return withUnsafeMutableBytes(of: &room) { room in
       CallData.writeRingQuestion(to: room)
       let frame = MessageFrame(
         kind: MessageFrame.Kind.call, flags: MessageFrame.Flag.wantsReply, length: CallData.ringQuestionSize,
         serial: MessageFrame.ringSerial)
-      let outcome = state.pointee.socket.send(frame, room.baseAddress)
+      let outcome = state.socket.send(frame, room.baseAddress)
       if case .done = outcome {
-        state.pointee.ringQuestion = .asked
-        state.pointee.socketSent &+= 1
+        state.ringQuestion = .asked
+        state.socketSent &+= 1
       }
       return outcome
     }
@@ -146,7 +146,7 @@ extension MessagePort {
   var awaitsRing: Bool {
     lock()
     defer { unlock() }
-    return state.pointee.ringQuestion == .asked
+    return state.ringQuestion == .asked
   }
 
   /// Takes the answer, with the ring if there is one. False for an answer to no question.
@@ -154,10 +154,10 @@ extension MessagePort {
     received.payload.free()
     let isRing = received.frame.kind == MessageFrame.Kind.ring
     lock()
-    let isExpected = state.pointee.ringQuestion == .asked
-    state.pointee.ringQuestion = .answered
+    let isExpected = state.ringQuestion == .asked
+    state.ringQuestion = .answered
     var isTaken = false
-    if let ring = received.ring, isExpected, !state.pointee.isOver { isTaken = begin(ring) }
+    if let ring = received.ring, isExpected, !state.isOver { isTaken = begin(ring) }
     unlock()
     if let ring = received.ring, !isTaken { MessageRing.end(ring) }
     return isExpected || !isRing
@@ -166,7 +166,7 @@ extension MessagePort {
   private func begin(_ ring: MessageRing.Pointer) -> Bool {
     let events = MessagePort.wantsMessages | MessagePort.edges
     if watch(ring.pointee.ownBell, events, MessagePort.bell) < 0 { return false }
-    state.pointee.ring = ring
+    state.ring = ring
     ring.pointee.setReady()
     return true
   }
@@ -174,7 +174,7 @@ extension MessagePort {
   /// The ring, unless the server has yet to receive what was sent by the socket: so everything is received in its order. The lock is
   /// held.
   private var ringInTurn: MessageRing.Pointer? {
-    guard let ring = state.pointee.ring, ring.pointee.taken == state.pointee.socketSent else { return nil }
+    guard let ring = state.ring, ring.pointee.taken == state.socketSent else { return nil }
     return ring
   }
 
@@ -183,7 +183,7 @@ extension MessagePort {
     if frame.serial == 0 { return false }
     lock()
     defer { unlock() }
-    guard !state.pointee.isOver, let ring = ringInTurn else { return false }
+    guard !state.isOver, let ring = ringInTurn else { return false }
     return ring.pointee.push(frame, data) == .done
   }
 
@@ -201,12 +201,12 @@ extension MessagePort {
       }
     }
     // Before it is sent: no other thread puts anything into the ring from here on.
-    state.pointee.socketSent &+= 1
+    state.socketSent &+= 1
     unlock()
     let outcome = socket.send(frame, data, file: file)
     if case .done = outcome { return outcome }
     lock()
-    state.pointee.socketSent &-= 1
+    state.socketSent &-= 1
     unlock()
     return outcome
   }
@@ -217,7 +217,7 @@ extension MessagePort {
     var received = MessageSocket.Received()
     for _ in 0..<256 {
       lock()
-      guard let ring = state.pointee.ring else {
+      guard let ring = state.ring else {
         unlock()
         return true
       }
@@ -243,23 +243,23 @@ extension MessagePort {
 
   private func lookAgain() {
     lock()
-    state.pointee.ring?.pointee.ringOwnBell()
+    state.ring?.pointee.ringOwnBell()
     unlock()
   }
 
   /// Whether the socket has something, as the set says, which is told of the bell as well.
   func takeEvents() -> Bool {
-    if state.pointee.set.number < 0 { return true }
+    if state.set.number < 0 { return true }
     // The socket, the bell, and the timer of a pause.
     var events = (treadle_system_event(), treadle_system_event(), treadle_system_event())
     let count = withUnsafeMutableBytes(of: &events) { events in
       treadle_system_epoll_wait(
-        state.pointee.set.number, events.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: treadle_system_event.self), 3, 0)
+        state.set.number, events.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: treadle_system_event.self), 3, 0)
     }
     let marks = (count > 0 ? events.0.data : nil, count > 1 ? events.1.data : nil, count > 2 ? events.2.data : nil)
     if marks.0 == MessagePort.pauseMark || marks.1 == MessagePort.pauseMark || marks.2 == MessagePort.pauseMark {
       lock()
-      if !state.pointee.isOver { endPause() }
+      if !state.isOver { endPause() }
       unlock()
     }
     return marks.0 == 0 || marks.1 == 0 || marks.2 == 0

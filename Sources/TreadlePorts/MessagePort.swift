@@ -15,9 +15,15 @@ package struct MessagePort {
   package typealias Receive = @convention(c) (OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
   package typealias Invalidated = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
-  let state: UnsafeMutablePointer<MessagePortState>
+  let address: UnsafeMutablePointer<MessagePortState>
+  /// What the handle leads to.
+  @inline(__always)
+  var state: MessagePortState {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
-  init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: MessagePortState.self) }
+  init(_ memory: UnsafeMutableRawPointer) { address = memory.assumingMemoryBound(to: MessagePortState.self) }
 
   /// What a client says of a new port, besides what all items have.
   package struct Plan {
@@ -46,9 +52,9 @@ package struct MessagePort {
       throw uncertain ?? Failure.noMemory("port")
     }
     let port = MessagePort(memory)
-    port.state.initialize(to: MessagePortState(isRemote: isRemote, plan))
+    port.address.initialize(to: MessagePortState(isRemote: isRemote, plan))
     for user in plan.users {
-      if !port.state.pointee.users.append(user) {
+      if !port.state.users.append(user) {
         port.letGo()
         throw Failure.noMemory("port")
       }
@@ -64,39 +70,39 @@ package struct MessagePort {
     return Failure(Status.notSupported, plan.owner == nil ? "process's user" : "owner", text)
   }
 
-  func hold() { state.pointee.references.add(1, ordering: .relaxed) }
+  func hold() { state.references.add(1, ordering: .relaxed) }
 
   /// Drops a reference; with the last one its memory goes.
   func letGo() {
-    if state.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
+    if state.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
     closeAll()
-    state.pointee.users.free()
-    for function in state.pointee.functions.elements { function.free() }
-    state.pointee.functions.free()
-    state.pointee.connections.free()
-    state.pointee.name.free()
-    treadle_system_free(state)
+    state.users.free()
+    for function in state.functions.elements { function.free() }
+    state.functions.free()
+    state.connections.free()
+    state.name.free()
+    treadle_system_free(address)
   }
 
   /// The source of a port: from here on it is the source's, which ends it.
   func makeItem(_ context: Context, info: UnsafeMutableRawPointer?, watching number: Int32) throws(Failure) -> Item {
     var context = context
     // Nobody else changes the name yet.
-    if context.label == nil { context.label = UnsafePointer(state.pointee.name.text) }
-    context.main = IndirectCallback(object: UnsafeMutableRawPointer(state), invoke: MessagePort.serve, drop: MessagePort.drop)
+    if context.label == nil { context.label = UnsafePointer(state.name.text) }
+    context.main = IndirectCallback(object: UnsafeMutableRawPointer(address), invoke: MessagePort.serve, drop: MessagePort.drop)
     context.ending = MessagePort.end
     context.joining = MessagePort.joining
     var made: Item?
     var failure: Failure?
     // The client's retain may end the thread.
-    ObjectCall.recorded(0, UnsafeMutableRawPointer(state), { MessagePort($0).giveUp() }) {
+    ObjectCall.recorded(0, UnsafeMutableRawPointer(address), { MessagePort($0).giveUp() }) {
       do throws(Failure) {
         made = try Item.descriptor(
           code: nil, info: info, context: context, number: number, events: Readiness.readable, isAcknowledged: false)
       } catch { failure = error }
     }
     guard let item = made else { throw failure ?? Failure.noMemory("port") }
-    state.pointee.item.store(UInt64(item.handle.bits), ordering: .releasing)
+    state.item.store(UInt64(item.handle.bits), ordering: .releasing)
     Rest.announce()
     return item
   }
@@ -111,13 +117,13 @@ package struct MessagePort {
 
   // MARK: What it is
 
-  var isRemote: Bool { state.pointee.isRemote }
-  package var handle: UInt { UInt(state.pointee.item.load(ordering: .acquiring)) }
+  var isRemote: Bool { state.isRemote }
+  package var handle: UInt { UInt(state.item.load(ordering: .acquiring)) }
   /// The life of the process that it was made in: the child of a fork leaves its parent's ports alone.
-  var isForked: Bool { treadle_system_tag() != state.pointee.tag }
+  var isForked: Bool { treadle_system_tag() != state.tag }
 
-  func lock() { state.pointee.mutex.lock(.messagePort) }
-  func unlock() { state.pointee.mutex.unlock(.messagePort) }
+  func lock() { state.mutex.lock(.messagePort) }
+  func unlock() { state.mutex.unlock(.messagePort) }
 
   /// The port that an item is; nil for any other item.
   private init?(_ item: Item) {
@@ -172,7 +178,7 @@ package struct MessagePort {
     defer { held.letGo() }
     held.port.lock()
     defer { held.port.unlock() }
-    if let name = held.port.state.pointee.name.text { text.append(UnsafePointer(name)) }
+    if let name = held.port.state.name.text { text.append(UnsafePointer(name)) }
   }
 }
 

@@ -32,7 +32,7 @@ enum MessagePortRegistry {
     guard let port = find(name, of: owner, isRemote: isRemote) else { return 0 }
     let handle = port.handle
     if handle == 0 {
-      if port.state.pointee.maker != treadle_system_thread_id() { return nil }
+      if port.state.maker != treadle_system_thread_id() { return nil }
       throw Failure(Status.deadlock, "name", "is that of a port whose creation has called this function")
     }
     do throws(Failure) {
@@ -52,7 +52,7 @@ enum MessagePortRegistry {
     guard let port = find(name, of: owner, isRemote: false) else { return }
     port.lock()
     defer { port.unlock() }
-    if !port.state.pointee.isOver && port.state.pointee.listener.number >= 0 { port.acceptAll() }
+    if !port.state.isOver && port.state.listener.number >= 0 { port.acceptAll() }
   }
 
   // MARK: Under the lock
@@ -74,9 +74,9 @@ enum MessagePortRegistry {
     _ name: MessagePortName, _ owner: UInt32, isRemote: Bool, where isMeant: (MessagePort) -> Bool
   ) -> MessagePort? {
     let found = index.pointee.find(hash(name, owner, isRemote: isRemote)) { number in
-      guard let state = State(bitPattern: number) else { return false }
-      let port = MessagePort(UnsafeMutableRawPointer(state))
-      return state.pointee.isRemote == isRemote && state.pointee.owner == owner && state.pointee.name.equals(name) && isMeant(port)
+      guard let address = State(bitPattern: number) else { return false }
+      let port = MessagePort(UnsafeMutableRawPointer(address))
+      return port.isRemote == isRemote && port.state.owner == owner && port.state.name.equals(name) && isMeant(port)
     }
     return found.flatMap { State(bitPattern: $0) }.map { MessagePort(UnsafeMutableRawPointer($0)) }
   }
@@ -85,7 +85,7 @@ enum MessagePortRegistry {
     name.digest(from: UInt64(owner) << 1 | (isRemote ? 1 : 0))
   }
   private static func hash(_ port: MessagePort) -> UInt64 {
-    hash(port.state.pointee.name, port.state.pointee.owner, isRemote: port.isRemote)
+    hash(port.state.name, port.state.owner, isRemote: port.isRemote)
   }
 
   /// Room for one more port.
@@ -95,20 +95,20 @@ enum MessagePortRegistry {
 
   /// The port has its name, and has not ended. There is room.
   static func add(_ port: MessagePort) {
-    assert(!port.state.pointee.hasLeft, "a port that has ended gets no name any more")
-    port.state.pointee.isListed = index.pointee.insert(hash(port), UInt(bitPattern: port.state))
+    assert(!port.state.hasLeft, "a port that has ended gets no name any more")
+    port.state.isListed = index.pointee.insert(hash(port), UInt(bitPattern: port.address))
   }
 
   /// Before the port gets another name, if it has one.
   static func remove(_ port: MessagePort) {
-    if !port.state.pointee.isListed { return }
-    port.state.pointee.isListed = false
-    index.pointee.remove(hash(port), UInt(bitPattern: port.state))
+    if !port.state.isListed { return }
+    port.state.isListed = false
+    index.pointee.remove(hash(port), UInt(bitPattern: port.address))
   }
 
   /// For good: its end frees its memory.
   static func removeEnded(_ port: MessagePort) {
-    port.state.pointee.hasLeft = true
+    port.state.hasLeft = true
     remove(port)
     if index.pointee.isEmpty { index.pointee.free() }
   }

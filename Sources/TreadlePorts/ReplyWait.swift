@@ -50,17 +50,17 @@ extension MessagePort {
     guard let memory = treadle_system_allocate(MemoryLayout<ReplyWait>.size) else { throw Failure.noMemory("reply") }
     let wait = memory.bindMemory(to: ReplyWait.self, capacity: 1)
     lock()
-    if state.pointee.isOver {
+    if state.isOver {
       unlock()
       treadle_system_free(memory)
       throw MessagePort.invalidFailure
     }
     repeat {
-      state.pointee.lastSerial &+= 1
-    } while state.pointee.lastSerial == 0 || state.pointee.lastSerial == MessageFrame.ringSerial || find(state.pointee.lastSerial) != nil
-    wait.initialize(to: ReplyWait(port: self, loop: loop, serial: state.pointee.lastSerial))
-    wait.pointee.next = state.pointee.waits
-    state.pointee.waits = wait
+      state.lastSerial &+= 1
+    } while state.lastSerial == 0 || state.lastSerial == MessageFrame.ringSerial || find(state.lastSerial) != nil
+    wait.initialize(to: ReplyWait(port: self, loop: loop, serial: state.lastSerial))
+    wait.pointee.next = state.waits
+    state.waits = wait
     hold()
     loop.holdAgain()
     unlock()
@@ -88,13 +88,13 @@ extension MessagePort {
 
   /// The lock is held.
   private func find(_ serial: UInt32) -> ReplyWait.Pointer? {
-    var next = state.pointee.waits
+    var next = state.waits
     while let wait = next, wait.pointee.serial != serial { next = wait.pointee.next }
     return next
   }
 
   private func take(_ wait: ReplyWait.Pointer) {
-    var at = withUnsafeMutablePointer(to: &state.pointee.waits) { $0 }
+    var at = withUnsafeMutablePointer(to: &state.waits) { $0 }
     while let other = at.pointee, other != wait { at = withUnsafeMutablePointer(to: &other.pointee.next) { $0 } }
     if at.pointee != nil { at.pointee = wait.pointee.next }
   }
@@ -140,7 +140,7 @@ extension MessagePort {
 
   private func countCopy() {
     lock()
-    state.pointee.ring?.pointee.countCopy()
+    state.ring?.pointee.countCopy()
     unlock()
   }
 
@@ -159,7 +159,7 @@ extension MessagePort {
     // As soon as this is said the wait is its thread's, and may be gone.
     let isLost = received.frame.has(MessageFrame.Flag.abandoned)
     wait?.pointee.phase.store(isLost ? ReplyWait.Phase.lost : ReplyWait.Phase.answered, ordering: .relaxed)
-    let isAwaited = state.pointee.waits != nil
+    let isAwaited = state.waits != nil
     unlock()
     received.payload.free()
     if let loop { wake(loop) }
@@ -170,10 +170,10 @@ extension MessagePort {
   func endWaits() {
     while true {
       lock()
-      let wait = state.pointee.waits
+      let wait = state.waits
       let loop = wait?.pointee.loop
       if let wait {
-        state.pointee.waits = wait.pointee.next
+        state.waits = wait.pointee.next
         wait.pointee.next = nil
         loop?.holdAgain()
         wait.pointee.phase.store(ReplyWait.Phase.lost, ordering: .relaxed)

@@ -54,7 +54,7 @@ extension Scope {
     let scope = Scope(try Slab(.scope).surrender(handle, "scope"))
     defer { scope.letGo() }
     // One with a guardian lives until it is closed.
-    if scope.isWithoutClients && scope.phase < Phase.finishing && scope.state.pointee.guardian == nil {
+    if scope.isWithoutClients && scope.phase < Phase.finishing && scope.state.guardian == nil {
       scope.droppedIfThreadEnds { scope.endLater(until: Clock.now()) }
     }
   }
@@ -86,7 +86,7 @@ extension Scope {
       let scope = Scope(memory)
       guard scope.holdIfLiving() else { return true }
       if scope.phase == Phase.deferred {
-        _ = scope.droppedIfThreadEnds { scope.step(isFirst: false, until: scope.state.pointee.deferredUntil) }
+        _ = scope.droppedIfThreadEnds { scope.step(isFirst: false, until: scope.state.deferredUntil) }
       }
       scope.letGo()
       return true
@@ -100,8 +100,8 @@ extension Scope {
 
   /// It is closed: what came with it goes back.
   func finish() {
-    if let destroy = state.pointee.destroy {
-      var call = Destroying(destroy: destroy, info: state.pointee.info)
+    if let destroy = state.destroy {
+      var call = Destroying(destroy: destroy, info: state.info)
       ClientCall.guarded(&call) { memory in
         guard let call = memory?.assumingMemoryBound(to: Destroying.self).pointee else { return }
         call.destroy(call.info)

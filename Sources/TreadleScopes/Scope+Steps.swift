@@ -67,7 +67,7 @@ extension Scope {
 
   /// How far a step has come in one scope.
   private struct Step: BitwiseCopyable {
-    private let state: UnsafeMutablePointer<ScopeState>
+    private let address: UnsafeMutablePointer<ScopeState>
     let isFirst: Bool
     let until: Int64
     private var isHere = false
@@ -76,24 +76,24 @@ extension Scope {
     private(set) var member: Member?
 
     init(_ scope: Scope, isFirst: Bool, until: Int64) {
-      state = scope.state
+      address = scope.address
       self.isFirst = isFirst
       self.until = until
     }
 
-    var scope: Scope { Scope(UnsafeMutableRawPointer(state)) }
+    var scope: Scope { Scope(UnsafeMutableRawPointer(address)) }
 
     /// Nil if its members are to be ended now.
     mutating func begin() -> Found? {
       let scope = self.scope
       if let found = scope.foundByPhase { return found }
-      if let guardian = state.pointee.guardian {
+      if let guardian = scope.state.guardian {
         // While something of it is on this stack, nothing else of it is told to end; that is, so that its return is seen.
         if scope.isHere {
           scope.endHere()
           return .isHere
         }
-        if !guardian(UnsafeMutableRawPointer(state), until) { return .isBusy }
+        if !guardian(UnsafeMutableRawPointer(address), until) { return .isBusy }
       }
       scope.endPosts()
       isHere = scope.isMakingHere || scope.isPostHere
@@ -161,9 +161,9 @@ extension Scope {
   // MARK: What is inside
 
   private struct Level: BitwiseCopyable {
-    let state: UnsafeMutablePointer<ScopeState>
+    let address: UnsafeMutablePointer<ScopeState>
     var serial = UInt64.max
-    var scope: Scope { Scope(UnsafeMutableRawPointer(state)) }
+    var scope: Scope { Scope(UnsafeMutableRawPointer(address)) }
   }
 
   /// Calls `body` with each member of the scope, and of those inside of it, the last made first, with the scope that it is in; until it
@@ -172,7 +172,7 @@ extension Scope {
   func forEachInside(_ body: (Scope, Member) -> Bool) -> Bool {
     var outer = Buffer<Level>()
     defer { outer.free() }
-    var here = Level(state: state)
+    var here = Level(address: address)
     var goesOn = true
     while true {
       guard goesOn, let member = here.scope.member(before: here.serial) else {
@@ -186,7 +186,7 @@ extension Scope {
       goesOn = body(here.scope, member)
       guard goesOn, Handle(bits: UInt(member.handle)).kind == .scope, let inner = try? Scope.hold(UInt(member.handle), "scope") else { continue }
       if outer.append(here) {
-        here = Level(state: inner.state)
+        here = Level(address: inner.address)
       } else {
         goesOn = inner.forEachInside(body)
         inner.letGo()

@@ -47,7 +47,7 @@ extension Scope {
     forEachMaker { _ in isEntered = true }
     if isEntered {
       holdAgain()
-      let target = RestTarget(UnsafeMutableRawPointer(state)) { memory, stack in
+      let target = RestTarget(UnsafeMutableRawPointer(address)) { memory, stack in
         guard let scope = UnsafeMutableRawPointer(bitPattern: memory).map({ Scope($0) }) else { return false }
         let stack = ThreadStack.at(stack)
         return scope.isMaking(stack.scope) || stack.hasPost(of: scope) || stack.finishing != 0 && scope.isFinishing(on: stack.threadID)

@@ -67,7 +67,7 @@ package struct ScopeHolder {
       body(ScopeHolder(kind: kind.rawValue, threadID: thread.knownID ?? 0, handle: handle.bits), nil)
       thread.letGo()
     } else if kind == .scope, let scope = try? Scope.hold(handle.bits, "scope") {
-      body(ScopeHolder(kind: kind.rawValue, threadID: 0, handle: handle.bits), UnsafePointer(scope.state.pointee.label))
+      body(ScopeHolder(kind: kind.rawValue, threadID: 0, handle: handle.bits), UnsafePointer(scope.state.label))
       scope.letGo()
     } else {
       body(ScopeHolder(kind: kind.rawValue, threadID: 0, handle: handle.bits), nil)

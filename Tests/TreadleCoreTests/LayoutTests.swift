@@ -66,21 +66,21 @@ struct LayoutTests {
     let descriptor = try Item.descriptor(code: nil, info: nil, number: STDERR_FILENO, events: 0, isAcknowledged: false)
     let timer = try Item.timer(code: nil, info: nil, date: 0x1234)
     let observer = try Item.observer(code: nil, info: nil, context: Context(), activities: 1, once: false)
-    #expect(offset(of: source.source, in: source.cell) == 0)
-    #expect(offset(of: descriptor.watched, in: descriptor.cell) == 40)
-    #expect(offset(of: timer.due, in: timer.cell) == 40)
+    #expect(withUnsafePointer(to: &source.source) { offset(of: $0, in: UnsafePointer(source.address)) } == 0)
+    #expect(withUnsafePointer(to: &descriptor.watched) { offset(of: $0, in: UnsafePointer(descriptor.address)) } == 40)
+    #expect(withUnsafePointer(to: &timer.due) { offset(of: $0, in: UnsafePointer(timer.address)) } == 40)
     source.setSignalTime(0x1234)
-    #expect(UnsafeRawPointer(source.cell).load(fromByteOffset: 40, as: UInt64.self) == 0x1234)
-    #expect(UnsafeRawPointer(timer.cell).load(fromByteOffset: 40, as: UInt64.self) == 0x1234)
+    #expect(UnsafeRawPointer(source.address).load(fromByteOffset: 40, as: UInt64.self) == 0x1234)
+    #expect(UnsafeRawPointer(timer.address).load(fromByteOffset: 40, as: UInt64.self) == 0x1234)
     for item in [source, descriptor, timer, observer] {
       let bits = item.handle.bits
-      #expect(UnsafeRawPointer(item.cell).load(as: UInt64.self) >> 40 == UInt64(item.generation))
-      #expect(Slab(item.kind).find(item.handle) == UnsafeMutableRawPointer(item.cell))
-      #expect(item.handle.slot == item.slot && item.handle.tag == item.tag && item.sibling(item.slot)?.cell == item.cell)
-      #expect(Item(item.kind, slot: item.slot)?.tag == item.tag && Item(tag: item.tag)?.cell == item.cell)
+      #expect(UnsafeRawPointer(item.address).load(as: UInt64.self) >> 40 == UInt64(item.generation))
+      #expect(Slab(item.kind).find(item.handle) == UnsafeMutableRawPointer(item.address))
+      #expect(item.handle.slot == item.slot && item.handle.tag == item.tag && item.sibling(item.slot)?.address == item.address)
+      #expect(Item(item.kind, slot: item.slot)?.tag == item.tag && Item(tag: item.tag)?.address == item.address)
       let mention = Mention(item)
       #expect(mention.slot == item.slot && mention.generation == item.generation && mention.means(item))
-      item.cell.pointee.joins.add(1, ordering: .relaxed)
+      item.cell.joins.add(1, ordering: .relaxed)
       #expect(!mention.means(item) && Mention(item).means(item))
       try Item.release(item.kind, bits, "item")
       #expect(!Mention(item).means(item) || item.generation != mention.generation)
@@ -93,16 +93,13 @@ struct LayoutTests {
   private func offset<Part: ~Copyable, Whole: ~Copyable>(of part: UnsafePointer<Part>, in whole: UnsafePointer<Whole>) -> Int {
     UnsafeRawPointer(part) - UnsafeRawPointer(whole)
   }
-  private func offset<Part: ~Copyable, Whole: ~Copyable>(
-    of part: UnsafeMutablePointer<Part>, in whole: UnsafeMutablePointer<Whole>
-  ) -> Int { UnsafeRawPointer(part) - UnsafeRawPointer(whole) }
 
   @Test("slots of loops, modes and timers begin with cache lines")
   func lines() throws {
     let loop = try Loop.current()
     let mode = try #require(loop.defaultMode)
     let timer = try Item.timer(code: nil, info: nil, date: 0)
-    for address in [UnsafeRawPointer(loop.state), UnsafeRawPointer(mode.state), UnsafeRawPointer(timer.cell)] {
+    for address in [UnsafeRawPointer(loop.address), UnsafeRawPointer(mode.address), UnsafeRawPointer(timer.address)] {
       #expect(UInt(bitPattern: address) % 64 == 0)
     }
     for kind in [Kind.loop, .mode, .thread, .host, .timer] { #expect(Slab(kind).stride % 64 == 0) }
@@ -114,44 +111,44 @@ struct LayoutTests {
 
   @Test("what callers from other threads write of a loop is one line, what they need besides the next")
   func loopLines() throws {
-    let state = try Loop.current().state
-    let whole = UnsafePointer(state)
+    let loop = try Loop.current()
+    let whole = UnsafePointer(loop.address)
     var offsets: [Int] = []
-    withUnsafePointer(to: state.pointee.gate) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.pending) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.sleeping) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.wakePending) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.clock) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: &state.pointee.incoming) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: &state.pointee.firstIncomingJob) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.callers) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: loop.state.gate) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: loop.state.pending) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: loop.state.sleeping) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: loop.state.wakePending) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: loop.state.clock) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &loop.state.incoming) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &loop.state.firstIncomingJob) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: loop.state.callers) { offsets.append(offset(of: $0, in: whole)) }
     let line = offsets[0] / 64
     #expect(offsets[0] % 64 == 0 && offsets == offsets.sorted() && offsets.allSatisfy { $0 / 64 == line })
     #expect(offsets[7] + MemoryLayout<AdaptiveSpin>.size <= 64 * (line + 1))
     offsets = []
-    withUnsafePointer(to: &state.pointee.lastIncomingJob) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: &state.pointee.jobCount) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: &state.pointee.isCalledFromOutside) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.kicking) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.answers) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.callMode) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &loop.state.lastIncomingJob) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &loop.state.jobCount) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &loop.state.isCalledFromOutside) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: loop.state.kicking) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: loop.state.answers) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: loop.state.callMode) { offsets.append(offset(of: $0, in: whole)) }
     #expect(offsets[0] == 64 * (line + 1) && offsets.allSatisfy { $0 / 64 == line + 1 })
-    let owner = withUnsafePointer(to: state.pointee.changes) { offset(of: $0, in: whole) }
+    let owner = withUnsafePointer(to: loop.state.changes) { offset(of: $0, in: whole) }
     #expect(owner == 64 * (line + 2))
   }
 
   @Test("what signals from other threads write of a mode is one line")
   func modeLine() throws {
-    let state = try #require(try Loop.current().defaultMode).state
-    let whole = UnsafePointer(state)
+    let mode = try #require(try Loop.current().defaultMode)
+    let whole = UnsafePointer(mode.address)
     var offsets: [Int] = []
-    withUnsafePointer(to: &state.pointee.signalled) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.signalledCount) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: &state.pointee.signalsAreMixed) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: &state.pointee.queue) { offsets.append(offset(of: $0, in: whole)) }
-    withUnsafePointer(to: state.pointee.hasScattered) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &mode.state.signalled) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: mode.state.signalledCount) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &mode.state.signalsAreMixed) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: &mode.state.queue) { offsets.append(offset(of: $0, in: whole)) }
+    withUnsafePointer(to: mode.state.hasScattered) { offsets.append(offset(of: $0, in: whole)) }
     #expect(offsets[0] % 64 == 0 && offsets.allSatisfy { $0 / 64 == offsets[0] / 64 })
-    let owner = withUnsafePointer(to: &state.pointee.ownSignals) { offset(of: $0, in: whole) }
+    let owner = withUnsafePointer(to: &mode.state.ownSignals) { offset(of: $0, in: whole) }
     #expect(owner == offsets[0] + 64)
   }
 
@@ -172,10 +169,10 @@ struct LayoutTests {
     let memory = UnsafeMutableRawPointer.allocate(byteCount: CarriedCall.size(room: 16), alignment: 16)
     defer { memory.deallocate() }
     let call = CarriedCall.make(in: memory, body: { _, _ in true }, end: { _, _ in }, free: { _, _ in }, abandon: { _ in })
-    call.state.pointee.job.sequence = 0x5A5A
-    #expect(call.job.pointee.sequence == 0x5A5A && UnsafeMutableRawPointer(call.job) == UnsafeMutableRawPointer(call.state))
+    call.state.job.sequence = 0x5A5A
+    #expect(call.job.pointee.sequence == 0x5A5A && UnsafeMutableRawPointer(call.job) == UnsafeMutableRawPointer(call.address))
     #expect(Int(bitPattern: call.room) % 16 == 0 && call.room + 16 == memory + CarriedCall.size(room: 16))
-    #expect(CarriedCall.withRoom(call.room).state == call.state)
+    #expect(CarriedCall.withRoom(call.room).address == call.address)
     call.release()
 
     let lock = try ClientLock.create(isRecursive: false)
@@ -193,8 +190,8 @@ struct LayoutTests {
     try ClientCondition.release(condition.handle.bits)
 
     let host = try Host.register(dispatch: { ticket, _ in ~ticket }, enter: nil, exit: nil, user: nil)
-    host.state.pointee.retiredCount.store(42, ordering: .relaxed)
+    host.state.retiredCount.store(42, ordering: .relaxed)
     #expect(host.retiredCountAddress.pointee == 42)
-    host.state.pointee.retiredCount.store(0, ordering: .relaxed)
+    host.state.retiredCount.store(0, ordering: .relaxed)
   }
 }

@@ -137,11 +137,11 @@ struct PassTests {
         while scene.loop.nextObserver(scene.frame) {}
       }
       #expect(scene.loop.nextSource(scene.frame) && scene.frame.pointee.callout.item?.slot == source.slot)
-      scene.loop.state.pointee.stop.store(LoopState.Stop.innermost, ordering: .relaxed)
+      scene.loop.state.stop.store(LoopState.Stop.innermost, ordering: .relaxed)
       #expect(!scene.loop.nextSource(scene.frame))
       #expect(scene.trace() == ["observer 80"])
       #expect(scene.frame.pointee.result == Status.stopped)
-      scene.loop.state.pointee.stop.store(0, ordering: .relaxed)
+      scene.loop.state.stop.store(0, ordering: .relaxed)
       try release(source)
     }
   }

@@ -75,10 +75,10 @@ struct TimerQueueTests {
       case 0..<6:
         guard let item = idle.popLast() else { continue }
         let tolerance = Bool.random(using: &numbers) ? 0 : Int64.random(in: 1..<50_000_000, using: &numbers)
-        item.due.pointee.date = date(&numbers, now: now)
+        item.due.date = date(&numbers, now: now)
         insert(item, tolerance, into: queue)
         turn += 1
-        expected[item.slot] = Expected(date: item.due.pointee.date, turn: turn, tolerance: tolerance)
+        expected[item.slot] = Expected(date: item.due.date, turn: turn, tolerance: tolerance)
       case 6..<8:
         guard let slot = expected.keys.randomElement(using: &numbers), let item = Item(.timer, slot: slot) else {
           continue
@@ -131,9 +131,9 @@ struct TimerQueueTests {
     var expected: [UInt32: Expected] = [:]
     for turn in 0..<100 {
       let item = try makeTimer()
-      item.due.pointee.date = start + Int64.random(in: 1_000_000_000..<3_000_000_000, using: &numbers)
+      item.due.date = start + Int64.random(in: 1_000_000_000..<3_000_000_000, using: &numbers)
       insert(item, 0, into: queue)
-      expected[item.slot] = Expected(date: item.due.pointee.date, turn: turn, tolerance: 0)
+      expected[item.slot] = Expected(date: item.due.date, turn: turn, tolerance: 0)
     }
     for turn in 100..<300 {
       let (slot, old) = try #require(expected.randomElement(using: &numbers))
@@ -161,11 +161,11 @@ struct TimerQueueTests {
     defer { TimerQueue.free(queue) }
     let now = Clock.now()
     let tolerant = try makeTimer(tolerance: 5000)
-    tolerant.due.pointee.date = now + 1000
+    tolerant.due.date = now + 1000
     insert(tolerant, tolerant.tolerance, into: queue)
     expect(queue, nextWake: now + 6000, firstDate: now + 1000)
     let exact = try makeTimer()
-    exact.due.pointee.date = now + 3000
+    exact.due.date = now + 3000
     insert(exact, 0, into: queue)
     expect(queue, nextWake: now + 3000, firstDate: now + 1000)
     queue.pointee.remove(exact)

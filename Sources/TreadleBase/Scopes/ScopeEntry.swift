@@ -113,7 +113,7 @@ extension Scope {
 
   private static func leaveLast(_ scope: Scope?) throws(Failure) {
     guard let entry = innermost else { throw Failure(Status.state, "scope", "was not entered by this thread") }
-    if entry.pointee.scope?.state != scope?.state { throw Failure(Status.state, "scope", "is not the one that this thread has entered last") }
+    if entry.pointee.scope?.address != scope?.address { throw Failure(Status.state, "scope", "is not the one that this thread has entered last") }
     if entry.pointee.kind != .byClient || entry.pointee.promised != 0 {
       throw Failure(Status.state, "scope", "is the scope of a call that is creating an object")
     }
@@ -289,7 +289,7 @@ extension Scope {
   private func isMaking(_ innermost: UnsafeMutablePointer<Entry>?) -> Bool {
     var next = innermost
     while let entry = next {
-      if entry.pointee.scope?.state == state && entry.pointee.promised != 0 { return true }
+      if entry.pointee.scope?.address == address && entry.pointee.promised != 0 { return true }
       next = entry.pointee.outer
     }
     return false
@@ -302,9 +302,9 @@ extension Scope {
   func addPromise(_ entry: UnsafeMutablePointer<ScopeEntry>) {
     entry.pointee.promised &+= 1
     if entry.pointee.promised > 1 { return }
-    entry.pointee.next = state.pointee.makers
-    state.pointee.makers?.pointee.previous = entry
-    state.pointee.makers = entry
+    entry.pointee.next = state.makers
+    state.makers?.pointee.previous = entry
+    state.makers = entry
   }
 
   /// The lock is held.
@@ -313,7 +313,7 @@ extension Scope {
     entry.pointee.promised &-= 1
     if entry.pointee.promised > 0 { return }
     let (previous, next) = (entry.pointee.previous, entry.pointee.next)
-    if let previous { previous.pointee.next = next } else { state.pointee.makers = next }
+    if let previous { previous.pointee.next = next } else { state.makers = next }
     next?.pointee.previous = previous
     entry.pointee.previous = nil
     entry.pointee.next = nil
@@ -324,7 +324,7 @@ extension Scope {
   package func forEachMaker(_ body: (Int32) -> Void) {
     lock()
     defer { unlock() }
-    var next = state.pointee.makers
+    var next = state.makers
     while let entry = next {
       body(entry.pointee.threadID)
       next = entry.pointee.next

@@ -37,9 +37,9 @@ package struct ScopePosts: ~Copyable {
     if isOpen {
       posts.pointee.scope = scope
       posts.pointee.previous = nil
-      posts.pointee.next = scope.state.pointee.posts
+      posts.pointee.next = scope.state.posts
       posts.pointee.next?.pointee.previous = posts
-      scope.state.pointee.posts = posts
+      scope.state.posts = posts
     }
     scope.unlock()
     if !isOpen { scope.letGo() }
@@ -51,7 +51,7 @@ package struct ScopePosts: ~Copyable {
     guard let scope = posts.pointee.scope else { return }
     scope.lock()
     let (previous, next) = (posts.pointee.previous, posts.pointee.next)
-    if let previous { previous.pointee.next = next } else { scope.state.pointee.posts = next }
+    if let previous { previous.pointee.next = next } else { scope.state.posts = next }
     next?.pointee.previous = previous
     let isAwaited = scope.isClosing
     scope.unlock()
@@ -68,13 +68,13 @@ package struct ScopePosts: ~Copyable {
 
 extension Scope {
   /// Whether no post of the scope is called any more but those that run. Decided under the lock; a look without it orders nothing.
-  package var hasEndedPosts: Bool { state.pointee.hasEndedPosts.load(ordering: .relaxed) }
+  package var hasEndedPosts: Bool { state.hasEndedPosts.load(ordering: .relaxed) }
 
   /// No post of the scope is called from here on but those that run.
   package func endPosts() {
     if hasEndedPosts { return }
     lock()
-    state.pointee.hasEndedPosts.store(true, ordering: .relaxed)
+    state.hasEndedPosts.store(true, ordering: .relaxed)
     unlock()
   }
 
@@ -82,7 +82,7 @@ extension Scope {
   package var isCallingPosts: Bool {
     lock()
     defer { unlock() }
-    return state.pointee.posts != nil
+    return state.posts != nil
   }
 
   /// Whether a post runs on the calling thread's stack.
@@ -90,7 +90,7 @@ extension Scope {
     let thread = Runtime.threadID
     lock()
     defer { unlock() }
-    var next = state.pointee.posts
+    var next = state.posts
     while let posts = next {
       if posts.pointee.isOn(thread) { return true }
       next = posts.pointee.next
@@ -103,7 +103,7 @@ extension Scope {
   package func forEachCalledPosts(_ body: (Int32, Int) -> Void) {
     lock()
     defer { unlock() }
-    var next = state.pointee.posts
+    var next = state.posts
     while let posts = next {
       posts.pointee.tell(body)
       next = posts.pointee.next

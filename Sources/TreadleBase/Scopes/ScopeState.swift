@@ -55,9 +55,15 @@ package struct ScopeState: ~Copyable {
 /// a stale entry, which is swept when room is needed. What has no handle is on a list (`ScopeWork`), but for plain posts, which
 /// queues know (`ScopePosts`).
 package struct Scope {
-  package let state: UnsafeMutablePointer<ScopeState>
+  package let address: UnsafeMutablePointer<ScopeState>
+  /// What the handle leads to.
+  @inline(__always)
+  package var state: ScopeState {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
-  package init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: ScopeState.self) }
+  package init(_ memory: UnsafeMutableRawPointer) { address = memory.assumingMemoryBound(to: ScopeState.self) }
 
   package enum Phase {
     package static let open: UInt32 = 0
@@ -86,36 +92,35 @@ package struct Scope {
     }
     if let text, let label { memcpy(text, label, length) }
     let scope = Scope(memory)
-    let state = scope.state
     assert(Slab(.scope).fits(MemoryLayout<ScopeState>.size), "a slot has room for a scope")
-    state.pointee.slot = slot
-    state.pointee.info = info
-    state.pointee.destroy = destroy
-    state.pointee.guardian = guardian
-    state.pointee.parent = UInt64(Scope.entered?.handle.bits ?? 0)
-    state.pointee.label = text?.assumingMemoryBound(to: CChar.self)
-    state.pointee.phase.store(Phase.open, ordering: .relaxed)
-    state.pointee.mutex.forget()
-    state.pointee.members = Buffer()
-    state.pointee.promised = 0
-    state.pointee.serial = 1
-    state.pointee.works = nil
-    state.pointee.makers = nil
-    state.pointee.posts = nil
-    state.pointee.hasEndedPosts.store(false, ordering: .relaxed)
-    state.pointee.closedAt = 0
-    state.pointee.deferredUntil = 0
-    state.pointee.finisher = 0
-    state.pointee.reference.begin(forClient: true)
+    scope.state.slot = slot
+    scope.state.info = info
+    scope.state.destroy = destroy
+    scope.state.guardian = guardian
+    scope.state.parent = UInt64(Scope.entered?.handle.bits ?? 0)
+    scope.state.label = text?.assumingMemoryBound(to: CChar.self)
+    scope.state.phase.store(Phase.open, ordering: .relaxed)
+    scope.state.mutex.forget()
+    scope.state.members = Buffer()
+    scope.state.promised = 0
+    scope.state.serial = 1
+    scope.state.works = nil
+    scope.state.makers = nil
+    scope.state.posts = nil
+    scope.state.hasEndedPosts.store(false, ordering: .relaxed)
+    scope.state.closedAt = 0
+    scope.state.deferredUntil = 0
+    scope.state.finisher = 0
+    scope.state.reference.begin(forClient: true)
     // Until it is closed.
     scope.holdAgain()
     return scope
   }
 
   package var handle: Handle {
-    Handle(kind: .scope, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+    Handle(kind: .scope, slot: state.slot, generation: state.reference.generation)
   }
-  package var phase: UInt32 { state.pointee.phase.load(ordering: .sequentiallyConsistent) }
+  package var phase: UInt32 { state.phase.load(ordering: .sequentiallyConsistent) }
   package var isClosing: Bool { phase != Phase.open }
 
   /// The scope that a client's handle means, held until `letGo`.
@@ -123,15 +128,15 @@ package struct Scope {
     Scope(try Slab(.scope).hold(handle, subject))
   }
   /// Whatever scope lives there now.
-  package func holdIfLiving() -> Bool { state.pointee.reference.hold(state.pointee.reference.generation) }
-  package func holdAgain() { state.pointee.reference.holdAgain() }
+  package func holdIfLiving() -> Bool { state.reference.hold(state.reference.generation) }
+  package func holdAgain() { state.reference.holdAgain() }
 
   /// The last reference goes when the scope is closed, since until then it has one of its own (`begin`).
   package func letGo() {
-    if !state.pointee.reference.drop().isGone { return }
-    treadle_system_free(state.pointee.label)
-    state.pointee.members.free()
-    Slab(.scope).free(state.pointee.slot, UnsafeMutableRawPointer(state))
+    if !state.reference.drop().isGone { return }
+    treadle_system_free(state.label)
+    state.members.free()
+    Slab(.scope).free(state.slot, UnsafeMutableRawPointer(address))
     // The scope that it is in may wait for it.
     Rest.announce()
   }
@@ -139,25 +144,25 @@ package struct Scope {
   /// Runs `body`, which may call clients: where one of them ends the thread, a reference that the caller holds is dropped.
   @inline(__always)
   package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
-    try ObjectCall.recorded(0, UnsafeMutableRawPointer(state), { Scope($0).letGo() }, body)
+    try ObjectCall.recorded(0, UnsafeMutableRawPointer(address), { Scope($0).letGo() }, body)
   }
 
-  package func abandonClients() { state.pointee.reference.abandonClients() }
-  package var isWithoutClients: Bool { state.pointee.reference.seen.clients == 0 }
+  package func abandonClients() { state.reference.abandonClients() }
+  package var isWithoutClients: Bool { state.reference.seen.clients == 0 }
 
-  func lock() { state.pointee.mutex.lock(.scope) }
-  func unlock() { state.pointee.mutex.unlock(.scope) }
+  func lock() { state.mutex.lock(.scope) }
+  func unlock() { state.mutex.unlock(.scope) }
 
   package static var closedFailure: Failure { Failure(Status.closed, "scope", "is closed") }
 
   /// Whether it is this scope, or one that was made in it, or in one of those.
   package func contains(_ other: Scope) -> Bool {
-    if other.state == state { return true }
+    if other.address == address { return true }
     // A parent lives as long as what was made in it has not ended.
-    var handle = Handle(bits: UInt(other.state.pointee.parent))
+    var handle = Handle(bits: UInt(other.state.parent))
     while handle.bits != 0, let memory = Slab(.scope).find(handle) {
-      if Scope(memory).state == state { return true }
-      handle = Handle(bits: UInt(Scope(memory).state.pointee.parent))
+      if Scope(memory).address == address { return true }
+      handle = Handle(bits: UInt(Scope(memory).state.parent))
     }
     return false
   }
@@ -165,7 +170,7 @@ package struct Scope {
   // MARK: Closing
 
   /// Whether it is that of a plugin.
-  package var isOfPlugin: Bool { state.pointee.guardian != nil }
+  package var isOfPlugin: Bool { state.guardian != nil }
 
   /// For a guardian, in place of a time.
   package static let mayBegin = Int64.min
@@ -174,19 +179,19 @@ package struct Scope {
   package static let neededHere = Int64.min &+ 1
   /// For a guardian, in place of a time: the calling thread ends inside of functions that belong to the scope, or in `destroy`.
   package static let threadEnds = Int64.min &+ 2
-  func tellThreadEnds() { _ = state.pointee.guardian?(UnsafeMutableRawPointer(state), Scope.threadEnds) }
-  package var isNeededHere: Bool { state.pointee.guardian?(UnsafeMutableRawPointer(state), Scope.neededHere) ?? false }
+  func tellThreadEnds() { _ = state.guardian?(UnsafeMutableRawPointer(address), Scope.threadEnds) }
+  package var isNeededHere: Bool { state.guardian?(UnsafeMutableRawPointer(address), Scope.neededHere) ?? false }
 
   /// False while somebody needs the scope who is not in it.
-  package var mayBegin: Bool { state.pointee.guardian?(UnsafeMutableRawPointer(state), Scope.mayBegin) ?? true }
+  package var mayBegin: Bool { state.guardian?(UnsafeMutableRawPointer(address), Scope.mayBegin) ?? true }
   /// No more is taken from here on. `deferredUntil`: nobody waits for the rest, which may take until then.
   package func beginClosing(deferredUntil until: Int64? = nil) {
     lock()
     let now = phase
-    if now == Phase.open { state.pointee.closedAt = Clock.now() }
+    if now == Phase.open { state.closedAt = Clock.now() }
     if now == Phase.open || until != nil && now == Phase.closing {
-      if let until { state.pointee.deferredUntil = until }
-      state.pointee.phase.store(until != nil ? Phase.deferred : Phase.closing, ordering: .sequentiallyConsistent)
+      if let until { state.deferredUntil = until }
+      state.phase.store(until != nil ? Phase.deferred : Phase.closing, ordering: .sequentiallyConsistent)
       if until != nil { _ = treadle_system_count_deferred_scopes(1) }
     }
     unlock()
@@ -200,15 +205,15 @@ package struct Scope {
     defer { unlock() }
     if phase >= Phase.finishing || !isEmptyLocked { return false }
     if phase == Phase.deferred { _ = treadle_system_count_deferred_scopes(UInt32.max) }
-    state.pointee.finisher = Runtime.threadID
-    state.pointee.phase.store(Phase.finishing, ordering: .releasing)
+    state.finisher = Runtime.threadID
+    state.phase.store(Phase.finishing, ordering: .releasing)
     treadle_system_thread().pointee.finishing &+= 1
     return true
   }
 
   package func endFinishing() {
     treadle_system_thread().pointee.finishing &-= 1
-    state.pointee.phase.store(Phase.closed, ordering: .releasing)
+    state.phase.store(Phase.closed, ordering: .releasing)
   }
 
   /// The thread has ended inside of them.
@@ -229,15 +234,15 @@ package struct Scope {
   }
 
   /// Whether the calling thread is in `destroy`.
-  package var isFinishingHere: Bool { phase == Phase.finishing && state.pointee.finisher == Runtime.threadID }
+  package var isFinishingHere: Bool { phase == Phase.finishing && state.finisher == Runtime.threadID }
 
   /// The same of a thread.
-  package func isFinishing(on threadID: Int32) -> Bool { phase == Phase.finishing && state.pointee.finisher == threadID }
+  package func isFinishing(on threadID: Int32) -> Bool { phase == Phase.finishing && state.finisher == threadID }
 
-  var finisher: Int32 { state.pointee.finisher }
+  var finisher: Int32 { state.finisher }
 
   private var isEmptyLocked: Bool {
-    state.pointee.members.isEmpty && state.pointee.works == nil && state.pointee.promised == 0 && state.pointee.posts == nil
+    state.members.isEmpty && state.works == nil && state.promised == 0 && state.posts == nil
   }
 }
 
@@ -249,16 +254,16 @@ extension Scope {
     lock()
     defer { unlock() }
     if isClosing && !evenClosing || phase >= Phase.finishing { throw Scope.closedFailure }
-    let wanted = state.pointee.members.count &+ state.pointee.promised &+ 1
-    if wanted > state.pointee.members.capacity {
+    let wanted = state.members.count &+ state.promised &+ 1
+    if wanted > state.members.capacity {
       sweep()
       // At least half of the room is used by what lives, or there is little of it.
-      let living = state.pointee.members.count &+ state.pointee.promised &+ 1
-      if living > state.pointee.members.capacity / 2 && !state.pointee.members.reserve(max(living, state.pointee.members.capacity &+ 1)) {
+      let living = state.members.count &+ state.promised &+ 1
+      if living > state.members.capacity / 2 && !state.members.reserve(max(living, state.members.capacity &+ 1)) {
         throw Failure.noMemory("scope")
       }
     }
-    state.pointee.promised = state.pointee.promised &+ 1
+    state.promised = state.promised &+ 1
     addPromise(entry)
   }
 
@@ -266,8 +271,8 @@ extension Scope {
   func redeem(_ handle: Handle?, by entry: UnsafeMutablePointer<ScopeEntry>) {
     lock()
     dropPromise(entry)
-    if let handle { _ = state.pointee.members.appendInRoom(Member(handle: UInt64(handle.bits), serial: nextSerial(), isTold: false)) }
-    state.pointee.promised = state.pointee.promised &- 1
+    if let handle { _ = state.members.appendInRoom(Member(handle: UInt64(handle.bits), serial: nextSerial(), isTold: false)) }
+    state.promised = state.promised &- 1
     let isAwaited = isClosing
     unlock()
     if isAwaited { Rest.announce() }
@@ -275,18 +280,18 @@ extension Scope {
 
   /// The lock is held.
   func nextSerial() -> UInt64 {
-    defer { state.pointee.serial &+= 1 }
-    return state.pointee.serial
+    defer { state.serial &+= 1 }
+    return state.serial
   }
 
   /// Forgets members that have ended. The lock is held.
   private func sweep() {
     var kept = 0
-    for member in state.pointee.members.elements where Scope.isLiving(member.handle) {
-      state.pointee.members.set(kept, member)
+    for member in state.members.elements where Scope.isLiving(member.handle) {
+      state.members.set(kept, member)
       kept &+= 1
     }
-    state.pointee.members.truncate(kept)
+    state.members.truncate(kept)
   }
 
   /// Something in the scope that has a handle.
@@ -306,16 +311,16 @@ extension Scope {
 
   /// How many members were made before a serial number. The lock is held.
   private func countBefore(_ serial: UInt64) -> Int {
-    var (low, high) = (0, state.pointee.members.count)
+    var (low, high) = (0, state.members.count)
     while low < high {
       let middle = low &+ (high &- low) / 2
-      if let member = state.pointee.members[middle], member.serial < serial { low = middle &+ 1 } else { high = middle }
+      if let member = state.members[middle], member.serial < serial { low = middle &+ 1 } else { high = middle }
     }
     return low
   }
 
   /// The member that was made last before a serial number, as of now. The lock is held.
-  func memberBeforeLocked(_ serial: UInt64) -> Member? { state.pointee.members[countBefore(serial) &- 1] }
+  func memberBeforeLocked(_ serial: UInt64) -> Member? { state.members[countBefore(serial) &- 1] }
 
   package func member(before serial: UInt64) -> Member? {
     lock()
@@ -327,7 +332,7 @@ extension Scope {
   package func member(after serial: UInt64) -> Member? {
     lock()
     defer { unlock() }
-    return state.pointee.members[countBefore(serial &+ 1)]
+    return state.members[countBefore(serial &+ 1)]
   }
 
   /// A member is about to be told to end, if it is there still.
@@ -335,9 +340,9 @@ extension Scope {
     lock()
     defer { unlock() }
     let index = countBefore(member.serial)
-    guard var found = state.pointee.members[index], found.serial == member.serial else { return }
+    guard var found = state.members[index], found.serial == member.serial else { return }
     found.isTold = true
-    state.pointee.members.set(index, found)
+    state.members.set(index, found)
   }
 
   /// Forgets a member, if it is there still.
@@ -345,6 +350,6 @@ extension Scope {
     lock()
     defer { unlock() }
     let index = countBefore(member.serial)
-    if state.pointee.members[index]?.serial == member.serial { state.pointee.members.remove(index) }
+    if state.members[index]?.serial == member.serial { state.members.remove(index) }
   }
 }

@@ -29,11 +29,11 @@ package struct ScopeTie {
     scope.lock()
     defer { scope.unlock() }
     if scope.isClosing { return false }
-    tie.pointee.next = scope.state.pointee.works
+    tie.pointee.next = scope.state.works
     tie.pointee.serial = scope.nextSerial()
     tie.pointee.isListed = true
     tie.pointee.next?.pointee.previous = tie
-    scope.state.pointee.works = tie
+    scope.state.works = tie
     return true
   }
 
@@ -42,7 +42,7 @@ package struct ScopeTie {
     if !tie.pointee.isListed { return }
     tie.pointee.isListed = false
     let (previous, next) = (tie.pointee.previous, tie.pointee.next)
-    if let previous { previous.pointee.next = next } else { tie.pointee.scope.state.pointee.works = next }
+    if let previous { previous.pointee.next = next } else { tie.pointee.scope.state.works = next }
     next?.pointee.previous = previous
   }
 }
@@ -52,7 +52,7 @@ extension Scope {
   package func forEachWork(_ body: (ScopeWork.Pointer) -> Bool) {
     lock()
     defer { unlock() }
-    var next = state.pointee.works
+    var next = state.works
     while let tie = next {
       next = tie.pointee.next
       if !body(tie.pointee.work) { return }
@@ -76,7 +76,7 @@ extension Scope {
     lock()
     defer { unlock() }
     let member = memberBeforeLocked(serial)
-    var next = state.pointee.works
+    var next = state.works
     while let tie = next, tie.pointee.serial >= serial { next = tie.pointee.next }
     if let tie = next, tie.pointee.serial > (member?.serial ?? 0) {
       serial = tie.pointee.serial

@@ -16,7 +16,7 @@ extension Host {
     guard loop.belongsToCaller else {
       throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop runs only on its own thread")
     }
-    let closed = withUnsafePointer(to: state.pointee.closed) { $0 }
+    let closed = withUnsafePointer(to: state.closed) { $0 }
     let ticket = Host.nextTicket()
     var result = Status.ok
     let isBegun = try loop.beginPull(

@@ -16,42 +16,42 @@ extension Host {
   static let useToken: @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void = { memory, _ in
     guard let memory else { return }
     let host = Host(memory)
-    host.state.pointee.gate.lock()
-    host.state.pointee.registrations = host.state.pointee.registrations &- 1
-    let isLast = host.state.pointee.registrations == 0
-    host.state.pointee.gate.unlock()
+    host.state.gate.lock()
+    host.state.registrations = host.state.registrations &- 1
+    let isLast = host.state.registrations == 0
+    host.state.gate.unlock()
     if isLast { host.letGo() }
   }
 
   private func retire(_ token: UInt64) {
-    state.pointee.gate.lock()
-    state.pointee.registrations = state.pointee.registrations &- 1
-    let isLast = state.pointee.registrations == 0
-    _ = state.pointee.retired.append(token)
-    state.pointee.retiredCount.store(UInt64(state.pointee.retired.count), ordering: .relaxed)
-    state.pointee.gate.unlock()
+    state.gate.lock()
+    state.registrations = state.registrations &- 1
+    let isLast = state.registrations == 0
+    _ = state.retired.append(token)
+    state.retiredCount.store(UInt64(state.retired.count), ordering: .relaxed)
+    state.gate.unlock()
     if isLast { letGo() }
   }
 
   /// Moves retired tokens into `room`; how many.
   package func takeRetired(_ room: UnsafeMutableBufferPointer<UInt64>) -> Int {
-    state.pointee.gate.lock()
-    defer { state.pointee.gate.unlock() }
-    let count = state.pointee.retired.count
+    state.gate.lock()
+    defer { state.gate.unlock() }
+    let count = state.retired.count
     let taken = min(room.count, count)
     var index = 0
     while index < taken {
-      room[index] = state.pointee.retired[count &- taken &+ index] ?? 0
+      room[index] = state.retired[count &- taken &+ index] ?? 0
       index &+= 1
     }
-    state.pointee.retired.truncate(count &- taken)
-    state.pointee.retiredCount.store(UInt64(count &- taken), ordering: .relaxed)
+    state.retired.truncate(count &- taken)
+    state.retiredCount.store(UInt64(count &- taken), ordering: .relaxed)
     return taken
   }
 
   /// Where the number of retired tokens lies.
   package var retiredCountAddress: UnsafePointer<UInt64> {
-    withUnsafePointer(to: state.pointee.retiredCount) { UnsafeRawPointer($0).assumingMemoryBound(to: UInt64.self) }
+    withUnsafePointer(to: state.retiredCount) { UnsafeRawPointer($0).assumingMemoryBound(to: UInt64.self) }
   }
 
   // MARK: Making things for a host
@@ -70,13 +70,13 @@ extension Host {
   @inline(never)
   private func reserveToken() throws(Failure) {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
-    state.pointee.gate.lock()
+    state.gate.lock()
     // All registrations have one reference. While there is one, nobody else gets the slot.
-    let isFirst = state.pointee.registrations == 0
-    let isLiving = isFirst ? state.pointee.reference.hold(generation) : state.pointee.reference.isLive(generation)
-    let hasRoom = isLiving && state.pointee.retired.reserve(state.pointee.retired.count &+ state.pointee.registrations &+ 1)
-    if hasRoom { state.pointee.registrations = state.pointee.registrations &+ 1 }
-    state.pointee.gate.unlock()
+    let isFirst = state.registrations == 0
+    let isLiving = isFirst ? state.reference.hold(generation) : state.reference.isLive(generation)
+    let hasRoom = isLiving && state.retired.reserve(state.retired.count &+ state.registrations &+ 1)
+    if hasRoom { state.registrations = state.registrations &+ 1 }
+    state.gate.unlock()
     if !isLiving { throw Failure(Status.stale, "host", "has ended with its scope") }
     if !hasRoom && isFirst { letGo() }
     if !hasRoom { throw Failure.noMemory("token") }

@@ -11,7 +11,13 @@ package struct Host {
   package typealias Dispatch = @convention(c) (UInt64, UnsafeRawPointer?) -> UInt64
   package typealias ThreadHook = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-  let state: UnsafeMutablePointer<HostState>
+  let address: UnsafeMutablePointer<HostState>
+  /// What the handle leads to.
+  @inline(__always)
+  var state: HostState {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
   /// Of the life that is meant: the slot of one that has ended may serve another host.
   let generation: UInt32
 
@@ -20,11 +26,10 @@ package struct Host {
 
   /// The one that lives there, which somebody holds.
   init(_ memory: UnsafeMutableRawPointer) {
-    state = memory.assumingMemoryBound(to: HostState.self)
-    generation = state.pointee.reference.generation
+    self.init(memory, generation: memory.assumingMemoryBound(to: HostState.self).pointee.reference.generation)
   }
   init(_ memory: UnsafeMutableRawPointer, generation: UInt32) {
-    state = memory.assumingMemoryBound(to: HostState.self)
+    address = memory.assumingMemoryBound(to: HostState.self)
     self.generation = generation
   }
 
@@ -44,18 +49,16 @@ package struct Host {
     return try body(host)
   }
 
-  package var pointer: UnsafeMutableRawPointer { UnsafeMutableRawPointer(state) }
+  package var pointer: UnsafeMutableRawPointer { UnsafeMutableRawPointer(address) }
   /// The host that `pointer` was asked of.
   package init(pointer: UnsafeMutableRawPointer) { self.init(pointer) }
-  package var handle: Handle {
-    Handle(kind: .host, slot: state.pointee.slot, generation: generation)
-  }
+  package var handle: Handle { Handle(kind: .host, slot: state.slot, generation: generation) }
   /// What the host's items and blocks call. The host lives as long as there is one of their tokens, so nothing is to be dropped.
   package var callback: IndirectCallback {
     if fetchesEvents { return IndirectCallback(object: pointer, invoke: Host.forget, drop: IndirectCallback.dropFetched) }
     return IndirectCallback(object: pointer, invoke: Host.invoke, drop: nil)
   }
-  package var isClosed: Bool { state.pointee.closed.load(ordering: .sequentiallyConsistent) != 0 }
+  package var isClosed: Bool { state.closed.load(ordering: .sequentiallyConsistent) != 0 }
 
   package static func register(
     dispatch: Dispatch?, enter: ThreadHook?, exit: ThreadHook?, user: UnsafeMutableRawPointer?
@@ -73,42 +76,42 @@ package struct Host {
     var era: UInt32
     repeat {
       era = treadle_system_host_era() &+ 1
-      host.state.pointee.era.store(era, ordering: .relaxed)
+      host.state.era.store(era, ordering: .relaxed)
     } while !treadle_system_publish_host_era(era)
-    host.state.pointee.slot = slot
-    host.state.pointee.dispatch = dispatch
-    host.state.pointee.enter = enter
-    host.state.pointee.exit = exit
-    host.state.pointee.user = user
-    host.state.pointee.dropped.store(0, ordering: .relaxed)
+    host.state.slot = slot
+    host.state.dispatch = dispatch
+    host.state.enter = enter
+    host.state.exit = exit
+    host.state.user = user
+    host.state.dropped.store(0, ordering: .relaxed)
     // For a thread that knew the former (`leaveThread`): with this it finds the number.
-    host.state.pointee.closed.store(0, ordering: .releasing)
-    host.state.pointee.reference.begin(forClient: true)
+    host.state.closed.store(0, ordering: .releasing)
+    host.state.reference.begin(forClient: true)
     return host
   }
 
   // MARK: Its end
 
   /// Keeps it from being freed. The caller has it by its handle, or knows that it is held.
-  func holdAgain() { state.pointee.reference.holdAgain() }
+  func holdAgain() { state.reference.holdAgain() }
 
   /// With the last reference, when its scope is closed and no token of it is left, its slot is another host's.
   func letGo() {
-    if !state.pointee.reference.drop().isGone { return }
-    state.pointee.gate.lock()
-    var retired = state.pointee.retired
-    state.pointee.retired = Buffer()
-    state.pointee.retiredCount.store(0, ordering: .relaxed)
-    state.pointee.gate.unlock()
+    if !state.reference.drop().isGone { return }
+    state.gate.lock()
+    var retired = state.retired
+    state.retired = Buffer()
+    state.retiredCount.store(0, ordering: .relaxed)
+    state.gate.unlock()
     retired.free()
-    Slab(.host).free(state.pointee.slot, pointer)
+    Slab(.host).free(state.slot, pointer)
   }
 
   /// Its scope is closed: no client has it any more. It is quiet.
   package static func endInScope(_ handle: Handle) {
     guard let memory = try? Slab(.host).hold(handle.bits, "host") else { return }
     let host = Host(memory)
-    host.state.pointee.reference.abandonClients()
+    host.state.reference.abandonClients()
     host.letGo()
   }
 
@@ -132,7 +135,7 @@ package struct Host {
   }
 
   /// Whether there is no function to call.
-  package var fetchesEvents: Bool { state.pointee.dispatch == nil }
+  package var fetchesEvents: Bool { state.dispatch == nil }
 
   /// For what a host is told of wherever it happens.
   func demandDispatch() throws(Failure) { try callback.demandCall() }
@@ -153,7 +156,7 @@ package struct Host {
 
   /// Calls the host's function.
   private func tell(_ event: UnsafeRawPointer?) -> Bool {
-    guard let dispatch = state.pointee.dispatch else { return false }
+    guard let dispatch = state.dispatch else { return false }
     let ticket = UInt(Host.nextTicket())
     return ClientCall.guarded(dispatch, UnsafeRawPointer(bitPattern: ticket), event) == ~ticket
   }
@@ -190,10 +193,10 @@ package struct Host {
 
   /// Runs `body` unless the gate is closed; whoever closes it waits for this.
   private func whileOpen(_ whenClosed: Bool, _ event: UnsafeRawPointer? = nil, _ body: () -> Bool) -> Bool {
-    state.pointee.inFlight.add(1, ordering: .sequentiallyConsistent)
+    state.inFlight.add(1, ordering: .sequentiallyConsistent)
     var completed = whenClosed
     if isClosed {
-      state.pointee.dropped.add(1, ordering: .relaxed)
+      state.dropped.add(1, ordering: .relaxed)
     } else {
       let thread = treadle_system_thread()
       var call = Call(
@@ -211,7 +214,7 @@ package struct Host {
   }
 
   private func leaveFlight() {
-    state.pointee.inFlight.subtract(1, ordering: .sequentiallyConsistent)
+    state.inFlight.subtract(1, ordering: .sequentiallyConsistent)
     if isClosed { Rest.announce() }
   }
 
@@ -235,12 +238,12 @@ package struct Host {
     if fetchesEvents { return }
     let thread = treadle_system_thread()
     if thread.pointee.hosts_era != treadle_system_host_era() { Host.forgetFormer() }
-    let bit: UInt64 = 1 << UInt64(state.pointee.slot)
+    let bit: UInt64 = 1 << UInt64(state.slot)
     if thread.pointee.hosts & bit != 0 { return }
     thread.pointee.hosts |= bit
     thread.pointee.leave_hosts = { Host.leaveThread() }
     if thread.pointee.loop == nil { _ = treadle_system_watch_thread() }
-    if let enter = state.pointee.enter { _ = ClientCall.guarded(enter, state.pointee.user) }
+    if let enter = state.enter { _ = ClientCall.guarded(enter, state.user) }
   }
 
   /// The bits of the calling thread are those of the hosts of now: that of a slot which has got another host since is none of it.
@@ -258,9 +261,7 @@ package struct Host {
     thread.pointee.hosts_era = era
   }
 
-  private func isNewer(than era: UInt32) -> Bool {
-    Int32(bitPattern: state.pointee.era.load(ordering: .relaxed) &- era) > 0
-  }
+  private func isNewer(than era: UInt32) -> Bool { Int32(bitPattern: state.era.load(ordering: .relaxed) &- era) > 0 }
 
   /// The thread ends: its hosts are told, but for those that are quiet.
   static func leaveThread() {
@@ -276,7 +277,7 @@ package struct Host {
         _ = host.whileOpen(true) {
           // The one that the thread knew may have ended just now: while a call is in flight the slot does not change hands.
           if host.isNewer(than: thread.pointee.hosts_era) { return true }
-          if let exit = host.state.pointee.exit { _ = ClientCall.guarded(exit, host.state.pointee.user) }
+          if let exit = host.state.exit { _ = ClientCall.guarded(exit, host.state.user) }
           return true
         }
       }
@@ -286,12 +287,12 @@ package struct Host {
 
   /// Closes the gate, then waits for calls that run on other threads.
   package func quiesce(timeout: Int64) throws(Failure) {
-    state.pointee.closed.store(1, ordering: .sequentiallyConsistent)
+    state.closed.store(1, ordering: .sequentiallyConsistent)
     let own = callsOnThisThread
     let until = Clock.after(timeout, from: Clock.now())
     while true {
       let seen = Rest.epoch
-      if state.pointee.inFlight.load(ordering: .sequentiallyConsistent) <= own { return }
+      if state.inFlight.load(ordering: .sequentiallyConsistent) <= own { return }
       if timeout <= 0 || Clock.now() >= until {
         throw Failure(Status.timeout, "timeout_ns", "passed while events of the host were in flight")
       }
@@ -319,7 +320,7 @@ package struct Host {
     return count
   }
 
-  package var droppedCount: UInt64 { state.pointee.dropped.load(ordering: .relaxed) }
+  package var droppedCount: UInt64 { state.dropped.load(ordering: .relaxed) }
 }
 
 /// The memory of a host language that has registered itself. A slot that is free stays quiet.

@@ -18,26 +18,26 @@ extension Item {
     let item = Item(kind, slot, memory)
     item.beginCell(traits)
     item.setCode(code)
-    item.cell.pointee.info = info
+    item.cell.info = info
     prepare(item)
     if let context, !item.attach(context) {
       Slab(kind).giveBack(slot, memory)
       throw Failure.noMemory("object")
     }
-    if Watch.isTelling && kind != .port { item.cell.pointee.notes.store(Note.unused, ordering: .relaxed) }
-    item.cell.pointee.reference.begin(forClient: true, marks: Reference.Mark.valid)
+    if Watch.isTelling && kind != .port { item.cell.notes.store(Note.unused, ordering: .relaxed) }
+    item.cell.reference.begin(forClient: true, marks: Reference.Mark.valid)
     return item
   }
 
   /// A cell that is in no chain and no mode.
   @inline(__always)
   func beginCell(_ traits: UInt8) {
-    cell.pointee.previous = 0
-    cell.pointee.next = 0
-    cell.pointee.traits.store(traits, ordering: .relaxed)
-    cell.pointee.state.store(0, ordering: .relaxed)
-    cell.pointee.notes.store(0, ordering: .relaxed)
-    cell.pointee.membership.store(0, ordering: .relaxed)
+    cell.previous = 0
+    cell.next = 0
+    cell.traits.store(traits, ordering: .relaxed)
+    cell.state.store(0, ordering: .relaxed)
+    cell.notes.store(0, ordering: .relaxed)
+    cell.membership.store(0, ordering: .relaxed)
   }
 
   /// Gives the item, which has none, its context. False when there is no memory.
@@ -60,9 +60,9 @@ extension Item {
   private func retainInfo(_ retain: Context.Retain, with context: UnsafeMutablePointer<Context>) {
     let unmade = Unmade(item: self, context: context)
     let info = ObjectCall.recorded(0, holding: unmade, { $0.assumingMemoryBound(to: Unmade.self).pointee.giveBack() }) {
-      ClientCall.guarded(retain, cell.pointee.info)
+      ClientCall.guarded(retain, cell.info)
     }
-    cell.pointee.info = UnsafeMutableRawPointer(bitPattern: info)
+    cell.info = UnsafeMutableRawPointer(bitPattern: info)
   }
 
   /// An item that nobody knows of yet. What its context refers to is its creator's.
@@ -72,7 +72,7 @@ extension Item {
 
     func giveBack() {
       treadle_system_free(context)
-      item.slab.giveBack(item.slot, UnsafeMutableRawPointer(item.cell))
+      item.slab.giveBack(item.slot, UnsafeMutableRawPointer(item.address))
     }
   }
 
@@ -88,10 +88,10 @@ extension Item {
     // A timer or observer that is invalid gives its info up when nothing of ours refers to it any more: no mode, and no
     // callback that goes on (TMR-7, OBS-8). Only what has a context has anything to give up.
     if context != nil, isOf(.timer) || isOf(.observer) {
-      if let left = cell.pointee.reference.dropUnlessLast(count, without: Reference.Mark.valid) { return follow(left) }
+      if let left = cell.reference.dropUnlessLast(count, without: Reference.Mark.valid) { return follow(left) }
       releaseInfo()
     }
-    follow(cell.pointee.reference.drop(count))
+    follow(cell.reference.drop(count))
   }
 
   /// What a drop has left.
@@ -109,7 +109,7 @@ extension Item {
   func destroy() {
     if hasNote(Note.unused) { tellUnused() }
     if context != nil { destroyContext() }
-    slab.free(slot, UnsafeMutableRawPointer(cell))
+    slab.free(slot, UnsafeMutableRawPointer(address))
   }
 
   /// A client has created it and released it, and it could never be called: a mistake, unless it was invalidated in between.
@@ -121,22 +121,22 @@ extension Item {
   /// It is in a mode, or is called.
   @inline(__always)
   func noteUse() {
-    if hasNote(Note.unused) { cell.pointee.notes.bitwiseAnd(~Note.unused, ordering: .relaxed) }
+    if hasNote(Note.unused) { cell.notes.bitwiseAnd(~Note.unused, ordering: .relaxed) }
   }
 
   @inline(never)
   private func destroyContext() {
     guard let context else { return }
-    if let ending = context.pointee.ending, cell.pointee.reference.seen.has(Reference.Mark.valid) {
+    if let ending = context.pointee.ending, cell.reference.seen.has(Reference.Mark.valid) {
       ending(context.pointee.main.object)
     }
-    let wasValid = cell.pointee.reference.clear(Reference.Mark.valid).has(Reference.Mark.valid)
+    let wasValid = cell.reference.clear(Reference.Mark.valid).has(Reference.Mark.valid)
     if isOf(.port) {
       closeQueue()
       if wasValid { Item.tellInvalidPort(handle) }
     }
     releaseInfo()
-    cell.pointee.link.store(0, ordering: .relaxed)
+    cell.link.store(0, ordering: .relaxed)
     // With the last reference a routine calls its client.
     var dropped = context
     ObjectCall.during(handle.bits, &dropped) { memory in
@@ -156,7 +156,7 @@ extension Item {
   private func releaseInfoOnce() {
     guard let context, context.pointee.release != nil || context.pointee.retire != nil else { return }
     // Decides which thread releases it. What came before is ordered by the caller's reference.
-    if cell.pointee.notes.bitwiseOr(Note.released, ordering: .relaxed).oldValue & Note.released != 0 { return }
+    if cell.notes.bitwiseOr(Note.released, ordering: .relaxed).oldValue & Note.released != 0 { return }
     var item = self
     ObjectCall.during(handle.bits, &item) { $0?.assumingMemoryBound(to: Item.self).pointee.callRelease() }
   }
@@ -164,7 +164,7 @@ extension Item {
   private func callRelease() {
     guard let context else { return }
     if let retire = context.pointee.retire { retire(context.pointee.host, context.pointee.token) }
-    context.pointee.release?(cell.pointee.info)
+    context.pointee.release?(cell.info)
   }
 
   /// Lets the client describe its info; false if it does not.
@@ -174,7 +174,7 @@ extension Item {
     }
     buffer.pointee = 0
     // Not the `info` of clients, who have none of a timer that another thread has made invalid meanwhile.
-    _ = ClientCall.guarded(describe, cell.pointee.info, buffer, UnsafeRawPointer(bitPattern: capacity))
+    _ = ClientCall.guarded(describe, cell.info, buffer, UnsafeRawPointer(bitPattern: capacity))
     return true
   }
 }

@@ -13,12 +13,18 @@ package import TreadleBase
 package struct Item {
   /// What the low half of its handle says: slot, kind, and 1. It also names the item in `LoopState.calling` and `left`.
   package let tag: UInt32
-  let cell: UnsafeMutablePointer<ItemCell>
+  let address: UnsafeMutablePointer<ItemCell>
+  /// What the handle leads to.
+  @inline(__always)
+  var cell: ItemCell {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
   @inline(__always)
   init(tag: UInt32, _ memory: UnsafeMutableRawPointer) {
     self.tag = tag
-    cell = memory.assumingMemoryBound(to: ItemCell.self)
+    address = memory.assumingMemoryBound(to: ItemCell.self)
   }
   @inline(__always)
   init(_ kind: Kind, _ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
@@ -55,7 +61,7 @@ package struct Item {
   package func letGo() { drop() }
   /// For one who keeps it alive already.
   @inline(__always)
-  package func holdAgain() { cell.pointee.reference.holdAgain() }
+  package func holdAgain() { cell.reference.holdAgain() }
 
   /// What lies, or lay, in the slot that a client's handle names: whoever changes it names the handle's generation.
   @inline(__always)
@@ -67,13 +73,13 @@ package struct Item {
   /// Whether the item that a client's handle means is valid.
   package static func isValid(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) -> Bool {
     let handle = Handle(bits: handle)
-    let seen = try locate(kind, handle, subject).cell.pointee.reference.seen
+    let seen = try locate(kind, handle, subject).cell.reference.seen
     if seen.isGone || seen.generation != handle.generation { throw handle.failure(subject) }
     return seen.has(Reference.Mark.valid)
   }
 
   @inline(__always)
-  var generation: UInt32 { cell.pointee.reference.generation }
+  var generation: UInt32 { cell.reference.generation }
   @inline(__always)
   package var handle: Handle { Handle(tag: tag, generation: generation) }
   @inline(__always)
@@ -81,22 +87,22 @@ package struct Item {
 
   // MARK: What it is
 
-  package var isValid: Bool { cell.pointee.reference.seen.has(Reference.Mark.valid) }
+  package var isValid: Bool { cell.reference.seen.has(Reference.Mark.valid) }
   @inline(__always)
-  func hasTrait(_ trait: UInt8) -> Bool { cell.pointee.traits.load(ordering: .relaxed) & trait != 0 }
+  func hasTrait(_ trait: UInt8) -> Bool { cell.traits.load(ordering: .relaxed) & trait != 0 }
   /// A thread that finds the item aliased looks at the aliases under the item's lock, or its loop's.
   @inline(__always)
-  func hasNote(_ note: UInt8) -> Bool { cell.pointee.notes.load(ordering: .relaxed) & note != 0 }
+  func hasNote(_ note: UInt8) -> Bool { cell.notes.load(ordering: .relaxed) & note != 0 }
   /// For a thread that has made a port's first message visible and looks for its modes: it sees the note, or a thread that adds the port
   /// to a mode sees the message.
   @inline(__always)
-  func hasNoteInOrder(_ note: UInt8) -> Bool { cell.pointee.notes.load(ordering: .sequentiallyConsistent) & note != 0 }
+  func hasNoteInOrder(_ note: UInt8) -> Bool { cell.notes.load(ordering: .sequentiallyConsistent) & note != 0 }
   @inline(__always)
-  func hasState(_ state: UInt8) -> Bool { cell.pointee.state.load(ordering: .acquiring) & state != 0 }
+  func hasState(_ state: UInt8) -> Bool { cell.state.load(ordering: .acquiring) & state != 0 }
   /// Guarded as `ItemCell.state` is.
   @inline(__always)
   func setState(_ set: UInt8, clear: UInt8 = 0) {
-    cell.pointee.state.store(cell.pointee.state.load(ordering: .relaxed) & ~clear | set, ordering: .releasing)
+    cell.state.store(cell.state.load(ordering: .relaxed) & ~clear | set, ordering: .releasing)
   }
 
   package var repeats: Bool { !hasTrait(Trait.once) }
@@ -105,7 +111,7 @@ package struct Item {
   package var label: UnsafePointer<CChar>? { context?.pointee.label }
   package var info: UnsafeMutableRawPointer? {
     // A timer or observer gives its info up when it becomes invalid (TMR-7).
-    (isOf(.timer) || isOf(.observer)) && !isValid ? nil : cell.pointee.info
+    (isOf(.timer) || isOf(.observer)) && !isValid ? nil : cell.info
   }
 
   // MARK: Its callback and context
@@ -114,14 +120,14 @@ package struct Item {
   @inline(__always)
   private static var codeMark: UInt { 1 << 63 }
   @inline(__always)
-  var link: UInt { cell.pointee.link.load(ordering: .acquiring) }
+  var link: UInt { cell.link.load(ordering: .acquiring) }
 
   @inline(__always)
   func setCode(_ code: UnsafeMutableRawPointer?) {
-    cell.pointee.link.store(UInt(bitPattern: code) | Item.codeMark, ordering: .relaxed)
+    cell.link.store(UInt(bitPattern: code) | Item.codeMark, ordering: .relaxed)
   }
   func setContext(_ context: UnsafeMutablePointer<Context>) {
-    cell.pointee.link.store(UInt(bitPattern: context), ordering: .releasing)
+    cell.link.store(UInt(bitPattern: context), ordering: .releasing)
   }
 
   /// What the client gave besides the callback; nil if nothing.
@@ -148,13 +154,13 @@ package struct Item {
   /// Its beginning and this look are sequentially consistent, as the count of a port's messages is: a thread that has queued the first
   /// message looks here (`tellLoops`), and one that adds the port looks at the count.
   @inline(__always)
-  var membership: UInt32 { cell.pointee.membership.load(ordering: .sequentiallyConsistent) }
+  var membership: UInt32 { cell.membership.load(ordering: .sequentiallyConsistent) }
 
   /// Under the loop lock, and the item's but for an item that nobody else knows of yet.
   @inline(__always)
   func beginMembership(inMode slot: UInt32) {
-    cell.pointee.joins.store(cell.pointee.joins.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
-    cell.pointee.membership.store(slot, ordering: .sequentiallyConsistent)
+    cell.joins.store(cell.joins.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    cell.membership.store(slot, ordering: .sequentiallyConsistent)
   }
 
   /// Another cell of the same kind.
@@ -170,45 +176,49 @@ package struct Item {
   var nextAlias: UInt32 { UInt32(truncatingIfNeeded: link >> 32) }
   func setLink(primary: UInt32, next: UInt32) {
     // Before the alias begins its life and its membership, by which it is found; later only the next alias changes, under the lock.
-    cell.pointee.link.store(UInt(primary) | UInt(next) << 32, ordering: .relaxed)
+    cell.link.store(UInt(primary) | UInt(next) << 32, ordering: .relaxed)
   }
   var previousAlias: UInt32 {
-    get { UInt32(truncatingIfNeeded: UInt(bitPattern: cell.pointee.info)) }
-    nonmutating set { cell.pointee.info = UnsafeMutableRawPointer(bitPattern: UInt(newValue)) }
+    get { UInt32(truncatingIfNeeded: UInt(bitPattern: cell.info)) }
+    nonmutating set { cell.info = UnsafeMutableRawPointer(bitPattern: UInt(newValue)) }
   }
 
   // MARK: What one kind has besides
 
+  /// The memory of an item of this kind, which begins with the cell.
   @inline(__always)
-  private func slotMemory<Slot: ~Copyable>(as type: Slot.Type) -> UnsafeMutablePointer<Slot> {
-    assert(slab.fits(MemoryLayout<Slot>.size), "a slot has room for what lies in it")
-    return UnsafeMutableRawPointer(cell).assumingMemoryBound(to: Slot.self)
-  }
-  /// The slot of a source, which begins with the cell.
-  @inline(__always)
-  var source: UnsafeMutablePointer<SourceCell> {
-    assert(isOf(.source))
-    return slotMemory(as: SourceCell.self)
+  func slotMemory<Slot: ~Copyable>(_ kind: Kind, as type: Slot.Type) -> UnsafeMutablePointer<Slot> {
+    assert(isOf(kind) && slab.fits(MemoryLayout<Slot>.size), "a slot has room for what lies in it")
+    return UnsafeMutableRawPointer(address).assumingMemoryBound(to: Slot.self)
   }
   @inline(__always)
-  var watched: UnsafeMutablePointer<DescriptorCell.Watched> {
-    assert(isOf(.descriptor))
-    return withUnsafeMutablePointer(to: &slotMemory(as: DescriptorCell.self).pointee.watched) { $0 }
+  var source: SourceCell {
+    unsafeAddress { UnsafePointer(slotMemory(.source, as: SourceCell.self)) }
+    nonmutating unsafeMutableAddress { slotMemory(.source, as: SourceCell.self) }
+  }
+  @inline(__always)
+  var watched: DescriptorCell.Watched {
+    unsafeAddress { UnsafePointer(watchedAddress) }
+    nonmutating unsafeMutableAddress { watchedAddress }
+  }
+  @inline(__always)
+  private var watchedAddress: UnsafeMutablePointer<DescriptorCell.Watched> {
+    withUnsafeMutablePointer(to: &slotMemory(.descriptor, as: DescriptorCell.self).pointee.watched) { $0 }
   }
   @inline(__always)
   var timer: TimerMember {
     assert(isOf(.timer))
-    return TimerMember(slot: slot, cell: cell)
+    return TimerMember(slot: slot, address: address)
   }
   @inline(__always)
-  var due: UnsafeMutablePointer<TimerCell.Due> {
-    assert(isOf(.timer))
-    return withUnsafeMutablePointer(to: &slotMemory(as: TimerCell.self).pointee.due) { $0 }
+  var due: TimerCell.Due {
+    unsafeAddress { UnsafePointer(timer.dueAddress) }
+    nonmutating unsafeMutableAddress { timer.dueAddress }
   }
 
   /// Asks for the cell's cache line, to be written: one transfer, where reading first would make it two.
   @inline(__always)
-  func prefetchForWriting() { treadle_system_prefetch_for_writing(UnsafeMutableRawPointer(cell)) }
+  func prefetchForWriting() { treadle_system_prefetch_for_writing(UnsafeMutableRawPointer(address)) }
 }
 
 /// The locks of items' memberships. An item may be in several loops, so the lock of one is not enough to begin a

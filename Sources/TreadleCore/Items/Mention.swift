@@ -21,7 +21,7 @@ struct Mention: BitwiseCopyable {
     bits = UInt64(Mention.joins(of: member)) << 56 | UInt64(member.generation) << 32 | UInt64(member.tag)
   }
   @inline(__always)
-  private static func joins(of member: Item) -> UInt8 { member.cell.pointee.joins.load(ordering: .relaxed) }
+  private static func joins(of member: Item) -> UInt8 { member.cell.joins.load(ordering: .relaxed) }
 
   @inline(__always)
   var slot: UInt32 { Handle.slot(ofTag: UInt32(truncatingIfNeeded: bits)) }
@@ -34,7 +34,7 @@ struct Mention: BitwiseCopyable {
 
   /// Whether the cell of the slot is, or was last, in the membership that was mentioned.
   @inline(__always)
-  func means(_ cell: Item) -> Bool { cell.cell.pointee.reference.isLive(generation) && isLast(of: cell) }
+  func means(_ cell: Item) -> Bool { cell.cell.reference.isLive(generation) && isLast(of: cell) }
 }
 
 /// One place in a queue or a batch. All of them are of one type, so that a batch takes a queue's memory in exchange for

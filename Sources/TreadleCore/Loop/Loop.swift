@@ -7,10 +7,16 @@ package import TreadleBase
 
 /// A run loop: a thin handle, copied freely, through which all code reaches the loop's memory.
 package struct Loop {
-  let state: UnsafeMutablePointer<LoopState>
+  let address: UnsafeMutablePointer<LoopState>
+  /// What the handle leads to.
+  @inline(__always)
+  var state: LoopState {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
   @inline(__always)
-  package init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: LoopState.self) }
+  package init(_ memory: UnsafeMutableRawPointer) { address = memory.assumingMemoryBound(to: LoopState.self) }
 
   // MARK: Handles
 
@@ -22,17 +28,17 @@ package struct Loop {
   @inline(__always)
   package func letGo() { drop() }
   /// For one who holds it already.
-  package func holdAgain() { state.pointee.reference.holdAgain() }
+  package func holdAgain() { state.reference.holdAgain() }
 
   /// How long callers look for the loop's answer before they sleep.
   @inline(__always)
-  var answers: UnsafeMutablePointer<AdaptiveSpin> { withUnsafeMutablePointer(to: &state.pointee.answers) { $0 } }
+  var answers: UnsafeMutablePointer<AdaptiveSpin> { withUnsafeMutablePointer(to: &state.answers) { $0 } }
 
   /// Tells loops that exist at the same time apart.
   @inline(__always)
-  package var identity: UInt { UInt(bitPattern: state) }
+  package var identity: UInt { UInt(bitPattern: address) }
 
-  package var counters: UnsafeMutablePointer<LoopCounters> { withUnsafeMutablePointer(to: &state.pointee.counters) { $0 } }
+  package var counters: UnsafeMutablePointer<LoopCounters> { withUnsafeMutablePointer(to: &state.counters) { $0 } }
 
   /// The loop that a client's handle means, as of now, for calls that are safe on a loop whose thread is gone, and on
   /// another one in its place: they are made from signal handlers.
@@ -44,7 +50,7 @@ package struct Loop {
 
   @inline(__always)
   package var handle: Handle {
-    Handle(kind: .loop, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+    Handle(kind: .loop, slot: state.slot, generation: state.reference.generation)
   }
   @inline(__always)
   var handlePointer: OpaquePointer? { OpaquePointer(bitPattern: handle.bits) }
@@ -53,7 +59,7 @@ package struct Loop {
   /// before its thread.
   @inline(__always)
   func isAliveAs(_ handle: UInt) -> Bool {
-    isAlive && state.pointee.reference.generation == Handle(bits: handle).generation
+    isAlive && state.reference.generation == Handle(bits: handle).generation
   }
 
   // MARK: Its thread
@@ -62,9 +68,9 @@ package struct Loop {
   static let futureThread: Int32 = -1
 
   /// False once the loop's thread is gone. Acquires the generation (`isAliveAs`).
-  package var isAlive: Bool { state.pointee.threadID.load(ordering: .acquiring) != 0 }
+  package var isAlive: Bool { state.threadID.load(ordering: .acquiring) != 0 }
   /// The kernel's id of the loop's thread; 0 when there is none, or none yet.
-  package var threadID: Int32 { max(state.pointee.threadID.load(ordering: .relaxed), 0) }
+  package var threadID: Int32 { max(state.threadID.load(ordering: .relaxed), 0) }
 
   /// The calling thread's loop if it has one already.
   @inline(__always)
@@ -74,24 +80,24 @@ package struct Loop {
   }
 
   @inline(__always)
-  package var isCurrent: Bool { treadle_system_thread().pointee.loop == UnsafeMutableRawPointer(state) }
+  package var isCurrent: Bool { treadle_system_thread().pointee.loop == UnsafeMutableRawPointer(address) }
 
   /// For what must be done by the loop's own thread. A loop whose thread is gone has none.
   @inline(__always)
   func assertOwner() { assert(isCurrent || !isAlive, "this is for the loop's own thread") }
 
   /// Whether the thread blocks, or is about to (WAKE-6).
-  package var isWaiting: Bool { state.pointee.waiting.load(ordering: .acquiring) != 0 }
+  package var isWaiting: Bool { state.waiting.load(ordering: .acquiring) != 0 }
 
   /// A host's callback failed: the innermost run ends. Owner.
   package func failRun() {
     assertOwner()
-    if state.pointee.depth.load(ordering: .relaxed) != 0 { fail() }
+    if state.depth.load(ordering: .relaxed) != 0 { fail() }
   }
 
   /// The same, within a run.
-  func fail() { state.pointee.stop.bitwiseOr(LoopState.Stop.failed, ordering: .relaxed) }
-  var hasFailed: Bool { state.pointee.stop.load(ordering: .relaxed) & LoopState.Stop.failed != 0 }
+  func fail() { state.stop.bitwiseOr(LoopState.Stop.failed, ordering: .relaxed) }
+  var hasFailed: Bool { state.stop.load(ordering: .relaxed) & LoopState.Stop.failed != 0 }
 
   // MARK: Its life
 
@@ -102,7 +108,7 @@ package struct Loop {
 
   /// Drops one of our own references.
   func drop() {
-    if state.pointee.reference.drop().isGone { free() }
+    if state.reference.drop().isGone { free() }
   }
 
   /// A loop that is not served by a thread yet, with the two modes that every loop has (RL-4), and one reference of ours.
@@ -110,80 +116,79 @@ package struct Loop {
     assert(Slab(.loop).fits(MemoryLayout<LoopState>.size), "a slot has room for a loop")
     guard let (slot, memory) = Slab(.loop).take() else { throw Failure.noMemory("loop") }
     let loop = Loop(memory)
-    let state = loop.state
     // Whoever is late may look at it.
-    if state.pointee.slot != slot { state.pointee.slot = slot }
-    state.pointee.wakeDescriptor.store(-1, ordering: .relaxed)
-    state.pointee.timerDescriptor.store(-1, ordering: .relaxed)
-    state.pointee.timerDate = Clock.forever
-    state.pointee.life = treadle_system_tag()
-    state.pointee.goingOn = state.pointee.life
-    state.pointee.interruptDescriptor.store(-1, ordering: .relaxed)
-    state.pointee.awakeSince.store(Clock.lastTick, ordering: .relaxed)
+    if loop.state.slot != slot { loop.state.slot = slot }
+    loop.state.wakeDescriptor.store(-1, ordering: .relaxed)
+    loop.state.timerDescriptor.store(-1, ordering: .relaxed)
+    loop.state.timerDate = Clock.forever
+    loop.state.life = treadle_system_tag()
+    loop.state.goingOn = loop.state.life
+    loop.state.interruptDescriptor.store(-1, ordering: .relaxed)
+    loop.state.awakeSince.store(Clock.lastTick, ordering: .relaxed)
     let common = Mode.create(in: loop, name: CommonModes.name, isRecord: true)
-    state.pointee.commonRecord = common?.slot ?? 0
+    loop.state.commonRecord = common?.slot ?? 0
     guard common != nil, let standard = Mode.create(in: loop, name: CommonModes.defaultName) else {
       loop.empty()
       Slab(.loop).giveBack(slot, memory)
       throw Failure.noMemory("loop")
     }
-    state.pointee.defaultMode = standard.state
-    standard.state.pointee.isCommon.store(true, ordering: .relaxed)
-    state.pointee.reference.begin(forClient: false)
+    loop.state.defaultMode = standard.address
+    standard.state.isCommon.store(true, ordering: .relaxed)
+    loop.state.reference.begin(forClient: false)
     // After the life has begun: who finds the thread finds the generation.
-    state.pointee.threadID.store(threadID, ordering: .releasing)
+    loop.state.threadID.store(threadID, ordering: .releasing)
     return loop
   }
 
   /// Nothing refers to the loop. Its thread is gone, or it never had one.
   private func free() {
     empty()
-    Slab(.loop).free(state.pointee.slot, UnsafeMutableRawPointer(state))
+    Slab(.loop).free(state.slot, UnsafeMutableRawPointer(address))
   }
 
   /// Gives back what the loop has, and makes its slot what a new one looks like. Late callers may still look at it.
   private func empty() {
     record?.close()
-    for slot in state.pointee.modes.elements { Mode(slot: slot)?.close() }
-    state.pointee.modes.free()
-    state.pointee.modesByName.free()
-    state.pointee.modesToLookAt = 0
-    state.pointee.incoming.free()
-    state.pointee.spare.free()
-    state.pointee.deferred.free()
-    state.pointee.delayed.free()
-    state.pointee.delayedAlike.free()
-    state.pointee.commonRecord = 0
-    state.pointee.defaultMode = nil
-    state.pointee.jobCount = 0
-    state.pointee.isCalledFromOutside = false
-    state.pointee.hasReading = false
-    state.pointee.isWokenByOwner = false
-    state.pointee.hasLeft = false
-    state.pointee.firstPollable = 0
-    state.pointee.isChasing = false
-    state.pointee.isOverrun = false
-    state.pointee.dropDepth = 0
-    state.pointee.looks = 0
-    state.pointee.lastSerial = 0
-    state.pointee.ownTime = 0
-    state.pointee.lastReading = 0
-    state.pointee.readingTick = 0
-    state.pointee.thread.store(0, ordering: .relaxed)
-    state.pointee.callMode.store(0, ordering: .relaxed)
-    state.pointee.pending.store(0, ordering: .relaxed)
-    state.pointee.wakePending.store(0, ordering: .relaxed)
-    state.pointee.stop.store(0, ordering: .relaxed)
-    state.pointee.depth.store(0, ordering: .relaxed)
-    state.pointee.currentMode.store(0, ordering: .relaxed)
-    state.pointee.waiting.store(0, ordering: .relaxed)
-    state.pointee.calling.store(0, ordering: .relaxed)
-    state.pointee.running.store(0, ordering: .relaxed)
-    state.pointee.drained.store(0, ordering: .relaxed)
-    state.pointee.calledSince.store(0, ordering: .relaxed)
-    state.pointee.callers.reset()
-    state.pointee.answers.reset()
-    state.pointee.counters.reset()
+    for slot in state.modes.elements { Mode(slot: slot)?.close() }
+    state.modes.free()
+    state.modesByName.free()
+    state.modesToLookAt = 0
+    state.incoming.free()
+    state.spare.free()
+    state.deferred.free()
+    state.delayed.free()
+    state.delayedAlike.free()
+    state.commonRecord = 0
+    state.defaultMode = nil
+    state.jobCount = 0
+    state.isCalledFromOutside = false
+    state.hasReading = false
+    state.isWokenByOwner = false
+    state.hasLeft = false
+    state.firstPollable = 0
+    state.isChasing = false
+    state.isOverrun = false
+    state.dropDepth = 0
+    state.looks = 0
+    state.lastSerial = 0
+    state.ownTime = 0
+    state.lastReading = 0
+    state.readingTick = 0
+    state.thread.store(0, ordering: .relaxed)
+    state.callMode.store(0, ordering: .relaxed)
+    state.pending.store(0, ordering: .relaxed)
+    state.wakePending.store(0, ordering: .relaxed)
+    state.stop.store(0, ordering: .relaxed)
+    state.depth.store(0, ordering: .relaxed)
+    state.currentMode.store(0, ordering: .relaxed)
+    state.waiting.store(0, ordering: .relaxed)
+    state.calling.store(0, ordering: .relaxed)
+    state.running.store(0, ordering: .relaxed)
+    state.drained.store(0, ordering: .relaxed)
+    state.calledSince.store(0, ordering: .relaxed)
+    state.callers.reset()
+    state.answers.reset()
+    state.counters.reset()
   }
 }
 
@@ -202,19 +207,19 @@ extension Loop {
   /// Owner.
   @inline(__always)
   func ownRecentTime() -> Int64 {
-    if state.pointee.frame == nil { return readingOfTick() }
-    if !state.pointee.hasReading {
+    if state.frame == nil { return readingOfTick() }
+    if !state.hasReading {
       assertOwner()
-      state.pointee.lastReading = Clock.now()
-      state.pointee.hasReading = true
+      state.lastReading = Clock.now()
+      state.hasReading = true
     }
-    return state.pointee.lastReading
+    return state.lastReading
   }
 
   /// What a delay counts from that the calling thread gives: in a callback its recent time, and anywhere else the present.
   @inline(__always)
   static func delayStart() -> Int64 {
-    guard let loop = existing, loop.state.pointee.frame != nil else { return Clock.now() }
+    guard let loop = existing, loop.state.frame != nil else { return Clock.now() }
     return loop.ownRecentTime()
   }
 
@@ -222,10 +227,10 @@ extension Loop {
   @inline(__always)
   private func readingOfTick() -> Int64 {
     let tick = Clock.lastTick
-    if tick != state.pointee.readingTick {
-      state.pointee.lastReading = Clock.now()
-      state.pointee.readingTick = tick
+    if tick != state.readingTick {
+      state.lastReading = Clock.now()
+      state.readingTick = tick
     }
-    return state.pointee.lastReading
+    return state.lastReading
   }
 }

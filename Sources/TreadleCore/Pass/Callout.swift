@@ -87,7 +87,7 @@ extension Loop {
   @inline(__always)
   func beginCall() {
     assert(LockOrder.isClear, "no lock is held while client code runs")
-    state.pointee.hasReading = false
+    state.hasReading = false
   }
 
   /// A source or timer that is the frame's callout.
@@ -98,7 +98,7 @@ extension Loop {
     if item.hasTrait(Item.Trait.indirect) {
       callIndirectly(item, frame)
     } else if let code = item.code {
-      unsafeBitCast(code, to: PlainItem.self)(item.handlePointer, item.cell.pointee.info)
+      unsafeBitCast(code, to: PlainItem.self)(item.handlePointer, item.cell.info)
     }
     return !wasLeftByFork(frame)
   }
@@ -111,7 +111,7 @@ extension Loop {
     if item.hasTrait(Item.Trait.indirect) {
       callIndirectly(item, frame)
     } else if let code = item.code {
-      unsafeBitCast(code, to: PlainItemWithValue.self)(item.handlePointer, frame.pointee.callout.value, item.cell.pointee.info)
+      unsafeBitCast(code, to: PlainItemWithValue.self)(item.handlePointer, frame.pointee.callout.value, item.cell.info)
     }
     return !wasLeftByFork(frame)
   }
@@ -135,7 +135,7 @@ extension Loop {
     var event = Event(
       Loop.eventKind(kind), value: frame.pointee.callout.value, token: token, loop: handlePointer, subject: item.handle.bits,
       mode: frame.pointee.mode.name)
-    if kind == .timer { event.late = Clock.now() &- item.due.pointee.date }
+    if kind == .timer { event.late = Clock.now() &- item.due.date }
     // An item that is more than a descriptor source asks for no number.
     if kind == .descriptor && item.context?.pointee.ending == nil { event.descriptor = item.descriptorNumber(in: frame.pointee.mode) }
     if let message = frame.pointee.callout.message { event.argument = UnsafeMutableRawPointer(message.handlePointer) }
@@ -167,10 +167,10 @@ extension Loop {
     beginCall()
     let block = frame.pointee.callout.block
     if let code = block.code {
-      state.pointee.running.store(CallName(post: code).bits, ordering: .relaxed)
+      state.running.store(CallName(post: code).bits, ordering: .relaxed)
       unsafeBitCast(code, to: BlockNode.Function.self)(block.info)
     } else if let node = block.node {
-      state.pointee.running.store(node.pointee.name.bits, ordering: .releasing)
+      state.running.store(node.pointee.name.bits, ordering: .releasing)
       callNode(node, frame)
     }
     return !wasLeftByFork(frame)
@@ -201,7 +201,7 @@ extension Loop {
   func callJob(_ frame: Frame.Pointer) -> Bool {
     beginCall()
     guard let job = frame.pointee.callout.job else { return true }
-    state.pointee.running.store(job.pointee.name.bits, ordering: .releasing)
+    state.running.store(job.pointee.name.bits, ordering: .releasing)
     if job.pointee.isFetched, job.pointee.handOut?(job, Job.Ask.isLeft, nil, nil) == true {
       leaveToHost(frame)
     } else if !job.pointee.perform(job, handlePointer, frame.pointee.mode.name) {
@@ -225,7 +225,7 @@ extension Loop {
   func isInCallback(of item: Item) -> Bool {
     var frame = self.frame
     while let run = frame {
-      if run.pointee.callout.item?.cell == item.cell { return true }
+      if run.pointee.callout.item?.address == item.address { return true }
       frame = run.pointee.outer
     }
     return false

@@ -64,7 +64,7 @@ extension Loop {
     case .sources: putBackSources(frame)
     case .blocks: endDrain(frame)
     case .timers:
-      state.pointee.counters.timers.count(frame.pointee.batch.calledCount)
+      state.counters.timers.count(frame.pointee.batch.calledCount)
       frame.pointee.mode.reinstateTimers(frame.pointee.batch.entries, from: frame.pointee.batch.index)
     case .observers, .descriptor, .port, .none: break
     }

@@ -10,7 +10,7 @@ import TreadleBase
 extension Loop {
   @inline(__always)
   func openBlocks(_ frame: Frame.Pointer) -> Bool {
-    state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.blocks != 0 && takeBlocks(frame)
+    state.pending.load(ordering: .relaxed) & LoopState.Pending.blocks != 0 && takeBlocks(frame)
   }
 
   /// Detaches the queue: older blocks that no run was eligible for come first.
@@ -18,26 +18,26 @@ extension Loop {
   private func takeBlocks(_ frame: Frame.Pointer) -> Bool {
     // That may call the client, who may have ended everything: then there is no next block.
     nameNothing()
-    var taken = state.pointee.deferred.isEmpty ? Buffer() : takeDeferred()
-    state.pointee.gate.lock()
+    var taken = state.deferred.isEmpty ? Buffer() : takeDeferred()
+    state.gate.lock()
     let olderCount = taken.count
-    let count = olderCount &+ state.pointee.incoming.count
-    let hasGroups = state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.groups != 0
-    state.pointee.drained.store(UInt32(truncatingIfNeeded: count), ordering: .relaxed)
-    noteTaken(state.pointee.incoming.count)
+    let count = olderCount &+ state.incoming.count
+    let hasGroups = state.pending.load(ordering: .relaxed) & LoopState.Pending.groups != 0
+    state.drained.store(UInt32(truncatingIfNeeded: count), ordering: .relaxed)
+    noteTaken(state.incoming.count)
     if taken.isEmpty {
-      swap(&taken, &state.pointee.incoming)
-      swap(&state.pointee.incoming, &state.pointee.spare)
-    } else if taken.reserve(taken.count &+ state.pointee.incoming.count) {
-      for entry in state.pointee.incoming.elements { _ = taken.appendInRoom(entry) }
-      state.pointee.incoming.removeAll()
+      swap(&taken, &state.incoming)
+      swap(&state.incoming, &state.spare)
+    } else if taken.reserve(taken.count &+ state.incoming.count) {
+      for entry in state.incoming.elements { _ = taken.appendInRoom(entry) }
+      state.incoming.removeAll()
     }
     frame.pointee.batch.firstNew = olderCount
-    frame.pointee.batch.firstPlace = state.pointee.takenCount &- UInt64(truncatingIfNeeded: olderCount)
-    state.pointee.takenCount = state.pointee.takenCount &+ UInt64(truncatingIfNeeded: taken.count &- olderCount)
+    frame.pointee.batch.firstPlace = state.takenCount &- UInt64(truncatingIfNeeded: olderCount)
+    state.takenCount = state.takenCount &+ UInt64(truncatingIfNeeded: taken.count &- olderCount)
     // Without memory to join the two, the newer ones wait for the next drain.
-    if state.pointee.incoming.isEmpty { forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups) }
-    state.pointee.gate.unlock()
+    if state.incoming.isEmpty { forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups) }
+    state.gate.unlock()
     swap(&taken, &frame.pointee.batch.entries)
     recycle(taken)
     if hasGroups { noteDrained(frame.pointee.batch.entries) }
@@ -154,40 +154,40 @@ extension Loop {
 
   /// How many posts of a batch with groups are to be called.
   private func noteDrained(_ entries: Buffer<Entry>) {
-    state.pointee.drained.store(UInt32(truncatingIfNeeded: PostGroup.countOfPosts(in: entries)), ordering: .relaxed)
+    state.drained.store(UInt32(truncatingIfNeeded: PostGroup.countOfPosts(in: entries)), ordering: .relaxed)
   }
 
   /// What the drain has not run goes ahead of what has been queued since, and of what a nested run has put off.
   func endDrain(_ frame: Frame.Pointer) {
-    state.pointee.running.store(0, ordering: .relaxed)
-    state.pointee.drained.store(0, ordering: .relaxed)
+    state.running.store(0, ordering: .relaxed)
+    state.drained.store(0, ordering: .relaxed)
     assert(frame.pointee.posts.scope == nil, "posts of a scope are settled before the batch ends")
-    state.pointee.counters.posts.count(frame.pointee.batch.calledCount &- frame.pointee.uncalledCount)
+    state.counters.posts.count(frame.pointee.batch.calledCount &- frame.pointee.uncalledCount)
     frame.pointee.uncalledCount = 0
     while !frame.pointee.batch.isEmpty { keepFirst(frame) }
     frame.pointee.batch.entries.truncate(frame.pointee.batch.keptCount)
     if frame.pointee.batch.keptCount == 0 { return }
     lock()
-    var newer = state.pointee.deferred
-    state.pointee.deferred = Buffer()
-    swap(&state.pointee.deferred, &frame.pointee.batch.entries)
+    var newer = state.deferred
+    state.deferred = Buffer()
+    swap(&state.deferred, &frame.pointee.batch.entries)
     // All or none: a group has all of its posts.
-    let isKept = state.pointee.deferred.reserve(state.pointee.deferred.count &+ newer.count)
-    if isKept { for entry in newer.elements { _ = state.pointee.deferred.appendInRoom(entry) } }
+    let isKept = state.deferred.reserve(state.deferred.count &+ newer.count)
+    if isKept { for entry in newer.elements { _ = state.deferred.appendInRoom(entry) } }
     unlock()
     // Out of memory: the blocks cannot be kept, but their info goes back.
     if !isKept { for entry in newer.elements { if let node = entry.node { BlockNode.free(node) } } }
     newer.free()
-    state.pointee.gate.lock()
+    state.gate.lock()
     notePending(LoopState.Pending.blocks | LoopState.Pending.groups)
-    state.pointee.gate.unlock()
+    state.gate.unlock()
   }
 
   /// An empty room, for the next queue.
   private func recycle(_ buffer: Buffer<Entry>) {
     var buffer = buffer
     buffer.removeAll()
-    if state.pointee.spare.capacity < buffer.capacity { swap(&buffer, &state.pointee.spare) }
+    if state.spare.capacity < buffer.capacity { swap(&buffer, &state.spare) }
     buffer.free()
   }
 
@@ -210,24 +210,24 @@ extension Loop {
   /// Whether a block that is eligible in the mode waits in the queue, where no run has taken it.
   @inline(__always)
   private func hasQueuedBlock(_ mode: Mode) -> Bool {
-    state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.blocks != 0 && findQueuedBlock(mode)
+    state.pending.load(ordering: .relaxed) & LoopState.Pending.blocks != 0 && findQueuedBlock(mode)
   }
 
   /// Whether a post or request waits in the queues that the mode's next run calls.
   func hasQueued(_ mode: Mode) -> Bool { hasQueuedBlock(mode) || hasEligibleJob(mode) }
   /// Whether there is any post or request in the queues, whatever modes call it.
   @inline(__always)
-  var hasAnyQueued: Bool { state.pointee.pending.load(ordering: .relaxed) & (LoopState.Pending.blocks | LoopState.Pending.jobs) != 0 }
+  var hasAnyQueued: Bool { state.pending.load(ordering: .relaxed) & (LoopState.Pending.blocks | LoopState.Pending.jobs) != 0 }
   /// Whether a post or request waits for the mode's next run that runs of other modes were woken for.
   @inline(__always)
-  func hasLeft(_ mode: Mode) -> Bool { state.pointee.hasLeft && hasQueued(mode) }
+  func hasLeft(_ mode: Mode) -> Bool { state.hasLeft && hasQueued(mode) }
 
   @inline(never)
   private func findQueuedBlock(_ mode: Mode) -> Bool {
-    for entry in state.pointee.deferred.elements where admits(mode, entry) { return true }
-    state.pointee.gate.lock()
-    defer { state.pointee.gate.unlock() }
-    for entry in state.pointee.incoming.elements where admits(mode, entry) { return true }
+    for entry in state.deferred.elements where admits(mode, entry) { return true }
+    state.gate.lock()
+    defer { state.gate.unlock() }
+    for entry in state.incoming.elements where admits(mode, entry) { return true }
     return false
   }
 }
@@ -252,17 +252,17 @@ extension Loop {
     defer { unlock() }
     moveIncomingJobs()
     var cursor = JobCursor()
-    guard let last = state.pointee.lastJob, find(mode, &cursor, upTo: last.pointee.sequence) != nil else { return cursor }
+    guard let last = state.lastJob, find(mode, &cursor, upTo: last.pointee.sequence) != nil else { return cursor }
     cursor.limit = last.pointee.sequence
-    cursor.removals = state.pointee.jobRemovals
+    cursor.removals = state.jobRemovals
     return cursor
   }
 
   /// The first job behind the cursor that the mode admits. The lock is held.
   private func find(_ mode: Mode, _ cursor: inout JobCursor, upTo limit: UInt64) -> UnsafeMutablePointer<Job>? {
     // A nested run has performed some, or somebody has cancelled one: the place in the list may be gone.
-    if cursor.removals != state.pointee.jobRemovals { cursor.before = nil }
-    var next = cursor.before == nil ? state.pointee.firstJob : cursor.before?.pointee.next
+    if cursor.removals != state.jobRemovals { cursor.before = nil }
+    var next = cursor.before == nil ? state.firstJob : cursor.before?.pointee.next
     while let job = next, job.pointee.sequence <= limit {
       if admits(mode, job) { return job }
       cursor.before = job
@@ -296,7 +296,7 @@ extension Loop {
       frame.pointee.batch.jobs.limit = 0
     }
     unlink(job)
-    frame.pointee.batch.jobs.removals = state.pointee.jobRemovals
+    frame.pointee.batch.jobs.removals = state.jobRemovals
     frame.pointee.callout.set(job)
     // From here on it cannot be cancelled any more. A thread that reads this uses nothing else of the job.
     job.pointee.phase.store(Job.Phase.running, ordering: .relaxed)
@@ -307,9 +307,9 @@ extension Loop {
   func settleJob(_ frame: Frame.Pointer) -> Bool {
     guard let job = frame.pointee.callout.job else { return false }
     frame.pointee.callout.clear()
-    state.pointee.running.store(0, ordering: .relaxed)
-    state.pointee.counters.requests.count()
-    if job.pointee.isAwaited { state.pointee.answers.note() }
+    state.running.store(0, ordering: .relaxed)
+    state.counters.requests.count()
+    if job.pointee.isAwaited { state.answers.note() }
     job.pointee.finish(job, hasFailed ? Job.Phase.failed : Job.Phase.done)
     return true
   }

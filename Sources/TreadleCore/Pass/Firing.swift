@@ -10,10 +10,10 @@ extension Loop {
   @inline(__always)
   func openTimers(_ frame: Frame.Pointer, _ now: Int64) -> Bool {
     guard frame.pointee.mode.collectTimers(&frame.pointee.batch.entries, now: now) else { return false }
-    frame.pointee.mode.state.pointee.lastWasTimers = true
+    frame.pointee.mode.state.lastWasTimers = true
     frame.pointee.batch.open(.timers)
     frame.pointee.batch.now = now
-    state.pointee.awakeSince.store(now, ordering: .relaxed)
+    state.awakeSince.store(now, ordering: .relaxed)
     return true
   }
 
@@ -42,7 +42,7 @@ extension Loop {
       }
       guard let next else {
         if mustEnd(frame) { return false }
-        state.pointee.counters.timers.count(frame.pointee.batch.calledCount)
+        state.counters.timers.count(frame.pointee.batch.calledCount)
         return closeBatch(frame)
       }
       // The client may be called here, too, and run the loop, or close the timer.
@@ -96,7 +96,7 @@ extension Loop {
     while let entry = frame.pointee.batch.takeFirst() {
       frame.pointee.batch.fetchTimersAhead()
       guard let member = Item(.timer, slot: entry.mention.slot), entry.mention.means(member), member.isIn(mode),
-        member.primary.due.pointee.date <= frame.pointee.batch.now
+        member.primary.due.date <= frame.pointee.batch.now
       else {
         frame.pointee.batch.keptCount &+= 1
         continue
@@ -156,8 +156,8 @@ extension Loop {
         }
       }
       frame.pointee.handled = true
-      state.pointee.counters.descriptors.count()
-      frame.pointee.mode.state.pointee.lastWasTimers = false
+      state.counters.descriptors.count()
+      frame.pointee.mode.state.lastWasTimers = false
       frame.pointee.callout.set(.descriptor, item, value: events)
       return true
     }
@@ -203,7 +203,7 @@ extension Item {
     if !withDueLocked({ _ in beginFiring(isCollected: false) }) { return Status.ignored }
     noteUse()
     let thread = treadle_system_thread()
-    due.pointee.firedInside = thread.pointee.fired_timer
+    due.firedInside = thread.pointee.fired_timer
     thread.pointee.fired_timer = slot
     retainForCall()
     // No run of a loop knows of this call.
@@ -218,7 +218,7 @@ extension Item {
   private func endFiringByHand() {
     let thread = treadle_system_thread()
     // Not in the child of a fork that began anew inside of the callback.
-    if thread.pointee.fired_timer == slot { thread.pointee.fired_timer = due.pointee.firedInside }
+    if thread.pointee.fired_timer == slot { thread.pointee.fired_timer = due.firedInside }
     releaseAfterCall()
     settleFiring(.byHand)
   }
@@ -235,7 +235,7 @@ extension Item {
   var isFiredOnThisThread: Bool {
     if !isOf(.timer) { return false }
     var next = treadle_system_thread().pointee.fired_timer
-    while let item = Item(.timer, slot: next), item.slot != slot { next = item.due.pointee.firedInside }
+    while let item = Item(.timer, slot: next), item.slot != slot { next = item.due.firedInside }
     return next != 0
   }
 
@@ -243,11 +243,11 @@ extension Item {
     if let invoke = context?.pointee.main.invoke {
       var event = Event(
         Event.Kind.timer, token: context?.pointee.token ?? 0, loop: Loop.existing?.handlePointer, subject: handle.bits, mode: nil)
-      event.late = max(Clock.now() &- withDueLocked { _ in due.pointee.date }, 0)
+      event.late = max(Clock.now() &- withDueLocked { _ in due.date }, 0)
       if !invoke(context?.pointee.main.object, &event) { Loop.existing?.failRun() }
     } else if let code {
       // Also of a timer that another thread has made invalid meanwhile: it is not given up while the caller holds the timer.
-      unsafeBitCast(code, to: Loop.PlainItem.self)(handlePointer, cell.pointee.info)
+      unsafeBitCast(code, to: Loop.PlainItem.self)(handlePointer, cell.info)
     }
   }
 }

@@ -169,13 +169,13 @@ extension Loop {
   /// The innermost run. Owner.
   @inline(__always)
   var frame: Frame.Pointer? {
-    get { state.pointee.frame?.assumingMemoryBound(to: Frame.self) }
-    nonmutating set { state.pointee.frame = newValue.map { UnsafeMutableRawPointer($0) } }
+    get { state.frame?.assumingMemoryBound(to: Frame.self) }
+    nonmutating set { state.frame = newValue.map { UnsafeMutableRawPointer($0) } }
   }
   /// Frames to use again, linked by `outer`. Owner.
   fileprivate var spareFrames: Frame.Pointer? {
-    get { state.pointee.spareFrames?.assumingMemoryBound(to: Frame.self) }
-    nonmutating set { state.pointee.spareFrames = newValue.map { UnsafeMutableRawPointer($0) } }
+    get { state.spareFrames?.assumingMemoryBound(to: Frame.self) }
+    nonmutating set { state.spareFrames = newValue.map { UnsafeMutableRawPointer($0) } }
   }
 }
 

@@ -29,7 +29,7 @@ extension Loop {
     guard let frame = next else { return result }
     frame.pointee.isGuest = true
     frame.pointee.isLeft = false
-    state.pointee.goingOn = state.pointee.life
+    state.goingOn = state.life
     if hasPollables { disarmPollables() }
     var slice = Slice(loop: self, frame: frame, until: until, left: max(items, 1))
     let aside = treadle_system_thread().pointee.scope == nil ? nil : Scope.beginAside()
@@ -133,16 +133,16 @@ extension Loop {
     guard let mode else { return false }
     if mode.hasReadyPorts || mode.isAskedToPerform(self) || hasLeft(mode) { return true }
     // A count alone: a change of it ends the wait that the date is for.
-    return mode.poller.map { $0.hasEvents || $0.state.pointee.alwaysReadyCount.load(ordering: .relaxed) != 0 } ?? false
+    return mode.poller.map { $0.hasEvents || $0.state.alwaysReadyCount.load(ordering: .relaxed) != 0 } ?? false
   }
 }
 
 extension Mode {
   /// Whether a source of it is signalled. Owner.
   func isAskedToPerform(_ loop: Loop) -> Bool {
-    loop.state.pointee.gate.lock()
-    defer { loop.state.pointee.gate.unlock() }
-    return state.pointee.signalledCount.load(ordering: .relaxed) != 0 || !state.pointee.ownSignals.isEmpty
+    loop.state.gate.lock()
+    defer { loop.state.gate.unlock() }
+    return state.signalledCount.load(ordering: .relaxed) != 0 || !state.ownSignals.isEmpty
   }
 }
 
@@ -150,6 +150,6 @@ extension Poller {
   /// Whether the pollable descriptor is readable: more than 0, 0, or -errno.
   func lookAtPollable() -> Int32 {
     var event = treadle_system_event()
-    return treadle_system_epoll_wait(state.pointee.pollable, &event, 1, 0)
+    return treadle_system_epoll_wait(state.pollable, &event, 1, 0)
   }
 }

@@ -30,14 +30,14 @@ extension Loop {
     if frame.pointee.callout.kind == .job, let job = frame.pointee.callout.job {
       var event = Event(Event.Kind.request, token: 0, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)
       guard job.pointee.handOut?(job, Job.Ask.begin, host, &event) == true else { return false }
-      state.pointee.running.store(job.pointee.name.bits, ordering: .releasing)
+      state.running.store(job.pointee.name.bits, ordering: .releasing)
       room.append(event)
       return true
     }
     guard frame.pointee.callout.kind == .block, let node = frame.pointee.callout.block.node, BlockNode.begin(node, for: host) else {
       return false
     }
-    state.pointee.running.store(node.pointee.name.bits, ordering: .releasing)
+    state.running.store(node.pointee.name.bits, ordering: .releasing)
     room.append(event(of: node, frame))
     handOutBlocks(frame, to: host, &room)
     return true

@@ -17,9 +17,9 @@ extension Loop {
   private func openNotification(_ frame: Frame.Pointer, _ activity: UInt32) -> Bool {
     let mode = frame.pointee.mode
     // Without memory nobody is told, and the next notification tries again.
-    guard mode.state.pointee.observersInOrder.renew(of: mode) else { return false }
+    guard mode.state.observersInOrder.renew(of: mode) else { return false }
     frame.pointee.batch.entries.removeAll()
-    for entry in mode.state.pointee.observersInOrder.entries.elements where entry.second & UInt64(activity) != 0 {
+    for entry in mode.state.observersInOrder.entries.elements where entry.second & UInt64(activity) != 0 {
       if !frame.pointee.batch.entries.append(entry) { return closeBatch(frame) }
     }
     frame.pointee.batch.open(.observers)
@@ -37,7 +37,7 @@ extension Loop {
       name(item)
       let generation = item.generation
       // The exchange that stands between naming the observer and looking whether it is a member.
-      let isValid = item.cell.pointee.reference.exchange(generation, needs: Reference.Mark.valid, set: 0, clear: 0) != nil
+      let isValid = item.cell.reference.exchange(generation, needs: Reference.Mark.valid, set: 0, clear: 0) != nil
       if dropLeft(naming: item) && mustEnd(frame) { break }
       guard isValid, entry.mention.means(member), member.isIn(frame.pointee.mode) else { continue }
       if item.hasState(Item.State.running | Item.State.spent) { continue }

@@ -49,7 +49,7 @@ extension Loop {
       case .open:  // 2
         letOthersQueueMore(frame.pointee.mode)
         if openWakeGate() { frame.pointee.wasWoken = true }
-        state.pointee.counters.passes.count()
+        state.counters.passes.count()
         if Watch.isObserved { passBegins(frame) }
         frame.pointee.poolMark = Pool.mark
         frame.pointee.handled = false
@@ -177,7 +177,7 @@ extension Loop {
     let earliest = mode.earliestDate
     let now = earliest == Clock.forever ? 0 : Clock.now()
     let timersAreDue = earliest <= now
-    if !timersAreDue || mode.state.pointee.lastWasTimers, openReady(frame) { return true }
+    if !timersAreDue || mode.state.lastWasTimers, openReady(frame) { return true }
     if timersAreDue && openTimers(frame, now) { return true }
     return timersAreDue && openReady(frame)
   }
@@ -199,7 +199,7 @@ extension Loop {
     } else if frame.pointee.timeout <= 0 && !(frame.pointee.isGuest && frame.pointee.hasCalled) || isPastDeadline(frame) {
       frame.pointee.result = Status.timedOut
     } else if endsEmpty(frame) {
-      state.pointee.counters.finish(LoopCounters.Finish.becameEmpty)
+      state.counters.finish(LoopCounters.Finish.becameEmpty)
       frame.pointee.result = Status.finished
     } else if frame.pointee.wasInterrupted {
       frame.pointee.result = Status.interrupted
@@ -256,7 +256,7 @@ extension Loop {
   /// If the run is asked to stop: takes note, and uses the request up (STOP-2, STOP-9).
   func consumeStop(_ frame: Frame.Pointer) -> Bool {
     // Relaxed: the next load of the word, which finds this stop or a later one, acquires.
-    let isPlain = state.pointee.stop.load(ordering: .relaxed) & LoopState.Stop.innermost != 0
+    let isPlain = state.stop.load(ordering: .relaxed) & LoopState.Stop.innermost != 0
     let isSticky = consumeStickyStop(isOutermost: frame.pointee.outer == nil)
     // A shutdown stops every loop, behind saying what it is.
     if isPlain || isSticky { frame.pointee.result = treadle_system_is_closed() ? Status.closed : Status.stopped }
@@ -266,12 +266,12 @@ extension Loop {
   /// A sticky stop ends one run, or with all levels every run up to the outermost.
   func consumeStickyStop(isOutermost: Bool) -> Bool {
     let sticky = LoopState.Stop.sticky | LoopState.Stop.allLevels | LoopState.Stop.atOnce
-    let bits = state.pointee.stop.load(ordering: .acquiring)
+    let bits = state.stop.load(ordering: .acquiring)
     if bits & LoopState.Stop.sticky == 0 { return false }
     if isOutermost || bits & LoopState.Stop.allLevels == 0 {
       // Relaxed: the look has acquired the stop that was seen. A stop that has come since is used up with it; what tells of that stop
       // comes from the thread that asked for it, and orders what it did.
-      state.pointee.stop.bitwiseAnd(~sticky, ordering: .relaxed)
+      state.stop.bitwiseAnd(~sticky, ordering: .relaxed)
     }
     return true
   }

@@ -12,13 +12,13 @@ extension Loop {
   /// signal (SRC0-7). False if there is nothing to perform.
   @inline(__always)
   func openSources(_ frame: Frame.Pointer) -> Bool {
-    let mode = frame.pointee.mode.state
-    let hasOthers = mode.pointee.signalledCount.load(ordering: .relaxed) != 0
-    if !hasOthers && mode.pointee.ownSignals.isEmpty && !hasJobs && frame.pointee.outer == nil { return false }
+    let mode = frame.pointee.mode
+    let hasOthers = mode.state.signalledCount.load(ordering: .relaxed) != 0
+    if !hasOthers && mode.state.ownSignals.isEmpty && !hasJobs && frame.pointee.outer == nil { return false }
     frame.pointee.batch.open(.sources)
-    var isMixed = mode.pointee.hasScattered.load(ordering: .relaxed)
+    var isMixed = mode.state.hasScattered.load(ordering: .relaxed)
     if hasOthers && takeSignals(frame) { isMixed = true }
-    if !mode.pointee.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
+    if !mode.state.ownSignals.isEmpty && takeOwnSignals(frame) { isMixed = true }
     if frame.pointee.outer != nil && takeFromOuterRuns(frame) { isMixed = true }
     if isMixed { putInOrder(frame) }
     frame.pointee.batch.jobs = hasJobs ? openJobs(frame.pointee.mode) : JobCursor()
@@ -29,33 +29,33 @@ extension Loop {
   @inline(never)
   private func takeSignals(_ frame: Frame.Pointer) -> Bool {
     letOthersQueueMore(frame.pointee.mode)
-    let mode = frame.pointee.mode.state
-    state.pointee.gate.lock()
-    let isMixed = mode.pointee.signalsAreMixed
-    frame.pointee.batch.entries.takeAll(of: &mode.pointee.signalled)
-    mode.pointee.signalsAreMixed = false
+    let mode = frame.pointee.mode
+    state.gate.lock()
+    let isMixed = mode.state.signalsAreMixed
+    frame.pointee.batch.entries.takeAll(of: &mode.state.signalled)
+    mode.state.signalsAreMixed = false
     frame.pointee.mode.noteSignalledCount()
     noteTaken(frame.pointee.batch.entries.count)
-    state.pointee.gate.unlock()
+    state.gate.unlock()
     return isMixed
   }
 
   /// What the owner has signalled itself, behind what was taken already.
   @inline(__always)
   private func takeOwnSignals(_ frame: Frame.Pointer) -> Bool {
-    let mode = frame.pointee.mode.state
-    var isMixed = mode.pointee.ownSignalsAreMixed
+    let mode = frame.pointee.mode
+    var isMixed = mode.state.ownSignalsAreMixed
     if frame.pointee.batch.entries.isEmpty {
-      frame.pointee.batch.entries.takeAll(of: &mode.pointee.ownSignals)
-    } else if frame.pointee.batch.entries.reserve(frame.pointee.batch.entries.count &+ mode.pointee.ownSignals.count) {
-      for entry in mode.pointee.ownSignals.elements { _ = frame.pointee.batch.entries.appendInRoom(entry) }
-      mode.pointee.ownSignals.removeAll()
+      frame.pointee.batch.entries.takeAll(of: &mode.state.ownSignals)
+    } else if frame.pointee.batch.entries.reserve(frame.pointee.batch.entries.count &+ mode.state.ownSignals.count) {
+      for entry in mode.state.ownSignals.elements { _ = frame.pointee.batch.entries.appendInRoom(entry) }
+      mode.state.ownSignals.removeAll()
       isMixed = true
     } else {
       // Without memory they wait for the next pass.
       return isMixed
     }
-    mode.pointee.ownSignalsAreMixed = false
+    mode.state.ownSignalsAreMixed = false
     return isMixed
   }
 
@@ -98,7 +98,7 @@ extension Loop {
       if onlyFirst { return false }
     }
     if mustEnd(frame) { return false }
-    state.pointee.counters.signals.count(frame.pointee.batch.calledCount)
+    state.counters.signals.count(frame.pointee.batch.calledCount)
     return closeBatch(frame)
   }
 
@@ -120,14 +120,14 @@ extension Loop {
     let item = member.primary
     let generation = member.tag == item.tag ? entry.mention.generation : item.generation
     name(item)
-    let before = item.cell.pointee.reference.exchange(
+    let before = item.cell.reference.exchange(
       generation, needs: Reference.Mark.valid | Reference.Mark.signalled, set: 0, clear: Reference.Mark.ofSignal)
     let mayHaveEnded = dropLeft(naming: item) && mustEnd(frame)
     guard let before else { return nil }
     if mayHaveEnded || !member.isIn(mode) || !entry.mention.isLast(of: member) { return giveSignalBack(item, generation) }
-    if before.has(Reference.Mark.repeated) { state.pointee.isOverrun = true }
+    if before.has(Reference.Mark.repeated) { state.isOverrun = true }
     // It was another signal than the entry's, whose own entry is stale now.
-    if item.signalTime != entry.second { mode.state.pointee.ownSignalsAreMixed = true }
+    if item.signalTime != entry.second { mode.state.ownSignalsAreMixed = true }
     return item
   }
 
@@ -149,19 +149,19 @@ extension Loop {
   /// Sources that were collected but are left for a later pass are queued again, ahead of those signalled meanwhile.
   func putBackSources(_ frame: Frame.Pointer) {
     let mode = frame.pointee.mode
-    state.pointee.counters.signals.count(frame.pointee.batch.calledCount)
+    state.counters.signals.count(frame.pointee.batch.calledCount)
     frame.pointee.batch.jobs = JobCursor()
     frame.pointee.batch.dropTaken()
     if frame.pointee.batch.isEmpty { return }
-    state.pointee.gate.lock()
-    for entry in mode.state.pointee.signalled.elements where !frame.pointee.batch.entries.append(entry) {
+    state.gate.lock()
+    for entry in mode.state.signalled.elements where !frame.pointee.batch.entries.append(entry) {
       // Out of memory: without its place in the queue a signal must not stand in the way of later ones.
-      mode.signalled(entry)?.cell.pointee.reference.clear(Reference.Mark.ofSignal)
+      mode.signalled(entry)?.cell.reference.clear(Reference.Mark.ofSignal)
     }
-    swap(&frame.pointee.batch.entries, &mode.state.pointee.signalled)
-    mode.state.pointee.signalsAreMixed = true
+    swap(&frame.pointee.batch.entries, &mode.state.signalled)
+    mode.state.signalsAreMixed = true
     mode.noteSignalledCount()
-    state.pointee.gate.unlock()
+    state.gate.unlock()
   }
 }
 

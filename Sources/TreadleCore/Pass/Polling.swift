@@ -15,7 +15,7 @@ extension Loop {
     let number = try withLock { () throws(Failure) in
       let mode = try findOrMakeUnlistedMode(name)
       let poller = try mode.needPoller(self)
-      if state.pointee.timerDescriptor.load(ordering: .relaxed) < 0 {
+      if state.timerDescriptor.load(ordering: .relaxed) < 0 {
         throw Failure.system("timerfd_create", 0 &- treadle_system_enosys())
       }
       let isNew = !mode.isPollable
@@ -23,10 +23,10 @@ extension Loop {
       if result < 0 { throw Failure.system("epoll_create1", result) }
       if isNew {
         mode.holdAgain()
-        mode.state.pointee.nextPollable = state.pointee.firstPollable
-        state.pointee.firstPollable = mode.slot
+        mode.state.nextPollable = state.firstPollable
+        state.firstPollable = mode.slot
       }
-      let number = treadle_system_duplicate(poller.state.pointee.pollable)
+      let number = treadle_system_duplicate(poller.state.pollable)
       if number < 0 { throw Failure.system("fcntl", number) }
       return number
     }
@@ -40,7 +40,7 @@ extension Loop {
   }
 
   /// A run begins, which sleeps itself. In no order, as the end of a run's own sleep. Owner.
-  func disarmPollables() { state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed) }
+  func disarmPollables() { state.sleeping.store(Sleep.awake, ordering: .relaxed) }
 
   /// The last run has ended: from here on others sleep for the loop. Looks for what a sleep of a run looks for, and for what runs of other
   /// modes have left. Owner.
@@ -49,24 +49,24 @@ extension Loop {
   func armPollables(isWoken wasWoken: Bool) {
     if hasLookouts { handOverLookouts(but: nil) }
     // Acquires the changes that are counted here already: what follows looks at them.
-    let changes = state.pointee.changes.load(ordering: .acquiring)
+    let changes = state.changes.load(ordering: .acquiring)
     var isReady = wasWoken
     var until = Clock.forever
     forEachPollable { mode, poller in
       until = min(until, mode.nextWake())
-      if poller.hasEvents || poller.state.pointee.alwaysReadyCount.load(ordering: .relaxed) != 0 { isReady = true }
+      if poller.hasEvents || poller.state.alwaysReadyCount.load(ordering: .relaxed) != 0 { isReady = true }
       if hasLeft(mode) { isReady = true }
     }
     // A timer that the kernel refuses is one that is due: the run tells of the refusal.
     if setTimer(until) < 0 { isReady = true }
-    state.pointee.gate.lock()
+    state.gate.lock()
     forEachPollable { mode, _ in
-      if mode.state.pointee.signalledCount.load(ordering: .relaxed) != 0 || !mode.state.pointee.ownSignals.isEmpty { isReady = true }
+      if mode.state.signalledCount.load(ordering: .relaxed) != 0 || !mode.state.ownSignals.isEmpty { isReady = true }
       if mode.hasReadyPorts { isReady = true }
     }
-    state.pointee.sleeping.store(Sleep.inPoller, ordering: .sequentiallyConsistent)
-    state.pointee.gate.unlock()
-    if isReady || isWoken || isStopAsked || state.pointee.changes.load(ordering: .sequentiallyConsistent) != changes { kickSleeper() }
+    state.sleeping.store(Sleep.inPoller, ordering: .sequentiallyConsistent)
+    state.gate.unlock()
+    if isReady || isWoken || isStopAsked || state.changes.load(ordering: .sequentiallyConsistent) != changes { kickSleeper() }
   }
 
   /// A run has ended without a pass: what the kernel had for one is taken. Owner.

@@ -73,7 +73,7 @@ extension Loop {
     }
     if self.frame != frame { endRunsLeft(inside: frame) }
     frame.pointee.isLeft = false
-    state.pointee.goingOn = state.pointee.life
+    state.goingOn = state.life
     endHandedOut(frame, failed: failed)
     // No exception of a client's leaves the run (THR-19).
     withUnsafeMutablePointer(to: &room) { room in
@@ -105,7 +105,7 @@ extension Loop {
   /// The host gets the control back, and the run stays.
   func leave(_ frame: Frame.Pointer) {
     frame.pointee.isLeft = true
-    state.pointee.goingOn = Loop.left
+    state.goingOn = Loop.left
   }
 
   /// The run of a number, which is left, as are all inside of it; nil for one that is over.
@@ -160,7 +160,7 @@ extension Loop {
         _ = unlink(inner)
       }
     }
-    state.pointee.goingOn = state.pointee.life
+    state.goingOn = state.life
     return true
   }
 }

@@ -15,13 +15,13 @@ extension Loop {
   func openPortOrDescriptor(_ frame: Frame.Pointer) -> Bool {
     let mode = frame.pointee.mode
     if let poller = mode.poller, !mode.isPortsTurn {
-      if poller.hasEvents || !mode.state.pointee.lastWasDescriptors && !frame.pointee.asked && askForDescriptors(frame) {
-        mode.state.pointee.lastWasDescriptors = true
+      if poller.hasEvents || !mode.state.lastWasDescriptors && !frame.pointee.asked && askForDescriptors(frame) {
+        mode.state.lastWasDescriptors = true
         frame.pointee.batch.open(.descriptor)
         return true
       }
     }
-    mode.state.pointee.lastWasDescriptors = false
+    mode.state.lastWasDescriptors = false
     frame.pointee.batch.open(.port)
     return true
   }
@@ -47,8 +47,8 @@ extension Loop {
       }
       if !item.hasMessages { mode.withdrawPort(member, self) }
       frame.pointee.handled = true
-      state.pointee.counters.messages.count()
-      mode.state.pointee.lastWasTimers = false
+      state.counters.messages.count()
+      mode.state.lastWasTimers = false
       frame.pointee.callout.set(.message, item, message)
       return true
     }
@@ -72,7 +72,7 @@ extension Loop {
       callIndirectly(item, frame)
     } else if let code = item.code {
       typealias Plain = @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
-      unsafeBitCast(code, to: Plain.self)(item.handlePointer, message.handlePointer, item.cell.pointee.info)
+      unsafeBitCast(code, to: Plain.self)(item.handlePointer, message.handlePointer, item.cell.info)
     }
     return !wasLeftByFork(frame)
   }

@@ -49,15 +49,15 @@ extension Loop {
 
   @inline(never)
   private func finishAtOnce(_ reason: UInt32, _ name: ModeName?) -> Int32 {
-    state.pointee.counters.finish(reason)
+    state.counters.finish(reason)
     rearmPollables()
-    if Watch.isTelling { treadle_system_tell(UnsafeMutableRawPointer(state), 0, reason, name?.bytes, 0) }
+    if Watch.isTelling { treadle_system_tell(UnsafeMutableRawPointer(address), 0, reason, name?.bytes, 0) }
     return Status.finished
   }
 
   /// Whether the last run that finished made no pass: nothing was in its mode.
   var foundNothing: Bool {
-    let reason = state.pointee.counters.lastFinish.load(ordering: .relaxed)
+    let reason = state.counters.lastFinish.load(ordering: .relaxed)
     return reason == LoopCounters.Finish.unknownMode || reason == LoopCounters.Finish.emptyAtOnce
   }
 
@@ -115,7 +115,7 @@ extension Loop {
     if Watch.isTracing { Trace.record(Trace.What.runBegins) }
     defer { if Watch.isTracing { Trace.record(Trace.What.runEnds) } }
     // No exception of a client's leaves the run (THR-19).
-    treadle_system_call_clients({ if let memory = $0 { Loop(memory).runToItsEnd() } }, UnsafeMutableRawPointer(state))
+    treadle_system_call_clients({ if let memory = $0 { Loop(memory).runToItsEnd() } }, UnsafeMutableRawPointer(address))
     if isOfParent { throw Runtime.forkedFailure }
     return try pop(frame)
   }
@@ -141,8 +141,8 @@ extension Loop {
     let end = sleep(
       frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &frame.pointee.asked
     ) { awaited.map { $0.isOver } ?? isStopAsked }
-    state.pointee.hasReading = false
-    if isWoken { state.pointee.counters.wakes.count() }
+    state.hasReading = false
+    if isWoken { state.counters.wakes.count() }
     switch end {
     case .interrupted:
       frame.pointee.wasInterrupted = frame.pointee.interrupt == nil
@@ -162,24 +162,24 @@ extension Loop {
     reinstateOuterTimers(mode)
     let ofOneRun = LoopState.Stop.innermost | LoopState.Stop.failed
     // Relaxed: who reads the word later, to heed a stop, is ordered behind each stop whose update this one follows.
-    frame.pointee.outerStop = state.pointee.stop.bitwiseAnd(~ofOneRun, ordering: .relaxed).oldValue & ofOneRun
+    frame.pointee.outerStop = state.stop.bitwiseAnd(~ofOneRun, ordering: .relaxed).oldValue & ofOneRun
     // What came before the outermost run has its effect in that. Exchanged in order, as in `openWakeGate`.
-    let wasWoken = state.pointee.wakePending.exchange(0, ordering: .sequentiallyConsistent) != 0 || state.pointee.isWokenByOwner
+    let wasWoken = state.wakePending.exchange(0, ordering: .sequentiallyConsistent) != 0 || state.isWokenByOwner
     if self.frame == nil { frame.pointee.wasWoken = wasWoken } else { frame.pointee.outerWake = wasWoken ? 1 : 0 }
     if frame.pointee.outer != nil {
       frame.pointee.outerCall = beginNestedCalls()
     } else {
-      state.pointee.running.store(0, ordering: .relaxed)
-      state.pointee.calledSince.store(0, ordering: .relaxed)
+      state.running.store(0, ordering: .relaxed)
+      state.calledSince.store(0, ordering: .relaxed)
     }
-    state.pointee.isWokenByOwner = false
-    state.pointee.hasReading = false
-    state.pointee.goingOn = state.pointee.life
+    state.isWokenByOwner = false
+    state.hasReading = false
+    state.goingOn = state.life
     if hasPollables { disarmPollables() }
     self.frame = frame
-    mode.state.pointee.runs = mode.state.pointee.runs &+ 1
-    state.pointee.currentMode.store(mode.slot, ordering: .relaxed)
-    state.pointee.depth.add(1, ordering: .sequentiallyConsistent)
+    mode.state.runs = mode.state.runs &+ 1
+    state.currentMode.store(mode.slot, ordering: .relaxed)
+    state.depth.add(1, ordering: .sequentiallyConsistent)
     // A shutdown's barrier is before this, and the run finds it before a callback (`mustEnd`), or the shutdown finds the run.
     return frame
   }
@@ -223,24 +223,24 @@ extension Loop {
   func unlink(_ frame: Frame.Pointer) -> Bool {
     let outer = frame.pointee.outer
     self.frame = outer
-    state.pointee.goingOn = outer?.pointee.isLeft == true ? Loop.left : state.pointee.life
-    frame.pointee.mode.state.pointee.runs = frame.pointee.mode.state.pointee.runs &- 1
-    state.pointee.depth.subtract(1, ordering: .releasing)
-    state.pointee.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .relaxed)
+    state.goingOn = outer?.pointee.isLeft == true ? Loop.left : state.life
+    frame.pointee.mode.state.runs = frame.pointee.mode.state.runs &- 1
+    state.depth.subtract(1, ordering: .releasing)
+    state.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .relaxed)
     // A stop that an awaited run has not heeded is for the run around it.
     let isHeeded = frame.pointee.awaited == nil || outer == nil
     let ofThisRun = isHeeded ? LoopState.Stop.innermost | LoopState.Stop.failed : LoopState.Stop.failed
     // A shutdown's stop is before this update, which then acquires that everything is closed, for `pop`; or it is behind, and the
     // shutdown sees the depth.
-    state.pointee.stop.bitwiseAnd(~ofThisRun, ordering: .acquiring)
+    state.stop.bitwiseAnd(~ofThisRun, ordering: .acquiring)
     // Relaxed as in `push`.
-    if frame.pointee.outerStop != 0 { state.pointee.stop.bitwiseOr(frame.pointee.outerStop, ordering: .relaxed) }
+    if frame.pointee.outerStop != 0 { state.stop.bitwiseOr(frame.pointee.outerStop, ordering: .relaxed) }
     // In order as in `push`: what was queued before a wake-up is found.
-    let wasWoken = state.pointee.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
-    state.pointee.isWokenByOwner = false
+    let wasWoken = state.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
+    state.isWokenByOwner = false
     let wasEverWoken = wasWoken || frame.pointee.wasWoken
     if let outer { if wasEverWoken { leaveQueued(to: outer) } } else { noteLeft(wasWoken: wasEverWoken) }
-    state.pointee.hasReading = false
+    state.hasReading = false
     if outer != nil { endNestedCalls(frame.pointee.outerCall) }
     Frame.giveBack(frame, to: self)
     return wasWoken
@@ -251,13 +251,13 @@ extension Loop {
   @inline(never)
   private func leaveQueued(to outer: Frame.Pointer) {
     outer.pointee.wasWoken = true
-    if hasQueued(outer.pointee.mode) { state.pointee.isWokenByOwner = true }
+    if hasQueued(outer.pointee.mode) { state.isWokenByOwner = true }
   }
 
   /// The outermost run has ended, or was none: whether there is still something in the queues that a wake-up was for.
   @inline(__always)
   private func noteLeft(wasWoken: Bool) {
-    if wasWoken || state.pointee.hasLeft { state.pointee.hasLeft = hasAnyQueued }
+    if wasWoken || state.hasLeft { state.hasLeft = hasAnyQueued }
   }
 
   // MARK: Ends out of turn
@@ -266,9 +266,9 @@ extension Loop {
   /// a fork, or a client has left a run inside of this one.
   @inline(__always)
   func mustEnd(_ frame: Frame.Pointer) -> Bool {
-    let bits = state.pointee.stop.load(ordering: .relaxed)
+    let bits = state.stop.load(ordering: .relaxed)
     if bits & (LoopState.Stop.failed | LoopState.Stop.atOnce) != 0, endsWithinPass(frame, bits) { return true }
-    return treadle_system_open_tag() != state.pointee.goingOn
+    return treadle_system_open_tag() != state.goingOn
   }
 
   /// A stop at once is for the client's runs, and leaves them their Entry and Exit observers.
@@ -286,13 +286,13 @@ extension Loop {
 
   /// This is the child of a fork in a callback, and the loop is the parent's: it stays as it is, since other threads' locks
   /// may be held for ever (RL-11).
-  var isOfParent: Bool { treadle_system_tag() != state.pointee.life }
+  var isOfParent: Bool { treadle_system_tag() != state.life }
 
   /// A callback of the run has returned: true in the child of a fork that was made in it. One look before anything else, unless
   /// everything was shut down, or a run was left inside of the callback, which ends here.
   @inline(__always)
   func wasLeftByFork(_ frame: Frame.Pointer) -> Bool {
-    treadle_system_open_tag() != state.pointee.goingOn && (isOfParent || endsRunsLeft(inside: frame))
+    treadle_system_open_tag() != state.goingOn && (isOfParent || endsRunsLeft(inside: frame))
   }
 
   @inline(never)
@@ -305,8 +305,8 @@ extension Loop {
   func endsAtOnce(_ frame: Frame.Pointer) -> Bool {
     if isOfParent { return true }
     if Watch.isListened { abandonedPassEnds(frame) }
-    let failed = state.pointee.stop.bitwiseAnd(~LoopState.Stop.failed, ordering: .relaxed).oldValue & LoopState.Stop.failed
-    let isClosed = treadle_system_open_tag() != state.pointee.life
+    let failed = state.stop.bitwiseAnd(~LoopState.Stop.failed, ordering: .relaxed).oldValue & LoopState.Stop.failed
+    let isClosed = treadle_system_open_tag() != state.life
     abandonBatch(frame)
     if isClosed {
       frame.pointee.result = Status.closed
@@ -328,15 +328,15 @@ extension Loop {
       frame.pointee.awaited?.abandon()
       abandonBatch(frame)
       self.frame = frame.pointee.outer
-      frame.pointee.mode.state.pointee.runs = frame.pointee.mode.state.pointee.runs &- 1
+      frame.pointee.mode.state.runs = frame.pointee.mode.state.runs &- 1
       Frame.free(frame)
     }
     nameNothing()
     Frame.freeSpare(of: self)
-    state.pointee.currentMode.store(0, ordering: .relaxed)
+    state.currentMode.store(0, ordering: .relaxed)
     endNestedCalls(CalloutRecord())
-    if state.pointee.depth.load(ordering: .relaxed) == 0 { return }
-    state.pointee.depth.store(0, ordering: .sequentiallyConsistent)
+    if state.depth.load(ordering: .relaxed) == 0 { return }
+    state.depth.store(0, ordering: .sequentiallyConsistent)
     // A shutdown that has closed everything and seen the depth waits for this.
     if treadle_system_is_closed_now() { Rest.announce() }
   }

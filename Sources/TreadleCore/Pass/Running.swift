@@ -35,17 +35,17 @@ extension Loop {
 
   /// Nil between callbacks, outside of runs and asleep. What is relaxed here is a value alone: the hold acquires the item.
   package func holdRunning() -> RunningCall? {
-    if state.pointee.depth.load(ordering: .relaxed) == 0 || isWaiting { return nil }
-    let timed = state.pointee.calledSince.load(ordering: .relaxed)
-    let since = timed != 0 ? timed : state.pointee.awakeSince.load(ordering: .relaxed)
-    let name = CallName(bits: state.pointee.running.load(ordering: .acquiring))
+    if state.depth.load(ordering: .relaxed) == 0 || isWaiting { return nil }
+    let timed = state.calledSince.load(ordering: .relaxed)
+    let since = timed != 0 ? timed : state.awakeSince.load(ordering: .relaxed)
+    let name = CallName(bits: state.running.load(ordering: .acquiring))
     if name.bits != 0 {
-      let drained = Int(state.pointee.drained.load(ordering: .relaxed))
+      let drained = Int(state.drained.load(ordering: .relaxed))
       return RunningCall(item: nil, name: name, since: since, isTimed: timed != 0, drained: drained)
     }
-    let tag = state.pointee.calling.load(ordering: .relaxed)
-    guard let item = Item(tag: tag), item.cell.pointee.reference.hold(item.generation) else { return nil }
-    if state.pointee.calling.load(ordering: .relaxed) == tag {
+    let tag = state.calling.load(ordering: .relaxed)
+    guard let item = Item(tag: tag), item.cell.reference.hold(item.generation) else { return nil }
+    if state.calling.load(ordering: .relaxed) == tag {
       return RunningCall(item: item, name: .none, since: since, isTimed: timed != 0, drained: 0)
     }
     item.letGo()
@@ -54,11 +54,11 @@ extension Loop {
 
   /// The innermost callback, if it is timed. Any thread.
   package var timedCall: TimedCall? {
-    let since = state.pointee.calledSince.load(ordering: .sequentiallyConsistent)
-    return since == 0 ? nil : TimedCall(since: since, word: Loop.address(of: state.pointee.calledSince))
+    let since = state.calledSince.load(ordering: .sequentiallyConsistent)
+    return since == 0 ? nil : TimedCall(since: since, word: Loop.address(of: state.calledSince))
   }
   /// Whether that call still runs.
-  package func isCalled(_ call: TimedCall) -> Bool { state.pointee.calledSince.load(ordering: .acquiring) == call.since }
+  package func isCalled(_ call: TimedCall) -> Bool { state.calledSince.load(ordering: .acquiring) == call.since }
   private static func address(of word: borrowing Atomic<Int64>) -> UnsafeRawPointer {
     withUnsafePointer(to: word) { UnsafeRawPointer($0) }
   }
@@ -68,22 +68,22 @@ extension Loop {
     var count = (posts: 0, requests: 0)
     lock()
     defer { unlock() }
-    var next = state.pointee.firstJob
+    var next = state.firstJob
     while let job = next {
       requests.set(count.requests, Queued(name: job.pointee.name, since: job.pointee.queuedAt))
       count.requests &+= 1
       next = job.pointee.next
     }
-    state.pointee.gate.lock()
-    defer { state.pointee.gate.unlock() }
-    next = state.pointee.firstIncomingJob
+    state.gate.lock()
+    defer { state.gate.unlock() }
+    next = state.firstIncomingJob
     while let job = next {
       requests.set(count.requests, Queued(name: job.pointee.name, since: job.pointee.queuedAt))
       count.requests &+= 1
       next = job.pointee.next
     }
-    list(state.pointee.deferred, &posts, &count.posts)
-    list(state.pointee.incoming, &posts, &count.posts)
+    list(state.deferred, &posts, &count.posts)
+    list(state.incoming, &posts, &count.posts)
     return count
   }
 
@@ -109,17 +109,17 @@ extension Loop {
   /// A run begins inside of a callback, of which this is told when the run has ended.
   func beginNestedCalls() -> CalloutRecord {
     let outer = CalloutRecord(
-      running: state.pointee.running.load(ordering: .relaxed), drained: state.pointee.drained.load(ordering: .relaxed),
-      calledSince: state.pointee.calledSince.load(ordering: .relaxed), awakeSince: state.pointee.awakeSince.load(ordering: .relaxed))
+      running: state.running.load(ordering: .relaxed), drained: state.drained.load(ordering: .relaxed),
+      calledSince: state.calledSince.load(ordering: .relaxed), awakeSince: state.awakeSince.load(ordering: .relaxed))
     endNestedCalls(CalloutRecord(awakeSince: outer.awakeSince))
     return outer
   }
 
   func endNestedCalls(_ outer: CalloutRecord) {
-    state.pointee.running.store(outer.running, ordering: .releasing)
-    state.pointee.drained.store(outer.drained, ordering: .relaxed)
-    state.pointee.calledSince.store(outer.calledSince, ordering: .relaxed)
-    state.pointee.awakeSince.store(outer.awakeSince, ordering: .relaxed)
+    state.running.store(outer.running, ordering: .releasing)
+    state.drained.store(outer.drained, ordering: .relaxed)
+    state.calledSince.store(outer.calledSince, ordering: .relaxed)
+    state.awakeSince.store(outer.awakeSince, ordering: .relaxed)
   }
 }
 

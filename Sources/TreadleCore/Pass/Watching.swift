@@ -88,12 +88,12 @@ extension Loop {
 
   @inline(never)
   func passBegins(_ frame: Frame.Pointer) {
-    let number = state.pointee.counters.passes.load(ordering: .relaxed)
+    let number = state.counters.passes.load(ordering: .relaxed)
     if Watch.isTelling && frame.pointee.timeout > 0 {
-      state.pointee.gate.lock()
-      let isCalled = state.pointee.isCalledFromOutside
-      state.pointee.gate.unlock()
-      treadle_system_note_pass(UnsafeMutableRawPointer(state), isCalled)
+      state.gate.lock()
+      let isCalled = state.isCalledFromOutside
+      state.gate.unlock()
+      treadle_system_note_pass(UnsafeMutableRawPointer(address), isCalled)
     }
     if Watch.isTracing { Trace.recordPass(number) }
     if Watch.isListened { treadle_system_probe_pass_begins(handle.bits, number) }
@@ -141,10 +141,10 @@ extension Loop {
     let block = callout.isPost ? callout.block : Entry(first: 0, second: 0)
     let code = block.code ?? block.node?.pointee.code
     let start = Clock.now()
-    let outer = state.pointee.calledSince.exchange(start, ordering: .sequentiallyConsistent)
+    let outer = state.calledSince.exchange(start, ordering: .sequentiallyConsistent)
     if Watch.isGuarded { treadle_system_guard() }
     if !call(callout.kind, frame) { return false }
-    state.pointee.calledSince.store(outer, ordering: .releasing)
+    state.calledSince.store(outer, ordering: .releasing)
     tell(callout, code, Clock.now() &- start)
     return true
   }
@@ -174,7 +174,7 @@ extension Loop {
 
   private func tell(_ callout: Callout, _ code: UnsafeMutableRawPointer?, _ duration: Int64) {
     treadle_system_tell(
-      UnsafeMutableRawPointer(state), Loop.eventKind(callout.kind), callout.item?.tag ?? 0, code, duration)
+      UnsafeMutableRawPointer(address), Loop.eventKind(callout.kind), callout.item?.tag ?? 0, code, duration)
   }
 }
 

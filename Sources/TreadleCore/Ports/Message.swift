@@ -9,7 +9,13 @@ package import TreadleBase
 /// then on it is a queue's, a callback's, or a client's who retains it.
 package struct Message {
   package let slot: UInt32
-  let cell: UnsafeMutablePointer<MessageCell>
+  let address: UnsafeMutablePointer<MessageCell>
+  /// What the handle leads to.
+  @inline(__always)
+  var cell: MessageCell {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
   /// The cell of a slot that was allocated once; nil for slot 0, which means none.
   @inline(__always)
@@ -20,18 +26,18 @@ package struct Message {
   @inline(__always)
   private init(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
     self.slot = slot
-    cell = memory.assumingMemoryBound(to: MessageCell.self)
+    address = memory.assumingMemoryBound(to: MessageCell.self)
   }
 
   @inline(__always)
-  package var handle: Handle { Handle(kind: .message, slot: slot, generation: cell.pointee.reference.generation) }
+  package var handle: Handle { Handle(kind: .message, slot: slot, generation: cell.reference.generation) }
   @inline(__always)
   var handlePointer: OpaquePointer? { OpaquePointer(bitPattern: handle.bits) }
   @inline(__always)
-  package var id: UInt32 { cell.pointee.id }
+  package var id: UInt32 { cell.id }
   @inline(__always)
-  package var port: UInt { cell.pointee.port }
-  package var reply: UInt { cell.pointee.reply }
+  package var port: UInt { cell.port }
+  package var reply: UInt { cell.reply }
 
   /// What a part of a message is, in the numbers of the C header.
   package enum PartKind {
@@ -62,14 +68,14 @@ package struct Message {
     assert(Slab(.message).fits(MemoryLayout<MessageCell>.size), "a slot has room for a message")
     guard let (slot, memory) = Slab(.message).take() else { throw Failure.noMemory("message") }
     let message = Message(slot, memory)
-    message.cell.pointee.next = 0
-    message.cell.pointee.id = id
-    message.cell.pointee.count = 0
-    message.cell.pointee.length = 0
-    message.cell.pointee.port = 0
-    message.cell.pointee.reply = 0
-    message.cell.pointee.parts = nil
-    message.cell.pointee.reference.begin(forClient: false)
+    message.cell.next = 0
+    message.cell.id = id
+    message.cell.count = 0
+    message.cell.length = 0
+    message.cell.port = 0
+    message.cell.reply = 0
+    message.cell.parts = nil
+    message.cell.reference.begin(forClient: false)
     return message
   }
 
@@ -80,8 +86,8 @@ package struct Message {
     let message = try take(id)
     if let bytes, length > 0 {
       memcpy(message.room, bytes, length)
-      message.cell.pointee.length = UInt32(truncatingIfNeeded: length)
-      message.cell.pointee.count = 1
+      message.cell.length = UInt32(truncatingIfNeeded: length)
+      message.cell.count = 1
     }
     return message
   }
@@ -105,7 +111,7 @@ package struct Message {
     do throws(Failure) {
       if reply != 0 {
         try Slab(.port).retainForClient(reply, "reply_port")
-        message.cell.pointee.reply = reply
+        message.cell.reply = reply
       }
       try message.fill(count, part)
       return message
@@ -119,7 +125,7 @@ package struct Message {
   private func fill(_ count: Int, _ part: (Int) throws(Failure) -> Part) throws(Failure) {
     if count == 0 { return }
     guard let memory = treadle_system_allocate(count &* MemoryLayout<MessagePart>.stride) else { throw Failure.noMemory("message") }
-    cell.pointee.parts = memory.bindMemory(to: MessagePart.self, capacity: count)
+    cell.parts = memory.bindMemory(to: MessagePart.self, capacity: count)
     var total = 0
     for index in 0..<count {
       let given = try part(index)
@@ -134,7 +140,7 @@ package struct Message {
   }
 
   private func append(_ given: Part) throws(Failure) {
-    guard let parts = cell.pointee.parts else { return }
+    guard let parts = cell.parts else { return }
     var descriptor: Int32 = -1
     switch given.kind {
     case PartKind.port: try Slab(.port).retainForClient(given.port, "components[].port")
@@ -146,21 +152,21 @@ package struct Message {
       if descriptor < 0 { throw Failure.system("fcntl", descriptor) }
     default: break
     }
-    (parts + Int(cell.pointee.count)).initialize(
+    (parts + Int(cell.count)).initialize(
       to: MessagePart(
         kind: given.kind, descriptor: descriptor, bytes: given.length == 0 ? nil : given.bytes, length: given.length, port: given.port))
-    cell.pointee.count = cell.pointee.count &+ 1
+    cell.count = cell.count &+ 1
   }
 
   /// Behind the parts, whose lengths were looked at once.
   private func copyBytes(_ total: Int) throws(Failure) {
-    let size = Int(cell.pointee.count) &* MemoryLayout<MessagePart>.stride
+    let size = Int(cell.count) &* MemoryLayout<MessagePart>.stride
     let (sum, isTooMuch) = size.addingReportingOverflow(total)
-    guard !isTooMuch, let memory = treadle_system_reallocate(cell.pointee.parts, sum) else { throw Failure.noMemory("message") }
+    guard !isTooMuch, let memory = treadle_system_reallocate(cell.parts, sum) else { throw Failure.noMemory("message") }
     let parts = memory.assumingMemoryBound(to: MessagePart.self)
-    cell.pointee.parts = parts
+    cell.parts = parts
     var next = memory + size
-    for index in 0..<Int(cell.pointee.count) where parts[index].length != 0 {
+    for index in 0..<Int(cell.count) where parts[index].length != 0 {
       if let bytes = parts[index].bytes { memcpy(next, bytes, parts[index].length) }
       parts[index].bytes = UnsafeRawPointer(next)
       next += (parts[index].length &+ 15) & ~15
@@ -168,19 +174,19 @@ package struct Message {
   }
 
   @inline(__always)
-  private var room: UnsafeMutableRawPointer { withUnsafeMutablePointer(to: &cell.pointee.room) { UnsafeMutableRawPointer($0) } }
+  private var room: UnsafeMutableRawPointer { withUnsafeMutablePointer(to: &cell.room) { UnsafeMutableRawPointer($0) } }
 
   // MARK: Reading
 
-  package var count: Int { Int(cell.pointee.count) }
+  package var count: Int { Int(cell.count) }
 
   /// Nil for a number that no part has.
   package func part(_ index: Int) -> Part? {
     guard index >= 0, index < count else { return nil }
-    guard let parts = cell.pointee.parts else {
+    guard let parts = cell.parts else {
       var part = Part(kind: PartKind.bytes)
       part.bytes = UnsafeRawPointer(room)
-      part.length = Int(cell.pointee.length)
+      part.length = Int(cell.length)
       return part
     }
     var part = Part(kind: parts[index].kind)
@@ -193,7 +199,7 @@ package struct Message {
 
   /// Takes a descriptor out, which is the client's from then on; -1 if there is none, or no more.
   package func takeDescriptor(_ index: Int) -> Int32 {
-    guard index >= 0, index < count, let parts = cell.pointee.parts else { return -1 }
+    guard index >= 0, index < count, let parts = cell.parts else { return -1 }
     return parts[index].descriptor.exchange(-1, ordering: .acquiringAndReleasing)
   }
 
@@ -208,9 +214,9 @@ package struct Message {
   /// Drops one of our own references.
   @inline(__always)
   package func drop() {
-    if cell.pointee.parts == nil && cell.pointee.reply == 0 && cell.pointee.reference.endIfOnly() {
-      Slab(.message).giveBack(slot, UnsafeMutableRawPointer(cell))
-    } else if cell.pointee.reference.drop().isGone {
+    if cell.parts == nil && cell.reply == 0 && cell.reference.endIfOnly() {
+      Slab(.message).giveBack(slot, UnsafeMutableRawPointer(address))
+    } else if cell.reference.drop().isGone {
       end()
     }
   }
@@ -224,8 +230,8 @@ package struct Message {
   /// Nobody refers to it any more.
   @inline(__always)
   private func end() {
-    if cell.pointee.parts == nil && cell.pointee.reply == 0 {
-      Slab(.message).free(slot, UnsafeMutableRawPointer(cell))
+    if cell.parts == nil && cell.reply == 0 {
+      Slab(.message).free(slot, UnsafeMutableRawPointer(address))
     } else {
       endLater()
       Message.endAll()
@@ -238,7 +244,7 @@ package struct Message {
 extension Message {
   private func endLater() {
     let thread = treadle_system_thread()
-    cell.pointee.next = thread.pointee.ending_message
+    cell.next = thread.pointee.ending_message
     thread.pointee.ending_message = slot
   }
 
@@ -246,8 +252,8 @@ extension Message {
   static func dropChain(_ first: UInt32) {
     var next = first
     while let message = Message(slot: next) {
-      next = message.cell.pointee.next
-      if message.cell.pointee.reference.drop().isGone { message.endLater() }
+      next = message.cell.next
+      if message.cell.reference.drop().isGone { message.endLater() }
     }
     endAll()
   }
@@ -261,9 +267,9 @@ extension Message {
         Item.releaseForMessage(port)
         continue
       }
-      treadle_system_thread().pointee.ending_message = message.cell.pointee.next
-      treadle_system_free(message.cell.pointee.parts)
-      Slab(.message).free(message.slot, UnsafeMutableRawPointer(message.cell))
+      treadle_system_thread().pointee.ending_message = message.cell.next
+      treadle_system_free(message.cell.parts)
+      Slab(.message).free(message.slot, UnsafeMutableRawPointer(message.address))
     }
     treadle_system_thread().pointee.is_ending_messages = false
   }
@@ -276,15 +282,15 @@ extension Message {
 
   /// The next port to which it has a reference; on the way, its descriptors are closed.
   private func takePort() -> UInt? {
-    if cell.pointee.reply != 0 {
-      let port = cell.pointee.reply
-      cell.pointee.reply = 0
+    if cell.reply != 0 {
+      let port = cell.reply
+      cell.reply = 0
       return port
     }
-    guard let parts = cell.pointee.parts else { return nil }
+    guard let parts = cell.parts else { return nil }
     // From the last to the first, and shorter each time: none is looked at twice.
-    while cell.pointee.count != 0 {
-      let index = Int(cell.pointee.count) &- 1
+    while cell.count != 0 {
+      let index = Int(cell.count) &- 1
       if parts[index].port != 0 {
         let port = parts[index].port
         parts[index].port = 0
@@ -292,7 +298,7 @@ extension Message {
       }
       let descriptor = parts[index].descriptor.exchange(-1, ordering: .acquiringAndReleasing)
       if descriptor >= 0 { _ = treadle_system_close(descriptor) }
-      cell.pointee.count = cell.pointee.count &- 1
+      cell.count = cell.count &- 1
     }
     return nil
   }

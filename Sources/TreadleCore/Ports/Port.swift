@@ -23,35 +23,40 @@ extension Item {
   }
 
   private func beginQueue(_ capacity: UInt32) {
-    assert(!ready.pointee.isReady, "a cell that is in no mode is no ready one")
-    queue.pointee.capacity = capacity
-    queue.pointee.count.store(0, ordering: .relaxed)
-    queue.pointee.first = 0
-    queue.pointee.last = 0
-    queue.pointee.firstWaiter = nil
-    queue.pointee.lastWaiter = nil
+    assert(!ready.isReady, "a cell that is in no mode is no ready one")
+    queue.capacity = capacity
+    queue.count.store(0, ordering: .relaxed)
+    queue.first = 0
+    queue.last = 0
+    queue.firstWaiter = nil
+    queue.lastWaiter = nil
   }
 
   @inline(__always)
-  var ready: UnsafeMutablePointer<PortCell> {
-    assert(isOf(.port) && slab.fits(MemoryLayout<PortCell>.size), "a slot has room for a port")
-    return UnsafeMutableRawPointer(cell).assumingMemoryBound(to: PortCell.self)
+  var ready: PortCell {
+    unsafeAddress { UnsafePointer(slotMemory(.port, as: PortCell.self)) }
+    nonmutating unsafeMutableAddress { slotMemory(.port, as: PortCell.self) }
   }
   @inline(__always)
-  var queue: UnsafeMutablePointer<PortCell.Queue> { withUnsafeMutablePointer(to: &ready.pointee.queue) { $0 } }
+  var queue: PortCell.Queue {
+    unsafeAddress { UnsafePointer(queueAddress) }
+    nonmutating unsafeMutableAddress { queueAddress }
+  }
+  @inline(__always)
+  private var queueAddress: UnsafeMutablePointer<PortCell.Queue> { withUnsafeMutablePointer(to: &ready.queue) { $0 } }
 
   /// How many messages wait in it.
-  package var messageCount: Int { Int(queue.pointee.count.load(ordering: .relaxed)) }
-  package var messageCapacity: Int { Int(queue.pointee.capacity) }
+  package var messageCount: Int { Int(queue.count.load(ordering: .relaxed)) }
+  package var messageCapacity: Int { Int(queue.capacity) }
   @inline(__always)
-  var hasMessages: Bool { queue.pointee.count.load(ordering: .sequentiallyConsistent) != 0 }
+  var hasMessages: Bool { queue.count.load(ordering: .sequentiallyConsistent) != 0 }
 
   // MARK: Queueing
 
   /// Whether the port that a handle means takes messages, as of now.
   @inline(__always)
   func demandOpen(_ handle: Handle) throws(Failure) {
-    if !cell.pointee.reference.isLive(handle.generation) { throw handle.failure("port") }
+    if !cell.reference.isLive(handle.generation) { throw handle.failure("port") }
     if !isValid { throw Item.closedPort }
   }
   static var closedPort: Failure { Failure(Status.closed, "port", "is invalid, and takes no more messages") }
@@ -59,42 +64,42 @@ extension Item {
   /// Queues a message, whose reference is the queue's then. True: it is the first. Nil: there is no room.
   @inline(__always)
   func queue(_ message: Message, _ handle: Handle) throws(Failure) -> Bool? {
-    message.cell.pointee.port = handle.bits
-    queue.pointee.gate.lock()
-    defer { queue.pointee.gate.unlock() }
+    message.cell.port = handle.bits
+    queue.gate.lock()
+    defer { queue.gate.unlock() }
     try demandOpen(handle)
-    let count = queue.pointee.count.load(ordering: .relaxed)
-    if count >= queue.pointee.capacity { return nil }
+    let count = queue.count.load(ordering: .relaxed)
+    if count >= queue.capacity { return nil }
     link(message)
-    if count == 0 { return queue.pointee.count.exchange(1, ordering: .sequentiallyConsistent) == 0 }
-    queue.pointee.count.store(count &+ 1, ordering: .relaxed)
+    if count == 0 { return queue.count.exchange(1, ordering: .sequentiallyConsistent) == 0 }
+    queue.count.store(count &+ 1, ordering: .relaxed)
     return false
   }
 
   /// The gate is held.
   @inline(__always)
   private func link(_ message: Message) {
-    if let last = Message(slot: queue.pointee.last) { last.cell.pointee.next = message.slot } else { queue.pointee.first = message.slot }
-    queue.pointee.last = message.slot
+    if let last = Message(slot: queue.last) { last.cell.next = message.slot } else { queue.first = message.slot }
+    queue.last = message.slot
   }
 
   /// Has a thread wait for room behind those that do already. False if there is room now.
   func wait(_ waiter: UnsafeMutablePointer<RoomWaiter>, _ handle: Handle) throws(Failure) -> Bool {
-    queue.pointee.gate.lock()
-    defer { queue.pointee.gate.unlock() }
+    queue.gate.lock()
+    defer { queue.gate.unlock() }
     try demandOpen(handle)
-    if queue.pointee.count.load(ordering: .relaxed) < queue.pointee.capacity { return false }
-    waiter.pointee.before = queue.pointee.lastWaiter
+    if queue.count.load(ordering: .relaxed) < queue.capacity { return false }
+    waiter.pointee.before = queue.lastWaiter
     waiter.pointee.after = nil
-    if let last = queue.pointee.lastWaiter { last.pointee.after = waiter } else { queue.pointee.firstWaiter = waiter }
-    queue.pointee.lastWaiter = waiter
+    if let last = queue.lastWaiter { last.pointee.after = waiter } else { queue.firstWaiter = waiter }
+    queue.lastWaiter = waiter
     return true
   }
 
   /// Runs `body` under the gate if the thread waits still; false if it does not.
   func whileWaiting(_ waiter: UnsafeMutablePointer<RoomWaiter>, _ body: () -> Void) -> Bool {
-    queue.pointee.gate.lock()
-    defer { queue.pointee.gate.unlock() }
+    queue.gate.lock()
+    defer { queue.gate.unlock() }
     if waiter.pointee.word.load(ordering: .relaxed) & RoomWaiter.Outcome.all != RoomWaiter.Outcome.waits { return false }
     body()
     return true
@@ -103,8 +108,8 @@ extension Item {
   /// The gate is held.
   func unlink(_ waiter: UnsafeMutablePointer<RoomWaiter>) {
     let (before, after) = (waiter.pointee.before, waiter.pointee.after)
-    if let before { before.pointee.after = after } else { queue.pointee.firstWaiter = after }
-    if let after { after.pointee.before = before } else { queue.pointee.lastWaiter = before }
+    if let before { before.pointee.after = after } else { queue.firstWaiter = after }
+    if let after { after.pointee.before = before } else { queue.lastWaiter = before }
   }
 
   // MARK: Taking
@@ -112,18 +117,18 @@ extension Item {
   /// The first message, whose reference is the caller's then. Its room goes to the first thread that waits for some.
   @inline(__always)
   func takeMessage() -> Message? {
-    queue.pointee.gate.lock()
-    guard let message = Message(slot: queue.pointee.first) else {
-      queue.pointee.gate.unlock()
+    queue.gate.lock()
+    guard let message = Message(slot: queue.first) else {
+      queue.gate.unlock()
       return nil
     }
-    queue.pointee.first = message.cell.pointee.next
-    if queue.pointee.first == 0 { queue.pointee.last = 0 }
-    if let waiter = queue.pointee.firstWaiter {
+    queue.first = message.cell.next
+    if queue.first == 0 { queue.last = 0 }
+    if let waiter = queue.firstWaiter {
       admit(waiter)
     } else {
-      queue.pointee.count.store(queue.pointee.count.load(ordering: .relaxed) &- 1, ordering: .relaxed)
-      queue.pointee.gate.unlock()
+      queue.count.store(queue.count.load(ordering: .relaxed) &- 1, ordering: .relaxed)
+      queue.gate.unlock()
     }
     return message
   }
@@ -135,7 +140,7 @@ extension Item {
     if let message = Message(slot: waiter.pointee.message) { link(message) }
     let address = Futex.address(of: waiter.pointee.word)
     waiter.pointee.end(RoomWaiter.Outcome.sent)
-    queue.pointee.gate.unlock()
+    queue.gate.unlock()
     Futex.wake(address, 1)
   }
 
@@ -143,20 +148,20 @@ extension Item {
 
   /// The port has become invalid: its messages are dropped, and who waits for room is refused (PORT-2).
   func closeQueue() {
-    queue.pointee.gate.lock()
-    let first = queue.pointee.first
-    queue.pointee.first = 0
-    queue.pointee.last = 0
-    queue.pointee.count.store(0, ordering: .relaxed)
-    while let waiter = queue.pointee.firstWaiter {
+    queue.gate.lock()
+    let first = queue.first
+    queue.first = 0
+    queue.last = 0
+    queue.count.store(0, ordering: .relaxed)
+    while let waiter = queue.firstWaiter {
       unlink(waiter)
       let address = Futex.address(of: waiter.pointee.word)
       waiter.pointee.end(RoomWaiter.Outcome.closed)
-      queue.pointee.gate.unlock()
+      queue.gate.unlock()
       Futex.wake(address, 1)
-      queue.pointee.gate.lock()
+      queue.gate.lock()
     }
-    queue.pointee.gate.unlock()
+    queue.gate.unlock()
     Message.dropChain(first)
   }
 
@@ -167,25 +172,25 @@ extension Item {
 
   /// Threads that wait for room look again: who receives has changed, or everything was shut down.
   func pokeWaiters() {
-    queue.pointee.gate.lock()
-    var next = queue.pointee.firstWaiter
+    queue.gate.lock()
+    var next = queue.firstWaiter
     let isAny = next != nil
     while let waiter = next {
       waiter.pointee.poke()
       next = waiter.pointee.after
     }
-    queue.pointee.gate.unlock()
+    queue.gate.unlock()
     if isAny { wakePoked() }
   }
 
   /// One after the other, since nobody is woken under the gate; who has left the list in between was woken for that.
   private func wakePoked() {
     while true {
-      queue.pointee.gate.lock()
-      var next = queue.pointee.firstWaiter
+      queue.gate.lock()
+      var next = queue.firstWaiter
       while let waiter = next, !waiter.pointee.takePoke() { next = waiter.pointee.after }
       let address = next.map { Futex.address(of: $0.pointee.word) }
-      queue.pointee.gate.unlock()
+      queue.gate.unlock()
       guard let address else { return }
       Futex.wake(address, 1)
     }
@@ -195,7 +200,7 @@ extension Item {
   static func releaseForMessage(_ bits: UInt) {
     let handle = Handle(bits: bits)
     // A scope may have taken it.
-    guard let port = try? locate(.port, handle, "port"), let left = port.cell.pointee.reference.releaseForClient(handle.generation),
+    guard let port = try? locate(.port, handle, "port"), let left = port.cell.reference.releaseForClient(handle.generation),
       left.isGone
     else { return }
     _ = treadle_system_watch_thread()

@@ -34,7 +34,7 @@ extension Item {
 
   @inline(__always)
   private func beginWatched(_ number: Int32, _ events: UInt32) {
-    watched.pointee = DescriptorCell.Watched(number: number, events: UInt16(events & 3), strikes: 0)
+    watched = DescriptorCell.Watched(number: number, events: UInt16(events & 3), strikes: 0)
   }
 
   /// The client means an open one.
@@ -48,7 +48,7 @@ extension Item {
   /// as long as the item lives.
   @inline(__always)
   func askForDescriptor() -> Int32 {
-    if context?.pointee.getDescriptor == nil { return watched.pointee.number }
+    if context?.pointee.getDescriptor == nil { return watched.number }
     var asking = Asking(item: self)
     ObjectCall.during(handle.bits, &asking) { $0?.assumingMemoryBound(to: Asking.self).pointee.call() }
     return asking.number
@@ -59,14 +59,14 @@ extension Item {
     var number: Int32 = -1
 
     mutating func call() {
-      if let get = item.context?.pointee.getDescriptor { number = get(item.cell.pointee.info) }
+      if let get = item.context?.pointee.getDescriptor { number = get(item.cell.info) }
     }
   }
 
   // The own cell says what the source watches; where that is a membership too, its loop's lock guards it.
 
-  package var watchedNumber: Int32 { withWatchedLocked { watched.pointee.number } }
-  package var watchedEvents: UInt32 { withWatchedLocked { UInt32(watched.pointee.events) } }
+  package var watchedNumber: Int32 { withWatchedLocked { watched.number } }
+  package var watchedEvents: UInt32 { withWatchedLocked { UInt32(watched.events) } }
 
   private func withWatchedLocked<Result>(_ body: () -> Result) -> Result {
     lock()
@@ -89,7 +89,7 @@ extension Item {
     guard isValid else { throw Item.invalidDescriptor }
     lock()
     defer { unlock() }
-    let before = watched.pointee.events
+    let before = watched.events
     var failure: Failure?
     change(to: UInt16(events & 3), &failure)
     guard let failure else { return }
@@ -104,7 +104,7 @@ extension Item {
     while let member = next {
       let refusal = withLoopLocked(member) { mode -> Failure? in
         guard let mode, !mode.isRecord else {
-          member.watched.pointee.events = events
+          member.watched.events = events
           return nil
         }
         do throws(Failure) { try mode.rewatch(member, events) } catch { return error }
@@ -126,9 +126,9 @@ extension Item {
     defer { unlock() }
     guard let member = member(of: mode) else { return .nothing }
     return withLoopLocked(member) { mode in
-      guard let mode, member.watched.pointee.events != 0 else { return .nothing }
+      guard let mode, member.watched.events != 0 else { return .nothing }
       if !mode.demandStanding(member) { return .gone }
-      return treadle_system_read8(member.watched.pointee.number) >= 0 ? .read : .nothing
+      return treadle_system_read8(member.watched.number) >= 0 ? .read : .nothing
     }
   }
 
@@ -137,7 +137,7 @@ extension Item {
     lock()
     defer { unlock() }
     guard let member = member(of: mode) else { return -1 }
-    return withLoopLocked(member) { $0 == nil ? -1 : member.watched.pointee.number }
+    return withLoopLocked(member) { $0 == nil ? -1 : member.watched.number }
   }
 }
 

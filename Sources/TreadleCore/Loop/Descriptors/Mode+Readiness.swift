@@ -17,9 +17,9 @@ extension Mode {
   @inline(never)
   private func poll(_ poller: Poller) -> Int32 {
     guard let loop else { return 0 }
-    loop.state.pointee.waiting.store(1, ordering: .releasing)
+    loop.state.waiting.store(1, ordering: .releasing)
     let result = waitForDescriptors(poller, until: nil)
-    loop.state.pointee.waiting.store(0, ordering: .relaxed)
+    loop.state.waiting.store(0, ordering: .relaxed)
     if result < 0 && result != 0 &- treadle_system_eintr() { return result }
     return poller.hasEvents ? 1 : 0
   }
@@ -28,11 +28,11 @@ extension Mode {
   func waitForDescriptors(_ poller: Poller, until date: Int64?) -> Int32 {
     guard let loop else { return 0 }
     if loop.hasLookouts { loop.handOverLookouts(but: date == nil ? self : nil) }
-    let hasAlwaysReady = poller.state.pointee.alwaysReadyCount.load(ordering: .relaxed) > 0
-    let mayHaveStale = poller.state.pointee.mayHaveStale.load(ordering: .relaxed)
+    let hasAlwaysReady = poller.state.alwaysReadyCount.load(ordering: .relaxed) > 0
+    let mayHaveStale = poller.state.mayHaveStale.load(ordering: .relaxed)
     var result = poller.wait(loop, until: hasAlwaysReady ? nil : date)
     if mayHaveStale && result > 0 { result = dropStale(poller, result) }
-    if poller.state.pointee.clockWasSet { loop.noteClock(poller) }
+    if poller.state.clockWasSet { loop.noteClock(poller) }
     if hasAlwaysReady { appendAlwaysReady(poller) }
     if loop.hasLookouts { loop.appendNews(self, poller) }
     return result
@@ -46,9 +46,9 @@ extension Mode {
     guard let loop else { return result }
     loop.lock()
     defer { loop.unlock() }
-    for event in poller.state.pointee.events.elements {
+    for event in poller.state.events.elements {
       let data = EpollData(bits: event.data)
-      if poller.state.pointee.registrations[Int(data.number)]?.serial == data.serial { continue }
+      if poller.state.registrations[Int(data.number)]?.serial == data.serial { continue }
       let failure = rebuild(poller, loop)
       // What was reported with it is asked for again: this may be all that a run looks.
       return failure < 0 ? failure : poller.wait(loop, until: nil)
@@ -59,7 +59,7 @@ extension Mode {
   /// Behind what the kernel reported.
   private func appendAlwaysReady(_ poller: Poller) {
     loop?.lock()
-    for number in poller.state.pointee.alwaysReady.elements {
+    for number in poller.state.alwaysReady.elements {
       poller.report(EpollData(number: Int32(bitPattern: number), serial: 0), Readiness.kernelAlways)
     }
     loop?.unlock()
@@ -86,11 +86,11 @@ extension Mode {
   @inline(__always)
   private func ready(_ event: treadle_system_event, _ poller: Poller, _ loop: Loop) -> (Item, UInt32)? {
     let data = EpollData(bits: event.data)
-    guard let registration = poller.state.pointee.registrations[Int(data.number)], registration.serial == data.serial,
+    guard let registration = poller.state.registrations[Int(data.number)], registration.serial == data.serial,
       let member = Item(.descriptor, slot: registration.member)
     else { return nil }
     let item = member.primary
-    let watched = member.watched.pointee.events
+    let watched = member.watched.events
     if !item.isValid {
       // The thread that ends it has not come to this membership yet. The loop must not turn for it until then.
       unwatch(member)
@@ -99,11 +99,11 @@ extension Mode {
     // Without a serial it is one that is always ready, unless that was paused.
     if watched == 0 { return nil }
     loop.name(item)
-    member.watched.pointee.strikes &+= 1
+    member.watched.strikes &+= 1
     var events = Readiness.fromKernel(event.events, watched: UInt32(watched))
     // One that reports again and again may have been closed without being removed, while its file lives on: then its entry
     // is stale, and the source is told once.
-    if member.watched.pointee.strikes % 64 == 0 && !demandStanding(member) { events |= Readiness.failed }
+    if member.watched.strikes % 64 == 0 && !demandStanding(member) { events |= Readiness.failed }
     return (item, events)
   }
 }

@@ -31,7 +31,7 @@ extension Loop {
   @inline(__always)
   func name(_ item: Item) {
     assertOwner()
-    state.pointee.calling.store(item.tag, ordering: .releasing)
+    state.calling.store(item.tag, ordering: .releasing)
   }
 
   /// Behind that exchange: drops what was left to the owner by a call before this one. True if there was anything: the
@@ -41,7 +41,7 @@ extension Loop {
   func dropLeft() -> Bool {
     treadle_system_fence_after_exchange()
     // The fence orders it; what it says is looked at under the lock.
-    return state.pointee.left.load(ordering: .relaxed) == 0 ? false : dropLeftNow()
+    return state.left.load(ordering: .relaxed) == 0 ? false : dropLeftNow()
   }
 
   /// Drops what was left, for one who has named an item and not looked yet whether it is a member: it is named when this
@@ -53,7 +53,7 @@ extension Loop {
   private func dropMoreLeft(naming item: Item) -> Bool {
     repeat {
       name(item)
-      item.cell.pointee.reference.update()
+      item.cell.reference.update()
     } while dropLeft()
     return true
   }
@@ -61,11 +61,11 @@ extension Loop {
   /// A call has returned: what the caller itself, in it, or another thread meanwhile has left to him is not kept any longer.
   /// What is left after this look, by another thread, is found when the next item is named, or none.
   @inline(__always)
-  func endNaming() -> Bool { state.pointee.left.load(ordering: .relaxed) != 0 && nameNothing() }
+  func endNaming() -> Bool { state.left.load(ordering: .relaxed) != 0 && nameNothing() }
 
   /// Whether anything is left to the owner. The lock is held: unless it is, nothing will be that was named before.
   @inline(__always)
-  var hasLeft: Bool { state.pointee.left.load(ordering: .relaxed) != 0 }
+  var hasLeft: Bool { state.left.load(ordering: .relaxed) != 0 }
 
   /// Nothing is called any more. True if anything was dropped. A call that is over may stay named until the next item is, but
   /// not while anything else is called, or the loop sleeps: who closes the item would wait for that. The store is sequentially
@@ -73,21 +73,21 @@ extension Loop {
   @inline(__always)
   @discardableResult
   func nameNothing() -> Bool {
-    if state.pointee.calling.load(ordering: .relaxed) == 0 { return false }
-    state.pointee.calling.store(0, ordering: .sequentiallyConsistent)
+    if state.calling.load(ordering: .relaxed) == 0 { return false }
+    state.calling.store(0, ordering: .sequentiallyConsistent)
     return dropLeft()
   }
 
   @inline(never)
   private func dropLeftNow() -> Bool {
     lock()
-    let tag = state.pointee.left.load(ordering: .relaxed)
+    let tag = state.left.load(ordering: .relaxed)
     // The item that is named now was taken out just now: it stays left.
-    let isOver = tag != 0 && tag != state.pointee.calling.load(ordering: .relaxed)
+    let isOver = tag != 0 && tag != state.calling.load(ordering: .relaxed)
     if isOver {
-      state.pointee.left.store(0, ordering: .relaxed)
+      state.left.store(0, ordering: .relaxed)
       // A thread that takes an item out looks at this under the lock.
-      state.pointee.calling.store(0, ordering: .relaxed)
+      state.calling.store(0, ordering: .relaxed)
     }
     unlock()
     if isOver { Item(tag: tag)?.drop() }
@@ -111,7 +111,7 @@ extension Loop {
   /// is not called any more.
   @inline(__always)
   private func isCalling(_ item: Item) -> Bool {
-    state.pointee.calling.load(ordering: .acquiring) == item.tag
+    state.calling.load(ordering: .acquiring) == item.tag
   }
 
   /// Leaves the reference of a mode, out of which an item was taken, to the owner if he calls the item. What the caller has
@@ -121,13 +121,13 @@ extension Loop {
 
   @inline(never)
   private func leave(_ item: Item) -> Item? {
-    let before = state.pointee.left.load(ordering: .relaxed)
+    let before = state.left.load(ordering: .relaxed)
     // Another of the item's references was left already, which keeps it long enough.
     if before == item.tag { return item }
-    state.pointee.left.store(item.tag, ordering: .sequentiallyConsistent)
+    state.left.store(item.tag, ordering: .sequentiallyConsistent)
     treadle_system_fence_after_exchange()
     if !isCurrent && !isCalling(item) {
-      state.pointee.left.store(before, ordering: .relaxed)
+      state.left.store(before, ordering: .relaxed)
       return item
     }
     // What was left before is of a call that is over, since the owner has named another item; he will find this one.

@@ -22,7 +22,7 @@ extension Loop {
   /// The same of a mode that `holdMode` has returned.
   @inline(__always)
   func droppingIfThreadEnds<Result, Refusal: Error>(_ mode: Mode, _ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
-    if mode.state == state.pointee.defaultMode { return try body() }
+    if mode.address == state.defaultMode { return try body() }
     return try ObjectCall.recorded(0, holding: mode, { $0.assumingMemoryBound(to: Mode.self).pointee.drop() }, body)
   }
 }

@@ -13,7 +13,7 @@ extension Item {
   package static func invalidate(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
     let handle = Handle(bits: handle)
     let item = try locate(kind, handle, subject)
-    guard let before = item.cell.pointee.reference.hold(handle.generation, clearing: Item.marksOfValid) else {
+    guard let before = item.cell.reference.hold(handle.generation, clearing: Item.marksOfValid) else {
       throw handle.failure(subject)
     }
     item.end(before)
@@ -21,7 +21,7 @@ extension Item {
 
   /// Ends an item that the caller holds, or that nobody else knows.
   package func invalidate() {
-    if let before = cell.pointee.reference.hold(generation, clearing: Item.marksOfValid) { end(before) }
+    if let before = cell.reference.hold(generation, clearing: Item.marksOfValid) { end(before) }
   }
 
   private static var marksOfValid: UInt64 { Reference.Mark.valid | Reference.Mark.ofSignal }
@@ -93,8 +93,8 @@ extension Item {
   package static func release(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
     let handle = Handle(bits: handle)
     let item = try locate(kind, handle, subject)
-    guard let left = item.cell.pointee.reference.releaseForClient(handle.generation) else {
-      if !item.cell.pointee.reference.isLive(handle.generation) { throw handle.failure(subject) }
+    guard let left = item.cell.reference.releaseForClient(handle.generation) else {
+      if !item.cell.reference.isLive(handle.generation) { throw handle.failure(subject) }
       throw Failure(Status.stale, subject, "was released more often than retained")
     }
     item.followClient(left, handle.generation)
@@ -113,7 +113,7 @@ extension Item {
   /// Gives up the client's reference of an item whose handle nobody has.
   package func giveUp() {
     let generation = self.generation
-    if let left = cell.pointee.reference.releaseForClient(generation) { followClient(left, generation) }
+    if let left = cell.reference.releaseForClient(generation) { followClient(left, generation) }
   }
 
   /// Ends an item whose handle nobody has, and gives up the client's reference. It may be in modes.

@@ -72,8 +72,8 @@ extension Item {
   func cellForMembership(of mode: Mode) throws(Failure) -> Item {
     let isOwn = membership == 0 && !mode.isRecord
     if !mode.isRecord && (!isOwn || hasNote(Note.scattered)) {
-      mode.state.pointee.hasScattered.store(true, ordering: .relaxed)
-      self.mode?.state.pointee.hasScattered.store(true, ordering: .relaxed)
+      mode.state.hasScattered.store(true, ordering: .relaxed)
+      self.mode?.state.hasScattered.store(true, ordering: .relaxed)
     }
     if isOwn { return self }
     guard let context = needContext(), let (slot, memory) = slab.take() else { throw Failure.noMemory("membership") }
@@ -86,9 +86,9 @@ extension Item {
     alias.previousAlias = 0
     alias.setLink(primary: self.slot, next: context.pointee.firstAlias)
     sibling(context.pointee.firstAlias)?.previousAlias = slot
-    alias.cell.pointee.reference.begin(forClient: false)
+    alias.cell.reference.begin(forClient: false)
     context.pointee.firstAlias = slot
-    cell.pointee.notes.bitwiseOr(
+    cell.notes.bitwiseOr(
       mode.isRecord ? Note.aliased : Note.aliased | Note.scattered, ordering: .sequentiallyConsistent)
     return alias
   }
@@ -104,6 +104,6 @@ extension Item {
     } else {
       context.pointee.firstAlias = next
     }
-    slab.free(cell.slot, UnsafeMutableRawPointer(cell.cell))
+    slab.free(cell.slot, UnsafeMutableRawPointer(cell.address))
   }
 }

@@ -90,7 +90,7 @@ extension Loop {
     while let mode = next {
       body(mode)
       lock()
-      next = Mode(slot: mode.state.pointee.nextCommon)
+      next = Mode(slot: mode.state.nextCommon)
       unlock()
     }
   }
@@ -105,9 +105,9 @@ extension Loop {
     let joining = try withLock { () throws(Failure) -> Mode? in
       let mode = try findOrMakeUnlistedMode(name)
       guard let defaultMode, !mode.isCommon else { return nil }
-      mode.state.pointee.nextCommon = defaultMode.state.pointee.nextCommon
-      defaultMode.state.pointee.nextCommon = mode.slot
-      mode.state.pointee.isCommon.store(true, ordering: .relaxed)
+      mode.state.nextCommon = defaultMode.state.nextCommon
+      defaultMode.state.nextCommon = mode.slot
+      mode.state.isCommon.store(true, ordering: .relaxed)
       return mode
     }
     guard let joining else { return Status.ignored }
@@ -127,7 +127,7 @@ extension Loop {
         let item = member.primary
         if !recorded.slots.append(item.slot) { return false }
         item.holdAgain()
-        next = member.cell.pointee.next
+        next = member.cell.next
       }
       return true
     }
@@ -177,7 +177,7 @@ extension Loop {
     guard let context = item.context, let equal = context.pointee.equal else { return false }
     var candidates = Recorded(kind: item.kind)
     lock()
-    _ = mode.state.pointee.comparable.find(item.valueHash) { slot in
+    _ = mode.state.comparable.find(item.valueHash) { slot in
       guard let other = item.sibling(UInt32(truncatingIfNeeded: slot))?.primary else { return false }
       if other.slot != item.slot, mayEqual(other, item), candidates.slots.append(other.slot) { other.holdAgain() }
       return false
@@ -187,7 +187,7 @@ extension Loop {
     withUnsafeMutablePointer(to: &candidates) { candidates in
       ObjectCall.recorded(0, candidates, { $0.assumingMemoryBound(to: Recorded.self).pointee.drop() }) {
         while !found, let other = candidates.pointee.next {
-          found = other.isValid && ClientCall.status(equal, item.cell.pointee.info, other.cell.pointee.info) != 0
+          found = other.isValid && ClientCall.status(equal, item.cell.info, other.cell.info) != 0
           candidates.pointee.dropFirst()
         }
       }

@@ -50,12 +50,12 @@ extension Loop {
     defer { unlock() }
     item.beginMembership(inMode: mode.slot)
     do throws(Failure) {
-      try link(item, of: item, into: mode, descriptor: item.isOf(.descriptor) ? item.watched.pointee.number : -1)
+      try link(item, of: item, into: mode, descriptor: item.isOf(.descriptor) ? item.watched.number : -1)
     } catch {
       takeBack(item, of: item, from: mode)
       throw error
     }
-    item.cell.pointee.reference.addToNew(besidesClient: besidesClient)
+    item.cell.reference.addToNew(besidesClient: besidesClient)
   }
 
   /// Has an item enter one concrete mode. True: a reference of the caller's is the mode's from then on.
@@ -79,7 +79,7 @@ extension Loop {
     if item.context != nil && (item.isOf(.source) || item.isOf(.descriptor)) { return try enterCalling(item, mode) }
     // What has no effect does not look whether the number is open.
     if item.isOf(.descriptor) && item.isMember(of: mode) { return false }
-    if try !join(item, mode, descriptor: item.isOf(.descriptor) ? item.watched.pointee.number : -1) { return false }
+    if try !join(item, mode, descriptor: item.isOf(.descriptor) ? item.watched.number : -1) { return false }
     if isWaitedFor { lookAtNew(item.kind, mode) }
     return true
   }
@@ -140,7 +140,7 @@ extension Loop {
   /// A sleeping loop takes a new member into account.
   private func lookAtNew(_ kind: Kind, _ mode: Mode) {
     switch kind {
-    case .source: if isWaiting ? state.pointee.currentMode.load(ordering: .relaxed) == mode.slot : isAsleep { wake() }
+    case .source: if isWaiting ? state.currentMode.load(ordering: .relaxed) == mode.slot : isAsleep { wake() }
     case .observer: break
     default: interruptSleep()
     }
@@ -159,11 +159,11 @@ extension Loop {
     member.beginMembership(inMode: mode.slot)
     // Of this exchange and that of a thread which signals the item or makes it invalid, the later one's thread sees what the other
     // wrote: either that thread finds the membership, or here it is found that the item is signalled or invalid.
-    item.cell.pointee.reference.update()
+    item.cell.reference.update()
     do throws(Failure) {
       if isAlive, item.isValid {
         try link(member, of: item, into: mode, descriptor: descriptor)
-        mode.state.pointee.isUnlisted = false
+        mode.state.isUnlisted = false
         return true
       }
     } catch {
@@ -179,7 +179,7 @@ extension Loop {
       mode.endPort(member, self)
     } else {
       // Under the item's lock, as the beginning of any other.
-      member.cell.pointee.membership.store(0, ordering: .relaxed)
+      member.cell.membership.store(0, ordering: .relaxed)
     }
     item.dispose(member, from: mode)
   }
@@ -188,22 +188,22 @@ extension Loop {
   @inline(__always)
   private func link(_ member: Item, of item: Item, into mode: Mode, descriptor: Int32) throws(Failure) {
     item.noteUse()
-    if item.hasTrait(Item.Trait.comparable) && !mode.state.pointee.comparable.insert(item.valueHash, UInt(member.slot)) {
+    if item.hasTrait(Item.Trait.comparable) && !mode.state.comparable.insert(item.valueHash, UInt(member.slot)) {
       throw Failure.noMemory("source")
     }
     if mode.isRecord { return mode.list(item.kind).pointee.append(member) }
     switch item.kind {
     case .source:
-      mode.state.pointee.sources.append(member)
+      mode.state.sources.append(member)
       // Behind the beginning of the membership, for which whoever signals looks after he has.
       if item.isSignalled && !mode.mention(member) {
-        mode.state.pointee.sources.remove(member)
-        mode.state.pointee.comparable.remove(item.valueHash, UInt(member.slot))
+        mode.state.sources.remove(member)
+        mode.state.comparable.remove(item.valueHash, UInt(member.slot))
         throw Failure.noMemory("source")
       }
     case .descriptor:
       try mode.watch(member, of: item, descriptor: descriptor)
-      mode.state.pointee.descriptors.append(member)
+      mode.state.descriptors.append(member)
     case .port: mode.joinPort(member, of: item, self)
     case .timer:
       try mode.needQueue(tolerant: item.hasState(Item.State.tolerant))
@@ -250,22 +250,22 @@ extension Loop {
     guard member.isIn(mode), mode.isOf(self) else { return nil }
     unlink(member, of: item, from: mode)
     // Between the end of the membership and the look at who is called (`Calling.swift`).
-    item.cell.pointee.reference.update()
+    item.cell.reference.update()
     return depart(item, from: mode)
   }
 
   /// The membership ends. The lock is held.
   @inline(__always)
   func unlink(_ member: Item, of item: Item, from mode: Mode) {
-    if item.hasTrait(Item.Trait.comparable) { mode.state.pointee.comparable.remove(item.valueHash, UInt(member.slot)) }
+    if item.hasTrait(Item.Trait.comparable) { mode.state.comparable.remove(item.valueHash, UInt(member.slot)) }
     if mode.isRecord {
       mode.list(item.kind).pointee.remove(member)
     } else {
       switch item.kind {
-      case .source: mode.state.pointee.sources.remove(member)
+      case .source: mode.state.sources.remove(member)
       case .descriptor:
         mode.unwatch(member)
-        mode.state.pointee.descriptors.remove(member)
+        mode.state.descriptors.remove(member)
       case .port: mode.leavePort(member, of: item, self)
       case .timer: mode.unschedule(member)
       default: mode.removeObserver(member)
@@ -273,7 +273,7 @@ extension Loop {
       if item.kind != .observer { mode.countContent(-1) }
     }
     // A port's is over already.
-    if mode.isRecord || !item.isOf(.port) { member.cell.pointee.membership.store(0, ordering: .releasing) }
+    if mode.isRecord || !item.isOf(.port) { member.cell.membership.store(0, ordering: .releasing) }
     if member.tag != item.tag { item.dispose(member, from: mode) }
   }
 
@@ -315,7 +315,7 @@ extension Loop {
   func mode(at index: Int) -> Mode? {
     lock()
     defer { unlock() }
-    return state.pointee.modes[index].flatMap { Mode(slot: $0) }
+    return state.modes[index].flatMap { Mode(slot: $0) }
   }
 
   @_optimize(size)

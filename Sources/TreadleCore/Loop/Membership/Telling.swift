@@ -47,7 +47,7 @@ private struct Telling {
   mutating func call() {
     let (item, loop, name) = (item, loop, name)
     if let routine {
-      routine(item.handlePointer, loop.handlePointer, name, item.cell.pointee.info)
+      routine(item.handlePointer, loop.handlePointer, name, item.cell.info)
     } else if let invoke = callback.invoke {
       var event = Event(
         kind, token: item.context?.pointee.token ?? 0, loop: loop.handlePointer, subject: item.handle.bits, mode: name)

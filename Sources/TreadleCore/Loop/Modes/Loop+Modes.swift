@@ -8,9 +8,9 @@ package import TreadleBase
 /// Finding modes, making them, and giving up those that are not used.
 extension Loop {
   @inline(__always)
-  package func lock() { state.pointee.mutex.lock(.loop) }
+  package func lock() { state.mutex.lock(.loop) }
   @inline(__always)
-  package func unlock() { state.pointee.mutex.unlock(.loop) }
+  package func unlock() { state.mutex.unlock(.loop) }
 
   func withLock<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     lock()
@@ -18,12 +18,12 @@ extension Loop {
     return try body()
   }
 
-  var record: Mode? { Mode(slot: state.pointee.commonRecord) }
+  var record: Mode? { Mode(slot: state.commonRecord) }
   @inline(__always)
-  var defaultMode: Mode? { state.pointee.defaultMode.map { Mode($0) } }
+  var defaultMode: Mode? { state.defaultMode.map { Mode($0) } }
   /// The mode that the innermost run runs. Owner, or with the lock held, which orders the mode's creation and its end.
   @inline(__always)
-  package var currentMode: Mode? { Mode(slot: state.pointee.currentMode.load(ordering: .relaxed)) }
+  package var currentMode: Mode? { Mode(slot: state.currentMode.load(ordering: .relaxed)) }
 
   /// The default mode, if that is its name. Needs no lock: it is the same as long as the loop lives.
   @inline(__always)
@@ -51,14 +51,14 @@ extension Loop {
   }
   @inline(__always)
   package func letGo(_ mode: Mode) {
-    if mode.state != state.pointee.defaultMode { mode.drop() }
+    if mode.address != state.defaultMode { mode.drop() }
   }
 
   /// The mode of `TREADLE_CALL_MODE` in the C header, in which a thread runs that waits for a call.
   static var callModeName: ModeName { ModeName(treadle_system_call_mode_name()) }
 
   func findOrMakeCallMode() throws(Failure) -> Mode {
-    if let mode = Mode(slot: state.pointee.callMode.load(ordering: .acquiring)) { return mode }
+    if let mode = Mode(slot: state.callMode.load(ordering: .acquiring)) { return mode }
     return try withLock { () throws(Failure) in try findOrMakeUnlistedMode(Loop.callModeName) }
   }
 
@@ -67,7 +67,7 @@ extension Loop {
   func findMode(_ name: ModeName) throws(Failure) -> Mode? {
     if let standard = defaultMode(name) { return standard }
     if CommonModes.isCommon(name) { return record }
-    let slot = state.pointee.modesByName.find(UInt64(name.hash)) { slot in
+    let slot = state.modesByName.find(UInt64(name.hash)) { slot in
       Mode(slot: UInt32(truncatingIfNeeded: slot))?.name.map { name.equals($0) } == true
     }
     if slot == nil && !UTF8Text.isWellFormed(name.bytes) { throw Failure(Status.argument, "mode", "is not UTF-8") }
@@ -84,10 +84,10 @@ extension Loop {
 
   /// Puts a new mode among the loop's. False, with nothing changed, when there is no memory. The lock is held.
   func list(_ mode: Mode) -> Bool {
-    let count = state.pointee.modes.count
-    if !state.pointee.modes.append(mode.slot) { return false }
-    if state.pointee.modesByName.insert(UInt64(mode.state.pointee.hash), UInt(mode.slot)) { return true }
-    state.pointee.modes.truncate(count)
+    let count = state.modes.count
+    if !state.modes.append(mode.slot) { return false }
+    if state.modesByName.insert(UInt64(mode.state.hash), UInt(mode.slot)) { return true }
+    state.modes.truncate(count)
     return false
   }
 
@@ -95,20 +95,20 @@ extension Loop {
   /// own for each wait does not make the loop grow. The owner alone does that, since he has modes in hand that he does not keep;
   /// between that and their use he names no other. The lock is held.
   func dropUnusedModes() {
-    if state.pointee.modes.count < max(Int(state.pointee.modesToLookAt), Loop.fewModes) || !isCurrent || !isAlive { return }
+    if state.modes.count < max(Int(state.modesToLookAt), Loop.fewModes) || !isCurrent || !isAlive { return }
     var kept = 0
-    for slot in state.pointee.modes.elements {
+    for slot in state.modes.elements {
       guard let mode = Mode(slot: slot) else { continue }
       if mode.isUnused {
-        state.pointee.modesByName.remove(UInt64(mode.state.pointee.hash), UInt(slot))
+        state.modesByName.remove(UInt64(mode.state.hash), UInt(slot))
         mode.close()
       } else {
-        state.pointee.modes.set(kept, slot)
+        state.modes.set(kept, slot)
         kept &+= 1
       }
     }
-    state.pointee.modes.truncate(kept)
-    state.pointee.modesToLookAt = UInt32(truncatingIfNeeded: kept &* 2)
+    state.modes.truncate(kept)
+    state.modesToLookAt = UInt32(truncatingIfNeeded: kept &* 2)
   }
   private static let fewModes = 16
 
@@ -117,7 +117,7 @@ extension Loop {
   func findOrMakeUnlistedMode(_ name: ModeName) throws(Failure) -> Mode {
     if let mode = try findMode(name) { return mode }
     let mode = try findOrMakeMode(name)
-    mode.state.pointee.isUnlisted = true
+    mode.state.isUnlisted = true
     return mode
   }
 
@@ -132,8 +132,8 @@ extension Loop {
   package func forEachMode(_ body: (Mode) -> Void) {
     lock()
     defer { unlock() }
-    for slot in state.pointee.modes.elements {
-      if let mode = Mode(slot: slot), !mode.state.pointee.isUnlisted { body(mode) }
+    for slot in state.modes.elements {
+      if let mode = Mode(slot: slot), !mode.state.isUnlisted { body(mode) }
     }
   }
 
@@ -155,7 +155,7 @@ struct ModeSet {
 
   @inline(__always)
   func contains(_ mode: Mode) -> Bool {
-    for other in modes.elements where other == mode.state || Mode(other).isRecord && mode.isCommon { return true }
+    for other in modes.elements where other == mode.address || Mode(other).isRecord && mode.isCommon { return true }
     return false
   }
 
@@ -164,8 +164,8 @@ struct ModeSet {
     for name in names {
       guard let name else { throw Failure(Status.argument, "modes", "contains NULL") }
       let mode = try ModeName.amongOthers { () throws(Failure) in try loop.findOrMakeMode(ModeName(name)) }
-      mode.state.pointee.isUnlisted = false
-      if !modes.append(mode.state) { throw Failure.noMemory(subject) }
+      mode.state.isUnlisted = false
+      if !modes.append(mode.address) { throw Failure.noMemory(subject) }
       mode.holdAgain()
     }
   }

@@ -7,40 +7,46 @@ import TreadleBase
 
 /// One mode of a loop, or the loop's record of common items: a thin handle like `Loop`.
 package struct Mode {
-  let state: UnsafeMutablePointer<ModeState>
+  let address: UnsafeMutablePointer<ModeState>
+  /// What the handle leads to.
+  @inline(__always)
+  var state: ModeState {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
   @inline(__always)
-  init(_ state: UnsafeMutablePointer<ModeState>) { self.state = state }
+  init(_ address: UnsafeMutablePointer<ModeState>) { self.address = address }
 
   @inline(__always)
   package init?(slot: UInt32) {
     guard slot != 0, let memory = Slab(.mode).memory(slot) else { return nil }
-    state = memory.assumingMemoryBound(to: ModeState.self)
+    address = memory.assumingMemoryBound(to: ModeState.self)
   }
 
   @inline(__always)
-  package var slot: UInt32 { state.pointee.slot }
+  package var slot: UInt32 { state.slot }
   @inline(__always)
-  package var loop: Loop? { state.pointee.loop.load(ordering: .acquiring).map { Loop(UnsafeMutableRawPointer($0)) } }
+  package var loop: Loop? { state.loop.load(ordering: .acquiring).map { Loop(UnsafeMutableRawPointer($0)) } }
   /// Whether the mode is one of a loop.
   @inline(__always)
-  package func isOf(_ loop: Loop) -> Bool { state.pointee.loop.load(ordering: .acquiring) == loop.state }
+  package func isOf(_ loop: Loop) -> Bool { state.loop.load(ordering: .acquiring) == loop.address }
   @inline(__always)
-  package var name: UnsafePointer<CChar>? { state.pointee.name.map { UnsafePointer($0) } }
+  package var name: UnsafePointer<CChar>? { state.name.map { UnsafePointer($0) } }
   @inline(__always)
   /// Relaxed: a thread that is late may read that of the next mode in the slot, and compares the membership again.
-  package var isRecord: Bool { state.pointee.isRecord.load(ordering: .relaxed) }
+  package var isRecord: Bool { state.isRecord.load(ordering: .relaxed) }
   /// Relaxed: nothing that was written before it is read by it. Common items are added behind it, under the lock.
   @inline(__always)
-  package var isCommon: Bool { state.pointee.isCommon.load(ordering: .relaxed) }
+  package var isCommon: Bool { state.isCommon.load(ordering: .relaxed) }
 
   /// Keeps it, and its name, for one who has it in hand without the lock. Begins under the lock, or where it is kept already.
-  package func holdAgain() { state.pointee.reference.holdAgain() }
+  package func holdAgain() { state.reference.holdAgain() }
   package func drop() {
-    if !state.pointee.reference.drop().isGone { return }
-    treadle_system_free(state.pointee.name)
-    state.pointee.name = nil
-    Slab(.mode).free(slot, UnsafeMutableRawPointer(state))
+    if !state.reference.drop().isGone { return }
+    treadle_system_free(state.name)
+    state.name = nil
+    Slab(.mode).free(slot, UnsafeMutableRawPointer(address))
   }
 
   /// Makes a mode, and unless it is the record puts it among the loop's. The caller holds the lock, or nobody else knows the
@@ -48,22 +54,21 @@ package struct Mode {
   static func create(in loop: Loop, name: ModeName, isRecord: Bool = false) -> Mode? {
     assert(Slab(.mode).fits(MemoryLayout<ModeState>.size), "a slot has room for a mode")
     guard let (slot, _) = Slab(.mode).take(), let mode = Mode(slot: slot) else { return nil }
-    let state = mode.state
     // Whoever is late may look at it.
-    if state.pointee.slot != slot { state.pointee.slot = slot }
-    state.pointee.hash = name.hash
-    state.pointee.name = name.copy()
-    state.pointee.isRecord.store(isRecord, ordering: .relaxed)
-    state.pointee.isCommon.store(false, ordering: .relaxed)
-    state.pointee.isUnlisted = false
-    state.pointee.content.store(0, ordering: .relaxed)
-    state.pointee.interest.store(0, ordering: .relaxed)
-    state.pointee.observerChanges.store(0, ordering: .relaxed)
-    state.pointee.earliest.store(Clock.forever, ordering: .relaxed)
-    state.pointee.reference.begin(forClient: false)
-    state.pointee.loop.store(loop.state, ordering: .releasing)
-    if state.pointee.name != nil && (isRecord || loop.list(mode)) {
-      if name.equals(Loop.callModeName.bytes) { loop.state.pointee.callMode.store(slot, ordering: .releasing) }
+    if mode.state.slot != slot { mode.state.slot = slot }
+    mode.state.hash = name.hash
+    mode.state.name = name.copy()
+    mode.state.isRecord.store(isRecord, ordering: .relaxed)
+    mode.state.isCommon.store(false, ordering: .relaxed)
+    mode.state.isUnlisted = false
+    mode.state.content.store(0, ordering: .relaxed)
+    mode.state.interest.store(0, ordering: .relaxed)
+    mode.state.observerChanges.store(0, ordering: .relaxed)
+    mode.state.earliest.store(Clock.forever, ordering: .relaxed)
+    mode.state.reference.begin(forClient: false)
+    mode.state.loop.store(loop.address, ordering: .releasing)
+    if mode.state.name != nil && (isRecord || loop.list(mode)) {
+      if name.equals(Loop.callModeName.bytes) { loop.state.callMode.store(slot, ordering: .releasing) }
       return mode
     }
     mode.close()
@@ -72,54 +77,53 @@ package struct Mode {
 
   /// Nothing is in the mode, and no run runs it: whether only its loop keeps it. The lock is held. Owner.
   var isUnused: Bool {
-    let state = self.state
-    return state.pointee.reference.seen.own == 1 && state.pointee.runs == 0 && !hasContent && !isCommon
-      && state.pointee.observers.first == 0 && state.pointee.timers.first == 0 && slot != loop?.state.pointee.callMode.load(ordering: .relaxed)
+    return state.reference.seen.own == 1 && state.runs == 0 && !hasContent && !isCommon
+      && state.observers.first == 0 && state.timers.first == 0 && slot != loop?.state.callMode.load(ordering: .relaxed)
   }
 
   /// Nothing is in the mode, and its loop gives it up: whoever still has it in hand finds that it is no loop's.
   func close() {
     closeSignals()
     closePoller()
-    state.pointee.hasScattered.store(false, ordering: .relaxed)
-    state.pointee.ownSignals.free()
-    state.pointee.ownSignalsAreMixed = false
-    state.pointee.lastWasTimers = false
-    state.pointee.observersInOrder.free()
-    state.pointee.comparable.free()
-    if let queue = state.pointee.queue { TimerQueue.free(queue) }
-    state.pointee.queue = nil
-    state.pointee.sources = MemberList()
-    state.pointee.descriptors = MemberList()
-    state.pointee.ports = MemberList()
-    state.pointee.readyPort.store(0, ordering: .relaxed)
-    state.pointee.lastReadyPort = 0
-    state.pointee.lastOfTurn.store(0, ordering: .relaxed)
-    state.pointee.lastWasDescriptors = false
-    state.pointee.timers = MemberList()
-    state.pointee.observers = MemberList()
-    state.pointee.observersAreMixed = false
-    state.pointee.nextCommon = 0
+    state.hasScattered.store(false, ordering: .relaxed)
+    state.ownSignals.free()
+    state.ownSignalsAreMixed = false
+    state.lastWasTimers = false
+    state.observersInOrder.free()
+    state.comparable.free()
+    if let queue = state.queue { TimerQueue.free(queue) }
+    state.queue = nil
+    state.sources = MemberList()
+    state.descriptors = MemberList()
+    state.ports = MemberList()
+    state.readyPort.store(0, ordering: .relaxed)
+    state.lastReadyPort = 0
+    state.lastOfTurn.store(0, ordering: .relaxed)
+    state.lastWasDescriptors = false
+    state.timers = MemberList()
+    state.observers = MemberList()
+    state.observersAreMixed = false
+    state.nextCommon = 0
     drop()
   }
 
   /// Whether there is nothing to wait for but, perhaps, blocks (MODE-7).
   @inline(__always)
-  package var hasContent: Bool { state.pointee.content.load(ordering: .acquiring) != 0 }
+  package var hasContent: Bool { state.content.load(ordering: .acquiring) != 0 }
   /// Counts what came and went. The lock is held.
   @inline(__always)
   func countContent(_ difference: Int32) {
-    state.pointee.content.store(state.pointee.content.load(ordering: .relaxed) &+ difference, ordering: .releasing)
+    state.content.store(state.content.load(ordering: .relaxed) &+ difference, ordering: .releasing)
   }
 
   /// The list of one kind of members. The lock is held.
   func list(_ kind: Kind) -> UnsafeMutablePointer<MemberList> {
     switch kind {
-    case .source: withUnsafeMutablePointer(to: &state.pointee.sources) { $0 }
-    case .descriptor: withUnsafeMutablePointer(to: &state.pointee.descriptors) { $0 }
-    case .port: withUnsafeMutablePointer(to: &state.pointee.ports) { $0 }
-    case .timer: withUnsafeMutablePointer(to: &state.pointee.timers) { $0 }
-    default: withUnsafeMutablePointer(to: &state.pointee.observers) { $0 }
+    case .source: withUnsafeMutablePointer(to: &state.sources) { $0 }
+    case .descriptor: withUnsafeMutablePointer(to: &state.descriptors) { $0 }
+    case .port: withUnsafeMutablePointer(to: &state.ports) { $0 }
+    case .timer: withUnsafeMutablePointer(to: &state.timers) { $0 }
+    default: withUnsafeMutablePointer(to: &state.observers) { $0 }
     }
   }
 }
@@ -213,18 +217,18 @@ struct MemberList {
   var last: UInt32 = 0
 
   mutating func append(_ item: Item) {
-    item.cell.pointee.previous = last
-    item.cell.pointee.next = 0
-    if let before = item.sibling(last) { before.cell.pointee.next = item.slot } else { first = item.slot }
+    item.cell.previous = last
+    item.cell.next = 0
+    if let before = item.sibling(last) { before.cell.next = item.slot } else { first = item.slot }
     last = item.slot
   }
 
   mutating func remove(_ item: Item) {
-    let previous = item.cell.pointee.previous
-    let next = item.cell.pointee.next
-    if let before = item.sibling(previous) { before.cell.pointee.next = next } else { first = next }
-    if let after = item.sibling(next) { after.cell.pointee.previous = previous } else { last = previous }
-    item.cell.pointee.previous = 0
-    item.cell.pointee.next = 0
+    let previous = item.cell.previous
+    let next = item.cell.next
+    if let before = item.sibling(previous) { before.cell.next = next } else { first = next }
+    if let after = item.sibling(next) { after.cell.previous = previous } else { last = previous }
+    item.cell.previous = 0
+    item.cell.next = 0
   }
 }

@@ -44,7 +44,7 @@ struct ObserverList {
   /// The mode's list as it is. False, and the next notification tries again, when there is no memory.
   @inline(__always)
   mutating func renew(of mode: Mode) -> Bool {
-    changes == mode.state.pointee.observerChanges.load(ordering: .relaxed) || renewNow(of: mode)
+    changes == mode.state.observerChanges.load(ordering: .relaxed) || renewNow(of: mode)
   }
 
   @inline(never)
@@ -53,17 +53,17 @@ struct ObserverList {
     loop.lock()
     defer { loop.unlock() }
     entries.removeAll()
-    if mode.state.pointee.observersAreMixed && !mode.putObserversInOrder() { return false }
+    if mode.state.observersAreMixed && !mode.putObserversInOrder() { return false }
     var interest: UInt32 = 0
-    var next = mode.state.pointee.observers.first
+    var next = mode.state.observers.first
     while let member = Item(.observer, slot: next) {
-      next = member.cell.pointee.next
+      next = member.cell.next
       let activities = member.primary.activities
       interest |= activities
       if !entries.append(Entry(member, UInt64(activities))) { return false }
     }
-    mode.state.pointee.interest.store(interest, ordering: .relaxed)
-    changes = mode.state.pointee.observerChanges.load(ordering: .relaxed)
+    mode.state.interest.store(interest, ordering: .relaxed)
+    changes = mode.state.observerChanges.load(ordering: .relaxed)
     return true
   }
 
@@ -77,11 +77,11 @@ struct ObserverList {
 extension Mode {
   /// Behind all others: who is called first is decided when anybody is called.
   func insertObserver(_ member: Item, of item: Item) {
-    let last = Item(.observer, slot: state.pointee.observers.last)
-    if let last, last.primary.order > item.order { state.pointee.observersAreMixed = true }
-    state.pointee.observers.append(member)
-    let interest = state.pointee.interest.load(ordering: .relaxed)
-    state.pointee.interest.store(interest | item.activities, ordering: .relaxed)
+    let last = Item(.observer, slot: state.observers.last)
+    if let last, last.primary.order > item.order { state.observersAreMixed = true }
+    state.observers.append(member)
+    let interest = state.interest.load(ordering: .relaxed)
+    state.interest.store(interest | item.activities, ordering: .relaxed)
     countObserverChange()
   }
 
@@ -93,42 +93,42 @@ extension Mode {
       sorted.free()
       room.free()
     }
-    var next = state.pointee.observers.first
+    var next = state.observers.first
     while let member = Item(.observer, slot: next) {
-      next = member.cell.pointee.next
+      next = member.cell.next
       let place = UInt64(sorted.count)
       if !sorted.append(StableSort.Keyed(key: member.primary.order, second: place, value: UInt64(member.slot))) { return false }
     }
     guard StableSort.sort(&sorted, with: &room) else { return false }
-    state.pointee.observers = MemberList()
+    state.observers = MemberList()
     for keyed in sorted.elements {
-      if let member = Item(.observer, slot: UInt32(truncatingIfNeeded: keyed.value)) { state.pointee.observers.append(member) }
+      if let member = Item(.observer, slot: UInt32(truncatingIfNeeded: keyed.value)) { state.observers.append(member) }
     }
-    state.pointee.observersAreMixed = false
+    state.observersAreMixed = false
     return true
   }
 
   /// What nobody wants to be told any more shows when the owner makes its list anew.
   func removeObserver(_ member: Item) {
-    state.pointee.observers.remove(member)
+    state.observers.remove(member)
     countObserverChange()
   }
 
   private func countObserverChange() {
-    let changes = state.pointee.observerChanges.load(ordering: .relaxed)
-    state.pointee.observerChanges.store(changes &+ 1, ordering: .relaxed)
+    let changes = state.observerChanges.load(ordering: .relaxed)
+    state.observerChanges.store(changes &+ 1, ordering: .relaxed)
   }
 
   /// Whether any observer wants to be told of an activity. Any thread, no lock. Relaxed, as the count of changes is: what they lead
   /// to is read under the lock, and an observer of which the owner is to know came before something that orders it, such as a wake-up.
   @inline(__always)
   func hasInterest(in activity: UInt32) -> Bool {
-    state.pointee.interest.load(ordering: .relaxed) & activity != 0
+    state.interest.load(ordering: .relaxed) & activity != 0
   }
 
   /// Any member of a kind, if there is one.
   func anyMember(_ kind: Kind) -> Item? {
     if let member = Item(kind, slot: list(kind).pointee.first) { return member }
-    return kind == .timer && !isRecord ? state.pointee.queue?.pointee.any() : nil
+    return kind == .timer && !isRecord ? state.queue?.pointee.any() : nil
   }
 }

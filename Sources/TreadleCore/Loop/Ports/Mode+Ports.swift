@@ -10,48 +10,48 @@ import TreadleBase
 extension Mode {
   /// A guess without the gate, which orders everything: the owner looks under it before he sleeps, and for the port to serve.
   @inline(__always)
-  var hasReadyPorts: Bool { state.pointee.readyPort.load(ordering: .relaxed) != 0 }
+  var hasReadyPorts: Bool { state.readyPort.load(ordering: .relaxed) != 0 }
 
   @inline(__always)
-  private var first: Item? { Item(.port, slot: state.pointee.readyPort.load(ordering: .relaxed)) }
+  private var first: Item? { Item(.port, slot: state.readyPort.load(ordering: .relaxed)) }
 
   /// Puts a membership behind the others, unless it is there.
   @inline(__always)
   func linkReady(_ member: Item) {
-    if member.ready.pointee.isReady { return }
-    member.ready.pointee.isReady = true
+    if member.ready.isReady { return }
+    member.ready.isReady = true
     append(member)
   }
 
   @inline(__always)
   private func append(_ member: Item) {
-    let last = state.pointee.lastReadyPort
-    member.ready.pointee.readyBefore = last
-    member.ready.pointee.readyAfter = 0
+    let last = state.lastReadyPort
+    member.ready.readyBefore = last
+    member.ready.readyAfter = 0
     if let before = member.sibling(last) {
-      before.ready.pointee.readyAfter = member.slot
+      before.ready.readyAfter = member.slot
     } else {
-      state.pointee.readyPort.store(member.slot, ordering: .relaxed)
+      state.readyPort.store(member.slot, ordering: .relaxed)
     }
-    state.pointee.lastReadyPort = member.slot
+    state.lastReadyPort = member.slot
   }
 
   private func unlinkReady(_ member: Item) {
-    if !member.ready.pointee.isReady { return }
-    member.ready.pointee.isReady = false
+    if !member.ready.isReady { return }
+    member.ready.isReady = false
     remove(member)
   }
 
   private func remove(_ member: Item) {
-    let (before, after) = (member.ready.pointee.readyBefore, member.ready.pointee.readyAfter)
+    let (before, after) = (member.ready.readyBefore, member.ready.readyAfter)
     // The ports' turn ends with the one before it.
-    if lastOfTurn == member.slot { state.pointee.lastOfTurn.store(before, ordering: .relaxed) }
+    if lastOfTurn == member.slot { state.lastOfTurn.store(before, ordering: .relaxed) }
     if let previous = member.sibling(before) {
-      previous.ready.pointee.readyAfter = after
+      previous.ready.readyAfter = after
     } else {
-      state.pointee.readyPort.store(after, ordering: .relaxed)
+      state.readyPort.store(after, ordering: .relaxed)
     }
-    if let next = member.sibling(after) { next.ready.pointee.readyBefore = before } else { state.pointee.lastReadyPort = before }
+    if let next = member.sibling(after) { next.ready.readyBefore = before } else { state.lastReadyPort = before }
   }
 
   // MARK: Memberships, with the loop's lock held and the gate open
@@ -59,15 +59,15 @@ extension Mode {
   /// A membership has begun. What is queued already makes it a ready one: looked at behind that beginning, as whoever has just
   /// queued the first message may have done already. A cell that is in no mode is no ready one.
   func joinPort(_ member: Item, of item: Item, _ loop: Loop) {
-    state.pointee.ports.append(member)
-    loop.state.pointee.gate.lock()
+    state.ports.append(member)
+    loop.state.gate.lock()
     if item.hasMessages { linkReady(member) }
-    loop.state.pointee.gate.unlock()
+    loop.state.gate.unlock()
     item.pokeWaiters()
   }
 
   func leavePort(_ member: Item, of item: Item, _ loop: Loop) {
-    state.pointee.ports.remove(member)
+    state.ports.remove(member)
     endPort(member, loop)
     item.pokeWaiters()
   }
@@ -76,10 +76,10 @@ extension Mode {
   /// and whoever takes the port out sees whether the owner has named it (`nameReadyPort`). From then on the cell may be
   /// another loop's. A thread that sees the end without the gate looks at the notes of other memberships in order (`tellLoops`).
   func endPort(_ member: Item, _ loop: Loop) {
-    loop.state.pointee.gate.lock()
+    loop.state.gate.lock()
     unlinkReady(member)
-    member.cell.pointee.membership.store(0, ordering: .relaxed)
-    loop.state.pointee.gate.unlock()
+    member.cell.membership.store(0, ordering: .relaxed)
+    loop.state.gate.unlock()
   }
 
   // MARK: Serving, with the gate open; owner
@@ -89,9 +89,9 @@ extension Mode {
   func demandReadyPort(_ loop: Loop) -> Bool {
     // Nobody but the owner takes the first one out because it is empty.
     if let member = first, member.primary.hasMessages { return true }
-    loop.state.pointee.gate.lock()
+    loop.state.gate.lock()
     while let member = first, !member.primary.hasMessages { unlinkReady(member) }
-    loop.state.pointee.gate.unlock()
+    loop.state.gate.unlock()
     return hasReadyPorts
   }
 
@@ -99,40 +99,40 @@ extension Mode {
   @inline(__always)
   var isPortsTurn: Bool { lastOfTurn != 0 }
   @inline(__always)
-  private var lastOfTurn: UInt32 { state.pointee.lastOfTurn.load(ordering: .relaxed) }
+  private var lastOfTurn: UInt32 { state.lastOfTurn.load(ordering: .relaxed) }
 
   /// The next ready port, named (`Calling.swift`), with its membership, which goes behind the others. Whoever takes the port out
   /// has closed the gate before, and then it is not found here; or does so after, and sees the name.
   @inline(__always)
   func nameReadyPort(_ loop: Loop) -> (item: Item, member: Item)? {
-    loop.state.pointee.gate.lock()
+    loop.state.gate.lock()
     guard let member = first else {
-      loop.state.pointee.gate.unlock()
+      loop.state.gate.unlock()
       return nil
     }
-    if !isPortsTurn { state.pointee.lastOfTurn.store(state.pointee.lastReadyPort, ordering: .relaxed) }
+    if !isPortsTurn { state.lastOfTurn.store(state.lastReadyPort, ordering: .relaxed) }
     let endsTurn = lastOfTurn == member.slot
-    if state.pointee.lastReadyPort != member.slot {
+    if state.lastReadyPort != member.slot {
       remove(member)
       append(member)
     }
-    if endsTurn { state.pointee.lastOfTurn.store(0, ordering: .relaxed) }
+    if endsTurn { state.lastOfTurn.store(0, ordering: .relaxed) }
     let item = member.primary
     loop.name(item)
-    item.cell.pointee.reference.update()
-    loop.state.pointee.gate.unlock()
+    item.cell.reference.update()
+    loop.state.gate.unlock()
     return (item, member)
   }
 
   /// The port has no message left, or is invalid: it is a ready one no more. Its cell may be another membership's by now, of
   /// which the same is asked.
   func withdrawPort(_ member: Item, _ loop: Loop) {
-    loop.state.pointee.gate.lock()
-    if member.isIn(self), member.ready.pointee.isReady {
+    loop.state.gate.lock()
+    if member.isIn(self), member.ready.isReady {
       let item = member.primary
       if !item.hasMessages || !item.isValid { unlinkReady(member) }
     }
-    loop.state.pointee.gate.unlock()
+    loop.state.gate.unlock()
   }
 }
 
@@ -145,34 +145,34 @@ extension Item {
     // Whoever begins a membership sees the message.
     if slot == 0 && !hasNoteInOrder(Note.aliased) { return }
     if let mode = Mode(slot: slot), !mode.isRecord, let loop = mode.loop, !hasNoteInOrder(Note.scattered) {
-      loop.state.pointee.gate.lock()
+      loop.state.gate.lock()
       if membership == slot && mode.isOf(loop) {
         mode.linkReady(self)
         let sleep = loop.markChanged()
-        loop.state.pointee.gate.unlock()
+        loop.state.gate.unlock()
         loop.endSleep(sleep)
         return
       }
-      loop.state.pointee.gate.unlock()
+      loop.state.gate.unlock()
     }
     tellAllLoops(handle)
   }
 
   @inline(never)
   private func tellAllLoops(_ handle: Handle) {
-    guard cell.pointee.reference.hold(handle.generation) else { return }
+    guard cell.reference.hold(handle.generation) else { return }
     defer { drop() }
     lock()
     var next: Item? = self
     while let member = next {
       if let mode = member.mode, !mode.isRecord, let loop = mode.loop {
-        loop.state.pointee.gate.lock()
+        loop.state.gate.lock()
         var sleep = Sleep.awake
         if member.isIn(mode) && mode.isOf(loop) {
           mode.linkReady(member)
           sleep = loop.markChanged()
         }
-        loop.state.pointee.gate.unlock()
+        loop.state.gate.unlock()
         loop.endSleep(sleep)
       }
       next = following(member)
@@ -188,13 +188,13 @@ extension Item {
     var next: Item? = self
     while let member = next {
       if let mode = member.mode, !mode.isRecord, let loop = mode.loop {
-        if let found, found.state != loop.state { return nil }
+        if let found, found.address != loop.address { return nil }
         found = loop
       }
       next = following(member)
     }
     // What is in one of its modes keeps it, while the lock is held.
-    guard let found, found.isAlive, found.state.pointee.reference.hold(found.state.pointee.reference.generation) else { return nil }
+    guard let found, found.isAlive, found.state.reference.hold(found.state.reference.generation) else { return nil }
     return found
   }
 }

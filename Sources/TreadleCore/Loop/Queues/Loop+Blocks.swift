@@ -108,22 +108,22 @@ extension Loop {
     _ entry: Entry, in group: PostGroup?, as handle: UInt, wakes: Bool, _ place: UnsafeMutablePointer<UInt64>? = nil
   ) -> Bool {
     let isForeign = !isCurrent
-    state.pointee.gate.lock()
+    state.gate.lock()
     // Looked at here, since a thread that exits takes the gate for the last time after it said so.
-    let isQueued = isAliveAs(handle) && (group.map { append(entry, to: $0) } ?? state.pointee.incoming.append(entry))
+    let isQueued = isAliveAs(handle) && (group.map { append(entry, to: $0) } ?? state.incoming.append(entry))
     var sleep = Sleep.awake
     if isQueued {
-      if let place { place.pointee = state.pointee.takenCount &+ UInt64(truncatingIfNeeded: state.pointee.incoming.count &- 1) }
+      if let place { place.pointee = state.takenCount &+ UInt64(truncatingIfNeeded: state.incoming.count &- 1) }
       notePending(group == nil ? LoopState.Pending.blocks : LoopState.Pending.blocks | LoopState.Pending.groups)
       if wakes {
         if isForeign {
-          state.pointee.incoming.prefetchForAppending()
+          state.incoming.prefetchForAppending()
           noteCaller()
         }
         sleep = markWoken()
       }
     }
-    state.pointee.gate.unlock()
+    state.gate.unlock()
     if sleep != Sleep.awake { endSleep(sleep) }
     return isQueued
   }
@@ -132,12 +132,12 @@ extension Loop {
   /// loop's lock, before it looks at a queue.
   @inline(__always)
   func notePending(_ bits: UInt32) {
-    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) | bits, ordering: .relaxed)
+    state.pending.store(state.pending.load(ordering: .relaxed) | bits, ordering: .relaxed)
   }
   /// Nothing of that is any more. The gate is held.
   @inline(__always)
   func forgetPending(_ bits: UInt32) {
-    state.pointee.pending.store(state.pointee.pending.load(ordering: .relaxed) & ~bits, ordering: .relaxed)
+    state.pending.store(state.pending.load(ordering: .relaxed) & ~bits, ordering: .relaxed)
   }
 
   /// Queues a block for some modes. One that does not wake the loop does not keep it from sleeping either (BLK-2). Takes the
@@ -177,8 +177,8 @@ extension Loop {
   func takeDeferred() -> Buffer<Entry> {
     lock()
     defer { unlock() }
-    let taken = state.pointee.deferred
-    state.pointee.deferred = Buffer()
+    let taken = state.deferred
+    state.deferred = Buffer()
     return taken
   }
 
@@ -186,14 +186,14 @@ extension Loop {
   @_optimize(size)
   func discardBlocks() {
     while true {
-      state.pointee.gate.lock()
-      var discarded = state.pointee.incoming
-      state.pointee.incoming = Buffer()
+      state.gate.lock()
+      var discarded = state.incoming
+      state.incoming = Buffer()
       forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
-      state.pointee.gate.unlock()
+      state.gate.unlock()
       var older = takeDeferred()
       let isLast = discarded.isEmpty && older.isEmpty
-      state.pointee.counters.discarded.count(PostGroup.countOfPosts(in: older) &+ PostGroup.countOfPosts(in: discarded))
+      state.counters.discarded.count(PostGroup.countOfPosts(in: older) &+ PostGroup.countOfPosts(in: discarded))
       for entry in older.elements { if let node = entry.node { BlockNode.free(node) } }
       for entry in discarded.elements { if let node = entry.node { BlockNode.free(node) } }
       older.free()

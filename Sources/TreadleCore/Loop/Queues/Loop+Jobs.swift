@@ -25,33 +25,33 @@ extension Loop {
       job.pointee.flow = Trace.nextFlow()
       Trace.record(Trace.What.request, subject: job.pointee.name.bits, flow: job.pointee.flow)
     }
-    state.pointee.gate.lock()
+    state.gate.lock()
     // Looked at here, since both ends take the gate for the last time after they said so.
     let isOpen = isAlive && !treadle_system_is_closed_now()
     var sleep = Sleep.awake
     if isOpen {
-      state.pointee.jobCount = state.pointee.jobCount &+ 1
+      state.jobCount = state.jobCount &+ 1
       job.pointee.next = nil
-      job.pointee.previous = state.pointee.lastIncomingJob
+      job.pointee.previous = state.lastIncomingJob
       job.pointee.isListed = true
-      job.pointee.sequence = state.pointee.jobCount
+      job.pointee.sequence = state.jobCount
       job.pointee.time = SignalTime.next(on: self)
-      if let last = state.pointee.lastIncomingJob { last.pointee.next = job } else { state.pointee.firstIncomingJob = job }
-      state.pointee.lastIncomingJob = job
+      if let last = state.lastIncomingJob { last.pointee.next = job } else { state.firstIncomingJob = job }
+      state.lastIncomingJob = job
       // From here on it can be cancelled: who sees that it is queued finds it in the queue.
       job.pointee.phase.store(Job.Phase.queued, ordering: .releasing)
       notePending(LoopState.Pending.jobs)
       if isForeign { noteCaller() }
       sleep = markWoken()
     }
-    state.pointee.gate.unlock()
+    state.gate.unlock()
     if sleep != Sleep.awake { endSleep(sleep) }
     return isOpen
   }
 
   /// Whether there may be a job. Any thread, no lock.
   @inline(__always)
-  var hasJobs: Bool { state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.jobs != 0 }
+  var hasJobs: Bool { state.pending.load(ordering: .relaxed) & LoopState.Pending.jobs != 0 }
 
   /// Whether a queued job is eligible in the mode: such a mode is not empty (PERF-6).
   @inline(__always)
@@ -62,7 +62,7 @@ extension Loop {
     lock()
     defer { unlock() }
     moveIncomingJobs()
-    var next = state.pointee.firstJob
+    var next = state.firstJob
     while let job = next {
       if admits(mode, job) { return true }
       next = job.pointee.next
@@ -73,7 +73,7 @@ extension Loop {
   func admits(_ mode: Mode, _ job: UnsafeMutablePointer<Job>) -> Bool {
     if job.pointee.modes.isEmpty {
       return mode.isCommon
-        || job.pointee.isForCallMode && mode.slot == state.pointee.callMode.load(ordering: .relaxed)
+        || job.pointee.isForCallMode && mode.slot == state.callMode.load(ordering: .relaxed)
     }
     return job.pointee.modes.contains(mode)
   }
@@ -95,53 +95,53 @@ extension Loop {
   // MARK: The lock is held
 
   private func callModeAdmits(_ job: UnsafeMutablePointer<Job>) -> Bool {
-    guard let mode = Mode(slot: state.pointee.callMode.load(ordering: .relaxed)) else { return false }
+    guard let mode = Mode(slot: state.callMode.load(ordering: .relaxed)) else { return false }
     return admits(mode, job)
   }
 
   /// Moves what others have queued to the list of those that wait. Whether `wanted` was queued by then, if that is asked.
   @discardableResult
   func moveIncomingJobs(_ wanted: UnsafeMutablePointer<Job>? = nil) -> Bool {
-    state.pointee.gate.lock()
+    state.gate.lock()
     // Under the gate: its maker may be about to queue it, and then it is not in the list.
     let isListed = wanted?.pointee.isListed == true
-    let first = state.pointee.firstIncomingJob
-    let last = state.pointee.lastIncomingJob
-    state.pointee.firstIncomingJob = nil
-    state.pointee.lastIncomingJob = nil
-    state.pointee.isCalledFromOutside = false
-    if first == nil && state.pointee.firstJob == nil { forgetPending(LoopState.Pending.jobs) }
-    state.pointee.gate.unlock()
+    let first = state.firstIncomingJob
+    let last = state.lastIncomingJob
+    state.firstIncomingJob = nil
+    state.lastIncomingJob = nil
+    state.isCalledFromOutside = false
+    if first == nil && state.firstJob == nil { forgetPending(LoopState.Pending.jobs) }
+    state.gate.unlock()
     guard let first, let last else { return isListed }
-    first.pointee.previous = state.pointee.lastJob
-    if let end = state.pointee.lastJob { end.pointee.next = first } else { state.pointee.firstJob = first }
-    state.pointee.lastJob = last
+    first.pointee.previous = state.lastJob
+    if let end = state.lastJob { end.pointee.next = first } else { state.firstJob = first }
+    state.lastJob = last
     return isListed
   }
 
   func unlink(_ job: UnsafeMutablePointer<Job>) {
     let (previous, next) = (job.pointee.previous, job.pointee.next)
-    if let previous { previous.pointee.next = next } else { state.pointee.firstJob = next }
-    if let next { next.pointee.previous = previous } else { state.pointee.lastJob = previous }
+    if let previous { previous.pointee.next = next } else { state.firstJob = next }
+    if let next { next.pointee.previous = previous } else { state.lastJob = previous }
     job.pointee.isListed = false
     // Passes that are about to go on behind it look from the beginning.
-    state.pointee.jobRemovals = state.pointee.jobRemovals &+ 1
+    state.jobRemovals = state.jobRemovals &+ 1
   }
 
   /// Puts a job back that a pass has taken out, at its place.
   func putBack(_ job: UnsafeMutablePointer<Job>) {
-    var next = state.pointee.firstJob
+    var next = state.firstJob
     while let one = next, one.pointee.sequence < job.pointee.sequence { next = one.pointee.next }
-    let previous = next == nil ? state.pointee.lastJob : next?.pointee.previous
+    let previous = next == nil ? state.lastJob : next?.pointee.previous
     (job.pointee.previous, job.pointee.next) = (previous, next)
-    if let previous { previous.pointee.next = job } else { state.pointee.firstJob = job }
-    if let next { next.pointee.previous = job } else { state.pointee.lastJob = job }
+    if let previous { previous.pointee.next = job } else { state.firstJob = job }
+    if let next { next.pointee.previous = job } else { state.lastJob = job }
     job.pointee.isListed = true
-    state.pointee.jobRemovals = state.pointee.jobRemovals &+ 1
+    state.jobRemovals = state.jobRemovals &+ 1
     job.pointee.phase.store(Job.Phase.queued, ordering: .releasing)
-    state.pointee.gate.lock()
+    state.gate.lock()
     notePending(LoopState.Pending.jobs)
-    state.pointee.gate.unlock()
+    state.gate.unlock()
   }
 
   // MARK: Any thread
@@ -160,11 +160,11 @@ extension Loop {
     while hasJobs {
       lock()
       moveIncomingJobs()
-      let first = state.pointee.firstJob
+      let first = state.firstJob
       if let first { unlink(first) }
       unlock()
       if let first {
-        state.pointee.counters.discarded.count()
+        state.counters.discarded.count()
         first.pointee.finish(first, Job.Phase.dropped)
       }
     }

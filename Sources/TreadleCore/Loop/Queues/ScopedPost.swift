@@ -76,11 +76,11 @@ extension Loop {
   /// one that begins. `group`: one without posts. False without memory. The gate is held.
   @inline(__always)
   func append(_ post: Entry, to group: PostGroup) -> Bool {
-    let place = state.pointee.lastGroup
-    if let last = state.pointee.incoming[place], let count = group.countToJoin(last), place &+ count &+ 1 == state.pointee.incoming.count,
-      state.pointee.incoming.appendInRoom(post)
+    let place = state.lastGroup
+    if let last = state.incoming[place], let count = group.countToJoin(last), place &+ count &+ 1 == state.incoming.count,
+      state.incoming.appendInRoom(post)
     {
-      state.pointee.incoming.set(place, group.with(count: count &+ 1).entry)
+      state.incoming.set(place, group.with(count: count &+ 1).entry)
       return true
     }
     return begin(group, post)
@@ -88,10 +88,10 @@ extension Loop {
 
   @inline(never)
   private func begin(_ group: PostGroup, _ post: Entry) -> Bool {
-    let place = state.pointee.incoming.count
-    if !state.pointee.incoming.hasRoom(2) && !state.pointee.incoming.reserve(place &+ 2) { return false }
-    state.pointee.lastGroup = place
-    return state.pointee.incoming.appendInRoom(group.with(count: 1).entry) && state.pointee.incoming.appendInRoom(post)
+    let place = state.incoming.count
+    if !state.incoming.hasRoom(2) && !state.incoming.reserve(place &+ 2) { return false }
+    state.lastGroup = place
+    return state.incoming.appendInRoom(group.with(count: 1).entry) && state.incoming.appendInRoom(post)
   }
 
   /// How many plain posts of a scope are queued for all loops, without those that passes have taken.
@@ -99,13 +99,13 @@ extension Loop {
     var count = 0
     Slab(.loop).forEachLive { _, memory in
       let loop = Loop(memory)
-      if loop.state.pointee.pending.load(ordering: .relaxed) & LoopState.Pending.groups == 0 { return true }
-      guard loop.state.pointee.reference.hold(loop.state.pointee.reference.generation) else { return true }
+      if loop.state.pending.load(ordering: .relaxed) & LoopState.Pending.groups == 0 { return true }
+      guard loop.state.reference.hold(loop.state.reference.generation) else { return true }
       loop.lock()
-      loop.state.pointee.gate.lock()
-      count &+= PostGroup.countOfPosts(in: loop.state.pointee.deferred, of: scope.handle)
-      count &+= PostGroup.countOfPosts(in: loop.state.pointee.incoming, of: scope.handle)
-      loop.state.pointee.gate.unlock()
+      loop.state.gate.lock()
+      count &+= PostGroup.countOfPosts(in: loop.state.deferred, of: scope.handle)
+      count &+= PostGroup.countOfPosts(in: loop.state.incoming, of: scope.handle)
+      loop.state.gate.unlock()
       loop.unlock()
       loop.letGo()
       return true

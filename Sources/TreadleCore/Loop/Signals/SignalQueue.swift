@@ -8,9 +8,9 @@ import TreadleBase
 extension Item {
   /// The clean-up of a queue that is going on has seen this membership. False if it had before.
   fileprivate func markCounted() -> Bool {
-    cell.pointee.notes.bitwiseOr(Note.counted, ordering: .relaxed).oldValue & Note.counted == 0
+    cell.notes.bitwiseOr(Note.counted, ordering: .relaxed).oldValue & Note.counted == 0
   }
-  fileprivate func clearCounted() { cell.pointee.notes.bitwiseAnd(~Note.counted, ordering: .relaxed) }
+  fileprivate func clearCounted() { cell.notes.bitwiseAnd(~Note.counted, ordering: .relaxed) }
 }
 
 /// The signalled sources of a mode that no pass has collected yet.
@@ -18,22 +18,22 @@ extension Mode {
   /// Nobody queues anything here any more: the mode is no loop's from here on.
   func closeSignals() {
     guard let loop else { return }
-    loop.state.pointee.gate.lock()
-    var queue = state.pointee.signalled
-    state.pointee.signalled = Buffer()
-    state.pointee.signalsAreMixed = false
+    loop.state.gate.lock()
+    var queue = state.signalled
+    state.signalled = Buffer()
+    state.signalsAreMixed = false
     noteSignalledCount()
     // A thread that reads this looks at nothing else of the mode.
-    state.pointee.loop.store(nil, ordering: .relaxed)
-    loop.state.pointee.gate.unlock()
+    state.loop.store(nil, ordering: .relaxed)
+    loop.state.gate.unlock()
     queue.free()
   }
 
   /// Queues a membership of a source. The gate is held. False without memory.
   @inline(__always)
   func append(_ entry: Entry) -> Bool {
-    if state.pointee.signalled.isFull { dropStaleSignals() }
-    guard state.pointee.signalled.append(entry) else { return false }
+    if state.signalled.isFull { dropStaleSignals() }
+    guard state.signalled.append(entry) else { return false }
     noteSignalledCount()
     return true
   }
@@ -41,45 +41,45 @@ extension Mode {
   /// Queues a membership of a source that the owner has signalled himself. False without memory. Owner.
   @inline(__always)
   func appendOwn(_ entry: Entry) -> Bool {
-    state.pointee.ownSignals.appendInRoom(entry) || appendOwnSlowly(entry)
+    state.ownSignals.appendInRoom(entry) || appendOwnSlowly(entry)
   }
 
   @inline(never)
   private func appendOwnSlowly(_ entry: Entry) -> Bool {
-    keepSignals(in: &state.pointee.ownSignals)
-    state.pointee.ownSignalsAreMixed = true
-    return state.pointee.ownSignals.append(entry)
+    keepSignals(in: &state.ownSignals)
+    state.ownSignalsAreMixed = true
+    return state.ownSignals.append(entry)
   }
 
   /// Asks for the cache line that others' signals write.
   @inline(__always)
   func prefetchSignals() {
-    withUnsafeMutablePointer(to: &state.pointee.signalled) { treadle_system_prefetch_for_writing($0) }
+    withUnsafeMutablePointer(to: &state.signalled) { treadle_system_prefetch_for_writing($0) }
   }
 
   /// The gate is held, which orders what is queued: a thread that reads the count takes it before it looks at the queue.
   @inline(__always)
   func noteSignalledCount() {
-    state.pointee.signalledCount.store(state.pointee.signalled.count, ordering: .relaxed)
+    state.signalledCount.store(state.signalled.count, ordering: .relaxed)
   }
 
   /// Queues a membership of a source that is signalled, whenever that was: where it takes its turn is decided when it is
   /// collected. False without memory.
   func mention(_ member: Item) -> Bool {
     guard let loop else { return true }
-    loop.state.pointee.gate.lock()
-    defer { loop.state.pointee.gate.unlock() }
+    loop.state.gate.lock()
+    defer { loop.state.gate.unlock() }
     // The membership may have ended, and the loop have gone, meanwhile.
     if !isOf(loop) { return true }
-    state.pointee.signalsAreMixed = true
+    state.signalsAreMixed = true
     return append(Entry(member, SignalTime.any))
   }
 
   /// Keeps a queue that nobody runs from growing with stale entries. The gate is held.
   @inline(never)
   private func dropStaleSignals() {
-    keepSignals(in: &state.pointee.signalled)
-    state.pointee.signalsAreMixed = true
+    keepSignals(in: &state.signalled)
+    state.signalsAreMixed = true
     noteSignalledCount()
   }
 

@@ -21,8 +21,8 @@ extension Item {
     let slot = item.membership
     let mode = Mode(slot: slot)
     let loop = mode?.loop
-    guard let before = item.cell.pointee.reference.signal(handle.generation, wake: wake) else {
-      if item.cell.pointee.reference.isLive(handle.generation) { return Status.ignored }
+    guard let before = item.cell.reference.signal(handle.generation, wake: wake) else {
+      if item.cell.reference.isLive(handle.generation) { return Status.ignored }
       throw handle.failure("source")
     }
     if let mode, let loop, item.membership == slot, !item.hasNote(Note.scattered) {
@@ -54,8 +54,8 @@ extension Item {
     let time = SignalTime.nextOfOwner(on: loop)
     setSignalTime(time)
     if Watch.isTracing { traceSignal(time) }
-    if wake || cell.pointee.reference.seen.has(Reference.Mark.wakeWanted) { loop.state.pointee.isWokenByOwner = true }
-    if hasTrait(Trait.ordered) { mode.state.pointee.ownSignalsAreMixed = true }
+    if wake || cell.reference.seen.has(Reference.Mark.wakeWanted) { loop.state.isWokenByOwner = true }
+    if hasTrait(Trait.ordered) { mode.state.ownSignalsAreMixed = true }
     if !mode.appendOwn(Entry(self, time)) { throw unsignal() }
     if loop.hasPollables { loop.kickSleeper() }
   }
@@ -64,20 +64,20 @@ extension Item {
   private func queueForOthers(_ mode: Mode, _ loop: Loop, _ generation: UInt32, wake: Bool) throws(Failure) {
     // Both cache lines come at the same time.
     mode.prefetchSignals()
-    loop.state.pointee.gate.lock()
+    loop.state.gate.lock()
     // The source may have left, and the loop have gone, meanwhile: neither is held.
     if !mode.isOf(loop) {
-      loop.state.pointee.gate.unlock()
+      loop.state.gate.unlock()
       return try queueEverywhere(generation, isFresh: true, wake: wake)
     }
     let time = SignalTime.next(on: loop)
     setSignalTime(time)
-    if hasTrait(Trait.ordered) { mode.state.pointee.signalsAreMixed = true }
+    if hasTrait(Trait.ordered) { mode.state.signalsAreMixed = true }
     let isQueued = mode.append(Entry(self, time))
     loop.noteCaller()
     let wakes = wake || needsWakeup
     let sleep = wakes ? loop.markWoken() : Sleep.awake
-    loop.state.pointee.gate.unlock()
+    loop.state.gate.unlock()
     if Watch.isOn { noteSignal(generation, time, wakes ? nil : loop) }
     if sleep != Sleep.awake { loop.endSleep(sleep) }
     if !isQueued { throw unsignal() }
@@ -88,7 +88,7 @@ extension Item {
   /// since then has not found the source, and its loop may sleep.
   @inline(__always)
   private var needsWakeup: Bool {
-    cell.pointee.reference.seenInOrder.has(Reference.Mark.wakeWanted | Reference.Mark.repeated)
+    cell.reference.seenInOrder.has(Reference.Mark.wakeWanted | Reference.Mark.repeated)
   }
 
   /// A signal that found the source not signalled, for the trace. The source is the owner's, or held.
@@ -101,12 +101,12 @@ extension Item {
   @inline(never)
   private func noteSignal(_ generation: UInt32, _ time: UInt64, _ sleeper: Loop?) {
     let sleeper = sleeper.flatMap { $0.isAsleep ? $0 : nil }
-    if Watch.isTracing, cell.pointee.reference.hold(generation) {
+    if Watch.isTracing, cell.reference.hold(generation) {
       traceSignal(time, isQuiet: sleeper != nil)
       drop()
     }
     if let sleeper, Watch.isTelling {
-      treadle_system_note_signal(UnsafeMutableRawPointer(sleeper.state), UInt64(Handle(tag: tag, generation: generation).bits))
+      treadle_system_note_signal(UnsafeMutableRawPointer(sleeper.address), UInt64(Handle(tag: tag, generation: generation).bits))
     }
   }
 
@@ -124,14 +124,14 @@ extension Item {
   /// Without a place in a queue a signal must not stand in the way of later ones.
   @inline(never)
   private func unsignal() -> Failure {
-    cell.pointee.reference.clear(Reference.Mark.ofSignal)
+    cell.reference.clear(Reference.Mark.ofSignal)
     return Failure.noMemory("source")
   }
 
   /// A source that is in no mode, or is or was in several, or is just being moved: each membership gets its place.
   @inline(never)
   private func queueEverywhere(_ generation: UInt32, isFresh: Bool, wake: Bool) throws(Failure) {
-    guard cell.pointee.reference.hold(generation) else { return }
+    guard cell.reference.hold(generation) else { return }
     defer { drop() }
     lock()
     let quiet = Watch.isOn && isFresh && !wake && !needsWakeup ? sleeper : nil
@@ -150,19 +150,19 @@ extension Item {
       next = following(member)
     }
     unlock()
-    if let quiet, Watch.isTelling { treadle_system_note_signal(UnsafeMutableRawPointer(quiet.state), UInt64(handle.bits)) }
+    if let quiet, Watch.isTelling { treadle_system_note_signal(UnsafeMutableRawPointer(quiet.address), UInt64(handle.bits)) }
     if !hasMemory { throw unsignal() }
   }
 
   package var isSignalled: Bool {
-    let seen = cell.pointee.reference.seen
+    let seen = cell.reference.seen
     return seen.has(Reference.Mark.valid) && seen.has(Reference.Mark.signalled)
   }
 
   /// `isSignalled` for a client, who may run the loop next: a source that is not queued yet wakes the loop when it is.
   package func tellSignalled() -> Bool {
     let needs = Reference.Mark.valid | Reference.Mark.signalled
-    return cell.pointee.reference.exchange(handle.generation, needs: needs, set: Reference.Mark.wakeWanted, clear: 0) != nil
+    return cell.reference.exchange(handle.generation, needs: needs, set: Reference.Mark.wakeWanted, clear: 0) != nil
   }
 }
 
@@ -202,21 +202,21 @@ enum SignalTime {
   /// The next of a loop. Its gate is held.
   @inline(__always)
   static func next(on loop: Loop) -> UInt64 {
-    let last = loop.state.pointee.clock.load(ordering: .relaxed)
+    let last = loop.state.clock.load(ordering: .relaxed)
     let era = UInt64(treadle_system_era())
     var time = max((last | (step &- 1)) &+ 1, (era << 32) &+ step)
     if time >> 32 != era { time = anywhere() &+ step }
-    loop.state.pointee.clock.store(time, ordering: .relaxed)
+    loop.state.clock.store(time, ordering: .relaxed)
     return time
   }
 
   /// The next of a loop for its owner: later than all that others have been told, earlier than what they will be.
   @inline(__always)
   static func nextOfOwner(on loop: Loop) -> UInt64 {
-    let base = max(loop.state.pointee.clock.load(ordering: .relaxed), UInt64(treadle_system_era()) << 32)
-    var time = max(loop.state.pointee.ownTime, base) &+ 1
+    let base = max(loop.state.clock.load(ordering: .relaxed), UInt64(treadle_system_era()) << 32)
+    var time = max(loop.state.ownTime, base) &+ 1
     if time & (step &- 1) == 0 { time = anywhere() &+ 1 }
-    loop.state.pointee.ownTime = time
+    loop.state.ownTime = time
     return time
   }
 
@@ -228,7 +228,7 @@ extension Item {
   /// Of the last signal that found the source not signalled: written by whoever gave it, behind the exchange of the mark, and
   /// read to order sources, by whoever has found them in a queue. Nothing else is read by it.
   @inline(__always)
-  var signalTime: UInt64 { source.pointee.signalTime.load(ordering: .relaxed) }
+  var signalTime: UInt64 { source.signalTime.load(ordering: .relaxed) }
   @inline(__always)
-  func setSignalTime(_ time: UInt64) { source.pointee.signalTime.store(time, ordering: .relaxed) }
+  func setSignalTime(_ time: UInt64) { source.signalTime.store(time, ordering: .relaxed) }
 }

@@ -22,43 +22,43 @@ extension Loop {
   /// gate is held.
   @inline(__always)
   func noteCaller() {
-    if state.pointee.isCalledFromOutside { return }
-    state.pointee.isCalledFromOutside = true
-    state.pointee.callers.note()
+    if state.isCalledFromOutside { return }
+    state.isCalledFromOutside = true
+    state.callers.note()
   }
 
   /// What the owner takes now; the gate is held.
   @inline(__always)
   func noteTaken(_ count: Int) {
-    if state.pointee.isCalledFromOutside {
-      state.pointee.isCalledFromOutside = false
-      if count < Loop.enough { state.pointee.isChasing = true }
+    if state.isCalledFromOutside {
+      state.isCalledFromOutside = false
+      if count < Loop.enough { state.isChasing = true }
     }
   }
 
   /// At the beginning of a pass, and before its sources are collected. Owner.
   @inline(__always)
   func letOthersQueueMore(_ mode: Mode) {
-    if state.pointee.isChasing { letOthersQueueMoreNow(mode) }
+    if state.isChasing { letOthersQueueMoreNow(mode) }
   }
 
   @inline(never)
   private func letOthersQueueMoreNow(_ mode: Mode) {
     if hasWork(mode) {
-      state.pointee.isChasing = false
+      state.isChasing = false
       // A caller on this processor queues nothing meanwhile.
-      if state.pointee.callers.isElsewhere { pause() }
-    } else if !state.pointee.isOverrun {
+      if state.callers.isElsewhere { pause() }
+    } else if !state.isOverrun {
       // Callers that do not wait for the loop are only about to queue something: the pause comes when they have.
-      state.pointee.isChasing = false
+      state.isChasing = false
     }
   }
 
   private func pause() {
-    let longest = state.pointee.isOverrun ? Loop.longestPause : Loop.shortestPause
-    state.pointee.isOverrun = false
-    let pause = min(max(state.pointee.chasePause &* 2, Loop.shortestPause), longest)
-    state.pointee.chasePause = pause
+    let longest = state.isOverrun ? Loop.longestPause : Loop.shortestPause
+    state.isOverrun = false
+    let pause = min(max(state.chasePause &* 2, Loop.shortestPause), longest)
+    state.chasePause = pause
     let until = Clock.after(pause, from: Clock.now())
     // Several at a time: the callers may share this processor's core.
     repeat { for _ in 0..<8 { treadle_system_pause() } } while Clock.now() < until
@@ -68,7 +68,7 @@ extension Loop {
   /// decided, so the loads order nothing.
   @inline(__always)
   private func hasWork(_ mode: Mode) -> Bool {
-    state.pointee.pending.load(ordering: .relaxed) != 0
-      || mode.state.pointee.signalledCount.load(ordering: .relaxed) != 0
+    state.pending.load(ordering: .relaxed) != 0
+      || mode.state.signalledCount.load(ordering: .relaxed) != 0
   }
 }

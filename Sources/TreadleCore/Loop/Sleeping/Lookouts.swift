@@ -42,10 +42,10 @@ extension Loop {
 
   /// In the child of a fork, where a signal handler may have forked, what is looked at is the parent's, and not there.
   @inline(__always)
-  var hasLookouts: Bool { state.pointee.lookoutCount != 0 && treadle_system_tag() == state.pointee.life }
+  var hasLookouts: Bool { state.lookoutCount != 0 && treadle_system_tag() == state.life }
 
   /// Another process acts, on a processor that it says itself: a hint, of which a wrong one costs a wait in vain.
-  package func noteCaller(onProcessor hint: UInt32) { state.pointee.callers.note(hint) }
+  package func noteCaller(onProcessor hint: UInt32) { state.callers.note(hint) }
 
   /// Looks out for what an item receives in a mode; takes over a reference to the object. False if the loop may not, or has enough to
   /// look at.
@@ -53,12 +53,12 @@ extension Loop {
     of item: Item, in mode: Mode, sent: UnsafeMutablePointer<Atomic<UInt32>>, received: UnsafeMutablePointer<Atomic<UInt32>>,
     object: UnsafeMutableRawPointer, handOver: @escaping Lookout.HandOver
   ) -> Bool {
-    guard state.pointee.callers.mayPay, state.pointee.lookoutCount < Loop.mostLookouts, let data = registration(of: item, in: mode),
+    guard state.callers.mayPay, state.lookoutCount < Loop.mostLookouts, let data = registration(of: item, in: mode),
       let room = roomForLookouts()
     else { return false }
-    room[Int(state.pointee.lookoutCount)] = Lookout(
+    room[Int(state.lookoutCount)] = Lookout(
       sent: sent, received: received, object: object, handOver: handOver, tag: item.tag, mode: mode.slot, data: data)
-    state.pointee.lookoutCount &+= 1
+    state.lookoutCount &+= 1
     return true
   }
 
@@ -91,10 +91,10 @@ extension Loop {
   }
 
   private func roomForLookouts() -> UnsafeMutablePointer<Lookout>? {
-    if let room = state.pointee.lookouts { return room }
+    if let room = state.lookouts { return room }
     let room = treadle_system_allocate(MemoryLayout<Lookout>.stride &* Loop.mostLookouts)?
       .bindMemory(to: Lookout.self, capacity: Loop.mostLookouts)
-    state.pointee.lookouts = room
+    state.lookouts = room
     return room
   }
 
@@ -109,17 +109,17 @@ extension Loop {
     }
     guard let member = item.member(of: mode) else { return nil }
     return item.withLoopLocked(member) { mode in
-      guard let registrations = mode?.poller?.state.pointee.registrations,
-        let registration = registrations[Int(member.watched.pointee.number)],
+      guard let registrations = mode?.poller?.state.registrations,
+        let registration = registrations[Int(member.watched.number)],
         registration.member == member.slot, registration.serial != 0
       else { return nil }
-      return EpollData(number: member.watched.pointee.number, serial: registration.serial)
+      return EpollData(number: member.watched.number, serial: registration.serial)
     }
   }
 
   @inline(__always)
   private func lookout(_ index: UInt32) -> UnsafeMutablePointer<Lookout>? {
-    index < state.pointee.lookoutCount ? state.pointee.lookouts.map { $0 + Int(index) } : nil
+    index < state.lookoutCount ? state.lookouts.map { $0 + Int(index) } : nil
   }
 
   /// Whether there is something to receive in a mode.
@@ -136,8 +136,8 @@ extension Loop {
   @inline(never)
   func reportNews(_ mode: Mode, asked: inout Bool) -> Bool {
     guard let poller = mode.poller, hasNews(mode) else { return false }
-    state.pointee.looks &+= 1
-    if state.pointee.looks >= Loop.mostLooks {
+    state.looks &+= 1
+    if state.looks >= Loop.mostLooks {
       asked = mode.waitForDescriptors(poller, until: nil) >= 0
     } else {
       poller.removeTakenEvents()
@@ -168,7 +168,7 @@ extension Loop {
   /// Before the kernel is asked or waited for: from here on it tells of those that the loop does not look at.
   @inline(never)
   func handOverLookouts(but mode: Mode?) {
-    state.pointee.looks = 0
+    state.looks = 0
     var index: UInt32 = 0
     while let lookout = lookout(index) {
       if let mode, lookout.pointee.mode == mode.slot { index &+= 1 } else { handOver(index) }
@@ -177,9 +177,9 @@ extension Loop {
 
   /// The last one takes its place.
   private func handOver(_ index: UInt32) {
-    guard let lookout = lookout(index)?.pointee, let last = self.lookout(state.pointee.lookoutCount &- 1)?.pointee else { return }
-    state.pointee.lookouts?[Int(index)] = last
-    state.pointee.lookoutCount &-= 1
+    guard let lookout = lookout(index)?.pointee, let last = self.lookout(state.lookoutCount &- 1)?.pointee else { return }
+    state.lookouts?[Int(index)] = last
+    state.lookoutCount &-= 1
     lookout.handOver(lookout.object)
   }
 
@@ -196,8 +196,8 @@ extension Loop {
   /// The thread is gone.
   func closeLookouts() {
     if hasLookouts { handOverLookouts(but: nil) }
-    state.pointee.lookoutCount = 0
-    treadle_system_free(state.pointee.lookouts)
-    state.pointee.lookouts = nil
+    state.lookoutCount = 0
+    treadle_system_free(state.lookouts)
+    state.lookouts = nil
   }
 }

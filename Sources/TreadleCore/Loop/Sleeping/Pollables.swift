@@ -17,27 +17,27 @@ extension Loop {
 
   /// Owner.
   @inline(__always)
-  var hasPollables: Bool { state.pointee.firstPollable != 0 }
+  var hasPollables: Bool { state.firstPollable != 0 }
 
   /// The thread is gone. The lock is held.
   @_optimize(size)
   func forgetPollables() {
-    while let mode = Mode(slot: state.pointee.firstPollable) {
-      state.pointee.firstPollable = mode.state.pointee.nextPollable
+    while let mode = Mode(slot: state.firstPollable) {
+      state.firstPollable = mode.state.nextPollable
       mode.drop()
     }
   }
 
   func forEachPollable(_ body: (Mode, Poller) -> Void) {
-    var slot = state.pointee.firstPollable
+    var slot = state.firstPollable
     while let mode = Mode(slot: slot), let poller = mode.poller {
       body(mode, poller)
-      slot = mode.state.pointee.nextPollable
+      slot = mode.state.nextPollable
     }
   }
 }
 
 extension Mode {
   /// Owner.
-  var isPollable: Bool { (poller?.state.pointee.pollable ?? -1) >= 0 }
+  var isPollable: Bool { (poller?.state.pollable ?? -1) >= 0 }
 }

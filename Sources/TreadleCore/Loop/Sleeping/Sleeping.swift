@@ -19,24 +19,24 @@ extension Loop {
   /// Whether the innermost run is asked to stop; a sticky stop is not consumed by looking. A sleeper has said that it sleeps
   /// before this load, and `askToStop` looks for a sleeper after its update: both are sequentially consistent.
   @inline(__always)
-  var isStopAsked: Bool { state.pointee.stop.load(ordering: .sequentiallyConsistent) != 0 }
+  var isStopAsked: Bool { state.stop.load(ordering: .sequentiallyConsistent) != 0 }
 
   /// Whether a wake-up was given since the pass began.
   @inline(__always)
   var isWoken: Bool {
-    state.pointee.isWokenByOwner || state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0
+    state.isWokenByOwner || state.wakePending.load(ordering: .sequentiallyConsistent) != 0
   }
 
   /// PASS-1: a wake-up given before counts no more, since this pass looks at everything. True if there was one, other than by the
   /// owner's own signals.
   @inline(__always)
   func openWakeGate() -> Bool {
-    state.pointee.isWokenByOwner = false
-    state.pointee.hasReading = false
+    state.isWokenByOwner = false
+    state.hasReading = false
     // Exchanged, not stored: another wake-up may have come since the load, and what was queued for it must be found as well. A
     // wake-up that the load misses is found before the sleep.
-    if state.pointee.wakePending.load(ordering: .relaxed) == 0 { return false }
-    _ = state.pointee.wakePending.exchange(0, ordering: .sequentiallyConsistent)
+    if state.wakePending.load(ordering: .relaxed) == 0 { return false }
+    _ = state.wakePending.exchange(0, ordering: .sequentiallyConsistent)
     return true
   }
 
@@ -53,14 +53,14 @@ extension Loop {
     // What is dropped here may call the client, who may queue something.
     nameNothing()
     // A client that sees the loop wait sees what it did before.
-    state.pointee.waiting.store(1, ordering: .releasing)
-    defer { state.pointee.waiting.store(0, ordering: .relaxed) }
+    state.waiting.store(1, ordering: .releasing)
+    defer { state.waiting.store(0, ordering: .relaxed) }
     if !returnOnInterrupt && spin(mode, until: deadline, isOver) { return .somethingToDo }
     if !returnOnInterrupt && hasLookouts && reportNews(mode, asked: &asked) { return .somethingToDo }
     // A signal handler may have forked, too: the kernel's set is the parent's.
-    while treadle_system_open_tag() == state.pointee.life {
+    while treadle_system_open_tag() == state.life {
       // Acquires the changes that are counted here already: what follows looks at them.
-      let changes = state.pointee.changes.load(ordering: .acquiring)
+      let changes = state.changes.load(ordering: .acquiring)
       let until = min(deadline, mode.nextWake())
       let poller = mode.poller ?? (returnOnInterrupt ? mode.pollerForInterrupts() : nil)
       if returnOnInterrupt, let poller { mode.armInterrupt(poller) }
@@ -73,22 +73,22 @@ extension Loop {
         endOwnSleep()
         return .somethingToDo
       }
-      if state.pointee.changes.load(ordering: .sequentiallyConsistent) != changes {
+      if state.changes.load(ordering: .sequentiallyConsistent) != changes {
         endOwnSleep()
         continue
       }
-      state.pointee.counters.sleeps.count()
-      let start = state.pointee.callers.sleepBegins()
+      state.counters.sleeps.count()
+      let start = state.callers.sleepBegins()
       let result: Int32
       if let poller {
         result = mode.waitForDescriptors(poller, until: until)
         asked = result >= 0
       } else {
-        result = Futex.sleep(state.pointee.sleeping, while: Sleep.onFutex, until: until == Clock.forever ? until : max(until, 1))
+        result = Futex.sleep(state.sleeping, while: Sleep.onFutex, until: until == Clock.forever ? until : max(until, 1))
       }
       endOwnSleep()
-      state.pointee.awakeSince.store(Clock.lastTick, ordering: .relaxed)
-      state.pointee.callers.sleepEnded(since: start)
+      state.awakeSince.store(Clock.lastTick, ordering: .relaxed)
+      state.callers.sleepEnded(since: start)
       if returnOnInterrupt && (result == 0 &- treadle_system_eintr() || poller?.takeInterrupt() == true) {
         return .interrupted
       }
@@ -122,18 +122,18 @@ extension Loop {
   /// there is a signal already, though nobody has woken the loop for it (SRC0-13), or a port with a message (PORT-5).
   @inline(__always)
   private func fallAsleep(_ mode: Mode, _ sleep: UInt32) -> Bool {
-    state.pointee.gate.lock()
-    defer { state.pointee.gate.unlock() }
-    if mode.state.pointee.signalledCount.load(ordering: .relaxed) != 0 || !mode.state.pointee.ownSignals.isEmpty { return false }
+    state.gate.lock()
+    defer { state.gate.unlock() }
+    if mode.state.signalledCount.load(ordering: .relaxed) != 0 || !mode.state.ownSignals.isEmpty { return false }
     if mode.hasReadyPorts { return false }
-    state.pointee.sleeping.store(sleep, ordering: .sequentiallyConsistent)
+    state.sleeping.store(sleep, ordering: .sequentiallyConsistent)
     return true
   }
 
   /// A thread that still sees the sleep may end it once more, which at worst ends a later sleep for no reason: so the store orders
   /// nothing.
   @inline(__always)
-  private func endOwnSleep() { state.pointee.sleeping.store(Sleep.awake, ordering: .relaxed) }
+  private func endOwnSleep() { state.sleeping.store(Sleep.awake, ordering: .relaxed) }
 
   /// Waits awake for the loop's callers, in this process and in others. True if a wake-up or the end of the run came meanwhile; false
   /// if it has to sleep, or there is news (`Lookouts.swift`).
@@ -141,13 +141,13 @@ extension Loop {
   private func spin(_ mode: Mode, until deadline: Int64, _ isOver: () -> Bool) -> Bool {
     // What comes from now on does not come because this loop was too quick; callers that do not wait for it are another
     // matter.
-    if !state.pointee.isOverrun { state.pointee.isChasing = false }
-    guard state.pointee.callers.takeNote() else { return false }
+    if !state.isOverrun { state.isChasing = false }
+    guard state.callers.takeNote() else { return false }
     if hasLookouts && hasNews(mode) { return false }
-    let changes = state.pointee.changes.load(ordering: .relaxed)
-    let isDue = state.pointee.callers.spin(limit: min(deadline, mode.earliestDate)) {
-      state.pointee.wakePending.load(ordering: .relaxed) != 0 || isOver()
-        || state.pointee.changes.load(ordering: .relaxed) != changes || hasLookouts && hasNews(mode)
+    let changes = state.changes.load(ordering: .relaxed)
+    let isDue = state.callers.spin(limit: min(deadline, mode.earliestDate)) {
+      state.wakePending.load(ordering: .relaxed) != 0 || isOver()
+        || state.changes.load(ordering: .relaxed) != changes || hasLookouts && hasNews(mode)
     }
     // What has changed may end no sleep. The wait decides nothing, so it orders nothing either.
     return isDue && (isWoken || isOver())

@@ -20,8 +20,8 @@ extension Loop {
   /// Ends the current or next sleep of the innermost run (WAKE-1). Safe in a signal handler.
   @inline(__always)
   package func wake() {
-    if !isCurrent { state.pointee.callers.note() }
-    state.pointee.wakePending.store(1, ordering: .sequentiallyConsistent)
+    if !isCurrent { state.callers.note() }
+    state.wakePending.store(1, ordering: .sequentiallyConsistent)
     kickSleeper()
   }
 
@@ -29,29 +29,29 @@ extension Loop {
   /// before it asks need not wake the loop again: the loop clears the note first and looks afterwards. A plain store would
   /// not do: it may still be on its way.
   @inline(__always)
-  var isWakePending: Bool { state.pointee.wakePending.load(ordering: .sequentiallyConsistent) != 0 }
+  var isWakePending: Bool { state.wakePending.load(ordering: .sequentiallyConsistent) != 0 }
 
   /// Notes a wake-up, with the gate held. What it returns is for `endSleep`, once the gate is open. The store releases: the
   /// owner clears the note without the gate, and must find what was queued before it.
   @inline(__always)
   func markWoken() -> UInt32 {
-    state.pointee.wakePending.store(1, ordering: .releasing)
-    return state.pointee.sleeping.load(ordering: .relaxed) == Sleep.awake ? Sleep.awake : claimSleeper()
+    state.wakePending.store(1, ordering: .releasing)
+    return state.sleeping.load(ordering: .relaxed) == Sleep.awake ? Sleep.awake : claimSleeper()
   }
 
   /// Notes that a port has become ready, with the gate held: no wake-up, but the owner looks again. What it returns is for
   /// `endSleep`, once the gate is open.
   @inline(__always)
   func markChanged() -> UInt32 {
-    if !isCurrent { state.pointee.callers.note() }
-    state.pointee.changes.add(1, ordering: .relaxed)
-    return state.pointee.sleeping.load(ordering: .relaxed) == Sleep.awake ? Sleep.awake : claimSleeper()
+    if !isCurrent { state.callers.note() }
+    state.changes.add(1, ordering: .relaxed)
+    return state.sleeping.load(ordering: .relaxed) == Sleep.awake ? Sleep.awake : claimSleeper()
   }
 
   /// Stops the innermost run (STOP-2). Ignored without one (STOP-1).
   package func stop() -> Int32 {
     // A run that begins or ends at the same time may or may not be meant.
-    if state.pointee.depth.load(ordering: .relaxed) == 0 { return Status.ignored }
+    if state.depth.load(ordering: .relaxed) == 0 { return Status.ignored }
     askToStop(LoopState.Stop.innermost)
     return Status.ok
   }
@@ -68,19 +68,19 @@ extension Loop {
   }
 
   private func askToStop(_ bits: UInt32) {
-    state.pointee.stop.bitwiseOr(bits, ordering: .sequentiallyConsistent)
+    state.stop.bitwiseOr(bits, ordering: .sequentiallyConsistent)
     kickSleeper()
   }
 
   /// Makes a sleeping loop look again at its timers and descriptors; not a wake-up.
   func interruptSleep() {
-    state.pointee.changes.add(1, ordering: .sequentiallyConsistent)
+    state.changes.add(1, ordering: .sequentiallyConsistent)
     kickSleeper()
   }
 
   /// Whether somebody sleeps for the loop: its thread, or another loop that waits for it.
   @inline(__always)
-  package var isAsleep: Bool { state.pointee.sleeping.load(ordering: .sequentiallyConsistent) != Sleep.awake }
+  package var isAsleep: Bool { state.sleeping.load(ordering: .sequentiallyConsistent) != Sleep.awake }
 
   /// Ends the sleep, if there is one.
   @inline(__always)
@@ -93,9 +93,9 @@ extension Loop {
   /// and the exchange are sequentially consistent for `closeSleep`.
   @inline(never)
   private func claimSleeper() -> UInt32 {
-    state.pointee.kicking.add(1, ordering: .sequentiallyConsistent)
-    let sleep = state.pointee.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
-    if sleep == Sleep.awake { state.pointee.kicking.subtract(1, ordering: .relaxed) }
+    state.kicking.add(1, ordering: .sequentiallyConsistent)
+    let sleep = state.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
+    if sleep == Sleep.awake { state.kicking.subtract(1, ordering: .relaxed) }
     return sleep
   }
 
@@ -105,18 +105,18 @@ extension Loop {
     if sleep == Sleep.awake { return }
     if sleep == Sleep.inPoller {
       // The owner has written it before the sleep that the claim's exchange has read.
-      _ = treadle_system_eventfd_write(state.pointee.wakeDescriptor.load(ordering: .relaxed))
+      _ = treadle_system_eventfd_write(state.wakeDescriptor.load(ordering: .relaxed))
     } else {
-      Futex.wake(Futex.address(of: state.pointee.sleeping), 1)
+      Futex.wake(Futex.address(of: state.sleeping), 1)
     }
     // Behind the last use of what `closeSleep` closes.
-    state.pointee.kicking.subtract(1, ordering: .releasing)
+    state.kicking.subtract(1, ordering: .releasing)
   }
 
   /// A descriptor that interrupts runs which return on interrupts; -1 for none.
   package func setInterruptDescriptor(_ number: Int32) throws(Failure) {
     if number >= 0 { try Item.demandOpen(number) }
-    state.pointee.interruptDescriptor.store(max(number, -1), ordering: .sequentiallyConsistent)
+    state.interruptDescriptor.store(max(number, -1), ordering: .sequentiallyConsistent)
     interruptSleep()
   }
 
@@ -125,15 +125,15 @@ extension Loop {
   /// before. All four operations are sequentially consistent, since the owner's store at the end of a sleep may be between the two
   /// exchanges: then this one does not read what that of `claimSleeper` has released.
   func closeSleep() {
-    _ = state.pointee.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
+    _ = state.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
     var patience = Patience()
-    while state.pointee.kicking.load(ordering: .sequentiallyConsistent) != 0 { patience.wait() }
+    while state.kicking.load(ordering: .sequentiallyConsistent) != 0 { patience.wait() }
     closeLookouts()
     lock()
     forgetPollables()
-    for slot in state.pointee.modes.elements { Mode(slot: slot)?.closePoller() }
-    let wake = state.pointee.wakeDescriptor.exchange(-1, ordering: .relaxed)
-    let timer = state.pointee.timerDescriptor.exchange(-1, ordering: .relaxed)
+    for slot in state.modes.elements { Mode(slot: slot)?.closePoller() }
+    let wake = state.wakeDescriptor.exchange(-1, ordering: .relaxed)
+    let timer = state.timerDescriptor.exchange(-1, ordering: .relaxed)
     unlock()
     if wake >= 0 { _ = treadle_system_close(wake) }
     if timer >= 0 { _ = treadle_system_close(timer) }

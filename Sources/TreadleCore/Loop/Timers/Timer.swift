@@ -63,7 +63,7 @@ extension Item {
 
   @inline(__always)
   private func beginDue(_ date: Int64) {
-    due.pointee = TimerCell.Due(date: date)
+    due = TimerCell.Due(date: date)
     if date == Clock.forever { setState(State.idle) }
   }
 
@@ -90,10 +90,10 @@ extension Item {
 
   /// The date as the client knows it, which of a timer on the wall clock is another one than that by which it is queued.
   @inline(__always)
-  private var date: Int64 { hasTrait(Trait.wall) ? context?.pointee.wallDate ?? 0 : due.pointee.date }
+  private var date: Int64 { hasTrait(Trait.wall) ? context?.pointee.wallDate ?? 0 : due.date }
   @inline(__always)
   private func setDate(_ date: Int64) {
-    due.pointee.date = date
+    due.date = date
     if hasTrait(Trait.wall) { context?.pointee.wallDate = date }
   }
 
@@ -125,7 +125,7 @@ extension Item {
       defer { item.letGo() }
       return item.setNextFire(when)
     }
-    let seen = item.cell.pointee.reference.seen
+    let seen = item.cell.reference.seen
     let isMeant = seen.generation == handle.generation
     let isValid = isMeant && seen.has(Reference.Mark.valid)
     let change = isValid ? item.changeDate(item.date(when)) : .nothing
@@ -186,7 +186,7 @@ extension Item {
   /// The last client's reference was released, when the timer was idle.
   @inline(never)
   func endIdle(_ generation: UInt32) {
-    if !cell.pointee.reference.hold(generation) { return }
+    if !cell.reference.hold(generation) { return }
     endIfIdle()
     drop()
   }
@@ -195,7 +195,7 @@ extension Item {
   @inline(never)
   private func endIfIdle() {
     let isOver = withDueLocked { _ in
-      hasState(State.idle) && !hasState(State.running) && cell.pointee.reference.clear(Reference.Mark.valid, evenIfOwned: false)
+      hasState(State.idle) && !hasState(State.running) && cell.reference.clear(Reference.Mark.valid, evenIfOwned: false)
     }
     if isOver { leaveEverything() }
   }
@@ -210,7 +210,7 @@ extension Item {
     let loop = withDueLocked { loop -> Loop? in
       if limited > 0 {
         forEachScheduled { mode, _ in
-          if mode.state.pointee.queue?.pointee.reserve(tolerant: true) == false { hasRoom = false }
+          if mode.state.queue?.pointee.reserve(tolerant: true) == false { hasRoom = false }
         }
         if !hasRoom { return nil }
       }
@@ -233,7 +233,7 @@ extension Item {
   func beginFiring(isCollected: Bool) -> Bool {
     if hasState(State.running) || !isValid { return false }
     setState(State.running)
-    if !isCollected || hasNote(Note.aliased) || due.pointee.place != TimerQueue.Place.none {
+    if !isCollected || hasNote(Note.aliased) || due.place != TimerQueue.Place.none {
       forEachScheduled { mode, member in mode.rest(member) }
     }
     return true
@@ -258,7 +258,7 @@ extension Item {
     let date = isSet ? self.date : date(after: firing)
     setState(date == Clock.forever ? State.idle : 0, clear: State.running | State.rescheduled)
     if !isValid { return false }
-    if date == Clock.forever && cell.pointee.reference.clear(Reference.Mark.valid, evenIfOwned: hasTrait(Trait.ends)) { return false }
+    if date == Clock.forever && cell.reference.clear(Reference.Mark.valid, evenIfOwned: hasTrait(Trait.ends)) { return false }
     move(to: date)
     return true
   }
@@ -290,11 +290,11 @@ extension Item {
   /// to give back afterwards.
   @inline(__always)
   func retainForCall() {
-    if let context { _ = context.pointee.retain?(cell.pointee.info) }
+    if let context { _ = context.pointee.retain?(cell.info) }
   }
   @inline(__always)
   func releaseAfterCall() {
     guard let context, context.pointee.retain != nil else { return }
-    context.pointee.release?(cell.pointee.info)
+    context.pointee.release?(cell.info)
   }
 }

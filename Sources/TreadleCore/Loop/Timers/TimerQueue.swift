@@ -48,15 +48,15 @@ struct TimerQueue {
   @inline(__always)
   mutating func insertExact(_ member: Item) {
     lastSequence &+= 1
-    member.due.pointee.sequence = lastSequence
+    member.due.sequence = lastSequence
     if !wheel.insert(member.timer) { setAside(member) }
   }
 
   /// Queues one that has a tolerance, or is on the wall clock, likewise.
   mutating func insertTolerant(_ member: Item) {
     lastSequence &+= 1
-    member.due.pointee.sequence = lastSequence
-    let entry = TimerHeap.Entry(key: member.due.pointee.date, sequence: lastSequence, slot: member.slot)
+    member.due.sequence = lastSequence
+    let entry = TimerHeap.Entry(key: member.due.date, sequence: lastSequence, slot: member.slot)
     let last = TimerHeap.Entry(key: TimerQueue.latest(entry), sequence: lastSequence, slot: member.slot)
     // Room in both before it is in one of them.
     guard tolerant.reserve(), latest.reserve() else { return setAside(member) }
@@ -78,45 +78,43 @@ struct TimerQueue {
   mutating func moveWallDates(_ loop: Loop) {
     tolerant.rekey({ entry in
       guard let member = Item(.timer, slot: entry.slot), member.primary.hasTrait(Item.Trait.wall) else { return entry.key }
-      member.primary.due.pointee.date = loop.monotonic(of: member.primary)
-      member.due.pointee.date = member.primary.due.pointee.date
-      return member.due.pointee.date
+      member.primary.due.date = loop.monotonic(of: member.primary)
+      member.due.date = member.primary.due.date
+      return member.due.date
     }, moved: TimerQueue.noteTolerant)
-    latest.rekey({ entry in Item(.timer, slot: entry.slot).map { Clock.after($0.primary.tolerance, from: $0.due.pointee.date) } ?? entry.key },
+    latest.rekey({ entry in Item(.timer, slot: entry.slot).map { Clock.after($0.primary.tolerance, from: $0.due.date) } ?? entry.key },
       moved: TimerQueue.noteLatest)
   }
 
   private static func noteLatest(_ entry: TimerHeap.Entry, _ index: Int) {
-    Item(.timer, slot: entry.slot)?.due.pointee.latest = UInt32(truncatingIfNeeded: index)
+    Item(.timer, slot: entry.slot)?.due.latest = UInt32(truncatingIfNeeded: index)
   }
   private static func noteTolerant(_ entry: TimerHeap.Entry, _ index: Int) {
-    Item(.timer, slot: entry.slot)?.due.pointee.place = Place.tolerant &+ UInt32(truncatingIfNeeded: index)
+    Item(.timer, slot: entry.slot)?.due.place = Place.tolerant &+ UInt32(truncatingIfNeeded: index)
   }
 
   mutating func remove(_ member: Item) {
-    let due = member.due
-    let place = due.pointee.place
+    let place = member.due.place
     if place >= Place.tolerant {
       tolerant.remove(at: Int(place &- Place.tolerant), moved: TimerQueue.noteTolerant)
-      latest.remove(at: Int(due.pointee.latest), moved: TimerQueue.noteLatest)
+      latest.remove(at: Int(member.due.latest), moved: TimerQueue.noteLatest)
     } else if place == Place.aside {
       takeFromAside(member)
     } else if place != Place.none {
       wheel.remove(member.timer)
     }
-    due.pointee.place = Place.none
+    member.due.place = Place.none
   }
 
   /// Gives a membership a later date without moving it: it lies in the wheel, and is put where it belongs
   /// when the slot that it lies in comes up. False for any that lies elsewhere, or moves ahead.
   @inline(__always)
   mutating func postpone(_ member: Item, to date: Int64) -> Bool {
-    let due = member.due
-    let place = due.pointee.place
-    guard place &- Place.wheel < Place.near &- Place.wheel, date >= due.pointee.date else { return false }
+    let place = member.due.place
+    guard place &- Place.wheel < Place.near &- Place.wheel, date >= member.due.date else { return false }
     lastSequence &+= 1
-    due.pointee.sequence = lastSequence
-    due.pointee.date = date
+    member.due.sequence = lastSequence
+    member.due.date = date
     return true
   }
 
@@ -146,11 +144,11 @@ struct TimerQueue {
   @inline(__always)
   mutating func takeDue(_ now: Int64) -> Item? {
     guard let entry = firstEntry(), entry.key <= now, let member = Item(.timer, slot: entry.slot) else { return nil }
-    if member.due.pointee.place >= Place.tolerant {
+    if member.due.place >= Place.tolerant {
       remove(member)
     } else {
       wheel.takeFirst(member.timer)
-      member.due.pointee.place = Place.none
+      member.due.place = Place.none
     }
     return member
   }
@@ -158,26 +156,26 @@ struct TimerQueue {
   // MARK: Out of memory
 
   private mutating func setAside(_ member: Item) {
-    member.cell.pointee.previous = 0
-    member.cell.pointee.next = asideFirst
-    Item(.timer, slot: asideFirst)?.cell.pointee.previous = member.slot
+    member.cell.previous = 0
+    member.cell.next = asideFirst
+    Item(.timer, slot: asideFirst)?.cell.previous = member.slot
     asideFirst = member.slot
-    member.due.pointee.place = Place.aside
+    member.due.place = Place.aside
   }
 
   private mutating func takeFromAside(_ member: Item) {
-    let next = member.cell.pointee.next
-    let previous = member.cell.pointee.previous
-    Item(.timer, slot: next)?.cell.pointee.previous = previous
-    if let before = Item(.timer, slot: previous) { before.cell.pointee.next = next } else { asideFirst = next }
+    let next = member.cell.next
+    let previous = member.cell.previous
+    Item(.timer, slot: next)?.cell.previous = previous
+    if let before = Item(.timer, slot: previous) { before.cell.next = next } else { asideFirst = next }
   }
 
   private mutating func reinstateAside() {
     var next = asideFirst
     asideFirst = 0
     while let member = Item(.timer, slot: next) {
-      next = member.cell.pointee.next
-      member.due.pointee.place = Place.none
+      next = member.cell.next
+      member.due.place = Place.none
       requeue(member)
     }
   }

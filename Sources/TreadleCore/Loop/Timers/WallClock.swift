@@ -9,13 +9,13 @@ import TreadleBase
 /// not say otherwise.
 extension Loop {
   func monotonic(of timer: Item) -> Int64 {
-    Clock.monotonic(wall: timer.context?.pointee.wallDate ?? 0, offset: state.pointee.wallOffset)
+    Clock.monotonic(wall: timer.context?.pointee.wallDate ?? 0, offset: state.wallOffset)
   }
 
   /// Owner, takes the lock.
   @inline(never)
   func noteClock(_ poller: Poller) {
-    poller.state.pointee.clockWasSet = false
+    poller.state.clockWasSet = false
     lock()
     defer { unlock() }
     moveWallDates()
@@ -23,9 +23,9 @@ extension Loop {
 
   @_optimize(size)
   fileprivate func moveWallDates() {
-    state.pointee.wallOffset = Clock.wallOffset()
-    for slot in state.pointee.modes.elements {
-      guard let mode = Mode(slot: slot), let queue = mode.state.pointee.queue else { continue }
+    state.wallOffset = Clock.wallOffset()
+    for slot in state.modes.elements {
+      guard let mode = Mode(slot: slot), let queue = mode.state.queue else { continue }
       queue.pointee.moveWallDates(self)
       mode.updateEarliest(queue)
     }
@@ -38,7 +38,7 @@ extension Mode {
   @inline(never)
   func watchClock(_ loop: Loop) throws(Failure) {
     let poller = try needPoller(loop)
-    if poller.state.pointee.clock >= 0 { return }
+    if poller.state.clock >= 0 { return }
     let result = poller.watchClock()
     if result < 0 && !treadle_system_is_refused(result) { throw Failure.system("timerfd_settime", result) }
     loop.moveWallDates()

@@ -26,7 +26,7 @@ extension Loop {
         try create(threadID: id)
       }
     let thread = treadle_system_thread()
-    thread.pointee.loop = UnsafeMutableRawPointer(loop.state)
+    thread.pointee.loop = UnsafeMutableRawPointer(loop.address)
     return loop
   }
 
@@ -56,14 +56,14 @@ extension Loop {
   /// held by the caller.
   package func withThreadName(_ body: (UnsafePointer<CChar>) -> Void) -> Bool {
     // Both relaxed: the hold acquires what the thread is, and its loop is only compared.
-    let slot = state.pointee.thread.load(ordering: .relaxed)
-    guard let thread = Thread(slot: slot), thread.state.pointee.reference.hold(thread.state.pointee.reference.generation) else {
+    let slot = state.thread.load(ordering: .relaxed)
+    guard let thread = Thread(slot: slot), thread.state.reference.hold(thread.state.reference.generation) else {
       return false
     }
     defer { thread.dropLook() }
     var isNamed = false
     // The slot may serve another thread since.
-    if thread.state.pointee.loop.load(ordering: .relaxed) == state || thread.isMain {
+    if thread.state.loop.load(ordering: .relaxed) == address || thread.isMain {
       thread.withName { name in
         guard let name else { return }
         isNamed = true
@@ -90,9 +90,9 @@ extension Loop {
     }
     let loop = try create(threadID: treadle_system_process_id())
     if let memory = process.pointee.main_thread {
-      loop.state.pointee.thread.store(Thread(memory).state.pointee.slot, ordering: .relaxed)
+      loop.state.thread.store(Thread(memory).state.slot, ordering: .relaxed)
     }
-    process.pointee.main_loop = UnsafeMutableRawPointer(loop.state)
+    process.pointee.main_loop = UnsafeMutableRawPointer(loop.address)
     return loop
   }
 
@@ -105,7 +105,7 @@ extension Loop {
     if id > 0 {
       Slab(.loop).forEachLive { slot, memory in
         let loop = Loop(memory)
-        let handle = Handle(kind: .loop, slot: slot, generation: loop.state.pointee.reference.generation).bits
+        let handle = Handle(kind: .loop, slot: slot, generation: loop.state.reference.generation).bits
         if loop.threadID != id { return true }
         do throws(Failure) {
           try Slab(.loop).retainForClient(handle, "loop of thread_id")
@@ -135,9 +135,9 @@ extension Loop {
     if isCurrent { return true }
     let thread = Thread.existing
     // Compared only: the caller knows the loop.
-    let isPromised = thread?.state.pointee.loop.load(ordering: .relaxed) == state
+    let isPromised = thread?.state.loop.load(ordering: .relaxed) == address
     if !isPromised && threadID != (thread?.knownID ?? treadle_system_thread_id()) { return false }
-    return (try? Loop.current())?.state == state
+    return (try? Loop.current())?.address == address
   }
 
   /// Runs the calling thread's loop in one mode until a result (RUN-1).
@@ -213,11 +213,11 @@ extension Shutdown {
     var isAnyRunning = false
     Slab(.loop).forEachLive { slot, memory in
       let loop = Loop(memory)
-      guard loop.state.pointee.reference.hold(loop.state.pointee.reference.generation) else { return true }
+      guard loop.state.reference.hold(loop.state.reference.generation) else { return true }
       loop.requestStop(allLevels: true)
       loop.discardJobs()
       // A run that has begun is seen behind the barrier, and of one that is over all that it did.
-      if !loop.isCurrent && loop.state.pointee.depth.load(ordering: .acquiring) != 0 {
+      if !loop.isCurrent && loop.state.depth.load(ordering: .acquiring) != 0 {
         isAnyRunning = true
       }
       loop.letGo()

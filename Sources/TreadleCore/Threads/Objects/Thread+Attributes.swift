@@ -9,16 +9,16 @@ package import TreadleBase
 extension Thread {
   static let defaultStackSize = 524_288
 
-  package var stackSize: Int { withLock { state.pointee.stackSize } }
+  package var stackSize: Int { withLock { state.stackSize } }
   package func setStackSize(_ size: Int) throws(Failure) {
     if size < 16_384 || size > 1 << 30 || size % 4096 != 0 {
       throw Failure(Status.range, "size", "is not a multiple of 4096 from 16384 to 1 GiB")
     }
-    try configure { state.pointee.stackSize = size }
+    try configure { state.stackSize = size }
   }
 
-  package var policy: UInt32 { withLock { state.pointee.policy } }
-  package func setPolicy(_ policy: UInt32) throws(Failure) { try configure { state.pointee.policy = policy } }
+  package var policy: UInt32 { withLock { state.policy } }
+  package func setPolicy(_ policy: UInt32) throws(Failure) { try configure { state.policy = policy } }
 
   private func withLock<Result>(_ body: () -> Result) -> Result {
     lock()
@@ -38,42 +38,42 @@ extension Thread {
 
   // MARK: Priority
 
-  package var priority: Double { withLock { state.pointee.priority } }
-  package var isPriorityApplied: Bool { withLock { state.pointee.isPriorityApplied } }
+  package var priority: Double { withLock { state.priority } }
+  package var isPriorityApplied: Bool { withLock { state.isPriorityApplied } }
 
   /// Before the start, or of the calling thread.
   package func setPriority(_ priority: Double) throws(Failure) {
     if priority != priority { throw Failure(Status.argument, "priority", "is not a number") }
     let limited = min(max(priority, 0), 1)
-    if try Thread.current().state != state {
+    if try Thread.current().address != address {
       try configure {
-        state.pointee.priority = limited
-        state.pointee.isPriorityApplied = false
+        state.priority = limited
+        state.isPriorityApplied = false
       }
       return
     }
     let policy = withLock {
-      state.pointee.priority = limited
-      return state.pointee.policy
+      state.priority = limited
+      return state.policy
     }
     let isApplied = treadle_system_thread_set_priority(policy, limited) == 0
-    withLock { state.pointee.isPriorityApplied = isApplied }
+    withLock { state.isPriorityApplied = isApplied }
   }
 
   /// On the new thread. With a real-time policy the system has set the level with the policy.
   func applyPriorityOfStart() {
     let (isPending, policy, priority) = withLock {
-      (!state.pointee.isPriorityApplied, state.pointee.policy, state.pointee.priority)
+      (!state.isPriorityApplied, state.policy, state.priority)
     }
     if !isPending || hasFlag(Flag.refused) { return }
     let isApplied = treadle_system_thread_set_priority(policy, priority) == 0
-    withLock { state.pointee.isPriorityApplied = isApplied }
+    withLock { state.isPriorityApplied = isApplied }
   }
 
   /// The system did not permit the policy: the thread runs with the default one.
   func priorityWasRefused() {
     setFlag(Flag.refused)
-    withLock { state.pointee.isPriorityApplied = false }
+    withLock { state.isPriorityApplied = false }
   }
 
   // MARK: Name
@@ -86,8 +86,8 @@ extension Thread {
     guard let memory = treadle_system_allocate(length &+ 1) else { throw Failure.noMemory("name") }
     memcpy(memory, name, length &+ 1)
     lock()
-    let old = state.pointee.name
-    state.pointee.name = memory.assumingMemoryBound(to: CChar.self)
+    let old = state.name
+    state.name = memory.assumingMemoryBound(to: CChar.self)
     // Under the lock, which a thread takes before it ends: the pthread_t is good.
     if isExecuting { applyName() }
     unlock()
@@ -96,7 +96,7 @@ extension Thread {
 
   /// Calls `body` with the name, under the lock; nil when none was set.
   package func withName(_ body: (UnsafePointer<CChar>?) -> Void) {
-    withLock { body(state.pointee.name.map { UnsafePointer($0) }) }
+    withLock { body(state.name.map { UnsafePointer($0) }) }
   }
 
   /// Calls `body` with the name of the thread that has a kernel's id: the one that was set, under the lock, else the kernel's.
@@ -123,7 +123,7 @@ extension Thread {
     Slab(.thread).forEachLive { _, memory in
       // Held before it is looked at: its slot may be given back at any time.
       let thread = Thread(memory)
-      guard thread.state.pointee.reference.hold(thread.state.pointee.reference.generation) else { return true }
+      guard thread.state.reference.hold(thread.state.reference.generation) else { return true }
       defer { thread.drop() }
       if thread.knownID != id || thread.isFinished { return true }
       body(thread)
@@ -133,8 +133,8 @@ extension Thread {
 
   /// The kernel has room for 15 bytes. The caller holds the lock.
   func applyName() {
-    guard let name = state.pointee.name else { return }
-    let pthread = state.pointee.pthread.load(ordering: .relaxed)
+    guard let name = state.name else { return }
+    let pthread = state.pthread.load(ordering: .relaxed)
     if pthread == 0 { return }
     var room: (UInt64, UInt64) = (0, 0)
     withUnsafeMutableBytes(of: &room) { bytes in

@@ -12,8 +12,8 @@ extension Thread {
     if let thread = existing { return thread }
     let id = try Runtime.watchThread()
     let thread = id == treadle_system_process_id() ? try main() : try adopted(id)
-    thread.state.pointee.pthread.store(treadle_system_thread_self(), ordering: .relaxed)
-    treadle_system_thread().pointee.thread = UnsafeMutableRawPointer(thread.state)
+    thread.state.pthread.store(treadle_system_thread_self(), ordering: .relaxed)
+    treadle_system_thread().pointee.thread = UnsafeMutableRawPointer(thread.address)
     return thread
   }
 
@@ -43,13 +43,13 @@ extension Thread {
     let process = treadle_system_process()
     if process.pointee.main_thread == nil {
       let thread = try adopted(treadle_system_process_id(), flags: Flag.main)
-      process.pointee.main_thread = UnsafeMutableRawPointer(thread.state)
+      process.pointee.main_thread = UnsafeMutableRawPointer(thread.address)
       if let memory = process.pointee.main_loop {
-        Loop(memory).state.pointee.thread.store(thread.state.pointee.slot, ordering: .relaxed)
+        Loop(memory).state.thread.store(thread.state.slot, ordering: .relaxed)
       }
     }
     guard let memory = process.pointee.main_thread else { throw Failure.noMemory("thread") }
-    if isMainUnseenOver { Thread(memory).state.pointee.phase.store(Phase.finished, ordering: .releasing) }
+    if isMainUnseenOver { Thread(memory).state.phase.store(Phase.finished, ordering: .releasing) }
     return Thread(memory)
   }
 
@@ -61,18 +61,17 @@ extension Thread {
   /// An object for a thread that executes already; its reference is the thread's.
   private static func adopted(_ id: Int32, flags: UInt32 = 0) throws(Failure) -> Thread {
     let thread = try make(ThreadEntry(code: nil, info: nil, destroy: nil), flags: flags | Flag.foreign)
-    let state = thread.state
-    state.pointee.joining = Joining.detached
-    state.pointee.stackSize = 0
-    state.pointee.kernelID.store(id, ordering: .relaxed)
+    thread.state.joining = Joining.detached
+    thread.state.stackSize = 0
+    thread.state.kernelID.store(id, ordering: .relaxed)
     // A loop that is being torn down is not taken over.
     if flags & Flag.main == 0, let loop = Loop.existing, loop.isAlive {
-      state.pointee.loop.store(loop.state, ordering: .relaxed)
-      loop.state.pointee.thread.store(state.pointee.slot, ordering: .relaxed)
+      thread.state.loop.store(loop.address, ordering: .relaxed)
+      loop.state.thread.store(thread.state.slot, ordering: .relaxed)
     }
     // Relaxed: the beginning of the life releases.
-    state.pointee.phase.store(Phase.executing, ordering: .relaxed)
-    state.pointee.reference.begin(forClient: false)
+    thread.state.phase.store(Phase.executing, ordering: .relaxed)
+    thread.state.reference.begin(forClient: false)
     return thread
   }
 
@@ -106,7 +105,7 @@ extension Thread {
     if isMain { return Loop.holdExistingMain() }
     lock()
     defer { unlock() }
-    guard let known = state.pointee.loop.load(ordering: .relaxed) else { return nil }
+    guard let known = state.loop.load(ordering: .relaxed) else { return nil }
     let loop = Loop(UnsafeMutableRawPointer(known))
     loop.holdAgain()
     return loop
@@ -118,7 +117,7 @@ extension Thread {
     defer { unlock() }
     let loop = try findOrMakeLoop(threadID: threadID)
     // Releases, as in `Loop.create`: a reader of the id sees the generation.
-    loop.state.pointee.threadID.store(threadID, ordering: .releasing)
+    loop.state.threadID.store(threadID, ordering: .releasing)
     return loop
   }
 
@@ -127,16 +126,16 @@ extension Thread {
   func giveUpLoop() -> Loop? {
     lock()
     defer { unlock() }
-    return state.pointee.loop.exchange(nil, ordering: .relaxed).map { Loop(UnsafeMutableRawPointer($0)) }
+    return state.loop.exchange(nil, ordering: .relaxed).map { Loop(UnsafeMutableRawPointer($0)) }
   }
 
   /// The caller holds the lock.
   private func findOrMakeLoop(threadID: Int32) throws(Failure) -> Loop {
-    if let known = state.pointee.loop.load(ordering: .relaxed) { return Loop(UnsafeMutableRawPointer(known)) }
+    if let known = state.loop.load(ordering: .relaxed) { return Loop(UnsafeMutableRawPointer(known)) }
     let loop = try Loop.create(threadID: threadID)
     if hasFlag(Flag.stopped) { loop.requestStop(allLevels: true) }
-    loop.state.pointee.thread.store(state.pointee.slot, ordering: .relaxed)
-    state.pointee.loop.store(loop.state, ordering: .relaxed)
+    loop.state.thread.store(state.slot, ordering: .relaxed)
+    state.loop.store(loop.address, ordering: .relaxed)
     return loop
   }
 }

@@ -22,7 +22,7 @@ extension Thread {
     }
     lock()
     setFlag(Flag.stopped)
-    if let loop = state.pointee.loop.load(ordering: .relaxed) {
+    if let loop = state.loop.load(ordering: .relaxed) {
       Loop(UnsafeMutableRawPointer(loop)).requestStop(allLevels: true, atOnce: atOnce)
     }
     unlock()
@@ -43,9 +43,9 @@ extension Thread {
       }
       throw Failure(Status.state, "thread", "was not started by Treadle")
     }
-    thread.state.pointee.result = result
-    let entry = thread.state.pointee.entry
-    thread.state.pointee.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
+    thread.state.result = result
+    let entry = thread.state.entry
+    thread.state.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
     entry.dispose()
     thread.announceExit()
     treadle_system_thread_exit()
@@ -78,7 +78,7 @@ extension Thread {
     endAll()
     guard let object = existing else { return }
     thread.pointee.thread = nil
-    object.state.pointee.gone.end()
+    object.state.gone.end()
     // The initial thread's stays for those who ask for it.
     if !object.isMain { object.drop() }
   }
@@ -100,16 +100,16 @@ extension Thread {
   @_optimize(size)
   private func finish() {
     lock()
-    state.pointee.phase.store(Phase.finished, ordering: .releasing)
-    state.pointee.kernelID.store(0, ordering: .relaxed)
+    state.phase.store(Phase.finished, ordering: .releasing)
+    state.kernelID.store(0, ordering: .relaxed)
     unlock()
     let loop = giveUpLoop()
     // A thread that left its function by pthread_exit.
-    let entry = state.pointee.entry
-    state.pointee.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
+    let entry = state.entry
+    state.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
     entry.dispose()
     tellReadiness(Loop.existing?.foundNothing == true ? Readiness.endedIdle : Readiness.ended)
-    if let loop { treadle_system_thread().pointee.loop = UnsafeMutableRawPointer(loop.state) }
+    if let loop { treadle_system_thread().pointee.loop = UnsafeMutableRawPointer(loop.address) }
   }
 }
 
@@ -151,11 +151,11 @@ extension Loop {
   func tearDown() {
     abandonRuns()
     // Relaxed: adding and queueing test it under the loop's lock or gate, and both are taken below before the last look.
-    state.pointee.threadID.store(0, ordering: .relaxed)
+    state.threadID.store(0, ordering: .relaxed)
     let process = treadle_system_process()
     let start = Mutex.at(treadle_system_start_lock())
     start.pointee.lock(.process)
-    if process.pointee.main_loop == UnsafeMutableRawPointer(state) { process.pointee.main_loop = nil }
+    if process.pointee.main_loop == UnsafeMutableRawPointer(address) { process.pointee.main_loop = nil }
     start.pointee.unlock(.process)
     discardJobs()
     removeAllItems()

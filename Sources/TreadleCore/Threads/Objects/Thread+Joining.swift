@@ -11,7 +11,7 @@ extension Thread {
   package var isDetached: Bool {
     lock()
     defer { unlock() }
-    return state.pointee.joining == Joining.detached
+    return state.joining == Joining.detached
   }
 
   /// The result of the thread, once it is gone.
@@ -23,8 +23,8 @@ extension Thread {
       if let pthread = try launched() {
         let until = timeout <= 0 ? 0 : Clock.after(timeout, from: Clock.now())
         try WaitGraph.waiting(for: self, isPoll: timeout <= 0) { _ throws(Failure) in
-          state.pointee.gone.wait(nil, until: until)
-          if !state.pointee.gone.isOver { throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended") }
+          state.gone.wait(nil, until: until)
+          if !state.gone.isOver { throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended") }
           let result = treadle_system_thread_join(pthread)
           if result < 0 { throw Failure.system("thread", result) }
         }
@@ -34,7 +34,7 @@ extension Thread {
       throw error
     }
     settleJoin(Joining.joined)
-    return state.pointee.result
+    return state.result
   }
 
   /// Makes the caller the one who joins.
@@ -42,23 +42,23 @@ extension Thread {
   private func claim() throws(Failure) {
     lock()
     defer { unlock() }
-    switch state.pointee.joining {
+    switch state.joining {
     case Joining.detached:
       throw Failure(Status.state, "thread", hasFlag(Flag.foreign) ? "was not started by Treadle" : "is detached")
     case Joining.joined: throw Failure(Status.state, "thread", "was joined before")
     default: break
     }
     if isCurrent { throw Failure(Status.deadlock, "thread", "is the calling one") }
-    if state.pointee.joining == Joining.inProgress {
+    if state.joining == Joining.inProgress {
       throw Failure(Status.state, "thread", "is being joined by another thread")
     }
     if phase == Phase.created { throw Failure(Status.state, "thread", "was not started") }
-    state.pointee.joining = Joining.inProgress
+    state.joining = Joining.inProgress
   }
 
   private func settleJoin(_ joining: UInt32) {
     lock()
-    state.pointee.joining = joining
+    state.joining = joining
     unlock()
   }
 
@@ -69,7 +69,7 @@ extension Thread {
     while true {
       // The phase first: a thread stores its pthread_t before it executes, so a finished one without has never run.
       let phase = self.phase
-      let pthread = state.pointee.pthread.load(ordering: .acquiring)
+      let pthread = state.pthread.load(ordering: .acquiring)
       if pthread != 0 { return pthread }
       switch phase {
       case Phase.finished: return nil
@@ -86,9 +86,9 @@ extension Thread {
   @_optimize(size)
   package func detach() throws(Failure) {
     lock()
-    let joining = state.pointee.joining
+    let joining = state.joining
     let isStarted = hasFlag(Flag.planned)
-    if joining == Joining.joinable { state.pointee.joining = Joining.detached }
+    if joining == Joining.joinable { state.joining = Joining.detached }
     unlock()
     switch joining {
     case Joining.detached:
@@ -106,19 +106,19 @@ extension Thread {
     guard let memory = Slab(.thread).find(handle) else { return true }
     return Thread(memory).isAtRest
   }
-  private var isAtRest: Bool { phase == Phase.created || state.pointee.gone.isOver }
+  private var isAtRest: Bool { phase == Phase.created || state.gone.isOver }
 
   /// Its scope is closed: it is told to end, and when nothing runs on it, it is joined, and no client owns it any more. True if it
   /// is the calling one.
   package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
     let thread = try hold(handle.bits, "thread")
     defer { thread.dropLook() }
-    thread.state.pointee.reference.set(Reference.Mark.awaited)
+    thread.state.reference.set(Reference.Mark.awaited)
     thread.stop()
     if thread.isCurrent { return true }
     if thread.isAtRest {
       _ = try? thread.join(timeout: 0)
-      thread.state.pointee.reference.abandonClients()
+      thread.state.reference.abandonClients()
     }
     return false
   }

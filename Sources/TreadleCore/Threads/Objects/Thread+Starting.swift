@@ -11,26 +11,26 @@ extension Thread {
   package func start() throws(Failure) {
     if treadle_system_is_closed() { throw Shutdown.failure }
     lock()
-    let isFirst = state.pointee.phase.load(ordering: .relaxed) == Phase.created
+    let isFirst = state.phase.load(ordering: .relaxed) == Phase.created
     let isCancelled = self.isCancelled
-    if isFirst { state.pointee.phase.store(isCancelled ? Phase.finished : Phase.starting, ordering: .relaxed) }
+    if isFirst { state.phase.store(isCancelled ? Phase.finished : Phase.starting, ordering: .relaxed) }
     unlock()
     if !isFirst { throw Failure(Status.state, "thread", "was started before") }
     if isCancelled {
       abandon()
       tellReadiness(Readiness.ended)
-      state.pointee.gone.end()
+      state.gone.end()
       return
     }
     MultiThreading.begin()
     // The reference is the thread's until its end.
-    state.pointee.reference.holdAgain()
+    state.reference.holdAgain()
     let result = launch()
     MultiThreading.end(isStarted: result >= 0)
     if result < 0 {
       lock()
-      state.pointee.flags.bitwiseAnd(~(Flag.planned | Flag.refused), ordering: .relaxed)
-      state.pointee.phase.store(Phase.created, ordering: .relaxed)
+      state.flags.bitwiseAnd(~(Flag.planned | Flag.refused), ordering: .relaxed)
+      state.phase.store(Phase.created, ordering: .relaxed)
       unlock()
       drop()
       throw Failure.system("thread", result)
@@ -41,21 +41,21 @@ extension Thread {
   private func launch() -> Int32 {
     var plan = treadle_system_thread_plan()
     lock()
-    plan.stack_size = state.pointee.stackSize
-    plan.policy = state.pointee.policy
-    plan.priority = state.pointee.priority
-    plan.is_detached = state.pointee.joining == Joining.detached ? 1 : 0
+    plan.stack_size = state.stackSize
+    plan.policy = state.policy
+    plan.priority = state.priority
+    plan.is_detached = state.joining == Joining.detached ? 1 : 0
     setFlag(Flag.planned)
     unlock()
     var pthread: UInt = 0
-    var result = treadle_system_thread_start(&plan, Thread.run, UnsafeMutableRawPointer(state), &pthread)
+    var result = treadle_system_thread_start(&plan, Thread.run, UnsafeMutableRawPointer(address), &pthread)
     if result < 0 && plan.policy != 0 {
       // The policy is not permitted: better an ordinary thread than none (THR-13).
       plan.policy = 0
       priorityWasRefused()
-      result = treadle_system_thread_start(&plan, Thread.run, UnsafeMutableRawPointer(state), &pthread)
+      result = treadle_system_thread_start(&plan, Thread.run, UnsafeMutableRawPointer(address), &pthread)
     }
-    if result == 0 { state.pointee.pthread.store(pthread, ordering: .releasing) }
+    if result == 0 { state.pthread.store(pthread, ordering: .releasing) }
     return result
   }
 
@@ -67,25 +67,25 @@ extension Thread {
   }
 
   private func run() {
-    treadle_system_thread().pointee.thread = UnsafeMutableRawPointer(state)
+    treadle_system_thread().pointee.thread = UnsafeMutableRawPointer(address)
     treadle_system_thread().pointee.first_pass = { Thread.declareReady() }
     let isWatched = treadle_system_watch_thread() == 0
-    state.pointee.kernelID.store(treadle_system_thread_id(), ordering: .relaxed)
-    state.pointee.pthread.store(treadle_system_thread_self(), ordering: .releasing)
+    state.kernelID.store(treadle_system_thread_id(), ordering: .relaxed)
+    state.pthread.store(treadle_system_thread_self(), ordering: .releasing)
     lock()
     applyName()
-    state.pointee.phase.store(Phase.executing, ordering: .releasing)
-    let hasPriority = !state.pointee.isPriorityApplied
+    state.phase.store(Phase.executing, ordering: .releasing)
+    let hasPriority = !state.isPriorityApplied
     unlock()
     if hasPriority { applyPriorityOfStart() }
     let mark = Pool.mark
-    let entry = state.pointee.entry
+    let entry = state.entry
     let result = entry.run(handle.bits)
     // In the child of a fork that the function made, the object is the parent's.
     if !Runtime.isStarted || !isCurrent { return }
-    state.pointee.result = result
+    state.result = result
     entry.dispose()
-    state.pointee.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
+    state.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
     Pool.drain(to: mark)
     announceExit()
     // Else the thread's destructors do it, after the client's own.
@@ -113,18 +113,18 @@ extension Thread {
       try WaitGraph.waiting(for: self, isPoll: true) { _ throws(Failure) in try awaitReadiness(until: until) }
     } catch {
       // The thread waits for the caller, but since it was ready.
-      if error.status != Status.deadlock || !state.pointee.readiness.isOver { throw error }
+      if error.status != Status.deadlock || !state.readiness.isOver { throw error }
       try awaitReadiness(until: 0)
     }
   }
 
   private func awaitReadiness(until: Int64) throws(Failure) {
-    state.pointee.readiness.wait(nil, until: until)
-    if !state.pointee.readiness.isOver {
+    state.readiness.wait(nil, until: until)
+    if !state.readiness.isOver {
       setFlag(Flag.awaited)
       throw Failure(Status.timeout, "timeout_ns", "passed before the thread was ready")
     }
-    switch state.pointee.readiness.outcome {
+    switch state.readiness.outcome {
     case Readiness.ended: throw Failure(Status.state, "thread", "ended before it was ready")
     case Readiness.endedIdle:
       throw Failure(
@@ -136,8 +136,8 @@ extension Thread {
   /// The calling thread is about to start this one and to wait for it.
   private func expectStart(_ starter: WaitToken) {
     lock()
-    if state.pointee.phase.load(ordering: .relaxed) == Phase.created {
-      state.pointee.starter = starter
+    if state.phase.load(ordering: .relaxed) == Phase.created {
+      state.starter = starter
     }
     unlock()
   }
@@ -154,9 +154,9 @@ extension Thread {
 
   /// The first of all reports counts.
   func tellReadiness(_ readiness: UInt32) {
-    if state.pointee.readiness.isOver { return }
+    if state.readiness.isOver { return }
     // Before the waiter can know, since it may be long until that runs again.
-    WaitGraph.end(state.pointee.starter)
-    state.pointee.readiness.endFirst(readiness)
+    WaitGraph.end(state.starter)
+    state.readiness.endFirst(readiness)
   }
 }

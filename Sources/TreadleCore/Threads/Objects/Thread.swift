@@ -7,7 +7,13 @@ package import TreadleBase
 
 /// A thread's object: a thin handle, copied freely. The thread itself holds a reference from its start to its end (THR-4).
 package struct Thread {
-  let state: UnsafeMutablePointer<ThreadState>
+  let address: UnsafeMutablePointer<ThreadState>
+  /// What the handle leads to.
+  @inline(__always)
+  var state: ThreadState {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
   /// THR-1, in this order; the values are the C header's.
   package enum Phase {
@@ -46,7 +52,7 @@ package struct Thread {
     static let joined: UInt32 = 3
   }
 
-  init(_ memory: UnsafeMutableRawPointer) { state = memory.assumingMemoryBound(to: ThreadState.self) }
+  init(_ memory: UnsafeMutableRawPointer) { address = memory.assumingMemoryBound(to: ThreadState.self) }
   init?(slot: UInt32) {
     guard slot != 0, let memory = Slab(.thread).memory(slot) else { return nil }
     self.init(memory)
@@ -64,35 +70,35 @@ package struct Thread {
   }
 
   package var handle: Handle {
-    Handle(kind: .thread, slot: state.pointee.slot, generation: state.pointee.reference.generation)
+    Handle(kind: .thread, slot: state.slot, generation: state.reference.generation)
   }
 
-  func lock() { state.pointee.mutex.lock(.thread) }
-  func unlock() { state.pointee.mutex.unlock(.thread) }
+  func lock() { state.mutex.lock(.thread) }
+  func unlock() { state.mutex.unlock(.thread) }
 
-  package var phase: UInt32 { state.pointee.phase.load(ordering: .acquiring) }
+  package var phase: UInt32 { state.phase.load(ordering: .acquiring) }
   package var isExecuting: Bool { phase == Phase.executing }
   package var isFinished: Bool { phase == Phase.finished }
   package var isMain: Bool { hasFlag(Flag.main) }
   package var isCancelled: Bool { hasFlag(Flag.cancelled) }
-  package var isCurrent: Bool { treadle_system_thread().pointee.thread == UnsafeMutableRawPointer(state) }
-  package var kernelID: Int32 { state.pointee.kernelID.load(ordering: .relaxed) }
+  package var isCurrent: Bool { treadle_system_thread().pointee.thread == UnsafeMutableRawPointer(address) }
+  package var kernelID: Int32 { state.kernelID.load(ordering: .relaxed) }
   /// The same; nil when there is none.
   package var knownID: Int32? {
     let id = kernelID
     return id == 0 ? nil : id
   }
 
-  func hasFlag(_ flag: UInt32) -> Bool { state.pointee.flags.load(ordering: .relaxed) & flag != 0 }
+  func hasFlag(_ flag: UInt32) -> Bool { state.flags.load(ordering: .relaxed) & flag != 0 }
   /// The flags as they were.
   @discardableResult
   func setFlag(_ flag: UInt32) -> UInt32 {
-    state.pointee.flags.bitwiseOr(flag, ordering: .relaxed).oldValue
+    state.flags.bitwiseOr(flag, ordering: .relaxed).oldValue
   }
 
   package func pthread() throws(Failure) -> UInt {
     // Relaxed: the load of the phase acquires, for a started thread; the object's reference orders that of a foreign thread.
-    let pthread = state.pointee.pthread.load(ordering: .relaxed)
+    let pthread = state.pthread.load(ordering: .relaxed)
     if pthread == 0 || !isExecuting { throw Failure(Status.state, "thread", "does not execute") }
     return pthread
   }
@@ -100,8 +106,8 @@ package struct Thread {
   /// Makes an object whose only reference is the client's.
   package static func create(_ entry: ThreadEntry, isDetached: Bool = false) throws(Failure) -> Thread {
     let thread = try make(entry, flags: 0)
-    if isDetached { thread.state.pointee.joining = Joining.detached }
-    thread.state.pointee.reference.begin(forClient: true)
+    if isDetached { thread.state.joining = Joining.detached }
+    thread.state.reference.begin(forClient: true)
     return thread
   }
 
@@ -112,26 +118,25 @@ package struct Thread {
     assert(Slab(.thread).fits(MemoryLayout<ThreadState>.size), "a slot has room for a thread's object")
     guard let (slot, memory) = Slab(.thread).take() else { throw Failure.noMemory("thread") }
     let thread = Thread(memory)
-    let state = thread.state
-    state.pointee.slot = slot
-    state.pointee.phase.store(Phase.created, ordering: .relaxed)
-    state.pointee.flags.store(flags, ordering: .relaxed)
-    state.pointee.readiness.reset()
-    state.pointee.gone.reset()
-    state.pointee.kernelID.store(0, ordering: .relaxed)
+    thread.state.slot = slot
+    thread.state.phase.store(Phase.created, ordering: .relaxed)
+    thread.state.flags.store(flags, ordering: .relaxed)
+    thread.state.readiness.reset()
+    thread.state.gone.reset()
+    thread.state.kernelID.store(0, ordering: .relaxed)
     WaitGraph.clearWaits(of: thread)
-    state.pointee.starter = WaitToken()
-    state.pointee.pthread.store(0, ordering: .relaxed)
-    state.pointee.loop.store(nil, ordering: .relaxed)
-    state.pointee.joining = Joining.joinable
-    state.pointee.policy = 0
-    state.pointee.isPriorityApplied = true
-    state.pointee.stackSize = Thread.defaultStackSize
-    state.pointee.priority = 0.5
-    state.pointee.name = nil
-    state.pointee.dictionary = ValueTable()
-    state.pointee.entry = entry
-    state.pointee.result = nil
+    thread.state.starter = WaitToken()
+    thread.state.pthread.store(0, ordering: .relaxed)
+    thread.state.loop.store(nil, ordering: .relaxed)
+    thread.state.joining = Joining.joinable
+    thread.state.policy = 0
+    thread.state.isPriorityApplied = true
+    thread.state.stackSize = Thread.defaultStackSize
+    thread.state.priority = 0.5
+    thread.state.name = nil
+    thread.state.dictionary = ValueTable()
+    thread.state.entry = entry
+    thread.state.result = nil
     return thread
   }
 
@@ -142,7 +147,7 @@ package struct Thread {
 
   /// Drops one of our own references.
   func drop() {
-    let left = state.pointee.reference.drop()
+    let left = state.reference.drop()
     if left.isGone {
       free()
     } else if left.has(Reference.Mark.awaited) {
@@ -152,7 +157,7 @@ package struct Thread {
 
   /// The same by one who has only looked, and whom nobody waits for: two who wait would wake each other for ever.
   func dropLook() {
-    if state.pointee.reference.drop().isGone { free() }
+    if state.reference.drop().isGone { free() }
   }
 
   /// Nothing refers to the object: the thread has finished, or was never started.
@@ -160,16 +165,16 @@ package struct Thread {
     if phase == Phase.created { abandon() }
     releaseValues()
     // Relaxed: the drop of the last reference acquires.
-    let pthread = state.pointee.pthread.load(ordering: .relaxed)
-    if state.pointee.joining == Joining.joinable && pthread != 0 { _ = treadle_system_thread_detach(pthread) }
-    treadle_system_free(state.pointee.name)
-    state.pointee.name = nil
-    Slab(.thread).free(state.pointee.slot, UnsafeMutableRawPointer(state))
+    let pthread = state.pthread.load(ordering: .relaxed)
+    if state.joining == Joining.joinable && pthread != 0 { _ = treadle_system_thread_detach(pthread) }
+    treadle_system_free(state.name)
+    state.name = nil
+    Slab(.thread).free(state.slot, UnsafeMutableRawPointer(address))
   }
 
   /// A thread that never runs: its entry goes back, and so does what waits in its loop.
   func abandon() {
-    var memory = state
+    var memory = address
     ObjectCall.during(handle.bits, &memory) { memory in
       memory?.assumingMemoryBound(to: UnsafeMutablePointer<ThreadState>.self).pointee.pointee.entry.dispose()
     }

@@ -51,7 +51,7 @@ extension Thread {
     guard let entry = ValueTable.make(key, value, release, work) else { throw Failure.noMemory("value") }
     lock()
     let isFinished = phase == Phase.finished
-    let isStored = !isFinished && state.pointee.dictionary.put(entry, replaced: &replaced)
+    let isStored = !isFinished && state.dictionary.put(entry, replaced: &replaced)
     unlock()
     if isStored { return }
     treadle_system_free(entry)
@@ -69,22 +69,22 @@ extension Thread {
   private func takeOut(_ work: ScopeWork.Pointer) -> ValueTable.Pointer? {
     lock()
     defer { unlock() }
-    let entry = state.pointee.dictionary.find(work)
-    if let entry { state.pointee.dictionary.take(entry) }
+    let entry = state.dictionary.find(work)
+    if let entry { state.dictionary.take(entry) }
     return entry
   }
 
   package func value(_ key: UnsafePointer<CChar>) throws(Failure) -> UnsafeMutableRawPointer? {
     lock()
     defer { unlock() }
-    guard let entry = state.pointee.dictionary.find(key) else { throw Thread.noValue }
+    guard let entry = state.dictionary.find(key) else { throw Thread.noValue }
     return entry.pointee.value
   }
 
   /// Calls `use` with the value, which is not released meanwhile.
   package func useValue(_ key: UnsafePointer<CChar>, _ use: Use, _ info: UnsafeMutableRawPointer?) throws(Failure) {
     lock()
-    let entry = state.pointee.dictionary.find(key)
+    let entry = state.dictionary.find(key)
     entry?.pointee.references &+= 1
     unlock()
     guard let entry else { throw Thread.noValue }
@@ -108,8 +108,8 @@ extension Thread {
 
   package func removeValue(_ key: UnsafePointer<CChar>) -> Int32 {
     lock()
-    let entry = state.pointee.dictionary.find(key)
-    if let entry { state.pointee.dictionary.take(entry) }
+    let entry = state.dictionary.find(key)
+    if let entry { state.dictionary.take(entry) }
     unlock()
     guard let entry else { return Status.ignored }
     letGo(entry)
@@ -120,7 +120,7 @@ extension Thread {
   func releaseValues() {
     while true {
       lock()
-      let entry = state.pointee.dictionary.takeAny()
+      let entry = state.dictionary.takeAny()
       unlock()
       guard let entry else { return }
       letGo(entry)

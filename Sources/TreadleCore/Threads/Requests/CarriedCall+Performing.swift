@@ -63,7 +63,7 @@ extension CarriedCall {
       release()
       throw Shutdown.failure
     }
-    treadle_system_set_errno(state.pointee.errno)
+    treadle_system_set_errno(state.errno)
     return isComplete ? Status.ok : Status.callback
   }
 
@@ -73,7 +73,7 @@ extension CarriedCall {
     let call = memory.assumingMemoryBound(to: CarriedCall.self).pointee
     if call.isForked { return }
     call.finish(Phase.dropped)
-    call.state.pointee.abandon(call.room)
+    call.state.abandon(call.room)
   }
 
   private func performAndWait(
@@ -91,7 +91,7 @@ extension CarriedCall {
     try beginWait(of: caller, on: loop, runs: runs)
     if let own {
       own.holdAgain()
-      state.pointee.waitingLoop.store(own.state, ordering: .relaxed)
+      state.waitingLoop.store(own.address, ordering: .relaxed)
     }
     do throws(Failure) {
       try enqueue(on: loop)
@@ -99,17 +99,17 @@ extension CarriedCall {
       leaveWait()
       throw error
     }
-    if let own { run(own, until: until) } else { state.pointee.completion.wait(loop.answers, until: until) }
+    if let own { run(own, until: until) } else { state.completion.wait(loop.answers, until: until) }
     let outcome = endWait(loop)
-    if outcome == Status.ok { treadle_system_set_errno(state.pointee.errno) }
+    if outcome == Status.ok { treadle_system_set_errno(state.errno) }
     return outcome
   }
 
   private func beginWait(of caller: Thread, on loop: Loop, runs: Bool) throws(Failure) {
     job.pointee.isAwaited = true
-    state.pointee.edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(job), runsLoop: runs)
+    state.edge = WaitEdge(for: loop, isAdmitted: loop.admitsInCallMode(job), runsLoop: runs)
     do throws(Failure) {
-      state.pointee.token = try withUnsafeMutablePointer(to: &state.pointee.edge) { edge throws(Failure) in
+      state.token = try withUnsafeMutablePointer(to: &state.edge) { edge throws(Failure) in
         try WaitGraph.begin(edge, of: caller)
       }
     } catch {
@@ -122,9 +122,9 @@ extension CarriedCall {
   /// Runs the caller's loop in the call mode until the call is over, the deadline has passed, or everything was shut down.
   private func run(_ own: Loop, until: Int64) {
     let awaited = Awaited(
-      UnsafeMutableRawPointer(state),
-      isOngoing: { CarriedCall(state: $0).isAwaited },
-      abandon: { CarriedCall(state: $0).abandonWait() })
+      UnsafeMutableRawPointer(address),
+      isOngoing: { CarriedCall(address: $0).isAwaited },
+      abandon: { CarriedCall(address: $0).abandonWait() })
     var hasFailed = false
     while isAwaited && (until == Clock.forever || Clock.now() < until) {
       do throws(Failure) {
@@ -135,7 +135,7 @@ extension CarriedCall {
         case Status.closed, Status.forked: break
         default:
           // The kernel refuses to wait for the mode's descriptors: better to wait without them.
-          state.pointee.completion.wait(queuedOn?.answers, until: until)
+          state.completion.wait(queuedOn?.answers, until: until)
         }
       }
     }
@@ -143,8 +143,8 @@ extension CarriedCall {
     if hasFailed { own.failRun() }
   }
 
-  private init(state: UnsafeMutableRawPointer) {
-    self.state = state.assumingMemoryBound(to: CarriedCallState.self)
+  private init(address: UnsafeMutableRawPointer) {
+    self.address = address.assumingMemoryBound(to: CarriedCallState.self)
   }
 
   /// Whether a run that waits for it goes on.
@@ -152,7 +152,7 @@ extension CarriedCall {
 
   /// The wait graph forgets the wait, and nobody wakes its loop any more.
   private func leaveWait() {
-    WaitGraph.end(state.pointee.token)
+    WaitGraph.end(state.token)
     takeWaitingLoop()?.drop()
   }
 
@@ -160,18 +160,18 @@ extension CarriedCall {
   private func abandonWait() {
     if isForked { return }
     leaveWait()
-    state.pointee.abandon(room)
+    state.abandon(room)
   }
 
   /// The caller waits no longer: what its call has come to, or comes to by that.
   private func endWait(_ loop: Loop) -> Int32 {
     if isForked { return Status.forked }
-    defer { WaitGraph.end(state.pointee.token) }
+    defer { WaitGraph.end(state.token) }
     let isClosed = treadle_system_is_closed_now()
     if !isOver {
       let hasEnded = end(isClosed ? Phase.dropped : Phase.cancelled)
       // Somebody else has taken it out, and is about to say what it came to.
-      if !hasEnded && phase == Phase.queued { state.pointee.completion.wait(loop.answers, until: Clock.forever) }
+      if !hasEnded && phase == Phase.queued { state.completion.wait(loop.answers, until: Clock.forever) }
       leaveWait()
       // It goes on without a waiter, unless it has come to its end just now.
       if hasEnded || !isOver { return isClosed ? Status.closed : Status.timeout }

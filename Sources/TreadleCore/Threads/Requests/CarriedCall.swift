@@ -30,10 +30,16 @@ package struct CarriedCall {
     package static let dropped = Job.Phase.dropped
   }
 
-  let state: UnsafeMutablePointer<CarriedCallState>
+  let address: UnsafeMutablePointer<CarriedCallState>
+  /// What the handle leads to.
+  @inline(__always)
+  var state: CarriedCallState {
+    unsafeAddress { UnsafePointer(address) }
+    nonmutating unsafeMutableAddress { address }
+  }
 
   private init(_ memory: UnsafeMutableRawPointer) {
-    state = memory.assumingMemoryBound(to: CarriedCallState.self)
+    address = memory.assumingMemoryBound(to: CarriedCallState.self)
   }
 
   // MARK: Its memory
@@ -48,34 +54,34 @@ package struct CarriedCall {
     abandon: @escaping Abandon
   ) -> CarriedCall {
     let call = CarriedCall(memory)
-    call.state.initialize(to: CarriedCallState(tag: treadle_system_tag(), body: body, end: end, free: free, abandon: abandon))
+    call.address.initialize(to: CarriedCallState(tag: treadle_system_tag(), body: body, end: end, free: free, abandon: abandon))
     return call
   }
 
   /// What the owner carries, aligned to 16.
-  package var room: UnsafeMutableRawPointer { UnsafeMutableRawPointer(state) + CarriedCall.roomOffset }
+  package var room: UnsafeMutableRawPointer { UnsafeMutableRawPointer(address) + CarriedCall.roomOffset }
   private static var roomOffset: Int { (MemoryLayout<CarriedCallState>.size &+ 15) & ~15 }
   /// The call whose room this is.
   package static func withRoom(_ room: UnsafeMutableRawPointer) -> CarriedCall { CarriedCall(room - roomOffset) }
 
-  package func retain() { state.pointee.references.add(1, ordering: .relaxed) }
+  package func retain() { state.references.add(1, ordering: .relaxed) }
   package func release() {
-    if state.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
-    state.pointee.free(room, UnsafeMutableRawPointer(state))
+    if state.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
+    state.free(room, UnsafeMutableRawPointer(address))
   }
 
   /// The job is the first member.
-  var job: UnsafeMutablePointer<Job> { UnsafeMutableRawPointer(state).assumingMemoryBound(to: Job.self) }
+  var job: UnsafeMutablePointer<Job> { UnsafeMutableRawPointer(address).assumingMemoryBound(to: Job.self) }
 
   package var phase: UInt32 { job.pointee.phase.load(ordering: .acquiring) }
   /// Over, and everybody told.
-  var isOver: Bool { state.pointee.completion.isOver }
+  var isOver: Bool { state.completion.isOver }
   /// Its place among all jobs of the loop, once it is queued.
   package var place: UInt64 { job.pointee.sequence }
   /// The loop that is to perform it, once it is prepared.
-  var queuedOn: Loop? { state.pointee.loop.map { Loop(UnsafeMutableRawPointer($0)) } }
+  var queuedOn: Loop? { state.loop.map { Loop(UnsafeMutableRawPointer($0)) } }
   /// In the child of a fork nobody ends the call any more.
-  package var isForked: Bool { treadle_system_tag() != state.pointee.tag }
+  package var isForked: Bool { treadle_system_tag() != state.tag }
 
   // MARK: Queued
 
@@ -91,13 +97,13 @@ package struct CarriedCall {
       job.pointee.modes.free()
       throw error
     }
-    state.pointee.loop = loop.state
+    state.loop = loop.address
   }
 
   /// Undoes that, for a call that is not queued after all.
   func unprepare() {
     job.pointee.modes.free()
-    state.pointee.loop = nil
+    state.loop = nil
   }
 
   /// The queue gets a reference: the caller's, or one of its own. Throws, with nothing left of `prepare`, when the loop has
@@ -128,11 +134,11 @@ package struct CarriedCall {
   func markRunning() { job.pointee.phase.store(Phase.running, ordering: .relaxed) }
 
   func run(on loop: OpaquePointer?) -> Bool {
-    state.pointee.edge.markBegun()
+    state.edge.markBegun()
     let own = treadle_system_errno()
-    treadle_system_set_errno(state.pointee.errno)
-    let isComplete = state.pointee.body(room, loop)
-    state.pointee.errno = treadle_system_errno()
+    treadle_system_set_errno(state.errno)
+    let isComplete = state.body(room, loop)
+    state.errno = treadle_system_errno()
     treadle_system_set_errno(own)
     return isComplete
   }
@@ -145,13 +151,13 @@ package struct CarriedCall {
   /// Gives up the queue's reference.
   func finish(_ phase: UInt32) {
     // The function forked, and this is the child: whoever waits does so in the parent.
-    if isForked { return treadle_system_forget(state) }
+    if isForked { return treadle_system_forget(address) }
     job.pointee.modes.free()
     // Relaxed: a thread that finds it over by the phase alone reads nothing else of it. The completion and the owner's lock order more.
     job.pointee.phase.store(phase, ordering: .relaxed)
-    state.pointee.end(room, phase)
-    state.pointee.edge.markOver()
-    state.pointee.completion.end()
+    state.end(room, phase)
+    state.edge.markOver()
+    state.completion.end()
     if let loop = takeWaitingLoop() {
       loop.wake()
       loop.drop()
@@ -161,9 +167,9 @@ package struct CarriedCall {
 
   func takeWaitingLoop() -> Loop? {
     // Written before it was queued, if ever: relaxed is enough to see that there is none.
-    if state.pointee.waitingLoop.load(ordering: .relaxed) == nil { return nil }
+    if state.waitingLoop.load(ordering: .relaxed) == nil { return nil }
     // One of two threads gets it, and neither has written anything for the other. The loop is there as long as the reference.
-    let loop = state.pointee.waitingLoop.exchange(nil, ordering: .relaxed)
+    let loop = state.waitingLoop.exchange(nil, ordering: .relaxed)
     return loop.map { Loop(UnsafeMutableRawPointer($0)) }
   }
 }

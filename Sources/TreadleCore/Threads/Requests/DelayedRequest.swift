@@ -38,7 +38,7 @@ package struct DelayedRequest {
   private static func schedule(
     _ carrier: Request, as request: Request, after delay: Int64, modes: ModeNames?, on loop: Loop
   ) throws(Failure) -> Int32 {
-    guard loop.state.pointee.delayed.reserve(), loop.state.pointee.delayedAlike.reserve(),
+    guard loop.state.delayed.reserve(), loop.state.delayedAlike.reserve(),
       let memory = treadle_system_allocate(MemoryLayout<DelayedRequest>.size)
     else { throw Failure.noMemory("request") }
     let node = memory.bindMemory(to: DelayedRequest.self, capacity: 1)
@@ -71,8 +71,8 @@ package struct DelayedRequest {
       timer.discard()
       throw error
     }
-    loop.state.pointee.delayed.enter(link(node, .target))
-    loop.state.pointee.delayedAlike.enter(link(node, .likeness))
+    loop.state.delayed.enter(link(node, .target))
+    loop.state.delayedAlike.enter(link(node, .likeness))
     if let work = carrier.work {
       loop.placeWork(work, timer)
       // The scope was closed before the place was known.
@@ -86,13 +86,13 @@ package struct DelayedRequest {
   /// A release that is called as the thread ends has asked again: that is over, too (PERF-16). Where each release asks again,
   /// the request that would go deeper than this is refused, and stays the caller's.
   private static func dropAtEnd(_ request: Request, _ loop: Loop) -> Int32 {
-    if loop.state.pointee.dropDepth >= mostDropsInDrops {
+    if loop.state.dropDepth >= mostDropsInDrops {
       request.forget()
       return Status.closed
     }
-    loop.state.pointee.dropDepth &+= 1
+    loop.state.dropDepth &+= 1
     request.dispose()
-    loop.state.pointee.dropDepth &-= 1
+    loop.state.dropDepth &-= 1
     return Status.ignored
   }
   private static let mostDropsInDrops: UInt32 = 16
@@ -110,7 +110,7 @@ package struct DelayedRequest {
   package static func cancel(target: UnsafeMutableRawPointer?) throws(Failure) -> Int32 {
     guard let loop = try existingLoop() else { return Status.ignored }
     var cancelled = Cancelled()
-    while let node = of(loop.state.pointee.delayed.first(key(target)), .target) { cancelled.take(node) }
+    while let node = of(loop.state.delayed.first(key(target)), .target) { cancelled.take(node) }
     return cancelled.release()
   }
 
@@ -119,7 +119,7 @@ package struct DelayedRequest {
   @_optimize(size)
   package static func cancel(_ like: Request) throws(Failure) -> Int32 {
     guard let loop = try existingLoop() else { return Status.ignored }
-    let limit = loop.state.pointee.delayedAlike.count
+    let limit = loop.state.delayedAlike.count
     var cancelled = Cancelled()
     var next = first(loop, like.likeness(isAsked: false))
     while let node = next {
@@ -220,15 +220,15 @@ package struct DelayedRequest {
 
   /// The first of the requests of a likeness, the one behind another, and how many there were before it.
   private static func first(_ loop: Loop, _ likeness: UInt64) -> Pointer? {
-    of(loop.state.pointee.delayedAlike.first(likeness), .likeness)
+    of(loop.state.delayedAlike.first(likeness), .likeness)
   }
   private static func following(_ node: Pointer) -> Pointer? {
-    of(node.pointee.loop.state.pointee.delayedAlike.following(link(node, .likeness)), .likeness)
+    of(node.pointee.loop.state.delayedAlike.following(link(node, .likeness)), .likeness)
   }
   private static func serial(_ node: Pointer) -> UInt64 { node.pointee.links.1.serial }
 
   private static func leave(_ node: Pointer) {
-    node.pointee.loop.state.pointee.delayed.leave(link(node, .target))
-    node.pointee.loop.state.pointee.delayedAlike.leave(link(node, .likeness))
+    node.pointee.loop.state.delayed.leave(link(node, .target))
+    node.pointee.loop.state.delayedAlike.leave(link(node, .likeness))
   }
 }

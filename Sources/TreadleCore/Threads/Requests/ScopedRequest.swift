@@ -60,7 +60,7 @@ extension Loop {
   /// Somebody will wait for a carrier in this loop's queue.
   func placeWork(_ work: ScopeWork.Pointer, _ node: RequestJob.Pointer) {
     let place = ScopeWork.Place(
-      UnsafeMutableRawPointer(node), in: UnsafeMutableRawPointer(state),
+      UnsafeMutableRawPointer(node), in: UnsafeMutableRawPointer(address),
       takeOut: { loop, node in Loop(loop).takeOut(RequestJob.job(node.assumingMemoryBound(to: RequestJob.self))) },
       endTaken: { node, _ in RequestJob.finish(node.assumingMemoryBound(to: RequestJob.self), RequestJob.Outcome.dropped) })
     ScopeWork.setPlace(work, place)

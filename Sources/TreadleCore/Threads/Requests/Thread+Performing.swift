@@ -157,7 +157,7 @@ extension Thread {
   /// As a loop performs a request: on the thread's loop, which is made if need be.
   package func perform(_ request: Request, modes: ModeNames?, _ awaited: Request.Awaited) throws(Failure) -> Int32 {
     if try request.isForNoMode(modes) { return Status.ignored }
-    if case .itsEnd = awaited, try Thread.current().state == state { return try request.performDirectly() }
+    if case .itsEnd = awaited, try Thread.current().address == address { return try request.performDirectly() }
     let loop: Loop
     do throws(Failure) {
       loop = try holdLoop()

@@ -17,7 +17,7 @@ package struct HostWord {
   }
 
   package func end() {
-    Loop.existing?.state.pointee.answers.note()
+    Loop.existing?.state.answers.note()
     completion.pointee.end()
   }
 

@@ -11,7 +11,7 @@ extension Item {
   /// the wait, not even a reference of ours that a client could return: its memory stays, and says which life is in it.
   package consuming func close(timeout: Int64, _ subject: StaticString) throws(Failure) {
     let generation = self.generation
-    cell.pointee.reference.set(Reference.Mark.awaited)
+    cell.reference.set(Reference.Mark.awaited)
     droppedIfThreadEnds { invalidate() }
     let isInCallback = isInCallbackHere
     let target = RestTarget(handle: handle.bits)
@@ -22,7 +22,7 @@ extension Item {
     let until = Clock.after(timeout, from: Clock.now())
     while true {
       let seen = Rest.epoch
-      if cell.pointee.reference.isAtRest(generation) { return }
+      if cell.reference.isAtRest(generation) { return }
       if timeout <= 0 || Clock.now() >= until {
         throw Failure(Status.timeout, "timeout_ns", "passed while a callback of the object still ran")
       }
@@ -38,7 +38,7 @@ extension Item {
   /// Its scope is closed: it becomes invalid, and no client owns it any more. True if one of its callbacks is on the calling
   /// thread's stack. The reference that holds it is dropped here.
   package consuming func endInScope() -> Bool {
-    cell.pointee.reference.set(Reference.Mark.awaited)
+    cell.reference.set(Reference.Mark.awaited)
     invalidateInScope()
     let isHere = isInCallbackHere
     leaveClients()
@@ -51,7 +51,7 @@ extension Item {
   }
 
   private func leaveClients() {
-    cell.pointee.reference.abandonClients()
+    cell.reference.abandonClients()
     drop()
   }
 }

@@ -47,7 +47,7 @@ package struct ThreadStack {
     var timer = firedTimer
     while let item = Item(.timer, slot: timer) {
       if item.handle.bits == handle { return true }
-      timer = item.due.pointee.firedInside
+      timer = item.due.firedInside
     }
     return false
   }
@@ -56,7 +56,7 @@ package struct ThreadStack {
   package func hasPost(of scope: Scope) -> Bool {
     var next = frame
     while let run = next {
-      if run.pointee.posts.scope?.state == scope.state { return true }
+      if run.pointee.posts.scope?.address == scope.address { return true }
       next = run.pointee.outer
     }
     return false

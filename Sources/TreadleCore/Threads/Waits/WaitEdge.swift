@@ -48,16 +48,16 @@ struct WaitEdge: ~Copyable {
   var lastBefore: UInt64 { begun.load(ordering: .relaxed) }
 
   /// The waiter holds the thread, or the loop, until the wait is over.
-  init(for thread: Thread) { self.thread = thread.state.pointee.slot }
+  init(for thread: Thread) { self.thread = thread.state.slot }
 
   init(for loop: Loop, isAdmitted: Bool, runsLoop: Bool) {
-    self.loop = loop.state
+    self.loop = loop.address
     self.runsLoop = runsLoop
     self.isAdmitted = isAdmitted
   }
 
   init(for loop: Loop, ending word: UnsafePointer<Completion>, isAdmitted: Bool) {
-    self.loop = loop.state
+    self.loop = loop.address
     self.word = word
     self.isAdmitted = isAdmitted
   }

@@ -21,7 +21,11 @@ enum WaitGraph {
     /// No thread has waited whose slot is a later one.
     var lastSlot: UInt32
   }
-  private static var state: UnsafeMutablePointer<State> {
+  private static var state: State {
+    unsafeAddress { UnsafePointer(address) }
+    unsafeMutableAddress { address }
+  }
+  private static var address: UnsafeMutablePointer<State> {
     treadle_system_wait_guard().assumingMemoryBound(to: State.self)
   }
 
@@ -30,53 +34,52 @@ enum WaitGraph {
   static func begin(
     _ edge: UnsafeMutablePointer<WaitEdge>, of caller: Thread, isPoll: Bool = false
   ) throws(Failure) -> WaitToken {
-    let state = self.state
     edge.pointee.stack = ThreadStack()
-    state.pointee.gate.lock()
+    state.gate.lock()
     // The first is 2: see `WaitEdge.begun`.
-    state.pointee.serial = max(state.pointee.serial, 1) &+ 1
-    let serial = state.pointee.serial
+    state.serial = max(state.serial, 1) &+ 1
+    let serial = state.serial
     let isCycle = mayCloseCycle(edge, of: caller) && closesCycle(edge, of: caller, walk: serial)
     if !isCycle && !isPoll {
-      state.pointee.lastSlot = max(state.pointee.lastSlot, caller.state.pointee.slot)
+      state.lastSlot = max(state.lastSlot, caller.state.slot)
       edge.pointee.serial = serial
       treadle_system_thread().pointee.last_wait = serial
-      edge.pointee.outer = caller.state.pointee.waits
-      caller.state.pointee.waits = edge
+      edge.pointee.outer = caller.state.waits
+      caller.state.waits = edge
     }
-    state.pointee.gate.unlock()
+    state.gate.unlock()
     if isCycle { throw Failure(Status.deadlock, "thread", "waits for the calling one") }
-    return isPoll ? WaitToken() : WaitToken(thread: caller.state.pointee.slot, serial: serial)
+    return isPoll ? WaitToken() : WaitToken(thread: caller.state.slot, serial: serial)
   }
 
   /// A new thread waits for nothing. Another thread's walk may look at its slot before it is known.
   static func clearWaits(of thread: Thread) {
-    state.pointee.gate.lock()
-    thread.state.pointee.waits = nil
-    state.pointee.gate.unlock()
+    state.gate.lock()
+    thread.state.waits = nil
+    state.gate.unlock()
   }
 
   /// The wait is over: said by the thread itself. Before it can know, whoever ends the wait says so too, by this or by
   /// `WaitEdge.markOver`.
   static func end(_ token: WaitToken) {
     guard let thread = Thread(slot: token.thread) else { return }
-    state.pointee.gate.lock()
-    if let innermost = thread.state.pointee.waits, innermost.pointee.serial == token.serial {
-      thread.state.pointee.waits = innermost.pointee.outer
-      state.pointee.gate.unlock()
+    state.gate.lock()
+    if let innermost = thread.state.waits, innermost.pointee.serial == token.serial {
+      thread.state.waits = innermost.pointee.outer
+      state.gate.unlock()
       return
     }
     var inner: UnsafeMutablePointer<WaitEdge>?
-    var next = thread.state.pointee.waits
+    var next = thread.state.waits
     while let edge = next {
       next = edge.pointee.outer
       if edge.pointee.serial == token.serial {
-        if let inner { inner.pointee.outer = next } else { thread.state.pointee.waits = next }
+        if let inner { inner.pointee.outer = next } else { thread.state.waits = next }
         break
       }
       inner = edge
     }
-    state.pointee.gate.unlock()
+    state.gate.unlock()
   }
 
   /// Runs `body`, in which the calling thread waits for something that `target` does.
@@ -99,7 +102,7 @@ enum WaitGraph {
   private static func mayCloseCycle(_ new: UnsafeMutablePointer<WaitEdge>, of caller: Thread) -> Bool {
     if new.pointee.rest != nil { return true }
     guard let thread = new.pointee.target else { return false }
-    return thread.state == caller.state || thread.state.pointee.waits != nil
+    return thread.address == caller.address || thread.state.waits != nil
   }
 
   /// Whether the wait could end only after itself.
@@ -120,12 +123,12 @@ enum WaitGraph {
       let begun = edge.pointee.lastBefore
       if edge.pointee.isOver { continue }
       let isServed = begun == 0 && edge.pointee.isAdmitted
-      if thread.state == caller.state {
+      if thread.address == caller.address {
         // The new wait is the caller's innermost.
         if isServed && new.pointee.runsLoop { continue }
         return true
       }
-      var wait = ongoing(thread.state.pointee.waits)
+      var wait = ongoing(thread.state.waits)
       if isServed && wait?.pointee.runsLoop == true { continue }
       while let other = wait, other.pointee.serial > begun {
         if other.pointee.walk != walk {
@@ -143,9 +146,9 @@ enum WaitGraph {
   /// What waits inside of calls of something keeps that from its rest.
   @inline(never)
   private static func pushWaits(inside rest: RestTarget, _ next: inout UnsafeMutablePointer<WaitEdge>?, _ walk: UInt64) {
-    var slot = state.pointee.lastSlot
+    var slot = state.lastSlot
     while slot > 0 {
-      var wait = Thread(slot: slot).flatMap { ongoing($0.state.pointee.waits) }
+      var wait = Thread(slot: slot).flatMap { ongoing($0.state.waits) }
       while let other = wait {
         if other.pointee.walk != walk && other.pointee.isInside(of: rest) {
           other.pointee.walk = walk
