@@ -69,7 +69,7 @@ static socklen_t address_of(const void *name, size_t length, struct sockaddr_un 
     memcpy(out->sun_path + 1, name, length);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
-/* Before Linux 6.16 there is no such option: descriptors come then, whoever sends them. */
+/* Before Linux 6.16 there is no such option: descriptors of every sender come then. */
 void treadle_system_socket_take_files(int32_t fd, bool takes) {
     enum { PASS_RIGHTS = 83 }; /* SO_PASSRIGHTS, but on MIPS, PA-RISC and SPARC */
     int value = takes;

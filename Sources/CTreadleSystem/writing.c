@@ -104,7 +104,7 @@ int32_t treadle_system_allocate_file(int32_t fd, size_t size) {
 static int32_t open_output(const char *path, int flags) {
     return treadle_system_above_standard((int32_t)result(syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | flags, 0666)));
 }
-/* Whoever reads from a FIFO is waited for, but not for one who is not there. */
+/* A FIFO is written as fast as its reader reads; without a reader the open fails. */
 static int32_t open_in_place(const char *path) {
     int32_t fd = open_output(path, O_TRUNC | O_NONBLOCK);
     if (fd >= 0) fcntl(fd, F_SETFL, O_WRONLY);

@@ -134,8 +134,8 @@ extension MessagePort {
     return true
   }
 
-  /// There is no room for another one: whoever is next is told so by the end of his connection. Where there is no descriptor even for that,
-  /// since another thread of the process has taken the one in reserve, he waits.
+  /// There is no room for another one: the next sender finds its connection ended. Where there is no descriptor even for that,
+  /// since another thread of the process has taken the one in reserve, the sender waits.
   private func refuseOne() -> Bool {
     state.reserve.close()
     state.reserve = .none
@@ -211,7 +211,7 @@ extension MessagePort {
 
   // MARK: Ending
 
-  /// Ends a connection: whoever waits at its other end is told by that.
+  /// Ends a connection: a waiter at its other end finds it ended.
   func disconnect(_ place: Int) {
     guard let connection = state.connections[place], connection.socket.number >= 0 else { return }
     if !connection.isGreeted { unlink(place) }

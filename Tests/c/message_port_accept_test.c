@@ -7,7 +7,7 @@
 
 #include "faults.h"
 
-enum { NOBODY = 65534, LARGE = 100000 };
+enum { LARGE = 100000 };
 static char large[LARGE];
 
 /* Connections that are closed again stay in the queue, which is full when this returns. */
@@ -17,7 +17,7 @@ static void fill_the_queue(const char *name) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        if (geteuid() == 0) CHECK_INT(setresuid(NOBODY, NOBODY, NOBODY), 0);
+        if (geteuid() == 0) become_nobody();
         for (;;) {
             int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
             CHECK(fd >= 0);

@@ -8,7 +8,7 @@
 
 /* --- Other users ---------------------------------------------------------------------------------------------- */
 
-enum { NOBODY = 65534, OTHER = 65533 };
+enum { OTHER = 65533 };
 /* What a process of another user comes to. */
 static int as_user(uid_t user, int (*body)(const char *), const char *name) {
     pid_t child = fork();

@@ -11,7 +11,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 
-enum { NOBODY = 65534, MOST_OF_USER = 64 };
+enum { MOST_OF_USER = 64 };
 
 #ifndef SANITIZED
 
@@ -58,7 +58,7 @@ struct attacker {
     int told;
 };
 static void attack(const struct sockaddr_un *address, socklen_t size, const char *name, enum attack kind, int count, int tell) {
-    if (kind != CONNECTS_AS_OWN) CHECK_INT(setresuid(NOBODY, NOBODY, NOBODY), 0);
+    if (kind != CONNECTS_AS_OWN) become_nobody();
     CHECK_INT(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
     if (kind == SQUATS) {
         int listener = raw_socket();
@@ -107,21 +107,20 @@ static void end_attack(struct attacker *attacker) {
     close(attacker->told);
 }
 
-/* The same on a kernel that passes all descriptors. */
-static void on_each_kernel(void (*body)(void)) {
-    for (int is_old = 0; is_old < 2; is_old++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            CHECK_INT(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
-            CHECK(treadle_after_fork_child() >= 0);
-            if (is_old) CHECK(refuse_by_name("setsockopt_passrights", strlen("setsockopt_passrights"), ENOPROTOOPT));
-            body();
-            _exit(0);
-        }
-        CHECK_INT(await_process(child), 0);
+/* In a child, also as on a kernel that passes all descriptors. */
+static void on_kernel(bool is_old, void (*body)(void)) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK_INT(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
+        CHECK(treadle_after_fork_child() >= 0);
+        if (is_old) CHECK(refuse_by_name("setsockopt_passrights", strlen("setsockopt_passrights"), ENOPROTOOPT));
+        body();
+        _exit(0);
     }
+    CHECK_INT(await_process(child), 0);
 }
+static void on_each_kernel(void (*body)(void)) { on_kernel(false, body), on_kernel(true, body); }
 
 /* --- What it attacks ---------------------------------------------------------------------------------------------- */
 
@@ -180,13 +179,8 @@ TEST(descriptors_in_connections_that_were_never_accepted_hold_nobody_up, "MSG-7 
 }
 
 static void disconnect_a_listed_user(void) {
-    static const uint32_t users[] = {NOBODY};
     struct server server = {.name = new_name()};
-    treadle_message_port_context context = {
-        .struct_size = sizeof context, .receive = server_receive, .info = &server, .users = users, .user_count = 1};
-    CHECK_INT(treadle_message_port_create_local(server.name, &context, &server.port), TREADLE_OK);
-    CHECK_INT(treadle_loop_add(treadle_loop_current(), server.port, M), TREADLE_OK);
-    CHECK_INT(treadle_loop_add(treadle_loop_current(), server.port, REPLIES), TREADLE_OK);
+    server.port = serve_nobody(server.name, server_receive, &server);
     treadle_message_port remote = make_remote(server.name);
     struct attacker attacker = begin_attack(server.name, GREETS, 3);
     struct pollfd told = {.fd = attacker.told, .events = POLLIN};
@@ -231,7 +225,6 @@ static void attack_by_many(void) {
     struct server server;
     treadle_message_port other = NULL;
     treadle_error_info error = {.struct_size = sizeof error};
-    if (!refuse_by_name("setsockopt_passrights", strlen("setsockopt_passrights"), ENOPROTOOPT)) return;
     start_server(&server, new_name());
     treadle_message_port remote = make_remote(server.name), local = make_local(new_name(), NULL, NULL);
     CHECK_SERVED(remote);
@@ -257,16 +250,7 @@ static void attack_by_many(void) {
     end_server(&server);
 }
 TEST(what_a_user_has_to_be_closed_is_bounded, "MSG-9") {
-    if (!can_attack("what_a_user_has_to_be_closed_is_bounded")) return;
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        CHECK_INT(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
-        CHECK(treadle_after_fork_child() >= 0);
-        attack_by_many();
-        _exit(0);
-    }
-    CHECK_INT(await_process(child), 0);
+    if (can_attack("what_a_user_has_to_be_closed_is_bounded")) on_kernel(true, attack_by_many);
 }
 
 #endif

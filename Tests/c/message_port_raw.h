@@ -34,6 +34,20 @@ HELPER socklen_t address_of(const char *name, struct sockaddr_un *address) {
     int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "treadle/%u/%s", geteuid(), name);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
+/* Another user, as whom only root can connect. */
+enum { NOBODY = 65534 };
+HELPER void become_nobody(void) { CHECK_INT(setresuid(NOBODY, NOBODY, NOBODY), 0); }
+/* A local port that takes messages of that user too, in the modes of serve_here. */
+HELPER treadle_message_port serve_nobody(const char *name, treadle_message_port_receive_fn receive, void *info) {
+    static const uint32_t users[] = {NOBODY};
+    treadle_message_port_context context = {
+        .struct_size = sizeof context, .receive = receive, .info = info, .users = users, .user_count = 1};
+    treadle_message_port port = NULL;
+    CHECK_INT(treadle_message_port_create_local(name, &context, &port), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), port, M), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(treadle_loop_current(), port, REPLIES), TREADLE_OK);
+    return port;
+}
 HELPER int raw_socket(void) {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     CHECK(fd >= 0);

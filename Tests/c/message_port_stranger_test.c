@@ -11,7 +11,7 @@
 
 #ifndef SANITIZED
 
-enum { NOBODY = 65534, LARGE = 2 << 20 };
+enum { LARGE = 2 << 20 };
 static unsigned char bytes[LARGE];
 static void fill(void) {
     for (size_t i = 0; i < LARGE; i++) bytes[i] = (unsigned char)(i * 31 + i / 251);
@@ -67,15 +67,6 @@ static void take(treadle_message_port port, const treadle_message_port_message *
     if (message->size == LARGE && memcmp(message->data, bytes, LARGE) == 0) taken->whole++;
     if (message->flags & TREADLE_MESSAGE_PORT_WANTS_REPLY) treadle_message_port_reply(message->call, NULL, 0);
 }
-static treadle_message_port serve_nobody(const char *name, struct taken *taken) {
-    static const uint32_t users[] = {NOBODY};
-    treadle_message_port_context context = {
-        .struct_size = sizeof context, .receive = take, .info = taken, .users = users, .user_count = 1};
-    treadle_message_port local = NULL;
-    CHECK_INT(treadle_message_port_create_local(name, &context, &local), TREADLE_OK);
-    CHECK_INT(treadle_loop_add(treadle_loop_current(), local, M), TREADLE_OK);
-    return local;
-}
 /* Whether the connection of a process of another user is ended that sends a file of the size of all the bytes. */
 static bool is_refused_from_nobody(const char *name, size_t written, struct taken *taken) {
     struct sockaddr_un address;
@@ -89,7 +80,7 @@ static bool is_refused_from_nobody(const char *name, size_t written, struct take
         CHECK_INT(pwrite(file, bytes, written, 0), written);
         CHECK_INT(ftruncate(file, LARGE), 0);
         CHECK_INT(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
-        CHECK_INT(setresuid(NOBODY, NOBODY, NOBODY), 0);
+        become_nobody();
         int fd = raw_socket();
         CHECK_INT(connect(fd, (struct sockaddr *)&address, size), 0);
         greet(fd, name);
@@ -116,7 +107,7 @@ TEST(large_files_of_another_user_are_copied_without_a_look_for_holes, "MSG-9") {
     if (geteuid() != 0) return; /* only root can be several users */
     struct taken taken = {0};
     const char *name = new_name();
-    treadle_message_port local = serve_nobody(name, &taken);
+    treadle_message_port local = serve_nobody(name, take, &taken);
     fill();
     atomic_store(&looks, 0);
     CHECK(!is_refused_from_nobody(name, LARGE, &taken));

@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-enum { NOBODY = 65534, CANNOT = 99 };
+enum { CANNOT = 99 };
 #define NAMED_RANGE "cannot be distinguished from users that the process's user namespace does not map"
 
 static bool write_file(const char *path, const char *text) {

@@ -145,6 +145,20 @@ TEST(what_a_trace_is_refused_for, "RL-16 OBJ-6") {
     stop();
 }
 
+static const char *make_pipe(void) {
+    static char path[64];
+    snprintf(path, sizeof path, "%s.pipe", trace_file());
+    CHECK_INT(mkfifo(path, 0600), 0);
+    return path;
+}
+/* Begins a trace that the pipe has no room for; the end to read from. */
+static int fill_pipe(const char *path) {
+    int fd = open(path, O_RDONLY | O_NONBLOCK);
+    CHECK(fd >= 0 && fcntl(fd, F_SETPIPE_SZ, 4096) >= 4096);
+    CHECK_INT(treadle_trace_start(path), TREADLE_OK);
+    for (int i = 0; i < 8000; i++) CHECK_INT(treadle_trace_mark("more than a pipe has room for", i), TREADLE_OK);
+    return fd;
+}
 /* A signal of the file's would end a program that does not know it. */
 static void *stop_reading(void *info) {
     struct pollfd reader = {.fd = *(int *)info, .events = POLLIN};
@@ -156,13 +170,8 @@ TEST(a_trace_that_cannot_be_written_ends_no_program, "RL-16 OBJ-6") {
     const struct rlimit limit = {50000, 50000};
     treadle_error_info error = {.struct_size = sizeof error};
     pthread_t reader;
-    char path[64];
-    snprintf(path, sizeof path, "%s.pipe", trace_file());
-    CHECK_INT(mkfifo(path, 0600), 0);
-    int fd = open(path, O_RDONLY | O_NONBLOCK);
-    CHECK(fd >= 0 && fcntl(fd, F_SETPIPE_SZ, 4096) >= 4096);
-    CHECK_INT(treadle_trace_start(path), TREADLE_OK);
-    for (int i = 0; i < 8000; i++) CHECK_INT(treadle_trace_mark("more than a pipe has room for", i), TREADLE_OK);
+    const char *path = make_pipe();
+    int fd = fill_pipe(path);
     CHECK_INT(pthread_create(&reader, NULL, stop_reading, &fd), 0);
     CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, "file of the trace");
     treadle_last_error(&error);
@@ -220,18 +229,14 @@ static void *stop_here(void *unused) {
 TEST(a_pipe_makes_nobody_wait_but_its_writer, "RL-16 OBJ-7") {
     treadle_error_info error = {.struct_size = sizeof error};
     pthread_t writer;
-    char path[64], bytes[4096];
-    snprintf(path, sizeof path, "%s.pipe", trace_file());
-    CHECK_INT(mkfifo(path, 0600), 0);
+    char bytes[4096];
+    const char *path = make_pipe();
     CHECK_INT(treadle_trace_start(path), TREADLE_OK);
     CHECK_ERROR(treadle_trace_stop(), TREADLE_E_SYSTEM, "file of the trace"); /* without a reader */
     treadle_last_error(&error);
     CHECK_INT(error.os_errno, ENXIO);
     /* With one that does not read yet. */
-    int fd = open(path, O_RDONLY | O_NONBLOCK);
-    CHECK(fd >= 0 && fcntl(fd, F_SETPIPE_SZ, 4096) >= 4096);
-    CHECK_INT(treadle_trace_start(path), TREADLE_OK);
-    for (int i = 0; i < 8000; i++) CHECK_INT(treadle_trace_mark("more than a pipe has room for", i), TREADLE_OK);
+    int fd = fill_pipe(path);
     CHECK_INT(pthread_create(&writer, NULL, stop_here, NULL), 0);
     struct pollfd reader = {.fd = fd, .events = POLLIN};
     CHECK_INT(poll(&reader, 1, -1), 1); /* it is being written */
@@ -325,9 +330,20 @@ TEST(times_are_those_of_the_clock, "RL-16") {
     CHECK_INT(unlink(trace_file()), 0);
 }
 
-/* scripts/treadle-trace draws it. */
-TEST(a_trace_is_drawn, "RL-16") {
+/* scripts/treadle-trace draws the trace; the picture. */
+static const char *drawn(void) {
     static char command[1024], picture[1 << 20];
+    const char *slash = strstr(__FILE__, "Tests/c/");
+    snprintf(command, sizeof command, "python3 '%.*sscripts/treadle-trace' %s %s.svg --from 0", slash ? (int)(slash - __FILE__) : 0, __FILE__,
+             trace_file(), trace_file());
+    CHECK_INT(system(command), 0);
+    snprintf(command, sizeof command, "%s.svg", trace_file());
+    FILE *file = fopen(command, "r");
+    CHECK(file && fread(picture, 1, sizeof picture - 1, file) > 1000);
+    CHECK(fclose(file) == 0 && unlink(command) == 0);
+    return picture;
+}
+TEST(a_trace_is_drawn, "RL-16") {
     int value = 7;
     treadle_source source;
     treadle_source_context context = {.struct_size = sizeof context, .perform = mark_it, .info = &value, .label = "bell"};
@@ -338,23 +354,14 @@ TEST(a_trace_is_drawn, "RL-16") {
     CHECK(poll_mode(MODE) >= 0);
     CHECK_INT(treadle_trace_stop(), TREADLE_OK);
     CHECK_INT(discard(source), TREADLE_OK);
-    const char *slash = strstr(__FILE__, "Tests/c/");
-    snprintf(command, sizeof command, "python3 '%.*sscripts/treadle-trace' %s %s.svg --from 0", slash ? (int)(slash - __FILE__) : 0, __FILE__,
-             trace_file(), trace_file());
-    CHECK_INT(system(command), 0);
-    snprintf(command, sizeof command, "%s.svg", trace_file());
-    FILE *file = fopen(command, "r");
-    CHECK(file && fread(picture, 1, sizeof picture - 1, file) > 1000);
-    fclose(file);
+    const char *picture = drawn();
     CHECK(strstr(picture, "<svg ") && strstr(picture, "</svg>") && strstr(picture, "half way") && strstr(picture, "marker-end") &&
           strstr(picture, "1 passes"));
-    CHECK_INT(unlink(command), 0);
     CHECK_INT(unlink(trace_file()), 0);
 }
 
 /* The classic mistake, for which the callback is late or never comes. */
 TEST(a_signal_that_wakes_nobody_is_an_open_circle, "RL-16 SRC0-13") {
-    static char command[1024], picture[1 << 20];
     struct worker worker;
     treadle_source_context context = {.struct_size = sizeof context, .label = "bell"};
     treadle_source source = NULL;
@@ -375,16 +382,8 @@ TEST(a_signal_that_wakes_nobody_is_an_open_circle, "RL-16 SRC0-13") {
     int quiet = 0;
     for (int i = 0; i < event_count; i++) quiet += events[i].type == INSTANT && !strcmp(events[i].name, "bell") && events[i].number == 1;
     CHECK(quiet == 1 && count(INSTANT, "bell") == 2);
-    const char *slash = strstr(__FILE__, "Tests/c/");
-    snprintf(command, sizeof command, "python3 '%.*sscripts/treadle-trace' %s %s.svg --from 0", slash ? (int)(slash - __FILE__) : 0, __FILE__,
-             trace_file(), trace_file());
-    CHECK_INT(system(command), 0);
-    snprintf(command, sizeof command, "%s.svg", trace_file());
-    FILE *file = fopen(command, "r");
-    CHECK(file && fread(picture, 1, sizeof picture - 1, file) > 1000);
-    fclose(file);
-    CHECK(strstr(picture, "bell: this signal woke nothing"));
-    CHECK(unlink(command) == 0 && unlink(trace_file()) == 0);
+    CHECK(strstr(drawn(), "bell: this signal woke nothing"));
+    CHECK_INT(unlink(trace_file()), 0);
     CHECK_INT(treadle_release(source), TREADLE_OK);
 }
 
