@@ -183,6 +183,7 @@ void treadle_system_keep_log_handler(void *memory);
 
 int64_t treadle_system_now(void);      /* CLOCK_MONOTONIC, nanoseconds */
 #include "CTreadleWatching.h"
+#include "CTreadleOrders.h"
 #include "CTreadleProcess.h"
 
 /* Numbers the threads that call hosts; not used again, unlike the kernel's ids. */
@@ -236,7 +237,6 @@ static inline void treadle_system_prefetch_for_writing(void *address) {
     __builtin_prefetch(address, 1);
 #endif
 }
-#include "CTreadleOrders.h"
 void treadle_system_yield(void);
 int32_t treadle_system_processor(void); /* the one that the calling thread runs on, or -1 */
 

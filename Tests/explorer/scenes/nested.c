@@ -71,10 +71,15 @@ SCENE(all_levels_are_stopped_before_a_nested_run, "STOP-9, RUN-12") {
     join_owner(owner);
 }
 
-/* A stop that comes before a nested run begins is still there when that has ended. One that comes while the nested run ends is used up
- * by it. */
-static void run_inside_once(void *info) {
+/* A stop that comes before a nested run begins is still there when that has ended, and one that comes before the nested run's last
+ * callback stops that run, which stops the outer one. One that comes later may be used up as the nested run ends. */
+static _Atomic int inside;
+static void note_inside(void *info) {
     (void)info;
+    inside = 1;
+}
+static void run_inside_once(void *info) {
+    REQUIRE_OK(treadle_loop_post(loop, note_inside, info));
     if (treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY) != TREADLE_RUN_STOPPED) return;
     use_before_stop();
     REQUIRE_OK(treadle_loop_stop(loop));
@@ -90,8 +95,10 @@ SCENE(a_stop_against_the_beginning_of_a_nested_run, "STOP-2, STOP-7, RUN-12") {
     before_stop = 1;
     treadle_status status = treadle_loop_stop(loop);
     if (status == TREADLE_IGNORED) request_stop(NULL);
-    await(&is_back);
-    request_stop(NULL);
+    else if (inside) {
+        await(&is_back);
+        request_stop(NULL);
+    }
     join_owner(owner);
 }
 
