@@ -10,7 +10,7 @@ CANNOT = (
     ("debug", "plugin_clash", "its program has functions of the library's names, which a static link has once"),
     ("thread address debug", "growth", "it counts the steps of the shipped library; a checked build takes ten times as many"),
     ("thread address debug static valgrind", "locked", "it counts the shipped library's locked instructions"),
-    ("thread address debug static valgrind", "isolated", "a plugin's process is a program of the shipped library, which these ways do not build"),
+    ("thread address static valgrind", "isolated*", "a plugin's process is a program of the shipped library, which these ways do not build"),
     ("thread", "refusals", "it calls the library in the last destructors of a thread, behind the sanitizer's own"),
     ("valgrind", "priority seccomp", "real-time threads wait for valgrind's own lock; a filter meets valgrind's own calls"),
     ("valgrind", "copies_odd", "it runs its own program again, which is valgrind there"),
