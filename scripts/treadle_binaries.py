@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import treadle_glibc
+
 # Between two functions lies padding only; the C compiler's own few, at the beginning of the code, have no tables.
 LONGEST_GAP = 256
 
@@ -27,18 +29,17 @@ def sections(library: str) -> dict[str, tuple[int, int]]:
     return {name: (int(address, 16), int(size, 16)) for name, address, size in found}
 
 
-#: The oldest C library that a library built on Debian 12 runs with (docs/guide/policy.md).
-OLDEST_GLIBC = (2, 34)
-#: On a newer one than that of Debian 12 the headers lead to newer versions of functions that are old.
-GLIBC_OF_BUILDS = (2, 36)
+#: The oldest glibc for which the library can be linked (scripts/build-library --glibc).
+OLDEST_GLIBC = "2.28"
 
 
 def newer_needs(shared: str) -> list[str]:
-    """The functions of a shared library's needs that the oldest C library does not have."""
-    if tuple(map(int, output_of("getconf", "GNU_LIBC_VERSION").split()[1].split("."))) > GLIBC_OF_BUILDS:
-        return []
-    needs = re.findall(r"\sU (\w+)@+GLIBC_([\d.]+)", output_of("nm", "--dynamic", "--undefined-only", shared))
-    return [f"{name} of {version}" for name, version in needs if tuple(map(int, version.split("."))) > OLDEST_GLIBC]
+    """The functions of a shared library's needs that the oldest C library does not have in any version."""
+    needs = re.findall(r"\sU (\w+)@+(GLIBC_[\d.]+)", output_of("nm", "--dynamic", "--undefined-only", shared))
+    libc = treadle_glibc.file_of_compiler("libc.so.6")
+    there = {*treadle_glibc.names_of(libc, OLDEST_GLIBC), *treadle_glibc.OWN}
+    oldest = treadle_glibc.order(OLDEST_GLIBC)
+    return [f"{name} of {version}" for name, version in needs if name not in there and treadle_glibc.order(version) > oldest]
 
 
 def newer_needs_of_static(archive: str, *libraries: str) -> list[str]:

@@ -11,6 +11,7 @@ CANNOT = (
     ("thread address debug", "growth", "it counts the steps of the shipped library; a checked build takes ten times as many"),
     ("thread address debug static valgrind", "locked", "it counts the shipped library's locked instructions"),
     ("thread address static valgrind", "isolated*", "a plugin's process is a program of the shipped library, which these ways do not build"),
+    ("thread address valgrind static", "lock_wall_clock", "its program finds no function by its name, and their runtimes look for theirs"),
     ("thread", "refusals", "it calls the library in the last destructors of a thread, behind the sanitizer's own"),
     ("valgrind", "priority seccomp", "real-time threads wait for valgrind's own lock; a filter meets valgrind's own calls"),
     ("valgrind", "copies_odd", "it runs its own program again, which is valgrind there"),
