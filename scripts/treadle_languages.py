@@ -16,6 +16,9 @@ Names = dict[str, list[dict[str, str | None]]]
 CF_HEADERS = ROOT / "include/compat"
 PYTHON = ROOT / "bindings/python/treadle"
 SWIFT_RECORD = ROOT / "Tests/abi/treadle.swift.txt"
+NODE_TYPES = ROOT / "bindings/node/index.d.ts"
+LUA = ROOT / "bindings/lua/treadle"
+LUA_ITEMS = ("Source", "Timer", "Observer", "Descriptor", "Port")
 C_RECORD = ROOT / "Tests/abi/symbols.tsv"
 
 
@@ -201,4 +204,56 @@ def cf() -> Names:
     return {name: [{}] for text in texts for name in re.findall(r"\b(?:k?CF[A-Z]\w*|mach_\w+|MACH_\w+)\b", text)}
 
 
-READERS = {"C": c, "C++": cpp, "Python": python, "Swift": swift, "CoreFoundation": cf}
+def node() -> Names:
+    """What the declarations of the package say: functions, constants, classes with what their constructors take, `Class.member` with
+    inherited ones. The members of an object of options are parameters."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", NODE_TYPES.read_text(encoding="utf-8"), flags=re.S)
+    found: Names = {}
+    for kind, name, base, body in re.findall(r"^export (?:abstract )?(class) (\w+)(?: extends (\w+))? \{\n(.*?)^\}", text, flags=re.M | re.S):
+        found[name] = []
+        for member in re.finditer(r"^  (?:static |readonly |private )*(\w+)(?:<[^(]*>)?(\(?)", body, flags=re.M):
+            parameters = typescript_parameters(parenthesized(body[member.end() :])) if member[2] else {}
+            found.setdefault(name if member[1] == "constructor" else f"{name}.{member[1]}", []).append(parameters)
+        found |= {f"{name}.{member.split('.')[1]}": found[member] for member in list(found) if base and member.startswith(f"{base}.")}
+        found[name] = found[name] or [{}]
+    for name, members in re.findall(r"^export const (\w+): (?:Readonly<\{(.*?)\}>|\w+);", text, flags=re.M | re.S):
+        found[name] = [{}]
+        found |= {f"{name}.{member}": [{}] for member in re.findall(r"(\w+):", members)}
+    for function in re.finditer(r"^export function (\w+)\(", text, flags=re.M):
+        found.setdefault(function[1], []).append(typescript_parameters(parenthesized(text[function.end() :])))
+    return found
+
+
+def typescript_parameters(text: str) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for one in filter(None, split(text.replace("=>", ""))):
+        name, _, kind = one.removeprefix("...").partition(":")
+        found[name.strip(" ?")] = None
+        if kind.strip().startswith("{"):
+            found |= dict.fromkeys(re.findall(r"(\w+)\??:", re.sub(r"\([^()]*\)", "", kind)))
+    return found
+
+
+def lua() -> Names:
+    """The functions of the module as `treadle.name`, with their parameters and options, and the methods as `Class:method`; those of all
+    items are those of each class."""
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(LUA.glob("*.lua")))
+    module = (LUA / "init.lua").read_text(encoding="utf-8")
+    found: Names = {}
+    tables = re.findall(r"\b(\w+) = \{((?:\w+ = \"\w+\"(?:, )?)+)\}", text)
+    options = {name.lower(): dict.fromkeys(re.findall(r"(\w+) =", members)) for name, members in tables}
+    table = re.search(r"^local treadle = \{\n(.*?)^\}", module, flags=re.M | re.S)[1]
+    for name, place in re.findall(r"(\w+) = ([\w.]+)", table):
+        function = re.search(rf"^function {re.escape(place)}\((.*?)\)", text, flags=re.M)
+        given = dict.fromkeys(filter(None, function[1].split(", "))) if function else {}
+        found[f"treadle.{name}"] = [given | options.get(name, {})]
+    for name, parameters in re.findall(r"^function treadle\.(\w+)\((.*?)\)", module, flags=re.M):
+        found[f"treadle.{name}"] = [dict.fromkeys(filter(None, parameters.split(", ")))]
+    for kind, name, parameters in re.findall(r"^function (\w+):(\w+)\((.*?)\)", text, flags=re.M):
+        known = options.get({"send": "sending"}.get(name, name), {}) if "options" in parameters else {}
+        for one in LUA_ITEMS if kind == "Item" else [kind]:
+            found[f"{one}:{name}"] = [dict.fromkeys(filter(None, parameters.split(", "))) | known]
+    return found
+
+
+READERS = {"C": c, "C++": cpp, "Python": python, "Swift": swift, "CoreFoundation": cf, "Node.js": node, "LuaJIT": lua}

@@ -14,17 +14,20 @@ from treadle_headers import ROOT
 
 TABLE, PAGE = ROOT / "scripts/languages.txt", ROOT / "docs/languages.md"
 LANGUAGES = list(treadle_languages.READERS)
+#: Packages with a part of the interface, in the last columns: a row may lack their cells, and a cell its name.
+PARTS = LANGUAGES[-2:]
 #: What the defaults of different languages mean, where their texts differ.
 SAME = dict.fromkeys(("false", "False", "0", "0.0", "zero", "none", "nil", "None", "plain"), "off") | {"true": "on", "True": "on"}
 INTRODUCTION = """# One interface in every language
 
-The names of each concept in C, C++, Python and Swift, and under CoreFoundation's names. All languages share the loops: what one
-creates, another can stop, wake and describe. `make generate` writes this page and checks that each name exists.
+The names of each concept in C, C++, Python and Swift, under CoreFoundation's names, and in the packages for Node.js and LuaJIT. All
+languages share the loops: what one creates, another can stop, wake and describe. `make generate` writes this page and checks that each
+name exists.
 
 In C++ the names are in the namespace `treadle`, in Python in the package `treadle`, in Swift in the module `Treadle` (those of
 Foundation's dates in `TreadleFoundation`). `name(parameter)` stands for a function, an initializer or a class that takes this
 parameter. A number in parentheses leads to a note. The packages for [Node.js](../bindings/node/README.md) and
-[LuaJIT](../bindings/lua/README.md) have a part of the interface, which their pages list.
+[LuaJIT](../bindings/lua/README.md) have a part of the interface: an empty cell means that the C interface has to be called.
 """
 DEFAULTS = "Defaults"
 
@@ -61,9 +64,9 @@ def read(text: str) -> Table:
             table.bindings |= dict.fromkeys(re.split(r", *", found[1]), found[2])
         elif found := re.fullmatch(r"== (.+)", line):
             rows = table.sections.setdefault(found[1], [])
-        elif line.count("|") == len(LANGUAGES):
+        elif line.count("|") in (len(LANGUAGES), len(LANGUAGES) - len(PARTS)):
             concept, *cells = (part.strip() for part in line.split("|"))
-            rows.append(Row(concept, [cell_of(one) for one in cells]))
+            rows.append(Row(concept, [cell_of(one) for one in (*cells, *[""] * (len(LANGUAGES) - len(cells)))]))
         else:
             table.complaints.append(f"line {number} is no row of {len(LANGUAGES) + 1} cells, note, section or list of bindings")
     return table
@@ -106,7 +109,7 @@ def complaints_about(table: Table, known: dict[str, treadle_languages.Names], ex
                 where = f"{section}: {row.concept}: {language}"
                 found += [f"{where}: {name} {why}" for name in cell.names if (why := complaint_about(name, known[language]))]
                 found += [f"{where}: there is no note {note}" for note in cell.notes if note not in table.notes]
-                if not cell.names and not cell.notes:
+                if not cell.names and not cell.notes and language not in PARTS:
                     found.append(f"{where}: there is neither a name nor a note")
                 used |= set(cell.notes)
             named |= {re.split(r"[( ]", name)[0] for name in row.cells[0].names}
@@ -129,12 +132,12 @@ def page(table: Table) -> str:
                 order.append(note)
         marks = " ".join(f"[({order.index(note) + 1})](#note-{order.index(note) + 1})" for note in cell.notes)
         names = ", ".join(f"`{name}`" for name in cell.names)
-        return f"{names or '–'} {marks}".rstrip()
+        return f"{names or ('–' if marks else '')} {marks}".strip()
 
     text = INTRODUCTION
     for section, rows in table.sections.items():
         text += f"\n## {section}\n\n| | {' | '.join(LANGUAGES)} |\n| --- |{' --- |' * len(LANGUAGES)}\n"
-        text += "".join(f"| {row.concept} | {' | '.join(shown(cell) for cell in row.cells)} |\n" for row in rows)
+        text += "".join(f"| {' | '.join((row.concept, *map(shown, row.cells)))} |\n" for row in rows).replace("|  ", "| ")
     text += "\n## Functions for bindings\n\nThe libraries of the languages call these, programs do not.\n\n| | why |\n| --- | --- |\n"
     for reason in dict.fromkeys(table.bindings.values()):
         text += f"| {', '.join(f'`{name}`' for name, why in table.bindings.items() if why == reason)} | {reason} |\n"
@@ -162,6 +165,10 @@ def self_test(text: str, known: dict[str, treadle_languages.Names], exported: se
         "C++: Timer::fries does not exist": with_cell("C++", "Timer::fries"),
         "C++: Timer(delay) has no such parameters": with_cell("C++", "Timer(delay)"),
         "Swift: RunLoopTimer.fries does not exist": with_cell("Swift", "RunLoopTimer.fries"),
+        "Node.js: Timer.fry does not exist": with_cell("Node.js", "Timer.fry"),
+        "Node.js: Timer(until) has no such parameters": with_cell("Node.js", "Timer(until)"),
+        "LuaJIT: Timer:fry does not exist": with_cell("LuaJIT", "Timer:fry"),
+        "LuaJIT: treadle.timer(until) has no such parameters": with_cell("LuaJIT", "treadle.timer(until)"),
         "CoreFoundation: CFRunLoopTimerFry does not exist": with_cell("CoreFoundation", "CFRunLoopTimerFry"),
         "C++: there is neither a name nor a note": with_cell("C++", ""),
         "C++: there is no note nothing": with_cell("C++", "-nothing"),
