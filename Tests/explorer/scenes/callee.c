@@ -58,3 +58,26 @@ SCENE(the_source_of_a_callback_is_closed, "OBJ-9") {
     end(owner);
     REQUIRE(counted(&called) == calls);
 }
+
+/* A callback that runs its loop: its item is kept by a reference from before it is not published any more. */
+static void run_its_loop(treadle_source self, void *info) {
+    (void)self, (void)info;
+    treadle_status status = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    REQUIRE(status == TREADLE_RUN_TIMED_OUT || status == TREADLE_RUN_STOPPED);
+    REQUIRE(counted(&freed) == 0);
+    use_released();
+}
+static void add_one_that_runs_its_loop(void) {
+    source = make_source(run_its_loop, count_release, NULL);
+    add(source);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+}
+SCENE(the_source_of_a_callback_that_runs_its_loop_is_removed, "SRC0-2, OBJ-4, RUN-12") {
+    pthread_t owner = start_owner(add_one_that_runs_its_loop);
+    REQUIRE_OK(treadle_release(source));
+    treadle_status status = treadle_loop_remove(loop, source, TREADLE_DEFAULT_MODE);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_STALE);
+    REQUIRE_OK(treadle_loop_request_stop(loop, TREADLE_STOP_ALL_LEVELS));
+    join_owner(owner);
+    REQUIRE(counted(&freed) == 1);
+}

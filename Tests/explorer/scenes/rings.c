@@ -166,3 +166,23 @@ SCENE(a_sender_gets_its_ring, "MSG-3 MSG-6 MSG-9") {
     REQUIRE(counted(&requests) == 2 && counted(&replies) == 2);
     end(server);
 }
+
+/* Its loop has not served the port. Both threads that wait are told that the sender's end is invalid. */
+static void *ask_in_vain(void *info) {
+    treadle_status status = ask(remote);
+    REQUIRE(status == TREADLE_E_CLOSED || status == TREADLE_E_STATE);
+    return info;
+}
+SCENE(two_wait_for_replies_of_a_port_that_is_invalidated, "MSG-6 MSG-7") {
+    loop = treadle_loop_current();
+    serve();
+    REQUIRE_OK(treadle_message_port_create_remote(NAME, NULL, &remote));
+    explore_from_here();
+    pthread_t first = start(ask_in_vain, NULL), second = start(ask_in_vain, NULL);
+    REQUIRE_OK(treadle_invalidate(remote));
+    join(first);
+    join(second);
+    REQUIRE_OK(treadle_release(remote));
+    REQUIRE_OK(treadle_invalidate(local));
+    REQUIRE_OK(treadle_release(local));
+}
