@@ -9,6 +9,7 @@
 #   make library            build/lib/libtreadle.so.1 and libtreadle.a
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
 #   make uninstall          removes what the last make install put there
+#   make wheels             build/wheels: the Python package for machines without a compiler, and its source distribution
 #   make generate           all that is made from the headers, written anew
 #   make docs               docs/reference, the reference of C, C++ and Python as HTML; docs/swift-reference, by DocC
 #   make clean
@@ -25,7 +26,7 @@ TREADLE_PYTHON ?=
 symbols := $(if $(filter-out 0 OFF no,$(TREADLE_SYMBOLS)),ON,OFF)
 CMAKE_BUILD := build/cmake
 
-.PHONY: library generate demo check test soak bench install uninstall docs clean
+.PHONY: library generate demo check test soak bench install uninstall wheels docs clean
 
 library:
 	@scripts/install-requirements library
@@ -65,6 +66,10 @@ install:
 uninstall:
 	@test -f "$(CMAKE_BUILD)/uninstall.cmake" || { echo "make install was not run here: there is nothing to uninstall" >&2; exit 1; }
 	cmake -P "$(CMAKE_BUILD)/uninstall.cmake"
+
+wheels:
+	@scripts/install-requirements install
+	scripts/make-wheels
 
 docs:
 	@scripts/install-requirements docs

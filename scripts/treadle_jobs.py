@@ -114,6 +114,7 @@ SOAK = {
     "cpp-thread": ["scripts/test-cpp", "thread"],
     "cpp-valgrind": ["scripts/test-cpp", "valgrind"],
     "plugins-address": ["scripts/test-plugins", "address"],
+    "wheels": ["scripts/make-wheels", "--full"],
     "growth": ["scripts/check-growth"],
     "kept-pointers": ["env", "TREADLE_TEST_LOADS=100000", "scripts/test-c", "shared", "plugin_kept"],
     "example-loads": ["env", "EXAMPLE_LOADS=10000", "scripts/test-plugins", "the_examples_come_and_go_under_load"],

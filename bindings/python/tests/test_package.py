@@ -190,9 +190,10 @@ class Promises(TestCase):
             self.skipTest("a library that was built on Debian 12")
         symbols = subprocess.run(["objdump", "-T", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
         least = max((int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols))
-        for name in "README.md", "pyproject.toml":
-            text = (REPOSITORY / "bindings" / "python" / name).read_text(encoding="utf-8")
-            self.assertIn(f"glibc {least[0]}.{least[1]} or later", text)
+        text = (REPOSITORY / "bindings" / "python" / "README.md").read_text(encoding="utf-8")
+        if least > (2, 28):  # not of a wheel of `make wheels`
+            self.assertIn(f"needs {least[0]}.{least[1]}.", text)
+        self.assertIn("glibc 2.28 or later", text)
 
 
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
