@@ -10,6 +10,7 @@
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
 #   make uninstall          removes what the last make install put there
 #   make wheels             build/wheels: the Python package for machines without a compiler, and its source distribution
+#   make release VERSION=... [MODE=--dry-run|--rehearse]    build/release: archives, checksums, SBOM, notes; publishes nothing
 #   make generate           all that is made from the headers, written anew
 #   make docs               docs/reference, the reference of C, C++ and Python as HTML; docs/swift-reference, by DocC
 #   make clean
@@ -21,12 +22,14 @@
 PREFIX ?= /usr/local
 FILE ?=
 SECONDS ?= 3600
+VERSION ?=
+MODE ?=
 TREADLE_SYMBOLS ?=
 TREADLE_PYTHON ?=
 symbols := $(if $(filter-out 0 OFF no,$(TREADLE_SYMBOLS)),ON,OFF)
 CMAKE_BUILD := build/cmake
 
-.PHONY: library generate demo check test soak bench install uninstall wheels docs clean
+.PHONY: library generate demo check test soak bench install uninstall wheels release docs clean
 
 library:
 	@scripts/install-requirements library
@@ -70,6 +73,10 @@ uninstall:
 wheels:
 	@scripts/install-requirements install
 	scripts/make-wheels
+
+release:
+	@scripts/install-requirements install
+	scripts/make-release $(VERSION) $(MODE)
 
 docs:
 	@scripts/install-requirements docs

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Dict, Optional
 
 import treadle
-from treadle import _library
+from treadle import _capi, _library
 
 from support import REPOSITORY, TESTS, TestCase, needs_checkout, run_python, slow
 
 IMPORT = "import treadle; print('loaded', treadle.RunLoop.current().run(seconds=0).name)"
 LIBRARY = _library.locate()
+VERSION = f"{_capi.VERSION_MAJOR}.{_capi.VERSION_MINOR}.{_capi.VERSION_PATCH}"
 
 
 class Loading(TestCase):
@@ -165,12 +166,12 @@ class Promises(TestCase):
             pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
             subprocess.run([*pip, "wheel", "--no-deps", "-w", folder, str(TESTS.parent)], env=environment, check=True)
             (wheel,) = Path(folder).glob("*.whl")
-            self.assertRegex(wheel.name, r"^treadle-1\.0\.0-py3-none-linux_\w+\.whl$")
+            self.assertRegex(wheel.name, rf"^treadle-{VERSION}-py3-none-linux_\w+\.whl$")
             with zipfile.ZipFile(wheel) as archive:
                 names = archive.namelist()
-                metadata = archive.read("treadle-1.0.0.dist-info/METADATA").decode()
+                metadata = archive.read(f"treadle-{VERSION}.dist-info/METADATA").decode()
                 self.assertEqual(archive.read(f"treadle/{_library._NAME}"), LIBRARY.read_bytes())
-                license_text = archive.read("treadle-1.0.0.dist-info/licenses/LICENSE")
+                license_text = archive.read(f"treadle-{VERSION}.dist-info/licenses/LICENSE")
             self.assertEqual(license_text, (REPOSITORY / "LICENSE").read_bytes())
             self.assertIn("treadle/py.typed", names)
             self.assertRegex(metadata, r"License(-Expression)?: Apache-2\.0")
@@ -260,10 +261,10 @@ class Building(TestCase):
         faulthandler.cancel_dump_traceback_later()
         command = [sys.executable, "-m", "build", "--sdist", "--outdir", str(self.folder), str(TESTS.parent)]
         subprocess.run(command, check=True, capture_output=True, cwd=self.folder)
-        (source,) = self.folder.glob("treadle-1.0.0.tar.gz")
+        (source,) = self.folder.glob(f"treadle-{VERSION}.tar.gz")
         with tarfile.open(source) as archive:
             archive.extractall(self.folder)
-        root = self.folder / "treadle-1.0.0"
+        root = self.folder / f"treadle-{VERSION}"
         self.assertEqual((root / "LICENSE").read_bytes(), (REPOSITORY / "LICENSE").read_bytes())
         self.assertFalse((root / "LICENSE").is_symlink())
         # The debug configuration, which is quicker to compile.
