@@ -7,7 +7,6 @@ import fnmatch
 #: What a way cannot run at all: (ways, tests, reason).
 CANNOT = (
     ("debug", "footprint unwind", "they look at the shared library's pages, and for its name on the stack"),
-    ("debug", "plugin_clash", "its program has functions of the library's names, which a static link has once"),
     ("thread address debug", "growth", "it counts the steps of the shipped library; a checked build takes ten times as many"),
     ("thread address debug static valgrind", "locked", "it counts the shipped library's locked instructions"),
     ("thread address static valgrind", "isolated*", "a plugin's process is a program of the shipped library, which these ways do not build"),
