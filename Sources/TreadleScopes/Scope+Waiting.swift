@@ -13,7 +13,7 @@ extension Scope {
   func awaitRest(_ seen: UInt32, until: Int64) throws(Failure) {
     guard let busy = busy() else { return Rest.wait(seen, until: until) }
     defer { busy.letGo() }
-    try busy.target.wait(seen, until: until)
+    try busy.target.wait(seen, until: until, ofScope: true)
   }
 
   /// Something that goes on, held.

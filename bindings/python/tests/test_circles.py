@@ -8,12 +8,17 @@ import ctypes
 import os
 import threading
 import unittest
-from typing import Any, Callable, List
+from functools import partial
+from typing import Any, Callable, List, Tuple
+from unittest import mock
 
 import treadle
 from treadle import DEFAULT, DeadlockError, RunLoop, Scope, Thread
+from treadle._host import host
+from treadle._library import native
 
-from support import WATCHDOG, TestCase
+from plugin_support import PluginCase
+from support import WATCHDOG, LoopThread, TestCase
 
 _Function = Callable[[], object]
 _getpid = ctypes.CDLL(None).getpid
@@ -40,6 +45,8 @@ class Circle:
             self.ends.append("answered")
         except DeadlockError:
             self.ends.append("refused")
+        except Exception as error:
+            self.ends.append(repr(error))
 
     def await_callback(self) -> None:
         assert self._has_begun.wait(WATCHDOG)
@@ -183,19 +190,21 @@ def serve_until(is_over: Callable[[], bool]) -> None:
         RunLoop.main().run(seconds=0.001, when_empty=True)
 
 
-class Circles(TestCase):
-    def play(self, wait: Callable[[Circle], None], ask: _Function) -> None:
-        circle = Circle(ask)
-        circle.thread.start()
-        was_refused = False
-        try:
-            wait(circle)
-        except DeadlockError:
-            was_refused = True
-        serve_until(lambda: bool(circle.ends))
-        circle.thread.stop_and_join(WATCHDOG)
-        self.assertEqual(circle.ends, ["answered" if was_refused else "refused"])
+def play(wait: Callable[[Circle], None], ask: _Function) -> Tuple[bool, List[str]]:
+    """Whether the wait was refused, and what became of the question."""
+    circle = Circle(ask)
+    circle.thread.start()
+    was_refused = False
+    try:
+        wait(circle)
+    except DeadlockError:
+        was_refused = True
+    serve_until(lambda: bool(circle.ends))
+    circle.thread.stop_and_join(WATCHDOG)
+    return was_refused, circle.ends
 
+
+class Circles(TestCase):
     def test_of_the_main_thread(self) -> None:
         """PERF-7, OBJ-6: whatever the two wait for, exactly one is refused, and the other one's wait ends."""
         self.assertIs(Thread.current(), Thread.main())
@@ -203,7 +212,21 @@ class Circles(TestCase):
             for number, ask in enumerate(ASKING):
                 with self.subTest(wait.__name__, ask=number):
                     self.watch()
-                    self.play(wait, ask)
+                    was_refused, ends = play(wait, ask)
+                    self.assertEqual(ends, ["answered" if was_refused else "refused"])
+
+    def test_a_refused_request_is_refused_whoever_drains(self) -> None:
+        """PERF-7: the library gives the token of a refused request back; another thread may see that before the caller knows."""
+        perform = native.treadle_perform
+
+        def perform_and_drain(*arguments: Any) -> int:
+            status: int = perform(*arguments)
+            host.drain()
+            return status
+
+        with mock.patch.object(native, "treadle_perform", perform_and_drain):
+            was_refused, ends = play(take_result, ASKING[0])
+        self.assertEqual((was_refused, ends), (False, ["refused"]))
 
     def test_of_three(self) -> None:
         """PERF-7: a circle of the main thread and two others."""
@@ -250,6 +273,85 @@ class Circles(TestCase):
             serve_until(lambda: bool(answers))
             answers.clear()
         circle.thread.stop_and_join(WATCHDOG)
+
+
+class CirclesOfPlugins(PluginCase):
+    """The code of a plugin waits: its end ends what it waits for, and it is refused like any other code."""
+
+    SOURCE = """
+        import treadle
+        ID, VERSION, OPTIONAL = "org.example.waiting", "1", ["example.trace/1"]
+        def through(function): return function()
+        def init(host): return host
+        def start(host):
+            trace = host.extension("example.trace/1")
+            trace.append(through)
+            def tick(timer):
+                if len(trace) == 2: trace[1]()
+            treadle.RunLoop.current().every(0.001)(tick)
+    """
+
+    def test_of_the_main_thread(self) -> None:
+        """PERF-7, PLUG-4: whatever the main thread waits for, its wait or that of the plugin's code is refused."""
+        with self.load(self.SOURCE) as plugin:
+            plugin.start()
+            through = self.trace[0]
+            for wait in WAITING:
+                for number, ask in enumerate(ASKING):
+                    with self.subTest(wait.__name__, ask=number):
+                        self.watch()
+                        was_refused, ends = play(wait, partial(through, ask))
+                        self.assertEqual(ends, ["answered" if was_refused else "refused"])
+
+    def test_of_two_plugins(self) -> None:
+        """PERF-7: two threads wait for each other, both in a plugin's code."""
+        with self.load(self.SOURCE) as plugin:
+            plugin.start()
+            through = self.trace[0]
+            with LoopThread() as first, LoopThread() as second:
+                meeting = threading.Barrier(2)
+
+                def ask(other: RunLoop) -> object:
+                    meeting.wait(WATCHDOG)
+                    try:
+                        return through(other.perform(int).result)
+                    except DeadlockError:
+                        return "refused"
+
+                for _ in range(20):
+                    asked = [first.loop.perform(ask, second.loop), second.loop.perform(ask, first.loop)]
+                    answers = [future.result(WATCHDOG) for future in asked]
+                    self.assertEqual(answers.count("refused"), 1)
+
+    def test_of_its_close(self) -> None:
+        """PERF-7, PLUG-4: its code waits for something of the program's on the thread that closes it: it is refused, and the
+        close goes on."""
+        for is_closed_by_c in (False, True):
+            self.trace.clear()
+            plugin = self.load(self.SOURCE)
+            with LoopThread() as worker:
+                worker.loop.perform(plugin.start).result()
+                future = RunLoop.main().perform(int)
+                ends: List[str] = []
+                has_begun = threading.Event()
+
+                def wait() -> None:
+                    if has_begun.is_set():
+                        return
+                    has_begun.set()
+                    try:
+                        future.result()
+                    except DeadlockError:
+                        ends.append("refused")
+
+                self.trace.append(wait)
+                self.assertTrue(has_begun.wait(WATCHDOG))
+                if is_closed_by_c:
+                    self.assertEqual(native.treadle_close(plugin._handle, treadle._capi.FOREVER), 0)
+                else:
+                    self.assertTrue(plugin.close())
+                self.assertEqual(ends, ["refused"])
+                serve_until(future.done)
 
 
 if __name__ == "__main__":

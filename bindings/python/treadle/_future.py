@@ -17,7 +17,7 @@ from ._errors import FORKED_HANDLE, DeadlockError, Forked, LoopClosed, check
 from ._frames import Outcome, report, without_frame
 from ._host import host
 from ._library import native
-from ._plugin_owner import is_owned, may_own
+from ._plugin_owner import may_own
 from ._threads import is_main, thread
 from ._types import NANOSECONDS, timeout_of
 
@@ -119,14 +119,12 @@ class Future(concurrent.futures.Future[T]):
             left = _capi.FOREVER if end == _capi.FOREVER else end - time.monotonic_ns()
             if left <= 0:
                 raise concurrent.futures.TimeoutError()
-            if is_owned():
-                concurrent.futures.wait((self,), min(left, longest) / NANOSECONDS)
-            else:
-                status = native.treadle_host_wait(loop._handle, word, min(left, longest))
-                if status != _capi.E_TIMEOUT and not self.done():
-                    check(status, loop._handle)
+            status = native.treadle_host_wait(loop._handle, word, min(left, longest))
             host.drain()
             self._look()
+            # Refused by a scope's end, which drops what is waited for before it waits itself: then that was seen now.
+            if status != _capi.E_TIMEOUT and not self.done():
+                check(status, loop._handle)
 
     def _look(self) -> None:
         """Looks whether it is over, where nobody tells."""

@@ -16,7 +16,6 @@ from ._future import LOOK_NS, Answer, Block, Future, is_told, refuse_left
 from ._host import host
 from ._item import encoded
 from ._library import native
-from ._plugin_owner import is_owned
 from ._types import modes_of
 
 if TYPE_CHECKING:
@@ -132,32 +131,32 @@ def ask(
         count = len(names)
         if not count:
             return None  # type: ignore[return-value]
-    if is_owned():
-        future = request(thread, fn, modes, False, arguments, context)
-        try:
-            return future.result()
-        finally:
-            future.cancel()
     turn = _capi.FOREVER if is_told(loop) else LOOK_NS
     answer = Answer(fn, arguments, context_of(context))
     word = answer.word
     token = next(_registry.tokens)
     asked = request_of(token, _capi.PERFORM_UNTIL_WORD, names, count)
     asked.target, asked.delay_ns = ctypes.addressof(word), turn
+    is_refused = False
     try:
         # Order: _pending before host.left (leave()). The loop's end discards it; so does a drain, when the library has
         # dropped it.
         _registry.calls[token] = loop._pending[token] = answer
         refuse_left(loop)
         status = native.treadle_perform(thread._handle, asked)
+        # If it is refused, nothing is queued; but another thread may have drained its token already.
+        if status < 0 and status != _capi.E_TIMEOUT:
+            is_refused = True
+            check(status, thread._handle)
         while not answer.is_over():
             refuse_left(loop)
-            if status < 0 and status != _capi.E_TIMEOUT:
-                check(status, thread._handle)
             host.drain()
+            if status != _capi.E_TIMEOUT and not answer.is_over():
+                check(status, loop._handle)
             status = native.treadle_host_wait(loop._handle, word, turn)
     except BaseException:
-        answer.desert(loop)
+        if not is_refused:
+            answer.desert(loop)
         raise
     finally:  # what has not begun is not called any more
         _registry.calls.pop(token, None)

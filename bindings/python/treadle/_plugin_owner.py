@@ -38,6 +38,9 @@ MAKERS = (
     "treadle_timer_create",
 )
 
+#: What code of a plugin waits by: inside of its scope, whose end then waits for a look of the waiter instead of being refused.
+WAITS = ("treadle_host_wait",)
+
 #: The handles of the plugins' scopes, by the identity of their modules' globals.
 _owners: Dict[int, int] = {}
 _lock = threading.Lock()
@@ -50,8 +53,8 @@ def add(module_globals: Dict[str, Any], scope: int) -> None:
     with _lock:
         _owners[id(module_globals)] = scope
         if not _originals:
-            _originals.update((name, getattr(native, name)) for name in MAKERS)
-            _install({name: _owned(function) for name, function in _originals.items()})
+            _originals.update((name, getattr(native, name)) for name in MAKERS + WAITS)
+            _install({name: _owned(function, name in WAITS) for name, function in _originals.items()})
 
 
 def remove(module_globals: Dict[str, Any]) -> None:
@@ -80,11 +83,6 @@ def _install(functions: Dict[str, Callable[..., int]]) -> None:
 def may_own() -> bool:
     """Whether what the calling thread makes may belong to a plugin."""
     return bool(_owners)
-
-
-def is_owned() -> bool:
-    """Whether code of a plugin calls. The plugin's end ends its waits, so they keep nobody from closing it."""
-    return bool(_owners) and _owner(sys._getframe(1)) != 0
 
 
 def owner_of(error: BaseException) -> int:
@@ -119,8 +117,8 @@ def _owner(frame: Optional[FrameType]) -> int:
     return 0
 
 
-def _owned(function: Callable[..., int]) -> Callable[..., int]:
-    """The function, called inside of the scope of the plugin whose code calls."""
+def _owned(function: Callable[..., int], is_wait: bool) -> Callable[..., int]:
+    """The function, called inside of the scope of the plugin whose code calls. A wait may begin while that ends."""
 
     def call(*arguments: Any) -> int:
         owner = _owner(sys._getframe(1)) if _owners else 0
@@ -128,7 +126,7 @@ def _owned(function: Callable[..., int]) -> Callable[..., int]:
             return function(*arguments)
         status: int = native.treadle_scope_enter(owner)
         if status < 0:
-            return status
+            return function(*arguments) if is_wait else status
         try:
             return function(*arguments)
         finally:

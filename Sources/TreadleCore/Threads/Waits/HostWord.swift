@@ -8,6 +8,8 @@ package import TreadleBase
 /// A word of a host's memory by which it makes an end known that threads wait for, as that of a future: a `Completion` there.
 package struct HostWord {
   private let completion: UnsafeMutablePointer<Completion>
+  /// A host that waits for longer does not look again soon.
+  private static let longestLook: Int64 = 1_000_000_000
 
   package init(_ word: UnsafeMutablePointer<UInt32>?, _ subject: StaticString = "word") throws(Failure) {
     guard let word else { throw Failure(Status.argument, subject, "is NULL") }
@@ -35,7 +37,7 @@ package struct HostWord {
   /// Has `queue` queue what ends the word, and waits as above; the status, or that of `queue` if that fails. Nil: the
   /// wait would never end, and nothing is queued.
   func wait(for loop: Loop, isAdmitted: Bool, timeout: Int64, _ queue: () -> Int32) -> Int32? {
-    var edge = WaitEdge(for: loop, ending: completion, isAdmitted: isAdmitted)
+    var edge = WaitEdge(for: loop, ending: completion, isAdmitted: isAdmitted, isLook: timeout <= HostWord.longestLook)
     return withUnsafeMutablePointer(to: &edge) { edge in
       var token = WaitToken()
       if timeout > 0, let caller = try? Thread.current() {

@@ -69,6 +69,8 @@ package struct RestTarget {
   package typealias IsOn = @convention(c) (UInt, UnsafeRawPointer) -> Bool
   package let word: UInt
   package let isOn: IsOn
+  /// The end of a scope waits for it.
+  private(set) var isOfScope = false
 
   package init(word: UInt, isOn: @escaping IsOn) {
     self.word = word
@@ -79,9 +81,11 @@ package struct RestTarget {
   package init(handle: UInt) { self.init(word: handle) { handle, stack in ThreadStack.at(stack).hasCall(of: handle) } }
 
   /// Waits as `Rest.wait`, while calls of it run on other threads. Refused where one of these waits for the calling thread.
-  package func wait(_ seen: UInt32, until: Int64) throws(Failure) {
+  package func wait(_ seen: UInt32, until: Int64, ofScope: Bool = false) throws(Failure) {
     guard let caller = try? Thread.current() else { return Rest.wait(seen, until: until) }
-    var edge = WaitEdge(for: self)
+    var target = self
+    target.isOfScope = ofScope
+    var edge = WaitEdge(for: target)
     try withUnsafeMutablePointer(to: &edge) { edge throws(Failure) in
       let token = try WaitGraph.begin(edge, of: caller)
       defer { WaitGraph.end(token) }

@@ -116,7 +116,8 @@ enum WaitGraph {
       next = edge.pointee.nextOfWalk
       if let rest = edge.pointee.rest {
         if edge != new && new.pointee.isInside(of: rest) { return true }
-        pushWaits(inside: rest, &next, walk)
+        // A host's code sees by its next look that what it waits for has ended with the scope, or is refused then.
+        pushWaits(inside: rest, exceptEndedByScope: edge == new && rest.isOfScope, &next, walk)
         continue
       }
       guard let thread = edge.pointee.target else { continue }
@@ -145,12 +146,14 @@ enum WaitGraph {
 
   /// What waits inside of calls of something keeps that from its rest.
   @inline(never)
-  private static func pushWaits(inside rest: RestTarget, _ next: inout UnsafeMutablePointer<WaitEdge>?, _ walk: UInt64) {
+  private static func pushWaits(
+    inside rest: RestTarget, exceptEndedByScope: Bool, _ next: inout UnsafeMutablePointer<WaitEdge>?, _ walk: UInt64
+  ) {
     var slot = state.lastSlot
     while slot > 0 {
       var wait = Thread(slot: slot).flatMap { ongoing($0.state.waits) }
       while let other = wait {
-        if other.pointee.walk != walk && other.pointee.isInside(of: rest) {
+        if other.pointee.walk != walk && other.pointee.isInside(of: rest) && !(exceptEndedByScope && other.pointee.isEndedByScope) {
           other.pointee.walk = walk
           other.pointee.nextOfWalk = next
           next = other
