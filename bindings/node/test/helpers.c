@@ -119,8 +119,24 @@ static napi_value post_from_threads(napi_env env, napi_callback_info info) {
     return NULL;
 }
 
+/* (mode): C code that runs the loop itself until the worker is terminated. */
+static napi_value run_in_c(napi_env env, napi_callback_info info) {
+    napi_value value, global;
+    size_t count = 1, length;
+    char mode[64] = "";
+    bool is_there;
+    napi_get_cb_info(env, info, &count, &value, NULL, NULL);
+    napi_get_value_string_utf8(env, value, mode, sizeof mode, &length);
+    napi_get_global(env, &global);
+    while (napi_has_named_property(env, global, "", &is_there) == napi_ok)
+        if (treadle_loop_run(treadle_loop_current(), mode, 1000 * 1000, TREADLE_RUN_WHEN_EMPTY) != TREADLE_RUN_TIMED_OUT) break;
+    return NULL;
+}
+
 NAPI_MODULE_INIT() {
     napi_value function;
+    napi_create_function(env, NULL, 0, run_in_c, NULL, &function);
+    napi_set_named_property(env, exports, "runInC", function);
     napi_create_function(env, NULL, 0, post_from_threads, NULL, &function);
     napi_set_named_property(env, exports, "postFromThreads", function);
     napi_create_function(env, NULL, 0, signal_from_thread, NULL, &function);

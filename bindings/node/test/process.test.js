@@ -139,6 +139,7 @@ for (const [way, text] of Object.entries({
     loop.after(0, () => { runs(); loop.run({ mode: 'y', whenEmpty: true }); }, { mode: 'x' });
     loop.run({ mode: 'x', whenEmpty: true });
   });`,
+  'of C code that asks Node': "loop.post(() => { runs(); require(process.env.TREADLE_NODE_HELPERS).runInC('x'); });",
   'that is busy': "loop.post(() => { loop.every(0.1, runs, { mode: 'x' }); loop.run({ mode: 'x' }); });",
 })) {
   test(`a nested run ${way} ends when its worker is terminated, and not by a message`, async () => {
