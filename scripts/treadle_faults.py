@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FAULTS = ROOT / "Tests/explorer/faults.txt"
 LINKED = ("include", "Tests", "cmake")
+# Parts of the library that have no name outside of it, for scenes of their own.
+ENTRIES = {f"TreadleBase/{path.name}": path for path in sorted(FAULTS.parent.glob("*.swift"))}
 
 
 @dataclasses.dataclass
@@ -84,6 +86,8 @@ def write_package(target: Path) -> None:
     put(target / "Package.swift", (ROOT / "Package.swift").read_bytes())
     sources = ROOT / "Sources"
     names = {str(path.relative_to(sources)) for path in sources.rglob("*") if path.is_file()}
+    for name, path in ENTRIES.items():
+        put(target / "Sources" / name, path.read_bytes())
     if wanted - names:
         raise SystemExit(f"{FAULTS.relative_to(ROOT)}: there is no {', '.join(sorted(wanted - names))}")
     for name in sorted(names):
@@ -91,7 +95,7 @@ def write_package(target: Path) -> None:
         put(target / "Sources" / name, with_switches(name, text.decode(), faults).encode() if name in wanted else text)
     for path in list((target / "Sources").rglob("*")):
         name = str(path.relative_to(target / "Sources"))
-        if path.is_file() and name not in names:
+        if path.is_file() and name not in names and name not in ENTRIES:
             path.unlink()
         elif path.is_dir() and not (sources / name).is_dir():
             shutil.rmtree(path, ignore_errors=True)

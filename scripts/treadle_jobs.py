@@ -61,6 +61,7 @@ TEST = {
     "lua": ["scripts/test-lua"],
     "generated": ["scripts/generate", "--check"],
     "internals": ["scripts/check-internals"],
+    "loop-lock": ["scripts/check-loop-lock"],
     "exports": ["scripts/check-exports"],
     "gdb": ["scripts/check-gdb"],
     "requirements": ["scripts/check-requirements"],

@@ -247,9 +247,8 @@ void treadle_system_futex_unlock(void *word) {
 }
 
 /* Announced while the library is loaded, which costs nothing as long as the process has one thread. */
-static __attribute__((constructor)) void announce_barriers(void) {
-    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-}
+static __attribute__((constructor)) void announce_barriers(void) { treadle_system_has_barriers(); }
+bool treadle_system_has_barriers(void) { return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0; }
 int32_t treadle_system_barrier(void) {
     return (int32_t)result(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
 }

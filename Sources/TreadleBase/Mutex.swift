@@ -26,6 +26,9 @@ package struct Mutex: ~Copyable {
     giveBack()
   }
 
+  /// Whether the thread with this id has it.
+  borrowing func isHeld(by id: UInt32) -> Bool { holder.load(ordering: .relaxed) & ~Mutex.wanted == id }
+
   /// Without a rank.
   @inline(__always)
   borrowing func take() {

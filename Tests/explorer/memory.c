@@ -98,11 +98,8 @@ void fence(struct vthread *thread, int order) {
 }
 void fence_all(struct vthread *thread) { fence(thread, STRICT); }
 void barrier(void) {
-    /* Twice, so that each sees what any of the others had before. */
-    for (int i = 0; i < 2 * THREADS; i++) {
-        struct vthread *thread = &world.threads[i % THREADS];
-        if (thread->state == READY || thread->state == BLOCKED) fence(thread, STRICT);
-    }
+    /* Twice, so that each sees what any of the others had before. A thread that has ended has left its processor, and no store in it. */
+    for (int i = 0; i < 2 * world.count; i++) fence(&world.threads[i % world.count], STRICT);
 }
 
 static bool has_seen(const struct store *s, const vector *view) {

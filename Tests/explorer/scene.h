@@ -49,7 +49,8 @@ void refuse_threads(int number);
 enum {
     INTERRUPTIONS = 1, /* waits end by a signal's handler or without a reason */
     SHORTAGES = 2,     /* there is no descriptor, or no memory in the kernel; a socket is full */
-    REFUSALS = 4       /* barriers are refused, from that one on: a filter of system calls may come at any time */
+    REFUSALS = 4,      /* barriers are refused, from that one on: a filter of system calls may come at any time */
+    DELAYS = 8         /* a sleep ends while other threads have no processor, wherever they are */
 };
 void let_the_kernel_fail(uint32_t how);
 

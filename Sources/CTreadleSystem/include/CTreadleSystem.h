@@ -219,6 +219,8 @@ extern uint32_t treadle_system_eras;
 static inline uint32_t treadle_system_era(void) { return __atomic_load_n(&treadle_system_eras, __ATOMIC_RELAXED); }
 static inline uint32_t treadle_system_next_era(void) { return __atomic_add_fetch(&treadle_system_eras, 1, __ATOMIC_RELAXED); }
 
+/* The compiler moves no access across it; a processor may. */
+static inline void treadle_system_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 static inline void treadle_system_fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 /* --- Processor ----------------------------------------------------------------------------------- */
@@ -345,6 +347,7 @@ void treadle_system_futex_unlock(void *word);
 /* What this thread did before and what any other of the process did before are seen by the other from here on; 0, or
  * -errno. */
 int32_t treadle_system_barrier(void);
+bool treadle_system_has_barriers(void); /* announces them, too, where that has not been done */
 
 /* One counter for the whole process, and waiting for it to move. */
 uint32_t treadle_system_rest_epoch(void);
