@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from treadle_faults import write_package, write_table
+from treadle_faults import read_faults, write_package, write_table
 from treadle_programs import Builder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,7 +19,6 @@ SOURCES = ROOT / "Tests/explorer"
 OUTPUT = ROOT / "build/tests/explorer"
 PACKAGE = OUTPUT / "package"
 SCRATCH = ROOT / ".build/explored"
-ARCHIVE = SCRATCH / "release/libTreadleABI.a"
 # What the explorer does in the library's and in Swift's place.
 WRAPPED = """syscall clock_gettime getrlimit eventfd epoll_create1 epoll_ctl timerfd_create timerfd_settime fcntl socket bind listen getsockopt setsockopt madvise fstat fstatfs pthread_key_create
 pthread_key_delete pthread_setspecific pthread_getspecific pthread_create pthread_join pthread_detach pthread_self pthread_exit
@@ -38,25 +37,31 @@ def call(command: list) -> None:
 
 
 def build(swift: Path) -> Path:
-    """The library, and the program that explores it."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "TREADLE_EMBEDDED")}
-    subprocess.run([str(ROOT / "scripts/clean-stale"), str(SCRATCH)], check=True)
+    """The library with the faults that there were as switches, and the program that explores it."""
     write_package(PACKAGE)
-    ARCHIVE.unlink(missing_ok=True)  # its objects are replaced, never removed
+    return build_package(swift, PACKAGE, SCRATCH, OUTPUT, read_faults())
+
+
+def build_package(swift: Path, package: Path, scratch: Path, output: Path, faults: list) -> Path:
+    """A package of the library, and the program that explores it and knows of such faults."""
+    archive = scratch / "release/libTreadleABI.a"
+    environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "TREADLE_EMBEDDED")}
+    subprocess.run([str(ROOT / "scripts/clean-stale"), str(scratch)], check=True)
+    archive.unlink(missing_ok=True)  # its objects are replaced, never removed
     subprocess.run(
-        [str(swift / "swift"), "build", "--package-path", str(PACKAGE), "--scratch-path", str(SCRATCH), "--configuration", "release",
+        [str(swift / "swift"), "build", "--package-path", str(package), "--scratch-path", str(scratch), "--configuration", "release",
          "--disable-index-store", "--product", "TreadleABI", "--sanitize=thread", "-Xcc", "-DTREADLE_EXPLORED", "-Xcc",
          "-fsanitize=thread", "-Xswiftc", "-assert-config", "-Xswiftc", "Debug", "-Xswiftc", "-g"],
         env={**environment, "TREADLE_LIBRARY": "source"}, cwd=ROOT, check=True, stdout=sys.stderr)
-    OUTPUT.mkdir(parents=True, exist_ok=True)
-    table = OUTPUT / "faults.c"
-    write_table(table)
+    output.mkdir(parents=True, exist_ok=True)
+    table = output / "faults.c"
+    write_table(table, faults)
     clang = [swift / "clang", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer", f"-I{ROOT}/include",
              f"-I{SOURCES}"]
     objects, builder = [], Builder()
     for source in sorted(SOURCES.glob("*.c")) + sorted(SOURCES.glob("scenes/*.c")) + [table]:
         is_scene = source.parent == SOURCES / "scenes"
-        target = OUTPUT / f"{'scene-' if is_scene else ''}{source.stem}.o"
+        target = output / f"{'scene-' if is_scene else ''}{source.stem}.o"
         objects.append(target)
         depends, how = target.with_suffix(".d"), ["-O1", "-fsanitize=thread"] if is_scene else ["-O2"]
         command = [*clang, *how, "-MD", "-MF", depends, "-c", source, "-o", target]
@@ -64,9 +69,9 @@ def build(swift: Path) -> Path:
     runtime = swift.parent / "lib/swift_static/linux"
     machine = os.uname().machine
     ffi = subprocess.run(["pkg-config", "--libs", "libffi"], capture_output=True, text=True, check=True).stdout.split()
-    program = OUTPUT / "explorer"
+    program = output / "explorer"
     call([swift / "clang", "-fuse-ld=lld", "-no-pie", "-g", *objects, ROOT / "cmake/swift_fork.c", runtime / machine / "swiftrt.o",
-          "-Wl,--whole-archive", ARCHIVE, "-Wl,--no-whole-archive", f"-L{runtime}", "-lswiftCore", "-lswiftSynchronization",
+          "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", f"-L{runtime}", "-lswiftCore", "-lswiftSynchronization",
           "-lswiftSwiftOnoneSupport", "-lstdc++", "-ldl", "-lpthread", "-lm", *ffi, *(f"-Wl,--wrap={name}" for name in WRAPPED),
           "-o", program])
     return program

@@ -79,6 +79,14 @@ def write_package(target: Path) -> None:
     """The package with the switches."""
     faults = read_faults()
     wanted = {edit.file for fault in faults for edit in fault.edits}
+    missing = sorted(name for name in wanted if not (ROOT / "Sources" / name).is_file())
+    if missing:
+        raise SystemExit(f"{FAULTS.relative_to(ROOT)}: there is no {', '.join(missing)}")
+    write_changed(target, wanted, lambda name, text: with_switches(name, text, faults))
+
+
+def write_changed(target: Path, wanted: "set[str]", change) -> None:
+    """The package with some of its sources as change(name, text) returns them."""
     target.mkdir(parents=True, exist_ok=True)
     for name in LINKED:
         if not (target / name).is_symlink():
@@ -88,11 +96,9 @@ def write_package(target: Path) -> None:
     names = {str(path.relative_to(sources)) for path in sources.rglob("*") if path.is_file()}
     for name, path in ENTRIES.items():
         put(target / "Sources" / name, path.read_bytes())
-    if wanted - names:
-        raise SystemExit(f"{FAULTS.relative_to(ROOT)}: there is no {', '.join(sorted(wanted - names))}")
     for name in sorted(names):
         text = (sources / name).read_bytes()
-        put(target / "Sources" / name, with_switches(name, text.decode(), faults).encode() if name in wanted else text)
+        put(target / "Sources" / name, change(name, text.decode()).encode() if name in wanted else text)
     for path in list((target / "Sources").rglob("*")):
         name = str(path.relative_to(target / "Sources"))
         if path.is_file() and name not in names and name not in ENTRIES:
@@ -101,11 +107,11 @@ def write_package(target: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def write_table(path: Path) -> None:
+def write_table(path: Path, faults: list) -> None:
     """The faults, for the explorer."""
     def quoted(text: str) -> str:
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
-    lines = [f"    {{{quoted(fault.scene)}, {quoted(fault.about)}}}," for fault in read_faults()]
+    lines = [f"    {{{quoted(fault.scene)}, {quoted(fault.about)}}}," for fault in faults]
     text = "\n".join(['#include "search.h"', "const struct known_fault known_faults[] = {", *lines, "    {0, 0},", "};", ""])
     put(path, text.encode())

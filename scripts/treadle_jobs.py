@@ -21,7 +21,7 @@ BUILDS = {
 }
 
 #: Jobs that use none of these builds, and begin before they are there.
-EARLY = {"c-thread", "swift-thread"}
+EARLY = set("c-thread swift-thread c-debug explore headers imports layers files abi rules generated internals".split())
 
 #: What make test runs. The long ones first, so that the short ones fill the end; those that use a build of another after it.
 TEST = {

@@ -39,6 +39,7 @@ static int record_site(uint32_t address, int order) {
 static int at_least(int order) { return shared->is_x86 && order == RELAXED ? BOTH : order; }
 static struct order order_at(int order, const void *site) {
     uint32_t address = (uint32_t)(uintptr_t)site;
+    if (reached) note_reached(site);
     if (is_weakened(address)) {
         bool looks_again = shared->weakened_to == LOOK_AGAIN;
         return (struct order){order, at_least(looks_again ? order : shared->weakened_to), looks_again};

@@ -129,7 +129,7 @@ static bool play(struct scene_entry *scene, const char *seed) {
 /* Puts back each fault of the library that there was: its scene must fail. */
 static void explore_faults(const char *only, long limit, double budget, int *passed, int *failed) {
     for (const struct known_fault *fault = known_faults; fault->scene; fault++) {
-        if (only && strcmp(only, fault->scene)) continue;
+        if (!is_named(only, fault->scene)) continue;
         struct search s = {.scene = scenes, .limit = limit};
         while (s.scene && strcmp(s.scene->name, fault->scene)) s.scene = s.scene->next;
         struct reach reach;
@@ -141,7 +141,10 @@ static void explore_faults(const char *only, long limit, double budget, int *pas
         is_good ? ++*passed : ++*failed;
     }
 }
-bool treadle_system_explored_fault(int number) { return shared->fault == number; }
+bool treadle_system_explored_fault(int number) {
+    if (reached) note_reached_fault(number);
+    return shared->fault == number;
+}
 
 int main(int argc, char **argv) {
     if (!(personality(0xFFFFFFFF) & ADDR_NO_RANDOMIZE)) {
@@ -151,7 +154,7 @@ int main(int argc, char **argv) {
     const char *only = NULL, *seed = NULL;
     long limit = 20000;
     double budget = 1.5;
-    bool is_x86 = false;
+    bool is_x86 = false, is_reach = false;
     const char *mutant_file = NULL; /* a file; "-": the sites are printed */
     int fault = 0;
     uint32_t may_fail = 0;
@@ -164,6 +167,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "--memory")) is_x86 = !strcmp(argv[i + 1], "x86");
         else if (!strcmp(argv[i], "--fault")) fault = (int)strtol(argv[i + 1], NULL, 10);
         else if (!strcmp(argv[i], "--fail")) may_fail = (uint32_t)strtoul(argv[i + 1], NULL, 10);
+        else if (!strcmp(argv[i], "--reach")) is_reach = !strcmp(argv[i + 1], "yes");
         else if (!strcmp(argv[i], "--mutants")) mutant_file = argv[i + 1];
         else return 2;
     }
@@ -172,13 +176,15 @@ int main(int argc, char **argv) {
     shared->is_x86 = is_x86;
     shared->fault = fault;
     shared->may_fail = may_fail;
+    if (is_reach && !reach_prepare()) return 2;
     threads_prepare();
     snapshot_take();
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (is_reach) return print_reach(only);
     if (mutant_file) return mutants(mutant_file, only, limit, budget);
     int passed = 0, failed = 0;
     for (struct scene_entry *scene = scenes; scene; scene = scene->next) {
-        if (only && strcmp(only, scene->name)) continue;
+        if (!is_named(only, scene->name)) continue;
         bool is_good = seed ? play(scene, seed) : explore_scene(scene, limit, budget);
         is_good ? passed++ : failed++;
     }

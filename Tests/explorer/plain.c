@@ -10,6 +10,7 @@
 
 void __tsan_init(void) {}
 void __tsan_func_entry(const void *caller) {
+    if (reached) note_reached(SITE);
     struct vthread *thread = me();
     if (thread->depth < FRAMES) thread->frames[thread->depth] = caller;
     thread->depth++;

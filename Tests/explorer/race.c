@@ -111,6 +111,7 @@ void access_plainly(const void *address, size_t size, bool is_write, const void 
         if (is_write) touch_plainly(address, size);
         return;
     }
+    if (reached) note_reached(site);
     struct record new = record_of(is_write, false, site);
     for (uintptr_t at = (uintptr_t)address, end = at + size, next; at < end; at = next) {
         next = (at & ~(uintptr_t)(GRANULE - 1)) + GRANULE;

@@ -23,6 +23,13 @@ void scene_register(struct scene_entry *entry) {
     *place = entry;
 }
 
+bool is_named(const char *names, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = names; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == length && !strncmp(at, name, length)) return true;
+    return !names;
+}
+
 double seconds(void) {
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);

@@ -38,6 +38,13 @@ void learn_words(void);
 bool sample(struct search *s, uint64_t seed, uint32_t points);
 bool search(struct search *s, uint64_t seed, struct reach *reach); /* false with the run that failed in `shared` */
 
+/* Whether a name is one of those, with commas between them; NULL: all. */
+bool is_named(const char *names, const char *name);
+
+/* reach.c */
+bool reach_prepare(void);
+int print_reach(const char *only);
+
 /* mutants.c. ONLY: the name of a scene, or NULL. */
 int mutants(const char *file, const char *only, long limit, double budget);
 

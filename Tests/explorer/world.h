@@ -194,6 +194,11 @@ void memory_is_freed(const void *address, size_t size, const void *site);
 void memory_is_filled(const void *address, size_t size, const void *site);
 void memory_is_allocated(const void *address, size_t size);
 
+/* reach.c */
+extern uint8_t *reached; /* for each byte of the program whether it was; NULL: that is not asked for */
+void note_reached(const void *site);
+void note_reached_fault(int number); /* a switch was asked for */
+
 /* snapshot.c */
 void snapshot_take(void);
 void snapshot_restore(void);
