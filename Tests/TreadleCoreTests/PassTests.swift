@@ -90,7 +90,12 @@ struct PassTests {
       loop.frame = nil
       Frame.giveBack(frame, to: loop)
       Kind.forEachItemKind { kind in
-        while let member = mode.anyMember(kind) { _ = loop.leave(member.primary, mode) }
+        func anyMember() -> Item? {
+          loop.lock()
+          defer { loop.unlock() }
+          return mode.anyMember(kind)
+        }
+        while let member = anyMember() { _ = loop.leave(member.primary, mode) }
       }
     }
     try body(Scene(loop: loop, mode: mode, frame: frame))

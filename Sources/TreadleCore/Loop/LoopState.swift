@@ -6,7 +6,7 @@ import struct Synchronization.Atomic
 import TreadleBase
 
 /// The memory of a run loop. Each property says what guards it:
-/// *gate*: the loop's gate, for a few instructions; *lock*: `mutex`, for what is configured; *owner*: touched by the loop's
+/// *gate*: the loop's gate, for a few instructions; *lock*: `loopLock`, for what is configured; *owner*: touched by the loop's
 /// own thread alone. Order of taking: an item's lock, the lock, the gate (`LockRank`).
 struct LoopState: ~Copyable {
   let reference: Reference
@@ -30,9 +30,7 @@ struct LoopState: ~Copyable {
   let thread: Atomic<UInt32>
   /// The default mode. Constant.
   var defaultMode: UnsafeMutablePointer<ModeState>?
-  /// Guards what says *lock*.
-  let mutex: Mutex
-  private let restOfFirstLine: UInt32
+  private let restOfFirstLine: UInt64
 
   // One cache line: all that a caller from another thread writes to post, to signal or to wake.
 
@@ -77,6 +75,8 @@ struct LoopState: ~Copyable {
 
   // What the owner writes, or looks at in every pass, and others now and then.
 
+  /// Guards what says *lock*.
+  let loopLock: LoopLock
   /// Counts what a sleeping thread may have to take into account: timers and descriptors that came or moved. Atomic.
   let changes: Atomic<UInt32>
   /// `Stop` bits: which runs are to end, and how (STOP-2, STOP-9). Atomic, and safe in a signal handler.

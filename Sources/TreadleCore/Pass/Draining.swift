@@ -260,6 +260,7 @@ extension Loop {
 
   /// The first job behind the cursor that the mode admits. The lock is held.
   private func find(_ mode: Mode, _ cursor: inout JobCursor, upTo limit: UInt64) -> UnsafeMutablePointer<Job>? {
+    assertHeld()
     // A nested run has performed some, or somebody has cancelled one: the place in the list may be gone.
     if cursor.removals != state.jobRemovals { cursor.before = nil }
     var next = cursor.before == nil ? state.firstJob : cursor.before?.pointee.next

@@ -71,6 +71,7 @@ extension Loop {
   /// drop. The lock is held.
   @inline(__always)
   private func endTimer(_ item: Item) -> Item? {
+    assertHeld()
     guard let mode = item.mode, mode.isOf(self) else {
       unlock()
       item.settleFiring(.due)
@@ -92,6 +93,7 @@ extension Loop {
   /// The lock is held.
   @inline(__always)
   private func takeTimer(_ frame: Frame.Pointer) -> Item? {
+    assertHeld()
     let mode = frame.pointee.mode
     while let entry = frame.pointee.batch.takeFirst() {
       frame.pointee.batch.fetchTimersAhead()

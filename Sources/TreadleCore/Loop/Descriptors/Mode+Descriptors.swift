@@ -12,6 +12,7 @@ extension Mode {
   var poller: Poller? { state.poller.load(ordering: .acquiring).map { Poller(address: $0) } }
 
   func needPoller(_ loop: Loop) throws(Failure) -> Poller {
+    assertHeld()
     if let poller { return poller }
     let made = try Poller.make(for: loop)
     state.poller.store(made.address, ordering: .releasing)
@@ -38,6 +39,7 @@ extension Mode {
   /// Starts to watch a descriptor through a new membership.
   @inline(__always)
   func watch(_ member: Item, of item: Item, descriptor number: Int32) throws(Failure) {
+    assertHeld()
     guard let loop else { return }
     // Before the poller takes numbers of its own: a closed one could become one of these.
     if poller == nil { try Mode.demandOpen(number) }
@@ -114,6 +116,7 @@ extension Mode {
   /// The membership ends.
   @inline(__always)
   func unwatch(_ member: Item) {
+    assertHeld()
     guard let poller else { return }
     let number = member.watched.number
     // A number that was closed and is watched by another source now is let alone.
@@ -129,6 +132,7 @@ extension Mode {
 
   /// Changes what a membership watches for; 0 pauses it.
   func rewatch(_ member: Item, _ events: UInt16) throws(Failure) {
+    assertHeld()
     let before = member.watched.events
     let number = member.watched.number
     if before == events { return }
@@ -188,6 +192,7 @@ extension Mode {
   /// Makes the set anew with what still stands. 0, or -errno. Owner.
   @_optimize(size)
   func rebuild(_ poller: Poller, _ loop: Loop) -> Int32 {
+    assertHeld()
     // Asked of the old set: the new one would take whatever file a number means by now.
     forEachEntry(poller) { if !poller.isStanding($2.number, $1, $2) { forget($0, $2, poller) } }
     return poller.rebuild(loop) {

@@ -85,6 +85,7 @@ extension Mode {
   /// The lock is held.
   @inline(__always)
   private func ready(_ event: treadle_system_event, _ poller: Poller, _ loop: Loop) -> (Item, UInt32)? {
+    assertHeld()
     let data = EpollData(bits: event.data)
     guard let registration = poller.state.registrations[Int(data.number)], registration.serial == data.serial,
       let member = Item(.descriptor, slot: registration.member)

@@ -121,6 +121,7 @@ extension Loop {
 
   @inline(never)
   private func leave(_ item: Item) -> Item? {
+    assertHeld()
     let before = state.left.load(ordering: .relaxed)
     // Another of the item's references was left already, which keeps it long enough.
     if before == item.tag { return item }

@@ -187,6 +187,7 @@ extension Loop {
   /// Puts a new member into its list or queue. Both locks are held.
   @inline(__always)
   private func link(_ member: Item, of item: Item, into mode: Mode, descriptor: Int32) throws(Failure) {
+    assertHeld()
     item.noteUse()
     if item.hasTrait(Item.Trait.comparable) && !mode.state.comparable.insert(item.valueHash, UInt(member.slot)) {
       throw Failure.noMemory("source")
@@ -257,6 +258,7 @@ extension Loop {
   /// The membership ends. The lock is held.
   @inline(__always)
   func unlink(_ member: Item, of item: Item, from mode: Mode) {
+    assertHeld()
     if item.hasTrait(Item.Trait.comparable) { mode.state.comparable.remove(item.valueHash, UInt(member.slot)) }
     if mode.isRecord {
       mode.list(item.kind).pointee.remove(member)
@@ -280,6 +282,7 @@ extension Loop {
   /// What an item leaves behind that has just left a mode. The lock is held.
   @inline(__always)
   func depart(_ item: Item, from mode: Mode) -> Departure {
+    assertHeld()
     let isTold = item.isOf(.source) && !mode.isRecord && item.context?.pointee.isToldOfCancel == true
     if isTold {
       // All are kept for the length of the call, whatever becomes of the loop's thread (OBJ-3).

@@ -8,9 +8,12 @@ package import TreadleBase
 /// Finding modes, making them, and giving up those that are not used.
 extension Loop {
   @inline(__always)
-  package func lock() { state.mutex.lock(.loop) }
+  package func lock() { state.loopLock.lock(isOwner: false) }
   @inline(__always)
-  package func unlock() { state.mutex.unlock(.loop) }
+  package func unlock() { state.loopLock.unlock() }
+  /// For what is done under the lock.
+  @inline(__always)
+  func assertHeld() { assert(state.loopLock.isHeld, "the loop's lock is held") }
 
   func withLock<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     lock()
@@ -65,6 +68,7 @@ extension Loop {
   /// The mode of a name; for the common modes, the record of common items. A name that is none yet, and never will be, is
   /// refused. The lock is held.
   func findMode(_ name: ModeName) throws(Failure) -> Mode? {
+    assertHeld()
     if let standard = defaultMode(name) { return standard }
     if CommonModes.isCommon(name) { return record }
     let slot = state.modesByName.find(UInt64(name.hash)) { slot in
@@ -76,6 +80,7 @@ extension Loop {
 
   /// The mode of a name, which is made if there is none (RL-7). The lock is held.
   func findOrMakeMode(_ name: ModeName) throws(Failure) -> Mode {
+    assertHeld()
     if let mode = try findMode(name) { return mode }
     dropUnusedModes()
     guard let mode = Mode.create(in: self, name: name) else { throw Failure.noMemory("mode") }
@@ -95,6 +100,7 @@ extension Loop {
   /// own for each wait does not make the loop grow. The owner alone does that, since he has modes in hand that he does not keep;
   /// between that and their use he names no other. The lock is held.
   func dropUnusedModes() {
+    assertHeld()
     if state.modes.count < max(Int(state.modesToLookAt), Loop.fewModes) || !isCurrent || !isAlive { return }
     var kept = 0
     for slot in state.modes.elements {
@@ -115,6 +121,7 @@ extension Loop {
   /// A mode that has nothing of a client's does not exist for clients (RL-7), though it be common, or the call mode. The
   /// lock is held.
   func findOrMakeUnlistedMode(_ name: ModeName) throws(Failure) -> Mode {
+    assertHeld()
     if let mode = try findMode(name) { return mode }
     let mode = try findOrMakeMode(name)
     mode.state.isUnlisted = true
@@ -161,6 +168,7 @@ struct ModeSet {
 
   /// Finds the modes of a list of names, and makes them if need be. The loop's lock is held.
   mutating func append(_ names: ModeNames, of loop: Loop, _ subject: StaticString) throws(Failure) {
+    loop.assertHeld()
     for name in names {
       guard let name else { throw Failure(Status.argument, "modes", "contains NULL") }
       let mode = try ModeName.amongOthers { () throws(Failure) in try loop.findOrMakeMode(ModeName(name)) }

@@ -28,6 +28,9 @@ package struct Mode {
   package var slot: UInt32 { state.slot }
   @inline(__always)
   package var loop: Loop? { state.loop.load(ordering: .acquiring).map { Loop(UnsafeMutableRawPointer($0)) } }
+  /// For what is done under the lock of the mode's loop.
+  @inline(__always)
+  func assertHeld() { assert(loop.map { $0.state.loopLock.isHeld } ?? true, "the lock of the mode's loop is held") }
   /// Whether the mode is one of a loop.
   @inline(__always)
   package func isOf(_ loop: Loop) -> Bool { state.loop.load(ordering: .acquiring) == loop.address }
@@ -113,6 +116,7 @@ package struct Mode {
   /// Counts what came and went. The lock is held.
   @inline(__always)
   func countContent(_ difference: Int32) {
+    assertHeld()
     state.content.store(state.content.load(ordering: .relaxed) &+ difference, ordering: .releasing)
   }
 

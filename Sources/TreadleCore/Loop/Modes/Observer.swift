@@ -77,6 +77,7 @@ struct ObserverList {
 extension Mode {
   /// Behind all others: who is called first is decided when anybody is called.
   func insertObserver(_ member: Item, of item: Item) {
+    assertHeld()
     let last = Item(.observer, slot: state.observers.last)
     if let last, last.primary.order > item.order { state.observersAreMixed = true }
     state.observers.append(member)
@@ -87,6 +88,7 @@ extension Mode {
 
   /// Ascending by order; those of one order stay as they came (OBS-2). False when there is no memory: nothing changed then.
   func putObserversInOrder() -> Bool {
+    assertHeld()
     var sorted = Buffer<StableSort.Keyed>()
     var room = Buffer<StableSort.Keyed>()
     defer {
@@ -110,6 +112,7 @@ extension Mode {
 
   /// What nobody wants to be told any more shows when the owner makes its list anew.
   func removeObserver(_ member: Item) {
+    assertHeld()
     state.observers.remove(member)
     countObserverChange()
   }
@@ -128,6 +131,7 @@ extension Mode {
 
   /// Any member of a kind, if there is one.
   func anyMember(_ kind: Kind) -> Item? {
+    assertHeld()
     if let member = Item(kind, slot: list(kind).pointee.first) { return member }
     return kind == .timer && !isRecord ? state.queue?.pointee.any() : nil
   }

@@ -59,6 +59,7 @@ extension Mode {
   /// A membership has begun. What is queued already makes it a ready one: looked at behind that beginning, as whoever has just
   /// queued the first message may have done already. A cell that is in no mode is no ready one.
   func joinPort(_ member: Item, of item: Item, _ loop: Loop) {
+    loop.assertHeld()
     state.ports.append(member)
     loop.state.gate.lock()
     if item.hasMessages { linkReady(member) }
@@ -67,6 +68,7 @@ extension Mode {
   }
 
   func leavePort(_ member: Item, of item: Item, _ loop: Loop) {
+    loop.assertHeld()
     state.ports.remove(member)
     endPort(member, loop)
     item.pokeWaiters()
@@ -76,6 +78,7 @@ extension Mode {
   /// and whoever takes the port out sees whether the owner has named it (`nameReadyPort`). From then on the cell may be
   /// another loop's. A thread that sees the end without the gate looks at the notes of other memberships in order (`tellLoops`).
   func endPort(_ member: Item, _ loop: Loop) {
+    loop.assertHeld()
     loop.state.gate.lock()
     unlinkReady(member)
     member.cell.membership.store(0, ordering: .relaxed)

@@ -95,6 +95,7 @@ extension Loop {
   // MARK: The lock is held
 
   private func callModeAdmits(_ job: UnsafeMutablePointer<Job>) -> Bool {
+    assertHeld()
     guard let mode = Mode(slot: state.callMode.load(ordering: .relaxed)) else { return false }
     return admits(mode, job)
   }
@@ -102,6 +103,7 @@ extension Loop {
   /// Moves what others have queued to the list of those that wait. Whether `wanted` was queued by then, if that is asked.
   @discardableResult
   func moveIncomingJobs(_ wanted: UnsafeMutablePointer<Job>? = nil) -> Bool {
+    assertHeld()
     state.gate.lock()
     // Under the gate: its maker may be about to queue it, and then it is not in the list.
     let isListed = wanted?.pointee.isListed == true
@@ -120,6 +122,7 @@ extension Loop {
   }
 
   func unlink(_ job: UnsafeMutablePointer<Job>) {
+    assertHeld()
     let (previous, next) = (job.pointee.previous, job.pointee.next)
     if let previous { previous.pointee.next = next } else { state.firstJob = next }
     if let next { next.pointee.previous = previous } else { state.lastJob = previous }
@@ -130,6 +133,7 @@ extension Loop {
 
   /// Puts a job back that a pass has taken out, at its place.
   func putBack(_ job: UnsafeMutablePointer<Job>) {
+    assertHeld()
     var next = state.firstJob
     while let one = next, one.pointee.sequence < job.pointee.sequence { next = one.pointee.next }
     let previous = next == nil ? state.lastJob : next?.pointee.previous

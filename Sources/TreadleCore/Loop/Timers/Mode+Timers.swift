@@ -9,6 +9,7 @@ extension Mode {
   /// The mode's queue with room for one more timer.
   @inline(__always)
   func needQueue(tolerant: Bool) throws(Failure) {
+    assertHeld()
     if state.queue == nil { state.queue = TimerQueue.make() }
     guard let queue = state.queue, queue.pointee.reserve(tolerant: tolerant) else {
       throw Failure.noMemory("timer")
@@ -19,6 +20,7 @@ extension Mode {
   /// list instead; without a date it is not counted as content.
   @inline(__always)
   func schedule(_ member: Item, of item: Item) {
+    assertHeld()
     let date = item.due.date
     if date == Clock.forever || item.hasState(Item.State.running | Item.State.tolerant) { return scheduleElse(member, of: item) }
     guard let queue = state.queue else { return }
@@ -57,6 +59,7 @@ extension Mode {
 
   @inline(never)
   private func unscheduleNow(_ member: Item) {
+    assertHeld()
     let place = member.due.place
     if place == TimerQueue.Place.resting || place == TimerQueue.Place.idle {
       if place == TimerQueue.Place.idle { countContent(1) }
@@ -70,6 +73,7 @@ extension Mode {
   /// Takes a membership of a timer out of the queue while its callback runs.
   @inline(never)
   func rest(_ member: Item) {
+    assertHeld()
     unschedule(member)
     state.timers.append(member)
     member.due.place = TimerQueue.Place.resting
@@ -84,7 +88,8 @@ extension Mode {
   /// Moves the only membership of a timer to a later date where it lies. False if that cannot be.
   @inline(__always)
   func postpone(_ member: Item, to date: Int64) -> Bool {
-    state.queue?.pointee.postpone(member, to: date) == true
+    assertHeld()
+    return state.queue?.pointee.postpone(member, to: date) == true
   }
 
   /// The earliest date in the queue, or an earlier one. Any thread, no lock. A date acquires the queue, which may be new. A sleeper
@@ -106,6 +111,7 @@ extension Mode {
   }
 
   func updateEarliest(_ queue: UnsafeMutablePointer<TimerQueue>) {
+    assertHeld()
     state.earliest.store(queue.pointee.firstDate(), ordering: .releasing)
   }
 

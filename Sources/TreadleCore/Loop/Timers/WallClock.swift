@@ -23,6 +23,7 @@ extension Loop {
 
   @_optimize(size)
   fileprivate func moveWallDates() {
+    assertHeld()
     state.wallOffset = Clock.wallOffset()
     for slot in state.modes.elements {
       guard let mode = Mode(slot: slot), let queue = mode.state.queue else { continue }
@@ -37,6 +38,7 @@ extension Mode {
   /// last looked at.
   @inline(never)
   func watchClock(_ loop: Loop) throws(Failure) {
+    assertHeld()
     let poller = try needPoller(loop)
     if poller.state.clock >= 0 { return }
     let result = poller.watchClock()
