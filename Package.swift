@@ -86,7 +86,9 @@ var targets: [Target] = [
     cSettings: direct + (embedded ? [.unsafeFlags(["-Os"])] : []) + [.headerSearchPath("../../include"), .headerSearchPath("../CTreadleNames"), .define("_GNU_SOURCE")]),
   .target(
     name: "TreadlePlugins",
-    dependencies: ["CTreadle", "CTreadlePlugins", "TreadleCore", "TreadlePorts", "TreadleScopes", "TreadleBase", "CTreadleSystem"],
+    dependencies: [
+      "CTreadle", "CTreadlePlugins", "TreadleCore", "TreadleCalls", "TreadlePorts", "TreadleScopes", "TreadleBase", "CTreadleSystem",
+    ],
     swiftSettings: small + ownNames),
   .target(
     name: "TreadleABI",

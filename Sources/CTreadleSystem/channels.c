@@ -8,14 +8,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static void close_one(int32_t *fd) {
@@ -57,20 +55,6 @@ int32_t treadle_system_open_channels(struct treadle_system_channels *out) {
 void treadle_system_close_channels(struct treadle_system_channels *channels, int32_t which) {
     close_one(&channels->asking[which]), close_one(&channels->serving[which]), close_one(&channels->life[which]);
     close_one(&channels->report[which]), close_one(&channels->output[which]);
-}
-
-int32_t treadle_system_wait_readable(int32_t fd, int64_t until) {
-    struct pollfd one = {.fd = fd, .events = POLLIN};
-    for (;;) {
-        struct timespec left = {0};
-        if (until != INT64_MAX) {
-            int64_t now = treadle_system_now(), rest = until > now ? until - now : 0;
-            left = (struct timespec){.tv_sec = (time_t)(rest / 1000000000), .tv_nsec = (long)(rest % 1000000000)};
-        }
-        long found = syscall(SYS_ppoll, &one, 1, until == INT64_MAX ? NULL : &left, NULL, 0);
-        if (found >= 0) return found > 0;
-        if (errno != EINTR) return -errno;
-    }
 }
 
 int32_t treadle_system_read_ending(int32_t fd, struct treadle_system_ending *out) {
@@ -122,8 +106,6 @@ bool treadle_system_find_plugin_process(char *room, size_t size) {
     }
     return false;
 }
-
-void treadle_system_exit(int32_t status) { _exit(status); }
 
 /* Only what a program needs to find its files, its language and its place for temporary ones, and what is Treadle's. */
 static bool is_named(const char *entry) {

@@ -278,6 +278,13 @@ int32_t treadle_system_socket_wait(int32_t fd, int64_t until) {
     struct pollfd one = {.fd = fd, .events = POLLOUT};
     return poll_until(&one, until);
 }
+int32_t treadle_system_wait_readable(int32_t fd, int64_t until) {
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    int32_t found;
+    do found = poll_until(&one, until);
+    while (found == -EINTR);
+    return found;
+}
 void treadle_system_socket_rest(int32_t fd, int64_t until) {
     struct pollfd one = {.fd = fd};
     poll_until(&one, until);

@@ -4,6 +4,7 @@
 public import CTreadle
 import CTreadleSystem
 import TreadleBase
+import TreadleCore
 import TreadlePlugins
 import TreadleScopes
 
@@ -23,16 +24,10 @@ public func treadle_plugin_load(
 public func treadle_plugin_serve(_ serving_fd: Int32, _ asking_fd: Int32) -> treadle_status {
   status("treadle_plugin_serve") { () throws(Failure) in
     try Runtime.start()
-    try demandOpen(serving_fd, "serving_fd")
-    try demandOpen(asking_fd, "asking_fd")
+    try Item.demandOpen(serving_fd, "serving_fd")
+    try Item.demandOpen(asking_fd, "asking_fd")
     try IsolatedServer.serve(serving_fd, asking_fd)
     return Status.ok
-  }
-}
-
-private func demandOpen(_ number: Int32, _ subject: StaticString) throws(Failure) {
-  if treadle_system_is_open(number) < 0 {
-    throw Failure(Status.argument, subject, "is not an open descriptor", osError: treadle_system_ebadf())
   }
 }
 

@@ -111,6 +111,14 @@ package struct Buffer<Element: BitwiseCopyable> {
     return true
   }
 
+  /// Puts so many elements, which `body` writes, behind the last one without taking memory: false when there is no room.
+  package mutating func extendInRoom(_ more: Int, _ body: (UnsafeMutableRawPointer) -> Void) -> Bool {
+    guard more >= 0, hasRoom(more), let base else { return false }
+    body(UnsafeMutableRawPointer(base + count))
+    count &+= more
+    return true
+  }
+
   /// Whether the next element needs more memory, which may lie elsewhere.
   package var isFull: Bool { count == capacity }
 

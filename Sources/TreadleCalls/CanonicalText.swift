@@ -13,7 +13,8 @@ enum CanonicalText {
     if index == nodes.ellipsis { writer.append("...") }
   }
 
-  private static func write(_ nodes: TypeNodes, _ index: inout Int, to writer: inout TextWriter) {
+  /// One type with all that is inside of it.
+  static func write(_ nodes: TypeNodes, _ index: inout Int, to writer: inout TextWriter) {
     let node = nodes[index]
     index &+= 1
     node.qualifiers.write(to: &writer)

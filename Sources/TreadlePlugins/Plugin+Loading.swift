@@ -111,8 +111,8 @@ extension Plugin {
     let state = memory.bindMemory(to: PluginState.self, capacity: 1)
     state.initialize(
       to: PluginState(
-        next: nil, scope: scope, image: parts.image, isolated: parts.isolated, original: original, description: description, path: parts.path, given: given,
-        getExtension: config.get_extension, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
+        next: nil, scope: scope, image: parts.image, isolated: parts.isolated, original: original, description: description,
+        path: parts.path, given: given, getExtension: config.get_extension, extensions: config.extensions, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
         worker: 0, hasStopped: false, instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
         isReached: false, foundBefore: nil, heir: nil, reason: PluginReason()))
     parts.isolated?.begin(scope)

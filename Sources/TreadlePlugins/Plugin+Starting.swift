@@ -139,7 +139,7 @@ extension Plugin {
   }
 
   /// The handle of a plugin that provides it, and is not this one.
-  private func provider(of name: UnsafePointer<CChar>) -> UInt? {
+  func provider(of name: UnsafePointer<CChar>) -> UInt? {
     let found = try? PluginRegistry.locked { () throws(Failure) in
       PluginRegistry.first { other in
         other.state != state && !other.state.pointee.isEnding && Plugin.lists(other.state.pointee.description.provided, name)
@@ -223,7 +223,9 @@ extension Plugin {
   package func findProvided(_ name: UnsafePointer<CChar>) throws(Failure) -> UnsafeRawPointer {
     if phase != PluginState.Phase.started { throw failure(Status.state, "has not started") }
     var found: UnsafeRawPointer?
-    if let getExtension = state.pointee.description.get_extension, Plugin.lists(state.pointee.description.provided, name) {
+    if let isolated = state.pointee.isolated {
+      if Plugin.lists(state.pointee.description.provided, name) { found = try isolated.findProvided(name) }
+    } else if let getExtension = state.pointee.description.get_extension, Plugin.lists(state.pointee.description.provided, name) {
       found = UnsafeRawPointer(bitPattern: ClientCall.guarded(getExtension, state.pointee.instance, name))
     }
     guard let found else {

@@ -31,6 +31,7 @@ package struct PluginState {
   let given: UnsafeMutablePointer<GivenHost>
   /// The program's.
   let getExtension: treadle_plugin_extension_fn?
+  let extensions: ExtensionSource.List?
   let log: treadle_plugin_log_fn?
   let info: UnsafeMutableRawPointer?
   /// Lock. As many as the description has settings; each one's own copy.

@@ -24,7 +24,7 @@ package struct MessageView {
 struct MessageCall {
   /// First: what ends it where its stack goes (clients.c).
   let abandon: @convention(c) (UnsafeMutableRawPointer) -> Void
-  let outer: UnsafeMutableRawPointer?
+  var outer: UnsafeMutableRawPointer? = nil
   /// Held.
   let port: MessagePort
   var payload: MessagePayload
@@ -50,7 +50,6 @@ struct MessageCall {
   @inline(__always)
   init(_ port: MessagePort, _ payload: MessagePayload) {
     abandon = MessageCall.end
-    outer = treadle_system_thread().pointee.message_call
     self.port = port
     self.payload = payload
   }
@@ -68,6 +67,7 @@ struct MessageCall {
   static func make(_ call: inout MessageCall, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void) -> Bool {
     withUnsafeMutablePointer(to: &call) { call in
       let thread = treadle_system_thread()
+      call.pointee.outer = thread.pointee.message_call
       thread.pointee.message_call = UnsafeMutableRawPointer(call)
       let isOpen = ClientCall.during(&call.pointee, body)
       // The child of a fork, which has begun a life of its own in the call, knows of none.

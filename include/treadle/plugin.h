@@ -108,6 +108,63 @@ static inline const treadle_plugin_setting *treadle_plugin_get_setting(const tre
     return (const treadle_plugin_setting *)(const void *)((const char *)description->settings + index * description->settings->struct_size);
 }
 
+/** How an argument of an extension's function, or its result, travels to another process (PLUG-9). Since 1.0. */
+enum {
+    TREADLE_PASS_VALUE = 0,     /* a number, a truth value, or a struct of those, by value */
+    TREADLE_PASS_TEXT = 1,      /* a C string, copied; may be NULL. As a result: kept as long as the extension, the same text once */
+    TREADLE_PASS_IN = 2,        /* a pointer to elements that are copied to the callee; may be NULL */
+    TREADLE_PASS_OUT = 3,       /* a pointer to elements that are copied back to the caller; zeros at the call; may be NULL */
+    TREADLE_PASS_IN_OUT = 4,    /* both */
+    TREADLE_PASS_CALLBACK = 5,  /* a function pointer that the callee calls before it returns; may be NULL */
+    TREADLE_PASS_KEPT_CALLBACK = 6, /* one that the callee may call until the plugin's end */
+    TREADLE_PASS_INFO = 7,      /* the info of a callback: the callback gets it back, and the other side does not read it */
+    TREADLE_PASS_TOKEN = 8,     /* a pointer that the other side only passes back, where it becomes the same pointer; may be NULL */
+    TREADLE_PASS_OUT_TOKEN = 9, /* a pointer to a place where the callee stores a token */
+    TREADLE_PASS_STATUS = 10    /* only as a result, an int: a treadle_status, also of a call that has failed */
+};
+
+/** An argument of an extension's function. Since 1.0. */
+typedef struct treadle_extension_argument {
+    uint32_t pass;  /* TREADLE_PASS_... */
+    uint32_t other; /* of elements: 0 for a constant number of them, or 1 + the index of the argument that has their number;
+                     * of a callback: 1 + the index of the argument that is its info. Otherwise 0 */
+    size_t size;    /* of elements: the size of one; with a constant number, of all of them. Otherwise 0 */
+    const void *callback; /* of a callback: its type, a treadle_extension_function. Otherwise NULL */
+} treadle_extension_argument;
+
+/** Flags of an extension's function. Unknown ones are refused. Since 1.0. */
+enum {
+    /* Its caller does not wait for it. Without a result, and without memory that is copied back. */
+    TREADLE_EXTENSION_ONE_WAY = 1
+};
+
+/** The type of an extension's function, or of a callback. Since 1.0. */
+typedef struct treadle_extension_function {
+    const char *name;      /* for errors */
+    const char *signature; /* as treadle_signature_parse reads it; not variadic */
+    const treadle_extension_argument *arguments; /* as many as the signature has; NULL: all are values */
+    uint32_t argument_count;
+    uint32_t result; /* TREADLE_PASS_VALUE, _TEXT, _TOKEN or _STATUS */
+    uint32_t flags;  /* TREADLE_EXTENSION_... */
+    uint32_t reserved; /* 0 */
+} treadle_extension_function;
+
+/** Describes an extension, a struct of function pointers, so that it can be called from another process (PLUG-9). A plugin exports
+ *  descriptors of those that it provides by TREADLE_PLUGIN_EXPORT_EXTENSIONS; a program has them in treadle_plugin_config. The
+ *  other side gets a struct of closures. A call of an isolated plugin's runs on its process's main thread; one of the program's on
+ *  treadle_plugin_config.loop; one that is made inside of another call on the thread that waits for that. The caller's loop runs in the mode
+ *  TreadlePluginCall meanwhile. A call that fails returns its status (TREADLE_PASS_STATUS), or zeros, and sets the last error:
+ *  TREADLE_E_PLUGIN if the process has ended; TREADLE_E_ARG for a token that was not given out, or a value outside of its type;
+ *  TREADLE_E_RANGE for a negative or too large number of elements; TREADLE_E_NOT_SUPPORTED for a member that is NULL; TREADLE_E_CLOSED after
+ *  the plugin's end. Constant as long as the plugin is loaded. Since 1.0. */
+typedef struct treadle_extension_descriptor {
+    size_t struct_size; /* sizeof(treadle_extension_descriptor) */
+    const char *name;   /* the extension's: org.example.store/1 */
+    const treadle_extension_function *functions; /* in the order of the struct's members */
+    uint32_t function_count; /* 1 to 256 */
+    uint32_t reserved;       /* 0 */
+} treadle_extension_descriptor;
+
 /** The one function that a plugin exports, as treadle_plugin_query: pure, on any thread. host_abi is TREADLE_PLUGIN_ABI of
  *  the host. [callback] Since 1.0. */
 typedef const treadle_plugin_description *(*treadle_plugin_query_fn)(uint32_t host_abi);
@@ -138,6 +195,11 @@ typedef struct treadle_plugin_config {
     void *info;                    /* for both; lives until the plugin is closed */
     uint32_t flags;                /* TREADLE_PLUGIN_LOAD_... */
     uint32_t reserved;             /* 0 */
+    /* Descriptors of the extensions that get_extension returns, NULL at the end; for isolated plugins, which reach no others.
+     * Constant until the plugin is closed. NULL: none */
+    const treadle_extension_descriptor *const *extensions;
+    /* Of an isolated plugin: the loop on which its calls arrive that belong to no call of the program's; NULL: the main loop */
+    treadle_loop loop;
 } treadle_plugin_config;
 
 /** Loads a plugin without starting it: only the library's constructors and the query function run. The file that is checked is
@@ -154,8 +216,8 @@ typedef struct treadle_plugin_config {
  *  calls in flight return TREADLE_E_PLUGIN, and the last error says by which signal or exit status. A close always comes to an end: a
  *  process that does not end in the close's time is killed. The process ends with the host. Its standard output and standard error go to
  *  log; during the load with plugin NULL. No SIGCHLD is sent for it, and no wait for children finds it. A function query is refused
- *  (TREADLE_E_ARG). Extensions do not cross the process: one that requires an extension does not start, and those that it provides are not
- *  found.
+ *  (TREADLE_E_ARG). Extensions with a descriptor can be called from both sides: see treadle_extension_descriptor. A plugin that
+ *  requires one without a descriptor does not start, and the log says why.
  *  It is mapped with RTLD_NOW and RTLD_LOCAL: all its symbols are resolved at once, and no other library is bound to it. The
  *  handle is that of the plugin's scope; release it. The plugin lives until it is closed, even after all releases. It belongs to
  *  the scope that the calling thread has entered, and is closed with it; the handle is then stale.
@@ -232,7 +294,8 @@ typedef struct treadle_plugin_info {
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_get_info(treadle_plugin plugin, treadle_plugin_info *info);
 
 /** An extension of a plugin that has started, for the host: valid until the plugin is closed.
- *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_NOT_FOUND if it has none of that name; TREADLE_E_STATE if it has not started;
+ *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_NOT_FOUND if it has none of that name; TREADLE_E_STATE if it has not started; of an
+ *  isolated plugin TREADLE_E_PLUGIN if its process has ended, TREADLE_E_NOT_SUPPORTED for an extension without a descriptor;
  *  the others of treadle_plugin_get_info. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_get_extension(treadle_plugin plugin, const char *id, const void **out_extension);
 
@@ -311,7 +374,14 @@ __attribute__((weak, visibility("hidden"))) const treadle_plugin_host *treadle_p
 #define TREADLE_PLUGIN_EXPORT(description)                                                                        \
     extern "C" __attribute__((visibility("default"))) const treadle_plugin_description *treadle_plugin_query(uint32_t); \
     extern "C" const treadle_plugin_description *treadle_plugin_query(uint32_t) { return &(description); }
+#define TREADLE_PLUGIN_EXPORT_EXTENSIONS(...)                                                                     \
+    extern "C" __attribute__((visibility("default"))) const treadle_extension_descriptor *const treadle_plugin_extensions[]; \
+    extern "C" const treadle_extension_descriptor *const treadle_plugin_extensions[] = {__VA_ARGS__, NULL};
 #else
+/** Exports the descriptors of the extensions that a plugin provides: &one, &other. Since 1.0. */
+#define TREADLE_PLUGIN_EXPORT_EXTENSIONS(...)                                                                      \
+    extern __attribute__((visibility("default"))) const treadle_extension_descriptor *const treadle_plugin_extensions[]; \
+    const treadle_extension_descriptor *const treadle_plugin_extensions[] = {__VA_ARGS__, NULL};
 #define TREADLE_PLUGIN_EXPORT(description)                                                                         \
     __attribute__((visibility("default"))) const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi); \
     const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi) { return (void)host_abi, &(description); }

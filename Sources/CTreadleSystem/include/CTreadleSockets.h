@@ -69,6 +69,8 @@ bool treadle_system_socket_is_hung_up(int32_t fd);
 void treadle_system_socket_shut(int32_t fd); /* ends the connection, also for who waits in this process */
 /* Waits for room, or the other end's close, until an absolute monotonic time; a signal ends it too. */
 int32_t treadle_system_socket_wait(int32_t fd, int64_t until);
+/* Waits until it is readable, or its other side has gone, whatever signals come: 1, 0 at the date, or -errno. */
+int32_t treadle_system_wait_readable(int32_t fd, int64_t until);
 void treadle_system_socket_rest(int32_t fd, int64_t until); /* waits for the date, or the other end's end */
 
 /* An empty file in memory, noted; and whether a descriptor is that of such a file, of ordinary pages. */

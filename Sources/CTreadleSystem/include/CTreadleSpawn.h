@@ -37,8 +37,6 @@ int32_t treadle_system_open_channels(struct treadle_system_channels *out); /* al
 void treadle_system_no_channels(struct treadle_system_channels *out);
 void treadle_system_close_life(struct treadle_system_channels *channels); /* the host's side: the other process is killed */
 void treadle_system_close_channels(struct treadle_system_channels *channels, int32_t which); /* all that are open of one side */
-/* Waits until a descriptor is readable or its other side has gone, or a date has passed: 1, 0, or -errno. */
-int32_t treadle_system_wait_readable(int32_t fd, int64_t until);
 /* What a process says of its end in the report: 1 and how it has ended; 0: nothing, it has ended with what watches it. */
 struct treadle_system_ending {
     int32_t by_signal; /* 0: number is its exit status; 1: the signal */
@@ -51,7 +49,6 @@ int64_t treadle_system_read_some(int32_t fd, void *room, size_t size);
 void treadle_system_describe_ending(const struct treadle_system_ending *ending, char *room, size_t size);
 /* Starts the program at a path with the other side of the channels as its descriptors, from 3 on in their order. */
 int32_t treadle_system_spawn_plugin_process(const char *path, const struct treadle_system_channels *channels, int32_t *out_process);
-void treadle_system_exit(int32_t status) __attribute__((noreturn)); /* at once */
 /* The path of the program that a plugin's process runs: of the environment, or beside the library. False if there is none. */
 bool treadle_system_find_plugin_process(char *room, size_t size);
 

@@ -119,4 +119,9 @@ package struct PortableSignature: BitwiseCopyable {
 package struct PortableValue: BitwiseCopyable {
   package var bytes: UnsafeMutableRawPointer?
   package var size: Int
+
+  package init(bytes: UnsafeMutableRawPointer?, size: Int) {
+    self.bytes = bytes
+    self.size = size
+  }
 }

@@ -27,6 +27,7 @@ package struct Loop {
   }
   @inline(__always)
   package func letGo() { drop() }
+  package func isSame(as other: Loop) -> Bool { address == other.address }
   /// For one who holds it already.
   package func holdAgain() { state.reference.holdAgain() }
 

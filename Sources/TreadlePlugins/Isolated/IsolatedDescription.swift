@@ -44,7 +44,8 @@ struct IsolatedDescription {
     }
   }
 
-  /// Reads one from the rest of an answer of so many bytes, which it copies. What it says is for `PluginCheck` to judge.
+  /// Reads one from the rest of an answer of so many bytes, which it copies. What it says is for `PluginCheck` to
+  /// judge.
   mutating func read(_ answer: UnsafeRawBufferPointer) throws(Failure) {
     guard let memory = treadle_system_allocate(max(answer.count, 1)) else { throw Failure.noMemory("plugin") }
     texts = memory

@@ -10,8 +10,16 @@ enum IsolatedFrame {
   static let start: Int32 = 2
   static let close: Int32 = 3
   static let set: Int32 = 4
+  /// Of both: a call of a function of an extension; of a callback.
+  static let call: Int32 = 5
+  static let callback: Int32 = 6
+  /// Of the host: an extension of the plugin's. Of the plugin's process: one that the host has for it.
+  static let find: Int32 = 7
   /// Of the plugin's process: a line for the log.
   static let log: Int32 = 16
+
+  /// The plugin's state changes by it.
+  static func isLife(_ id: Int32) -> Bool { id >= load && id <= set }
   /// Which functions a plugin has besides those that it must have.
   enum Has {
     static let save: UInt64 = 1
@@ -25,7 +33,7 @@ enum IsolatedFrame {
 /// Writes a frame: numbers of eight bytes; bytes behind their count; a text as bytes with its NUL, none as no bytes.
 struct FrameWriter {
   private(set) var bytes = Buffer<UInt8>()
-  private var hasMemory = true
+  private(set) var hasMemory = true
 
   mutating func number(_ value: UInt64) {
     var value = value.littleEndian
@@ -60,7 +68,26 @@ struct FrameWriter {
       hasMemory = false
       return
     }
-    for index in 0..<count { _ = bytes.appendInRoom(start.load(fromByteOffset: index, as: UInt8.self)) }
+    _ = bytes.extendInRoom(count) { $0.copyMemory(from: start, byteCount: count) }
+  }
+
+  /// Room for two numbers, which `setHeader` writes.
+  mutating func header() {
+    number(UInt64(0))
+    number(UInt64(0))
+  }
+  func setHeader(_ first: UInt64, _ second: UInt64) {
+    guard bytes.count >= 16, let start = UnsafeMutableRawPointer(bytes.elements.baseAddress) else { return }
+    start.storeBytes(of: first.littleEndian, as: UInt64.self)
+    start.storeBytes(of: second.littleEndian, toByteOffset: 8, as: UInt64.self)
+  }
+  /// So many bytes, without their count, that `body` writes.
+  mutating func room(_ count: Int, _ body: (UnsafeMutableRawPointer) -> Void) {
+    guard count >= 0, count <= IsolatedFrame.mostBytes, bytes.reserve(max(bytes.count &+ count, 1)) else {
+      hasMemory = false
+      return
+    }
+    _ = bytes.extendInRoom(count, body)
   }
 
   func demandMemory() throws(Failure) { if !hasMemory { throw Failure.noMemory("plugin") } }
@@ -110,11 +137,17 @@ struct FrameReader {
   mutating func text() -> UnsafePointer<CChar>? {
     let bytes = self.bytes()
     if bytes.count == 0 { return nil }
-    guard let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self), memchr(start, 0, bytes.count) == UnsafeMutableRawPointer(mutating: start + (bytes.count &- 1))
+    guard let start = bytes.baseAddress,
+      memchr(start, 0, bytes.count) == UnsafeMutableRawPointer(mutating: start + (bytes.count &- 1))
     else {
       isBroken = true
       return nil
     }
-    return start
+    return start.assumingMemoryBound(to: CChar.self)
+  }
+  /// All that follows.
+  mutating func rest() -> UnsafeRawBufferPointer {
+    let count = isBroken ? 0 : size &- offset
+    return UnsafeRawBufferPointer(start: take(count), count: count)
   }
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import CTreadle
+import CTreadle
 import CTreadleSystem
 import Synchronization
 import TreadleBase
 import TreadleCore
 import TreadlePorts
 
-/// Asking the process. The calling thread waits in a mode of its own, in which it also receives what the process says meanwhile.
+/// Asking the process. The calling thread waits in a mode of its own, in which it also receives what the process says
+/// meanwhile.
 extension IsolatedPlugin {
   /// What is asked, by the words of the last error.
   enum Question {
@@ -18,71 +19,25 @@ extension IsolatedPlugin {
     static let set: StaticString = "in its set"
   }
 
-  private struct Answer {
-    var bytes = Buffer<UInt8>()
-    var hasMemory = true
-
-    static let take: MessagePort.Reply = { data, size, info in
-      guard let answer = info?.assumingMemoryBound(to: Answer.self) else { return }
-      answer.pointee.hasMemory = answer.pointee.bytes.refill(size) { room in
-        if let data { memcpy(room, data, size) }
-        return size
-      }
-    }
-  }
-
-  /// Asks, and gives `body` the rest of the answer. Fails as the answer says, whose text is then the last error's detail. `timeout`: how long
-  /// the answer may take.
+  /// Asks, and receives on this thread what the process writes meanwhile. `timeout`: how long the answer may take.
   func ask(
     _ id: Int32, _ frame: inout FrameWriter, _ question: StaticString, timeout: Int64 = Clock.forever,
     _ body: (inout FrameReader, UnsafeRawBufferPointer) throws(Failure) -> Void = { _, _ throws(Failure) in }
   ) throws(Failure) {
-    try frame.demandMemory()
-    var answer = Answer()
-    defer { answer.bytes.free() }
-    try attending { () throws(Failure) in
-      let bytes = frame.bytes.elements
-      var failure: Failure?
-      withUnsafeMutablePointer(to: &answer) { answer in
-        let request = MessagePort.Request(
-          id: id, data: bytes.baseAddress, size: bytes.count, sendTimeout: timeout, replyTimeout: timeout, mode: IsolatedFrame.mode,
-          reply: Answer.take, info: answer)
-        do throws(Failure) { try MessagePort.request(state.pointee.asking, request) } catch { failure = error }
-      }
-      guard let failure else { return }
-      if failure.status != Status.closed && failure.status != Status.state { throw failure }
-      throw endFailure(during: question)
-    }
-    if !answer.hasMemory { throw Failure.noMemory("plugin") }
-    var reader = FrameReader(answer.bytes.elements.baseAddress, answer.bytes.count)
-    let status = Int32(truncatingIfNeeded: reader.signed())
-    let text = reader.text()
-    let rest = reader.bytes()
-    if reader.isBroken { throw IsolatedPlugin.brokenFailure }
-    if status < 0 {
-      LastError.detail(text)
-      throw Failure(status, "plugin", "was refused by its process")
-    }
-    var inside = FrameReader(rest.baseAddress, rest.count)
-    try body(&inside, rest)
-    if inside.isBroken { throw IsolatedPlugin.brokenFailure }
+    guard let link = state.pointee.link else { throw IsolatedPlugin.brokenFailure }
+    let question = UnsafeRawPointer(question.utf8Start).assumingMemoryBound(to: CChar.self)
+    try attending { () throws(Failure) in try link.ask(id, &frame, question, timeout: timeout, body) }
   }
 
   /// What the process says during `body`, and has said when that ends, is received on this thread.
   private func attending(_ body: () throws(Failure) -> Void) throws(Failure) {
     let loop = try Loop.current()
     let mode = IsolatedFrame.mode
-    var added: (serving: Bool, output: Bool) = (false, false)
-    let serving = try Item.hold(.descriptor, state.pointee.serving, "plugin")
-    defer { serving.letGo() }
+    var isAdded = false
     let output = try Item.hold(.descriptor, state.pointee.output, "plugin")
     defer { output.letGo() }
-    defer {
-      if added.serving { _ = try? loop.remove(serving, mode) }
-      if added.output { _ = try? loop.remove(output, mode) }
-    }
-    _ = try loop.attend(serving, in: mode, isAdded: &added.serving)
-    _ = try loop.attend(output, in: mode, isAdded: &added.output)
+    defer { if isAdded { _ = try? loop.remove(output, mode) } }
+    _ = try loop.attend(output, in: mode, isAdded: &isAdded)
     defer {
       var left = 256
       while left > 0, (try? loop.run(mode, timeout: 0, flags: 1)) == Status.handledSource { left &-= 1 }
@@ -100,8 +55,12 @@ extension IsolatedPlugin {
     }
     _ = treadle_system_wait_readable(state.pointee.channels.report.0, Clock.forever)
     // One thread reads it. Without one, what watches the process was killed with it.
-    if treadle_system_read_ending(state.pointee.channels.report.0, &ending) != 0 { state.pointee.ending.store(ending.bits, ordering: .releasing) }
-    var text: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    if treadle_system_read_ending(state.pointee.channels.report.0, &ending) != 0 {
+      state.pointee.ending.store(ending.bits, ordering: .releasing)
+    }
+    var text: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+    )
     withUnsafeMutableBytes(of: &text) { room in
       guard let start = room.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
       var last = treadle_system_ending(bits: state.pointee.ending.load(ordering: .acquiring))
@@ -110,10 +69,8 @@ extension IsolatedPlugin {
     }
   }
 
-  private func endFailure(during question: StaticString) -> Failure {
-    describeEnding { ending in
-      LastError.detail(ending, UnsafeRawPointer(question.utf8Start).assumingMemoryBound(to: CChar.self))
-    }
+  func endFailure(during question: UnsafePointer<CChar>) -> Failure {
+    describeEnding { ending in LastError.detail(ending, question, state.pointee.description.known.id) }
     return Failure(Status.plugin, "plugin", "has lost its process")
   }
 
@@ -123,10 +80,26 @@ extension IsolatedPlugin {
     describeEnding { tell(0, $0) }
   }
 
-  // MARK: What the process says
+  // MARK: What the process says and asks
+
+  /// What of it is no call of a function.
+  static let serve: IsolatedLink.Serve = { info, id, frame, answer throws(Failure) in
+    guard id == IsolatedFrame.find, let isolated = IsolatedPlugin.of(info), let scope = isolated.state.pointee.scope,
+      let link = isolated.state.pointee.link
+    else { throw IsolatedPlugin.brokenFailure }
+    guard let name = frame.text() else { throw IsolatedPlugin.brokenFailure }
+    try scope.calling(isWatched: true, evenClosing: true) { () throws(Failure) in
+      let plugin = try PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope) }
+      guard let plugin, let found = plugin.findListed(name) else { return answer.number(UInt64(0)) }
+      try link.write(found, try plugin.describe(name), to: &answer)
+    }
+  }
 
   func receive(_ message: MessageView) {
-    if message.id != IsolatedFrame.log { return }
+    if message.id != IsolatedFrame.log {
+      state.pointee.link?.receive(message)
+      return
+    }
     var frame = FrameReader(message.data, message.size)
     let level = UInt32(truncatingIfNeeded: frame.number())
     if let text = frame.text(), !frame.isBroken { tell(min(level, 2), text) }
@@ -154,15 +127,20 @@ extension IsolatedPlugin {
     }
   }
 
-  /// Calls the program's log, from which the plugin does not end. While it is being loaded the program knows no handle of it.
+  /// Calls the program's log, from which the plugin does not end. While it is being loaded the program knows no handle
+  /// of it.
   func tell(_ level: UInt32, _ text: UnsafePointer<CChar>) {
     guard let scope = state.pointee.scope else { return state.pointee.teller.tell(level, text) }
-    try? scope.calling(isWatched: false, evenClosing: true) { () throws(Failure) in state.pointee.teller.tell(level, text) }
+    try? scope.calling(isWatched: false, evenClosing: true) { () throws(Failure) in
+      state.pointee.teller.tell(level, text)
+    }
   }
 }
 
 extension treadle_system_ending {
-  fileprivate var bits: UInt64 { 1 << 63 | UInt64(UInt32(bitPattern: by_signal)) << 32 | UInt64(UInt32(bitPattern: number)) }
+  fileprivate var bits: UInt64 {
+    1 << 63 | UInt64(UInt32(bitPattern: by_signal)) << 32 | UInt64(UInt32(bitPattern: number))
+  }
   /// 0: it was killed.
   fileprivate init(bits: UInt64) {
     if bits == 0 {

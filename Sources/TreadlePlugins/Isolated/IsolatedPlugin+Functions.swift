@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import CTreadle
+import CTreadle
 import CTreadleSystem
 import Synchronization
 import TreadleBase
@@ -11,13 +11,16 @@ extension IsolatedPlugin {
   func askToLoad(_ config: treadle_plugin_config) throws(Failure) {
     var frame = FrameWriter()
     defer { frame.free() }
+    frame.header()
     frame.text(config.path)
     frame.number(UInt64(config.flags & UInt32(TREADLE_PLUGIN_LOAD_WRITABLE)))
     frame.text(config.host_name)
     frame.text(config.host_version)
     // Keys and values by turns: a list, but for a value that is missing, which the process would not tell from the end.
     frame.list(config.settings)
-    try ask(IsolatedFrame.load, &frame, Question.load) { _, rest throws(Failure) in try state.pointee.description.read(rest) }
+    try ask(IsolatedFrame.load, &frame, Question.load) { _, rest throws(Failure) in
+      try state.pointee.description.read(rest)
+    }
   }
 
   /// What the host's side of a plugin is made of: the description with functions of the host's.
@@ -38,22 +41,40 @@ extension IsolatedPlugin {
 
   /// The process initialises and starts the plugin in one: when the host starts it.
   private static let begin:
-    @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafeMutablePointer<UnsafeMutableRawPointer?>?) -> treadle_status = { host, out in
-      guard let host, let scope = GivenHost.of(host).pointee.scope, let plugin = find(scope), let isolated = plugin.state.pointee.isolated else {
-        return Status.plugin
+    @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafeMutablePointer<UnsafeMutableRawPointer?>?) ->
+      treadle_status = { host, out in
+        guard let host, let scope = GivenHost.of(host).pointee.scope, let plugin = find(scope),
+          let isolated = plugin.state.pointee.isolated
+        else {
+          return Status.plugin
+        }
+        out?.pointee = UnsafeMutableRawPointer(isolated.state)
+        return Status.ok
       }
-      out?.pointee = UnsafeMutableRawPointer(isolated.state)
-      return Status.ok
-    }
 
   private static func find(_ scope: Scope) -> Plugin? {
     let found = try? PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope) }
     return found ?? nil
   }
 
-  private static let restore: @convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> treadle_status = { instance, bytes, size in
+  /// An extension that the plugin has: a struct of functions that call the plugin's, there as long as the plugin.
+  func findProvided(_ name: UnsafePointer<CChar>) throws(Failure) -> UnsafeRawPointer? {
+    guard let link = state.pointee.link else { return nil }
+    if let known = link.proxy(name) { return known }
+    var found: UnsafeRawPointer?
+    var frame = FrameWriter()
+    defer { frame.free() }
+    frame.header()
+    frame.text(name)
+    try link.ask(IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in found = try link.read(name, &reader) }
+    return found
+  }
+
+  private static let restore: @convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> treadle_status = {
+    instance, bytes, size in
     guard let plugin = of(instance) else { return Status.argument }
-    return plugin.keep(&plugin.state.pointee.restored, UnsafeRawBufferPointer(start: bytes, count: size)) ? Status.ok : Status.noMemory
+    return plugin.keep(&plugin.state.pointee.restored, UnsafeRawBufferPointer(start: bytes, count: size))
+      ? Status.ok : Status.noMemory
   }
 
   private func keep(_ room: inout Buffer<UInt8>, _ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -68,6 +89,7 @@ extension IsolatedPlugin {
     return plugin.answer { () throws(Failure) in
       var frame = FrameWriter()
       defer { frame.free() }
+      frame.header()
       let restored = plugin.state.pointee.restored.elements
       frame.number(UInt64(restored.isEmpty ? 0 : 1))
       frame.bytes(restored.baseAddress, restored.count)
@@ -78,7 +100,9 @@ extension IsolatedPlugin {
 
   /// The settings as they are in the host, where they may have been changed since the load.
   private func writeSettings(to frame: inout FrameWriter) throws(Failure) {
-    guard let scope = state.pointee.scope, let plugin = IsolatedPlugin.find(scope) else { return frame.number(UInt64(0)) }
+    guard let scope = state.pointee.scope, let plugin = IsolatedPlugin.find(scope) else {
+      return frame.number(UInt64(0))
+    }
     let description = state.pointee.description.known
     try PluginRegistry.locked { () throws(Failure) in
       let values = plugin.state.pointee.values
@@ -90,47 +114,64 @@ extension IsolatedPlugin {
     }
   }
 
-  private static let set: @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> treadle_status = {
-    instance, key, value in
-    guard let plugin = of(instance) else { return Status.argument }
-    return plugin.answer { () throws(Failure) in
-      var frame = FrameWriter()
-      defer { frame.free() }
-      frame.text(key)
-      frame.text(value)
-      try plugin.ask(IsolatedFrame.set, &frame, Question.set)
+  private static let set:
+    @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> treadle_status = {
+      instance, key, value in
+      guard let plugin = of(instance) else { return Status.argument }
+      return plugin.answer { () throws(Failure) in
+        var frame = FrameWriter()
+        defer { frame.free() }
+        frame.header()
+        frame.text(key)
+        frame.text(value)
+        try plugin.ask(IsolatedFrame.set, &frame, Question.set)
+      }
     }
-  }
 
   /// How much longer than its time a stop may take, before the process is killed.
   private static let grace: Int64 = 50_000_000
 
-  /// The process closes the plugin: stop, the end of its objects, save, deinit. If that takes longer than its time, the process is killed.
   private static let stop: @convention(c) (UnsafeMutableRawPointer?, Int64) -> treadle_status = { instance, timeout in
     guard let plugin = of(instance) else { return Status.argument }
     plugin.state.pointee.isClosing.store(1, ordering: .releasing)
-    return plugin.answer { () throws(Failure) in
+    return plugin.state.pointee.link?.stopLater(timeout) == true ? Status.deferred : plugin.askToClose(timeout)
+  }
+
+  /// The process closes the plugin: stop, the end of its objects, save, deinit. If that takes longer than its time, the
+  /// process is killed.
+  private func askToClose(_ timeout: Int64) -> treadle_status {
+    answer { () throws(Failure) in
       var frame = FrameWriter()
       defer { frame.free() }
+      frame.header()
       frame.number(timeout)
-      let limit = timeout == Clock.forever ? timeout : max(timeout, 0) &+ grace
+      let limit = timeout == Clock.forever ? timeout : max(timeout, 0) &+ IsolatedPlugin.grace
       do throws(Failure) {
-        try plugin.ask(IsolatedFrame.close, &frame, Question.close, timeout: limit) { reader, _ throws(Failure) in
+        try ask(IsolatedFrame.close, &frame, Question.close, timeout: limit) { reader, _ throws(Failure) in
           let hasSaved = reader.number() != 0
           let saved = reader.bytes()
-          if hasSaved && !plugin.keep(&plugin.state.pointee.saved, saved) { throw Failure.noMemory("plugin") }
-          plugin.state.pointee.hasSaved = hasSaved
+          if hasSaved && !keep(&state.pointee.saved, saved) { throw Failure.noMemory("plugin") }
+          state.pointee.hasSaved = hasSaved
         }
       } catch {
         // Its end is sure, however it comes.
-        _ = treadle_system_spawn_kill(plugin.state.pointee.process)
+        _ = treadle_system_spawn_kill(state.pointee.process)
         throw error
       }
     }
   }
 
-  /// Another thread starts the plugin, which is to be closed by a date: if the start goes on then, the process is killed, and the start
-  /// fails.
+  /// The plugin was closed in a call of its own, which is over on the calling thread.
+  func resumeStop(_ timeout: Int64) {
+    guard let scope = state.pointee.scope else { return }
+    _ = askToClose(timeout)
+    try? scope.calling(isWatched: true, evenClosing: true) { () throws(Failure) in
+      try IsolatedPlugin.find(scope)?.endStop()
+    }
+  }
+
+  /// Another thread starts the plugin, which is to be closed by a date: if the start goes on then, the process is
+  /// killed, and the start fails.
   func awaitStart(in scope: Scope, until: Int64) {
     var until = until
     while true {
@@ -145,13 +186,14 @@ extension IsolatedPlugin {
     }
   }
 
-  private static let save: @convention(c) (UnsafeMutableRawPointer?, treadle_plugin_write_fn?, UnsafeMutableRawPointer?) -> treadle_status = {
-    instance, write, sink in
-    guard let plugin = of(instance), plugin.state.pointee.hasSaved else { return Status.state }
-    let saved = plugin.state.pointee.saved.elements
-    write?(sink, saved.baseAddress, saved.count)
-    return Status.ok
-  }
+  private static let save:
+    @convention(c) (UnsafeMutableRawPointer?, treadle_plugin_write_fn?, UnsafeMutableRawPointer?) -> treadle_status = {
+      instance, write, sink in
+      guard let plugin = of(instance), plugin.state.pointee.hasSaved else { return Status.state }
+      let saved = plugin.state.pointee.saved.elements
+      write?(sink, saved.baseAddress, saved.count)
+      return Status.ok
+    }
 
   /// The process has closed the plugin, and ends by itself.
   private static let end: @convention(c) (UnsafeMutableRawPointer?) -> Void = { instance in

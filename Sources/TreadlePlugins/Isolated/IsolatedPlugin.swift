@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import CTreadle
+import CTreadle
 import CTreadleSystem
 import Synchronization
-package import TreadleBase
+import TreadleBase
 import TreadleCore
 import TreadlePorts
 
-/// A plugin in a process of its own, as its host knows it. The plugin's description has functions that ask that process; so phases, uses,
-/// settings, saved states and the end are those of any plugin. A thin handle; what it refers to is counted.
+/// A plugin in a process of its own, as its host knows it. The plugin's description has functions that ask that
+/// process; so phases, uses, settings, saved states and the end are those of any plugin. A thin handle; what it refers
+/// to is counted.
 struct IsolatedPlugin {
   let state: UnsafeMutablePointer<IsolatedState>
 
@@ -19,12 +20,14 @@ struct IsolatedPlugin {
 
   /// Starts the process, and has it load the plugin. The caller has one reference.
   static func load(_ config: treadle_plugin_config) throws(Failure) -> IsolatedPlugin {
-    guard let memory = treadle_system_allocate(MemoryLayout<IsolatedState>.size) else { throw Failure.noMemory("plugin") }
+    guard let memory = treadle_system_allocate(MemoryLayout<IsolatedState>.size) else {
+      throw Failure.noMemory("plugin")
+    }
     let plugin = IsolatedPlugin(state: memory.bindMemory(to: IsolatedState.self, capacity: 1))
     plugin.state.initialize(to: IsolatedState(PluginTeller(log: config.log, info: config.info, handle: 0)))
     do throws(Failure) {
       try plugin.spawn()
-      try plugin.connect()
+      try plugin.connect(config.loop.map { UInt(bitPattern: $0) })
       try plugin.askToLoad(config)
       return plugin
     } catch {
@@ -42,6 +45,7 @@ struct IsolatedPlugin {
     state.pointee.description.free()
     state.pointee.saved.free()
     state.pointee.restored.free()
+    state.pointee.link?.free()
     state.pointee.scope?.letGo()
     treadle_system_free(state)
   }
@@ -50,10 +54,14 @@ struct IsolatedPlugin {
     var result = treadle_system_open_channels(&state.pointee.channels)
     if result < 0 { throw Failure.system("plugin", result) }
     defer { treadle_system_close_channels(&state.pointee.channels, 1) }
-    guard let path = treadle_system_allocate(4096)?.assumingMemoryBound(to: CChar.self) else { throw Failure.noMemory("plugin") }
+    guard let path = treadle_system_allocate(4096)?.assumingMemoryBound(to: CChar.self) else {
+      throw Failure.noMemory("plugin")
+    }
     defer { treadle_system_free(path) }
     if !treadle_system_find_plugin_process(path, 4096) {
-      throw Failure(Status.notFound, "plugin", "needs the program treadle-plugin-process, which is not beside the library: set TREADLE_PLUGIN_PROCESS")
+      throw Failure(
+        Status.notFound, "plugin",
+        "needs the program treadle-plugin-process, which is not beside the library: set TREADLE_PLUGIN_PROCESS")
     }
     result = treadle_system_spawn_plugin_process(path, &state.pointee.channels, &state.pointee.process)
     if result < 0 {
@@ -63,9 +71,13 @@ struct IsolatedPlugin {
     state.pointee.process = treadle_system_socket_note(state.pointee.process)
   }
 
-  /// The ports of the two pairs of sockets, and the source of the process's output. The main loop receives from them in its common modes.
-  private func connect() throws(Failure) {
-    let loop = try Loop.main()
+  /// The ports of the two pairs of sockets, and the source of the process's output. The main loop receives from them in
+  /// its common modes, or another one that is given.
+  private func connect(_ given: UInt?) throws(Failure) {
+    let loop = if let given { try Loop.hold(given, "loop") } else { try Loop.holdMain() }
+    let link = try IsolatedLink.make(
+      home: loop, owner: self, info: UnsafeMutableRawPointer(state), IsolatedPlugin.serve)
+    state.pointee.link = link
     var plan = MessagePort.Plan()
     plan.invalidated = { _, info in IsolatedPlugin.of(info)?.noticeEnd() }
     state.pointee.asking = try make { context, info throws(Failure) in
@@ -87,6 +99,8 @@ struct IsolatedPlugin {
         code: unsafeBitCast(read, to: UnsafeMutableRawPointer.self), info: info, context: context,
         number: state.pointee.channels.output.0, events: 1, isAcknowledged: false)
     }
+    link.state.pointee.asking = state.pointee.asking
+    link.state.pointee.serving = state.pointee.serving
     try add(state.pointee.asking, to: loop)
     try add(state.pointee.serving, to: loop)
     try add(state.pointee.output, to: loop)
@@ -101,8 +115,10 @@ struct IsolatedPlugin {
   /// It is a plugin of the host's, with a scope: its messages have a handle from here on.
   func begin(_ scope: Scope) {
     scope.holdAgain()
-    state.pointee.teller = PluginTeller(log: state.pointee.teller.log, info: state.pointee.teller.info, handle: scope.handle.bits)
+    state.pointee.teller = PluginTeller(
+      log: state.pointee.teller.log, info: state.pointee.teller.info, handle: scope.handle.bits)
     state.pointee.scope = scope
+    state.pointee.link?.state.pointee.scope = scope
   }
 
   private func take(_ number: inout Int32) -> Int32 {
@@ -116,7 +132,8 @@ struct IsolatedPlugin {
     hold()
     do throws(Failure) {
       return try Scope.outside { () throws(Failure) in
-        try body(Context(retain: nil, release: drop, describe: nil, order: 0), UnsafeMutableRawPointer(state)).handle.bits
+        try body(Context(retain: nil, release: drop, describe: nil, order: 0), UnsafeMutableRawPointer(state)).handle
+          .bits
       }
     } catch {
       letGo()
@@ -128,12 +145,13 @@ struct IsolatedPlugin {
     info.map { IsolatedPlugin(state: $0.assumingMemoryBound(to: IsolatedState.self)) }
   }
 
-  /// Ends the process, if it has not ended, and all that is known of it; nothing is received from it any more. The process is killed, unless
-  /// it ends before a date.
+  /// Ends the process, if it has not ended, and all that is known of it; nothing is received from it any more. The
+  /// process is killed, unless it ends before a date.
   func close(until: Int64 = 0) {
     state.pointee.isClosing.store(1, ordering: .releasing)
     if until != 0 { _ = treadle_system_wait_readable(state.pointee.process, until) }
     treadle_system_close_life(&state.pointee.channels)
+    state.pointee.link?.end()
     end(&state.pointee.asking)
     end(&state.pointee.serving)
     end(&state.pointee.output)
@@ -159,6 +177,8 @@ struct IsolatedState: ~Copyable {
   var asking: UInt = 0
   var serving: UInt = 0
   var output: UInt = 0
+  /// Constant from the connection on.
+  var link: IsolatedLink? = nil
   /// Constant from the load on.
   var description = IsolatedDescription()
   var scope: Scope? = nil

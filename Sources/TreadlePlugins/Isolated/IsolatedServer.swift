@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-package import CTreadle
+import CTreadle
 import CTreadleSystem
 package import TreadleBase
 import TreadleCore
 import TreadlePorts
 import TreadleScopes
 
-/// The plugin's process: it loads the plugin as any host does, and answers what the real host asks, on its main thread's loop. Its memory is
-/// on the stack of `serve`, which ends behind everything else.
+/// The plugin's process: it loads the plugin as any host does, and answers what the real host asks, on its main
+/// thread's loop. Its memory is on the stack of `serve`, which ends behind everything else.
 package struct IsolatedServer {
   private let loop: Loop
-  /// The handle of the port by which it sends messages; 0 before.
-  private var asking: UInt = 0
+  private var link: IsolatedLink?
   private var scope: Scope?
   private var hasEnded = false
 
@@ -29,29 +28,38 @@ package struct IsolatedServer {
     if let failure { throw failure }
   }
 
-  private static func run(_ server: UnsafeMutablePointer<IsolatedServer>, _ serving: Int32, _ asking: Int32) throws(Failure) {
+  private static func run(_ server: UnsafeMutablePointer<IsolatedServer>, _ serving: Int32, _ asking: Int32)
+    throws(Failure)
+  {
     let loop = server.pointee.loop
     let info = UnsafeMutableRawPointer(server)
+    let context = Context(retain: nil, release: nil, describe: nil, order: 0)
     let messages: Item
     do throws(Failure) {
-      messages = try MessagePort.makeAsking(asking, MessagePort.Plan(), Context(retain: nil, release: nil, describe: nil, order: 0), info: info)
+      messages = try MessagePort.makeAsking(asking, MessagePort.Plan(), context, info: info)
     } catch {
       _ = treadle_system_socket_close(serving)
       throw error
     }
     defer { messages.discard() }
-    server.pointee.asking = messages.handle.bits
     var plan = MessagePort.Plan()
     plan.receive = { _, message, info in
       guard let message, let info else { return }
-      IsolatedServer.receive(info.assumingMemoryBound(to: IsolatedServer.self), message.assumingMemoryBound(to: MessageView.self).pointee)
+      info.assumingMemoryBound(to: IsolatedServer.self).pointee.link?.receive(
+        message.assumingMemoryBound(to: MessageView.self).pointee)
     }
     plan.invalidated = { _, info in
       guard let server = info?.assumingMemoryBound(to: IsolatedServer.self) else { return }
       server.pointee.end()
     }
-    let questions = try MessagePort.makeServing(serving, plan, Context(retain: nil, release: nil, describe: nil, order: 0), info: info)
+    let questions = try MessagePort.makeServing(serving, plan, context, info: info)
     defer { questions.discard() }
+    loop.holdAgain()
+    // Threads of the plugin may use it as long as the process exists.
+    let link = try IsolatedLink.make(home: loop, owner: nil, info: info, serve)
+    link.state.pointee.asking = messages.handle.bits
+    link.state.pointee.serving = questions.handle.bits
+    server.pointee.link = link
     _ = try loop.add(questions, CommonModes.name)
     // The plugin may stop the loop, which is its process's.
     while !server.pointee.hasEnded { _ = try loop.run(CommonModes.defaultName, timeout: Clock.forever, flags: 4) }
@@ -64,46 +72,16 @@ package struct IsolatedServer {
 
   // MARK: Questions
 
-  private static func receive(_ server: UnsafeMutablePointer<IsolatedServer>, _ message: MessageView) {
-    var frame = FrameReader(message.data, message.size)
-    var answer = FrameWriter()
-    defer { answer.free() }
-    var failure: Failure?
-    do throws(Failure) {
-      switch message.id {
-      case IsolatedFrame.load: try server.pointee.load(&frame, &answer)
-      case IsolatedFrame.start: try server.pointee.start(&frame)
-      case IsolatedFrame.close: try server.pointee.close(&frame, &answer)
-      case IsolatedFrame.set: try server.pointee.set(&frame)
-      default: throw IsolatedPlugin.brokenFailure
-      }
-    } catch { failure = error }
-    reply(message.call, failure, &answer)
-  }
-
-  /// A status, in words what it is about, and the rest.
-  private static func reply(_ call: UInt64, _ failure: Failure?, _ answer: inout FrameWriter) {
-    var whole = FrameWriter()
-    defer { whole.free() }
-    whole.number(Int64(failure?.status ?? Status.ok))
-    if let failure {
-      LastError.record(failure, in: "treadle_plugin_serve")
-      var text: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
-        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-      var function: UInt64 = 0
-      withUnsafeMutableBytes(of: &text) { text in
-        withUnsafeMutableBytes(of: &function) { LastError.write(function: $0, message: text) }
-        whole.text(text.baseAddress?.assumingMemoryBound(to: CChar.self))
-      }
-    } else {
-      whole.text(nil)
+  private static let serve: IsolatedLink.Serve = { info, id, frame, answer throws(Failure) in
+    guard let server = info?.assumingMemoryBound(to: IsolatedServer.self) else { throw IsolatedPlugin.brokenFailure }
+    switch id {
+    case IsolatedFrame.load: try server.pointee.load(&frame, &answer)
+    case IsolatedFrame.start: try server.pointee.start(&frame)
+    case IsolatedFrame.close: try server.pointee.close(&frame, &answer)
+    case IsolatedFrame.set: try server.pointee.set(&frame)
+    case IsolatedFrame.find: try server.pointee.find(&frame, &answer)
+    default: throw IsolatedPlugin.brokenFailure
     }
-    let rest = answer.bytes.elements
-    whole.bytes(rest.baseAddress, failure == nil ? rest.count : 0)
-    let bytes = whole.bytes.elements
-    // Without memory for the answer the host is told by the end of the connection.
-    do throws(Failure) { try whole.demandMemory() } catch { treadle_system_exit(1) }
-    _ = try? MessagePort.reply(call, bytes.baseAddress, bytes.count)
   }
 
   private mutating func load(_ frame: inout FrameReader, _ answer: inout FrameWriter) throws(Failure) {
@@ -127,10 +105,15 @@ package struct IsolatedServer {
       guard let server = info?.assumingMemoryBound(to: IsolatedServer.self), let text else { return }
       server.pointee.log(level, text)
     }
+    config.get_extension = { info, name in
+      guard let server = info?.assumingMemoryBound(to: IsolatedServer.self), let name else { return nil }
+      return server.pointee.findGiven(name)
+    }
     withUnsafeMutablePointer(to: &self) { config.info = UnsafeMutableRawPointer($0) }
     let loaded = try Plugin.load(config)
     loaded.holdAgain()
     scope = loaded
+    link?.state.pointee.scope = loaded
     try PluginRegistry.using(loaded.handle.bits) { plugin throws(Failure) in
       IsolatedDescription.write(plugin.state.pointee.description, to: &answer)
     }
@@ -161,6 +144,34 @@ package struct IsolatedServer {
     try PluginRegistry.using(try demandScope().handle.bits) { plugin throws(Failure) in try plugin.set(key, value) }
   }
 
+  /// An extension of the plugin's, for the host.
+  private func find(_ frame: inout FrameReader, _ answer: inout FrameWriter) throws(Failure) {
+    guard let name = frame.text(), !frame.isBroken, let link else { throw IsolatedPlugin.brokenFailure }
+    try PluginRegistry.using(try demandScope().handle.bits) { plugin throws(Failure) in
+      let found = try plugin.findProvided(name)
+      guard let descriptor = plugin.describeProvided(name) else { throw Plugin.undescribed(name) }
+      try link.write(found, descriptor, to: &answer)
+    }
+  }
+
+  /// An extension of the host's, or of another plugin's, for the plugin. Why there is none is in the log.
+  private func findGiven(_ name: UnsafePointer<CChar>) -> UnsafeRawPointer? {
+    guard let link else { return nil }
+    if let known = link.proxy(name) { return known }
+    var found: UnsafeRawPointer?
+    var frame = FrameWriter()
+    defer { frame.free() }
+    frame.header()
+    frame.text(name)
+    do throws(Failure) {
+      try link.ask(IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in found = try link.read(name, &reader)
+      }
+    } catch {
+      LastError.withDetail { log(1, $0) }
+    }
+    return found
+  }
+
   /// Behind it the process ends, whatever has come of it.
   private mutating func close(_ frame: inout FrameReader, _ answer: inout FrameWriter) throws(Failure) {
     let timeout = frame.signed()
@@ -168,7 +179,9 @@ package struct IsolatedServer {
     defer { end() }
     let saved = try Plugin.handOver(from: scope)
     defer { SavedState.letGo(saved) }
-    if !(try scope.close(timeout: timeout)) { throw Failure(Status.deadlock, "plugin", "was closed from inside of itself") }
+    if !(try scope.close(timeout: timeout)) {
+      throw Failure(Status.deadlock, "plugin", "was closed from inside of itself")
+    }
     answer.number(UInt64(saved.pointee.isSaved ? 1 : 0))
     let bytes = saved.pointee.bytes.elements
     answer.bytes(bytes.baseAddress, bytes.count)
@@ -183,6 +196,8 @@ package struct IsolatedServer {
     frame.number(UInt64(level))
     frame.text(text)
     let bytes = frame.bytes.elements
-    _ = try? MessagePort.send(asking, id: IsolatedFrame.log, bytes.baseAddress, bytes.count, timeout: 0)
+    guard let link else { return }
+    _ = try? MessagePort.send(
+      link.state.pointee.asking, id: IsolatedFrame.log, bytes.baseAddress, bytes.count, timeout: 0)
   }
 }

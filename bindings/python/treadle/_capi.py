@@ -170,6 +170,18 @@ SETTING_BOOLEAN = 1
 SETTING_INTEGER = 2
 SETTING_REAL = 3
 PLUGIN_MAY_UNMAP = 1
+PASS_VALUE = 0
+PASS_TEXT = 1
+PASS_IN = 2
+PASS_OUT = 3
+PASS_IN_OUT = 4
+PASS_CALLBACK = 5
+PASS_KEPT_CALLBACK = 6
+PASS_INFO = 7
+PASS_TOKEN = 8
+PASS_OUT_TOKEN = 9
+PASS_STATUS = 10
+EXTENSION_ONE_WAY = 1
 PLUGIN_LOAD_WRITABLE = 1
 PLUGIN_LOAD_ISOLATED = 2
 PLUGIN_LOADED = 0
@@ -731,6 +743,37 @@ class treadle_plugin_description(Structure):
     ]
 
 
+class treadle_extension_argument(Structure):
+    _fields_ = [
+        ("pass", c_uint32),
+        ("other", c_uint32),
+        ("size", c_size_t),
+        ("callback", c_void_p),
+    ]
+
+
+class treadle_extension_function(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("signature", c_char_p),
+        ("arguments", POINTER(treadle_extension_argument)),
+        ("argument_count", c_uint32),
+        ("result", c_uint32),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class treadle_extension_descriptor(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("functions", POINTER(treadle_extension_function)),
+        ("function_count", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
 treadle_plugin_query_fn = CFUNCTYPE(POINTER(treadle_plugin_description), c_uint32)
 treadle_plugin_extension_fn = CFUNCTYPE(c_void_p, c_void_p, c_char_p)
 treadle_plugin_log_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32, c_char_p)
@@ -749,6 +792,8 @@ class treadle_plugin_config(Structure):
         ("info", c_void_p),
         ("flags", c_uint32),
         ("reserved", c_uint32),
+        ("extensions", POINTER(POINTER(treadle_extension_descriptor))),
+        ("loop", c_void_p),
     ]
 
 

@@ -38,9 +38,9 @@ extension Item {
   }
 
   /// The client means an open one.
-  package static func demandOpen(_ number: Int32) throws(Failure) {
+  package static func demandOpen(_ number: Int32, _ subject: StaticString = "fd") throws(Failure) {
     if treadle_system_is_open(number) < 0 {
-      throw Failure(Status.argument, "fd", "is not an open descriptor", osError: treadle_system_ebadf())
+      throw Failure(Status.argument, subject, "is not an open descriptor", osError: treadle_system_ebadf())
     }
   }
 
