@@ -55,9 +55,9 @@ struct MessagePortTests {
         #expect(remote.isRemote && remote.name == name && remote.isUsable())
         try remote.send(Self.bytes("one"), id: -1)
         #expect(try remote.request(Self.bytes("two"), id: 2, in: replies) == Self.bytes("re: two"))
-        #expect(try remote.request(id: 3, in: replies).isEmpty)
+        #expect(try remote.request(id: 3).isEmpty)
         let large = [UInt8](repeating: 120, count: 200_000)
-        #expect(try remote.request(large, id: 4, in: replies, sendTimeout: patience, replyTimeout: patience).count == 200_004)
+        #expect(try remote.request(large, id: 4, in: replies, timeout: patience).count == 200_004)
         #expect(status { _ = try remote.request(in: .common) } == .argument)
         #expect(status { try local.send() } == .state)
       }
@@ -80,12 +80,12 @@ struct MessagePortTests {
       let loop = try RunLoop.current()
       let local = try RunLoopMessagePort(serving: name) { _, message in message.bytes }
       let remote = try RunLoopMessagePort(sendingTo: name)
-      #expect(status { _ = try remote.request([1], in: replies, replyTimeout: .zero) } == .noReply)
+      #expect(status { _ = try remote.request([1], in: replies, timeout: .zero) } == .noReply)
       try loop.add(local, to: replies)
       #expect(try remote.request([2], in: replies) == [2])
       loop.remove(local, from: replies)
       #expect(status { while true { try remote.send([UInt8](repeating: 0, count: 50_000), timeout: .zero) } } == .timeout)
-      #expect(status { _ = try remote.request([UInt8](repeating: 0, count: 50_000), in: replies, sendTimeout: .zero) } == .timeout)
+      #expect(status { _ = try remote.request([UInt8](repeating: 0, count: 50_000), in: replies, timeout: .zero) } == .timeout)
       local.invalidate()
     }
   }
@@ -135,7 +135,7 @@ struct MessagePortTests {
       try RunLoop.current().add(paused, to: replies)
       try paused.pause()
       let other = try RunLoopMessagePort(sendingTo: first)
-      #expect(status { _ = try other.request(in: replies, replyTimeout: .zero) } == .noReply)
+      #expect(status { _ = try other.request(in: replies, timeout: .zero) } == .noReply)
       try paused.resume()
       #expect(try other.request(in: replies) == [9])
       paused.invalidate()

@@ -55,7 +55,7 @@ TEST(a_message_arrives_and_a_request_gets_its_reply, "MSG-5 MSG-6 MSG-9") {
     CHECK_EQUAL(remote.request(3, "three", replies), "re: three");
     CHECK((got == std::vector<std::string>{"-7one", "2", "3three?"}));
     const std::string large(300000, 'x');
-    CHECK_EQUAL(remote.request(4, large, replies, 10min, 10min), "re: " + large);
+    CHECK_EQUAL(remote.request_for(10min, 4, large, replies), "re: " + large);
     CHECK(local.describe().find(name) != std::string::npos);
     local.invalidate();
     CHECK(!loop.contains(local) && !local.is_valid() && !local.check());
@@ -71,7 +71,7 @@ TEST(another_process_asks, "MSG-6 MSG-9") {
         alarm(watchdog_seconds());
         CHECK(read(ready[0], &byte, 1) == 1);
         const MessagePort remote = MessagePort::remote(name);
-        CHECK_EQUAL(remote.request(1, "hello", replies), "hello, child");
+        CHECK_EQUAL(remote.request(1, "hello"), "hello, child");
         remote.send(2, "bye");
         while (remote.check()) sched_yield();
         CHECK_ERROR(remote.send(3, ""), state, "invalid");
@@ -105,14 +105,14 @@ TEST(both_timeouts_are_told_apart_and_a_late_reply_is_dropped, "MSG-6 MSG-8") {
     };
     const Server server(name, serve);
     const MessagePort remote = MessagePort::remote(name);
-    CHECK_ERROR(remote.request(1, "", replies, forever, 0s), no_reply, "reply_timeout_ns");
+    CHECK_ERROR(remote.request_for(0s, 1, "", replies), no_reply, "reply_timeout_ns");
     // Nobody takes messages from here on: the queue is full some time, and stays so.
     entered.wait();
     int sent = 0;
     while (remote.send_for(0s, 2, std::string(50000, 'm'))) sent++;
     CHECK(sent > 0);
     CHECK(!remote.send_for(1ms, 2, std::string(50000, 'm')));
-    CHECK_ERROR(remote.request(3, std::string(50000, 'm'), replies, 1ms, forever), timeout, "room");
+    CHECK_ERROR(remote.request_for(1ms, 3, std::string(50000, 'm')), timeout, "room");
     go.post();
     CHECK_EQUAL(remote.request(4, "", replies), "reply 4");
     CHECK_ERROR(remote.request(5, "", Mode::common()), argument, "common");

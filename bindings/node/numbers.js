@@ -90,6 +90,7 @@ module.exports = Object.freeze({
   COMPONENT_DESCRIPTOR: 3,
   MESSAGE_PORT_WANTS_REPLY: 1,
   MESSAGE_PORT_NAME: 255,
+  REPLIES_MODE: "treadle.replies",
   TIMER_ENDS_AFTER_FIRING: 1,
   TIMER_WALL_CLOCK: 2,
   ARM_AT_DATE: 1,

@@ -20,7 +20,7 @@ def ask(name: str) -> None:
     """The process that asks."""
     port = MessagePort.remote(name)
     for number in (7, 8):
-        reply = port.request(number.to_bytes(4, "little"), id=SQUARE, send_timeout=60, reply_timeout=60)
+        reply = port.request(number.to_bytes(4, "little"), id=SQUARE, timeout=60)
         assert int.from_bytes(reply, "little") == number * number
     port.send(id=END, timeout=60)
 

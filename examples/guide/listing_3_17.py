@@ -46,7 +46,7 @@ class Main:
             self.thread_port = MessagePort.remote(message.data.decode(), invalidated=lambda port: loop.stop())
             loop.add(self.thread_port)
             for number in (5, 6):
-                reply = self.thread_port.request(bytes([number]), id=SQUARE, send_timeout=60, reply_timeout=60)
+                reply = self.thread_port.request(bytes([number]), id=SQUARE, timeout=60)
                 print(f"{number} squared: {reply[0]}", flush=True)
             self.thread_port.send(id=END, timeout=60)
 

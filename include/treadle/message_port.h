@@ -52,6 +52,10 @@ typedef void (*treadle_message_port_reply_fn)(const void *data, size_t size, voi
 /** The maximum size of a name, in bytes; a longer name is cut, at the end of a character (MSG-1). Since 1.0. */
 enum { TREADLE_MESSAGE_PORT_NAME = 255 };
 
+/** The mode in which languages with default arguments run the caller's loop during a request, unless the call names another one. It
+ *  contains nothing but what a client adds. Since 1.0. */
+#define TREADLE_REPLIES_MODE "treadle.replies"
+
 /** A function that the senders to a local port may call by treadle_port_call.
  *  [callback] on the thread of a loop that the port is in, one a pass, in order with the messages. Since 1.0. */
 typedef struct treadle_port_function {

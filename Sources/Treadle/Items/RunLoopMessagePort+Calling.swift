@@ -38,20 +38,20 @@ extension RunLoopMessagePort {
   /// Calls a function that the other side has exported by name, and returns its result. The calling thread's loop runs in the mode
   /// meanwhile. Any thread; it holds that up, so not in tasks of Swift's own threads.
   ///
-  ///     let sum = try port.call("add", with: Int32(40), Int32(2), returning: Int32.self, in: "replies")
+  ///     let sum = try port.call("add", with: Int32(40), Int32(2), returning: Int32.self)
   ///
   /// - Parameters:
   ///   - name: the exporter's.
   ///   - arguments: of the exporter's types: numbers, `Bool`, structs that conform, and strings, which travel as C strings.
   ///   - type: what the function returns.
-  ///   - mode: one of your own, to which you add what must go on.
+  ///   - mode: `.replies`, or another one of your own, to which you add what must go on.
   ///   - timeout: limits the wait for room, and the wait for the result, each; nil waits for ever. Then the function may have been called
   ///     all the same, or still be running.
   /// - Throws: `TreadleError`: `.notFound` for a name that is not exported; `.signature` for another type than the exporter's, or one
   ///   that does not travel, as pointers; `.argument` for a text with a NUL, or the common modes; `.range` for a name of 0 or more than 255
   ///   bytes; `.closed` also if the function has ended its thread; the others of `request`. Since 1.0.
   public func call<each Argument: RunLoopArgument, Result: RunLoopValue>(
-    _ name: String, with arguments: repeat each Argument, returning type: Result.Type, in mode: RunLoopMode, timeout: Duration? = nil
+    _ name: String, with arguments: repeat each Argument, returning type: Result.Type, in mode: RunLoopMode = .replies, timeout: Duration? = nil
   ) throws(TreadleError) -> Result {
     let signature = try CallSignature(
       result: (Result.typeEncoding, MemoryLayout<Result>.size), repeat Swift.type(of: each arguments))
@@ -67,11 +67,11 @@ extension RunLoopMessagePort {
   /// - Parameters:
   ///   - name: the exporter's.
   ///   - arguments: as above.
-  ///   - mode: one of your own, to which you add what must go on.
+  ///   - mode: `.replies`, or another one of your own, to which you add what must go on.
   ///   - timeout: as above.
   /// - Throws: as above. Since 1.0.
   public func call<each Argument: RunLoopArgument>(
-    _ name: String, with arguments: repeat each Argument, in mode: RunLoopMode, timeout: Duration? = nil
+    _ name: String, with arguments: repeat each Argument, in mode: RunLoopMode = .replies, timeout: Duration? = nil
   ) throws(TreadleError) {
     let signature = try CallSignature(result: ("v", 0), repeat Swift.type(of: each arguments))
     var values = PortValues()
@@ -86,13 +86,13 @@ extension RunLoopMessagePort {
   ///   - values: each argument's bytes; for a pointer those that it points to, of which the qualifiers `N` and `o` bring the new ones
   ///     back, if this returns; nil passes NULL.
   ///   - resultSize: the size of the function's result; 0 drops it.
-  ///   - mode: one of your own, to which you add what must go on.
+  ///   - mode: `.replies`, or another one of your own, to which you add what must go on.
   ///   - timeout: as above.
   /// - Returns: the result's bytes.
   /// - Throws: as above; `.range` for a size that is not the type's; `.argument` for a text without its NUL. Since 1.0.
   @discardableResult
   public func call(
-    _ name: String, signature: String, values: inout [[UInt8]?], resultSize: Int = 0, in mode: RunLoopMode, timeout: Duration? = nil
+    _ name: String, signature: String, values: inout [[UInt8]?], resultSize: Int = 0, in mode: RunLoopMode = .replies, timeout: Duration? = nil
   ) throws(TreadleError) -> [UInt8] {
     if signature.utf8.contains(0) { throw TreadleError(.argument, "signature contains a NUL") }
     if resultSize < 0 { throw TreadleError(.range, "resultSize is negative") }

@@ -198,22 +198,22 @@ public final class RunLoopMessagePort: RunLoopItem, @unchecked Sendable {
   /// - Parameters:
   ///   - bytes: the content.
   ///   - id: a number for the receiver.
-  ///   - mode: one of your own, to which you add what must go on.
-  ///   - sendTimeout: how long to wait for room; nil waits for ever, zero or less only tries.
-  ///   - replyTimeout: how long to wait for the reply, from the sending on. One that comes later is dropped.
+  ///   - mode: `.replies`, or another one of your own, to which you add what must go on.
+  ///   - timeout: limits the wait for room, and the wait for the reply, each; nil waits for ever, zero or less only looks. A reply
+  ///     that comes later is dropped.
   /// - Returns: the reply's bytes; none where the other side has given none.
   /// - Throws: `TreadleError`: `.timeout` without room in time, with nothing sent; `.noReply` without a reply in time; `.closed` if the
   ///   other side has gone, or has ended its thread in place of an answer; `.argument` for the common modes; the others as above.
   ///   Since 1.0.
   public func request(
-    _ bytes: [UInt8] = [], id: Int32 = 0, in mode: RunLoopMode, sendTimeout: Duration? = nil, replyTimeout: Duration? = nil
+    _ bytes: [UInt8] = [], id: Int32 = 0, in mode: RunLoopMode = .replies, timeout: Duration? = nil
   ) throws(TreadleError) -> [UInt8] {
     var reply: [UInt8] = []
     let status = withUnsafeMutablePointer(to: &reply) { reply in
       mode.withName { mode in
         bytes.withUnsafeBytes { bytes in
           treadle_message_port_request(
-            handle, id, bytes.baseAddress, bytes.count, sendTimeout.limit, replyTimeout.limit, mode,
+            handle, id, bytes.baseAddress, bytes.count, timeout.limit, timeout.limit, mode,
             { data, size, info in
               guard let data, let info else { return }
               info.assumingMemoryBound(to: [UInt8].self).pointee = [UInt8](UnsafeRawBufferPointer(start: data, count: size))

@@ -17,6 +17,8 @@ public struct RunLoopMode: Hashable, Sendable, ExpressibleByStringLiteral, Custo
   public static let `default` = RunLoopMode(TREADLE_DEFAULT_MODE)
   /// Stands for all modes of a loop's common set where something is added; it is never run (MODE-8). Since 1.0.
   public static let common = RunLoopMode(TREADLE_COMMON_MODES)
+  /// The mode in which the caller's loop runs during a request to a message port that names no other. Since 1.0.
+  public static let replies = RunLoopMode(TREADLE_REPLIES_MODE)
 
   /// The name. Since 1.0.
   public var description: String { name }

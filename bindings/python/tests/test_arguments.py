@@ -77,7 +77,7 @@ def calls() -> List[Call]:
     loop.add(server, "a mode")  # which keeps it
     remote = MessagePort.remote(name)
     local = {"users": [1], "pickle": False, "functions": functions, "label": "a label"}
-    request = {"id": 1, "mode": "a mode", "send_timeout": 0.0, "reply_timeout": 0.0}
+    request = {"id": 1, "mode": "a mode", "timeout": 0.0}
     descriptor = FileDescriptor(os.dup(reader), nothing, close_fd=True)
     finished = Thread(nothing)
     finished.start()

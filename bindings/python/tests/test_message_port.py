@@ -97,7 +97,7 @@ class Messages(PortTestCase):
             self.assertEqual(remote.request(b"hello", id=1), b"HELLO")
             self.assertEqual(remote.request(b"hello", id=2), b"")
             large = b"x" * 300_000
-            self.assertEqual(remote.request(large, send_timeout=100, reply_timeout=100), large.upper())
+            self.assertEqual(remote.request(large, timeout=100), large.upper())
             self.assertEqual(in_thread(lambda: remote.request(memoryview(b"thread"))), b"THREAD")
             local.close()
 
@@ -116,7 +116,7 @@ class Messages(PortTestCase):
         """MSG-6 MSG-8: they are told apart, and a late reply is dropped."""
         local, remote = self.local(lambda message: message.data), MessagePort.remote(self.name)
         with self.assertRaises(NoReply):
-            remote.request(b"late", reply_timeout=0)
+            remote.request(b"late", timeout=0)
         self.loop.add(local, "own")
         self.assertEqual(remote.request(b"next", mode="own"), b"next")
         self.loop.remove(local, "own")
@@ -125,7 +125,7 @@ class Messages(PortTestCase):
                 remote.send(b"m" * 50_000, timeout=0)
         self.assertNotIsInstance(caught.exception, NoReply)
         with self.assertRaises(Timeout) as caught:
-            remote.request(b"m" * 50_000, send_timeout=0.001)
+            remote.request(b"m" * 50_000, timeout=0.001)
         self.assertNotIsInstance(caught.exception, NoReply)
 
     def test_objects_are_pickled_only_if_that_was_asked_for(self) -> None:

@@ -19,14 +19,11 @@ from ._library import native
 from ._port_calls import Portable, call_exported, exported
 from ._signals import MainRun, was_interrupted
 from ._threads import is_main
-from ._types import Mode, timeout_of
+from ._types import REPLIES, timeout_of
 from ._waiting import wait, wait_with_callbacks
 
 _CONTEXT = ctypes.sizeof(_capi.treadle_message_port_context)
 _MESSAGE = _capi.treadle_message_port_message
-
-#: The mode of request(), unless another one is named.
-REPLIES = Mode("treadle.replies")
 
 #: The replies that have come, by the tokens of their requests.
 _replies: Dict[int, bytes] = {}
@@ -252,36 +249,35 @@ class MessagePort(Item):
         *,
         id: int = 0,
         mode: str = REPLIES,
-        send_timeout: Optional[float] = None,
-        reply_timeout: Optional[float] = None,
+        timeout: Optional[float] = None,
     ) -> Any:
         """Sends a message and returns its reply: bytes, which are empty where there was none; if the port pickles, what the
         other side has returned. Any thread.
 
         The calling thread's loop is run in the mode meanwhile, and serves what else is in it; without a mode, one in which
         nothing is. A port that this loop serves itself replies only if it is in the mode.
-        data, id: as in send(). send_timeout: how long to wait for room, without running the loop. reply_timeout: how long to wait
-        for the reply, from the sending on; a reply that comes later is dropped. Both in seconds; None waits for ever.
+        data, id: as in send(). timeout: limits the wait for room, which does not run the loop, and the wait for the reply, each, in
+        seconds; None waits for ever. A reply that comes later is dropped.
         Raises Timeout, with nothing sent; NoReply; LoopClosed if the other side has gone, or has ended its thread in place of
         an answer; Error for a local or an invalid port; what a callback has raised meanwhile, which ends an outer run as well.
         On the main thread Ctrl-C ends both waits. Since 1.0.
         """
         number, text, name = _id(id), self._encoded(data), encoded(mode)
-        for_room, for_reply = timeout_of(send_timeout, "send_timeout"), timeout_of(reply_timeout, "reply_timeout")
+        limit = timeout_of(timeout, "timeout")
         token = next(_registry.tokens)
         frame, function = Frame(runs=True), native.treadle_message_port_request
 
         def attempt(nanoseconds: int) -> int:
-            size, limits = len(text), (nanoseconds, for_reply)
+            size, limits = len(text), (nanoseconds, limit)
             return call(frame, function, self._handle, number, text, size, *limits, name, keep_reply, token)
 
         host.drain()
         try:
             if is_main() and not is_running():
                 with MainRun():
-                    status = wait(attempt, for_room)
+                    status = wait(attempt, limit)
             else:
-                status = wait(attempt, for_room)
+                status = wait(attempt, limit)
             if status == _capi.E_CALLBACK and was_interrupted():
                 raise KeyboardInterrupt
             check(status, self._handle)

@@ -20,6 +20,9 @@ DEFAULT = Mode(_capi.DEFAULT_MODE)
 #: The mode in which a loop runs while its thread waits for a call as "running". Since 1.0.
 CALL_MODE = Mode(_capi.CALL_MODE)
 
+#: The mode in which the caller's loop runs during a request to a message port that names no other. Since 1.0.
+REPLIES = Mode(_capi.REPLIES_MODE)
+
 #: Stands for all modes of a loop's common set, where an item is added. It is never run. Since 1.0.
 COMMON = Mode(_capi.COMMON_MODES)
 

@@ -209,18 +209,17 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
     /// [any] Errors: Error of Status::closed if the other side has gone, or has ended its thread in place of an answer;
     /// Status::callback if a host's callback did not complete meanwhile; Status::argument for the common modes; those of send();
     /// std::bad_alloc. Since 1.0.
-    std::string request(std::int32_t id, std::string_view bytes, const Mode &mode) const {
-        return request(id, bytes, mode, TREADLE_FOREVER, TREADLE_FOREVER);
+    std::string request(std::int32_t id, std::string_view bytes, const Mode &mode = Mode::replies()) const {
+        return request(id, bytes, mode, TREADLE_FOREVER);
     }
-    /// The same with a limit for the wait for room, and one for that for the reply, from the sending on; 0 or less only looks. A
-    /// reply that comes later is dropped.
+    /// The same with a limit for the wait for room, and for that for the reply; 0 or less only looks. A reply that comes later is
+    /// dropped.
     /// [any] Errors: as above, and Error of Status::timeout without room in time, with nothing sent; Status::no_reply without a
     /// reply in time (MSG-8). Since 1.0.
-    template <class SendRep, class SendPeriod, class ReplyRep, class ReplyPeriod>
-    std::string request(std::int32_t id, std::string_view bytes, const Mode &mode,
-                        std::chrono::duration<SendRep, SendPeriod> send_timeout,
-                        std::chrono::duration<ReplyRep, ReplyPeriod> reply_timeout) const {
-        return request(id, bytes, mode, detail::nanoseconds_of(send_timeout), detail::nanoseconds_of(reply_timeout));
+    template <class Rep, class Period>
+    std::string request_for(std::chrono::duration<Rep, Period> timeout, std::int32_t id, std::string_view bytes,
+                            const Mode &mode = Mode::replies()) const {
+        return request(id, bytes, mode, detail::nanoseconds_of(timeout));
     }
 
     /// Calls a function that the other side has exported by name, and returns its result: call<int(int, int)>("add", mode, 1, 2).
@@ -297,11 +296,10 @@ class [[nodiscard]] MessagePort : public Item<MessagePort, detail::MessagePortAp
     treadle_status send(std::int32_t id, std::string_view bytes, std::int64_t timeout) const noexcept {
         return treadle_message_port_send(native_, id, bytes.data(), bytes.size(), timeout);
     }
-    std::string request(std::int32_t id, std::string_view bytes, const Mode &mode, std::int64_t send_timeout,
-                        std::int64_t reply_timeout) const {
+    std::string request(std::int32_t id, std::string_view bytes, const Mode &mode, std::int64_t timeout) const {
         Reply reply;
-        detail::check(treadle_message_port_request(native_, id, bytes.data(), bytes.size(), send_timeout, reply_timeout,
-                                                   mode.c_str(), &replied, &reply));
+        detail::check(treadle_message_port_request(native_, id, bytes.data(), bytes.size(), timeout, timeout, mode.c_str(),
+                                                   &replied, &reply));
         if (reply.failure) std::rethrow_exception(reply.failure);
         return std::move(reply.bytes);
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "../message_port.h"
 #include "status.hpp"
 
 namespace treadle {
@@ -43,6 +44,11 @@ class Mode {
     /// (MODE-8, MODE-9).
     /// [any] Errors: none. Since 1.0.
     static Mode common() noexcept { return Mode(Constant{TREADLE_COMMON_MODES}); }
+
+    /// The mode in which the caller's loop runs during a request to a message port that names no other; nothing is in it but
+    /// what the program adds.
+    /// [any] Errors: none. Since 1.0.
+    static Mode replies() noexcept { return Mode(Constant{TREADLE_REPLIES_MODE}); }
 
     /// The name, which ends with NUL. Lives as long as the Mode is not changed.
     /// [any] Errors: none. Since 1.0.
