@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import linecache
 import os
 import signal
 import sys
 import threading
+import traceback
 import unittest
 import weakref
 from typing import Any, Callable, List
@@ -50,6 +52,28 @@ class Running(TestCase):
             self.assertEqual(treadle.aio.run(main(number)), number)
         self.assertEqual(RunLoop.current().items(), [])
         self.assertIs(RunLoop.current().run(), RunResult.FINISHED)
+
+    def test_debug_mode_records_few_frames_more(self) -> None:
+        """asyncio records a stack for each handle and task; for none of our files in it the system is asked for changes."""
+
+        async def main() -> traceback.StackSummary:
+            await asyncio.sleep(0)
+            return traceback.extract_stack()
+
+        def recorded(loop: asyncio.AbstractEventLoop) -> traceback.StackSummary:
+            loop.set_debug(True)
+            try:
+                return loop.run_until_complete(main())
+            finally:
+                loop.close()
+
+        stock, ours = recorded(asyncio.new_event_loop()), recorded(treadle.aio.EventLoop())
+        self.assertLessEqual(len(ours), len(stock) + 4)
+        package = os.path.dirname(treadle.__file__)
+        own = {frame.filename for frame in ours if frame.filename.startswith(package)}
+        cache: Any = linecache.cache
+        self.assertEqual({cache[name][1] for name in own}, {None})
+        self.assertTrue(all(frame.line for frame in ours if frame.filename in own))
 
     def test_a_closed_loop_goes_with_its_last_reference(self) -> None:
         """Without a look of the cycle collector, whatever it was used for."""

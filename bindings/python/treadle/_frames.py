@@ -113,21 +113,30 @@ def is_running() -> bool:
 
 def call(frame: Frame, function: Callable[..., int], *arguments: Any) -> int:
     """Calls a function that can call back, under a frame. Raises what a callback raised."""
-    identity = get_ident()
-    stack = _stacks.setdefault(identity, [])
+    stack = own_stack()
     depth = len(stack)
     try:
         stack.append(frame)
         status = function(*arguments)
-    finally:  # by depth, since Ctrl-C may come between any two steps
-        del stack[depth:]
-        if not depth:
-            _stacks.pop(identity, None)
-        if frame.error is not None:
-            failed.discard(frame)
+    finally:
+        leave(stack, depth, frame)
     if frame.error is not None:
         frame.raise_kept()
     return status
+
+
+def own_stack() -> List[Frame]:
+    """The calling thread's frames."""
+    return _stacks.setdefault(get_ident(), [])
+
+
+def leave(stack: List[Frame], depth: int, frame: Frame) -> None:
+    """Removes a frame that was put upon so many: by depth, since Ctrl-C may come between any two steps."""
+    del stack[depth:]
+    if not depth:
+        _stacks.pop(get_ident(), None)
+    if frame.error is not None:
+        failed.discard(frame)
 
 
 def forget_others() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import time
 import weakref
+from contextlib import nullcontext
 from contextvars import Context
 from typing import (
     TYPE_CHECKING,
@@ -28,7 +29,7 @@ from . import _capi, _lifetime, _registry
 from ._arguments import context_of
 from ._decorating import Decorating
 from ._errors import LoopClosed, check, failure
-from ._frames import ExceptHookArgs, Frame, call, excepthook, guarded, is_running
+from ._frames import ExceptHookArgs, Frame, excepthook, guarded, is_running, leave, own_stack
 from ._future import Future
 from ._host import host
 from ._invoking import Invoking
@@ -169,17 +170,34 @@ class RunLoop(Invoking, Decorating):
         return self._run(name, timeout, flags)
 
     def _run(self, name: bytes, timeout: int, flags: int) -> RunResult:
+        """Runs; on the main thread it serves signals, here only at the end of the interpreter, when the library calls back no more.
+
+        One function, since each frame below a callback is one more in the stacks that asyncio records in debug mode.
+        """
         host.drain()
-        frame = Frame(runs=True)
-        was_told = self._is_told_of_end
+        frame, stack = Frame(runs=True), own_stack()
+        depth, was_told = len(stack), self._is_told_of_end
+        on_main = is_main()
         try:
-            if not is_main():
-                status = call(frame, native.treadle_loop_run, self._handle, name, timeout, flags)
-            elif is_running():
-                status = call(frame, self._run_on_main, name, timeout, flags, frame)
-            else:
-                with MainRun():
-                    status = call(frame, self._run_on_main, name, timeout, flags, frame)
+            with nullcontext() if not on_main or is_running() else MainRun():
+                try:
+                    stack.append(frame)
+                    if not on_main:
+                        status = native.treadle_loop_run(self._handle, name, timeout, flags)
+                    else:
+                        started = time.monotonic_ns()
+                        left = timeout
+                        while True:
+                            status = native.treadle_host_run(host.handle, self._handle, name, left, flags)
+                            if status != _capi.RUN_INTERRUPTED or frame.error is not None:
+                                break
+                            run_handlers()
+                            if timeout != _capi.FOREVER:
+                                left = max(0, timeout - (time.monotonic_ns() - started))
+                finally:
+                    leave(stack, depth, frame)
+                if frame.error is not None:
+                    frame.raise_kept()
         finally:
             host.drain()
         if status == _capi.E_CALLBACK and was_interrupted():
@@ -188,18 +206,6 @@ class RunLoop(Invoking, Decorating):
             self._is_told_of_end = host.is_shut_down = True
             return RunResult.CLOSED
         return RunResult(check(status, self._handle))
-
-    def _run_on_main(self, name: bytes, timeout: int, flags: int, frame: Frame) -> int:
-        """Runs, and serves signals: here only at the end of the interpreter, when the library calls back no more."""
-        started = time.monotonic_ns()
-        left = timeout
-        while True:
-            status: int = native.treadle_host_run(host.handle, self._handle, name, left, flags)
-            if status != _capi.RUN_INTERRUPTED or frame.error is not None:
-                return status
-            run_handlers()
-            if timeout != _capi.FOREVER:
-                left = max(0, timeout - (time.monotonic_ns() - started))
 
     def stop(self) -> None:
         """Ends the innermost run at the end of its pass, also out of its sleep.

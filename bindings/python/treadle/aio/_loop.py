@@ -13,7 +13,9 @@ from asyncio import events
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional
 
-from .. import _signals
+from .. import _capi, _signals
+from .._loop import RunLoop
+from ._debugging import keep_lines
 from ._processes import ProcessLoop
 from ._selector import Selector
 from ._turns import Turns
@@ -61,7 +63,16 @@ class EventLoop(ProcessLoop):
 
     def _run_once(self) -> None:
         """What run_forever() of the standard library repeats: here a run of the run loop, until asyncio stops."""
-        self._turns.run()
+        if self._debug:
+            keep_lines()
+        loop, turns = RunLoop.current(), self._turns
+        try:
+            turns.enter(loop)
+            # Not run(): each frame below a task is one more in the stacks that asyncio records in debug mode.
+            result = loop._run(turns.mode, _capi.FOREVER, 0)
+        finally:
+            turns.leave()
+        turns.check(result)
         self._stopping = True  # by stop() of either loop
 
     # What the standard library calls to end a wait, and what queues something; outside of a turn the run loop may sleep

@@ -54,7 +54,7 @@ class Turns:
 
     # The event loop's own attributes are few: with more than thirty, Python reads all of them in a slower way.
     __slots__ = (
-        "modes", "is_attached", "run_loop", "source", "_event_loop", "_selector", "_mode", "_readiness", "_alarm",
+        "modes", "is_attached", "run_loop", "source", "_event_loop", "_selector", "mode", "_readiness", "_alarm",
         "_alarm_date", "_is_masked", "_has_stopped",
     )  # fmt: skip
 
@@ -66,7 +66,8 @@ class Turns:
             raise ValueError("an event loop needs a mode")
         #: Those in which asyncio has turns.
         self.modes = names
-        self._mode = DEFAULT if names[0] == COMMON else names[0]
+        #: That in which run_forever() runs the run loop.
+        self.mode = encoded(DEFAULT if names[0] == COMMON else names[0])
         #: None once it is closed.
         self._event_loop: Any = event_loop
         self._selector = selector
@@ -85,14 +86,8 @@ class Turns:
         self._readiness = _Readiness(selector, self._perform, oneshot=False, label="asyncio's descriptors")
         self._readiness._begin = self._begin_ready
 
-    def run(self) -> None:
-        """Runs the calling thread's run loop until asyncio, or the run loop, is stopped."""
-        loop = RunLoop.current()
-        try:
-            self.enter(loop)
-            result = loop.run(self._mode)
-        finally:
-            self.leave()
+    def check(self, result: RunResult) -> None:
+        """Raises LoopClosed if the run did not end by a stop of asyncio, or of the run loop."""
         if result == RunResult.CLOSED:
             raise LoopClosed("treadle.shutdown() was called: no loop runs any more", _capi.E_CLOSED)
         if result == RunResult.FINISHED or not self.source.is_valid:
