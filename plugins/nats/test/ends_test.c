@@ -153,7 +153,7 @@ TEST(workers_that_leave_lose_no_request, "") {
 /* --- Against each function -------------------------------------------------------------------------------- */
 
 static treadle_nats_port shared;
-static atomic_int users;
+static atomic_int users, requests;
 static bool is_end(treadle_status status) {
     return status == TREADLE_E_STATE || status == TREADLE_E_CLOSED || status == TREADLE_E_STALE;
 }
@@ -165,7 +165,7 @@ static void *use(void *argument) {
     atomic_fetch_add(&users, 1);
     do {
         switch (way) {
-        case 0: status = ask(shared, 1, "x", TREADLE_FOREVER, &answer); break;
+        case 0: status = ask(shared, 1, "x", TREADLE_FOREVER, &answer), atomic_fetch_add(&requests, 1); break;
         case 1: status = nats->send(shared, 1, "x", 1, LONG); break;
         case 2: status = nats->check(shared); break;
         /* It can be asked for what it has done as long as there is a reference. */
@@ -189,13 +189,12 @@ TEST(a_port_may_end_under_each_function, "") {
         pthread_t threads[WAYS], enders[2];
         int ways[WAYS];
         shared = make_remote(name_of("unserved"));
-        users = 0;
+        users = requests = 0;
         for (int i = 0; i < WAYS; i++) {
             ways[i] = i;
             CHECK_INT(pthread_create(&threads[i], NULL, use, &ways[i]), 0);
         }
-        while (users < WAYS) sched_yield();
-        for (int i = 0; i < 10 * round; i++) sched_yield();
+        while (users < WAYS || requests < round) sched_yield();
         if (round % 2) {
             for (int i = 0; i < 2; i++) CHECK_INT(pthread_create(&enders[i], NULL, end_shared, NULL), 0);
             for (int i = 0; i < 2; i++) CHECK_INT(pthread_join(enders[i], NULL), 0);

@@ -385,7 +385,8 @@ static void unload_while_requests_wait(int64_t timeout) {
 TEST(the_plugin_is_unloaded_while_requests_wait, "") { unload_while_requests_wait(SECONDS(100)); }
 TEST(a_close_that_does_not_wait_ends_requests_as_well, "") { unload_while_requests_wait(0); }
 
-/* A close finds each thread anywhere in a request. */
+/* A close finds each thread anywhere in a request, after some. */
+static atomic_int asked;
 static void *ask_until_closed(void *argument) {
     struct answer answer;
     treadle_nats_port port = make_remote(argument);
@@ -393,6 +394,7 @@ static void *ask_until_closed(void *argument) {
     atomic_fetch_add(&waiters, 1);
     do {
         status = ask(port, 1, "x", TREADLE_FOREVER, &answer);
+        atomic_fetch_add(&asked, 1);
     } while (status == TREADLE_E_NOT_FOUND);
     CHECK_INT(status, TREADLE_E_CLOSED);
     return NULL;
@@ -404,10 +406,9 @@ TEST(a_close_in_the_middle_of_requests_has_one_status, "") {
     for (int round = 0; round < 12; round++) {
         pthread_t threads[4];
         treadle_plugin plugin = start_plugin(NULL);
-        waiters = 0;
+        waiters = asked = 0;
         for (int i = 0; i < 4; i++) CHECK_INT(pthread_create(&threads[i], NULL, ask_until_closed, name), 0);
-        while (waiters < 4) sched_yield();
-        for (int i = 0; i < 20 * round; i++) sched_yield();
+        while (waiters < 4 || asked < 3 * round) sched_yield();
         unload(plugin, PLUGIN);
         for (int i = 0; i < 4; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
     }
