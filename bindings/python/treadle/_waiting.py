@@ -3,7 +3,12 @@
 """Waiting inside the library.
 
 The main thread waits in slices where a signal does not end the wait: between two of them its signal handlers run, so
-that Ctrl-C ends it. The library knows which thread waits for which, and refuses circles.
+that Ctrl-C ends it. The library knows which thread waits for which, and refuses circles; a slice is a wait like any other.
+
+A signal ends treadle_host_wait, which futures and requests wait by. It does not end the others: locks and conditions are those of
+POSIX threads, whose waits go on after a handler; closes, joins, the shutdown and waits for room in a port go on as well, since a C
+program that they returned to could do nothing else with that. Slices would be needed for them in any case, only longer ones: a
+signal that comes between the interpreter's last look and the wait in the kernel ends no wait, and nothing tells of it (_future.LOOK_NS).
 """
 
 from __future__ import annotations
