@@ -104,6 +104,7 @@ SOAK = {
     "c-address": ["scripts/test-c", "--soak", "address"],
     "c-shared": ["scripts/test-c", "--soak", "shared"],
     "c-debug": ["scripts/test-c", "--soak", "debug"],
+    "coverage": ["scripts/test-coverage"],
     "swift": ["scripts/test-swift", "plain"],
     "c-static": ["scripts/test-c", "--soak", "static"],
     "c-valgrind": ["scripts/test-c", "--soak", "valgrind"],
