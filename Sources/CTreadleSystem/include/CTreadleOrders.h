@@ -10,7 +10,10 @@
  * result is not used, only if it is sequentially consistent. The explorer (Tests/explorer) has both ways. */
 #ifdef TREADLE_EXPLORED
 void treadle_system_explored_fence(void);
-_Bool treadle_system_explored_fault(int number); /* whether one of Tests/explorer/faults.txt is put back */
+#endif
+#if defined(TREADLE_EXPLORED) || defined(TREADLE_SWITCHED)
+/* Whether one of Tests/explorer/faults.txt is put back, or a mutant of scripts/test-mutants --logic is on. */
+_Bool treadle_system_explored_fault(int number);
 #endif
 static inline void treadle_system_fence_after_exchange(void) {
 #if defined(TREADLE_EXPLORED)
