@@ -42,6 +42,10 @@ function integer(value, name, least, most) {
   if (value < least || value > most) throw new RangeError(`${name} is not from ${least} to ${most}`);
   return value;
 }
+function truth(value, name) {
+  if (typeof value !== 'boolean') throw new TypeError(`${name} is neither true nor false`);
+  return value;
+}
 function text(value, name) {
   if (typeof value !== 'string') throw new TypeError(`${name} is not a string`);
   if (value.includes('\0')) throw new TypeError(`${name} has a NUL in it`);
@@ -126,7 +130,7 @@ class Timer extends Item {
   constructor(fire, given = {}) {
     const { delay, interval = 0, tolerance = 0, endsAfterFiring = true, label: name = '' } =
       options(given, 'delay', 'interval', 'tolerance', 'endsAfterFiring', 'label');
-    fn(fire, 'fire'), label(name);
+    fn(fire, 'fire'), label(name), truth(endsAfterFiring, 'endsAfterFiring');
     const step = nanoseconds(interval, 'interval'), late = nanoseconds(tolerance, 'tolerance');
     if (step < 0n) throw new RangeError('interval is negative');
     const first = delay === undefined ? step : nanoseconds(delay, 'delay');
@@ -146,7 +150,7 @@ class Timer extends Item {
   get isIdle() { return this.nextFire === 0n || this.nextFire === this.#served; }
 }
 
-const wakes = (given = {}) => Boolean(options(given, 'wake').wake ?? true);
+const wakes = (given = {}) => truth(options(given, 'wake').wake ?? true, 'wake');
 
 class Source extends Item {
   constructor(given = {}) {
@@ -164,7 +168,7 @@ class Observer extends Item {
   #isOver = false;
   constructor(notify, activities = Activity.ALL, given = {}) {
     const { once = false, order = 0, label: name = '' } = options(given, 'once', 'order', 'label');
-    fn(notify, 'notify'), label(name);
+    fn(notify, 'notify'), label(name), truth(once, 'once');
     integer(activities, 'activities', 1, 0xffffffff), integer(order, 'order', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
     const call = once ? (observer, activity) => {
       observer.#isOver = true; // it ends when the call has returned
@@ -187,7 +191,7 @@ class Descriptor extends Item {
 
 // --- The thread's loop ---------------------------------------------------------------------------------------------
 
-const levels = (given = {}) => (options(given, 'allLevels').allLevels ? 1 : 0);
+const levels = (given = {}) => (truth(options(given, 'allLevels').allLevels ?? false, 'allLevels') ? 1 : 0);
 
 /** Adds what is made with options that are the item's, but for the mode. */
 function added(loop, given, names, make) {
@@ -247,6 +251,7 @@ class RunLoop {
   run(given = {}) {
     const { mode = DEFAULT, timeout, returnAfterSource = false, whenEmpty = false } =
       options(given, 'mode', 'timeout', 'returnAfterSource', 'whenEmpty');
+    truth(returnAfterSource, 'returnAfterSource'), truth(whenEmpty, 'whenEmpty');
     const limit = timeout === undefined ? FOREVER : nanoseconds(timeout, 'timeout');
     const flags = (returnAfterSource ? numbers.RUN_RETURN_AFTER_SOURCE : 0) | (whenEmpty ? numbers.RUN_WHEN_EMPTY : 0);
     const result = native.run(text(mode, 'mode'), limit, flags);

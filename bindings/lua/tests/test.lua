@@ -341,6 +341,32 @@ function tests.misspelt_options_are_refused_by_name()
   port:invalidate()
 end
 
+function tests.numbers_and_names_are_refused_that_c_cannot_have()
+  local port, timer, worker = treadle.port{receive = print}, treadle.timer{fire = print, interval = 1}, treadle.thread()
+  for _, number in ipairs{0.5, 2 ^ 60, -1e30, 0 / 0, 1 / 0} do
+    refused("ARG", "order", treadle.source, {perform = print, order = number})
+    refused("ARG", "order", treadle.observer, {notify = print, order = number})
+    refused("ARG", "capacity", treadle.port, {receive = print, capacity = number})
+    refused("ARG", "fd", treadle.descriptor, {ready = print, fd = number})
+    refused("ARG", "id", port.send, port, number, "x")
+  end
+  refused("ARG", "id", port.send, port, 2 ^ 31, "x")
+  for _, name in ipairs{5, {}, "a\0b"} do
+    for _, call in ipairs{loop.add, loop.remove, loop.contains} do refused("ARG", "mode", call, loop, timer, name) end
+    for _, call in ipairs{loop.add_common_mode, loop.open_pollable, loop.prepare} do refused("ARG", "mode", call, loop, name) end
+    refused("ARG", "mode", loop.post_in, loop, {name}, print)
+    refused("ARG", "name", treadle.thread, name)
+  end
+  refused("ARG", "modes", loop.post_in, loop, 5, print)
+  refused("ARG", "modes", loop.post_in, loop, {}, print)
+  refused("ARG", "mode", loop.run, loop, {mode = "a\0b"})
+  refused("ARG", "label", treadle.source, {perform = print, label = "a\0b"})
+  refused("ARG", "mode", loop.add_common_mode, loop)
+  timer:invalidate()
+  port:invalidate()
+  worker:stop_and_join()
+end
+
 ffi.cdef "int abs(int); int close(int);"
 local passed, failed = 0, 0
 for name, test in pairs(tests) do

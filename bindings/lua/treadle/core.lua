@@ -39,13 +39,28 @@ function core.demand(condition, what)
   if not condition then error(setmetatable({code = "ARG", message = what .. " (ARG)", os_errno = 0}, core.Error), 0) end
 end
 
+--- A text that C can have.
+function core.text(value, name)
+  core.demand(type(value) == "string", name .. " is not a text")
+  core.demand(not value:find("\0", 1, true), name .. " has a NUL in it")
+  return value
+end
+--- An integer that is exact, from least to most.
+function core.integer(value, name, least, most)
+  core.demand(type(value) == "number", name .. " is not a number")
+  core.demand(value % 1 == 0 and value >= (least or -2 ^ 53) and value <= (most or 2 ^ 53), name .. " is not an integer that fits")
+  return value
+end
+
 --- The options of a call, each of a known name and of its type; nil: none. types: the type of each, by its name.
 function core.options(options, types, of)
   if options == nil then return {} end
   core.demand(type(options) == "table", "the options of " .. of .. " are not a table")
   for name, value in pairs(options) do
     core.demand(types[name], of .. " has no option " .. tostring(name))
-    core.demand(type(value) == types[name], name .. " is not a " .. types[name])
+    if types[name] == "integer" then core.integer(value, name) end
+    core.demand(types[name] == "integer" or type(value) == types[name], name .. " is not a " .. types[name])
+    if types[name] == "string" then core.text(value, name) end
   end
   return options
 end
@@ -113,6 +128,8 @@ function core.own(handle) return ffi.gc(handle, lib.treadle_release) end
 function core.mode_list(modes)
   if modes == nil then return nil, 0 end
   if type(modes) == "string" then modes = {modes} end
+  core.demand(type(modes) == "table" and #modes > 0, "modes is neither the name of a mode nor a list of them")
+  for _, mode in ipairs(modes) do core.text(mode, "mode") end
   return ffi.new("const char *[?]", #modes, modes), #modes
 end
 

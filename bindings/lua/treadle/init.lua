@@ -46,10 +46,17 @@ local function item_handle(item)
   demand(type(item) == "table" and item.handle, "item is no item of treadle's")
   return item.handle
 end
+local function mode_name(mode, default) return core.text(mode == nil and default or mode, "mode") end
 --- Adds an item to a mode; nil: to the common modes. False if it was there.
-function Loop:add(item, mode) return check(lib.treadle_loop_add(self.handle, item_handle(item), mode or constants.COMMON_MODES)) == 0 end
-function Loop:remove(item, mode) return check(lib.treadle_loop_remove(self.handle, item_handle(item), mode or constants.COMMON_MODES)) == 0 end
-function Loop:contains(item, mode) return lib.treadle_loop_contains(self.handle, item_handle(item), mode or constants.COMMON_MODES) end
+function Loop:add(item, mode)
+  return check(lib.treadle_loop_add(self.handle, item_handle(item), mode_name(mode, constants.COMMON_MODES))) == 0
+end
+function Loop:remove(item, mode)
+  return check(lib.treadle_loop_remove(self.handle, item_handle(item), mode_name(mode, constants.COMMON_MODES))) == 0
+end
+function Loop:contains(item, mode)
+  return lib.treadle_loop_contains(self.handle, item_handle(item), mode_name(mode, constants.COMMON_MODES))
+end
 
 --- Calls fn(...) once in a pass of the loop, in the common modes. On the loop's own thread: Lua has no other.
 function Loop:post(fn, ...) return self:post_in(nil, fn, ...) end
@@ -89,17 +96,17 @@ function Loop:mode()
   check(status)
   return ffi.string(text)
 end
-function Loop:add_common_mode(mode) check(lib.treadle_loop_add_common_mode(self.handle, mode)) end
+function Loop:add_common_mode(mode) check(lib.treadle_loop_add_common_mode(self.handle, mode_name(mode))) end
 --- A descriptor by which another loop waits for this one, which it then runs with seconds = 0 and when_empty. The caller's to close.
 function Loop:open_pollable(mode)
   local out = ffi.new("int32_t[1]")
-  check(lib.treadle_loop_open_pollable(self.handle, mode or constants.DEFAULT_MODE, out))
+  check(lib.treadle_loop_open_pollable(self.handle, mode_name(mode, constants.DEFAULT_MODE), out))
   return out[0]
 end
 --- When a run would have something to do: 0 for now, a date of treadle.now(), or nil for none that is known.
 function Loop:prepare(mode)
   local out = ffi.new("int64_t[1]")
-  check(lib.treadle_loop_prepare(self.handle, mode or constants.DEFAULT_MODE, out))
+  check(lib.treadle_loop_prepare(self.handle, mode_name(mode, constants.DEFAULT_MODE), out))
   return out[0] ~= constants.FOREVER and tonumber(out[0]) / 1e9 or nil
 end
 

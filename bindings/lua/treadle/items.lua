@@ -52,11 +52,11 @@ end
 
 -- The options of each kind of item besides its label.
 local OPTIONS = {
-  source = {perform = "function", order = "number"},
+  source = {perform = "function", order = "integer"},
   timer = {fire = "function", delay = "number", at = "number", interval = "number", tolerance = "number"},
-  observer = {notify = "function", activities = "table", order = "number", once = "boolean"},
-  descriptor = {ready = "function", fd = "number", events = "string"},
-  port = {receive = "function", capacity = "number"},
+  observer = {notify = "function", activities = "table", order = "integer", once = "boolean"},
+  descriptor = {ready = "function", fd = "integer", events = "string"},
+  port = {receive = "function", capacity = "integer"},
 }
 for _, types in pairs(OPTIONS) do types.label = "string" end
 local SENDING = {reply_port = "table", seconds = "number"}
@@ -126,7 +126,8 @@ end
 function items.descriptor(options)
   options = options_of("descriptor", options)
   local mask = events_of(options.events or "r")
-  return make(Descriptor, "descriptor", options, options.ready, function(context) context.fd, context.events = options.fd or -1, mask end)
+  local fd = core.integer(options.fd or -1, "fd", -2 ^ 31, 2 ^ 31 - 1)
+  return make(Descriptor, "descriptor", options, options.ready, function(context) context.fd, context.events = fd, mask end)
 end
 --- What to watch for from now on; "" pauses it.
 function Descriptor:set_events(text) check(lib.treadle_descriptor_set_events(self.handle, events_of(text))) end
@@ -134,14 +135,15 @@ function Descriptor:set_events(text) check(lib.treadle_descriptor_set_events(sel
 --- A port: receive is called with it and each message. capacity: how many may wait.
 function items.port(options)
   options = options_of("port", options)
-  return make(Port, "port", options, options.receive, function(context) context.capacity = options.capacity or 0 end)
+  local capacity = core.integer(options.capacity or 0, "capacity", -2 ^ 31, 2 ^ 32 - 1)
+  return make(Port, "port", options, options.receive, function(context) context.capacity = capacity end)
 end
 --- Sends a text, or a list of texts and ports, under a number. options: reply_port; seconds to wait for room (nil: for ever).
 --- False: there was none in that time.
 function Port:send(id, content, options)
   options = core.options(options, SENDING, "sending")
   demand(not options.reply_port or options.reply_port.kind == "port", "reply_port is not a port")
-  demand(type(id) == "number", "id is not a number")
+  core.integer(id, "id", -2 ^ 31, 2 ^ 31 - 1)
   if type(content) ~= "table" or content.handle then content = {content} end
   local components = ffi.new("treadle_component[?]", math.max(#content, 1))
   for i, part in ipairs(content) do

@@ -15,6 +15,7 @@ Thread.__index = Thread
 --- Starts a thread that runs its loop until it is stopped.
 function threads.thread(name)
   local out = ffi.new("treadle_thread[1]")
+  if name ~= nil then core.text(name, "name") end
   check(lib.treadle_thread_create(core.struct("treadle_thread_config"), out))
   local thread = setmetatable({handle = core.own(out[0])}, Thread)
   if name then check(lib.treadle_thread_set_name(thread.handle, name)) end

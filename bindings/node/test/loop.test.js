@@ -169,6 +169,22 @@ test('misspelt options are refused by name', () => {
     assert.throws(call, /options is not an object/);
 });
 
+test('options that are true or false are nothing else', () => {
+  const refused = (name, call) => assert.throws(call, { name: 'TypeError', message: `${name} is neither true nor false` });
+  const nothing = () => {};
+  for (const value of [0, 1, 'no', {}]) {
+    refused('endsAfterFiring', () => new Timer(nothing, { endsAfterFiring: value }));
+    refused('endsAfterFiring', () => loop.after(1, nothing, { endsAfterFiring: value }));
+    refused('once', () => new Observer(nothing, Activity.ALL, { once: value }));
+    refused('whenEmpty', () => loop.run({ mode: 'x', timeout: 0, whenEmpty: value }));
+    refused('returnAfterSource', () => loop.run({ mode: 'x', timeout: 0, returnAfterSource: value }));
+    refused('allLevels', () => loop.requestStop({ allLevels: value }));
+    refused('allLevels', () => treadle.requestStop(loop.handle, { allLevels: value }));
+    refused('wake', () => new Source().signal({ wake: value }));
+    refused('wake', () => treadle.signal(new Source().handle, { wake: value }));
+  }
+});
+
 test('bad input is refused, and named', () => {
   assert.throws(() => new Timer(), /fire/);
   assert.throws(() => new Timer(() => {}, { interval: -1 }), RangeError);
