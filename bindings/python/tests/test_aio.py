@@ -14,7 +14,7 @@ import threading
 import traceback
 import unittest
 import weakref
-from typing import Any, Callable, List
+from typing import Any, Callable, Dict, List
 
 import treadle
 import treadle.aio
@@ -71,8 +71,8 @@ class Running(TestCase):
         self.assertLessEqual(len(ours), len(stock) + 4)
         package = os.path.dirname(treadle.__file__)
         own = {frame.filename for frame in ours if frame.filename.startswith(package)}
-        cache: Any = linecache.cache
-        self.assertEqual({cache[name][1] for name in own}, {None})
+        cached = dict(linecache.cache)  # type: Dict[str, Any]
+        self.assertEqual({cached[name][1] for name in own}, {None})
         self.assertTrue(all(frame.line for frame in ours if frame.filename in own))
 
     def test_a_closed_loop_goes_with_its_last_reference(self) -> None:

@@ -166,6 +166,14 @@ class Observers(ItemTestCase):
         self.assertEqual(seen, [Activity.ENTRY])
         self.assertFalse(observer.is_valid)
 
+    def test_activities_that_do_not_fit(self) -> None:
+        """OBS-1: beyond 32 bits they are refused, not cut."""
+        numbers: List[Any] = [2**32, 2**32 + 1, 2**40, -(2**32) - 1]
+        for activities in numbers:
+            with self.assertRaisesRegex(ValueError, f"activities {activities} do not fit"):
+                Observer(print, activities=activities)
+        self.assertEqual(Observer(print, activities=~Activity.EXIT).activities & Activity.EXIT, Activity(0))
+
     def test_mask_and_order(self) -> None:
         """OBS-1, OBS-2: by order, then by insertion; only what was asked for."""
         seen: List[str] = []

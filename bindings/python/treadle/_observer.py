@@ -38,7 +38,10 @@ class Observer(Item):
         ones are called in the order of adding. Since 1.0.
         """
         self._fn = callback(fn)
-        mask = integer(activities, "activities") & 0xFFFFFFFF  # ~activities is negative before Python 3.11
+        number = integer(activities, "activities")
+        if not -(2**32) <= number < 2**32:
+            raise ValueError(f"activities {number} do not fit into 32 bits")
+        mask = number & 0xFFFFFFFF  # ~activities is negative before Python 3.11
         context = _capi.treadle_observer_context(_SIZE)
         context.activities, context.once, context.order = mask, not repeats, order_of(order)
         self._create(native.treadle_observer_create, context, label)
