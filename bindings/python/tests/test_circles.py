@@ -144,6 +144,47 @@ def join(circle: Circle) -> None:
         raise
 
 
+def stop_and_join(circle: Circle) -> None:
+    thread = Thread(circle.back)
+    thread.start()
+    circle.await_callback()
+    try:
+        thread.stop_and_join()
+    except DeadlockError:
+        serve_until(lambda: bool(circle.ends))
+        thread.join()
+        raise
+
+
+def call_closure(circle: Circle) -> None:
+    treadle.closure("v", circle.back, loop=circle.loop, delivery="sync")()
+
+
+def close_observer(circle: Circle) -> None:
+    observer = treadle.Observer(circle.back, treadle.Activity.BEFORE_TIMERS, repeats=False)
+    circle.loop.add(observer)
+    circle.loop.wake_up()
+    circle.await_callback()
+    observer.close()
+
+
+def close_port(circle: Circle) -> None:
+    port = treadle.Port(circle.back)
+    circle.loop.add(port)
+    port.send(b"received")
+    circle.await_callback()
+    port.close()
+
+
+def close_message_port(circle: Circle) -> None:
+    name = f"treadle.circles.{os.getpid()}.{id(circle)}"
+    port = treadle.MessagePort.local(name, circle.back)
+    circle.loop.add(port)
+    treadle.MessagePort.remote(name).send(b"received")
+    circle.await_callback()
+    port.close()
+
+
 def start_and_wait(circle: Circle) -> None:
     thread = Thread(circle.back)
     try:
@@ -176,11 +217,12 @@ ASKING: List[_Function] = [
     lambda: RunLoop.main().invoke(_getpid),
     lambda: RunLoop.main().invoke(_getpid, wait=False).result(),
     lambda: RunLoop.main().perform(int).result(),
+    lambda: Thread.main().invoke(_getpid, timeout=WATCHDOG),
 ]
 WAITING: List[Callable[[Circle], None]] = [
     close_timer, close_source, close_descriptor, close_closure, close_scope, leave_scope, take_result,
     take_result_in_time, take_exception, perform, perform_in_mode, invoke, take_result_of_invocation, join,
-    start_and_wait, send,
+    start_and_wait, send, stop_and_join, call_closure, close_observer, close_port, close_message_port,
 ]  # fmt: skip
 
 
