@@ -193,6 +193,19 @@ extension Log {
     }
   }
 
+  /// A post, and a sleep that goes on.
+  static func tellQuietPost(_ loop: Loop, _ signal: QuietSignal) {
+    if !isFirst(UInt64(signal.source) ^ Kind.quiet) { return }
+    write { text in
+      text.append("a function was posted by thread ")
+      text.append(thread: signal.thread, of: nil)
+      text.append(" while its loop sleeps, and nothing has woken it for ")
+      text.append(nanoseconds: max(Clock.now() &- signal.since, 0))
+      text.append(" (treadle_loop_wake does): the loop of thread ")
+      text.append(thread: loop.threadID, of: loop)
+    }
+  }
+
   /// A loop that does not sleep for what it gives itself to do.
   static func tellSleepless(_ loop: Loop, _ last: PassRecord) {
     if !isFirst(UInt64(loop.handle.bits) ^ Kind.sleepless) { return }

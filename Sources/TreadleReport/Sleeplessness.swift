@@ -9,6 +9,7 @@ import TreadleBase
 // A loop that sleeps though it has something to do, and one that does not sleep for what it gives itself to do.
 
 /// A signal that has not woken the loop whose sleep it found: the source, 0 for none, by which thread, when, and how many sleeps there were.
+/// Or a post: with the loop in place of the source.
 /// It is told of if the same sleep goes on for a while; the thread may be about to wake the loop.
 struct QuietSignal: BitwiseCopyable {
   var source: UInt = 0
@@ -64,7 +65,9 @@ extension Log {
     let due = Clock.after(QuietSignal.patience, from: signal.since)
     if isAsleep && due > now { return due }
     withCalls { calls in calls.withRecord(of: loop.handle.bits) { if $0.quiet.since == signal.since { $0.quiet = QuietSignal() } } }
-    if isAsleep, let source = try? Item.hold(.source, signal.source, "source") {
+    if isAsleep && signal.source == loop.handle.bits {
+      tellQuietPost(loop, signal)
+    } else if isAsleep, let source = try? Item.hold(.source, signal.source, "source") {
       if source.isSignalled, isIn(source, loop) { tellQuietSignal(source, loop, signal) }
       source.letGo()
     }
@@ -93,7 +96,7 @@ extension Log {
   }
 }
 
-/// Told by the core: a signal of a source found its loop asleep, and has not woken it.
+/// Told by the core: a signal of a source, or a post, found its loop asleep, and has not woken it.
 @_cdecl("libtreadle_note_signal")
 public func noteSignal(_ loop: UnsafeMutableRawPointer?, _ source: UInt64) {
   guard let loop else { return }

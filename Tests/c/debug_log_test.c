@@ -380,6 +380,27 @@ TEST(a_signal_that_wakes_nobody_is_told, "RL-15 SRC0-13") {
     for (int i = 0; i < 4; i++) CHECK_INT(treadle_release(all[i]), TREADLE_OK);
 }
 
+/* The same of posts, as CFRunLoopPerformBlock makes them. */
+static void do_nothing(void *none) { (void)none; }
+TEST(a_post_that_wakes_nobody_is_told, "RL-15 BLK-2") {
+    struct worker worker;
+    char words[128];
+    start();
+    worker_start(&worker);
+    const char *const modes[] = {"another mode", MODE};
+    treadle_post post = {.struct_size = sizeof post, .fn = do_nothing, .mode_count = 1, .flags = TREADLE_POST_WITHOUT_WAKE};
+    for (int i = 0; i < 2; i++) {
+        worker_await_sleep(&worker);
+        post.modes = &modes[i];
+        CHECK_INT(treadle_loop_post_in(worker.loop, &post), TREADLE_OK);
+    }
+    snprintf(words, sizeof words, "a function was posted by thread %d", thread_id());
+    await_told(words);
+    snprintf(words, sizeof words, "(treadle_loop_wake does): the loop of thread %d", worker.thread_id);
+    CHECK(was_told(words));
+    worker_stop(&worker);
+}
+
 static void post_again(void *words) {
     treadle_loop loop = treadle_loop_current();
     CHECK_INT(was_told(words) ? treadle_loop_stop(loop) : treadle_loop_post(loop, post_again, words), TREADLE_OK);

@@ -151,7 +151,11 @@ extension Loop {
         }
         guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
         treadle_system_probe_post(handle.bits, node.pointee.name.label, node.pointee.name.code)
-        if queue(Entry(node), in: nil, as: handle.bits, wakes: wakes) { return Status.ok }
+        let isQuiet = !wakes && Watch.isTelling && findsAsleep(block)
+        if queue(Entry(node), in: nil, as: handle.bits, wakes: wakes) {
+          if isQuiet { treadle_system_note_signal(UnsafeMutableRawPointer(address), UInt64(handle.bits)) }
+          return Status.ok
+        }
         treadle_system_free(node)
         if isAlive { throw Failure.noMemory("block") }
       }
@@ -163,6 +167,15 @@ extension Loop {
     // The thread is gone: the block is accepted, and never runs (RL-9).
     block.dispose()
     return Status.ignored
+  }
+
+  /// Whether another thread sleeps in a mode that admits the block.
+  private func findsAsleep(_ block: BlockNode) -> Bool {
+    if isCurrent || !isAsleep { return false }
+    guard let mode = currentMode else { return false }
+    lock()
+    defer { unlock() }
+    return block.modes.isEmpty ? mode.isCommon : block.modes.contains(mode)
   }
 
   /// Whether a mode admits a block now (BLK-4).
