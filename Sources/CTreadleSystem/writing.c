@@ -138,7 +138,9 @@ struct treadle_system_output treadle_system_begin_output(const char *path) {
     char *whole = expand(path);
     if (!whole) return output;
     bool is_there = stat(whole, &status) == 0;
-    if (!is_there || S_ISREG(status.st_mode)) output.place = is_there ? realpath(whole, NULL) : strdup(whole);
+    /* A link that leads to nothing yet stays: its file is made where it leads to. */
+    bool leads_nowhere = !is_there && lstat(whole, &status) == 0;
+    if (!leads_nowhere && (!is_there || S_ISREG(status.st_mode))) output.place = is_there ? realpath(whole, NULL) : strdup(whole);
     if (output.place) output.fd = create_beside(output.place, &output.beside);
     if (output.fd < 0) {
         free(output.place);

@@ -219,6 +219,13 @@ TEST(a_trace_is_whole_or_not_there, "RL-16") {
     CHECK_INT(treadle_trace_stop(), TREADLE_OK);
     read_trace(trace_file());
     CHECK(count(INSTANT, "by a link") == 1 && files_beside() == 2);
+    /* Also one that is not there yet. */
+    CHECK_INT(unlink(trace_file()), 0);
+    CHECK_INT(treadle_trace_start(link), TREADLE_OK);
+    CHECK_INT(treadle_trace_mark("by a link to nothing", 1), TREADLE_OK);
+    CHECK_INT(treadle_trace_stop(), TREADLE_OK);
+    read_trace(trace_file());
+    CHECK(count(INSTANT, "by a link to nothing") == 1 && readlink(link, text, sizeof text) > 0);
     CHECK(unlink(link) == 0 && unlink(trace_file()) == 0);
 }
 
