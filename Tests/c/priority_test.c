@@ -64,17 +64,27 @@ static void *hog(void *info) {
         while (!THREAD_SANITIZER && !atomic_load(&is_done)) {}
     }
 }
+/* The same of a thread for its own loop, which takes no lock for that as long as no other thread has. */
+static sem_t owns;
+static void *call_for_own_loop(void *call) {
+    loop = treadle_loop_current();
+    CHECK_INT(treadle_retain(loop), TREADLE_OK);
+    CHECK_INT(sem_post(&owns), 0);
+    return call_all_the_time(call);
+}
 struct timing {
     void (*call)(void);
+    uint32_t times;
+    long pause; /* at least, in nanoseconds */
     int64_t worst;
 };
 static void *call_now_and_then(void *info) {
     struct timing *timing = info;
     CHECK(be(HIGH));
     timing->call(); /* the C library's memory for this thread, which it makes under locks of its own */
-    for (uint32_t i = 0; i < 400; i++) {
+    for (uint32_t i = 0; i < timing->times; i++) {
         /* Each call meets the others at another point of theirs; what is shown depends on no length of the pause. */
-        struct timespec pause = {.tv_nsec = 20000 + i * 7919 % 50000};
+        struct timespec pause = {.tv_nsec = timing->pause + i * 7919 % 50000};
         nanosleep(&pause, NULL);
         atomic_store(&is_done, false);
         CHECK_INT(sem_post(&hog_wanted), 0);
@@ -86,8 +96,9 @@ static void *call_now_and_then(void *info) {
     }
     return NULL;
 }
-static void check_calls(void (*call)(void)) {
-    struct timing timing = {call, 0};
+static void check_calls(void (*call)(void), bool by_owner) {
+    /* Longer than some ticks of the kernel's, behind which the owner has its bias back. */
+    struct timing timing = {call, by_owner ? 50 : 400, by_owner ? 30000000 : 20000, 0};
     struct server server;
     pthread_t low, middle, high;
     if (!are_priorities_permitted()) return;
@@ -95,7 +106,9 @@ static void check_calls(void (*call)(void)) {
     loop = server.loop;
     call(); /* what is met for the first time takes locks of others: the loader's, the Swift runtime's */
     CHECK_INT(sem_init(&hog_wanted, 0, 0), 0);
-    CHECK_INT(pthread_create(&low, NULL, call_all_the_time, (void *)call), 0);
+    CHECK_INT(sem_init(&owns, 0, 0), 0);
+    CHECK_INT(pthread_create(&low, NULL, by_owner ? call_for_own_loop : call_all_the_time, (void *)call), 0);
+    if (by_owner) await(&owns);
     CHECK_INT(pthread_create(&middle, NULL, hog, NULL), 0);
     CHECK_INT(pthread_create(&high, NULL, call_now_and_then, &timing), 0);
     CHECK_INT(pthread_join(high, NULL), 0);
@@ -103,13 +116,15 @@ static void check_calls(void (*call)(void)) {
     CHECK_INT(sem_post(&hog_wanted), 0);
     CHECK_INT(pthread_join(middle, NULL), 0);
     CHECK_INT(pthread_join(low, NULL), 0);
+    if (by_owner) CHECK_INT(treadle_release(loop), TREADLE_OK);
     server_end(&server);
     if (THREAD_SANITIZER) return;
     if (timing.worst > limit) fprintf(stderr, "the longest call took %" PRId64 " us\n", timing.worst / 1000);
     CHECK(timing.worst <= limit);
 }
 
-TEST(an_ordinary_thread_in_a_post_keeps_no_real_time_post_waiting, "OBJ-6 THR-13") { check_calls(post); }
-TEST(an_ordinary_thread_that_configures_a_loop_keeps_no_other_waiting, "OBJ-6 MODE-10") { check_calls(configure); }
+TEST(an_ordinary_thread_in_a_post_keeps_no_real_time_post_waiting, "OBJ-6 THR-13") { check_calls(post, false); }
+TEST(an_ordinary_thread_that_configures_a_loop_keeps_no_other_waiting, "OBJ-6 MODE-10") { check_calls(configure, false); }
+TEST(an_ordinary_thread_that_configures_its_own_loop_keeps_no_other_waiting, "OBJ-6 MODE-10") { check_calls(configure, true); }
 
 TEST_MAIN()

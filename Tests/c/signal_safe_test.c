@@ -11,10 +11,12 @@
 
 static struct worker sleeper;            /* a loop that sleeps, and is woken again and again */
 static treadle_loop parked;              /* a loop that nobody runs */
+static treadle_loop own;                 /* that of the interrupted thread, which may be under its lock */
 static treadle_loop stale;
 static treadle_source source;
 
 static int64_t wake_sleeper(void) { return treadle_loop_wake(sleeper.loop); }
+static int64_t wake_own(void) { return treadle_loop_wake(own); }
 static int64_t wake_stale(void) { return treadle_loop_wake(stale); }
 static int64_t wake_source(void) { return treadle_loop_wake((treadle_loop)source); }
 static int64_t wake_nothing(void) { return treadle_loop_wake(NULL); }
@@ -31,6 +33,7 @@ static const struct attempt {
     int64_t result;
 } attempts[] = {
     {"treadle_loop_wake", wake_sleeper, TREADLE_OK},
+    {"treadle_loop_wake", wake_own, TREADLE_OK},
     {"treadle_loop_wake", wake_stale, TREADLE_E_STALE},
     {"treadle_loop_wake", wake_source, TREADLE_E_KIND},
     {"treadle_loop_wake", wake_nothing, TREADLE_E_ARG},
@@ -64,6 +67,7 @@ static void on_signal(int number) {
 }
 
 static void write_nowhere(const char *message, void *info) { (void)message, (void)info; }
+static void do_nothing(treadle_timer self, void *info) { (void)self, (void)info; }
 static void count_call(void *info) { ++*(int *)info; }
 
 /* What the interrupted thread does: calls that fail and are told, and others that lock, allocate, and run the loop. */
@@ -72,10 +76,15 @@ static void work(void) {
     char text[512];
     size_t length;
     treadle_source made;
+    treadle_timer timer;
     CHECK_ERROR(treadle_source_signal((treadle_source)stale), TREADLE_E_STALE, "source");
     CHECK_INT(treadle_describe(source, text, sizeof text, &length), TREADLE_OK);
     CHECK_INT(treadle_source_create(&TREADLE_INIT(treadle_source_context), &made), TREADLE_OK);
     CHECK_INT(treadle_release(made), TREADLE_OK);
+    CHECK_INT(treadle_timer_start(SECONDS(3600), 0, do_nothing, NULL, &timer), TREADLE_OK);
+    CHECK_INT(treadle_timer_set_time(timer, SECONDS(7200), 0), TREADLE_OK);
+    CHECK_INT(treadle_invalidate(timer), TREADLE_OK);
+    CHECK_INT(treadle_release(timer), TREADLE_OK);
     int before = calls;
     CHECK_INT(treadle_loop_post(treadle_loop_current(), count_call, &calls), TREADLE_OK);
     CHECK_INT(poll_mode(TREADLE_DEFAULT_MODE), TREADLE_RUN_TIMED_OUT);
@@ -99,6 +108,7 @@ TEST(functions_that_are_signal_safe, "OBJ-10") {
     on_thread(get_loop, &stale);
     CHECK_INT(treadle_release(stale), TREADLE_OK);
     on_thread(get_loop, &parked);
+    own = treadle_loop_current();
     source = make_source(NULL, NULL);
     CHECK_INT(treadle_loop_add_source(treadle_loop_current(), source, TREADLE_DEFAULT_MODE), TREADLE_OK);
     worker_start(&sleeper);

@@ -8,7 +8,7 @@ package import TreadleBase
 /// Finding modes, making them, and giving up those that are not used.
 extension Loop {
   @inline(__always)
-  package func lock() { state.loopLock.lock(isOwner: false) }
+  package func lock() { state.loopLock.lock(isOwner: isCurrent) }
   @inline(__always)
   package func unlock() { state.loopLock.unlock() }
   /// For what is done under the lock.

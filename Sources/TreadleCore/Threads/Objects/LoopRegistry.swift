@@ -27,6 +27,7 @@ extension Loop {
       }
     let thread = treadle_system_thread()
     thread.pointee.loop = UnsafeMutableRawPointer(loop.address)
+    loop.state.loopLock.beginBias()
     return loop
   }
 

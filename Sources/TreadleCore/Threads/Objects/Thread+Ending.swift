@@ -150,6 +150,7 @@ extension Loop {
   @_optimize(size)
   func tearDown() {
     abandonRuns()
+    state.loopLock.endBias()
     // Relaxed: adding and queueing test it under the loop's lock or gate, and both are taken below before the last look.
     state.threadID.store(0, ordering: .relaxed)
     let process = treadle_system_process()
