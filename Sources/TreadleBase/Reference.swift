@@ -183,9 +183,22 @@ package struct Reference: ~Copyable {
   @inline(__always)
   package borrowing func endIfOnly() -> Bool {
     let now = word.load(ordering: .relaxed)
-    if now & (Reference.counts | Mark.all) != Reference.one || Seen(bits: now).isLastGeneration { return false }
+    return now & (Reference.counts | Mark.all) == Reference.one && end(Seen(bits: now))
+  }
+
+  /// The same of the client's reference. What is marked of an item goes with it, unless somebody waits for the end.
+  @inline(__always)
+  package borrowing func endIfOnlyClient(_ generation: UInt32) -> Bool {
+    let now = Seen(bits: word.load(ordering: .relaxed))
+    return now.generation == generation && now.bits & (Reference.counts | Mark.awaited) == Reference.client && end(now)
+  }
+
+  /// Ends the life if the word is as it was seen, and there are more generations.
+  @inline(__always)
+  private borrowing func end(_ seen: Seen) -> Bool {
+    if seen.isLastGeneration { return false }
     return word.compareExchange(
-      expected: now, desired: (now >> 40 &+ 1) << 40, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed
+      expected: seen.bits, desired: (seen.bits >> 40 &+ 1) << 40, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed
     ).exchanged
   }
 

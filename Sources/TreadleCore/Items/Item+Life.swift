@@ -91,7 +91,37 @@ extension Item {
       if let left = cell.reference.dropUnlessLast(count, without: Reference.Mark.valid) { return follow(left) }
       releaseInfo()
     }
+    if count == 1 && isPlain && cell.reference.endIfOnly() { return giveBackPlain() }
     follow(cell.reference.drop(count))
+  }
+
+  /// The client's reference of the item that its handle means, if there is no other: with it the life ends, in one exchange. False with
+  /// nothing changed.
+  @inline(__always)
+  func endWithClient(_ generation: UInt32) -> Bool {
+    if !isPlain || !cell.reference.endIfOnlyClient(generation) { return false }
+    giveBackPlain()
+    return true
+  }
+
+  /// Nothing is to be done at its end, as it is now.
+  @inline(__always)
+  private var isPlain: Bool { context == nil && !hasNote(Note.unused) }
+
+  /// The end of one that was plain when that was looked at.
+  @inline(__always)
+  private func giveBackPlain() {
+    if context != nil { freeEmptyContext() }
+    slab.giveBack(slot, UnsafeMutableRawPointer(address))
+  }
+
+  /// Another thread has held the item for the length of a call between that look and the end, and the item has needed a context for it.
+  @inline(never)
+  private func freeEmptyContext() {
+    guard let context else { return }
+    cell.link.store(0, ordering: .relaxed)
+    context.pointee.aliases.free()
+    treadle_system_free(context)
   }
 
   /// What a drop has left.

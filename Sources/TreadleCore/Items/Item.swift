@@ -151,8 +151,8 @@ package struct Item {
   // MARK: Its memberships
 
   /// The slot of the mode of this membership; 0 for none.
-  /// Its beginning and this look are sequentially consistent, as the count of a port's messages is: a thread that has queued the first
-  /// message looks here (`tellLoops`), and one that adds the port looks at the count.
+  /// Of a port its beginning and this look are sequentially consistent, as the count of its messages is: a thread that
+  /// has queued the first message looks here (`tellLoops`), and one that adds the port looks at the count.
   @inline(__always)
   var membership: UInt32 { cell.membership.load(ordering: .sequentiallyConsistent) }
 
@@ -160,7 +160,12 @@ package struct Item {
   @inline(__always)
   func beginMembership(inMode slot: UInt32) {
     cell.joins.store(cell.joins.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
-    cell.membership.store(slot, ordering: .sequentiallyConsistent)
+    if isOf(.port) {
+      cell.membership.store(slot, ordering: .sequentiallyConsistent)
+    } else {
+      // The caller exchanges the item's word behind it.
+      cell.membership.store(slot, ordering: .releasing)
+    }
   }
 
   /// Another cell of the same kind.

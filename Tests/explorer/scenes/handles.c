@@ -78,6 +78,13 @@ static void *look_at_it(void *unused) {
     }
     return unused;
 }
+/* Which adds and drops a reference, and looks at nothing else before. */
+static void *hold_it(void *unused) {
+    void *info = NULL;
+    treadle_object found = received();
+    if (found && treadle_get_context_info(found, &info) == TREADLE_OK) REQUIRE(info == &source);
+    return unused;
+}
 static void count_fire(treadle_timer self, void *info) { (void)self, (void)info; }
 SCENE(the_handle_of_a_started_timer_is_passed, "OBJ-11") {
     treadle_timer timer;
@@ -86,7 +93,7 @@ SCENE(the_handle_of_a_started_timer_is_passed, "OBJ-11") {
     REQUIRE_OK(treadle_close(timer, TREADLE_FOREVER)); /* its slot is an old one from now on */
     REQUIRE_OK(treadle_release(timer));
     explore_from_here();
-    pthread_t other = start(look_at_it, NULL);
+    pthread_t other = start(hold_it, NULL);
     REQUIRE_OK(treadle_timer_start(1000, 0, count_fire, &source, &timer));
     pass(timer);
     join(other);

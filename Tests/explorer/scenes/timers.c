@@ -225,3 +225,25 @@ SCENE(a_timer_is_set_again_while_it_fires, "TMR-17") {
     REQUIRE_OK(treadle_release(timer));
     REQUIRE(counted(&called) == 2 && counted(&freed) == 1);
 }
+
+/* The last reference of a timer in no mode goes while another thread, which has none, has it get what a tolerance needs. */
+static void *give_a_tolerance(void *info) {
+    treadle_status status = treadle_timer_set_tolerance(timer, MILLISECOND);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_STALE);
+    return info;
+}
+SCENE(a_timer_gets_a_tolerance_while_it_is_released, "OBJ-11, TMR-5") {
+    treadle_timer_context context = {.struct_size = sizeof context, .fire = stop_in_time, .fire_at = treadle_time_now() + HOUR};
+    REQUIRE_OK(treadle_timer_create(&context, &timer));
+    treadle_timer first = timer, second;
+    explore_from_here();
+    pthread_t other = start(give_a_tolerance, NULL);
+    REQUIRE_OK(treadle_release(first));
+    REQUIRE_OK(treadle_timer_create(&context, &second));
+    int64_t tolerance;
+    REQUIRE_OK(treadle_timer_get_tolerance(second, &tolerance));
+    REQUIRE(tolerance == 0);
+    join(other);
+    REQUIRE(treadle_release(first) == TREADLE_E_STALE);
+    REQUIRE_OK(treadle_release(second));
+}

@@ -93,6 +93,7 @@ extension Item {
   package static func release(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
     let handle = Handle(bits: handle)
     let item = try locate(kind, handle, subject)
+    if item.endWithClient(handle.generation) { return }
     guard let left = item.cell.reference.releaseForClient(handle.generation) else {
       if !item.cell.reference.isLive(handle.generation) { throw handle.failure(subject) }
       throw Failure(Status.stale, subject, "was released more often than retained")
