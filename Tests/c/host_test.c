@@ -132,6 +132,26 @@ TEST(tickets_are_never_used_twice, "ABI-3") {
     CHECK(tickets[0] != 0);
 }
 
+static void *receive_one(void *unused) {
+    (void)unused;
+    treadle_source source = add_source(1, 0, 0);
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_INT(discard(source), TREADLE_OK);
+    return NULL;
+}
+TEST(tickets_of_two_threads_are_never_the_same, "ABI-3") {
+    start_host();
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        CHECK_INT(pthread_create(&thread, NULL, receive_one, NULL), 0);
+        CHECK_INT(pthread_join(thread, NULL), 0);
+    }
+    CHECK_INT(ticket_count, 2);
+    CHECK(tickets[0] != tickets[1]);
+    trace_clear();
+}
+
 TEST(a_failed_source_ends_the_run_and_the_others_wait, "ABI-3 SRC0-7") {
     treadle_loop loop = start_host();
     treadle_source sources[4];

@@ -76,6 +76,26 @@ TEST(a_port_without_a_callback_takes_messages_and_drops_them, "PORT-3 MSG-5") {
     CHECK_INT(discard(local), TREADLE_OK);
 }
 
+/* A port that has served, and all that it took for its messages, goes with it. */
+static void serve_once(void) {
+    const char *name = new_name();
+    struct reply reply = {0};
+    struct received received = {0};
+    treadle_message_port local = serve_here(name, receive_and_keep, &received), remote = make_remote(name);
+    CHECK_INT(request_text(remote, 1, "question", LONG, &reply), TREADLE_OK);
+    CHECK_INT(received.count, 1);
+    drop_reply(&reply);
+    CHECK_INT(discard(remote), TREADLE_OK);
+    CHECK_INT(discard(local), TREADLE_OK);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
+}
+TEST(ports_that_have_served_leave_no_memory, "MSG-5 OBJ-1") {
+    for (int i = 0; i < 4; i++) serve_once();
+    size_t before = bytes_in_use();
+    for (int i = 0; i < 32; i++) serve_once();
+    CHECK(bytes_in_use() < before + 4096);
+}
+
 TEST(another_thread_answers, "MSG-6 PORT-4") {
     struct server server;
     struct reply reply = {0};

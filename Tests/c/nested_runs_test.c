@@ -177,4 +177,17 @@ TEST(a_run_may_be_nested_deeply, "RUN-12 SRC0-12") {
     CHECK_TRACE(expected);
 }
 
+/* What the runs of a deep recursion took is given back, but for that of a few runs. */
+TEST(a_deep_recursion_leaves_little_memory, "RUN-12") {
+    static actor once = {SOURCE, NULL, {{SIGNAL}, {RUN}}, .times = 2}, diver = {SOURCE, NULL, {{SIGNAL}, {RUN}}, .times = 100};
+    enter_signalled(&once, MODE_B);
+    play(MODE_B, 0, 0);
+    size_t before = bytes_in_use();
+    enter_signalled(&diver, MODE_A);
+    play(MODE_A, 0, 0);
+    CHECK_INT(diver.calls, 101);
+    CHECK(bytes_in_use() < before + 16384);
+    trace_clear();
+}
+
 TEST_MAIN()
