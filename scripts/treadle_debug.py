@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""The library as the package's debug build makes it, which compiles little after an edit: a shared library, so that no test is linked anew."""
+"""The library as the package's debug build makes it, which compiles little after an edit: a shared library, so that no test
+is linked anew."""
 
 import os
 import re
@@ -18,7 +19,9 @@ def tools() -> Path:
     return Path(os.path.realpath(shutil.which(os.environ.get("SWIFT", "swift")) or "swift")).parent
 
 
-def build_debug(output: Path, scratch: Path, package: Path = ROOT, compiling: "tuple[str, ...]" = (), linking: "tuple[str, ...]" = ()) -> None:
+def build_debug(
+    output: Path, scratch: Path, package: Path = ROOT, compiling: "tuple[str, ...]" = (), linking: "tuple[str, ...]" = ()
+) -> None:
     """Builds a package with these options of swift build, and puts libtreadle.so into a folder. Raises CalledProcessError."""
     archive = scratch / "debug/libTreadleABI.a"
     archive.unlink(missing_ok=True)  # its objects are replaced, never removed
@@ -33,7 +36,8 @@ def build_debug(output: Path, scratch: Path, package: Path = ROOT, compiling: "t
     ffi = subprocess.run(["pkg-config", "--libs", "libffi"], capture_output=True, text=True, check=True).stdout
     output.mkdir(parents=True, exist_ok=True)
     made, library, link = output / "made.so", output / f"libtreadle.so.{major}", output / "libtreadle.so"
-    command = [str(swift / "clang"), "-shared", "-fPIC", "-fuse-ld=lld", "-o", str(made), f"-Wl,-soname,{library.name}", "-Wl,-z,nodelete"]
+    command = [str(swift / "clang"), "-shared", "-fPIC", "-fuse-ld=lld", "-o", str(made)]
+    command += [f"-Wl,-soname,{library.name}", "-Wl,-z,nodelete"]
     command += [f"-Wl,--version-script={ROOT / 'cmake/treadle.map'}", str(ROOT / "cmake/swift_fork.c")]
     command += [str(runtime / os.uname().machine / "swiftrt.o"), "-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive"]
     command += [f"-L{runtime}", *"-lswiftCore -lswiftSynchronization -lswiftSwiftOnoneSupport -lstdc++ -ldl -lpthread -lm".split()]
@@ -43,6 +47,7 @@ def build_debug(output: Path, scratch: Path, package: Path = ROOT, compiling: "t
     link.symlink_to(library.name)
     # Isolated plugins run in this program, which the library finds beside itself.
     process = output / "treadle-plugin-process"
-    command = [str(swift / "clang"), "-std=gnu11", "-g", f"-I{ROOT / 'include'}", str(ROOT / "host/process/plugin-process.c"), "-o", str(made)]
+    source = ROOT / "host/process/plugin-process.c"
+    command = [str(swift / "clang"), "-std=gnu11", "-g", f"-I{ROOT / 'include'}", str(source), "-o", str(made)]
     subprocess.run([*command, str(library), "-Wl,-rpath,$ORIGIN"], check=True)
     made.replace(process)
