@@ -424,4 +424,22 @@ TEST(bad_input_is_refused_by_name_and_dispatches_nothing, "ABI-13 ABI-7") {
     CHECK_TRACE("b");
 }
 
+/* What a callback creates belongs to no scope that the host has entered around the slice. */
+static treadle_source created;
+static void create_one(void *unused) { (void)unused, created = make_source(perform, NULL); }
+TEST(what_callbacks_of_a_slice_create_is_in_no_scope, "ABI-13 SCOPE-1") {
+    treadle_scope_config config = {.struct_size = sizeof config};
+    treadle_scope scope;
+    start();
+    CHECK_INT(treadle_scope_create(&config, &scope), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(loop, create_one, NULL), TREADLE_OK);
+    CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
+    dispatch_all(SIZE_MAX);
+    CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
+    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
+    CHECK(treadle_source_is_valid(created));
+    CHECK_INT(discard(created), TREADLE_OK);
+    CHECK_INT(treadle_release(scope), TREADLE_OK);
+}
+
 TEST_MAIN()
