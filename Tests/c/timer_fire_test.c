@@ -328,4 +328,18 @@ TEST(a_pending_wake_does_not_cost_a_poll_its_timer, "D-18 PASS-12 RUN-5") {
     }
 }
 
+/* The loop's next date, asked for between two timers that are both due, is the second one's. */
+static int64_t next_dates[2];
+static void note_next_date(treadle_timer timer, void *info) {
+    (void)timer;
+    CHECK_INT(treadle_loop_get_next_fire(treadle_loop_current(), M, info), TREADLE_OK);
+}
+TEST(a_timer_that_is_due_is_the_next_one_until_it_fires, "TMR-9") {
+    add_timer(note_next_date, &next_dates[0], 1000, 0);
+    add_timer(note_next_date, &next_dates[1], 2000, 0);
+    poll_mode(M);
+    CHECK_INT(next_dates[0], 2000);
+    CHECK_INT(next_dates[1], 0);
+}
+
 TEST_MAIN()
