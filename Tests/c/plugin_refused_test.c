@@ -268,6 +268,7 @@ static treadle_status refuse_to_set(const treadle_plugin_host *host, const char 
     /* It still is what it was. */
     CHECK_INT(host->copy_setting(host, "size", value, sizeof value, &length), TREADLE_OK);
     CHECK(strcmp(value, "3") == 0);
+    CHECK_INT(host->copy_setting(host, "none", value, sizeof value, &length), TREADLE_E_NOT_FOUND);
     return TREADLE_E_RANGE;
 }
 TEST(a_plugin_may_refuse_a_setting, "PLUG-6") {
