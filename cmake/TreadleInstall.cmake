@@ -40,7 +40,7 @@ install(CODE "
 install(FILES "${treadle_shared}" "${treadle_cf_shared}" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(FILES ${treadle_links} ${treadle_cf_links} "${treadle_static}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-if(TREADLE_SYMBOLS) # where debuggers look for what belongs to a library of this folder
+if(treadle_debug) # where debuggers look for what belongs to a library of this folder
   install(FILES "${treadle_debug}" "${treadle_cf_debug}" DESTINATION "${CMAKE_INSTALL_LIBDIR}/.debug")
 endif()
 # The program of isolated plugins, which the library finds by its own place.

@@ -119,6 +119,7 @@ SOAK = {
     "plugins-address": ["scripts/test-plugins", "address"],
     "wheels": ["scripts/make-wheels", "--full"],
     "release": ["scripts/make-release", "--rehearse"],
+    "debian": ["scripts/make-debian"],
     "growth": ["scripts/check-growth"],
     "kept-pointers": ["env", "TREADLE_TEST_LOADS=100000", "scripts/test-c", "shared", "plugin_kept"],
     "example-loads": ["env", "EXAMPLE_LOADS=10000", "scripts/test-plugins", "the_examples_come_and_go_under_load"],
