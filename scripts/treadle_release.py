@@ -17,7 +17,7 @@ from treadle_jobs import ROOT
 
 #: What the library is linked with or compiled from: name, license, how the library is related to it, and the remark.
 PARTS = (
-    ("libffi", "MIT", "DEPENDS_ON", "loaded by the shared library; wheels bring it"),
+    ("libffi", "MIT", "DEPENDS_ON", "loaded by the shared library; compiled into that of wheels"),
     ("glibc", "LGPL-2.1-or-later", "DEPENDS_ON", "loaded by the shared library"),
     ("swift-embedded-stdlib", "Apache-2.0 WITH Swift-exception", "CONTAINS", "functions of Embedded Swift's standard library, compiled in"),
 )
