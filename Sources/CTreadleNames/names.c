@@ -60,9 +60,10 @@ extern intptr_t libtreadle_names[COUNT] __attribute__((visibility("hidden")));
 enum { JUMP_SIZE = 16 };
 #define JUMP(entry) "leaq " entry "(%rip), %r10\nmovq (%r10), %r11\naddq %r10, %r11\njmpq *%r11\n"
 #elif defined(__aarch64__)
-enum { JUMP_SIZE = 20 };
+enum { JUMP_SIZE = 24 };
+/* Each begins with bti c (hint #34), as everything that the jumps lead to does: the object files say so of all of their code. */
 #define JUMP(entry)                                                                                               \
-    "adrp x16, " entry "\nadd x16, x16, :lo12:" entry "\nldr x17, [x16]\nadd x17, x17, x16\nbr x17\n"
+    "hint #34\nadrp x16, " entry "\nadd x16, x16, :lo12:" entry "\nldr x17, [x16]\nadd x17, x17, x16\nbr x17\n"
 #else
 #error "the exported names are jumps, which this processor's instructions are missing for"
 #endif
@@ -102,6 +103,7 @@ __asm__(".pushsection .text.libtreadle_names_undecided, \"ax\", %progbits\n"
         ".balign 4\n"
         "libtreadle_names_undecided:\n"
         ".cfi_startproc\n"
+        "hint #34\n"
         "stp x29, x30, [sp, #-128]!\n"
         ".cfi_def_cfa_offset 128\n.cfi_offset x29, -128\n.cfi_offset x30, -120\n"
         "stp x0, x1, [sp, #16]\nstp x2, x3, [sp, #32]\nstp x4, x5, [sp, #48]\nstp x6, x7, [sp, #64]\nstp x8, x16, [sp, #80]\n"
@@ -114,7 +116,7 @@ __asm__(".pushsection .text.libtreadle_names_undecided, \"ax\", %progbits\n"
         "ldr x17, [x16]\nadd x17, x17, x16\nbr x17\n"
         ".hidden libtreadle_names_refused\n.globl libtreadle_names_refused\n"
         "libtreadle_names_refused:\n"
-        "mov x0, x16\nb libtreadle_names_refuse\n"
+        "hint #34\nmov x0, x16\nb libtreadle_names_refuse\n"
         ".cfi_endproc\n"
         ".popsection\n");
 #endif

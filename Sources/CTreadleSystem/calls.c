@@ -114,14 +114,19 @@ struct treadle_system_trace_anchor treadle_system_trace_anchor_now(void) {
 }
 /* The kernel uses the counter for its clock only where it is steady, and the same on all processors. */
 void treadle_system_prepare_trace(void) {
+#if defined(__x86_64__) || defined(__aarch64__)
 #ifdef __x86_64__
+    static const char counter[] = "tsc\n";
+#else
+    static const char counter[] = "arch_sys_counter\n";
+#endif
     static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    char name[8] = "";
+    char name[24] = "";
     int64_t fd = result(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
     if (fd >= 0) {
         int64_t length = result(syscall(SYS_read, fd, name, sizeof name - 1));
         treadle_system_close((int32_t)fd);
-        __atomic_store_n(&treadle_system_trace_counts, length == 4 && !memcmp(name, "tsc\n", 4), __ATOMIC_RELAXED);
+        __atomic_store_n(&treadle_system_trace_counts, length == sizeof counter - 1 && !memcmp(name, counter, sizeof counter - 1), __ATOMIC_RELAXED);
     }
 #endif
     treadle_system_trace_began = treadle_system_trace_anchor_now();

@@ -53,12 +53,17 @@ struct FFITypes {
     list.initialize(to: nil)
     var (index, filled) = (nodes[0].end, 0)
     while index < nodes.count, filled < count {
-      guard let type = nodes.isVariadic(index) ? makeVariadic(index) : make(index) else { return nil }
+      guard let type = argument(index) else { return nil }
       (list + filled).initialize(to: type)
       filled &+= 1
       index = nodes[index].end
     }
     return list
+  }
+
+  private mutating func argument(_ index: Int) -> TypePointer? {
+    if ForeignReference.isNeeded(nodes, index) { return treadle_ffi_pointer() }
+    return nodes.isVariadic(index) ? makeVariadic(index) : make(index)
   }
 
   /// An argument as it is passed where the callee's prototype says nothing of it.

@@ -37,7 +37,7 @@ struct ForeignCall {
   private func perform() {
     let size =
       ForeignResult.room(for: signature.result.layout) &+ TypeLayout.align(signature.frameSize, to: 16)
-      &+ (signature.argumentCount &+ 1) &* MemoryLayout<UnsafeMutableRawPointer?>.stride
+      &+ (signature.argumentCount &+ 1) &* MemoryLayout<UnsafeMutableRawPointer?>.stride &+ ForeignReference.room(signature)
     var call = self
     treadle_ffi_with_stack(
       size,
@@ -56,6 +56,7 @@ struct ForeignCall {
     for index in 0..<signature.argumentCount {
       (pointers + index).initialize(to: copy + signature.body.pointee.values[index].offset)
     }
+    ForeignReference.refer(signature, pointers, pointers + (signature.argumentCount &+ 1))
     if let split = signature.body.pointee.split {
       performSplit(split, pointers, in: memory)
     } else {

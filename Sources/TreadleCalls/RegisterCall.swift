@@ -6,7 +6,8 @@
 enum RegisterCall {
   typealias Word = UInt64
 
-  #if os(Linux) && arch(x86_64) && _pointerBitWidth(_64)
+  // Embedded Swift for 64-bit Arm is compiled as for no system at all: os(Linux) is false there.
+  #if arch(x86_64) && _pointerBitWidth(_64)
     static let generalRegisters = 6
     static let vectorRegisters = 8
 
@@ -44,7 +45,7 @@ enum RegisterCall {
         general[0], general[1], general[2], general[3], general[4], general[5],
         vector[0], vector[1], vector[2], vector[3], vector[4], vector[5], vector[6], vector[7])
     }
-  #elseif os(Linux) && arch(arm64) && _pointerBitWidth(_64)
+  #elseif arch(arm64) && _pointerBitWidth(_64)
     static let generalRegisters = 8
     static let vectorRegisters = 8
 

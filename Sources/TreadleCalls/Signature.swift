@@ -59,7 +59,7 @@ package struct Signature: Equatable, BitwiseCopyable {
         let copy = arena.take(UInt8.self, text.count)
       else { throw .noMemory }
       for (offset, byte) in text.enumerated() { (copy + offset).initialize(to: byte) }
-      let result = SignatureValue(nodes[0], offset: 0, copyOffset: 0, isPromoted: false)
+      let result = SignatureValue(nodes[0], offset: 0, copyOffset: 0, isPromoted: false, isByReference: false)
       let placed = place(nodes, in: values)
       // A variadic function may want to be told of its call in a way of its own.
       let shape =
@@ -122,7 +122,9 @@ package struct Signature: Equatable, BitwiseCopyable {
         offset = frame.append(isPromoted ? passed.layout : node.layout)
       }
       (values + placed.count).initialize(
-        to: SignatureValue(node, offset: offset, copyOffset: copies.append(node.layout), isPromoted: isPromoted))
+        to: SignatureValue(
+          node, offset: offset, copyOffset: copies.append(node.layout), isPromoted: isPromoted,
+          isByReference: ForeignReference.isNeeded(nodes, index)))
       if values[placed.count].isText { placed.hasTexts = true }
       placed.count &+= 1
       index = node.end
@@ -184,6 +186,7 @@ package struct Signature: Equatable, BitwiseCopyable {
 
   /// Whether libffi lays a type out as the parser did. Void has no size of its own.
   private static func agrees(_ value: SignatureValue, _ type: FFITypes.TypePointer, isVariadic: Bool) -> Bool {
+    if value.isByReference { return true }
     let passed = isVariadic ? Promotion.promoted(value.code) : value.code
     let layout = passed == value.code ? value.layout : passed.layout
     return value.code == .void || type.pointee.size == layout.size && Int(type.pointee.alignment) == layout.alignment

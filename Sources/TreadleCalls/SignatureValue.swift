@@ -16,15 +16,19 @@ package struct SignatureValue: BitwiseCopyable, Sendable {
   /// The frame has it as another type (`Promotion`).
   package let isPromoted: Bool
 
+  /// libffi has it as a pointer to it (`ForeignReference`).
+  let isByReference: Bool
+
   /// Whether it is copied with the text that it points to.
   var isText: Bool { code == .string && qualifiers.isByCopy }
 
-  init(_ node: TypeNode, offset: Int, copyOffset: Int, isPromoted: Bool) {
+  init(_ node: TypeNode, offset: Int, copyOffset: Int, isPromoted: Bool, isByReference: Bool) {
     code = node.code
     layout = node.layout
     self.offset = offset
     self.copyOffset = copyOffset
     qualifiers = node.qualifiers
     self.isPromoted = isPromoted
+    self.isByReference = isByReference
   }
 }

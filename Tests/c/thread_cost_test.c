@@ -13,6 +13,11 @@
 
 /* The library's limit: so much over a bare thread, and no more. */
 static double with_surcharge(double bytes) { return bytes * 1.15; }
+/* What the system takes of a stack where it takes more than usual: 128 KiB on 64-bit Arm. */
+static double needed_by_system(void) {
+    long least = sysconf(_SC_THREAD_STACK_MIN);
+    return least > 16384 ? (double)least - 16384 : 0;
+}
 
 /* The cost in a process of its own: the C library keeps the stacks of earlier threads. */
 static struct memory cost_in_own_process(enum way way, int count) {
@@ -45,7 +50,7 @@ TEST(an_idle_thread_costs_hardly_more_memory_than_a_bare_one, "THR-22") {
     CHECK(bare.address_room >= STACK_SIZE && ours.address_room >= STACK_SIZE);
     if (FIGURES_ARE_OURS) {
         CHECK(ours.resident <= with_surcharge(bare.resident));
-        CHECK(ours.address_room <= with_surcharge(bare.address_room));
+        CHECK(ours.address_room <= with_surcharge(bare.address_room) + needed_by_system());
     }
 }
 
@@ -61,7 +66,7 @@ TEST(the_stack_is_512_kilobytes_and_what_the_system_takes_of_it, "THR-22 THR-13"
     size_t size = stack_of_thread(WAY_TREADLE);
     printf("%zu bytes\n", size);
     CHECK(size >= STACK_SIZE);
-    CHECK(size <= with_surcharge(STACK_SIZE));
+    CHECK(size <= with_surcharge(STACK_SIZE) + needed_by_system());
 }
 
 /* No thread of Treadle's own comes with it, and no descriptor: those belong to loops. */

@@ -54,8 +54,14 @@ struct treadle_system_trace_anchor {
 extern bool treadle_system_trace_counts; /* by the counter */
 extern struct treadle_system_trace_anchor treadle_system_trace_began;
 static inline int64_t treadle_system_trace_moment(void) {
-#ifdef __x86_64__
+#if defined(__x86_64__)
     if (__atomic_load_n(&treadle_system_trace_counts, __ATOMIC_RELAXED)) return (int64_t)__builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    if (__atomic_load_n(&treadle_system_trace_counts, __ATOMIC_RELAXED)) {
+        int64_t moment;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(moment));
+        return moment;
+    }
 #endif
     return treadle_system_now();
 }

@@ -17,6 +17,7 @@ enum ClosureEntry {
     UnsafeMutableRawPointer?
   ) -> Void = { type, result, arguments, slot in
     guard let type, let result, let slot else { return }
+    ForeignReference.resolve(Signature(namedBy: type), arguments)
     perform(Stub(slot), type, arguments, result: result)
   }
 
