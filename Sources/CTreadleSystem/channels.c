@@ -57,8 +57,17 @@ void treadle_system_close_channels(struct treadle_system_channels *channels, int
     close_one(&channels->report[which]), close_one(&channels->output[which]);
 }
 
-int32_t treadle_system_read_ending(int32_t fd, struct treadle_system_ending *out) {
-    return treadle_system_read_some(fd, out, sizeof *out) == (int64_t)sizeof *out;
+void treadle_system_read_ending(int32_t fd, struct treadle_system_ending *out) {
+    char bytes[256];
+    int32_t numbers[2];
+    int64_t size = treadle_system_read_some(fd, bytes, sizeof bytes);
+    size_t length = 0, got = size > 0 ? (size_t)size : 0;
+    *out = (struct treadle_system_ending){.by_signal = 1, .number = SIGKILL};
+    while (length < got && length + 1 < sizeof out->places && bytes[length] >= ' ' && bytes[length] < 127) length++;
+    memcpy(out->places, bytes, length);
+    if (got - length < sizeof numbers) return;
+    memcpy(numbers, bytes + length, sizeof numbers);
+    out->by_signal = numbers[0] != 0, out->number = numbers[1];
 }
 int64_t treadle_system_read_some(int32_t fd, void *room, size_t size) {
     long got;
@@ -79,10 +88,10 @@ void treadle_system_describe_ending(const struct treadle_system_ending *ending, 
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (names[i].number != ending->number) continue;
-        snprintf(room, size, "its process has ended: signal %d (%s)", (int)ending->number, names[i].name);
+        snprintf(room, size, "its process has ended: signal %d (%s)%s", (int)ending->number, names[i].name, ending->places);
         return;
     }
-    snprintf(room, size, "its process has ended: signal %d", (int)ending->number);
+    snprintf(room, size, "its process has ended: signal %d%s", (int)ending->number, ending->places);
 }
 
 /* --- The program -------------------------------------------------------------------------------------------- */

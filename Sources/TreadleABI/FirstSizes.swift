@@ -24,6 +24,7 @@ extension treadle_message_port_message: GrowingStruct { package static var first
 extension treadle_notification_config: GrowingStruct { package static var firstSize: Int { 72 } }
 extension treadle_observer_context: GrowingStruct { package static var firstSize: Int { 104 } }
 extension treadle_plugin_config: GrowingStruct { package static var firstSize: Int { 80 } }
+extension treadle_plugin_ending: GrowingStruct { package static var firstSize: Int { 24 } }
 extension treadle_plugin_info: GrowingStruct { package static var firstSize: Int { 32 } }
 extension treadle_port_context: GrowingStruct { package static var firstSize: Int { 96 } }
 extension treadle_post: GrowingStruct { package static var firstSize: Int { 80 } }

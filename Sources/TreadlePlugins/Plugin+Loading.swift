@@ -42,6 +42,7 @@ extension Plugin {
     if config.flags & UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) != 0 && config.query != nil {
       throw Failure(Status.argument, "query", "is a function of the program, which cannot be isolated")
     }
+    if config.flags & UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) == 0 { try demandPlain(config) }
     var parts = Parts()
     do throws(Failure) {
       return try make(config, &parts, inPlaceOf: old)
@@ -49,6 +50,15 @@ extension Plugin {
       parts.free()
       throw error
     }
+  }
+
+  /// What only an isolated plugin has.
+  private static func demandPlain(_ config: treadle_plugin_config) throws(Failure) {
+    let text: StaticString = "is given for a plugin that is not isolated"
+    if config.loop != nil { throw Failure(Status.argument, "loop", text) }
+    if config.limits != nil { throw Failure(Status.argument, "limits", text) }
+    if config.rights != nil { throw Failure(Status.argument, "rights", text) }
+    if config.ended != nil { throw Failure(Status.argument, "ended", text) }
   }
 
   private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?) throws(Failure) -> Scope {

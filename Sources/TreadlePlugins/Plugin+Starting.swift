@@ -224,7 +224,10 @@ extension Plugin {
     if phase != PluginState.Phase.started { throw failure(Status.state, "has not started") }
     var found: UnsafeRawPointer?
     if let isolated = state.pointee.isolated {
-      if Plugin.lists(state.pointee.description.provided, name) { found = try isolated.findProvided(name) }
+      if Plugin.lists(state.pointee.description.provided, name) {
+        let expected = ExtensionSource.find(name, in: state.pointee.extensions)
+        found = try isolated.findProvided(name, as: expected)
+      }
     } else if let getExtension = state.pointee.description.get_extension, Plugin.lists(state.pointee.description.provided, name) {
       found = UnsafeRawPointer(bitPattern: ClientCall.guarded(getExtension, state.pointee.instance, name))
     }

@@ -244,12 +244,24 @@ TEST(what_cannot_cross_the_process_is_refused_by_name, "PLUG-9") {
     CHECK_ERROR(treadle_plugin_get_extension(plugin, "example.other/1", &found), TREADLE_E_NOT_FOUND, "example.other/1");
     CHECK_INT(store->sum(NULL, 0), 0);
     CHECK_INT(store->put("key", "", SIZE_MAX), TREADLE_E_RANGE);
+    unload(plugin);
+    /* Another one than the program expects. */
+    treadle_extension_descriptor shorter = STORE_DESCRIPTOR(STORE_ID);
+    const treadle_extension_descriptor same = STORE_DESCRIPTOR(STORE_ID), *expected[] = {&shorter, NULL};
+    treadle_plugin_config config = store_config("store");
+    config.extensions = expected;
+    for (shorter.function_count--; expected[0]; expected[0] = expected[0] == &shorter ? &same : NULL) {
+        CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        if (expected[0] == &shorter) CHECK_ERROR(treadle_plugin_get_extension(plugin, STORE_ID, &found), TREADLE_E_PLUGIN, "described otherwise");
+        else CHECK_INT(treadle_plugin_get_extension(plugin, STORE_ID, &found), TREADLE_OK);
+        unload(plugin);
+    }
     /* The host has it, but no descriptor of it. */
-    treadle_plugin_config config = store_config("user");
+    config = store_config("user");
     CHECK_INT(treadle_plugin_load(&config, &user), TREADLE_OK);
     CHECK_INT(treadle_plugin_start(user), TREADLE_E_NOT_FOUND);
     unload(user);
-    unload(plugin);
 }
 
 TEST_MAIN()

@@ -4,7 +4,9 @@
  * isolated_test.c: plugins in processes of their own: what a plugin does there is a status here, and nothing else. */
 #include "plugins.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* Every line of the log since, each with its level. */
@@ -127,6 +129,105 @@ TEST(a_death_between_calls_is_logged_with_its_reason, "PLUG-5") {
     }
     have_no_children();
 }
+TEST(a_death_in_a_constructor_or_on_a_thread_is_a_status, "PLUG-5 PLUG-8") {
+    treadle_plugin plugin = NULL;
+    setenv("TREADLE_TEST_CONSTRUCTOR", "segv", 1);
+    CHECK_ERROR(load_isolated("isolated", NULL, &plugin), TREADLE_E_PLUGIN, "SIGSEGV");
+    setenv("TREADLE_TEST_CONSTRUCTOR", "_exit", 1);
+    CHECK_ERROR(load_isolated("isolated", NULL, &plugin), TREADLE_E_PLUGIN, "exit status 9");
+    unsetenv("TREADLE_TEST_CONSTRUCTOR");
+    plugin = isolate("start:thread");
+    CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "SIGSEGV");
+    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    have_no_children();
+}
+static pid_t pid_of_plugin(void) {
+    const char *line = strstr(lines, "pid ");
+    return line ? (pid_t)atoi(line + 4) : 0;
+}
+TEST(a_process_ends_with_a_host_that_is_killed, "PLUG-5") {
+    int made[2];
+    pid_t plugin = 0;
+    CHECK_INT(pipe(made), 0);
+    pid_t host = fork();
+    if (host == 0) {
+        treadle_plugin loaded = isolate("start:pid");
+        CHECK_INT(treadle_plugin_start(loaded), TREADLE_OK);
+        await_line("pid ");
+        plugin = pid_of_plugin();
+        CHECK(write(made[1], &plugin, sizeof plugin) == sizeof plugin);
+        for (;;) pause();
+    }
+    CHECK(read(made[0], &plugin, sizeof plugin) == sizeof plugin && plugin > 0);
+    struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, plugin, 0), .events = POLLIN};
+    CHECK(end.fd >= 0);
+    CHECK_INT(poll(&end, 1, 0), 0);
+    CHECK_INT(kill(host, SIGKILL), 0);
+    CHECK_INT(waitpid(host, NULL, 0), host);
+    CHECK_INT(poll(&end, 1, -1), 1);
+    close(made[0]), close(made[1]), close(end.fd);
+}
+static void *load_on_this_thread(void *info) {
+    *(treadle_plugin *)info = isolate("start:pid");
+    CHECK_INT(treadle_plugin_start(*(treadle_plugin *)info), TREADLE_OK);
+    return NULL;
+}
+TEST(a_process_lives_on_when_the_thread_ends_that_loaded_it, "PLUG-5") {
+    treadle_plugin plugin = NULL;
+    pthread_t loader;
+    signal(SIGCHLD, SIG_IGN);
+    CHECK_INT(pthread_create(&loader, NULL, load_on_this_thread, &plugin), 0);
+    CHECK_INT(pthread_join(loader, NULL), 0);
+    CHECK_INT(treadle_plugin_set(plugin, "size", "4"), TREADLE_OK);
+    await_line("at tick");
+    unload(plugin);
+    CHECK(has_line("at deinit"));
+}
+static treadle_plugin_ending ended_as;
+static char ended_reason[256];
+static int ended_calls;
+static void note_end(void *info, treadle_plugin plugin, const treadle_plugin_ending *ending) {
+    CHECK(info == &ended_as && treadle_is_valid(plugin));
+    CHECK(ending->struct_size == sizeof *ending);
+    ended_as = *ending;
+    snprintf(ended_reason, sizeof ended_reason, "%s", ending->reason);
+    ended_calls++;
+}
+static treadle_plugin isolate_noting(const char *what) {
+    static const char *given[] = {"what", NULL, NULL};
+    treadle_plugin plugin = NULL;
+    treadle_plugin_config config = config_of(path_of("isolated"));
+    given[1] = what;
+    config.settings = given;
+    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
+    config.get_extension = NULL;
+    config.ended = note_end;
+    config.info = &ended_as;
+    ended_calls = 0;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    return plugin;
+}
+TEST(the_program_is_called_when_a_process_ends, "PLUG-5") {
+    treadle_plugin plugin = isolate_noting("tick:exit");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    while (ended_calls == 0) treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(10), TREADLE_RUN_WHEN_EMPTY);
+    CHECK(ended_as.by_signal == 0 && ended_as.number == 7);
+    unload(plugin);
+    CHECK_INT(ended_calls, 1);
+    plugin = isolate_noting("start:segv");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_PLUGIN);
+    CHECK_ERROR_SAYS(" at isolated.so+0x");
+    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    CHECK_INT(ended_calls, 1);
+    CHECK(ended_as.by_signal == 1 && ended_as.number == SIGSEGV);
+    CHECK(strstr(ended_reason, " at isolated.so+0x") != NULL);
+    plugin = isolate_noting("nothing");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    unload(plugin);
+    CHECK_INT(ended_calls, 0);
+}
 /* Its answer may have come by memory that both share, which it has not closed. */
 TEST(a_process_that_closes_its_connection_is_ended, "PLUG-5") {
     treadle_plugin plugin = isolate("start:close");
@@ -198,7 +299,7 @@ static int open_descriptors(void) {
 }
 TEST(nothing_is_left_of_plugins_that_crash, "PLUG-5") {
     int before = 0;
-    for (int i = 0; i < scaled(20); i++) {
+    for (int i = 0; i < scaled(400); i++) {
         treadle_plugin plugin = isolate("start:segv");
         CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_PLUGIN);
         CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);

@@ -6,6 +6,7 @@
 #include <treadle.h>
 #include <treadle/plugin.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,13 @@ static void overflow(volatile char *outer) {
     room[0] = outer[0];
     if (outer[0] != 1) overflow(room);
     outer[1] = room[0];
+}
+static void *die_on_a_thread(void *info) { return *(volatile int *)(uintptr_t)8 = 1, info; }
+/* The host's environment says how, since nothing else can be asked that early. */
+__attribute__((constructor)) static void construct(void) {
+    const char *deed = getenv("TREADLE_TEST_CONSTRUCTOR");
+    if (deed && strcmp(deed, "segv") == 0) *(volatile int *)(uintptr_t)8 = 1;
+    if (deed && strcmp(deed, "_exit") == 0) _exit(9);
 }
 static treadle_status act(const char *step) {
     static const struct treadle_plugin_host *host;
@@ -39,6 +47,15 @@ static treadle_status act(const char *step) {
     if (strcmp(deed, "_exit") == 0) _exit(8);
     if (strcmp(deed, "kill") == 0) raise(SIGKILL);
     if (strcmp(deed, "hang") == 0) for (;;) pause();
+    if (strcmp(deed, "thread") == 0) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, die_on_a_thread, NULL);
+        for (;;) pause();
+    }
+    if (strcmp(deed, "pid") == 0) {
+        snprintf(line, sizeof line, "pid %d", (int)getpid());
+        host->log(host, 2, line);
+    }
     if (strcmp(deed, "print") == 0) printf("printed by the plugin\n");
     if (strcmp(deed, "close") == 0) for (int fd = 3; fd < 64; fd++) close(fd);
     if (strcmp(deed, "fail") == 0) {

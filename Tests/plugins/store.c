@@ -40,6 +40,7 @@ static treadle_status use(void) {
     size_t size = 0;
     double weight = 0;
     struct thing *thing = NULL;
+    treadle_error_info error = {.struct_size = sizeof error};
     if (host_store->add(2, 3) != 5) return 101;
     point = host_store->move(point, 0.5);
     if (point.name != 'p' || point.x != 1.5 || point.y[0] != 2 || point.y[1] != -3) return 102;
@@ -53,6 +54,10 @@ static treadle_status use(void) {
     if (host_store->open("key", &thing) != TREADLE_OK || !thing || thing != host_store->first()) return 109;
     if (host_store->weigh(thing, &weight) != TREADLE_OK || weight != 2.5) return 110;
     if (host_store->weigh((struct thing *)line, &weight) != TREADLE_E_ARG) return 111;
+    /* A number that its host has not given out; in the process it is another pointer. */
+    if (host_store->weigh((struct thing *)((uintptr_t)thing + 1000), &weight) != TREADLE_E_ARG) return 113;
+    treadle_last_error(&error);
+    if ((uintptr_t)thing >> 63 && !strstr(error.message, "token that was not given out")) return 114;
     if (host_store->missing && host_store->missing() != TREADLE_E_NOT_SUPPORTED) return 112; /* NULL in the process */
     return TREADLE_OK;
 }

@@ -182,6 +182,46 @@ enum {
     TREADLE_PLUGIN_LOAD_ISOLATED = 2
 };
 
+/** Limits of an isolated plugin's process, in force before the plugin's constructors run; 0: as the program's own. Since 1.0. */
+typedef struct treadle_plugin_limits {
+    size_t struct_size;         /* sizeof(treadle_plugin_limits) */
+    uint64_t address_space;     /* bytes: behind them it gets no memory */
+    uint64_t processor_seconds; /* of its whole life: then it is ended by SIGXCPU */
+    uint64_t descriptors;       /* how many it may have open */
+} treadle_plugin_limits;
+
+/** Rights that an isolated plugin's process gives up. Unknown ones are refused. Since 1.0. */
+enum {
+    TREADLE_RIGHTS_NO_NETWORK = 1,   /* it creates no sockets but those of this machine's own (AF_UNIX), and no io_uring */
+    TREADLE_RIGHTS_NO_PROCESSES = 2, /* it creates no process; threads it may */
+    TREADLE_RIGHTS_NAMED_FILES = 4,  /* it opens only files below the named ones, and what its loader reads */
+    TREADLE_RIGHTS_IF_POSSIBLE = 8   /* what the kernel cannot limit is logged, and is no reason to refuse the load */
+};
+
+/** The rights of an isolated plugin's process, in force before the plugin's constructors run, for all its threads and children, and for
+ *  good. With any of them, and with limits, it gets no new privileges (PR_SET_NO_NEW_PRIVS). They are no sandbox: the guide
+ *  says what they protect from. Since 1.0. */
+typedef struct treadle_plugin_rights {
+    size_t struct_size;  /* sizeof(treadle_plugin_rights) */
+    uint32_t flags;      /* TREADLE_RIGHTS_... */
+    uint32_t reserved;   /* 0 */
+    const char *const *readable; /* with TREADLE_RIGHTS_NAMED_FILES: files and directories, NULL at the end; missing ones are passed over */
+    const char *const *writable; /* the same, to be written and read */
+} treadle_plugin_rights;
+
+/** How the process of an isolated plugin has ended. Lives until the callback returns. Since 1.0. */
+typedef struct treadle_plugin_ending {
+    size_t struct_size; /* of the library that fills it in; later versions only append */
+    uint32_t by_signal; /* 1: number is the signal; 0: it is the exit status */
+    int32_t number;
+    const char *reason; /* in words, with the innermost places in its code, as "file+offset", if a signal has ended its main thread or
+                         * any other by a fault */
+} treadle_plugin_ending;
+
+/** Called when the process of an isolated plugin has ended while the plugin was not being closed; at most once. The plugin is not
+ *  closed by that: close it. [callback] on the loop of treadle_plugin_config, or on a thread that waits for the process. Since 1.0. */
+typedef void (*treadle_plugin_ended_fn)(void *info, treadle_plugin plugin, const treadle_plugin_ending *ending);
+
 /** The configuration of a load. Since 1.0. */
 typedef struct treadle_plugin_config {
     size_t struct_size;            /* sizeof(treadle_plugin_config) */
@@ -195,11 +235,15 @@ typedef struct treadle_plugin_config {
     void *info;                    /* for both; lives until the plugin is closed */
     uint32_t flags;                /* TREADLE_PLUGIN_LOAD_... */
     uint32_t reserved;             /* 0 */
-    /* Descriptors of the extensions that get_extension returns, NULL at the end; for isolated plugins, which reach no others.
-     * Constant until the plugin is closed. NULL: none */
+    /* Descriptors of the extensions that get_extension returns, NULL at the end; for isolated plugins, which reach no others. One of an
+     * extension that the plugin provides: the plugin's own must be the same, so that no call of the program's leads elsewhere if the
+     * plugin's process lies. Constant until the plugin is closed. NULL: none */
     const treadle_extension_descriptor *const *extensions;
     /* Of an isolated plugin: the loop on which its calls arrive that belong to no call of the program's; NULL: the main loop */
     treadle_loop loop;
+    const treadle_plugin_limits *limits; /* of an isolated plugin; NULL: none */
+    const treadle_plugin_rights *rights; /* of an isolated plugin; NULL: those of the program's user */
+    treadle_plugin_ended_fn ended;       /* of an isolated plugin; may be NULL */
 } treadle_plugin_config;
 
 /** Loads a plugin without starting it: only the library's constructors and the query function run. The file that is checked is
@@ -225,7 +269,8 @@ typedef struct treadle_plugin_config {
  *  that this host does not support, a plugin that was built without TREADLE_PLUGIN; TREADLE_E_EXISTS for an id that is loaded
  *  already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for a setting without a value or with one
  *  that its type does not allow, for NULL, a bad struct_size, none or both of path and query, a host_name or host_version that
- *  is not UTF-8, unknown flags; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if the file does not exist; TREADLE_E_CLOSED as
+ *  is not UTF-8, unknown flags, a loop, limits, rights or ended for a plugin that is not isolated; TREADLE_E_NOT_SUPPORTED for
+ *  rights that this kernel cannot limit; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if the file does not exist; TREADLE_E_CLOSED as
  *  treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
 
@@ -295,7 +340,7 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_get_info(treadle_plu
 
 /** An extension of a plugin that has started, for the host: valid until the plugin is closed.
  *  [any] Errors: TREADLE_E_ARG for NULL; TREADLE_E_NOT_FOUND if it has none of that name; TREADLE_E_STATE if it has not started; of an
- *  isolated plugin TREADLE_E_PLUGIN if its process has ended, TREADLE_E_NOT_SUPPORTED for an extension without a descriptor;
+ *  isolated plugin TREADLE_E_PLUGIN if its process has ended, or describes the extension otherwise than the program, TREADLE_E_NOT_SUPPORTED for an extension without a descriptor;
  *  the others of treadle_plugin_get_info. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_get_extension(treadle_plugin plugin, const char *id, const void **out_extension);
 

@@ -68,7 +68,9 @@ FIRST_SIZES = {
     "TreadleABI": treadle_headers.ROOT / "Sources/TreadleABI/FirstSizes.swift",
     "TreadlePlugins": treadle_headers.ROOT / "Sources/TreadlePlugins/FirstSizes.swift",
 }
-OF_PLUGINS = {"treadle_extension_descriptor", "treadle_plugin_description", "treadle_plugin_setting"}
+OF_PLUGINS = {
+    "treadle_extension_descriptor", "treadle_plugin_description", "treadle_plugin_limits", "treadle_plugin_rights", "treadle_plugin_setting",
+}  # fmt: skip
 FIRST_SIZE = re.compile(r"extension (\w+): .*firstSize: Int \{ (\d+) \}")
 
 

@@ -37,15 +37,16 @@ int32_t treadle_system_open_channels(struct treadle_system_channels *out); /* al
 void treadle_system_no_channels(struct treadle_system_channels *out);
 void treadle_system_close_life(struct treadle_system_channels *channels); /* the host's side: the other process is killed */
 void treadle_system_close_channels(struct treadle_system_channels *channels, int32_t which); /* all that are open of one side */
-/* What a process says of its end in the report: 1 and how it has ended; 0: nothing, it has ended with what watches it. */
+/* How a process has ended, as the report says: 0: with what watches it, which is killed by SIGKILL. */
 struct treadle_system_ending {
     int32_t by_signal; /* 0: number is its exit status; 1: the signal */
     int32_t number;
+    char places[200]; /* where, in its own words, of printable characters: " at a.so+0x1f, b.so+0x2e"; may be empty */
 };
-int32_t treadle_system_read_ending(int32_t fd, struct treadle_system_ending *out);
+void treadle_system_read_ending(int32_t fd, struct treadle_system_ending *out);
 /* Reads at most so many bytes without waiting; how many; 0 at the end; -EAGAIN for nothing now. */
 int64_t treadle_system_read_some(int32_t fd, void *room, size_t size);
-/* In words: "its process has ended: signal 11 (SIGSEGV)". */
+/* In words: "its process has ended: signal 11 (SIGSEGV) at a.so+0x1f". */
 void treadle_system_describe_ending(const struct treadle_system_ending *ending, char *room, size_t size);
 /* Starts the program at a path with the other side of the channels as its descriptors, from 3 on in their order. */
 int32_t treadle_system_spawn_plugin_process(const char *path, const struct treadle_system_channels *channels, int32_t *out_process);

@@ -427,6 +427,7 @@ int32_t treadle_system_enosys(void);
 
 #include "CTreadleSockets.h"
 #include "CTreadleSpawn.h"
+#include "CTreadleConfine.h"
 
 #pragma GCC visibility pop
 

@@ -20,6 +20,22 @@ enum ExtensionSource {
     }
   }
 
+  /// The other side describes it in the same way.
+  func demandSame(_ bytes: UnsafeRawBufferPointer, _ name: UnsafePointer<CChar>) throws(Failure) {
+    var own = FrameWriter()
+    defer { own.free() }
+    try write(to: &own)
+    try own.demandMemory()
+    let known = UnsafeRawBufferPointer(own.bytes.elements)
+    if known.count == bytes.count, let one = known.baseAddress, let other = bytes.baseAddress,
+      memcmp(one, other, known.count) == 0
+    {
+      return
+    }
+    LastError.detail(name)
+    throw Failure(Status.plugin, "extension", "is described otherwise than by the program")
+  }
+
   typealias List = UnsafePointer<UnsafePointer<treadle_extension_descriptor>?>
 
   /// The descriptor of a name in a list that ends with NULL.

@@ -38,12 +38,15 @@ extension IsolatedLink {
     answer.bytes(bytes.bytes.elements.baseAddress, bytes.bytes.count)
   }
 
-  /// Reads what the other side has told; nil if it has no such extension.
-  func read(_ name: UnsafePointer<CChar>, _ frame: inout FrameReader) throws(Failure) -> UnsafeRawPointer? {
+  /// Reads what the other side has told, which must be as it is expected; nil if it has no such extension.
+  func read(
+    _ name: UnsafePointer<CChar>, _ expected: ExtensionSource?, _ frame: inout FrameReader
+  ) throws(Failure) -> UnsafeRawPointer? {
     if frame.number() == 0 { return nil }
     let number = frame.number()
     let bytes = frame.bytes()
     if frame.isBroken { throw IsolatedPlugin.brokenFailure }
+    if let expected { try expected.demandSame(bytes, name) }
     return try makeProxy(name, number, bytes)
   }
 

@@ -48,36 +48,56 @@ extension IsolatedPlugin {
   // MARK: The end of the process
 
   /// That and how it has ended, in words. A process that lives, but has closed its connection, is killed.
-  func describeEnding(_ body: (UnsafePointer<CChar>) -> Void) {
-    var ending = treadle_system_ending()
-    if treadle_system_wait_readable(state.pointee.channels.report.0, Clock.after(100_000_000, from: Clock.now())) == 0 {
-      _ = treadle_system_spawn_kill(state.pointee.process)
+  func describeEnding(_ body: (treadle_system_ending, UnsafePointer<CChar>) -> Void) {
+    let process = state.pointee.process
+    if treadle_system_wait_readable(process, Clock.after(100_000_000, from: Clock.now())) == 0 {
+      _ = treadle_system_spawn_kill(process)
     }
-    _ = treadle_system_wait_readable(state.pointee.channels.report.0, Clock.forever)
-    // One thread reads it. Without one, what watches the process was killed with it.
-    if treadle_system_read_ending(state.pointee.channels.report.0, &ending) != 0 {
-      state.pointee.ending.store(ending.bits, ordering: .releasing)
+    _ = treadle_system_wait_readable(process, Clock.forever)
+    guard let link = state.pointee.link else { return }
+    var ending = link.locking {
+      if !state.pointee.hasEnding { treadle_system_read_ending(state.pointee.channels.report.0, &state.pointee.ending) }
+      state.pointee.hasEnding = true
+      return state.pointee.ending
     }
-    var text: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (
-      0, 0, 0, 0, 0, 0, 0, 0, 0, 0
-    )
-    withUnsafeMutableBytes(of: &text) { room in
+    var text: [32 of UInt64] = .init(repeating: 0)
+    var span = text.mutableSpan
+    span.withUnsafeMutableBytes { room in
       guard let start = room.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
-      var last = treadle_system_ending(bits: state.pointee.ending.load(ordering: .acquiring))
-      treadle_system_describe_ending(&last, start, room.count)
-      body(start)
+      treadle_system_describe_ending(&ending, start, room.count)
+      body(ending, start)
     }
   }
 
   func endFailure(during question: UnsafePointer<CChar>) -> Failure {
-    describeEnding { ending in LastError.detail(ending, question, state.pointee.description.known.id) }
+    describeEnding { _, ending in LastError.detail(question, state.pointee.description.known.id, ending) }
     return Failure(Status.plugin, "plugin", "has lost its process")
   }
 
   /// The connection of a plugin that is not being closed has ended.
   func noticeEnd() {
     if state.pointee.isClosing.load(ordering: .acquiring) != 0 { return }
-    describeEnding { tell(0, $0) }
+    describeEnding { ending, reason in
+      tell(0, reason)
+      tellEnded(ending, reason)
+    }
+  }
+
+  private func tellEnded(_ ending: treadle_system_ending, _ reason: UnsafePointer<CChar>) {
+    guard let ended = state.pointee.ended, let scope = state.pointee.scope else { return }
+    let teller = state.pointee.teller
+    var told = treadle_plugin_ending()
+    told.struct_size = MemoryLayout<treadle_plugin_ending>.size
+    told.by_signal = ending.by_signal == 0 ? 0 : 1
+    told.number = ending.number
+    told.reason = reason
+    try? scope.calling(isWatched: false, evenClosing: true) { () throws(Failure) in
+      Scope.aside {
+        withUnsafePointer(to: &told) { told in
+          _ = ClientCall.guarded(ended, teller.info, UnsafeRawPointer(bitPattern: teller.handle), told)
+        }
+      }
+    }
   }
 
   // MARK: What the process says and asks
@@ -133,20 +153,6 @@ extension IsolatedPlugin {
     guard let scope = state.pointee.scope else { return state.pointee.teller.tell(level, text) }
     try? scope.calling(isWatched: false, evenClosing: true) { () throws(Failure) in
       state.pointee.teller.tell(level, text)
-    }
-  }
-}
-
-extension treadle_system_ending {
-  fileprivate var bits: UInt64 {
-    1 << 63 | UInt64(UInt32(bitPattern: by_signal)) << 32 | UInt64(UInt32(bitPattern: number))
-  }
-  /// 0: it was killed.
-  fileprivate init(bits: UInt64) {
-    if bits == 0 {
-      self.init(by_signal: 1, number: 9)
-    } else {
-      self.init(by_signal: Int32(truncatingIfNeeded: bits >> 32 & 1), number: Int32(truncatingIfNeeded: bits))
     }
   }
 }

@@ -18,6 +18,7 @@ extension IsolatedPlugin {
     frame.text(config.host_version)
     // Keys and values by turns: a list, but for a value that is missing, which the process would not tell from the end.
     frame.list(config.settings)
+    try IsolatedConfinement.write(config, to: &frame)
     try ask(IsolatedFrame.load, &frame, Question.load) { _, rest throws(Failure) in
       try state.pointee.description.read(rest)
     }
@@ -58,7 +59,7 @@ extension IsolatedPlugin {
   }
 
   /// An extension that the plugin has: a struct of functions that call the plugin's, there as long as the plugin.
-  func findProvided(_ name: UnsafePointer<CChar>) throws(Failure) -> UnsafeRawPointer? {
+  func findProvided(_ name: UnsafePointer<CChar>, as expected: ExtensionSource?) throws(Failure) -> UnsafeRawPointer? {
     guard let link = state.pointee.link else { return nil }
     if let known = link.proxy(name) { return known }
     var found: UnsafeRawPointer?
@@ -66,7 +67,9 @@ extension IsolatedPlugin {
     defer { frame.free() }
     frame.header()
     frame.text(name)
-    try link.ask(IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in found = try link.read(name, &reader) }
+    try link.ask(IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in
+      found = try link.read(name, expected, &reader)
+    }
     return found
   }
 

@@ -24,7 +24,8 @@ struct IsolatedPlugin {
       throw Failure.noMemory("plugin")
     }
     let plugin = IsolatedPlugin(state: memory.bindMemory(to: IsolatedState.self, capacity: 1))
-    plugin.state.initialize(to: IsolatedState(PluginTeller(log: config.log, info: config.info, handle: 0)))
+    plugin.state.initialize(
+      to: IsolatedState(PluginTeller(log: config.log, info: config.info, handle: 0), config.ended))
     do throws(Failure) {
       try plugin.spawn()
       try plugin.connect(config.loop.map { UInt(bitPattern: $0) })
@@ -188,13 +189,16 @@ struct IsolatedState: ~Copyable {
   var hasSaved = false
   /// What is given to the next start: of the one whose place it takes.
   var restored = Buffer<UInt8>()
-  /// How the process has ended, once a thread has read that; 0 before.
-  let ending = Atomic<UInt64>(0)
+  let ended: treadle_plugin_ended_fn?
+  /// How the process has ended, once a thread has read that. The link's lock.
+  var ending = treadle_system_ending()
+  var hasEnding = false
   /// 1: the end of the process is the host's doing.
   let isClosing = Atomic<UInt32>(0)
 
-  init(_ teller: PluginTeller) {
+  init(_ teller: PluginTeller, _ ended: treadle_plugin_ended_fn?) {
     self.teller = teller
+    self.ended = ended
     treadle_system_no_channels(&channels)
   }
 }

@@ -100,6 +100,7 @@ package struct IsolatedServer {
     _ = settings.appendInRoom(nil)
     _ = settings.appendInRoom(nil)
     if frame.isBroken { throw IsolatedPlugin.brokenFailure }
+    try IsolatedConfinement.apply(&frame, config.path) { log(1, $0) }
     if count != 0 { config.settings = UnsafePointer(settings.elements.baseAddress) }
     config.log = { info, _, level, text in
       guard let server = info?.assumingMemoryBound(to: IsolatedServer.self), let text else { return }
@@ -164,7 +165,8 @@ package struct IsolatedServer {
     frame.header()
     frame.text(name)
     do throws(Failure) {
-      try link.ask(IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in found = try link.read(name, &reader)
+      try link.ask(IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in
+        found = try link.read(name, nil, &reader)
       }
     } catch {
       LastError.withDetail { log(1, $0) }

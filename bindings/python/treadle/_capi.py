@@ -185,6 +185,10 @@ PASS_STATUS = 10
 EXTENSION_ONE_WAY = 1
 PLUGIN_LOAD_WRITABLE = 1
 PLUGIN_LOAD_ISOLATED = 2
+RIGHTS_NO_NETWORK = 1
+RIGHTS_NO_PROCESSES = 2
+RIGHTS_NAMED_FILES = 4
+RIGHTS_IF_POSSIBLE = 8
 PLUGIN_LOADED = 0
 PLUGIN_STARTING = 1
 PLUGIN_STARTED = 2
@@ -780,6 +784,37 @@ treadle_plugin_extension_fn = CFUNCTYPE(c_void_p, c_void_p, c_char_p)
 treadle_plugin_log_fn = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32, c_char_p)
 
 
+class treadle_plugin_limits(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("address_space", c_uint64),
+        ("processor_seconds", c_uint64),
+        ("descriptors", c_uint64),
+    ]
+
+
+class treadle_plugin_rights(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+        ("readable", POINTER(c_char_p)),
+        ("writable", POINTER(c_char_p)),
+    ]
+
+
+class treadle_plugin_ending(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("by_signal", c_uint32),
+        ("number", c_int32),
+        ("reason", c_char_p),
+    ]
+
+
+treadle_plugin_ended_fn = CFUNCTYPE(None, c_void_p, c_void_p, POINTER(treadle_plugin_ending))
+
+
 class treadle_plugin_config(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -795,6 +830,9 @@ class treadle_plugin_config(Structure):
         ("reserved", c_uint32),
         ("extensions", POINTER(POINTER(treadle_extension_descriptor))),
         ("loop", c_void_p),
+        ("limits", POINTER(treadle_plugin_limits)),
+        ("rights", POINTER(treadle_plugin_rights)),
+        ("ended", treadle_plugin_ended_fn),
     ]
 
 

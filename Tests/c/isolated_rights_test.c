@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright the Treadle authors
+ *
+ * isolated_rights_test.c: limits and rights of isolated plugins, in force before the plugin's first byte runs. */
+#include "plugins.h"
+
+#include <linux/landlock.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+static char lines[8192], folder[64];
+static void keep_line(void *info, treadle_plugin plugin, uint32_t level, const char *text) {
+    (void)info, (void)plugin, (void)level;
+    size_t at = strlen(lines);
+    snprintf(lines + at, sizeof lines - at, "%s\n", text);
+}
+#define CHECK_LINE(line)                                                                              \
+    do {                                                                                              \
+        if (!strstr(lines, line "\n")) check_failed(__FILE__, __LINE__, "not " line " in:\n%s", lines); \
+    } while (0)
+
+static void make_folder(void) {
+    char path[96];
+    snprintf(folder, sizeof folder, "/tmp/treadle-rights-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/write", folder);
+    CHECK_INT(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/read", folder);
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && close(fd) == 0);
+}
+static void remove_folder(void) {
+    static const char *const inside[] = {"write/new", "write", "read", ""};
+    char path[96];
+    for (size_t i = 0; i < COUNT(inside); i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, inside[i]);
+        remove(path);
+    }
+}
+static treadle_plugin_config confined(const treadle_plugin_limits *limits, const treadle_plugin_rights *rights, const char *spins) {
+    static const char *settings[5] = {"folder", folder, "spin"};
+    treadle_plugin_config config = config_of(path_of("confined"));
+    settings[3] = spins;
+    config.settings = settings;
+    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
+    config.log = keep_line;
+    config.limits = limits;
+    config.rights = rights;
+    lines[0] = 0;
+    return config;
+}
+/* Loads and starts it; whether it can be loaded with these rights. */
+static bool look(const treadle_plugin_limits *limits, const treadle_plugin_rights *rights) {
+    treadle_plugin plugin;
+    treadle_plugin_config config = confined(limits, rights, "false");
+    treadle_status status = treadle_plugin_load(&config, &plugin);
+    if (status == TREADLE_E_NOT_SUPPORTED) return false;
+    CHECK_INT(status, TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    unload(plugin);
+    return true;
+}
+
+TEST(without_rights_a_process_has_those_of_its_user, "PLUG-10") {
+    make_folder();
+    CHECK(look(NULL, NULL));
+    CHECK_LINE("another file: yes");
+    CHECK_LINE("writing a named file: yes");
+    CHECK_LINE("a new file: yes");
+    CHECK_LINE("the internet: yes");
+    CHECK_LINE("a process: yes");
+    CHECK_LINE("new privileges: yes");
+    remove_folder();
+}
+TEST(files_are_limited_to_those_that_are_named, "PLUG-10") {
+    char writable[96];
+    make_folder();
+    snprintf(writable, sizeof writable, "%s/write", folder);
+    const char *const reads[] = {folder, "/nowhere", NULL}, *const writes[] = {writable, NULL};
+    treadle_plugin_rights rights = {.struct_size = sizeof rights, .flags = TREADLE_RIGHTS_NAMED_FILES, .readable = reads, .writable = writes};
+    if (!look(NULL, &rights)) {
+        CHECK_ERROR_SAYS("Landlock");
+        rights.flags |= TREADLE_RIGHTS_IF_POSSIBLE;
+        CHECK(look(NULL, &rights));
+        CHECK_LINE("this kernel does not limit files by name (Landlock)");
+        return remove_folder();
+    }
+    CHECK_LINE("another file in the constructor: refused");
+    CHECK_LINE("another file: refused");
+    CHECK_LINE("another file on a thread: refused");
+    CHECK_LINE("a named file: yes");
+    CHECK_LINE("writing a named file: refused");
+    CHECK_LINE("a new file: yes");
+    CHECK_LINE("new privileges: refused");
+    CHECK_LINE("the internet: yes");
+    remove_folder();
+}
+TEST(network_and_processes_are_refused, "PLUG-10") {
+    treadle_plugin_rights rights = {.struct_size = sizeof rights, .flags = TREADLE_RIGHTS_NO_NETWORK | TREADLE_RIGHTS_NO_PROCESSES};
+    if (!look(NULL, &rights)) return;
+    CHECK_LINE("the internet: refused");
+    CHECK_LINE("a socket of this machine: yes");
+    CHECK_LINE("a process: refused");
+    CHECK_LINE("another file on a thread: yes");
+    CHECK_LINE("new privileges: refused");
+}
+TEST(memory_and_descriptors_are_limited, "PLUG-10") {
+    treadle_plugin_limits limits = {.struct_size = sizeof limits, .address_space = (uint64_t)8 << 30, .descriptors = 64};
+    CHECK(look(&limits, NULL));
+    CHECK_LINE("much memory: Cannot allocate memory");
+    CHECK_LINE("many descriptors: Too many open files");
+}
+TEST(a_plugin_ends_when_its_processor_time_is_used_up, "PLUG-10 PLUG-5") {
+    treadle_plugin plugin;
+    treadle_plugin_limits limits = {.struct_size = sizeof limits, .processor_seconds = 1};
+    treadle_plugin_config config = confined(&limits, NULL, "true");
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "SIGXCPU");
+    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+}
+TEST(bad_rights_are_refused_by_name, "PLUG-10 ABI-7") {
+    treadle_plugin plugin;
+    const char *const reads[] = {"/tmp", NULL};
+    treadle_plugin_limits limits = {.struct_size = 3};
+    treadle_plugin_rights rights = {.struct_size = sizeof rights, .flags = 1u << 31};
+    treadle_plugin_config config = confined(&limits, NULL, "false");
+    CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "limits");
+    config = confined(NULL, &rights, "false");
+    CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "rights");
+    rights.flags = TREADLE_RIGHTS_NO_NETWORK;
+    rights.readable = reads;
+    CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "rights");
+    rights.readable = NULL;
+    config.flags = 0;
+    CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "rights");
+}
+
+TEST_MAIN()
