@@ -133,7 +133,7 @@ struct LayoutTests {
     withUnsafePointer(to: loop.state.answers) { offsets.append(offset(of: $0, in: whole)) }
     withUnsafePointer(to: loop.state.callMode) { offsets.append(offset(of: $0, in: whole)) }
     #expect(offsets[0] == 64 * (line + 1) && offsets.allSatisfy { $0 / 64 == line + 1 })
-    let owner = withUnsafePointer(to: loop.state.changes) { offset(of: $0, in: whole) }
+    let owner = withUnsafePointer(to: loop.state.loopLock) { offset(of: $0, in: whole) }
     #expect(owner == 64 * (line + 2))
   }
 
