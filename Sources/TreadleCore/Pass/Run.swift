@@ -180,7 +180,9 @@ extension Loop {
     mode.state.runs = mode.state.runs &+ 1
     state.currentMode.store(mode.slot, ordering: .relaxed)
     state.depth.add(1, ordering: .sequentiallyConsistent)
-    // A shutdown's barrier is before this, and the run finds it before a callback (`mustEnd`), or the shutdown finds the run.
+    // Either a shutdown's barrier is before this, and the run finds it before a callback (`mustEnd`), or the shutdown finds the loop and
+    // the run. The fence is for a kernel without barriers, where a loop that is new is found by other words than the depth.
+    treadle_system_fence_after_exchange()
     return frame
   }
 

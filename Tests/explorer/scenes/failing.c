@@ -20,16 +20,6 @@ SCENE(a_post_ends_a_sleep_in_epoll_that_is_interrupted, "BLK-2, WAKE-1, PASS-10"
     end_by_a_post(watch_and_let_waits_be_interrupted);
 }
 
-/* A filter of system calls refuses barriers from any of them on. */
-static void let_barriers_be_refused(void) { let_the_kernel_fail(REFUSALS); }
-SCENE(a_shutdown_whose_barrier_is_refused, "THR-21") {
-    pthread_t owner = start_owner(let_barriers_be_refused);
-    REQUIRE_OK(treadle_shutdown(TREADLE_FOREVER));
-    join(owner);
-    REQUIRE(result == TREADLE_E_CLOSED);
-    REQUIRE_OK(treadle_release(loop));
-}
-
 /* There is no room for a descriptor of the loop's, or in the kernel's set: the start is refused, and succeeds later. */
 static void stop_for_it(treadle_descriptor self, uint32_t events, void *info) {
     (void)self, (void)events;

@@ -14,6 +14,7 @@ static void *post_one(void *info) {
 }
 SCENE(three_wait_for_one_gate, "OBJ-6, BLK-2") {
     void *three = (void *)3;
+    let_the_kernel_fail(REFUSALS); /* then a waiter lends nothing */
     pthread_t owner = start_owner(NULL), first = start(post_one, three), second = start(post_one, three);
     post_one(three);
     join(first);

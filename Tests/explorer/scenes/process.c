@@ -140,6 +140,7 @@ static void *run_a_new_loop(void *info) {
 SCENE(the_process_is_shut_down_while_a_thread_creates_its_loop, "THR-21, RL-2") {
     join(start(run_a_new_loop, NULL));
     explore_from_here();
+    let_the_kernel_fail(REFUSALS);
     pthread_t other = start(run_a_new_loop, &is_there);
     REQUIRE_OK(treadle_shutdown(TREADLE_FOREVER));
     join(other);
@@ -196,6 +197,7 @@ SCENE(the_process_is_shut_down_against_a_sender, "THR-21, PORT-6") {
     REQUIRE_OK(treadle_port_create(&context, &port)); /* its slot is an old one from now on */
     REQUIRE_OK(treadle_release(port));
     explore_from_here();
+    let_the_kernel_fail(REFUSALS);
     pthread_t other = start(send_two, NULL);
     REQUIRE_OK(treadle_shutdown(TREADLE_FOREVER));
     join(other);

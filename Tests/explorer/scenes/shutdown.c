@@ -17,8 +17,10 @@ static void shut_down(void) {
     count(&is_shut);
     used_by_callbacks = 0;
 }
+/* With the kernel's barriers, or without. */
 static void shut_down_against(void (*prepare)(void)) {
     pthread_t owner = start_owner(prepare);
+    let_the_kernel_fail(REFUSALS);
     shut_down();
     join(owner);
     REQUIRE(result == TREADLE_E_CLOSED);

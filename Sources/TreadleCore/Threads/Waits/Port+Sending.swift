@@ -62,6 +62,8 @@ extension Item {
       case RoomWaiter.Outcome.waits: break
       default: throw Item.closedPort
       }
+      // Behind the gate's update: a shutdown that is not seen finds the port, also a new one, and where the kernel has no barriers.
+      treadle_system_fence_after_exchange()
       if treadle_system_is_closed_now() {
         failure = Shutdown.failure
       } else if until != Clock.forever && Clock.now() >= until {
