@@ -22,8 +22,9 @@ SCRATCH = ROOT / ".build/explored"
 # What the explorer does in the library's and in Swift's place.
 WRAPPED = """syscall clock_gettime getrlimit eventfd epoll_create1 epoll_ctl timerfd_create timerfd_settime fcntl socket bind listen getsockopt setsockopt madvise fstat fstatfs pthread_key_create
 pthread_key_delete pthread_setspecific pthread_getspecific pthread_create pthread_join pthread_detach pthread_self pthread_exit
-pthread_setname_np pthread_setschedprio pthread_atfork setpriority sched_yield sched_getcpu getpid swift_once malloc calloc free
-strcmp realloc malloc_usable_size posix_memalign aligned_alloc _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm""".split()
+pthread_setname_np pthread_sigmask pthread_setschedprio pthread_atfork setpriority sched_yield sched_getcpu getpid swift_once malloc calloc free
+strcmp realloc malloc_usable_size posix_memalign aligned_alloc _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm
+treadle_system_allocate treadle_system_reallocate treadle_system_zeroed""".split()
 PLACE = re.compile(r"@0x([0-9a-f]+)")
 
 

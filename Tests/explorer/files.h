@@ -42,11 +42,10 @@ struct file {
 };
 extern struct file files[FILES];
 
-/* As libc's functions say it. */
+/* As libc's functions say it. Those that succeed may leave anything in errno. */
 static inline long answer(long result) {
-    if (result >= 0) return result;
-    errno = (int)-result;
-    return -1;
+    errno = result >= 0 ? ENOTTY : (int)-result;
+    return result >= 0 ? result : -1;
 }
 
 /* kernel.c */

@@ -36,10 +36,11 @@ enum { READING = 1000 }; /* what reading it takes, in nanoseconds */
 int __real_clock_gettime(clockid_t clock, struct timespec *out);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out) {
     (void)clock;
-    world.now += READING;
+    if (!world.is_clock_stopped) world.now += READING;
     *out = (struct timespec){.tv_sec = (time_t)(world.now / 1000000000), .tv_nsec = (long)(world.now % 1000000000)};
     return 0;
 }
+void stop_the_clock(void) { world.is_clock_stopped = true; }
 static int64_t date_of(const struct timespec *t) { return t->tv_sec * 1000000000 + t->tv_nsec; }
 
 /* --- Descriptors ------------------------------------------------------------------------------------ */
@@ -266,6 +267,17 @@ static long futex_unlock(void *word) {
     return 0;
 }
 
+/* --- Memory ----------------------------------------------------------------------------------------- */
+
+void *__real_treadle_system_allocate(size_t size);
+void *__real_treadle_system_reallocate(void *memory, size_t size);
+void *__real_treadle_system_zeroed(size_t size);
+void *__wrap_treadle_system_allocate(size_t size) { return choose_failure(NO_MEMORY, 1) ? NULL : __real_treadle_system_allocate(size); }
+void *__wrap_treadle_system_reallocate(void *memory, size_t size) {
+    return choose_failure(NO_MEMORY, 1) ? NULL : __real_treadle_system_reallocate(memory, size);
+}
+void *__wrap_treadle_system_zeroed(size_t size) { return choose_failure(NO_MEMORY, 1) ? NULL : __real_treadle_system_zeroed(size); }
+
 /* --- Calls ------------------------------------------------------------------------------------------ */
 
 /* Reserves a tag (treadle_system_new_tag): all are free at the beginning of a run. */
@@ -321,7 +333,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     case SYS_ppoll: return answer(socket_poll((void *)a));
     case SYS_epoll_pwait: return answer(wait_for_events((int)a, (struct epoll_event *)b, (int)c, (int)d));
     case SYS_close: return file_of((int)a) ? close_file((int)a) : (int)a >= FIRST ? answer(-EBADF) : __real_syscall(number, a);
-    case SYS_write: return (int)a >= FIRST ? write_event((int)a, (const void *)b) : __real_syscall(number, a, b, c);
+    case SYS_write: return (int)a >= FIRST ? answer(write_event((int)a, (const void *)b)) : __real_syscall(number, a, b, c);
     case SYS_read: return file_of((int)a) ? answer(read_event((int)a, (void *)b)) : __real_syscall(number, a, b, c);
     case SYS_preadv2:
         if (file_of((int)a)) return answer(read_event((int)a, ((const struct iovec *)b)->iov_base));

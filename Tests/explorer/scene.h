@@ -42,6 +42,9 @@ void join(pthread_t thread);
 /* Whether it is as if each thread ran on a processor of its own, so that loops wait awake for those of others. */
 void give_each_thread_a_processor(bool have);
 
+/* From here on time passes while all threads wait, and not when the clock is read: what is due is due at exactly its date. */
+void stop_the_clock(void);
+
 /* The system has no room for the next so many threads. */
 void refuse_threads(int number);
 
@@ -50,9 +53,13 @@ enum {
     INTERRUPTIONS = 1, /* waits end by a signal's handler or without a reason */
     SHORTAGES = 2,     /* there is no descriptor, or no memory in the kernel; a socket is full */
     REFUSALS = 4,      /* barriers are refused, from that one on: a filter of system calls may come at any time */
-    DELAYS = 8         /* a sleep ends while other threads have no processor, wherever they are */
+    DELAYS = 8,        /* a sleep ends while other threads have no processor, wherever they are */
+    NO_MEMORY = 16     /* the process has none for the library */
 };
 void let_the_kernel_fail(uint32_t how);
+
+/* How many pieces of memory are allocated and not freed. */
+long pieces_in_use(void);
 
 /* From here on this is the child of a fork: the other threads are gone, wherever they were. The scene ends in the child. */
 void become_child(void);

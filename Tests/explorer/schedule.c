@@ -16,7 +16,7 @@
 static struct shared before_runs;
 struct shared *shared = &before_runs;
 struct world world;
-enum { STEPS = 60000 };
+enum { STEPS = 60000, PREPARING = 100 * STEPS };
 
 static uint64_t any_number(void) {
     world.random ^= world.random << 13;
@@ -123,7 +123,7 @@ static bool is_shared(const void *address, bool writes) {
 /* Before an operation of the calling thread: another may go on. */
 void point(const void *address, bool writes, const void *site, const char *what) {
     if (world.is_over || world.count == 0) return;
-    if (++world.steps > STEPS) fail("livelock: %d steps", STEPS);
+    if (++world.steps > (world.is_exploring ? world.first_step + STEPS : PREPARING)) fail("livelock: %d steps", STEPS);
     if (!world.is_exploring || world.held) return;
     note(" %s @%p", what, site);
     uint8_t options[THREADS + 1];

@@ -63,8 +63,11 @@ static int class_of(size_t *size) {
             return class;
         }
 }
+static long in_use;
+long pieces_in_use(void) { return in_use; }
 static void *allocate(size_t size, bool *is_fresh) {
     prepare();
+    in_use++;
     if (size == 0) size = 1;
     int class = class_of(&size);
     struct block *block = free_blocks[class];
@@ -109,6 +112,7 @@ void __wrap_free(void *memory) {
     }
     struct block *block = block_of(memory);
     size_t size = block->size;
+    in_use--;
     memory_is_freed(memory, size, __builtin_return_address(0));
     forget_words(memory, size);
     int class = class_of(&size);

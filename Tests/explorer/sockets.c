@@ -216,6 +216,7 @@ void close_socket(int fd) {
     if (f->kind == MEMORY && f->memory) give_up(f->memory);
     if (f->kind != SOCKET) return;
     part(fd);
+    if (f->first) be_told(me(), &f->told); /* what is freed here was made by senders */
     while (f->first) {
         struct message *next = f->first->next;
         free(f->first);

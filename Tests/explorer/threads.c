@@ -201,6 +201,8 @@ void __wrap_pthread_exit(void *value) {
     _Unwind_ForcedUnwind(&exceptions[world.current], go_on_unwinding, value);
     fail("a thread cannot be unwound");
 }
+/* No signals are sent, and the faults of memory that the explorer waits for (snapshot.c) are not to be held up. */
+int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *old) { return (void)how, (void)set, (void)old, 0; }
 int __wrap_pthread_setname_np(pthread_t thread, const char *name) {
     use_record((int)thread - 1, false, __builtin_return_address(0));
     return (void)name, 0;
@@ -293,7 +295,10 @@ void return_from_run(void) {
     abort();
 }
 
-void explore_from_here(void) { world.is_exploring = true; }
+void explore_from_here(void) {
+    world.is_exploring = true;
+    world.first_step = world.steps;
+}
 pthread_t start(void *(*body)(void *), void *argument) {
     pthread_t thread;
     return __wrap_pthread_create(&thread, NULL, body, argument), thread;

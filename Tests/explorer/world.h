@@ -130,6 +130,8 @@ struct world {
     int held; /* no decision while this is not 0 */
     uint32_t steps, points;
     int64_t now;
+    bool is_clock_stopped;
+    uint32_t first_step; /* where schedules began to differ */
     uint32_t waits;
     int preemptions, stale_reads, failures;
     uint32_t may_fail; /* which calls of the kernel may fail */
