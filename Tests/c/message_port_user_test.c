@@ -27,7 +27,9 @@ static void enter_namespace(const char *map) {
     CHECK(pipe(ready) == 0 && pipe(done) == 0);
     pid_t parent = getpid(), writer = fork();
     if (writer == 0) {
-        CHECK_INT(read(ready[0], &byte, 1), 1);
+        /* Without a word the process above has ended. */
+        close(ready[1]);
+        if (read(ready[0], &byte, 1) != 1) _exit(1);
         snprintf(path, sizeof path, "/proc/%d/uid_map", (int)parent);
         _exit(map == NULL || write_file(path, map) ? 0 : 1);
     }
