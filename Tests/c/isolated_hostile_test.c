@@ -99,7 +99,7 @@ static const treadle_extension_descriptor *const host_descriptors[] = {&host_des
 static const void *get_host_store(void *info, const char *id) { return (void)info, strcmp(id, HOST_STORE_ID) == 0 ? &the_store : NULL; }
 static void drop_line(void *info, treadle_plugin plugin, uint32_t level, const char *text) { (void)info, (void)plugin, (void)level, (void)text; }
 static int32_t visit(void *info, const char *key, const void *bytes, size_t size) {
-    return *(int32_t *)info + (int32_t)strlen(key) + (size ? ((const char *)bytes)[size - 1] : 0);
+    return *(int32_t *)info + (int32_t)(key ? strlen(key) : 0) + (size && bytes ? ((const char *)bytes)[size - 1] : 0);
 }
 static int use_what_comes(const char *name) {
     treadle_plugin plugin;

@@ -84,7 +84,7 @@ static const treadle_extension_function store_functions[] = {
     {.struct_size = sizeof(treadle_extension_descriptor), .name = id, .functions = store_functions, \
      .function_count = sizeof store_functions / sizeof *store_functions}
 
-/* The extension itself, of a host or a plugin. */
+/* The extension itself, of a host or a plugin. NULL may come wherever a pointer does, from a process that lies. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static treadle_status store_put_(const char *key, const void *bytes, size_t size
     return TREADLE_OK;
 }
 static treadle_status store_get_(const char *key, void *bytes, size_t capacity, size_t *out_size) {
-    if (strcmp(key, store_key) != 0) return TREADLE_E_NOT_FOUND;
+    if (!key || strcmp(key, store_key) != 0) return TREADLE_E_NOT_FOUND;
     if (bytes) memcpy(bytes, store_bytes, capacity < store_size ? capacity : store_size);
     if (out_size) *out_size = store_size;
     return TREADLE_OK;
@@ -127,9 +127,11 @@ static int64_t store_sum_(const int32_t *numbers, uint32_t count) {
     return sum;
 }
 static int store_compare(const void *a, const void *b) { return *(const int32_t *)a < *(const int32_t *)b ? -1 : *(const int32_t *)a > *(const int32_t *)b; }
-static void store_sort_(int32_t *numbers, int64_t count) { qsort(numbers, (size_t)count, sizeof *numbers, store_compare); }
+static void store_sort_(int32_t *numbers, int64_t count) {
+    if (numbers) qsort(numbers, (size_t)count, sizeof *numbers, store_compare);
+}
 static void store_note_(const char *text) {
-    snprintf(store_noted, sizeof store_noted, "%s", text);
+    snprintf(store_noted, sizeof store_noted, "%s", text ? text : "NULL");
     treadle_loop_stop(treadle_loop_main());
 }
 static int32_t store_each_(visit_fn visit, void *info) { return visit ? visit(info, store_key, store_bytes, store_size) + 1 : -1; }
@@ -140,16 +142,16 @@ static treadle_status store_watch_(void *info, changed_fn changed) {
 }
 static struct thing *store_first_(void) { return store_size ? (struct thing *)(void *)store_bytes : NULL; }
 static treadle_status store_open_(const char *key, struct thing **out_thing) {
-    if (strcmp(key, store_key) != 0) return TREADLE_E_NOT_FOUND;
+    if (!key || !out_thing || strcmp(key, store_key) != 0) return TREADLE_E_NOT_FOUND;
     *out_thing = store_first_();
     return TREADLE_OK;
 }
 static treadle_status store_weigh_(struct thing *thing, double *out_weight) {
-    if (thing != store_first_()) return TREADLE_E_ARG;
+    if (!out_weight || thing != store_first_()) return TREADLE_E_ARG;
     *out_weight = (double)store_size / 2;
     return TREADLE_OK;
 }
-static treadle_status store_act_(const char *deed) { return store_do(deed); }
+static treadle_status store_act_(const char *deed) { return deed ? store_do(deed) : TREADLE_E_ARG; }
 
 static const struct store the_store = {
     store_add_, store_move_, store_name_, store_put_, store_get_, store_sum_, store_sort_, store_note_, store_each_, store_watch_,
