@@ -6,7 +6,7 @@ They are found in the text, one line at a time, with strings and comments masked
 is taken. One that the compiler refuses is replaced by the next (scripts/treadle_logic_run.py)."""
 
 import dataclasses
-import random
+import hashlib
 import re
 from pathlib import Path
 
@@ -172,14 +172,14 @@ def mutants_of(file: str, text: str) -> "list[list[Mutant]]":
 
 def shuffled(seed: int, names: "list[str]") -> "list[Mutant]":
     """Mutants of the files whose paths have one of the names, one for each line, in the seed's order; the kinds take turns."""
-    chance = random.Random(seed)
     lines = []
     for module in MODULES:
         for path in sorted((SOURCES / module).rglob("*.swift")):
             file = str(path.relative_to(SOURCES))
             if not names or any(name in file for name in names):
                 lines += mutants_of(file, path.read_text(encoding="utf-8"))
-    chance.shuffle(lines)
+    # By a digest, so that an edit elsewhere leaves the others where they are.
+    lines.sort(key=lambda line: hashlib.sha256(f"{seed} {line[0].file} {line[0].old.strip()}".encode()).digest())
     by_kind = {kind: [mutant for line in lines for mutant in line if mutant.kind == kind] for kind in KINDS}
     order, taken = [], set()
     while any(by_kind.values()):
