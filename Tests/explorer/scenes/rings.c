@@ -234,26 +234,3 @@ SCENE(two_wait_for_replies_of_a_port_that_is_invalidated, "MSG-6 MSG-7") {
     REQUIRE_OK(treadle_invalidate(local));
     REQUIRE_OK(treadle_release(local));
 }
-
-/* The kernel has no descriptor, no memory or no room for a moment: a connection may not come about, which is said; what waits for room
- * goes on. */
-static bool is_done(treadle_status status) {
-    REQUIRE(status == TREADLE_OK || status == TREADLE_E_SYSTEM || status == TREADLE_E_CLOSED || status == TREADLE_E_STATE);
-    return status == TREADLE_OK;
-}
-static bool has_connected_and_asked(void) {
-    if (!is_done(treadle_message_port_create_remote(NAME, NULL, &remote))) return false;
-    if (is_done(treadle_loop_add(treadle_loop_current(), remote, "replies")) && is_done(ask(remote)) && is_done(ask(remote))) return true;
-    REQUIRE_OK(treadle_release(remote));
-    return false;
-}
-SCENE(messages_are_sent_while_the_kernel_has_no_room, "MSG-3 MSG-6 MSG-9") {
-    pthread_t server = start(run_server, NULL);
-    await(&is_there);
-    explore_from_here();
-    let_the_kernel_fail(SHORTAGES);
-    for (int tries = 1; !has_connected_and_asked(); tries++) REQUIRE(tries <= 2); /* so often a call fails */
-    let_the_kernel_fail(0);
-    REQUIRE_OK(ask(remote));
-    end(server);
-}
