@@ -232,8 +232,8 @@ FINE_MEMBERS = set(
     "once get_fd ready receive invalidated target argument release_target release_argument user dispatch id object fn_info get_extension log"
     .split()
 ) | {
-    "closure_config.default_result", "plugin_config.query", "plugin_config.extensions", "plugin_config.loop", "thread_config.fn", "pull.mode",
-    "pull.timeout_ns", "pull.count",
+    "closure_config.default_result", "plugin_config.query", "plugin_config.extensions", "plugin_config.loop", "plugin_config.limits",
+    "plugin_config.rights", "plugin_config.ended", "thread_config.fn", "pull.mode", "pull.timeout_ns", "pull.count",
 }  # fmt: skip
 # What a function does not look at, or has no use for.
 NOT_READ = {("treadle_perform_cancel", member) for member in "fn modes mode_count delay_ns flags".split()} | {

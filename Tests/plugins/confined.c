@@ -68,7 +68,7 @@ __attribute__((constructor)) static void look(void) { snprintf(read_by_construct
 
 static treadle_status init(const treadle_plugin_host *host, void **out_instance) { return *out_instance = NULL, host ? TREADLE_OK : TREADLE_E_ARG; }
 static treadle_status start(void *instance) {
-    char folder[512], path[600], line[96];
+    char folder[512], path[600], line[160];
     size_t length;
     pthread_t thread;
     const treadle_plugin_host *host = treadle_plugin_self;
