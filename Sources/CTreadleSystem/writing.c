@@ -139,7 +139,7 @@ struct treadle_system_output treadle_system_begin_output(const char *path) {
     if (!whole) return output;
     bool is_there = stat(whole, &status) == 0;
     /* A link that leads to nothing yet stays: its file is made where it leads to. */
-    bool leads_nowhere = !is_there && lstat(whole, &status) == 0;
+    bool leads_nowhere = !is_there && fstatat(AT_FDCWD, whole, &status, AT_SYMLINK_NOFOLLOW) == 0;
     if (!leads_nowhere && (!is_there || S_ISREG(status.st_mode))) output.place = is_there ? realpath(whole, NULL) : strdup(whole);
     if (output.place) output.fd = create_beside(output.place, &output.beside);
     if (output.fd < 0) {

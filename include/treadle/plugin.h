@@ -419,17 +419,21 @@ __attribute__((weak, visibility("hidden"))) const treadle_plugin_host *treadle_p
 #define TREADLE_PLUGIN_EXPORT(description)                                                                        \
     extern "C" __attribute__((visibility("default"))) const treadle_plugin_description *treadle_plugin_query(uint32_t); \
     extern "C" const treadle_plugin_description *treadle_plugin_query(uint32_t) { return &(description); }
+#else
+#define TREADLE_PLUGIN_EXPORT(description)                                                                         \
+    __attribute__((visibility("default"))) const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi); \
+    const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi) { return (void)host_abi, &(description); }
+#endif
+
+/** Exports the descriptors of the extensions that a plugin provides: &one, &other. Since 1.0. */
+#ifdef __cplusplus
 #define TREADLE_PLUGIN_EXPORT_EXTENSIONS(...)                                                                     \
     extern "C" __attribute__((visibility("default"))) const treadle_extension_descriptor *const treadle_plugin_extensions[]; \
     extern "C" const treadle_extension_descriptor *const treadle_plugin_extensions[] = {__VA_ARGS__, NULL};
 #else
-/** Exports the descriptors of the extensions that a plugin provides: &one, &other. Since 1.0. */
 #define TREADLE_PLUGIN_EXPORT_EXTENSIONS(...)                                                                      \
     extern __attribute__((visibility("default"))) const treadle_extension_descriptor *const treadle_plugin_extensions[]; \
     const treadle_extension_descriptor *const treadle_plugin_extensions[] = {__VA_ARGS__, NULL};
-#define TREADLE_PLUGIN_EXPORT(description)                                                                         \
-    __attribute__((visibility("default"))) const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi); \
-    const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi) { return (void)host_abi, &(description); }
 #endif
 
 TREADLE_END_DECLS
